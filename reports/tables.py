@@ -376,8 +376,8 @@ def missed_table(summary: AuditSummary) -> Table:
         ("overload", "calls known", "calls tried", "skipped because, or the CPU's errors"),
         tuple(rows),
         "Reachable overloads without an executed case. A call is known when the CPU accepts it; where none was found, "
-        "calls were tried, and these are the errors. `python -m mpsmith.audit.cases.learning --ops OVERLOAD` tries "
-        "again.",
+        "calls were tried, and these are the errors. `python -m mpsmith.audit.cases.argument_search --ops OVERLOAD` "
+        "tries again.",
         frozenset({"overload"}),
     )
 

@@ -29,8 +29,8 @@ from ..audit.judging.acceptance import judged
 from ..audit.judging.transfer import move
 from ..audit.model.case import Case, make_cases
 from ..audit.model.group import GroupKey
+from ..audit.model.nested import leaves
 from ..audit.model.selection import Samples
-from ..audit.model.tensors_in import leaves
 from ..audit.releases.surface.profiles import coverage_profile
 from ..simulator.device import loading
 from ..simulator.opening import MpsDevice, device_of_this_process
@@ -87,8 +87,8 @@ class Subject:
 
     # ---------------------------------------------------------------------------------- the checks
     def check_samples(self, dtype: str) -> None:
-        """Values, shapes, dtypes and gradients on the samples of torch's OpInfos and on remembered calls."""
-        self._judge_all([*self._of_source("samples", dtype, Samples.DEFAULT), *self._remembered(dtype)])
+        """Values, shapes, dtypes and gradients on the samples of torch's OpInfos and on recorded calls."""
+        self._judge_all([*self._of_source("samples", dtype, Samples.DEFAULT), *self._recorded(dtype)])
 
     def check_layouts(self, dtype: str) -> None:
         """The same values whatever the layout: transposed, with steps, gaps and offsets, expanded, channels last."""
@@ -96,12 +96,12 @@ class Subject:
         varied = [
             other
             for name in self._readers()
-            for case in self._remembered(dtype, name)
+            for case in self._recorded(dtype, name)
             for layout in LAYOUTS
             if (other := in_layout(case, layout))
         ]
         # What only writes to its arguments (an optimizer's step) is called as it is.
-        self._judge_all([*self._of_twodimensions_of(dtype), *derived, *varied] or self._remembered(dtype))
+        self._judge_all([*self._of_twodimensions_of(dtype), *derived, *varied] or self._recorded(dtype))
 
     def _of_twodimensions_of(self, dtype: str) -> list[Case]:
         """In every layout, an input of more than one dimension: nothing can be transposed in one that is flat.
@@ -109,7 +109,7 @@ class Subject:
         Samples that are flat get a dimension more, where the CPU accepts that.
         """
         samples = [case for case in self._of_source("samples", dtype) if not case.skipped]
-        readers = [case for name in self._readers() for case in self._remembered(dtype, name)]
+        readers = [case for name in self._readers() for case in self._recorded(dtype, name)]
         for case in [*samples, *readers]:
             wider = case if dimensions_of(case) >= 2 else with_a_dimension_more(case)
             if wider is not None:
@@ -118,11 +118,11 @@ class Subject:
 
     def check_special_values(self, dtype: str) -> None:
         """NaN, infinities, zeros of both signs, the smallest and the largest numbers."""
-        self._judge_all(self._of_source("special values", dtype) or self._remembered(dtype))
+        self._judge_all(self._of_source("special values", dtype) or self._recorded(dtype))
 
     def check_forms(self, dtype: str) -> None:
         """out= of the right, wrong and empty shape, in place, inference mode, twice, from two threads, autocast."""
-        self._judge_all(self._of_source("forms", dtype) or self._remembered(dtype))
+        self._judge_all(self._of_source("forms", dtype) or self._recorded(dtype))
 
     def check_errors(self) -> None:
         """What the CPU refuses, mps refuses, with the same type of exception."""
@@ -137,7 +137,7 @@ class Subject:
 
         What the CPU refuses (a scale below zero, sizes that belong together) keeps its shapes, or its values too.
         """
-        cases = [*self._of_source("samples", dtype), *self._remembered(dtype)]
+        cases = [*self._of_source("samples", dtype), *self._recorded(dtype)]
         self._require(cases)
         case = cases[which % len(cases)]
         # Inputs of several shapes (glu's gradients) belong together as they are.
@@ -173,7 +173,7 @@ class Subject:
 
     def check_same_twice(self, dtype: str) -> None:
         """The same inputs give the same bits."""
-        cases = [*self._of_source("samples", dtype), *self._remembered(dtype)]
+        cases = [*self._of_source("samples", dtype), *self._recorded(dtype)]
         self._require(cases)
         for case in cases:
             if case.skipped:
@@ -191,7 +191,7 @@ class Subject:
 
     def check_opcheck(self, overload: str) -> None:
         """`torch.library.opcheck`: schema, fake tensors, registration of autograd."""
-        cases = self._remembered("float32", overload)
+        cases = self._recorded("float32", overload)
         if not cases:
             self.check_written()
             return
@@ -207,7 +207,7 @@ class Subject:
 
     def check_no_fallback(self, dtype: str) -> None:
         """Nothing inside the call runs on the CPU: neither this operator nor one that the kernel uses."""
-        for case in [*self._of_source("samples", dtype), *self._remembered(dtype)]:
+        for case in [*self._of_source("samples", dtype), *self._recorded(dtype)]:
             if case.skipped:
                 continue
             args, kwargs = move(case.args, case.kwargs, "mps", case.on_host)
@@ -217,7 +217,7 @@ class Subject:
 
     def check_written(self) -> None:
         """The kernel is no scaffold any more: calling it does not say that it is not written."""
-        cases = [*self._remembered("float32"), *self._of_source("samples", "float32")]
+        cases = [*self._recorded("float32"), *self._of_source("samples", "float32")]
         called = [case for case in cases if not case.skipped][:_TRIED]
         self._require(called)
         for case in called:
@@ -241,7 +241,7 @@ class Subject:
         ]
         return [case for key in _first_of_each(wanted) for case in make_cases(source, key, samples, SEED).values()]
 
-    def _remembered(self, dtype: str, overload: str | None = None) -> list[Case]:
+    def _recorded(self, dtype: str, overload: str | None = None) -> list[Case]:
         """Calls of the overloads that the CPU is known to accept.
 
         An operator that takes none of DTYPES is called with its own, whatever is asked for; one that the CPU does not

@@ -1,1 +1,1 @@
-"""Which calls are worth a try: remembered calls, sources of cases, covering arrays, the search for arguments."""
+"""Which calls are worth a try: recorded calls, sources of cases, covering arrays, the search for arguments."""

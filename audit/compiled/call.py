@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ..judging.judge import DEVICE
 from ..model.case import Case
-from ..model.tensors_in import leaves
+from ..model.nested import leaves
 
 
 class CompiledCall:

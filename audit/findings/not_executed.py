@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
-from ..cases.calls.memory import Memory, Remembered
+from ..cases.calls.recorded_calls import OverloadCalls, RecordedCalls
 from ..model.verdicts import CaseVerdict
 from ..store.records import CaseCount, Run
 from .evidence import OVERLOADS_BY_NAME
@@ -17,7 +17,7 @@ REASONS_SHOWN = 3
 
 
 def not_executed(
-    run: Run, overloads: Iterable[OverloadSummary], counts: Iterable[CaseCount], memory: Memory
+    run: Run, overloads: Iterable[OverloadSummary], counts: Iterable[CaseCount], memory: RecordedCalls
 ) -> tuple[NotExecuted, ...]:
     """The overloads without an executed case that no rule excludes, in their order.
 
@@ -30,12 +30,12 @@ def not_executed(
         return ()
     skipped = _skips(counts)
     missed = [o for o in overloads if o.executed == 0 and not o.unreachable_rule]
-    return tuple(_entry(o, memory.overloads.get(o.name, Remembered()), skipped[o.name]) for o in missed)
+    return tuple(_entry(o, memory.overloads.get(o.name, OverloadCalls()), skipped[o.name]) for o in missed)
 
 
-def _entry(overload: OverloadSummary, remembered: Remembered, skipped: Counter[str]) -> NotExecuted:
-    reasons = [reason for reason, _ in skipped.most_common()] or remembered.errors or [overload.reason]
-    return NotExecuted(overload.name, len(remembered.calls), remembered.tried, tuple(reasons[:REASONS_SHOWN]))
+def _entry(overload: OverloadSummary, recorded: OverloadCalls, skipped: Counter[str]) -> NotExecuted:
+    reasons = [reason for reason, _ in skipped.most_common()] or recorded.errors or [overload.reason]
+    return NotExecuted(overload.name, len(recorded.calls), recorded.tried, tuple(reasons[:REASONS_SHOWN]))
 
 
 def _skips(counts: Iterable[CaseCount]) -> defaultdict[str, Counter[str]]:

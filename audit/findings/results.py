@@ -110,8 +110,8 @@ class NotExecuted:
 
     Attributes:
         overload: its name.
-        calls: how many calls are remembered that the CPU accepts; they were skipped, or need another selection.
-        tried: where none or too few were accepted, how many were tried when the calls were learned.
+        calls: how many calls are recorded that the CPU accepts; they were skipped, or need another selection.
+        tried: where none or too few were accepted, how many were tried when calls were searched.
         reasons: why: what skipped its cases in this run, or the CPU's errors when calls were tried.
     """
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from ...registry import known_wrong
-from ..cases.calls.memory import Memory
+from ..cases.calls.recorded_calls import RecordedCalls
 from ..model.verdicts import CaseVerdict
 from ..releases.surface.overloads import Surface
 from ..store.records import Run
@@ -114,9 +114,9 @@ def _totals(evidence: RunEvidence) -> dict[str, dict[CaseVerdict, int]]:
 
 
 @cache
-def _committed_memory() -> Memory:
+def _committed_memory() -> RecordedCalls:
     """Read once, because it is large. It is not changed here."""
-    return Memory.load()
+    return RecordedCalls.load()
 
 
 def _portable(source: str) -> str:

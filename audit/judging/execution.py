@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from ..model.case import Case
-from ..model.tensors_in import leaves
+from ..model.nested import leaves
 from .transfer import Inputs, differentiable_leaves
 
 

@@ -26,7 +26,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from ...errors import one_line
 from ...simulator.fallback_recorders import FallbackRecorder
 from ..model.case import UNINITIALISED, Case, described, seed_generators
-from ..model.tensors_in import leaves, map_leaves
+from ..model.nested import leaves, map_leaves
 from ..model.verdicts import AtFault, CaseVerdict, Outcome
 from .agreement import Comparison
 from .call_tracer import CallTracer

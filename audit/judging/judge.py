@@ -19,7 +19,7 @@ from torch import Tensor
 from ...errors import one_line
 from ...simulator.fallback_recorders import FallbackRecorder
 from ..model.case import Case, seed_generators
-from ..model.tensors_in import leaves
+from ..model.nested import leaves
 from ..model.verdicts import COMPARED_ERRORS, CaseVerdict, Outcome
 from .agreement import Comparison
 from .call_tracer import CallTracer

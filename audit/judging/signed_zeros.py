@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from ..model.case import Case
-from ..model.tensors_in import leaves
+from ..model.nested import leaves
 from .operator_name import operator_name
 
 ARITHMETIC = (

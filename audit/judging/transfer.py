@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..model.tensors_in import leaves, map_leaves
+from ..model.nested import leaves, map_leaves
 
 WIDER: dict[torch.dtype, torch.dtype] = {
     torch.float16: torch.float64,

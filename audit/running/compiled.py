@@ -94,7 +94,7 @@ def judged_compiled(
     """The verdict on one case of a group, with what this device cannot tell taken out. Raises nothing."""
     from ...errors import one_line
     from ..compiled.judging import compiled_call
-    from ..model.tensors_in import leaves
+    from ..model.nested import leaves
 
     case.skipped = case.skipped or device.cannot_run(leaves((case.args, case.kwargs)))
     label = f"{key.label}:{position}"

@@ -17,9 +17,9 @@ from torch import Tensor
 
 from ...simulator.device.faults import Fault, Term, clear, inject
 from ..cases.calls.invocation import arguments_of, overload_of
-from ..cases.calls.memory import Memory
+from ..cases.calls.recorded_calls import RecordedCalls
 from ..model.description import describe
-from ..model.tensors_in import leaves, map_leaves
+from ..model.nested import leaves, map_leaves
 from .classes import Scenario
 from .makers import MAKERS, Arguments
 from .observation import Raised, differs, execute
@@ -35,19 +35,19 @@ APART = 0.1
 
 
 class BaseCalls:
-    """The remembered calls of the overloads, in every dtype that the CPU takes."""
+    """The recorded calls of the overloads, in every dtype that the CPU takes."""
 
     def __init__(self) -> None:
-        self._memory = Memory.load()
+        self._memory = RecordedCalls.load()
 
     def of(self, overload: str, rng: Random, dtypes: tuple[str, ...] = ()) -> Iterator[Arguments]:
         """Calls in a random order, those without elements last; of these dtypes where some are named."""
-        remembered = self._memory.overloads.get(overload)
-        if remembered is None or remembered.refused:
+        recorded = self._memory.overloads.get(overload)
+        if recorded is None or recorded.refused:
             return
         names = [a.name for a in overload_of(overload)._schema.arguments]
-        offered = [d for d in remembered.dtypes if not dtypes or d in dtypes]
-        pairs = [(call, d) for d in offered for call in remembered.accepted(d)]
+        offered = [d for d in recorded.dtypes if not dtypes or d in dtypes]
+        pairs = [(call, d) for d in offered for call in recorded.accepted(d)]
         rng.shuffle(pairs)
         pairs.sort(key=lambda pair: _is_empty(pair[0]))  # what has no elements shows least
         for call, dtype in pairs:
@@ -58,7 +58,7 @@ class BaseCalls:
 
 
 def _is_empty(recipe: Any) -> bool:
-    """Whether a tensor of a remembered call has no element."""
+    """Whether a tensor of a recorded call has no element."""
     if isinstance(recipe, dict):
         return 0 in recipe.get("shape", ()) or any(map(_is_empty, recipe.values()))
     return isinstance(recipe, list) and any(map(_is_empty, recipe))

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..model.tensors_in import map_leaves
+from ..model.nested import map_leaves
 from .tensor_layouts import as_expanded, as_inner_strided, as_stepped, as_transposed, at_offset, in_one_storage
 
 Arguments = dict[str, Any]

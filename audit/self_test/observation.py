@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from ..judging.transfer import move
-from ..model.tensors_in import leaves
+from ..model.nested import leaves
 from .makers import Arguments
 
 

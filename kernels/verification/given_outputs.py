@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from ...audit.cases.calls.invocation import SchemaCall, out_arguments
-from ...audit.cases.sources.targets import Place, every_other_element, schema_case, transposed
+from ...audit.cases.sources.write_targets import Place, every_other_element, schema_case, transposed
 from ...audit.judging.transfer import move
 from ...audit.model.case import Case
 
@@ -21,7 +21,7 @@ PLACES: tuple[Place, ...] = (transposed, every_other_element)
 
 
 def with_given_outputs(case: Case) -> Iterator[Case]:
-    """A remembered call of an out overload once for each place that its outputs can have on mps; else nothing."""
+    """A recorded call of an out overload once for each place that its outputs can have on mps; else nothing."""
     if not isinstance(case.call, SchemaCall) or not out_arguments(case.call.__name__):
         return
     given = schema_case(case)

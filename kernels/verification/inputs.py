@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from ...audit.model.tensors_in import map_leaves
+from ...audit.model.nested import map_leaves
 from .calls import Inputs
 
 SHAPES = ((7, 5), (3, 4, 6), (129,), (), (0, 3))

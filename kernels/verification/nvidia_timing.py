@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from ...audit.model.tensors_in import leaves, map_leaves
+from ...audit.model.nested import leaves, map_leaves
 from ...errors import one_line
 from ...simulator.nvidia import default_driver, synchronize
 from ...simulator.nvidia.recording import LaunchReplay

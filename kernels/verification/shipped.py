@@ -129,7 +129,7 @@ def _is_answered(family: str, elements: int) -> bool:
     """Call a family's workload on mps; whether shipped kernels alone computed it."""
     import torch
 
-    from ...audit.model.tensors_in import map_leaves
+    from ...audit.model.nested import map_leaves
     from ...audit.shipped.case_launches import launches
 
     torch.manual_seed(0)

@@ -63,7 +63,7 @@ def cases_of(call: KernelCall, dtype: torch.dtype, layouts: Sequence[Layout] = L
 
 
 def remembered_calls(family: str, overloads: Collection[str]) -> Iterator[tuple[GroupKey, Iterator[Case]]]:
-    """The calls that audits remember of these overloads by group; out= forms are called with outputs in any place, too.
+    """The recorded calls of these overloads by group; out= forms are called with outputs in any place, too.
 
     A family's `cases.py` may have a function `undefined`: why such a call has no result to compare with, or "".
     """

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from ...audit.judging.fallbacks import NO_CPU_KERNEL, missing_operator
-from ...audit.model.tensors_in import leaves, map_leaves
+from ...audit.model.nested import leaves, map_leaves
 from ...audit.releases.surface.profiles import coverage_profile
 from ...simulator.opening import device_of_this_process
 from ..runtime import catalog

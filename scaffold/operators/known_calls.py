@@ -1,4 +1,4 @@
-"""Calls that the CPU is known to accept, remembered or written by hand. Imports torch."""
+"""Calls that the CPU is known to accept, recorded or written by hand. Imports torch."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import torch
 from ...audit.cases.calls.examples import examples_of
 from ...audit.cases.calls.examples.operands import Example
 from ...audit.cases.calls.invocation import arguments_of, out_arguments, overload_of
-from ...audit.cases.calls.memory import Memory
-from ...audit.model.tensors_in import leaves, map_leaves
+from ...audit.cases.calls.recorded_calls import RecordedCalls
+from ...audit.model.nested import leaves, map_leaves
 
 # The dtypes that a generated kernel is instantiated for.
 DTYPES = ("float32", "float16", "bfloat16")
@@ -22,8 +22,8 @@ KnownCall = tuple[str, tuple[Any, ...], dict[str, Any]]
 
 
 @cache
-def _memory() -> Memory:
-    return Memory.load()
+def _memory() -> RecordedCalls:
+    return RecordedCalls.load()
 
 
 def known_calls(name: str) -> list[KnownCall]:

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from ...audit.cases.calls.invocation import overload_of
-from ...audit.model.tensors_in import leaves, map_leaves
+from ...audit.model.nested import leaves, map_leaves
 from .known_calls import DTYPES, KnownCall, known_calls
 from .observation import FOLLOWS, Observation, ObservedTensor, Size
 from .shape_rules import UNREDUCED, SeenCall, asking_flag, shape_rule, size_rules

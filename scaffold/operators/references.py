@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from ...audit.cases.calls.invocation import out_arguments, overload_of
-from ...audit.model.tensors_in import leaves
+from ...audit.model.nested import leaves
 from .known_calls import known_calls
 from .model import OperatorModel, OverloadModel
 

@@ -1,1 +1,1 @@
-"""Calls of every overload by its schema: remembered as data, made by hand where no search finds one."""
+"""Calls of every overload by its schema: recorded as data, made by hand where no search finds one."""

@@ -1,4 +1,4 @@
-"""Calling overloads by name with remembered arguments, and reading their schemas."""
+"""Calling overloads by name with recorded arguments, and reading their schemas."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 
 import torch
 
+from .contexts import CONTEXTS
+from .cpu_kernels import KERNELS
 from .recipes import decode
-from .references import KERNELS
-from .situations import SITUATIONS
 
 
 def overload_of(name: str) -> Any:
@@ -65,7 +65,7 @@ class SchemaCall:
         self.__name__ = name
         self._overload = overload_of(name)
         self._run: Callable[..., Any]
-        situation = SITUATIONS.get(name)
+        situation = CONTEXTS.get(name)
         self._run = self._overload if situation is None else partial(situation, self._overload)
         if name in UNSEEN:
             self._run = announced(name, self._run)
@@ -79,7 +79,7 @@ class SchemaCall:
     def needs_torch_alone(self) -> bool:
         """Whether the overload can be called by name: without a situation, a kernel of ours or another package."""
         namespace, _, name = self.__name__.partition("::")
-        return namespace == "aten" and self.__name__ not in SITUATIONS and name not in KERNELS
+        return namespace == "aten" and self.__name__ not in CONTEXTS and name not in KERNELS
 
     @property
     def writes(self) -> bool:
@@ -118,12 +118,12 @@ class SchemaCall:
 
 
 def fingerprint(name: str) -> str:
-    """A short hash of the overload's schema: a remembered call is replayed only where it is still the same one."""
+    """A short hash of the overload's schema: a recorded call is replayed only where it is still the same one."""
     return hashlib.blake2b(str(overload_of(name)._schema).encode(), digest_size=4).hexdigest()
 
 
 def arguments_of(call: dict[str, Any], dtype: str | None = None) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments of a remembered call, with its own replaceable dtype or another in its place."""
+    """The arguments of a recorded call, with its own replaceable dtype or another in its place."""
     swap = {} if dtype is None else {call["dtype"]: dtype}
     return tuple(decode(call["args"], swap)), {name: decode(value, swap) for name, value in call["kwargs"].items()}
 

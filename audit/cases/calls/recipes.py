@@ -26,7 +26,7 @@ Recipe = Any  # JSON
 
 
 class UnencodableError(Exception):
-    """An argument that a recipe cannot hold (a quantised tensor, an object); the call is then not remembered."""
+    """An argument that a recipe cannot hold (a quantised tensor, an object); the call is then not recorded."""
 
 
 def encode(value: Any) -> Recipe:
@@ -162,7 +162,7 @@ def _values(recipe: Mapping[str, Any]) -> Tensor:
 
 
 def signature(arguments: Recipe) -> str:
-    """What makes two remembered calls different: shapes, dtypes and plain values, but not the elements of tensors."""
+    """What makes two recorded calls different: shapes, dtypes and plain values, but not the elements of tensors."""
     if isinstance(arguments, dict):
         if "shape" in arguments:
             return f"{arguments['dtype']}{arguments['shape']}"

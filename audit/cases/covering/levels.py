@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ...model.case import Case
-from ...model.tensors_in import leaves
+from ...model.nested import leaves
 from .pairs import (
     DIMENSIONS,
     DTYPE,

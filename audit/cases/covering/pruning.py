@@ -13,8 +13,8 @@ from torch import Tensor
 
 from ...model.case import Case, CaseSource, make_cases
 from ...model.group import GroupKey
+from ...model.nested import leaves
 from ...model.selection import Samples
-from ...model.tensors_in import leaves
 from .levels import levels_of
 from .pairs import Levels, pairs_of
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ....errors import MpsmithError, one_line
 from ...model.case import CaseSource
-from ..calls.foreign import registered_operators
+from ..calls.package_operators import registered_operators
 from .arguments import ArgumentSource
 from .cancellation import CancellationSource
 from .errors import ErrorSource
@@ -23,12 +23,12 @@ from .pairs import PairSource
 from .random import RandomSource
 from .repetition import RepetitionSource
 from .schema import SchemaSource
+from .schema_forms import SchemaFormSource
 from .schema_random import SchemaRandomSource
 from .sizes import SizeSource
 from .special_values import SpecialValueSource
 from .target_sources import SchemaTargetSource, TargetSource
 from .tensor_layouts import TensorLayoutSource
-from .twins import TwinSource
 from .without_gradients import WithoutGradientSource
 
 
@@ -66,7 +66,7 @@ def case_sources(imports: Sequence[str]) -> dict[str, CaseSource]:
         RepetitionSource(opinfos),
         modules,
         schemas,
-        TwinSource(schemas),
+        SchemaFormSource(schemas),
         ArgumentSource(schemas),
         RepetitionSource(schemas),
         SchemaRandomSource(schemas),

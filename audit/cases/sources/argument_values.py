@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...model.tensors_in import leaves
+from ...model.nested import leaves
 
 Arguments = Mapping[str, Any]
 

@@ -1,6 +1,6 @@
 """Every argument of every overload at its other values: flags, words, dims, numbers, optional tensors, indices.
 
-The remembered calls of an overload are the base. One argument at a time is changed, then two at once, then the whole
+The recorded calls of an overload are the base. One argument at a time is changed, then two at once, then the whole
 series is called in a row on the same tensors: what a device keeps from one call to the next, by shapes or by the text
 of a number, shows there. What the CPU takes is compared; of what it refuses, the device must refuse some as well.
 """
@@ -23,16 +23,16 @@ from ...judging.randomness import draws
 from ...judging.transfer import move
 from ...model.case import Case, QuickShare
 from ...model.group import GroupKey
+from ...model.nested import leaves
 from ...model.selection import Samples
-from ...model.tensors_in import leaves
 from ..calls.binding import Binding
 from ..calls.invocation import full_name, overload_of, runs_a_kernel, written_arguments
 from .argument_values import END_NAMES, FACTOR_NAMES, other_values
+from .calls_in_a_row import InARow, Step, in_dtype, scaled, unchanged, with_others
 from .derived import distinct
 from .indices import out_of_range
 from .over_another import SourceOverAnother
 from .schema import SchemaSource
-from .series import InARow, Step, in_dtype, scaled, unchanged, with_others
 
 BASES = 2
 LARGEST_BASE = 20_000
@@ -103,7 +103,7 @@ class Variation:
 
 
 class ArgumentSource(SourceOverAnother[SchemaSource]):
-    """Remembered calls of each overload with other values for their arguments."""
+    """Recorded calls of each overload with other values for their arguments."""
 
     name = "arguments"
     quick = QuickShare.ONE_DTYPE

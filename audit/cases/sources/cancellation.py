@@ -16,8 +16,8 @@ from torch import Tensor
 
 from ...model.case import Case
 from ...model.group import GroupKey
+from ...model.nested import leaves, map_leaves
 from ...model.selection import Samples
-from ...model.tensors_in import leaves, map_leaves
 from .derived import DerivedSource, distinct
 from .opinfo import OpInfoSource
 

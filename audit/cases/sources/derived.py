@@ -11,8 +11,8 @@ from torch import Tensor
 
 from ...model.case import Case, CaseSource, QuickShare
 from ...model.group import GroupKey
+from ...model.nested import leaves
 from ...model.selection import DTYPES, Samples
-from ...model.tensors_in import leaves
 from .opinfo import OpInfoSource
 from .over_another import SourceOverAnother
 

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from ...judging.transfer import move
 from ...model.case import Case
-from ...model.tensors_in import leaves, map_leaves
+from ...model.nested import leaves, map_leaves
 
 # The two sizes that a dimension is tried with; no sample has them.
 TRIED = (11, 22)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ...model.case import Case
-from ...model.tensors_in import leaves, map_leaves
+from ...model.nested import leaves, map_leaves
 from ..covering.array import Row
 from ..covering.pairs import FORM, GRADIENT, LAYOUT, OTHER_LAYOUTS, SIZE, VALUES
 from . import layouts

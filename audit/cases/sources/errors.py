@@ -13,9 +13,9 @@ from ...model.case import Case
 from ...model.group import GroupKey
 from ...model.selection import Samples
 from .arguments import accepts
+from .case_tensors import strided_positions, tensors_of, with_one
 from .derived import representative
 from .forms import detached
-from .one_tensor import strided_positions, tensors_of, with_one
 from .opinfo import ON_HOST, OpInfoSource, without_double
 from .over_another import SourceOverAnother
 from .sizes import UNCHECKED, draws, is_a_part, is_any_of

@@ -17,9 +17,9 @@ from torch.autograd import forward_ad
 from ...judging.transfer import differentiable_leaves
 from ...model.case import Case
 from ...model.group import GroupKey
-from ...model.tensors_in import leaves, map_leaves
+from ...model.nested import leaves, map_leaves
 from .derived import MAIN_DTYPES, DerivedOpInfoSource
-from .operands import number_and_tensor, overlapping
+from .operand_forms import number_and_tensor, overlapping
 
 GUARD = 37  # elements before and after an out= tensor; odd, so that a vectorised overrun does not end on its border
 # OpInfos that claim to take out= because nobody said otherwise.

@@ -18,10 +18,10 @@ from torch import Tensor
 from ...judging.transfer import differentiable_leaves, move
 from ...model.case import Case
 from ...model.group import GroupKey
-from ...model.tensors_in import leaves, map_leaves
+from ...model.nested import leaves, map_leaves
+from .case_tensors import tensors_of, with_tensors
 from .derived import DerivedSource
 from .layouts import Layout, offset, stepped
-from .one_tensor import tensors_of, with_tensors
 from .opinfo import OpInfoSource
 from .tensor_layouts import from_turn, start_of
 

@@ -14,8 +14,8 @@ from ....registry.known_case import KnownCase, SliceInput, TensorInput, TorchInp
 from ....registry.known_wrong import KnownReport
 from ...model.case import Case, CaseSource
 from ...model.group import GroupKey
+from ...model.nested import leaves, map_leaves
 from ...model.selection import Samples
-from ...model.tensors_in import leaves, map_leaves
 
 SOURCE = "known wrong"
 Call = Callable[..., Any]

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ...model.case import Case
 from ...model.group import GroupKey
-from ...model.tensors_in import leaves, map_leaves
+from ...model.nested import leaves, map_leaves
 from .derived import MAIN_DTYPES, DerivedSource
 
 Layout = Callable[[Tensor], "Tensor | None"]

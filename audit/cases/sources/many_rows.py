@@ -15,8 +15,8 @@ from torch import Tensor
 
 from ...judging.transfer import move
 from ...model.case import Case
-from ...model.tensors_in import leaves, map_leaves
-from .one_tensor import tensors_of
+from ...model.nested import leaves, map_leaves
+from .case_tensors import tensors_of
 
 # Above the 2,048 ones that half precision counts, and above 131,072 elements, in one call.
 ROWS, ELEMENTS = 2_049, 131_073

@@ -9,7 +9,8 @@ from torch import Tensor
 
 from ...model.case import Case
 from ...model.group import GroupKey
-from ...model.tensors_in import leaves
+from ...model.nested import leaves
+from .case_tensors import tensors_of
 from .derived import DerivedOpInfoSource, DerivedSource
 from .forms import STRIDES_OF_OUT_IGNORED, takes_out
 from .mixed_dtypes import (
@@ -19,10 +20,9 @@ from .mixed_dtypes import (
     with_numbers,
     with_three,
 )
-from .one_tensor import tensors_of
 from .target_sources import STRIDES_IGNORED
-from .targets import in_place_case, out_case, schema_case, slice_of_larger, surrounded, written_in
 from .tensor_layouts import KERNEL_DIES, filled, start_of, writes
+from .write_targets import in_place_case, out_case, schema_case, slice_of_larger, surrounded, written_in
 
 THOROUGH = "float32"
 # Overloads whose CPU kernel trusts the dtype of what it is given: what it writes is undefined, or refused later.

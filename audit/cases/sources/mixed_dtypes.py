@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from ...model.case import Case
-from .one_tensor import strided_positions, tensors_of, with_one, with_tensors
-from .operands import number_position
+from .case_tensors import strided_positions, tensors_of, with_one, with_tensors
+from .operand_forms import number_position
 from .tensor_layouts import from_turn
 
 # Of many tensors, those of a list most often, the first three: a kernel that looks at the first two misses the third.

@@ -1,6 +1,6 @@
-"""The numbers of a remembered call in other ranges: of both signs, near zero, far from zero beside their spread.
+"""The numbers of a recorded call in other ranges: of both signs, near zero, far from zero beside their spread.
 
-Remembered values are mostly between zero and one. There a wrong sign does not show, nor the digits that a careless
+Recorded values are mostly between zero and one. There a wrong sign does not show, nor the digits that a careless
 formula loses for small numbers, or for what is left of large ones.
 """
 
@@ -15,7 +15,7 @@ from torch import Tensor
 from ...judging.transfer import move
 from ...model.case import Case
 from .cancellation import SMALL, STATISTICS, smaller_in_turn, with_large_mean
-from .one_tensor import strided_positions, tensors_of, with_tensors
+from .case_tensors import strided_positions, tensors_of, with_tensors
 
 # Results tell little where not one in so many elements is different from all others; then numbers are larger.
 FEW = 8
@@ -37,7 +37,7 @@ def results_on_cpu(case: Case) -> list[Tensor] | None:
 def in_all_directions(case: Case) -> Case:
     """The call with every second number negative, and complex ones turned, where the CPU has numbers for that too.
 
-    Remembered values are mostly of one sign, and the imaginary parts zero: a wrong sign or angle would not show.
+    Recorded values are mostly of one sign, and the imaginary parts zero: a wrong sign or angle would not show.
     """
     before = results_on_cpu(case)
     turned = {i: _turned(tensor) for i, tensor in enumerate(tensors_of(case)) if _points_one_way(tensor)}

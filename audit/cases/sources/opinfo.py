@@ -11,8 +11,8 @@ import torch
 
 from ...model.case import UNINITIALISED, Case, CaseSource
 from ...model.group import GroupKey
+from ...model.nested import leaves
 from ...model.selection import DTYPES, Samples
-from ...model.tensors_in import leaves
 from .torch_testing import without_the_compiler
 
 # The OpInfos of operators whose outputs get their strides from the inputs'.

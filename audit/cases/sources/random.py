@@ -13,7 +13,7 @@ from ...judging.compare import same_bits
 from ...judging.randomness import draws_in_any_overload, generators_as_before
 from ...model.case import Case
 from ...model.group import GroupKey
-from ...model.tensors_in import leaves
+from ...model.nested import leaves
 from .derived import DerivedOpInfoSource
 from .forms import Call, copied, detached
 

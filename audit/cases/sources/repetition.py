@@ -27,8 +27,8 @@ from ...judging.compare import same_bits
 from ...judging.randomness import draws
 from ...model.case import Case, QuickShare
 from ...model.group import GroupKey
+from ...model.nested import leaves, map_leaves
 from ...model.selection import DTYPES, Samples
-from ...model.tensors_in import leaves, map_leaves
 from ..calls.invocation import SchemaCall, full_name, overload_of, runs_a_kernel, written_arguments
 from .arguments import MAIN_DTYPES, TRUSTING, accepts
 from .derived import DerivedSource, distinct

@@ -1,6 +1,6 @@
-"""Every reachable overload with the arguments that are remembered for it: what no OpInfo reaches is executed too.
+"""Every reachable overload with the arguments that are recorded for it: what no OpInfo reaches is executed too.
 
-Operators that imported packages define are overloads like any other; calls of theirs are learned on first sight.
+Operators that imported packages define are overloads like any other; their calls are searched when they are first audited.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from ....registry.torch_release import public_version
 from ...judging.transfer import move
 from ...model.case import UNINITIALISED, Case, CaseSource
 from ...model.group import GroupKey
+from ...model.nested import leaves
 from ...model.selection import Samples
-from ...model.tensors_in import leaves
-from ..calls.foreign import foreign_memory
+from ..calls.cpu_kernels import register
 from ..calls.invocation import SchemaCall, arguments_of, fingerprint
-from ..calls.memory import Memory
-from ..calls.references import register
+from ..calls.package_operators import package_calls
+from ..calls.recorded_calls import RecordedCalls
 from .opinfo import without_double
 
 # Arguments that operators read on the host whatever the device, by name; "operator/name" where only one does.
@@ -47,17 +47,19 @@ ABOUT_THE_DEVICE = frozenset({"_to_cpu", "choose_qparams_optimized"})
 
 
 class SchemaSource(CaseSource):
-    """The remembered calls of every overload, in each dtype that the CPU accepts.
+    """The recorded calls of every overload, in each dtype that the CPU accepts.
 
     Args:
-        memory: what is remembered; None for the committed memory.
+        memory: what is recorded; None for the committed memory.
         packages: what was imported for operators of its own.
         foreign: the overloads that importing those defined.
     """
 
     name = "schema"
 
-    def __init__(self, memory: Memory | None = None, packages: Sequence[str] = (), foreign: Sequence[str] = ()) -> None:
+    def __init__(
+        self, memory: RecordedCalls | None = None, packages: Sequence[str] = (), foreign: Sequence[str] = ()
+    ) -> None:
         self._given = memory
         self._packages = packages
         self._foreign = foreign
@@ -71,40 +73,40 @@ class SchemaSource(CaseSource):
         """The groups; a score of derived sources ask for them."""
         return tuple(
             GroupKey(self.name, overload.removeprefix("aten::"), "", dtype, "fallback")
-            for overload, remembered in self._memory.overloads.items()
-            for dtype in remembered.dtypes
+            for overload, recorded in self._memory.overloads.items()
+            for dtype in recorded.dtypes
         )
 
     def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
-        """The remembered calls with their replaceable dtype replaced by the group's."""
+        """The recorded calls with their replaceable dtype replaced by the group's."""
         name = key.operator if "::" in key.operator else f"aten::{key.operator}"
         call = SchemaCall(name)
         base = key.operator.split(".")[0]
         uninitialised = "uninitialised" if base in UNINITIALISED or base.startswith(("empty", "new_empty")) else ""
-        remembered = self._memory.overloads[name]
-        for accepted in remembered.accepted(key.dtype):
+        recorded = self._memory.overloads[name]
+        for accepted in recorded.accepted(key.dtype):
             args, kwargs = arguments_of(accepted, key.dtype)
             if call.takes_device and not any(isinstance(leaf, torch.Tensor) for leaf in leaves((args, kwargs))):
                 kwargs["device"] = torch.device("cpu")  # a factory is asked for the device that is audited
             called = _comparable(key.operator, call)
             case = Case(called, args, kwargs, uninitialised=uninitialised, on_host=call.positions_of(HOST_ARGUMENTS))
-            case.errors_count = remembered.refused
+            case.errors_count = recorded.refused
             case.elementwise = call.is_pointwise
             if base in ABOUT_THE_DEVICE:
                 case.skipped = "answers with the device, or on the CPU, by definition"
-            elif self._of_another_torch and not remembered.refused:
+            elif self._of_another_torch and not recorded.refused:
                 case.skipped = self._refusal(case)
             yield without_double(case)
 
     @cached_property
-    def _memory(self) -> Memory:
-        register()  # the CPU kernels that some of the calls were learned with
-        memory = self._given or Memory.load()
+    def _memory(self) -> RecordedCalls:
+        register()  # the CPU kernels that some of the recorded calls need
+        memory = self._given or RecordedCalls.load()
         if memory.torch != installed_release():
             memory = memory.fitting(fingerprint)
         if self._foreign:
-            learned = foreign_memory(self._foreign, self._packages)
-            memory = Memory(memory.torch, {**memory.overloads, **learned.overloads})
+            found = package_calls(self._foreign, self._packages)
+            memory = RecordedCalls(memory.torch, {**memory.overloads, **found.overloads})
         return memory
 
     @cached_property
@@ -112,13 +114,13 @@ class SchemaSource(CaseSource):
         return self._memory.torch != installed_release()
 
     def _refusal(self, case: Case) -> str:
-        """Why a call that was learned with another torch is left out, or "" where this torch's CPU takes it too."""
+        """Why a call that was found with another torch is left out, or "" where this torch's CPU takes it too."""
         args, kwargs = move(case.args, case.kwargs, "cpu")
         try:
             case.call(*args, **kwargs)
         except Exception as error:
-            learned_with = f"learned with torch {self._memory.torch}; the CPU of this torch refuses it"
-            return f"{learned_with}: {one_line(error)} (search again: python -m mpsmith.audit.cases.learning)"
+            recorded_with = f"recorded with torch {self._memory.torch}; the CPU of this torch refuses it"
+            return f"{recorded_with}: {one_line(error)} (search again: python -m mpsmith.audit.cases.argument_search)"
         return ""
 
 

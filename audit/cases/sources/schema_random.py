@@ -13,17 +13,17 @@ from torch import Tensor
 from ...judging.randomness import draws, generators_as_before
 from ...model.case import Case, CaseSource
 from ...model.group import GroupKey
+from ...model.nested import leaves
 from ...model.selection import DTYPES, Samples
-from ...model.tensors_in import leaves
 from ..calls.binding import Binding
 from ..calls.invocation import SchemaCall, full_name, out_arguments, overload_of, runs_a_kernel
 from .arguments import accepts
 from .derived import representative
-from .draws import CPU, DRAWN, DRAWS, Draw, certain
 from .forms import copied
 from .random import compared, many_draws, told_draws, under_seeds
+from .random_parameters import CPU, DRAWN, DRAWS, Draw, certain
 from .schema import SchemaSource
-from .twins import functional_twin
+from .schema_forms import functional_twin
 
 Call = Callable[..., Any]
 
@@ -47,7 +47,7 @@ class SchemaRandomSource(CaseSource):
     """Each overload that torch tags as drawing from a seeded generator.
 
     Args:
-        schemas: whose remembered calls are made under seeds.
+        schemas: whose recorded calls are made under seeds.
     """
 
     name = "schema random"
@@ -57,17 +57,17 @@ class SchemaRandomSource(CaseSource):
 
     def groups(self) -> Iterable[GroupKey]:
         """One group for each overload and dtype that there is a call for."""
-        remembered = {(key.operator, key.dtype) for key in self._remembered}
+        recorded = {(key.operator, key.dtype) for key in self._recorded}
         drawn_here = {(draw.overload, dtype) for draw in DRAWS for dtype in draw.dtypes if _exists(draw.overload)}
-        for operator, dtype in sorted(remembered | drawn_here, key=lambda group: (group[0], DTYPES.index(group[1]))):
+        for operator, dtype in sorted(recorded | drawn_here, key=lambda group: (group[0], DTYPES.index(group[1]))):
             yield GroupKey(self.name, operator, "", dtype, "fallback")
 
     def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
-        """The remembered call under seeds and with a generator; then all parameters of the table."""
+        """The recorded call under seeds and with a generator; then all parameters of the table."""
         base = replace(key, source=self._schemas.name)
-        if base in self._remembered:
-            remembered = [case for case in self._schemas.cases(base, Samples.DEFAULT) if not case.skipped]
-            case = representative(remembered) or next(iter(remembered), None)  # a factory has no tensor
+        if base in self._recorded:
+            recorded = [case for case in self._schemas.cases(base, Samples.DEFAULT) if not case.skipped]
+            case = representative(recorded) or next(iter(recorded), None)  # a factory has no tensor
             if case is not None and accepts(case):
                 yield from seeded(case)
         dtype: torch.dtype = getattr(torch, key.dtype)
@@ -83,7 +83,7 @@ class SchemaRandomSource(CaseSource):
             yield Case(call, (-torch.ones(32, 4, 3, dtype=dtype),), title="the gradient's mask")
 
     @cached_property
-    def _remembered(self) -> frozenset[GroupKey]:
+    def _recorded(self) -> frozenset[GroupKey]:
         return frozenset(
             key for key in self._schemas.groups() if key.dtype in SEEDED_DTYPES and draws_by_itself(key.operator)
         )
@@ -105,7 +105,7 @@ def _exists(overload: str) -> bool:
 
 
 def seeded(case: Case) -> Iterator[Case]:
-    """A remembered call under seeds, and with a generator where it takes one."""
+    """A recorded call under seeds, and with a generator where it takes one."""
     yield replace(case, call=under_seeds(case.call), title="under seeds")
     name = case.call.__name__
     if any(argument.name == "generator" for argument in overload_of(name)._schema.arguments):

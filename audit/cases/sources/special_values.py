@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ...model.case import Case
 from ...model.group import GroupKey
-from ...model.tensors_in import leaves, map_leaves
+from ...model.nested import leaves, map_leaves
 from .derived import DerivedSource, distinct
 from .unsafe_values import excluded, is_left_alone, writes
 from .value_classes import ValueClass, classes
@@ -62,13 +62,13 @@ PLANS: dict[str, ValuePlan] = {
     "uint8": ValuePlan(("extreme integers", "above 127")),
     "bool": ValuePlan(("all true", "all false")),
 }
-# For modules, remembered calls and lists of tensors: most of them call what the other OpInfos call.
+# For modules, recorded calls and lists of tensors: most of them call what the other OpInfos call.
 FEWER_PLANS: dict[str, ValuePlan] = {
     "float32": ValuePlan(("nan", "infinities"), ("nan middle",)),
     "float16": ValuePlan(("nan",)),
     "int64": ValuePlan(("extreme integers", "beyond 2^53")),
 }
-# For remembered calls that write into an argument: mostly twins of those that return.
+# For recorded calls that write into an argument: mostly twins of those that return.
 FEWEST_PLANS: dict[str, ValuePlan] = {"float32": ValuePlan(("nan",)), "int64": ValuePlan(("beyond 2^53",))}
 # What the values of a dtype are at the least, sprinkled over all tensors: floating ones, and integers.
 SPRINKLED: dict[bool, ValuePlan] = {

@@ -9,10 +9,11 @@ from torch import Tensor
 
 from ...model.case import Case
 from ...model.group import GroupKey
-from ...model.tensors_in import leaves
+from ...model.nested import leaves
 from .derived import DerivedOpInfoSource, DerivedSource
 from .forms import STRIDES_OF_OUT_IGNORED, takes_out
-from .targets import (
+from .tensor_layouts import IN_TURN, THOROUGH, each_in_turn, filled, from_turn, halves, sharing, start_of, writes
+from .write_targets import (
     PLACES,
     Place,
     every_other_row,
@@ -25,7 +26,6 @@ from .targets import (
     transposed,
     written_everywhere,
 )
-from .tensor_layouts import IN_TURN, THOROUGH, each_in_turn, filled, from_turn, halves, sharing, start_of, writes
 
 # `forms` has out= at an offset, transposed and with every other element already.
 OUT_PLACES: tuple[Place, ...] = (every_other_row, slice_of_larger, expanded)

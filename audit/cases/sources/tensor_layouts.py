@@ -18,9 +18,10 @@ from torch import Tensor
 
 from ...model.case import Case
 from ...model.group import GroupKey
+from ...model.nested import leaves
 from ...model.selection import Samples
-from ...model.tensors_in import leaves
 from ..calls.invocation import SchemaCall
+from .case_tensors import strided_positions, tensors_of, with_one, with_tensors
 from .derived import LOOKED_AT, DerivedSource, distinct, representative
 from .dimensions import broadcast
 from .layouts import (
@@ -36,7 +37,6 @@ from .layouts import (
     swapped_in_front,
     transposed,
 )
-from .one_tensor import strided_positions, tensors_of, with_one, with_tensors
 
 Choice = TypeVar("Choice")
 
@@ -57,7 +57,7 @@ FURTHER: tuple[Layout, ...] = (stepped_rows, swapped_in_front)
 WHOLE: tuple[Layout, ...] = (transposed, offset, stepped)
 # Of many tensors, a list most often, the first few are enough, and one layout for each.
 MOST_TENSORS = 4
-# The shape that is given to tensors of a call of which only empty ones are remembered.
+# The shape that is given to tensors of a call of which only empty ones are recorded.
 GROWN = (2, 3, 4)
 # How many samples of other kinds are tried in layouts in turn, beside the representative in all of them.
 OTHER_SAMPLES = 2

@@ -13,7 +13,7 @@ from ....errors import MpsmithError
 from ...cases.sources.modules import ModuleCall
 from ...model.case import Case
 from ...model.group import COMPILED_MODES, DYNAMIC, GroupKey
-from ...model.tensors_in import leaves
+from ...model.nested import leaves
 from ...model.verdicts import Outcome
 from .calls import FORM_SOURCE, NO_SCRIPT, written_call
 from .forms import PLAIN, lines_of

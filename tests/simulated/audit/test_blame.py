@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from mpsmith.audit.cases.calls.references import register
+from mpsmith.audit.cases.calls.cpu_kernels import register
 from mpsmith.audit.cases.sources import case_sources
 from mpsmith.audit.findings.audited_surface import audited_surface
 from mpsmith.audit.findings.results import AuditSummary

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from mpsmith.audit.cases.calls.invocation import arguments_of, out_arguments, overload_of
-from mpsmith.audit.cases.calls.memory import Memory
+from mpsmith.audit.cases.calls.recorded_calls import RecordedCalls
 from mpsmith.kernels.runtime import catalog, dispatcher
 from mpsmith.scaffold.conformance import registered
 
@@ -41,12 +41,12 @@ def kernels() -> Iterator[None]:
 
 
 @cache
-def memory() -> Memory:
-    return Memory.load()
+def memory() -> RecordedCalls:
+    return RecordedCalls.load()
 
 
 def calls(overload: str) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
-    """Remembered calls that the CPU accepts, their outputs already of the right shape."""
+    """Recorded calls that the CPU accepts, their outputs already of the right shape."""
     known = memory().overloads[overload]
     chosen = [dtype for dtype in ("float32", "float16", "bfloat16", "int64") if dtype in known.dtypes]
     for dtype in chosen or known.dtypes:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from mpsmith.audit.cases.calls.memory import Memory, Remembered
+from mpsmith.audit.cases.calls.recorded_calls import OverloadCalls, RecordedCalls
 from mpsmith.audit.findings.not_executed import not_executed
 from mpsmith.audit.findings.results import NotExecuted, OverloadSummary
 from mpsmith.audit.model.group import GroupKey
@@ -29,11 +29,11 @@ def overload(name: str, executed: int = 0, rule: str = "") -> OverloadSummary:
 
 
 OVERLOADS = [overload("ran", executed=3), overload("excluded", rule="mkldnn"), overload("refused"), overload("skipped")]
-MEMORY = Memory(
+MEMORY = RecordedCalls(
     "2.13.0",
     {
-        "aten::refused": Remembered(tried=400, errors=["wants a", "wants b", "wants c", "wants d"]),
-        "aten::skipped": Remembered([{"args": [1]}] * 4, ["float32"]),
+        "aten::refused": OverloadCalls(tried=400, errors=["wants a", "wants b", "wants c", "wants d"]),
+        "aten::skipped": OverloadCalls([{"args": [1]}] * 4, ["float32"]),
     },
 )
 COUNTS = [

@@ -11,8 +11,8 @@ import torch
 from mpsmith.audit.cases.calls.binding import Binding
 from mpsmith.audit.cases.calls.invocation import overload_of, runs_a_kernel, written_arguments
 from mpsmith.audit.cases.sources.argument_values import UNKNOWN_WORD, other_values, ramp
+from mpsmith.audit.cases.sources.calls_in_a_row import InARow, in_dtype, scaled, unchanged, with_others
 from mpsmith.audit.cases.sources.indices import out_of_range
-from mpsmith.audit.cases.sources.series import InARow, in_dtype, scaled, unchanged, with_others
 
 X = torch.arange(6.0).reshape(2, 3)
 

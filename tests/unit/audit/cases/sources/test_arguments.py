@@ -1,4 +1,4 @@
-"""The cases that one remembered call becomes when its arguments are changed."""
+"""The cases that one recorded call becomes when its arguments are changed."""
 
 from __future__ import annotations
 

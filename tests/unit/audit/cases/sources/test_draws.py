@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from mpsmith.audit.cases.calls.invocation import SchemaCall, overload_of
-from mpsmith.audit.cases.sources.draws import (
+from mpsmith.audit.cases.sources.random_parameters import (
     DRAWN,
     DRAWS,
     a_permutation,
@@ -31,8 +31,8 @@ from mpsmith.audit.cases.sources.schema_random import (
 from mpsmith.audit.judging.distributions import FALSE_ALARM_RATE, FEWEST_DRAWS
 from mpsmith.audit.model.case import Case, make_cases
 from mpsmith.audit.model.group import GroupKey
+from mpsmith.audit.model.nested import leaves
 from mpsmith.audit.model.selection import Samples
-from mpsmith.audit.model.tensors_in import leaves
 
 SOURCE = SchemaRandomSource(SchemaSource())
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from mpsmith.audit.cases.sources.forms import GUARD, FormSource, OutForm
 from mpsmith.audit.cases.sources.layouts import LayoutSource, as_strided, channels_last, conjugate_view, negative_view
-from mpsmith.audit.cases.sources.operands import SOUND, number_and_tensor, number_position, overlapping
+from mpsmith.audit.cases.sources.operand_forms import SOUND, number_and_tensor, number_position, overlapping
 from mpsmith.audit.cases.sources.opinfo import OpInfoSource
 from mpsmith.audit.model.case import Case, make_cases
 from mpsmith.audit.model.group import GroupKey

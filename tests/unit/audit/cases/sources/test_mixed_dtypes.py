@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 
+from mpsmith.audit.cases.sources.case_tensors import tensors_of
 from mpsmith.audit.cases.sources.mixed_dtype_sources import MixedDtypeCallSource, MixedDtypeSource
 from mpsmith.audit.cases.sources.mixed_dtypes import (
     each_as_scalar_tensor,
@@ -19,10 +20,9 @@ from mpsmith.audit.cases.sources.mixed_dtypes import (
     with_three,
 )
 from mpsmith.audit.cases.sources.modules import ModuleSource
-from mpsmith.audit.cases.sources.one_tensor import tensors_of
 from mpsmith.audit.cases.sources.opinfo import OpInfoSource
 from mpsmith.audit.cases.sources.schema import SchemaSource
-from mpsmith.audit.cases.sources.targets import out_case
+from mpsmith.audit.cases.sources.write_targets import out_case
 from mpsmith.audit.model.case import Case, make_cases
 from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.selection import Samples

@@ -1,4 +1,4 @@
-"""Numbers of remembered calls in ranges where a fault shows."""
+"""Numbers of recorded calls in ranges where a fault shows."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from mpsmith.audit.cases.sources.one_memory import all_the_same, in_one_memory, in_one_storage
+from mpsmith.audit.cases.sources.shared_storage import all_the_same, in_one_memory, in_one_storage
 from mpsmith.audit.model.case import Case
 
 

@@ -21,8 +21,8 @@ from mpsmith.audit.cases.sources.sizes import (
 )
 from mpsmith.audit.model.case import Case, make_cases
 from mpsmith.audit.model.group import GroupKey
+from mpsmith.audit.model.nested import leaves
 from mpsmith.audit.model.selection import Samples
-from mpsmith.audit.model.tensors_in import leaves
 
 
 def made(operator: str, dtype: str = "float32", source: SizeSource | None = None, variant: str = "") -> dict[str, Case]:

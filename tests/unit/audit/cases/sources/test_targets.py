@@ -12,7 +12,7 @@ from mpsmith.audit.cases.calls.invocation import SchemaCall
 from mpsmith.audit.cases.sources.opinfo import OpInfoSource
 from mpsmith.audit.cases.sources.schema import SchemaSource
 from mpsmith.audit.cases.sources.target_sources import SchemaTargetSource, TargetSource
-from mpsmith.audit.cases.sources.targets import (
+from mpsmith.audit.cases.sources.write_targets import (
     MARGIN,
     around,
     at_an_offset,

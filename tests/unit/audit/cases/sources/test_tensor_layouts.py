@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import Tensor
 
+from mpsmith.audit.cases.sources.case_tensors import tensors_of, with_one, with_tensors
 from mpsmith.audit.cases.sources.layouts import expanded, offset, stepped, stepped_rows, swapped_in_front, transposed
 from mpsmith.audit.cases.sources.modules import ModuleSource
-from mpsmith.audit.cases.sources.one_tensor import tensors_of, with_one, with_tensors
 from mpsmith.audit.cases.sources.opinfo import OpInfoSource
 from mpsmith.audit.cases.sources.schema import SchemaSource
 from mpsmith.audit.cases.sources.tensor_layouts import (

@@ -6,12 +6,12 @@ import pytest
 import torch
 
 from mpsmith.audit.cases.sources.schema import SchemaSource
-from mpsmith.audit.cases.sources.twins import TwinSource, functional_twin, is_varied
+from mpsmith.audit.cases.sources.schema_forms import SchemaFormSource, functional_twin, is_varied
 from mpsmith.audit.model.case import Case, make_cases
 from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.selection import Samples
 
-TWINS = TwinSource(SchemaSource())
+TWINS = SchemaFormSource(SchemaSource())
 
 
 def made(operator: str, dtype: str = "float32") -> dict[str, Case]:
@@ -68,7 +68,7 @@ def test_outs_are_fresh_and_fit_or_are_empty() -> None:
 
 
 def test_a_tensor_without_dimensions_is_tried_in_layouts_too() -> None:
-    """The remembered call of logaddexp2.out has a number first: an expanded tensor there is a case of its own."""
+    """The recorded call of logaddexp2.out has a number first: an expanded tensor there is a case of its own."""
     expanded_first = [case for title, case in made("logaddexp2.out").items() if title.startswith("tensor 0 expanded")]
     assert [0 in case.args[0].stride() and case.args[1].is_contiguous() for case in expanded_first] == [True]
 

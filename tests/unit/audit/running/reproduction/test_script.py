@@ -12,14 +12,14 @@ import torch
 
 from mpsmith.audit.cases.sources.forms import FormSource
 from mpsmith.audit.cases.sources.modules import ModuleCall, ModuleSource
-from mpsmith.audit.cases.sources.operands import SOUND
+from mpsmith.audit.cases.sources.operand_forms import SOUND
 from mpsmith.audit.cases.sources.opinfo import OpInfoSource
 from mpsmith.audit.compiled.scenarios import SITUATIONS, SituationSource
-from mpsmith.audit.model import tensors_in
+from mpsmith.audit.model import nested as tensors_in
 from mpsmith.audit.model.case import Case, make_cases
 from mpsmith.audit.model.group import GroupKey
+from mpsmith.audit.model.nested import leaves
 from mpsmith.audit.model.selection import Samples
-from mpsmith.audit.model.tensors_in import leaves
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
 from mpsmith.audit.running.reproduction.forms import FORMS
 from mpsmith.audit.running.reproduction.script import MOST_ELEMENTS, script_of

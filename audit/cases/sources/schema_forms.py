@@ -1,6 +1,6 @@
 """What is called by its overload alone, varied as what users call is: out= and in-place forms, and backwards.
 
-OpInfos and remembered calls of functional overloads have special values, layouts and sizes; their twins that write,
+OpInfos and recorded calls of functional overloads have special values, layouts and sizes; their twins that write,
 and the parts that only other operators call, have kernels of their own that may be wrong where the others are right.
 """
 
@@ -17,9 +17,10 @@ from torch import Tensor
 
 from ...model.case import Case, QuickShare
 from ...model.group import GroupKey
+from ...model.nested import leaves
 from ...model.selection import Samples
-from ...model.tensors_in import leaves
 from ..calls.invocation import SchemaCall, full_name, out_arguments, overload_of, runs_a_kernel
+from .case_tensors import strided_positions, tensors_of, with_tensors
 from .dimensions import Axis, Dimensions, changed_tensors, results_of, stretched
 from .forms import under
 from .layouts import Layout, conjugate_view, expanded, negative_view, offset, padded_rows, stepped, transposed
@@ -35,10 +36,9 @@ from .number_ranges import (
     spread,
     telling,
 )
-from .one_memory import in_one_memory
-from .one_tensor import strided_positions, tensors_of, with_tensors
 from .over_another import SourceOverAnother
 from .schema import SchemaSource
+from .shared_storage import in_one_memory
 from .sizes import (
     ALIAS_OF_NOTHING,
     DECOMPOSITIONS,
@@ -136,7 +136,7 @@ ELEMENTS_IN_BATCHES = {"float32": ELEMENTS, "float16": 1, "bfloat16": 1}
 OF_THEIR_SIZES = ("_weight_norm_interface", "native_channel_shuffle", "multilabel_margin_loss_forward")
 
 
-class TwinSource(SourceOverAnother[SchemaSource]):
+class SchemaFormSource(SourceOverAnother[SchemaSource]):
     """The representative call of each overload that is called by name alone, varied as a functional one is."""
 
     name = "schema twins"
@@ -148,9 +148,9 @@ class TwinSource(SourceOverAnother[SchemaSource]):
 
     def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
         """The variations, called as the overload is."""
-        remembered = self._base.cases(self.base_key(key), Samples.DEFAULT)
+        recorded = self._base.cases(self.base_key(key), Samples.DEFAULT)
         twin = functional_twin(key.operator)
-        called = [case for case in remembered if not case.skipped and isinstance(case.call, SchemaCall)]
+        called = [case for case in recorded if not case.skipped and isinstance(case.call, SchemaCall)]
         plain = [without_outs(case, key.operator, twin) for case in called] if twin is not None else called
         dtype = getattr(torch, key.dtype)
         of_dtype = [case for case in plain if any(tensor.dtype is dtype for tensor in tensors_of(case))]

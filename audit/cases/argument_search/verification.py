@@ -131,7 +131,7 @@ def described(tree: Any) -> list[Any]:
     """Type, shape and the first elements of every result."""
     import torch
 
-    from ...model.tensors_in import leaves
+    from ...model.nested import leaves
 
     lines: list[Any] = []
     for leaf in leaves(tree):

@@ -16,9 +16,9 @@ from torch import Tensor
 
 from ...judging.transfer import move
 from ...model.case import Case
-from ...model.tensors_in import leaves
+from ...model.nested import leaves
 from ..calls.invocation import SchemaCall
-from .one_tensor import tensors_of, with_tensors
+from .case_tensors import tensors_of, with_tensors
 
 # Elements of storage before and behind a target: odd, so that a vectorised overrun does not end on its border.
 MARGIN = 5

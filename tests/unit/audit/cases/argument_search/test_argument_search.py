@@ -1,4 +1,4 @@
-"""Learning calls: what kills its process costs one call, and what means nothing is not remembered."""
+"""The argument search: what kills its process costs one call, and what means nothing is not recorded."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from mpsmith.audit.cases.argument_search.attempts import WANTED, Attempt, attempt_overload, mark, read_journal
+from mpsmith.audit.cases.argument_search.engine import Progress, SearchedOverload, search_calls
+from mpsmith.audit.cases.argument_search.verification import agree, shapes_agree
 from mpsmith.audit.cases.calls.invocation import fingerprint
-from mpsmith.audit.cases.calls.memory import Memory, Remembered
-from mpsmith.audit.cases.learning.attempts import WANTED, Attempt, attempt_overload, mark, read_journal
-from mpsmith.audit.cases.learning.learning import OverloadToLearn, Progress, learn
-from mpsmith.audit.cases.learning.verification import agree, shapes_agree
+from mpsmith.audit.cases.calls.recorded_calls import OverloadCalls, RecordedCalls
 
 # Operators with the flaws of some private ones of torch.
 PACKAGE = """
@@ -46,53 +46,53 @@ define("nowhere(Tensor x) -> Tensor", lambda x: torch.ops.aten._philox_key_split
 
 
 @pytest.fixture(scope="module")
-def learned(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Remembered]:
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, OverloadCalls]:
     folder = tmp_path_factory.mktemp("package")
     (folder / "flawed_operators.py").write_text(PACKAGE)
     sys.path.insert(0, str(folder))  # spawned processes take it over
     try:
         names = ("sound", "uninitialised", "deadly", "overflowing", "nowhere", "absent")
-        memory = Memory("", {})
+        memory = RecordedCalls("", {})
         told: list[Progress] = []
-        targets = [OverloadToLearn(f"flawed::{name}") for name in names]
-        for _ in learn(targets, memory, 1, told.append, record=False, imports=["flawed_operators"]):
+        targets = [SearchedOverload(f"flawed::{name}") for name in names]
+        for _ in search_calls(targets, memory, 1, told.append, record=False, imports=["flawed_operators"]):
             pass
     finally:
         sys.path.remove(str(folder))
     assert told[0].done == told[0].total == len(names)
-    return {name.removeprefix("flawed::"): remembered for name, remembered in memory.overloads.items()}
+    return {name.removeprefix("flawed::"): recorded for name, recorded in memory.overloads.items()}
 
 
-def test_a_sound_operator_is_learned_with_its_dtypes(learned: dict[str, Remembered]) -> None:
-    sound = learned["sound"]
+def test_a_sound_operator_is_learned_with_its_dtypes(found: dict[str, OverloadCalls]) -> None:
+    sound = found["sound"]
     assert sound.enough
     assert {"float32", "float16", "bfloat16"} <= set(sound.dtypes)
     assert sound.schema
     assert not sound.errors
 
 
-def test_calls_that_end_the_process_cost_only_themselves(learned: dict[str, Remembered]) -> None:
-    assert learned["deadly"].enough
-    assert all(call["args"][1] != 0 for call in learned["deadly"].calls)
+def test_calls_that_end_the_process_cost_only_themselves(found: dict[str, OverloadCalls]) -> None:
+    assert found["deadly"].enough
+    assert all(call["args"][1] != 0 for call in found["deadly"].calls)
 
 
 @pytest.mark.parametrize("name", ["uninitialised", "overflowing"])
-def test_results_that_mean_nothing_are_not_remembered(learned: dict[str, Remembered], name: str) -> None:
-    assert learned[name].calls == []
-    assert "uninitialised memory or it overwrites memory" in learned[name].errors[0]
-    assert learned[name].tried > 0
+def test_results_that_mean_nothing_are_not_remembered(found: dict[str, OverloadCalls], name: str) -> None:
+    assert found[name].calls == []
+    assert "uninitialised memory or it overwrites memory" in found[name].errors[0]
+    assert found[name].tried > 0
 
 
-def test_where_no_backend_has_a_kernel_the_refusal_itself_is_remembered(learned: dict[str, Remembered]) -> None:
-    nowhere = learned["nowhere"]
+def test_where_no_backend_has_a_kernel_the_refusal_itself_is_remembered(found: dict[str, OverloadCalls]) -> None:
+    nowhere = found["nowhere"]
     assert nowhere.refused
     assert not nowhere.enough
     assert "Could not run 'aten::_philox_key_split'" in nowhere.errors[0]
 
 
-def test_an_overload_that_torch_does_not_have_says_so(learned: dict[str, Remembered]) -> None:
-    assert learned["absent"].calls == []
-    assert "AttributeError" in learned["absent"].errors[0]
+def test_an_overload_that_torch_does_not_have_says_so(found: dict[str, OverloadCalls]) -> None:
+    assert found["absent"].calls == []
+    assert "AttributeError" in found["absent"].errors[0]
 
 
 def test_what_was_found_to_be_unsound_is_not_tried_again(tmp_path: Path) -> None:
@@ -119,18 +119,18 @@ def test_agreement_is_of_values_but_for_rounding() -> None:
 
 
 def command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "mpsmith.audit.cases.learning", "--workers", "1", *arguments]
+    return [sys.executable, "-m", "mpsmith.audit.cases.argument_search", "--workers", "1", *arguments]
 
 
 def test_a_memory_of_another_torch_is_used_where_it_fits_and_learned_anew_where_not(tmp_path: Path) -> None:
-    folder = tmp_path / "remembered"
-    memory = Memory.load()
+    folder = tmp_path / "recorded"
+    memory = RecordedCalls.load()
     before = memory.overloads["aten::glu_jvp"]
     changed = memory.overloads["aten::softshrink"]
     memory.overloads = {
         "aten::glu_jvp": before,
         "aten::glu_jvp.out": memory.overloads["aten::glu_jvp.out"],
-        "aten::softshrink": Remembered([{"args": [], "kwargs": {}, "dtype": "float32"}], ["float32"], schema="0000"),
+        "aten::softshrink": OverloadCalls([{"args": [], "kwargs": {}, "dtype": "float32"}], ["float32"], schema="0000"),
         "aten::softshrink.out": memory.overloads["aten::softshrink.out"],
     }
     memory.torch = "2.12.0"
@@ -139,7 +139,7 @@ def test_a_memory_of_another_torch_is_used_where_it_fits_and_learned_anew_where_
     done = subprocess.run(command(*options), capture_output=True, text=True, check=True, timeout=300)
     assert "the memory is of torch 2.12.0: 3 overloads have the same schema" in done.stderr
     assert done.stdout.startswith("3 overloads: 3 have 3 or more accepted calls")
-    after = Memory.load(folder)
+    after = RecordedCalls.load(folder)
     assert after.torch == "2.13.0"
     assert after.overloads["aten::glu_jvp"] == before
     assert "aten::softshrink" not in after.overloads, "its schema has changed, so its calls are forgotten"
@@ -156,9 +156,9 @@ def test_a_pattern_that_matches_nothing_is_an_error(tmp_path: Path) -> None:
 
 
 def test_control_c_keeps_what_was_learned(tmp_path: Path) -> None:
-    folder = tmp_path / "remembered"
-    known = Memory.load()
-    known.overloads = {n: Remembered(r.calls[:2], schema=r.schema) for n, r in known.overloads.items()}
+    folder = tmp_path / "recorded"
+    known = RecordedCalls.load()
+    known.overloads = {n: OverloadCalls(r.calls[:2], schema=r.schema) for n, r in known.overloads.items()}
     known.save(folder)
     arguments = command("--to", str(folder))  # all overloads: minutes of work
     # A shell starts background jobs with SIGINT ignored, and then it would stay ignored here.
@@ -166,12 +166,12 @@ def test_control_c_keeps_what_was_learned(tmp_path: Path) -> None:
     with subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True, **listening) as process:
         assert process.stderr is not None
         for line in process.stderr:
-            if line.startswith("learning: "):
+            if line.startswith("searching: "):
                 os.killpg(process.pid, signal.SIGINT)
                 break
         rest = process.stderr.read()
         assert process.wait(timeout=60) == 130
-    assert f"stopped; what was learned is in {folder}" in rest
+    assert f"stopped; the calls found so far are in {folder}" in rest
     assert "Traceback" not in rest
-    after = Memory.load(folder)
-    assert any(remembered.enough for remembered in after.overloads.values())
+    after = RecordedCalls.load(folder)
+    assert any(recorded.enough for recorded in after.overloads.values())

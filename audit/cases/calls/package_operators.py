@@ -1,6 +1,6 @@
-"""Calls of operators that packages define: learned when a package is first audited, then kept in the user's cache.
+"""Calls of operators that packages define: searched when a package is first audited, then kept in the user's cache.
 
-The learning runs in a program of its own, because it starts worker processes and those of an audit may not.
+The search runs in a program of its own, because it starts worker processes and those of an audit may not.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from filelock import FileLock
 
 from ....cache import cache_folder
-from .memory import Memory
+from .recorded_calls import RecordedCalls
 
 # Namespaces of torch itself, some of which are filled only when a package imports the module that does it.
 OWN_NAMESPACES = re.compile(
@@ -34,10 +34,10 @@ def registered_operators() -> frozenset[str]:
     return frozenset(name for name in names if not OWN_NAMESPACES.fullmatch(name.partition("::")[0]))
 
 
-def foreign_memory(overloads: Sequence[str], packages: Sequence[str]) -> Memory:
-    """Calls of these overloads, which importing `packages` defines: from the cache, or learned now.
+def package_calls(overloads: Sequence[str], packages: Sequence[str]) -> RecordedCalls:
+    """Calls of these overloads, which importing `packages` defines: from the cache, or searched now.
 
-    An overload of which nothing could be learned is in the memory too, with the errors.
+    An overload without accepted calls is recorded too, with the errors.
     """
     from importlib.metadata import version
 
@@ -47,19 +47,19 @@ def foreign_memory(overloads: Sequence[str], packages: Sequence[str]) -> Memory:
     folder = cache_folder() / "calls" / release
     folder.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{folder}.lock"):
-        memory = Memory.load(folder).fitting(fingerprint)
+        memory = RecordedCalls.load(folder).fitting(fingerprint)
         missing = [name for name in overloads if name not in memory.overloads]
         if missing:
-            _learn_elsewhere(missing, packages, folder)
-            memory = Memory.load(folder).fitting(fingerprint)
-    return Memory(release, {n: r for n, r in memory.overloads.items() if n in overloads})
+            _search_in_subprocess(missing, packages, folder)
+            memory = RecordedCalls.load(folder).fitting(fingerprint)
+    return RecordedCalls(release, {n: r for n, r in memory.overloads.items() if n in overloads})
 
 
-def _learn_elsewhere(overloads: Sequence[str], packages: Sequence[str], folder: Path) -> None:
+def _search_in_subprocess(overloads: Sequence[str], packages: Sequence[str], folder: Path) -> None:
     request = json.dumps({"overloads": list(overloads), "packages": list(packages), "folder": str(folder)})
     paths = os.pathsep.join(path or str(Path.cwd()) for path in sys.path)
     subprocess.run(
-        [sys.executable, "-m", "mpsmith.audit.cases.learning.foreign"],
+        [sys.executable, "-m", "mpsmith.audit.cases.argument_search.package_operators"],
         input=request,
         text=True,
         check=False,

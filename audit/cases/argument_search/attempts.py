@@ -1,6 +1,6 @@
 """In a worker process: tries calls of one overload until enough different ones were accepted.
 
-First what is remembered, then what was written by hand, then what its neighbours take, then variations of what was
+First what is recorded, then what was written by hand, then what its neighbours take, then variations of what was
 accepted, last what a search makes up. Every step is noted in a journal, because any call may end the process.
 """
 
@@ -127,8 +127,8 @@ def attempt_overload(attempt: Attempt) -> Tried:
     """Find accepted calls of one overload. Raises AttributeError when this torch has no such overload."""
     import torch
 
-    from .search import search
-    from .variations import variations
+    from .changed_calls import variations
+    from .random_arguments import search
 
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
@@ -157,7 +157,7 @@ def attempt_overload(attempt: Attempt) -> Tried:
 def _candidates(attempt: Attempt) -> Iterator[Call]:
     from ..calls.examples import examples_of
     from ..calls.recipes import encode
-    from .derivation import derived_calls
+    from .related_overloads import derived_calls
 
     yield from attempt.calls_of.get(attempt.name, ())
     for example in examples_of(attempt.name):

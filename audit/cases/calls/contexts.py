@@ -53,7 +53,7 @@ def backward(overload: Call, tensor: Tensor, inputs: list[Tensor], gradient: Ten
     return [leaf.grad for leaf in leaves]
 
 
-SITUATIONS: dict[str, Callable[..., Any]] = {
+CONTEXTS: dict[str, Callable[..., Any]] = {
     "aten::_fw_primal_copy": in_inference_mode,
     "aten::_fw_primal_copy.out": in_inference_mode,
     "aten::_make_dual_copy": in_inference_mode,

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from ...model.tensors_in import leaves
+from ...model.nested import leaves
 from ..calls.invocation import arguments_of, out_arguments, overload_of
 from ..calls.recipes import encode
 
@@ -24,7 +24,7 @@ def stem(name: str) -> str:
 
 
 def neighbours(name: str, calls_of: Mapping[str, Sequence[Call]]) -> Iterator[tuple[str, Call]]:
-    """Remembered calls of the operator's other forms and overloads, the closest relatives first."""
+    """Recorded calls of the operator's other forms and overloads, the closest relatives first."""
     wanted = stem(name)
     overload = name.partition(".")[2].removesuffix("_out")
     related = [other for other in calls_of if stem(other) == wanted and other != name and calls_of[other]]

@@ -1,4 +1,4 @@
-"""What is remembered of overloads: arguments as data, which memory fits the installed torch, and how much there is."""
+"""What is recorded of overloads: arguments as data, which memory fits the installed torch, and how much there is."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 import torch
 
+from mpsmith.audit.cases.argument_search.changed_calls import variations
 from mpsmith.audit.cases.calls.examples import EXAMPLES, VARIANTS
 from mpsmith.audit.cases.calls.examples.operands import coo, csr
 from mpsmith.audit.cases.calls.invocation import SchemaCall, fingerprint
-from mpsmith.audit.cases.calls.memory import FOLDER, Memory, Remembered
 from mpsmith.audit.cases.calls.recipes import decode, encode, signature
-from mpsmith.audit.cases.learning.variations import variations
+from mpsmith.audit.cases.calls.recorded_calls import FOLDER, OverloadCalls, RecordedCalls
 from mpsmith.audit.cases.sources.schema import SchemaSource
 from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.selection import Samples
@@ -26,7 +26,7 @@ def call(*args: object) -> dict[str, object]:
     return {"args": list(args), "kwargs": {}, "dtype": "float32"}
 
 
-def cases_of(memory: Memory, operator: str, dtype: str = "float32"):
+def cases_of(memory: RecordedCalls, operator: str, dtype: str = "float32"):
     key = GroupKey("schema", operator, "", dtype, "fallback")
     return list(SchemaSource(memory).cases(key, Samples.DEFAULT))
 
@@ -66,15 +66,15 @@ def test_every_example_differs_from_the_others_of_its_overload() -> None:
 
 
 def test_a_call_is_left_out_with_the_dtype_that_it_does_not_take() -> None:
-    remembered = Remembered([call(1), call(2)], ["float32", "int64"], {"int64": [0]})
-    assert remembered.accepted("int64") == [call(2)]
-    assert remembered.accepted("float32") == [call(1), call(2)]
+    recorded = OverloadCalls([call(1), call(2)], ["float32", "int64"], {"int64": [0]})
+    assert recorded.accepted("int64") == [call(2)]
+    assert recorded.accepted("float32") == [call(1), call(2)]
 
 
 def test_what_is_saved_is_what_is_loaded(tmp_path: Path) -> None:
-    memory = Memory("2.13.0", {"aten::relu": Remembered([call(VECTOR)], ["float32"], {}, schema="abc")})
-    memory.save(tmp_path / "remembered")
-    assert Memory.load(tmp_path / "remembered") == memory
+    memory = RecordedCalls("2.13.0", {"aten::relu": OverloadCalls([call(VECTOR)], ["float32"], {}, schema="abc")})
+    memory.save(tmp_path / "recorded")
+    assert RecordedCalls.load(tmp_path / "recorded") == memory
 
 
 @pytest.mark.parametrize(
@@ -86,45 +86,49 @@ def test_a_script_is_offered_only_where_torch_alone_repeats_the_call(name: str, 
 
 
 def test_a_damaged_memory_names_the_place_and_the_way_out(tmp_path: Path) -> None:
-    Memory("2.13.0", {"aten::relu": Remembered([call(VECTOR)], ["float32"])}).save(tmp_path)
+    RecordedCalls("2.13.0", {"aten::relu": OverloadCalls([call(VECTOR)], ["float32"])}).save(tmp_path)
     shard = tmp_path / "r.txt"
     shard.write_text(shard.read_text()[:-9])
-    with pytest.raises(MpsmithError, match=r"r\.txt:2: .*mpsmith.audit.cases.learning"):
-        Memory.load(tmp_path)
+    with pytest.raises(MpsmithError, match=r"r\.txt:2: .*mpsmith.audit.cases.argument_search"):
+        RecordedCalls.load(tmp_path)
 
 
 def test_a_relearn_writes_the_files_of_what_it_changed_alone(tmp_path: Path) -> None:
-    overloads = {name: Remembered([call(VECTOR)], ["float32"]) for name in ("aten::rsqrt_", "aten::relu", "aten::abs")}
-    Memory("2.13.0", overloads).save(tmp_path)
+    overloads = {
+        name: OverloadCalls([call(VECTOR)], ["float32"]) for name in ("aten::rsqrt_", "aten::relu", "aten::abs")
+    }
+    RecordedCalls("2.13.0", overloads).save(tmp_path)
     untouched = (tmp_path / "a.txt").stat()
     overloads["aten::relu"].calls.append(call(1))
-    Memory("2.13.0", overloads).save(tmp_path)
+    RecordedCalls("2.13.0", overloads).save(tmp_path)
     assert (tmp_path / "a.txt").stat().st_ino == untouched.st_ino
     names = [line.split(" ")[0] for line in (tmp_path / "r.txt").read_text().splitlines()]
     assert names == ["aten::relu", "", "", "aten::rsqrt_", ""]
 
 
 def test_a_file_whose_overloads_are_forgotten_goes(tmp_path: Path) -> None:
-    Memory("2.13.0", {"aten::relu": Remembered([call(VECTOR)]), "mylib::f": Remembered([call(1)])}).save(tmp_path)
-    Memory("2.13.0", {"mylib::f": Remembered([call(1)])}).save(tmp_path)
+    RecordedCalls("2.13.0", {"aten::relu": OverloadCalls([call(VECTOR)]), "mylib::f": OverloadCalls([call(1)])}).save(
+        tmp_path
+    )
+    RecordedCalls("2.13.0", {"mylib::f": OverloadCalls([call(1)])}).save(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mylib.txt", "torch.txt"]
-    assert list(Memory.load(tmp_path).overloads) == ["mylib::f"]
+    assert list(RecordedCalls.load(tmp_path).overloads) == ["mylib::f"]
 
 
 def test_the_committed_memory_is_written_as_it_is_read(tmp_path: Path) -> None:
-    Memory.load().save(tmp_path)
+    RecordedCalls.load().save(tmp_path)
     texts = [{path.name: path.read_bytes() for path in folder.iterdir()} for folder in (FOLDER, tmp_path)]
     assert texts[0] == texts[1]
 
 
 def test_of_another_torch_only_what_has_the_same_schema_is_replayed() -> None:
     same, changed, gone = "aten::relu", "aten::abs", "aten::of_no_torch"
-    memory = Memory(
+    memory = RecordedCalls(
         "2.12.0",
         {
-            same: Remembered([call(VECTOR)], ["float32"], schema=fingerprint(same)),
-            changed: Remembered([call(VECTOR)], ["float32"], schema="00000000"),
-            gone: Remembered([call(VECTOR)], ["float32"], schema="00000000"),
+            same: OverloadCalls([call(VECTOR)], ["float32"], schema=fingerprint(same)),
+            changed: OverloadCalls([call(VECTOR)], ["float32"], schema="00000000"),
+            gone: OverloadCalls([call(VECTOR)], ["float32"], schema="00000000"),
         },
     )
     assert [key.operator for key in SchemaSource(memory).groups()] == ["relu"]
@@ -134,21 +138,21 @@ def test_of_another_torch_only_what_has_the_same_schema_is_replayed() -> None:
 
 def test_a_call_that_this_cpu_refuses_is_skipped_and_says_so() -> None:
     refused = call(VECTOR, {"shape": [5], "dtype": "float32", "values": [1.0] * 5}, 1)
-    memory = Memory(
-        "2.12.0", {"aten::add.Tensor": Remembered([refused], ["float32"], schema=fingerprint("aten::add.Tensor"))}
+    memory = RecordedCalls(
+        "2.12.0", {"aten::add.Tensor": OverloadCalls([refused], ["float32"], schema=fingerprint("aten::add.Tensor"))}
     )
     memory.overloads["aten::add.Tensor"].calls[0]["args"].pop()
     (case,) = cases_of(memory, "add.Tensor")
-    assert case.skipped.startswith("learned with torch 2.12.0; the CPU of this torch refuses it: The size of tensor a")
-    assert "mpsmith.audit.cases.learning" in case.skipped
+    assert case.skipped.startswith("recorded with torch 2.12.0; the CPU of this torch refuses it: The size of tensor a")
+    assert "mpsmith.audit.cases.argument_search" in case.skipped
 
 
 def test_the_committed_memory_knows_calls_of_98_percent_of_what_is_reachable() -> None:
-    memory, surface = Memory.load(), installed_surface()
+    memory, surface = RecordedCalls.load(), installed_surface()
     reachable = [overload.name for overload in surface.overloads if overload.reachable]
     assert memory.torch == "2.13.0"
     known = [memory.overloads[name] for name in reachable if name in memory.overloads]
-    executable = sum(remembered.enough or remembered.refused for remembered in known)
+    executable = sum(recorded.enough or recorded.refused for recorded in known)
     assert executable >= 0.98 * len(reachable)
     assert all(r.errors and r.tried for r in known if not r.calls), "what was tried is told where nothing was found"
     assert set(memory.overloads) <= set(reachable)
@@ -156,15 +160,15 @@ def test_the_committed_memory_knows_calls_of_98_percent_of_what_is_reachable() -
 
 def test_refused_calls_are_kept_only_where_mps_has_no_kernel_either() -> None:
     surface = installed_surface()
-    refused = {name for name, remembered in Memory.load().overloads.items() if remembered.refused}
+    refused = {name for name, recorded in RecordedCalls.load().overloads.items() if recorded.refused}
     assert "aten::mm.dtype" in refused
     assert not any(surface.by_name[name].dispatch.has_kernel for name in refused)
 
 
 def test_calls_need_no_dtype_that_mps_lacks() -> None:
     assert csr(2, 3).dtype is torch.float32
-    for name, remembered in Memory.load().overloads.items():
-        for accepted in remembered.calls:
+    for name, recorded in RecordedCalls.load().overloads.items():
+        for accepted in recorded.calls:
             assert '"float64"' not in str(accepted).replace("'", '"'), name
 
 

@@ -1,4 +1,4 @@
-"""The remembered calls as text: a folder of files, sharded as the registry is, so that a relearn is a readable diff.
+"""The recorded calls as text: a folder of files, sharded as the registry is, so that a relearn is a readable diff.
 
 A file holds overloads in the order of their names, each on a line of its own with what is known of it, and below it
 a line for each of its calls, indented:
@@ -18,7 +18,7 @@ from typing import Any
 
 from ....registry.folder import shard_of
 
-# What is known of an overload, its calls included, under the names of the fields of `Remembered`.
+# What is known of an overload, its calls included, under the names of the fields of `OverloadCalls`.
 Fields = dict[str, Any]
 
 RELEASE = "torch.txt"

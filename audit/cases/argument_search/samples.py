@@ -11,8 +11,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from ...judging.execution import execute, gradients
 from ...model.case import Case, CaseSource, seed_generators
 from ...model.group import GroupKey
+from ...model.nested import map_leaves
 from ...model.selection import Samples
-from ...model.tensors_in import map_leaves
 from ..calls.recipes import UnencodableError, encode, signature
 from ..sources.modules import ModuleSource
 from ..sources.opinfo import OpInfoSource
@@ -22,7 +22,7 @@ SAMPLES = 12
 
 
 class Recording(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """While active, remembers up to `CALLS_KEPT` different calls of every overload."""
+    """While active, records up to `CALLS_KEPT` different calls of every overload."""
 
     def __init__(self, dtype: str, calls_of: dict[str, list[dict[str, Any]]]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -30,13 +30,13 @@ class Recording(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._calls_of = calls_of
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Remember the call as it comes, before the operator can change its arguments."""
+        """Record the call as it comes, before the operator can change its arguments."""
         kwargs = kwargs or {}
-        self.remember(func.name(), args, kwargs)
+        self.record_call(func.name(), args, kwargs)
         return func(*args, **kwargs)
 
-    def remember(self, name: str, args: Any, kwargs: Any) -> None:
-        """Keep the call, unless enough are known, it is known, or a recipe cannot hold it."""
+    def record_call(self, name: str, args: Any, kwargs: Any) -> None:
+        """Keep the call, unless enough are recorded, it is recorded, or a recipe cannot hold it."""
         calls = self._calls_of.setdefault(name, [])
         if len(calls) >= CALLS_KEPT:
             return
@@ -85,14 +85,14 @@ def _overloads_named(aten_name: str) -> list[Any]:
 
 
 def _try_directly(case: Case, overloads: list[Any], recording: Recording) -> None:
-    """A composite operator is gone before the dispatch mode sees it: it is remembered when the sample fits it."""
+    """A composite operator is gone before the dispatch mode sees it: it is recorded when the sample fits it."""
     args, kwargs = map_leaves(_detached, (case.args, case.kwargs))
     for overload in overloads:
         try:
             overload(*map_leaves(_copied, args), **map_leaves(_copied, kwargs))
         except Exception:  # the sample is for another overload
             continue
-        recording.remember(overload.name(), args, kwargs)
+        recording.record_call(overload.name(), args, kwargs)
 
 
 def _detached(leaf: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...model.tensors_in import map_leaves
+from ...model.nested import map_leaves
 from ..calls.binding import Binding
 from .forms import copied
 

@@ -70,7 +70,7 @@ class _Drawer:
         self._dtypes: list[torch.dtype] = [torch.float32] * 6 + [torch.int64] * 2 + [torch.bool, torch.complex64]
         self._dims: list[int] = [0, 1, 1, 2, 2, 2, 3, 3, 4, 4, 5]
 
-    def learn(self, message: str) -> None:
+    def adapt(self, message: str) -> None:
         """Make what the error message asks for more likely."""
         for word in WANTED_DTYPES.findall(message):
             self._dtypes.append(DTYPE_NAMES.get(word.lower(), torch.float32))
@@ -170,4 +170,4 @@ def search(name: str, attempt: TryCall, enough: Callable[[], bool], seed: int = 
             continue
         refusal = attempt(recipe)
         if refusal is not None:
-            drawer.learn(refusal)
+            drawer.adapt(refusal)

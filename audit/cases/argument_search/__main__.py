@@ -1,7 +1,7 @@
-"""Searches for calls of each overload that the CPU accepts, and records them: `python -m mpsmith.audit.cases.learning`.
+"""The command of the argument search: `python -m mpsmith.audit.cases.argument_search`.
 
-`mpsmith audit` runs the recorded calls on mps. Calls recorded with another torch are kept if the schema is the same.
-Ctrl-C keeps what was found.
+It finds calls of each overload that the CPU accepts. `mpsmith audit` runs the recorded calls on mps. Calls
+recorded with another torch are kept if the schema is the same. Ctrl-C keeps what was found.
 """
 
 from __future__ import annotations
@@ -19,9 +19,8 @@ from ....errors import MpsmithError
 from ....registry.torch_release import public_version
 from ...releases.surface import installed_surface
 from ..calls.invocation import fingerprint
-from ..calls.memory import FOLDER, Memory
-from .learning import OverloadToLearn, Progress
-from .learning import learn as learn_calls
+from ..calls.recorded_calls import FOLDER, RecordedCalls
+from .engine import Progress, SearchedOverload, search_calls
 
 
 def main() -> None:
@@ -35,7 +34,7 @@ def main() -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m mpsmith.audit.cases.learning", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m mpsmith.audit.cases.argument_search", description=__doc__)
     parser.add_argument(
         "--ops", action="append", default=[], metavar="OP", help="only overloads of this name or pattern"
     )
@@ -50,22 +49,22 @@ def _search(patterns: tuple[str, ...], workers: int, to: Path | None, *, fresh: 
     if to is None and not is_checkout():
         raise MpsmithError("an installed mpsmith does not change its recorded calls; name another folder with --to DIR")
     folder = to or FOLDER
-    before = Memory.load(folder if folder.exists() else FOLDER)
+    before = RecordedCalls.load(folder if folder.exists() else FOLDER)
     release = public_version(installed_surface().release)
     reachable = {target.name for target in _targets(())}
     recorded = {} if fresh else before.fitting(fingerprint).overloads
-    memory = Memory(release, {name: calls for name, calls in recorded.items() if name in reachable})
+    memory = RecordedCalls(release, {name: calls for name, calls in recorded.items() if name in reachable})
     targets = _targets(patterns)
     if before.torch not in ("", release) and not fresh:
         kept = len(memory.overloads)
-        _say(f"the memory is of torch {before.torch}: {kept:,} overloads have the same schema")
+        _say(f"the recorded calls are of torch {before.torch}: {kept:,} overloads have the same schema")
     record = any(target.name not in memory.overloads for target in targets)
     try:
-        for _ in learn_calls(targets, memory, workers, _progress_lines(), record=record):
+        for _ in search_calls(targets, memory, workers, _progress_lines(), record=record):
             pass
     except KeyboardInterrupt:
         memory.save(folder)
-        _say(f"stopped; what was learned is in {folder}")
+        _say(f"stopped; the calls found so far are in {folder}")
         sys.exit(130)
     memory.save(folder)
     for line in CallCounts.of(memory, targets).lines():
@@ -101,13 +100,13 @@ class CallCounts:
     without_cpu_kernel: int
 
     @classmethod
-    def of(cls, memory: Memory, targets: Sequence[OverloadToLearn]) -> CallCounts:
+    def of(cls, memory: RecordedCalls, targets: Sequence[SearchedOverload]) -> CallCounts:
         """Count the recorded calls of the targets."""
-        remembered = [memory.overloads[target.name] for target in targets if target.name in memory.overloads]
-        accepted = [calls for calls in remembered if not calls.refused]
+        recorded = [memory.overloads[target.name] for target in targets if target.name in memory.overloads]
+        accepted = [calls for calls in recorded if not calls.refused]
         enough = sum(calls.enough for calls in accepted)
         some = sum(bool(calls.calls) for calls in accepted) - enough
-        refused = len(remembered) - len(accepted)
+        refused = len(recorded) - len(accepted)
         return cls(len(targets), enough, some, len(targets) - enough - some, refused)
 
     def lines(self) -> list[str]:
@@ -119,7 +118,7 @@ class CallCounts:
         ]
 
 
-def _targets(patterns: tuple[str, ...]) -> list[OverloadToLearn]:
+def _targets(patterns: tuple[str, ...]) -> list[SearchedOverload]:
     surface = installed_surface()
     overloads = [o for o in surface.overloads if o.reachable]
     for pattern in patterns:
@@ -127,7 +126,7 @@ def _targets(patterns: tuple[str, ...]) -> list[OverloadToLearn]:
             raise MpsmithError(f"no reachable overload matches {pattern!r} (`mpsmith coverage --operators` lists them)")
     origins = {o.name: surface.by_name[o.generated_from] if o.generated_from else o for o in overloads}
     return [
-        OverloadToLearn(o.name, origin.dispatch.has_kernel or origin.sparse or origin.sparse_compressed)
+        SearchedOverload(o.name, origin.dispatch.has_kernel or origin.sparse or origin.sparse_compressed)
         for o, origin in ((o, origins[o.name]) for o in overloads)
         if not patterns or any(_matches(pattern, o.name, o.operator) for pattern in patterns)
     ]

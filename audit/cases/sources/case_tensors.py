@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from ...model.case import Case
-from ...model.tensors_in import leaves, map_leaves
+from ...model.nested import leaves, map_leaves
 
 
 def tensors_of(case: Case) -> list[Tensor]:

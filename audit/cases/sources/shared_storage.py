@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from ...model.case import Case
+from .case_tensors import strided_positions, tensors_of, with_tensors
 from .dimensions import broadcast
-from .one_tensor import strided_positions, tensors_of, with_tensors
 
 # Elements before, between and behind the tensors of one storage: none of them begins it.
 GAP = 3

@@ -1,4 +1,4 @@
-"""What is remembered of every overload: calls that the CPU accepts, and where none was found, what was tried."""
+"""What is recorded of every overload: calls that the CPU accepts, and where none was found, what was tried."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from ....errors import MpsmithError
-from . import memory_files
+from . import recorded_files as recorded_files
 
 # The committed memory.
-FOLDER = Path(__file__).with_name("remembered")
+FOLDER = Path(__file__).with_name("recorded")
 
-# With so many different calls an overload counts as learned.
+# With so many different calls an overload needs no further search.
 ENOUGH = 3
 
 
 @dataclass
-class Remembered:
+class OverloadCalls:
     """One overload.
 
     Attributes:
@@ -27,7 +27,7 @@ class Remembered:
         left_out: by dtype, the positions of calls that are not to be made with it: the CPU refuses them, or their
             result is undefined.
         refused: the CPU has no kernel, so these calls show only that the device has one or none.
-        schema: the fingerprint of the schema for which all this was learned.
+        schema: the fingerprint of the schema with which the calls were recorded.
         tried: how many calls were tried where none or too few were accepted.
         errors: the CPU's error messages then, the most frequent first.
     """
@@ -54,48 +54,48 @@ class Remembered:
 
 
 @dataclass
-class Memory:
+class RecordedCalls:
     """All overloads of one torch release by name ("aten::mode.values")."""
 
     torch: str
-    overloads: dict[str, Remembered]
+    overloads: dict[str, OverloadCalls]
 
     @classmethod
-    def load(cls, folder: Path = FOLDER) -> Memory:
+    def load(cls, folder: Path = FOLDER) -> RecordedCalls:
         """Read a memory, by default the committed one. Raises MpsmithError when it is damaged."""
         try:
-            release, overloads = memory_files.read(folder)
-            return cls(release, {name: Remembered(**fields) for name, fields in overloads.items()})
+            release, overloads = recorded_files.read(folder)
+            return cls(release, {name: OverloadCalls(**fields) for name, fields in overloads.items()})
         except FileNotFoundError:
             return cls("", {})
         except (OSError, ValueError, TypeError) as error:
             raise MpsmithError(
-                f"{folder}: damaged ({error}); `python -m mpsmith.audit.cases.learning` writes it again"
+                f"{folder}: damaged ({error}); `python -m mpsmith.audit.cases.argument_search` writes it again"
             ) from error
 
     def save(self, folder: Path = FOLDER) -> None:
         """Write what has changed of the memory. Raises MpsmithError where it cannot be written."""
         try:
-            memory_files.write(folder, self.torch, {name: _plain(r) for name, r in self.overloads.items()})
+            recorded_files.write(folder, self.torch, {name: _plain(r) for name, r in self.overloads.items()})
         except OSError as error:
             raise MpsmithError(f"{folder}: {error.strerror} (choose a writable folder with --to)") from error
 
-    def fitting(self, fingerprint: Callable[[str], str]) -> Memory:
-        """The overloads that the installed torch has with the same schema as when they were learned.
+    def fitting(self, fingerprint: Callable[[str], str]) -> RecordedCalls:
+        """The overloads that the installed torch has with the same schema as when they were recorded.
 
         Args:
             fingerprint: of an overload's schema in the installed torch; raises AttributeError where it has none.
         """
-        return Memory(self.torch, {n: r for n, r in self.overloads.items() if _fits(n, r, fingerprint)})
+        return RecordedCalls(self.torch, {n: r for n, r in self.overloads.items() if _fits(n, r, fingerprint)})
 
 
-def _fits(name: str, remembered: Remembered, fingerprint: Callable[[str], str]) -> bool:
+def _fits(name: str, recorded: OverloadCalls, fingerprint: Callable[[str], str]) -> bool:
     try:
-        return fingerprint(name) == remembered.schema
+        return fingerprint(name) == recorded.schema
     except (AttributeError, RuntimeError):
         return False
 
 
-def _plain(remembered: Remembered) -> dict[str, Any]:
+def _plain(recorded: OverloadCalls) -> dict[str, Any]:
     """The fields that say something."""
-    return {name: value for name, value in asdict(remembered).items() if value}
+    return {name: value for name, value in asdict(recorded).items() if value}

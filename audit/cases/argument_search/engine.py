@@ -1,8 +1,7 @@
-"""Builds the memory: which calls of each overload the CPU accepts, and which of those mean anything.
+"""The argument search: finds calls of each overload that the CPU accepts, and drops those with undefined results.
 
-Everything runs in worker processes, because an operator that is called with arbitrary arguments may take its process
-with it. Overloads are learned in small batches, each verified before the next begins, so that whatever stops the
-learning loses one batch.
+Each call runs in a worker process, because an operator with arbitrary arguments may crash it. Overloads are searched in
+small batches. Each batch is verified before the next begins, so an interrupt loses one batch.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from pebble import ProcessExpired, ProcessPool
 from ...model import time_limit
 from ...model.hash_seed import same_hashes
 from ...model.selection import DTYPES
-from ..calls.memory import Memory, Remembered
+from ..calls.recorded_calls import OverloadCalls, RecordedCalls
 from .attempts import Attempt, Tried, attempt_overload, mark, read_journal
 from .verification import Answer, CheckedContext, PlainContext, agree, answers, fill_fresh_memory, shapes_agree
 
@@ -37,7 +36,7 @@ UNDEFINED = "accepted, but its result depends on uninitialised memory or it over
 
 @dataclass(frozen=True)
 class Progress:
-    """How far learning is: overloads done and to do, and what a round is called."""
+    """How far the search is: overloads done and in total, and the name of the step."""
 
     title: str
     done: int
@@ -45,50 +44,50 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class OverloadToLearn:
-    """An overload to learn. `has_kernel`: mps has one, so a call that only the CPU lacks is no evidence."""
+class SearchedOverload:
+    """An overload to search. `has_kernel`: mps has one, so a call that only the CPU lacks is no evidence."""
 
     name: str
     has_kernel: bool = False
 
 
-def learn(
-    targets: Sequence[OverloadToLearn],
-    memory: Memory,
+def search_calls(
+    targets: Sequence[SearchedOverload],
+    memory: RecordedCalls,
     workers: int,
     progress: Callable[[Progress], None],
     *,
     record: bool,
     imports: Sequence[str] = (),
-) -> Iterator[Memory]:
-    """Learn calls for the targets into `memory`, which is given again after every batch, always consistent.
+) -> Iterator[RecordedCalls]:
+    """Search calls for the targets and add them to `memory`, which is yielded after each batch.
 
     Args:
-        targets: what is learned; an overload that the memory has enough calls of is verified anew.
-        memory: what is known already; only calls that fit the installed schemas may be in it.
+        targets: the overloads to search; those with enough recorded calls are only verified again.
+        memory: calls recorded before; all must fit the installed schemas.
         workers: how many processes try calls at a time; two more verify.
-        progress: told after every batch.
+        progress: called after each batch.
         record: whether to record the samples of the OpInfos and ModuleInfos first.
         imports: packages that define operators of their own.
     """
-    with same_hashes(), _Learner(workers, imports) as learner:
+    with same_hashes(), _Search(workers, imports) as search:
         calls_of: dict[str, list[Call]] = {name: r.calls for name, r in memory.overloads.items() if not r.refused}
         if record:
-            for name, calls in learner.record(progress).items():
+            for name, calls in search.record(progress).items():
                 calls_of[name] = [*calls_of.get(name, []), *calls]
         still_open = list(targets)
-        for title in ("learning", "learning from what was learned"):
+        for title in ("searching", "searching from new calls"):
             for start in range(0, len(still_open), BATCH):
                 batch = still_open[start : start + BATCH]
-                for name, remembered in learner.learn_batch(batch, calls_of):
-                    memory.overloads[name] = remembered
-                    calls_of[name] = [] if remembered.refused else remembered.calls
+                for name, recorded in search.search_batch(batch, calls_of):
+                    memory.overloads[name] = recorded
+                    calls_of[name] = [] if recorded.refused else recorded.calls
                 progress(Progress(title, min(start + BATCH, len(still_open)), len(still_open)))
                 yield memory
             still_open = [t for t in still_open if not memory.overloads[t.name].enough]
 
 
-class _Learner:
+class _Search:
     """Three pools: one that tries calls, and two that verify them, with and without a checked heap."""
 
     def __init__(self, workers: int, imports: Sequence[str]) -> None:
@@ -97,11 +96,11 @@ class _Learner:
         self._verifying = [
             ProcessPool(max_workers=1, context=context(), **arguments) for context in (PlainContext, CheckedContext)
         ]
-        self._folder = tempfile.TemporaryDirectory(prefix="mpsmith-learn-")
+        self._folder = tempfile.TemporaryDirectory(prefix="mpsmith-search-")
         self._files = 0
         self._unsound: dict[str, frozenset[str]] = {}
 
-    def __enter__(self) -> _Learner:
+    def __enter__(self) -> _Search:
         return self
 
     def __exit__(self, *failure: object) -> None:
@@ -134,9 +133,9 @@ class _Learner:
 
     # ---- one batch
 
-    def learn_batch(
-        self, batch: Sequence[OverloadToLearn], calls_of: Mapping[str, Sequence[Call]]
-    ) -> list[tuple[str, Remembered]]:
+    def search_batch(
+        self, batch: Sequence[SearchedOverload], calls_of: Mapping[str, Sequence[Call]]
+    ) -> list[tuple[str, OverloadCalls]]:
         """Try calls of each overload, then verify them."""
         attempts = {
             t.name: Attempt(
@@ -152,7 +151,7 @@ class _Learner:
             self._unsound[name] = self._unsound.get(name, frozenset()) | unsound
         fingerprints = self._trying.schedule(_fingerprints, args=(list(tried),)).result()
         return [
-            (t.name, replace(_remembered(tried[t.name], verified[t.name], t), schema=fingerprints[t.name]))
+            (t.name, replace(_overload_calls(tried[t.name], verified[t.name], t), schema=fingerprints[t.name]))
             for t in batch
         ]
 
@@ -285,7 +284,7 @@ def _same(name: str, first: Answer, second: Answer) -> bool:
     return shapes_agree(first, second) if uninitialised else agree(first, second)
 
 
-def _remembered(tried: Tried, verified: Mapping[tuple[int, str], bool], target: OverloadToLearn) -> Remembered:
+def _overload_calls(tried: Tried, verified: Mapping[tuple[int, str], bool], target: SearchedOverload) -> OverloadCalls:
     """The calls that mean something with their own dtype, and with which others each does."""
     sound = [i for i, call in enumerate(tried.calls) if verified[i, call["dtype"]]]
     calls = [tried.calls[i] for i in sound]
@@ -293,16 +292,16 @@ def _remembered(tried: Tried, verified: Mapping[tuple[int, str], bool], target: 
     if not calls:
         refused = [] if target.has_kernel or tried.calls else tried.refused
         dtypes = ["float32"] if refused else []
-        return Remembered(refused, dtypes, refused=bool(refused), tried=tried.tried, errors=errors[:3])
+        return OverloadCalls(refused, dtypes, refused=bool(refused), tried=tried.tried, errors=errors[:3])
     works = {d: [n for n, i in enumerate(sound) if verified.get((i, d))] for d in DTYPES}
     dtypes = [d for d in DTYPES if works[d]]
     left_out = {d: [n for n in range(len(calls)) if n not in works[d]] for d in dtypes}
-    remembered = Remembered(calls, dtypes, {d: without for d, without in left_out.items() if without})
-    return remembered if remembered.enough else replace(remembered, tried=tried.tried, errors=errors[:3])
+    recorded = OverloadCalls(calls, dtypes, {d: without for d, without in left_out.items() if without})
+    return recorded if recorded.enough else replace(recorded, tried=tried.tried, errors=errors[:3])
 
 
 def _relevant(name: str, calls_of: Mapping[str, Sequence[Call]]) -> dict[str, Sequence[Call]]:
-    from .derivation import stem
+    from .related_overloads import stem
 
     return {other: calls for other, calls in calls_of.items() if stem(other) == stem(name)}
 
@@ -318,7 +317,7 @@ def _prepare(imports: Iterable[str]) -> None:
 
     import torch
 
-    from ..calls.references import register
+    from ..calls.cpu_kernels import register
 
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     resource.setrlimit(resource.RLIMIT_DATA, (LARGEST_PROCESS, hard))
@@ -361,6 +360,6 @@ def _groups() -> list[Any]:
 
 
 def _record_chunk(keys: Iterable[Any]) -> dict[str, list[Call]]:
-    from .recording import record
+    from .samples import record
 
     return record(keys)
