@@ -80,7 +80,7 @@ def _resized_tensor(recipe: Mapping[str, Any], extent: int, other: int) -> dict[
         values = recipe["values"]
         made["values"] = [values[i % len(values)] for i in range(count)]
     elif "range" in recipe:
-        made["range"] = recipe["range"]
+        made |= {name: recipe[name] for name in ("range", "seed") if name in recipe}
     return made
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -153,12 +153,62 @@ def _values(recipe: Mapping[str, Any]) -> Tensor:
         if recipe["dtype"].startswith(("int", "uint", "bool")):
             return torch.tensor(values, dtype=torch.int64)
         return torch.tensor([float(v) for v in values], dtype=torch.float64)
+    if "seed" in recipe:
+        return _drawn(recipe, count)
     if "range" in recipe:
         low, high = (float(v) for v in recipe["range"])
         return torch.rand(count, dtype=torch.float64) * (high - low) + low
     if recipe["dtype"].startswith("complex"):
         return torch.randn(count, dtype=torch.complex64)
     return torch.zeros(count)
+
+
+def _drawn(recipe: Mapping[str, Any], count: int) -> Tensor:
+    """Values in the recipe's range, from a generator with the recipe's seed."""
+    generator = torch.Generator().manual_seed(recipe["seed"])
+    low, high = recipe["range"]
+    if recipe["dtype"].startswith(("int", "uint", "bool")):
+        return torch.randint(low, high + 1, (count,), generator=generator)
+    if recipe["dtype"].startswith("complex"):
+        return torch.randn(count, dtype=torch.complex64, generator=generator)
+    return torch.rand(count, dtype=torch.float64, generator=generator) * (high - low) + low
+
+
+def with_seeds(call: Mapping[str, Any]) -> dict[str, Any]:
+    """The call with a range and a seed in place of the values of each list of dense tensors."""
+    count = 0
+
+    def seeded(value: Recipe) -> Recipe:
+        nonlocal count
+        if not _is_tensor_list(value):
+            return value
+        count += len(value)
+        return _seeded(value, count - len(value))
+
+    kwargs = {name: seeded(value) for name, value in call["kwargs"].items()}
+    return {**call, "args": [seeded(value) for value in call["args"]], "kwargs": kwargs}
+
+
+def _is_tensor_list(value: Recipe) -> bool:
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(isinstance(item, dict) and "shape" in item and "stride" not in item for item in value)
+    )
+
+
+def _seeded(tensors: Sequence[Recipe], seed: int) -> list[Recipe]:
+    """The recipes with seeds in place of values; all tensors of a dtype have one range."""
+    bounds: dict[str, list[float]] = {}
+    for tensor in tensors:
+        values = tensor.get("range") or tensor.get("values") or []
+        numbers = [int(v) if isinstance(v, bool) else v for v in values if isinstance(v, int | float)]
+        bounds.setdefault(tensor["dtype"], []).extend(numbers)
+    ranges = {dtype: [min(numbers, default=0), max(numbers, default=1)] for dtype, numbers in bounds.items()}
+    return [
+        {"shape": tensor["shape"], "dtype": tensor["dtype"], "range": ranges[tensor["dtype"]], "seed": seed + position}
+        for position, tensor in enumerate(tensors)
+    ]
 
 
 def signature(arguments: Recipe) -> str:

@@ -6,7 +6,12 @@ a line for each of its calls, indented:
     aten::relu {"dtypes":["float32"],"schema":"1a2b3c4d"}
       {"args":[{"dtype":"float32","shape":[3],"values":[1.0,2.0,3.0]}],"dtype":"float32","kwargs":{}}
 
-The same content gives the same bytes. The text is 5 MB; in the wheel it is compressed, as all of a wheel is.
+A list of tensors whose values are drawn is written once for all of them: `tensors` has their shapes, and each tensor's
+seed is one more than that of the tensor before it:
+
+    {"dtype":"float32","range":[-9.0,9.0],"seed":3,"tensors":[[20,20],[19,19]]}
+
+The same content gives the same bytes.
 """
 
 from __future__ import annotations
@@ -65,7 +70,7 @@ def _parsed(path: Path) -> dict[str, Fields]:
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         try:
             if line.startswith(INDENT):
-                calls.append(json.loads(line))
+                calls.append(_expanded(json.loads(line)))
             else:
                 name, _, facts = line.partition(" ")
                 overloads[name] = json.loads(facts)
@@ -78,7 +83,33 @@ def _parsed(path: Path) -> dict[str, Fields]:
 def _lines(name: str, fields: Fields) -> Iterator[str]:
     yield f"{name} {_json({field: value for field, value in fields.items() if field != 'calls'})}"
     for call in fields.get("calls", ()):
-        yield INDENT + _json(call)
+        yield INDENT + _json(_compact(call))
+
+
+def _expanded(value: Any) -> Any:
+    """The recipe with a recipe for each tensor of a list that is written once for all."""
+    if isinstance(value, list):
+        return [_expanded(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if "tensors" not in value:
+        return {name: _expanded(item) for name, item in value.items()}
+    common = {"dtype": value["dtype"], "range": value["range"]}
+    return [{"shape": shape, "seed": value["seed"] + i, **common} for i, shape in enumerate(value["tensors"])]
+
+
+def _compact(value: Any) -> Any:
+    """The opposite of `_expanded`."""
+    if isinstance(value, dict):
+        return {name: _compact(item) for name, item in value.items()}
+    if not isinstance(value, list):
+        return value
+    if value and isinstance(value[0], dict) and "seed" in value[0]:
+        shared = {name: value[0][name] for name in ("dtype", "range", "seed")}
+        whole = {**shared, "tensors": [item.get("shape") for item in value if isinstance(item, dict)]}
+        if _expanded(whole) == value:
+            return whole
+    return [_compact(item) for item in value]
 
 
 def _json(value: object) -> str:

@@ -1,6 +1,6 @@
-"""Every reachable overload with the arguments that are recorded for it: what no OpInfo reaches is executed too.
+"""The recorded calls of every reachable overload: what no OpInfo reaches is executed too.
 
-Operators that imported packages define are overloads like any other; their calls are searched when they are first audited.
+The overloads of imported packages are like any other. Their calls are searched when they are first audited.
 """
 
 from __future__ import annotations

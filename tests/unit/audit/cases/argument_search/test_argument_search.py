@@ -137,7 +137,7 @@ def test_a_memory_of_another_torch_is_used_where_it_fits_and_learned_anew_where_
     memory.save(folder)
     options = ("--ops", "glu_jvp", "--ops", "softshrink.out", "--to", str(folder))
     done = subprocess.run(command(*options), capture_output=True, text=True, check=True, timeout=300)
-    assert "the memory is of torch 2.12.0: 3 overloads have the same schema" in done.stderr
+    assert "the recorded calls are of torch 2.12.0: 3 overloads have the same schema" in done.stderr
     assert done.stdout.startswith("3 overloads: 3 have 3 or more accepted calls")
     after = RecordedCalls.load(folder)
     assert after.torch == "2.13.0"

@@ -10,8 +10,8 @@ import torch
 from mpsmith.audit.cases.argument_search.changed_calls import variations
 from mpsmith.audit.cases.calls.examples import EXAMPLES, VARIANTS
 from mpsmith.audit.cases.calls.examples.operands import coo, csr
-from mpsmith.audit.cases.calls.invocation import SchemaCall, fingerprint
-from mpsmith.audit.cases.calls.recipes import decode, encode, signature
+from mpsmith.audit.cases.calls.invocation import SchemaCall, arguments_of, fingerprint
+from mpsmith.audit.cases.calls.recipes import decode, encode, signature, with_seeds
 from mpsmith.audit.cases.calls.recorded_calls import FOLDER, OverloadCalls, RecordedCalls
 from mpsmith.audit.cases.sources.schema import SchemaSource
 from mpsmith.audit.model.group import GroupKey
@@ -91,6 +91,25 @@ def test_a_damaged_memory_names_the_place_and_the_way_out(tmp_path: Path) -> Non
     shard.write_text(shard.read_text()[:-9])
     with pytest.raises(MpsmithError, match=r"r\.txt:2: .*mpsmith.audit.cases.argument_search"):
         RecordedCalls.load(tmp_path)
+
+
+def test_lists_of_tensors_are_recorded_as_shapes_and_a_seed(tmp_path: Path) -> None:
+    values = [
+        {"dtype": "float32", "shape": [2], "values": [-1.0, 3.0]},
+        {"dtype": "float32", "shape": [], "values": [2]},
+    ]
+    recorded = with_seeds({"args": [values, 1.5], "kwargs": {"out": values}, "dtype": "float32"})
+    assert recorded["args"][0] == [
+        {"dtype": "float32", "shape": [2], "range": [-1.0, 3.0], "seed": 0},
+        {"dtype": "float32", "shape": [], "range": [-1.0, 3.0], "seed": 1},
+    ]
+    RecordedCalls("2.13.0", {"aten::_foreach_abs": OverloadCalls([recorded], ["float32"])}).save(tmp_path)
+    assert (
+        '{"dtype":"float32","range":[-1.0,3.0],"seed":2,"tensors":[[2],[]]}' in (tmp_path / "foreach.txt").read_text()
+    )
+    assert RecordedCalls.load(tmp_path).overloads["aten::_foreach_abs"].calls == [recorded]
+    first, again = (arguments_of(recorded)[0][0] for _ in range(2))
+    assert all(torch.equal(a, b) and a.min() >= -1 and a.max() <= 3 for a, b in zip(first, again, strict=True))
 
 
 def test_a_relearn_writes_the_files_of_what_it_changed_alone(tmp_path: Path) -> None:
