@@ -185,8 +185,8 @@ def with_seeds(call: Mapping[str, Any]) -> dict[str, Any]:
         count += len(value)
         return _seeded(value, count - len(value))
 
-    kwargs = {name: seeded(value) for name, value in call["kwargs"].items()}
-    return {**call, "args": [seeded(value) for value in call["args"]], "kwargs": kwargs}
+    args = [seeded(value) for value in call["args"]]
+    return {**call, "args": args, "kwargs": {name: seeded(value) for name, value in call["kwargs"].items()}}
 
 
 def _is_tensor_list(value: Recipe) -> bool:
