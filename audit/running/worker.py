@@ -374,7 +374,7 @@ def _judged(worker: Worker, case: Case, label: str, **observers: Any) -> Outcome
     """The verdict on one case; limits of the simulator are skipped. `observers` go to `judge`."""
     from ...errors import one_line
     from ..judging.judge import judge
-    from ..model.tensors_in import leaves
+    from ..model.nested import leaves
 
     case.skipped = case.skipped or worker.device.cannot_run(leaves((case.args, case.kwargs)))
     try:

@@ -76,7 +76,7 @@ def _prepare(options: WorkerOptions) -> Worker:
     import torch
 
     from ...simulator.opening import open_device
-    from ..cases.calls.references import register as register_references
+    from ..cases.calls.cpu_kernels import register as register_references
     from ..cases.sources import case_sources
     from ..releases.surface.profiles import coverage_profile
     from .environment import environment
