@@ -171,7 +171,7 @@ def _drawn(recipe: Mapping[str, Any], count: int) -> Tensor:
         return torch.randint(low, high + 1, (count,), generator=generator)
     if recipe["dtype"].startswith("complex"):
         return torch.randn(count, dtype=torch.complex64, generator=generator)
-    return torch.rand(count, dtype=torch.float64, generator=generator) * (high - low) + low
+    return torch.rand(count, dtype=torch.float64, generator=generator) * (high - low) + low  # type: ignore[no-any-return]
 
 
 def with_seeds(call: Mapping[str, Any]) -> dict[str, Any]:
