@@ -57,29 +57,31 @@ def networks(
     if listed:
         _list(as_json)
         return
-    own = [catalog.of_user(builder) for builder in model or ()]
-    chosen = (*(catalog.chosen(names or ()) if names or not own else ()), *own)
+    own = [catalog.user_network(builder) for builder in model or ()]
+    chosen = (*(catalog.networks_named(names or ()) if names or not own else ()), *own)
     _check_release(torch)
-    from ..tracing.networks import json_form, running, text
-    from ..tracing.networks.standing import standings
+    from ..tracing.networks import output, running
+    from ..tracing.networks.release_support import network_support
     from ..tracing.summary import finished_kernels
 
-    asked = running.Asked(chosen, _modes(modes), device, profile, workers, timeout, int(memory_limit * 2**30), fresh)
+    options = running.RunOptions(
+        chosen, _modes(modes), device, profile, workers, timeout, int(memory_limit * 2**30), fresh
+    )
     try:
-        observations = running.observations(asked, told=_tell)
+        observations = running.observations(options, report=_report)
     except KeyboardInterrupt:
         say("stopped; the same command goes on where it was")
         raise typer.Exit(130) from None
-    found = standings(observations, finished_kernels())
+    found = network_support(observations, finished_kernels())
     if as_json:
-        print_json(json_form.to_json(found, observations))
+        print_json(output.to_json(found, observations))
     else:
-        print(text.as_text(found, observations, torch))
-    if own and not any(standing.network == network.name for network in own for standing in found):
+        print(output.as_text(found, observations, torch))
+    if own and not any(support.network == network.name for network in own for support in found):
         raise typer.Exit(1)  # a network of the user's own that did not run is what the command was asked for
 
 
-def _tell(observation: Observation, left: int) -> None:
+def _report(observation: Observation, left: int) -> None:
     run = f"{observation.network}, {observation.mode.value}"
     say(f"{run}: {observation.outcome.value} ({observation.seconds:.1f} s), {left} to go")
 

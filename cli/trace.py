@@ -17,7 +17,7 @@ from .printing import print_json, say
 
 if TYPE_CHECKING:
     from ..tracing.summary import Summary
-    from ..tracing.supervision import Ended
+    from ..tracing.supervision import ProgramResult
 
 
 def trace(
@@ -76,7 +76,7 @@ def trace(
     given = arguments or []
     traced = supervision.Program(program, given[1:] if given[:1] == ["--"] else given, module)
 
-    def run(kernels: bool) -> tuple[Ended, Summary]:
+    def run(kernels: bool) -> tuple[ProgramResult, Summary]:
         output = sys.__stderr__ if as_json else None
         ended = supervision.run(
             traced,
@@ -122,7 +122,7 @@ def trace(
         raise typer.Exit(ended.status)
 
 
-def _summarize(ended: Ended, allowed: tuple[str, ...]) -> Summary:
+def _summarize(ended: ProgramResult, allowed: tuple[str, ...]) -> Summary:
     from ..tracing.summary import finished_kernels, summarize
 
     return summarize(ended.recording, kernels=finished_kernels(), allowed=allowed)

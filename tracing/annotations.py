@@ -10,16 +10,16 @@ from .text import shown_file
 
 
 def github(summary: Summary, *, failing: bool) -> Iterator[str]:
-    """A line for each place at which something falls back: an error where that is forbidden, else a warning."""
+    """A line for each call site with a fallback: an error where it is forbidden, else a warning."""
     for at in summary.fallbacks:
-        if not at.place.file:
+        if not at.site.file:
             continue
         level = "error" if failing and at.overload in summary.forbidden else "warning"
         calls = "once" if at.calls == 1 else f"{at.calls} times"
         when = " in its backward" if at.backward else ""
-        file = shown_file(os.path.realpath(at.place.file))
+        file = shown_file(os.path.realpath(at.site.file))
         message = f"{at.overload} ran on the CPU {calls}{when}"
-        yield f"::{level} file={_property(file)},line={at.place.line},title=mps fallback::{_escaped(message)}"
+        yield f"::{level} file={_property(file)},line={at.site.line},title=mps fallback::{_escaped(message)}"
 
 
 def _escaped(text: str) -> str:

@@ -1,8 +1,8 @@
-"""What a call of an overload does on mps, from what is registered for it: no warning is read, and nothing simulated.
+"""Classifies overloads on mps by their dispatcher registrations.
 
-An overload without a kernel of its own for mps either is made of other operators (composite), or torch's backend
-fallback takes it: that copies its arguments to the CPU, runs it there, and copies the results back. Some overloads are
-registered to that fallback by name; which, the data of the releases knows.
+An overload without an mps kernel is either composite, or torch's backend fallback runs it: it copies the arguments to
+the CPU, runs the overload there, and copies the results back. Some overloads are registered to that fallback by name;
+the release data list them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import torch
 
 COPIES = frozenset({"aten::_to_copy", "aten::copy_", "aten::_copy_from", "aten::_copy_from_and_resize"})
 _COMPOSITE_KEYS = ("CompositeExplicitAutogradNonFunctional", "CompositeExplicitAutograd", "CompositeImplicitAutograd")
-# Where the shape or a Python number depends on values, the host waits for them.
+# The host waits for values that a shape or a Python number depends on.
 _WAITING_TAGS = ("data_dependent_output", "dynamic_output_shape")
 
 _has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
@@ -22,23 +22,23 @@ _takes_numbers = torch._C._should_allow_numbers_as_tensors
 
 
 @dataclass
-class Conduct:
-    """What happens to the calls of one overload on mps.
+class OverloadTraits:
+    """Traits of one overload on mps.
 
     Attributes:
         overload: `aten::softshrink.out`.
-        falls_back: the backend fallback takes it.
-        composite: it is made of other operators, each of which has its own conduct.
+        falls_back: the backend fallback runs it.
+        composite: it is made of other operators, each of which has its own traits.
         view: its result shares the memory of an argument; nothing is computed.
         copies: it moves data, perhaps from one device to another.
         waits: the host waits for the values.
-        takes_device: it has an argument that says on which device to work.
-        autocasts: autocast has a kernel of its own for it, and casts nothing inside it.
+        takes_device: it has a device argument.
+        autocasts: autocast has a kernel for it, and casts nothing inside it.
         written: positions and names of the arguments that it writes to.
-        fresh: positions of its results that are no arguments.
-        unwrapped: positions of its tensors that torch takes no plain number for. Inside a composite operator a mode is
-            given the number of a wrapped one, and cannot hand it on.
-        number: what the recorder calls the overload by.
+        fresh: positions of results that are not arguments.
+        unwrapped: positions of tensors for which torch rejects plain numbers. Inside a composite operator a mode gets
+            the number of a wrapped tensor and cannot pass it on.
+        number: identifies the overload in the recorder.
     """
 
     overload: str
@@ -55,16 +55,16 @@ class Conduct:
     number: int = 0
 
 
-def conduct_of(operator: Any, always_falls_back: frozenset[str]) -> Conduct:
-    """The conduct of a torch._ops.OpOverload now; `always_falls_back` holds names such as `linalg_svd.U`."""
+def traits_of(operator: Any, always_falls_back: frozenset[str]) -> OverloadTraits:
+    """The traits of a torch._ops.OpOverload at this moment; `always_falls_back` holds names such as `linalg_svd.U`."""
     schema = operator._schema
     overload: str = f"{schema.name}.{schema.overload_name}" if schema.overload_name else schema.name
     by_name = overload.removeprefix("aten::") in always_falls_back and overload.startswith("aten::")
     native = bool(_has_kernel(overload, "MPS"))
     composite = not native and any(_has_kernel(overload, key) for key in _COMPOSITE_KEYS)
-    falls_back = _is_torchs_own(overload) if by_name and native else not native and not composite
+    falls_back = _is_cpp_registration(overload) if by_name and native else not native and not composite
     aliases = [result.alias_info for result in schema.returns]
-    return Conduct(
+    return OverloadTraits(
         overload=overload,
         falls_back=falls_back,
         composite=composite,
@@ -85,12 +85,12 @@ def conduct_of(operator: Any, always_falls_back: frozenset[str]) -> Conduct:
 
 def _tensors_of(schema: Any) -> tuple[int, ...]:
     return tuple(
-        place for place, argument in enumerate(schema.arguments) if isinstance(argument.type, torch.TensorType)
+        position for position, argument in enumerate(schema.arguments) if isinstance(argument.type, torch.TensorType)
     )
 
 
-def _is_torchs_own(overload: str) -> bool:
-    """Whether what is registered for mps is of C++; a kernel written in Python replaces the fallback."""
+def _is_cpp_registration(overload: str) -> bool:
+    """Whether the mps registration is C++; a kernel written in Python replaces the fallback."""
     lines = torch._C._dispatch_dump(overload).splitlines()
     line = next((line for line in lines if line.startswith("MPS: ")), "")
     return ".py:" not in line and "/dev/null" not in line

@@ -1,7 +1,7 @@
-"""Where a process writes down what it sees, so that nothing is lost when it is killed, and memory stays bounded.
+"""The journal of a recorded process: nothing is lost when the process is killed, and memory stays bounded.
 
-Counts and events are mapped files of a fixed size: what is written there outlives the process, however it ends.
-What a row means is a line of JSON, written when the row begins. Without a folder all of it is memory.
+Counts and events are memory-mapped files of a fixed size, so they outlive the process. The meaning of a row is a line
+of JSON, written when the row begins. Without a folder everything stays in memory.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from .recording import Calls, Event, Kind, Operand, Place, Recording
+from .recording import Calls, CallSite, Event, Kind, Operand, Recording
 
 ROWS = 1 << 15
 EVENTS = 200_000
@@ -23,7 +23,7 @@ EVENTS = 200_000
 # The columns of a row of counts.
 CALLS, REFUSED, TO_CPU, TO_MPS, NANOSECONDS = range(5)
 COLUMNS = 5
-# Row 0 holds what belongs to no row: the calls of rows that found no room, and how many events there are.
+# Row 0 holds totals: the calls of rows beyond the limit, and the number of events.
 OVERFLOW = 0
 DROPPED_CALLS, EVENTS_WRITTEN, EVENTS_DROPPED = range(3)
 
@@ -34,7 +34,7 @@ _INTEGER = 8
 class Journal:
     """The rows, events and facts of one process.
 
-    Not safe against threads by itself: the recorder holds its lock around `new_row`, `count` and `add_event`.
+    Not thread-safe: the recorder holds its lock around `new_row`, `count` and `add_event`.
     """
 
     def __init__(self, folder: Path | None = None, *, rows: int = ROWS, events: int = EVENTS) -> None:
@@ -50,19 +50,19 @@ class Journal:
             self._file = stem.with_suffix(".jsonl").open("ab", buffering=0)
         self._next_row = 1
 
-    def new_row(self, overload: str, kind: Kind, backward: bool, place: Place, operands: object) -> int:
-        """Begin a row; `operands` is a list of (dtype, shape) or None. OVERFLOW where there is no room left."""
+    def new_row(self, overload: str, kind: Kind, backward: bool, site: CallSite, operands: object) -> int:
+        """Begin a row; `operands` is a list of (dtype, shape) or None. OVERFLOW when the journal is full."""
         if self._next_row >= self._most_rows:
             return OVERFLOW
         row, self._next_row = self._next_row, self._next_row + 1
-        where = [place.file, place.line, place.module, place.library, place.note]
+        location = [site.file, site.line, site.module, site.library, site.note]
         self._write(
-            {"row": row, "overload": overload, "kind": kind, "backward": backward, "at": where, "operands": operands}
+            {"row": row, "overload": overload, "kind": kind, "backward": backward, "at": location, "operands": operands}
         )
         return row
 
     def count(self, row: int, nanoseconds: int, to_cpu: int, to_mps: int) -> None:
-        """One more call of a row."""
+        """Count a call of a row."""
         counts = self.counts
         if row == OVERFLOW:
             counts[DROPPED_CALLS] += 1
@@ -76,12 +76,12 @@ class Journal:
             counts[at + TO_MPS] += to_mps
 
     def refuse(self, row: int) -> None:
-        """One more call of a row that raised, because falling back is switched off."""
+        """Count a call of a row that raised because fallbacks are not allowed."""
         if row != OVERFLOW:
             self.counts[row * COLUMNS + REFUSED] += 1
 
     def add_event(self, row: int, start: int, duration: int, thread: int) -> None:
-        """One call in time, if there is room for it."""
+        """Add a call to the timeline, unless that is full."""
         counts = self.counts
         number = counts[EVENTS_WRITTEN]
         if number < self._most_events:
@@ -91,16 +91,16 @@ class Journal:
             counts[EVENTS_DROPPED] += 1
 
     def name_thread(self, number: int, name: str) -> None:
-        """What a number in the events stands for; threads after as many as there may be rows stay without a name."""
+        """Name a thread number of the events; the names are limited like the rows."""
         if number < self._most_rows:
             self._write({"thread": number, "name": name})
 
-    def tell(self, facts: dict[str, Any]) -> None:
-        """Facts about this process; later ones add to earlier ones."""
+    def add_facts(self, facts: dict[str, Any]) -> None:
+        """Add facts about this process."""
         self._write({"facts": facts})
 
     def recording(self) -> Recording:
-        """What has been written so far."""
+        """Everything written so far."""
         return _recording(self.process, self._lines, self.counts, self._events)
 
     def _write(self, line: dict[str, Any]) -> None:
@@ -111,7 +111,7 @@ class Journal:
 
 
 def read_folder(folder: Path) -> Recording:
-    """What all processes that wrote into a folder have seen, the first one first."""
+    """The recordings of all processes that wrote into a folder, joined in order."""
     whole = Recording()
     for path in sorted(folder.glob("*.jsonl"), key=lambda path: path.stat().st_mtime_ns):
         lines = list(_lines(path.read_bytes().splitlines()))
@@ -157,7 +157,7 @@ def _calls(process: int, line: dict[str, Any], counts: memoryview) -> Calls:
         overload=line["overload"],
         kind=Kind(line["kind"]),
         backward=line["backward"],
-        place=Place(*line["at"]),
+        site=CallSite(*line["at"]),
         operands=None if operands is None else tuple(Operand(dtype, tuple(shape)) for dtype, shape in operands),
         calls=counts[at + CALLS],
         refused=counts[at + REFUSED],
@@ -169,7 +169,7 @@ def _calls(process: int, line: dict[str, Any], counts: memoryview) -> Calls:
 
 
 def _map(path: Path | None, size: int) -> mmap.mmap:
-    """A mapping of zeros: of memory, or of a file with all its size on disk, so that no write into it can fail."""
+    """A zeroed mapping of memory or of a fully allocated file, so that no write into it can fail."""
     if path is None:
         return mmap.mmap(-1, size)
     path.write_bytes(bytes(size))

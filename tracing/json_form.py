@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from .recording import Kind
-from .summary import At, Summary, advice, by_place
+from .summary import SiteCalls, Summary, advice, by_call_site
 
 
 def to_json(summary: Summary) -> dict[str, Any]:
-    """All that was seen but the single events, which are the timeline's. Times are in nanoseconds of the host."""
+    """Everything but the single events, which the timeline has. Times are host nanoseconds."""
     recording = summary.recording
     return {
         "simulated": recording.fact("simulated"),
@@ -21,8 +21,8 @@ def to_json(summary: Summary) -> dict[str, Any]:
         "device_milliseconds": recording.fact("device_milliseconds"),
         "fallbacks": [_at(at, summary) for at in summary.fallbacks],
         "waits": [_at(at, summary) for at in summary.waits],
-        "copies_to_mps": [_at(at, summary) for at in by_place(_rows(summary, Kind.to_mps))],
-        "native": [_at(at, summary) for at in by_place(_rows(summary, Kind.native))],
+        "copies_to_mps": [_at(at, summary) for at in by_call_site(_rows(summary, Kind.to_mps))],
+        "native": [_at(at, summary) for at in by_call_site(_rows(summary, Kind.native))],
         "refused": sorted({row.overload for row in recording.rows if row.refused}),
         "without_a_line": summary.unseen,
         "replaced_by_kernels": list(summary.replaced),
@@ -38,17 +38,17 @@ def _rows(summary: Summary, kind: Kind) -> list[Any]:
     return [row for row in summary.recording.rows if row.kind is kind and row.calls]
 
 
-def _at(at: At, summary: Summary) -> dict[str, Any]:
-    place = at.place
+def _at(at: SiteCalls, summary: Summary) -> dict[str, Any]:
+    site = at.site
     return {
         "overload": at.overload,
         "kind": at.kind.value,
         "backward": at.backward,
-        "file": place.file,
-        "line": place.line,
-        "module": place.module,
-        "library": place.library,
-        "note": place.note,
+        "file": site.file,
+        "line": site.line,
+        "module": site.module,
+        "library": site.library,
+        "note": site.note,
         "calls": at.calls,
         "bytes_to_cpu": at.bytes_to_cpu,
         "bytes_to_mps": at.bytes_to_mps,

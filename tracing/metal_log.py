@@ -1,7 +1,7 @@
-"""What torch itself logs of a real mps device where PYTORCH_MPS_LOG_PROFILE_INFO asks for it, a line at the end of each
-operation: Metal kernels and graphs with the GPU's time, copies, and CPU fallbacks.
+"""Parses torch's own log of a real mps device, which PYTORCH_MPS_LOG_PROFILE_INFO turns on.
 
-The lines go to standard error of the program, among what it prints there itself.
+torch writes a line to standard error after each operation: Metal kernels and graphs with their GPU time, copies, and
+CPU fallbacks.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ _TIMES = r"(?:, gpu=(?P<gpu>[\d.]+) ms)?(?:, cpu=(?P<cpu>[\d.]+) ms)?\)"
 _OPERATION = re.compile(r"aten::(?P<key>.+) \(id=(?P<kind>[GK])\d+, run=\d+" + _TIMES)
 _FALLBACK = re.compile(r"CPU Fallback::(?P<key>.+) \(id=\d+, run=\d+, CopyOverhead=(?P<length>[^,)]+)" + _TIMES)
 _COPY = re.compile(r"(?P<how>Blit|Mem)Copy(?:Sync)?: (?P<ends>.+ --> .+) \(len=(?P<length>[^,)]+)" + _TIMES)
-# Where the tensors begin in `softmax_mps_out:MPS:Float[3, 4]` and `aten::mode:MPS:Float[3]`.
+# The start of the tensors in `softmax_mps_out:MPS:Float[3, 4]` and `aten::mode:MPS:Float[3]`.
 _TENSORS = re.compile(r":(?:MPS|CPU)(?:\(buf[^)]*\))?:|(?<=[^:]):(?=[^:])")
 _UNITS = {"B": 1, "bytes": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
 
 
 class Work(str, Enum):
-    """What a line is of."""
+    """The kind of work in a line."""
 
     graph = "graph"
     kernel = "kernel"
@@ -34,14 +34,14 @@ class Work(str, Enum):
 
 
 @dataclass(frozen=True)
-class Logged:
-    """The lines of one operation together.
+class LoggedWork:
+    """The lines of one operation, merged.
 
     Attributes:
-        name: the kernel's or the graph's, `aten::mode` of a fallback, `MPS to CPU` of a copy.
-        calls: how many lines.
-        gpu, cpu: milliseconds; `cpu` is the time of scheduling, or the host's of what needs no GPU.
-        length: bytes that were copied.
+        name: of the kernel or the graph; `aten::mode` for a fallback, `MPS to CPU` for a copy.
+        calls: the number of lines.
+        gpu, cpu: milliseconds; `cpu` is scheduling time, or host time of work without the GPU.
+        length: copied bytes.
     """
 
     work: Work
@@ -51,7 +51,7 @@ class Logged:
     cpu: float = 0.0
     length: int = 0
 
-    def __add__(self, other: Logged) -> Logged:
+    def __add__(self, other: LoggedWork) -> LoggedWork:
         return replace(
             self,
             calls=self.calls + other.calls,
@@ -61,30 +61,30 @@ class Logged:
         )
 
 
-def parse(line: str) -> Logged | None:
-    """What a line of standard error says, None for one of the program's own."""
+def parse(line: str) -> LoggedWork | None:
+    """The work in a line of standard error, None for a line of the program itself."""
     text = line.strip()
-    if found := _OPERATION.fullmatch(text):
-        return _logged(Work.graph if found["kind"] == "G" else Work.kernel, _name(found["key"]), found)
-    if found := _FALLBACK.fullmatch(text):
-        return _logged(Work.fallback, _name(found["key"]), found, _bytes(found["length"]))
-    if found := _COPY.fullmatch(text):
-        source, _, target = found["ends"].partition(" --> ")
-        return _logged(Work.copy, f"{_device(source)} to {_device(target)}", found, _bytes(found["length"]))
+    if match := _OPERATION.fullmatch(text):
+        return _logged(Work.graph if match["kind"] == "G" else Work.kernel, _name(match["key"]), match)
+    if match := _FALLBACK.fullmatch(text):
+        return _logged(Work.fallback, _name(match["key"]), match, _bytes(match["length"]))
+    if match := _COPY.fullmatch(text):
+        source, _, target = match["ends"].partition(" --> ")
+        return _logged(Work.copy, f"{_device(source)} to {_device(target)}", match, _bytes(match["length"]))
     return None
 
 
-def together(logged: Iterable[Logged]) -> list[Logged]:
-    """The lines of each operation as one, the longest on the GPU first."""
-    found: dict[tuple[Work, str], Logged] = {}
+def merged(logged: Iterable[LoggedWork]) -> list[LoggedWork]:
+    """The work merged by operation, the longest on the GPU first."""
+    by_operation: dict[tuple[Work, str], LoggedWork] = {}
     for each in logged:
         key = (each.work, each.name)
-        found[key] = found[key] + each if key in found else each
-    return sorted(found.values(), key=lambda each: (-each.gpu, -each.cpu, each.name))
+        by_operation[key] = by_operation[key] + each if key in by_operation else each
+    return sorted(by_operation.values(), key=lambda each: (-each.gpu, -each.cpu, each.name))
 
 
-def _logged(work: Work, name: str, found: re.Match[str], length: int = 0) -> Logged:
-    return Logged(work, name, 1, float(found["gpu"] or 0), float(found["cpu"] or 0), length)
+def _logged(work: Work, name: str, match: re.Match[str], length: int = 0) -> LoggedWork:
+    return LoggedWork(work, name, 1, float(match["gpu"] or 0), float(match["cpu"] or 0), length)
 
 
 def _name(key: str) -> str:

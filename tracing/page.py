@@ -1,4 +1,4 @@
-"""The recording as one HTML page that needs no network: the tables, and the timeline as a drawing."""
+"""The recording as one self-contained HTML page: the tables, and a drawing of the timeline."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from markupsafe import Markup
 from ..reports.html_templates import HtmlPage, as_code
 from .recording import Event, Recording
 from .summary import Summary
-from .text import closing, heading, share, shown_place, size, where
+from .text import closing, heading, share, shown_site, size, where
 from .timeline import LANE, LANES
 
 # How a heading of a simulated run begins.
 SIMULATED = "SIMULATED "
-# Calls that the drawings show together, so that a page stays under two megabytes.
+# The most calls in the drawings of a page, which keeps it under two megabytes.
 DRAWN = 4000
 WIDTH = 1200.0
 LANE_HEIGHT = 22
@@ -25,7 +25,7 @@ LANE_HEIGHT = 22
 
 @dataclass(frozen=True)
 class Bar:
-    """One call in the drawing, in its units."""
+    """One call in the drawing."""
 
     left: float
     width: float
@@ -56,12 +56,12 @@ def render(summary: Summary, after: Summary | None = None) -> str:
         share=share,
         where=where,
     )
-    marks = (line.removeprefix(SIMULATED) for line in heading(summary) if line.startswith(SIMULATED))
+    notes = (line.removeprefix(SIMULATED) for line in heading(summary) if line.startswith(SIMULATED))
     page = HtmlPage(
         file="",
         title="What ran where",
         subtitle="Recorded by `mpsmith trace`; `--json` and `--perfetto FILE` have all of it.",
-        simulated_note=next(marks, ""),
+        simulated_note=next(notes, ""),
         wide=True,
         inline=True,
     )
@@ -69,7 +69,7 @@ def render(summary: Summary, after: Summary | None = None) -> str:
 
 
 def bars(recording: Recording, most: int = DRAWN) -> list[Bar]:
-    """The first calls, left to right; a call too short to be seen is half a unit wide."""
+    """The first calls, left to right; every call is at least half a unit wide."""
     events = sorted(recording.events, key=lambda event: event.start)[:most]
     if not events:
         return []
@@ -83,8 +83,8 @@ def _bar(recording: Recording, event: Event, origin: int, scale: float) -> Bar:
     lane = LANE[row.kind]
     parts: Sequence[str] = (
         f"{row.overload}, {event.duration / 1000:.1f} µs",
-        shown_place(row.place),
-        row.place.module,
+        shown_site(row.site),
+        row.site.module,
         " ".join(map(str, row.operands or ())),
     )
     return Bar(

@@ -1,4 +1,4 @@
-"""What stands in front of torch and Python while a program is recorded; each but the last returns what undoes it."""
+"""Patches of torch and Python while a program is recorded; each but the last returns a function that undoes it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import torch
 Undo = Callable[[], None]
 
 
-def follow_threads(recorded: Callable[[], AbstractContextManager[None]]) -> Undo:
-    """Let threads that are started from now on run inside such a context."""
+def record_new_threads(recorded: Callable[[], AbstractContextManager[None]]) -> Undo:
+    """Run threads that start from now on inside the context."""
     start = threading.Thread.start
 
     def start_recorded(thread: threading.Thread) -> None:
@@ -37,11 +37,11 @@ def follow_threads(recorded: Callable[[], AbstractContextManager[None]]) -> Undo
     return undo
 
 
-def keep_the_way_of_ctc_loss() -> Undo:
-    """Let ctc_loss call what it calls without a mode.
+def preserve_ctc_loss_dispatch() -> Undo:
+    """Make ctc_loss dispatch as it does without a mode.
 
-    Where any mode is there, torch takes another way for lengths in tensors, which fails where they are on the CPU.
-    Without one it reads the lengths, as is done here.
+    Under any mode torch takes a different path for lengths in tensors, which fails if they are on the CPU. Without a
+    mode it reads the lengths, as this patch does.
     """
     function = torch.ctc_loss
 
@@ -59,8 +59,8 @@ def keep_the_way_of_ctc_loss() -> Undo:
     return undo
 
 
-def see_registrations(name: str, told: Callable[[], None]) -> Undo:
-    """Call `told` when kernels come or go by this method of a library, as at `import mpsmith.kernels`."""
+def watch_registrations(name: str, changed: Callable[[], None]) -> Undo:
+    """Call `changed` when this method of torch.library.Library registers or removes a kernel."""
     function = getattr(torch.library.Library, name)
 
     @functools.wraps(function)
@@ -68,16 +68,16 @@ def see_registrations(name: str, told: Callable[[], None]) -> Undo:
         try:
             return function(*args, **kwargs)
         finally:
-            told()
+            changed()
 
     setattr(torch.library.Library, name, seen)
     return lambda: setattr(torch.library.Library, name, function)
 
 
-def see_waiting(owner: Any, name: str, seen: Callable[[str, int, Any], None]) -> Undo:
-    """Tell of calls of a function of torch in which the host waits and that a mode cannot see: what, start, and frame.
+def watch_waits(owner: Any, name: str, seen: Callable[[str, int, Any], None]) -> Undo:
+    """Report calls of a torch function in which the host waits and that a mode cannot see: name, start and frame.
 
-    torch takes all modes away while it makes a tensor's text.
+    torch disables all modes while it formats a tensor.
     """
     function = getattr(owner, name)
     prints = owner is torch._tensor_str
@@ -94,11 +94,11 @@ def see_waiting(owner: Any, name: str, seen: Callable[[str, int, Any], None]) ->
     return lambda: setattr(owner, name, function)
 
 
-def keep_dynamo_out(function: Any) -> None:
-    """Let Dynamo not compile a function, nor what it calls: it runs among what a compiled program leaves to aten."""
+def exclude_from_dynamo(function: Any) -> None:
+    """Keep Dynamo from compiling a function and what it calls: it runs between the compiled parts of a program."""
     dynamo = torch._C._dynamo.eval_frame
     try:
         skip = dynamo._FrameExecStrategy(dynamo._FrameAction.SKIP, dynamo._FrameAction.SKIP)  # with all that it calls
         dynamo.set_code_exec_strategy(function.__code__, skip)
-    except AttributeError:  # an older torch has no such way: it compiles some of it, in vain
+    except AttributeError:  # older releases lack this, and compile some of it in vain
         return

@@ -1,6 +1,6 @@
 """`pytest --mps-no-fallback`: a test in which an operator falls back to the CPU fails, unless it is marked.
 
-`@pytest.mark.mps_allow_fallback("aten::foo")` lets these operators or overloads fall back in a test, without names all.
+`@pytest.mark.mps_allow_fallback("aten::foo")` allows fallbacks of these operators or overloads, without names of all.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """Trace the test, and fail it for what fell back where it passed."""
+    """Trace the test, and fail a passing test in which something fell back."""
     if not item.config.getoption("--mps-no-fallback"):
         yield
         return
@@ -39,6 +39,6 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     allowed = [marker.args for marker in item.iter_markers(MARKER)]
     forbidden = () if () in allowed else seen.forbidden([name for names in allowed for name in names])
     if forbidden and outcome.excinfo is None:  # type: ignore[attr-defined]
-        places = [f"  {at.overload} at {at.place}" for at in seen.fallbacks if at.overload in forbidden]
+        places = [f"  {at.overload} at {at.site}" for at in seen.fallbacks if at.overload in forbidden]
         text = "\n".join(["fell back to the CPU on mps:", *(places or [f"  {name}" for name in forbidden])])
         outcome.force_exception(pytest.fail.Exception(text, pytrace=False))  # type: ignore[attr-defined]

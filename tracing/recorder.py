@@ -1,8 +1,8 @@
-"""Sees every operator call on mps, in all threads and in backward, and writes it into the journal.
+"""Records every operator call on mps, in all threads and in backward, into the journal.
 
-A TorchDispatchMode stands where calls leave autograd for the device, in the thread that started it, in threads that
-are started meanwhile, and in the threads of the autograd engine, to which torch hands it. A composite operator is run
-with the mode in place again, so that what it is made of is seen too.
+A TorchDispatchMode sees calls between autograd and the device: in the thread that started it, in threads that start
+meanwhile, and in the threads of the autograd engine. A composite operator runs with the mode active again, so that the
+operators inside it are recorded too.
 """
 
 from __future__ import annotations
@@ -18,17 +18,23 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from .classification import Conduct, conduct_of
-from .forward_lines import ForwardLines, ForwardThread
+from .autograd_nodes import ForwardLines, ForwardThread
+from .call_facts import FALLBACK, KINDS, NATIVE, SYNCHRONISATION, are_dense, copied, kind_of, tensors_of, wrapped
+from .call_sites import UNKNOWN, CallSites
+from .classification import OverloadTraits, traits_of
+from .dispatch_keys import run
 from .journal import OVERFLOW, Journal
-from .live_keys import run
-from .patches import follow_threads, keep_dynamo_out, keep_the_way_of_ctc_loss, see_registrations, see_waiting
-from .places import UNKNOWN, Places
-from .recording import Kind, Place
-from .single_call import FALLBACK, KINDS, NATIVE, SYNCHRONISATION, are_dense, copied, kind_of, tensors_of, wrapped
+from .patches import (
+    exclude_from_dynamo,
+    preserve_ctc_loss_dispatch,
+    record_new_threads,
+    watch_registrations,
+    watch_waits,
+)
+from .recording import CallSite, Kind
 
-# A place whose calls have had more different operands than this is counted without them.
-OPERANDS_PER_PLACE = 16
+# The most different operands recorded for a call site; further calls are counted without operands.
+OPERANDS_PER_SITE = 16
 
 _MPS = torch._C.DispatchKeySet(torch._C.DispatchKey.MPS)
 _current_node: Callable[[], Any] = torch._C._current_autograd_node
@@ -36,17 +42,17 @@ _next_node_number: Callable[[], int] = torch._C._autograd._get_sequence_nr
 _profiling: Callable[[], bool] = torch._C._autograd._profiler_enabled
 _push: Callable[[Any], None] = torch._C._push_on_torch_dispatch_stack
 _pop: Callable[[Any], Any] = torch._C._pop_torch_dispatch_stack
-# What a Parameter has for __torch_dispatch__: torch names it among the types, but it handles no call itself.
-_NOTHING_OF_ITS_OWN = torch._C._disabled_torch_dispatch_impl
+# The __torch_dispatch__ of a Parameter: torch lists it among the types, but it handles no calls.
+_NO_DISPATCH = torch._C._disabled_torch_dispatch_impl
 _NO_ARGUMENTS: dict[str, Any] = {}
 
 
 class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Records between `start` and `stop`.
 
-    `journal` makes the place to write to, at the first call on mps in each process; `lines=False` counts alone:
-    no places, modules, shapes, bytes or lines of the forward. `always_falls_back`: see `conduct_of`. `at_first_call` is
-    called when the first call on mps has been made.
+    `journal` makes the journal at the first call on mps in each process. `lines=False` only counts calls, without call
+    sites, modules, shapes and bytes. `always_falls_back`: see `traits_of`. `at_first_call` is called after the first
+    call on mps.
     """
 
     def __init__(
@@ -63,11 +69,11 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._lines = lines
         self._always_falls_back = always_falls_back
         self._at_first_call = at_first_call
-        self._conducts: dict[Any, Conduct] = {}
-        self.conducts: dict[str, Conduct] = {}  # of every overload that was called on mps, views and composites too
+        self._traits: dict[Any, OverloadTraits] = {}
+        self.traits_by_overload: dict[str, OverloadTraits] = {}  # views and composites too
         self.registrations = 0
         self._registered = (0, 0, 0)
-        self._places = Places()
+        self._call_sites = CallSites()
         self._forward_lines = ForwardLines()
         self._rows: dict[tuple[Any, ...], int] = {}
         self._operands_at: dict[tuple[Any, ...], int] = {}
@@ -78,16 +84,16 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        return False  # else each call would go through a wrapper of Dynamo first
+        return False  # otherwise each call goes through a wrapper of Dynamo
 
     @classmethod
     def ignore_compile_internals(cls) -> bool:
-        """What torch.compile does when it compiles is no business of this mode."""
+        """Ignore the calls that torch.compile makes while it compiles."""
         return True
 
     @property
     def journal(self) -> Journal:
-        """Where this process writes to; made when first asked for."""
+        """The journal of this process, made on first use."""
         if self._journal is None or self._journal.process != os.getpid():
             with self._lock:
                 if self._journal is None or self._journal.process != os.getpid():
@@ -100,34 +106,34 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return self._journal is not None and self._journal.process == os.getpid()
 
     def start(self) -> None:
-        """Record from here on: in this thread, and in those that are started from now on."""
+        """Start recording, in this thread and in threads that start from now on."""
         _push(self)
         self._undo = [
             lambda: _pop(None),
-            follow_threads(self.in_this_thread),
-            keep_the_way_of_ctc_loss(),
-            *(see_registrations(name, self._see_registration) for name in ("impl", "_destroy")),
-            see_waiting(torch.mps, "synchronize", self._see_waiting),
-            see_waiting(torch._tensor_str, "_str", self._see_waiting),
+            record_new_threads(self.in_this_thread),
+            preserve_ctc_loss_dispatch(),
+            *(watch_registrations(name, self._count_registration) for name in ("impl", "_destroy")),
+            watch_waits(torch.mps, "synchronize", self._record_wait),
+            watch_waits(torch._tensor_str, "_str", self._record_wait),
         ]
 
     def stop(self) -> None:
-        """Record no more. Call it in the thread that called `start`."""
+        """Stop recording. Call it in the thread that called `start`."""
         for undo in self._undo:
             undo()
         self._undo = []
 
     @contextmanager
     def in_this_thread(self) -> Iterator[None]:
-        """Record what a further thread does."""
+        """Record another thread."""
         _push(self)
         try:
             yield
         finally:
             _pop(None)
 
-    def begin_again_in_child(self) -> None:
-        """After a fork: a child shares nothing with its parent but the program."""
+    def reset_in_child(self) -> None:
+        """Forget everything that belongs to the parent process after a fork."""
         self._lock = threading.RLock()
         self._journal = None
         self._rows.clear()
@@ -137,11 +143,11 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        """Run the call as it would have run, and record it where it is one on mps."""
+        """Run the call, and record it if it is on mps."""
         if kwargs is None:
             kwargs = _NO_ARGUMENTS
-        if types and not all(tensor_type.__torch_dispatch__ is _NOTHING_OF_ITS_OWN for tensor_type in types):
-            return NotImplemented  # the subclass first; the calls that it makes come here
+        if types and not all(tensor_type.__torch_dispatch__ is _NO_DISPATCH for tensor_type in types):
+            return NotImplemented  # the subclass goes first; its calls come back here
         tensors = tensors_of(args, kwargs)
         on_mps = is_complex = False
         for tensor in tensors:
@@ -151,73 +157,73 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             on_mps = device.type == "mps"
         if not on_mps:
             return run(func, args, kwargs, None, is_complex)
-        conduct = self._conduct(func)
-        if conduct.view:
+        traits = self._traits_of(func)
+        if traits.view:
             return func(*args, **kwargs)
-        if len(tensors) < len(conduct.unwrapped):
-            args = wrapped(conduct, args)
-        kind = kind_of(conduct, args, kwargs)
-        if conduct.composite and kind == NATIVE and are_dense(tensors):
+        if len(tensors) < len(traits.unwrapped):
+            args = wrapped(traits, args)
+        kind = kind_of(traits, args, kwargs)
+        if traits.composite and kind == NATIVE and are_dense(tensors):
             _push(self)
             try:
-                return run(func.redispatch, (_MPS, *args), kwargs, conduct, is_complex)
+                return run(func.redispatch, (_MPS, *args), kwargs, traits, is_complex)
             finally:
                 _pop(None)
         start = monotonic_ns()
         try:
             if kind != NATIVE and _profiling():
-                with torch.profiler.record_function(self._shown_to_profiler(conduct, kind, _caller())):
-                    result = run(func, args, kwargs, conduct, is_complex)
+                with torch.profiler.record_function(self._profiler_label(traits, kind, _caller())):
+                    result = run(func, args, kwargs, traits, is_complex)
             else:
-                result = run(func, args, kwargs, conduct, is_complex)
+                result = run(func, args, kwargs, traits, is_complex)
         except BaseException as error:
             if kind == FALLBACK:
                 refused = isinstance(error, NotImplementedError)
-                self._record(conduct, kind, tensors, args, None, start, _caller(), refused=refused)
+                self._record(traits, kind, tensors, args, None, start, _caller(), refused=refused)
             raise
         if self._lines:
-            self._record(conduct, kind, tensors, args, result, start, _caller())
+            self._record(traits, kind, tensors, args, result, start, _caller())
         else:
-            self._count(conduct, kind, start)
+            self._count(traits, kind, start)
         return result
 
-    def _shown_to_profiler(self, conduct: Conduct, kind: int, frame: Any) -> str:
-        """What a user's own torch.profiler shows around a call that leaves the GPU."""
-        place = self._places.table[self._places.find(frame)] if self._lines else Place()
-        return f"mps {KINDS[kind].value}: {conduct.overload}" + (f" at {place}" if place.file else "")
+    def _profiler_label(self, traits: OverloadTraits, kind: int, frame: Any) -> str:
+        """The label in the user's own torch.profiler around a call that leaves the GPU."""
+        site = self._call_sites.sites[self._call_sites.find(frame)] if self._lines else CallSite()
+        return f"mps {KINDS[kind].value}: {traits.overload}" + (f" at {site}" if site.file else "")
 
-    def _conduct(self, func: Any) -> Conduct:
-        known = (self.registrations, len(torch.library._impls), len(sys.modules))  # modules may be of C++
-        if known != self._registered:
-            self._registered = known
-            self._conducts.clear()
-        conduct = self._conducts.get(func)
-        if conduct is None:
-            conduct = self._conducts[func] = conduct_of(func, self._always_falls_back)
-            known_as = self.conducts.get(conduct.overload)
-            conduct.number = known_as.number if known_as else len(self.conducts)
-            self.conducts[conduct.overload] = conduct
-        return conduct
+    def _traits_of(self, func: Any) -> OverloadTraits:
+        state = (self.registrations, len(torch.library._impls), len(sys.modules))  # modules may be C++ extensions
+        if state != self._registered:
+            self._registered = state
+            self._traits.clear()
+        traits = self._traits.get(func)
+        if traits is None:
+            traits = self._traits[func] = traits_of(func, self._always_falls_back)
+            earlier = self.traits_by_overload.get(traits.overload)
+            traits.number = earlier.number if earlier else len(self.traits_by_overload)
+            self.traits_by_overload[traits.overload] = traits
+        return traits
 
-    def _count(self, conduct: Conduct, kind: int, start: int) -> None:
-        """Record a call by counting alone, which every call of a program pays for: seen before, it has its row."""
+    def _count(self, traits: OverloadTraits, kind: int, start: int) -> None:
+        """Count a call without call site or operands; fast for a call that already has its row."""
         duration = monotonic_ns() - start
-        key = (conduct.number, kind, UNKNOWN, _current_node() is None, ())
+        key = (traits.number, kind, UNKNOWN, _current_node() is None, ())
         with self._lock:
             row = self._rows.get(key)
             if (
                 row is not None
-                and self._thread().told
+                and self._thread().named
                 and (journal := self._journal)
                 and journal.process == os.getpid()
             ):
                 journal.count(row, duration, 0, 0)
                 return
-        self._record(conduct, kind, [], (), None, start, None)
+        self._record(traits, kind, [], (), None, start, None)
 
     def _record(
         self,
-        conduct: Conduct,
+        traits: OverloadTraits,
         kind: int,
         tensors: list[Any],
         args: tuple[Any, ...],
@@ -231,28 +237,28 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         to_cpu = to_mps = 0
         node = _current_node()
         thread = self._thread()
-        place = UNKNOWN
+        site = UNKNOWN
         operands: tuple[Any, ...] = ()
         if self._lines:
-            to_cpu, to_mps = copied(conduct, kind, tensors, args, result)
+            to_cpu, to_mps = copied(traits, kind, tensors, args, result)
             operands = tuple([(tensor.shape, tensor.dtype) for tensor in tensors])
-            place = self._places.find(frame)
+            site = self._call_sites.find(frame)
             if node is None:
                 if (number := _next_node_number()) != thread.forward.next_number:
-                    thread.forward.made(number, place, conduct.overload)
-                thread.forward.last_place = place
-            elif place == UNKNOWN:
-                place = self._forward_lines.place_of(node)
-        key = (conduct.number, kind, place, node is None, operands)
+                    thread.forward.add(number, site, traits.overload)
+                thread.forward.last_site = site
+            elif site == UNKNOWN:
+                site = self._forward_lines.site_of(node)
+        key = (traits.number, kind, site, node is None, operands)
         with self._lock:
             journal = self.journal
-            if not thread.told:
-                thread.told = True
+            if not thread.named:
+                thread.named = True
                 journal.name_thread(thread.number, thread.name)
                 self._at_first_call()
             row = self._rows.get(key)
             if row is None:
-                row = self._unremembered_row(journal, conduct.overload, key)
+                row = self._new_row(journal, traits.overload, key)
             if refused:
                 journal.refuse(row)
                 return
@@ -260,39 +266,39 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             if self._lines and row != OVERFLOW:
                 journal.add_event(row, start, duration, thread.number)
 
-    def _unremembered_row(self, journal: Journal, overload: str, key: tuple[Any, ...]) -> int:
-        """A new row for calls that are unlike all before; from some number on, a place has one for all the others.
+    def _new_row(self, journal: Journal, overload: str, key: tuple[Any, ...]) -> int:
+        """A new row for a new kind of call; beyond a limit, a call site has one row for all other operands.
 
-        What is remembered is bounded: those others and what the journal has no room for are looked at again each time.
+        Memory is bounded: those other operands, and rows beyond the limit of the journal, are not remembered.
         """
-        _, kind, place, forward, operands = key
+        _, kind, site, forward, operands = key
         common = key[:4]
         seen = self._operands_at.get(common, 0)
-        told_apart = seen < OPERANDS_PER_PLACE
-        if not told_apart and (row := self._rows.get(common)) is not None:
+        has_room = seen < OPERANDS_PER_SITE
+        if not has_room and (row := self._rows.get(common)) is not None:
             return row
         shown = None
-        if self._lines and told_apart:
+        if self._lines and has_room:
             shown = [(str(dtype).removeprefix("torch."), list(shape)) for shape, dtype in operands]
-        row = journal.new_row(overload, KINDS[kind], not forward, self._places.table[place], shown)
+        row = journal.new_row(overload, KINDS[kind], not forward, self._call_sites.sites[site], shown)
         if row != OVERFLOW:
             self._operands_at[common] = seen + 1
-            self._rows[key if told_apart else common] = row
+            self._rows[key if has_room else common] = row
         return row
 
-    def _see_registration(self) -> None:
+    def _count_registration(self) -> None:
         self.registrations += 1
 
-    def _see_waiting(self, name: str, start: int, frame: Any) -> None:
-        """Record a wait that is no operator."""
-        place = self._places.find(frame) if self._lines else UNKNOWN
-        key = (name, SYNCHRONISATION, place, True, ())
+    def _record_wait(self, name: str, start: int, frame: Any) -> None:
+        """Record a wait that is not an operator."""
+        site = self._call_sites.find(frame) if self._lines else UNKNOWN
+        key = (name, SYNCHRONISATION, site, True, ())
         thread = self._thread()
         duration = monotonic_ns() - start
         with self._lock:
             row = self._rows.get(key)
             if row is None:
-                row = self.journal.new_row(name, Kind.synchronisation, False, self._places.table[place], [])
+                row = self.journal.new_row(name, Kind.synchronisation, False, self._call_sites.sites[site], [])
                 self._rows[key] = row
             self.journal.count(row, duration, 0, 0)
             self.journal.add_event(row, start, duration, thread.number)
@@ -307,20 +313,20 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return thread
 
 
-keep_dynamo_out(Recorder.__torch_dispatch__)
+exclude_from_dynamo(Recorder.__torch_dispatch__)
 
 
 class _Thread:
-    """A thread that has called something on mps."""
+    """A thread that has made calls on mps."""
 
     def __init__(self, number: int, forward: ForwardThread) -> None:
         self.number = number
         self.forward = forward
-        self.told = False
-        known = threading._active.get(threading.get_ident())  # type: ignore[attr-defined]
-        self.name = known.name if known else "autograd engine"  # threads of C++ have no name in Python
+        self.named = False
+        python_thread = threading._active.get(threading.get_ident())  # type: ignore[attr-defined]
+        self.name = python_thread.name if python_thread else "autograd engine"  # C++ threads have no name in Python
 
 
 def _caller() -> Any:
-    """The frame that called into the recorder, None in a thread of the autograd engine that runs no Python."""
+    """The frame that called into the recorder, None in a thread of the autograd engine without Python frames."""
     return sys._getframe(1).f_back

@@ -1,4 +1,4 @@
-"""What a trace saw, as plain data: rows of calls, events in time, and what is known of the processes."""
+"""A recording as plain data: rows of calls, events in time, and facts about the processes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Kind(str, Enum):
-    """What a call on mps was."""
+    """The kind of a call on mps."""
 
     fallback = "fallback"
     native = "native"
@@ -18,21 +18,21 @@ class Kind(str, Enum):
 
     @property
     def waits(self) -> bool:
-        """Whether the host waits in it until the GPU has done all its work."""
+        """Whether the host waits in it until the GPU has finished all its work."""
         return self in (Kind.fallback, Kind.from_mps, Kind.synchronisation)
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where in the source a call was made; of a backward call, where its forward was.
+class CallSite:
+    """A call site in the source; for a backward call that of its forward.
 
     Attributes:
-        file: the innermost file that is the user's: neither torch's, nor Python's, nor an installed package's.
-            Where there is none, the innermost file of a package; "" where no Python led there.
-        line: in that file, from 1; 0 where there is no file.
+        file: the innermost file of the user: not of torch, Python or an installed package. Without one, the innermost
+            file of a package; "" for a call without a Python stack.
+        line: in that file, from 1; 0 without a file.
         module: the path of the innermost torch.nn.Module, such as `model.3`, or "".
         library: `file:line` in an installed package that the user's line called, or "".
-        note: `printing` where torch was making a tensor's text, or "".
+        note: `printing` where torch was formatting a tensor, or "".
     """
 
     file: str = ""
@@ -58,21 +58,21 @@ class Operand:
 
 @dataclass(frozen=True)
 class Calls:
-    """The calls of one overload at one place with one set of operands, in one process.
+    """The calls of one overload from one call site with one set of operands, in one process.
 
     Attributes:
         overload: `aten::softshrink.out`.
-        operands: the tensors among its arguments; None where a place has had too many different ones to tell apart.
-        calls: how many.
-        refused: how many of them raised, because falling back is switched off. They are no part of `calls`.
-        bytes_to_cpu: what was copied from the device, for all calls together; likewise the others.
+        operands: the tensor arguments; None where a call site had too many different ones.
+        calls: their number.
+        refused: calls that raised because fallbacks are not allowed; not included in `calls`.
+        bytes_to_cpu: copied from the device by all calls together; likewise the others.
         nanoseconds: host time inside the calls.
     """
 
     overload: str
     kind: Kind
     backward: bool
-    place: Place
+    site: CallSite
     operands: tuple[Operand, ...] | None
     calls: int
     refused: int
@@ -84,7 +84,7 @@ class Calls:
 
 @dataclass(frozen=True)
 class Event:
-    """One call in time: the row it belongs to, start on the system's monotonic clock, both in nanoseconds."""
+    """One call in time: its row, its start on the monotonic clock and its duration, in nanoseconds."""
 
     row: int
     start: int
@@ -94,15 +94,15 @@ class Event:
 
 @dataclass
 class Recording:
-    """All that was seen.
+    """Everything that was recorded.
 
     Attributes:
         rows: the calls, grouped.
-        events: single calls in time, the first ones of each process.
+        events: the first calls of each process in time.
         threads: the name of each thread, by process and number.
-        facts: what each process said of itself, by process: device, versions, counters.
-        dropped_calls: calls that are in no row, because there were too many different ones.
-        dropped_events: calls that are in a row, but not among the events.
+        facts: device, versions and counters of each process.
+        dropped_calls: calls without a row, because there were too many different ones.
+        dropped_events: calls with a row that are not among the events.
     """
 
     rows: list[Calls] = field(default_factory=list)
@@ -118,13 +118,13 @@ class Recording:
         return [row for row in self.rows if row.kind is Kind.fallback and row.calls]
 
     def fact(self, name: str) -> Any:
-        """What the first process that knows says, or None."""
+        """The fact of the first process that has it, or None."""
         return next((facts[name] for facts in self.facts.values() if name in facts), None)
 
     def unseen_fallbacks(self) -> dict[str, int]:
-        """Fallbacks that the simulated device counted and that no thread's recorder saw, by overload.
+        """Fallbacks that the simulated device counted and that the recorder did not see, by overload.
 
-        Only processes that ended in order have told their counters; on a real device there are none.
+        Only processes that ended normally have written their counters; a real device has none.
         """
         seen: dict[tuple[int, str], int] = {}
         for row in self.fallbacks:
@@ -137,7 +137,7 @@ class Recording:
         return unseen
 
     def add(self, other: Recording) -> None:
-        """Take over what another process saw."""
+        """Add the recording of another process."""
         shift = len(self.rows)
         self.rows += other.rows
         self.events += [Event(event.row + shift, event.start, event.duration, event.thread) for event in other.events]

@@ -1,4 +1,4 @@
-"""`with mpsmith.trace() as t:`: the same in a notebook or a test, for the calls of the block."""
+"""`with mpsmith.trace() as t:` records the calls of a block, in a notebook or a test."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, Any
 from ..simulator.opening import DeviceKind
 from . import json_form, page, text, timeline
 from .journal import Journal
-from .process import Opened
+from .process import TracedDevice
 from .recording import Recording
-from .summary import At, Summary, finished_kernels, summarize
+from .summary import SiteCalls, Summary, finished_kernels, summarize
 
 if TYPE_CHECKING:
-    from .instruments import DeviceClock
+    from .device_clock import DeviceClock
 
 
 class Trace:
-    """What was seen in a block of code, until now while it runs.
+    """The recording of a block of code, until now while it runs.
 
     ``print(t)`` or ``t`` at the end of a notebook's cell shows the tables.
     """
 
-    def __init__(self, opened: Opened, journal: Journal, clock: DeviceClock) -> None:
+    def __init__(self, opened: TracedDevice, journal: Journal, clock: DeviceClock) -> None:
         self._opened = opened
         self._journal = journal
         self._clock = clock
@@ -33,30 +33,30 @@ class Trace:
 
     @property
     def recording(self) -> Recording:
-        """All that was seen, as data."""
+        """The recording as data."""
         return self._ended or self._journal.recording()
 
     @property
     def summary(self) -> Summary:
-        """The same in order."""
+        """The recording, summarized."""
         return summarize(self.recording, kernels=finished_kernels())
 
     @property
-    def fallbacks(self) -> Sequence[At]:
-        """What ran on the CPU: an overload at a line each, the longest first."""
+    def fallbacks(self) -> Sequence[SiteCalls]:
+        """The calls that ran on the CPU, by overload and line, the longest first."""
         return self.summary.fallbacks
 
     @property
-    def waits(self) -> Sequence[At]:
+    def waits(self) -> Sequence[SiteCalls]:
         """Where the host waited for the GPU without a fallback: `.item()`, `.cpu()`, printing a tensor."""
         return self.summary.waits
 
     def forbidden(self, allow: Sequence[str] = ()) -> tuple[str, ...]:
-        """The overloads that fell back, but for those that are allowed: operators or overloads by name."""
+        """The overloads that fell back, without the operators or overloads in `allow`."""
         return summarize(self.recording, allowed=allow).forbidden
 
     def to_json(self) -> dict[str, Any]:
-        """What `mpsmith trace --json` prints."""
+        """The data that `mpsmith trace --json` prints."""
         return json_form.to_json(self.summary)
 
     def write_timeline(self, path: str | Path) -> None:
@@ -75,21 +75,21 @@ class Trace:
     def _end(self) -> None:
         now = self._opened.counted_fallbacks()
         more = {name: calls - self._counted.get(name, 0) for name, calls in now.items()}
-        self._journal.tell({"counted_fallbacks": {name: calls for name, calls in more.items() if calls > 0}})
+        self._journal.add_facts({"counted_fallbacks": {name: calls for name, calls in more.items() if calls > 0}})
         if (elapsed := self._clock.milliseconds()) is not None:
-            self._journal.tell({"device_milliseconds": elapsed})
+            self._journal.add_facts({"device_milliseconds": elapsed})
         self._ended = self._journal.recording()
 
 
 @contextmanager
 def trace(*, lines: bool = True, signposts: bool = False) -> Iterator[Trace]:
     """Record what the block does on mps; see `mpsmith.trace`."""
-    opened = Opened.of(DeviceKind.AUTO, None)
-    from .instruments import DeviceClock, start_signposts, stop_signposts
+    opened = TracedDevice.of(DeviceKind.AUTO, None)
+    from .device_clock import DeviceClock, start_signposts, stop_signposts
     from .recorder import Recorder
 
     journal = Journal()
-    journal.tell(opened.facts())
+    journal.add_facts(opened.facts())
     clock = DeviceClock()
     seen = Trace(opened, journal, clock)
     recorder = Recorder(
@@ -100,7 +100,7 @@ def trace(*, lines: bool = True, signposts: bool = False) -> Iterator[Trace]:
     )
     with_signposts = signposts and not opened.simulated and start_signposts()
     if signposts:
-        journal.tell({"signposts": with_signposts})
+        journal.add_facts({"signposts": with_signposts})
     recorder.start()
     try:
         yield seen

@@ -1,74 +1,74 @@
-"""What a recording says: the fallbacks one by one, where the host waits, and which of them a kernel replaces."""
+"""Summarizes a recording: fallbacks and waits by call site, and the kernels that replace fallbacks."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from .recording import Calls, Kind, Place, Recording
+from .recording import Calls, CallSite, Kind, Recording
 
 
 @dataclass
-class At:
-    """The calls of one overload at one place, forward or backward, whatever their operands."""
+class SiteCalls:
+    """The calls of one overload from one call site, forward or backward, with any operands."""
 
     overload: str
     kind: Kind
-    place: Place
+    site: CallSite
     backward: bool
     rows: list[Calls] = field(default_factory=list)
 
     @property
     def calls(self) -> int:
-        """How often it was called there."""
+        """The number of calls."""
         return sum(row.calls for row in self.rows)
 
     @property
     def bytes_to_cpu(self) -> int:
-        """What was copied to the CPU, for all calls together."""
+        """Bytes copied to the CPU by all calls."""
         return sum(row.bytes_to_cpu for row in self.rows)
 
     @property
     def bytes_to_mps(self) -> int:
-        """What was copied to the device, for all calls together."""
+        """Bytes copied to the device by all calls."""
         return sum(row.bytes_to_mps for row in self.rows)
 
     @property
     def nanoseconds(self) -> int:
-        """The host's time in all calls together."""
+        """Host time in all calls."""
         return sum(row.nanoseconds for row in self.rows)
 
     @property
     def operands(self) -> list[str]:
-        """The different operands, the most frequent first; "others" where there were too many to tell apart."""
+        """The different operands, the most frequent first; "others" for those beyond the limit."""
         rows = sorted(self.rows, key=lambda row: -row.calls)
         return ["others" if row.operands is None else " ".join(map(str, row.operands)) for row in rows]
 
 
-def by_place(rows: Iterable[Calls]) -> list[At]:
-    """The rows of one overload and place together: the longest first."""
-    found: dict[tuple[str, Kind, Place, bool], At] = {}
+def by_call_site(rows: Iterable[Calls]) -> list[SiteCalls]:
+    """The rows grouped by overload and call site, the longest first."""
+    by_key: dict[tuple[str, Kind, CallSite, bool], SiteCalls] = {}
     for row in rows:
-        key = (row.overload, row.kind, row.place, row.backward)
-        found.setdefault(key, At(*key)).rows.append(row)
-    return sorted(found.values(), key=lambda at: (-at.nanoseconds, at.overload, at.place.file, at.place.line))
+        key = (row.overload, row.kind, row.site, row.backward)
+        by_key.setdefault(key, SiteCalls(*key)).rows.append(row)
+    return sorted(by_key.values(), key=lambda at: (-at.nanoseconds, at.overload, at.site.file, at.site.line))
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What is told of a recording.
+    """A summary of a recording.
 
     Attributes:
-        fallbacks: by overload and place. `waits`: likewise copies to the CPU and synchronisations.
-        unseen: fallbacks without a place, from the simulated device's counters.
-        replaced: the operators among the fallbacks that `import mpsmith.kernels` has a kernel for; `lacking`: the rest.
+        fallbacks: by overload and call site. `waits`: likewise copies to the CPU and synchronisations.
+        unseen: fallbacks without a call site, from the counters of the simulated device.
+        replaced: operators among the fallbacks with a kernel in `import mpsmith.kernels`; `lacking`: the others.
         forbidden: the fallbacks that are not allowed.
         elapsed: from the start of the first call on mps to the end of the last one, in nanoseconds.
     """
 
     recording: Recording
-    fallbacks: Sequence[At]
-    waits: Sequence[At]
+    fallbacks: Sequence[SiteCalls]
+    waits: Sequence[SiteCalls]
     unseen: dict[str, int]
     replaced: tuple[str, ...]
     lacking: tuple[str, ...]
@@ -76,7 +76,7 @@ class Summary:
     elapsed: int
 
     def calls(self, kind: Kind) -> int:
-        """How many calls of a kind there were."""
+        """The number of calls of a kind."""
         return sum(row.calls for row in self.recording.rows if row.kind is kind)
 
     @property
@@ -84,13 +84,13 @@ class Summary:
         """The part of the time between the first and the last call that was spent in fallbacks."""
         return sum(map(self.share_of, self.fallbacks))
 
-    def share_of(self, at: At) -> float:
-        """The part of that time that was spent in these calls; of several threads it may be more than all."""
+    def share_of(self, at: SiteCalls) -> float:
+        """The part of that time that was spent in these calls; with several threads it may exceed 1."""
         return at.nanoseconds / self.elapsed if self.elapsed else 0.0
 
 
 def summarize(recording: Recording, *, kernels: Collection[str] = (), allowed: Collection[str] = ()) -> Summary:
-    """Put a recording into order.
+    """Summarize a recording.
 
     `kernels`: the operators that have a finished kernel. `allowed`: operators or overloads that may fall back.
     """
@@ -102,8 +102,8 @@ def summarize(recording: Recording, *, kernels: Collection[str] = (), allowed: C
     ends = [event.start + event.duration for event in recording.events]
     return Summary(
         recording=recording,
-        fallbacks=by_place(recording.fallbacks),
-        waits=by_place(row for row in recording.rows if row.kind in waiting and row.calls),
+        fallbacks=by_call_site(recording.fallbacks),
+        waits=by_call_site(row for row in recording.rows if row.kind in waiting and row.calls),
         unseen=unseen,
         replaced=tuple(name for name in operators if name in kernels),
         lacking=tuple(name for name in operators if name not in kernels),
@@ -124,7 +124,7 @@ def is_allowed(overload: str, allowed: Collection[str]) -> bool:
 
 
 def advice(summary: Summary) -> str:
-    """The sentence that helps, "" where nothing fell back."""
+    """One sentence of advice, "" where nothing fell back."""
     replaced, lacking = summary.replaced, summary.lacking
     total = len(replaced) + len(lacking)
     if not total:

@@ -1,4 +1,4 @@
-"""The side of `mpsmith trace`: starts the program as a process of its own, waits, and reads what was seen."""
+"""Runs a program in a process of its own, waits for it, and reads what its processes recorded."""
 
 from __future__ import annotations
 
@@ -19,44 +19,44 @@ from ..errors import MpsmithError
 from ..simulator.opening import DeviceKind
 from . import metal_log as metal_log_lines
 from .journal import read_folder
-from .metal_log import Logged
-from .process import Order
+from .metal_log import LoggedWork
+from .process import TraceOptions
 from .recording import Recording
 
-# Seconds for which a child that outlives the program may go on writing.
-_LAST_WORDS = 5.0
+# Seconds to wait for the output of a child that outlives the program.
+_READ_TIMEOUT = 5.0
 
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(frozen=True)
 class Program:
-    """What is to be run: a script, or a module as for `python -m`, with its arguments."""
+    """A script, or a module as for `python -m`, with its arguments."""
 
     name: str
     arguments: Sequence[str] = ()
     is_module: bool = False
 
     def command(self) -> list[str]:
-        """As it would be typed, with this Python."""
+        """The command line with this Python."""
         return [sys.executable, *(["-m"] if self.is_module else []), self.name, *self.arguments]
 
 
 @dataclass(frozen=True)
-class Ended:
-    """How a program ended, and what was seen of it until then.
+class ProgramResult:
+    """The end of a program and its recording.
 
-    `status` is its exit code as a shell gives it: 128 and the number of the signal that ended it. `metal_log` is what
-    torch logged of the GPU.
+    `status` is the exit code as in a shell: 128 plus the number of the signal that ended it. `metal_log` is what torch
+    logged about the GPU.
     """
 
     status: int
     recording: Recording
-    metal_log: Sequence[Logged] = ()
+    metal_log: Sequence[LoggedWork] = ()
 
     @property
     def killed_by(self) -> str:
-        """The name of the signal that ended it, or "" where it ended by itself."""
+        """The name of the signal that ended it, or "" for a normal end."""
         try:
             return signal.Signals(self.status - 128).name if self.status > 128 else ""
         except ValueError:
@@ -73,20 +73,20 @@ def run(
     output: Any = None,
     signposts: bool = False,
     metal_log: bool = False,
-) -> Ended:
+) -> ProgramResult:
     """Run a program with fallbacks allowed, and record it and the processes that it starts.
 
-    `kernels`: with `import mpsmith.kernels` at the end of its import of torch. `output`: where its standard output
-    goes, by default where that of this process goes. `signposts`: torch writes them for Instruments. `metal_log`: torch
-    logs what the GPU did; the program's standard error then comes through this process, without those lines.
-    Raises MpsmithError where there is no such script, or no such device.
+    `kernels`: import mpsmith.kernels after torch. `output`: for its standard output, by default that of this process.
+    `signposts`: torch writes signposts for Instruments. `metal_log`: torch logs the work of the GPU; the program's
+    standard error then passes through this process, without those lines.
+    Raises MpsmithError where the script or the device does not exist.
     """
     if not program.is_module and not Path(program.name).exists():
         raise MpsmithError(f"{program.name}: no such file")
     folder = Path(tempfile.mkdtemp(prefix="mpsmith-trace-"))
     try:
-        order = Order(str(folder), os.getpid(), device.value, profile, lines, signposts)
-        environment = os.environ | order.to_environment() | ({"MPSMITH_AUTOLOAD": "1"} if kernels else {})
+        options = TraceOptions(str(folder), os.getpid(), device.value, profile, lines, signposts)
+        environment = os.environ | options.to_environment() | ({"MPSMITH_AUTOLOAD": "1"} if kernels else {})
         if metal_log:
             environment |= {metal_log_lines.VARIABLE: str(metal_log_lines.OPTIONS)}
         errors = subprocess.PIPE if metal_log else None
@@ -98,7 +98,7 @@ def run(
         shutil.rmtree(folder, ignore_errors=True)
     if error := recording.fact("error"):
         raise MpsmithError(error)
-    return Ended(status if status >= 0 else 128 - status, recording, metal_log_lines.together(logged))
+    return ProgramResult(status if status >= 0 else 128 - status, recording, metal_log_lines.merged(logged))
 
 
 def _wait(process: subprocess.Popen[bytes]) -> int:
@@ -107,9 +107,9 @@ def _wait(process: subprocess.Popen[bytes]) -> int:
 
 
 @contextmanager
-def _reading(process: subprocess.Popen[bytes]) -> Iterator[list[Logged]]:
-    """Take torch's lines out of what comes through a pipe for standard error, and hand on the others as they come."""
-    logged: list[Logged] = []
+def _reading(process: subprocess.Popen[bytes]) -> Iterator[list[LoggedWork]]:
+    """Collect torch's log lines from the program's standard error, and pass the other lines on."""
+    logged: list[LoggedWork] = []
     if process.stderr is None:
         yield logged
         return
@@ -126,15 +126,15 @@ def _reading(process: subprocess.Popen[bytes]) -> Iterator[list[Logged]]:
     reader = threading.Thread(target=read, daemon=True)
     reader.start()
     yield logged
-    reader.join(_LAST_WORDS)
+    reader.join(_READ_TIMEOUT)
 
 
 @contextmanager
 def _forwarding(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Signals are for the program: it ends as it will, and then there is something to tell."""
+    """Forward signals to the program, and report after it has ended."""
 
     def forward(number: int, frame: Any) -> None:
-        if number != signal.SIGINT or not _is_in_front():
+        if number != signal.SIGINT or not _is_in_foreground():
             process.send_signal(number)
 
     before = {number: signal.signal(number, forward) for number in _FORWARDED}
@@ -145,8 +145,8 @@ def _forwarding(process: subprocess.Popen[bytes]) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _is_in_front() -> bool:
-    """Whether Ctrl-C of a terminal reaches the program without our help: it goes to all processes in front."""
+def _is_in_foreground() -> bool:
+    """Whether Ctrl-C of the terminal reaches the program directly: it goes to all foreground processes."""
     try:
         return os.tcgetpgrp(sys.__stdin__.fileno()) == os.getpgrp() if sys.__stdin__ else False
     except (OSError, ValueError):

@@ -11,11 +11,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from .metal_log import Logged
-from .recording import Kind, Place
-from .summary import At, Summary, advice
+from .metal_log import LoggedWork
+from .recording import CallSite, Kind
+from .summary import SiteCalls, Summary, advice
 
-# Places and operands of one operator that a table shows; `--json` and `--html` have all.
+# CallSites and operands of one operator that a table shows; `--json` and `--html` have all.
 SHOWN = 12
 WIDTH_OF_A_FILE = 200
 
@@ -89,9 +89,9 @@ def closing(summary: Summary) -> list[str]:
             f"by the GPU's own clock (torch.mps events) {elapsed:.2f} ms passed from the first call to the end; "
             f"the host spent {spent:.2f} ms in fallbacks"
         )
-    if place := recording.fact("late_variable"):
+    if site := recording.fact("late_variable"):
         lines.append(
-            f"{shown_file(place)} sets PYTORCH_ENABLE_MPS_FALLBACK after torch was imported, which has no effect "
+            f"{shown_file(site)} sets PYTORCH_ENABLE_MPS_FALLBACK after torch was imported, which has no effect "
             "without `mpsmith trace`: set it before the program starts"
         )
     elif summary.fallbacks and not _allowed_by_user():
@@ -135,7 +135,7 @@ def _fallback_table(summary: Summary) -> Table:
             escape(at.overload),
             _number(at.calls),
             escape(where(at)),
-            escape(at.place.module),
+            escape(at.site.module),
             escape(_operands(at)),
             size(at.bytes_to_cpu),
             size(at.bytes_to_mps),
@@ -154,7 +154,7 @@ def _wait_table(summary: Summary) -> Table:
             escape(at.overload),
             _number(at.calls),
             escape(where(at)),
-            escape(at.place.module),
+            escape(at.site.module),
             size(at.bytes_to_cpu),
             f"{at.nanoseconds / 1e6:.2f}",
             share(at, summary),
@@ -168,15 +168,15 @@ def _add_rest(table: Table, rows: int) -> None:
         table.add_row(f"... {rows - SHOWN} more: --json or --html")
 
 
-def where(at: At) -> str:
+def where(at: SiteCalls) -> str:
     """`train.py:12`, and for a backward whose forward that is."""
-    place = shown_place(at.place)
-    return f"backward of {place}" if at.backward and at.place.file else f"backward, {place}" if at.backward else place
+    site = shown_site(at.site)
+    return f"backward of {site}" if at.backward and at.site.file else f"backward, {site}" if at.backward else site
 
 
-def shown_place(place: Place) -> str:
+def shown_site(site: CallSite) -> str:
     """The file as short as it is clear, and the line."""
-    return shown_file(str(place)) + (f" ({place.note})" if place.note else "")
+    return shown_file(str(site)) + (f" ({site.note})" if site.note else "")
 
 
 def shown_file(text: str) -> str:
@@ -184,7 +184,7 @@ def shown_file(text: str) -> str:
     return text.removeprefix(f"{Path.cwd()}{os.sep}")
 
 
-def _operands(at: At) -> str:
+def _operands(at: SiteCalls) -> str:
     first, *others = at.operands
     return first + (f" and {len(others)} other{'s' if len(others) > 1 else ''}" if others else "")
 
@@ -201,7 +201,7 @@ def size(number: int) -> str:
     return f"{value:.1f} GiB"
 
 
-def share(at: At, summary: Summary) -> str:
+def share(at: SiteCalls, summary: Summary) -> str:
     """The part of the time between the first and the last call, as people read it; nothing where no times are known."""
     return f"{summary.share_of(at):.1%}" if summary.elapsed else ""
 
@@ -231,7 +231,7 @@ def show_both(before: Summary, after: Summary, console: Console | None = None) -
     )
 
 
-def show_metal_log(logged: Sequence[Logged], console: Console | None = None) -> None:
+def show_metal_log(logged: Sequence[LoggedWork], console: Console | None = None) -> None:
     """Print what torch logged of the GPU, the longest first."""
     if not logged:
         return

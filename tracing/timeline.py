@@ -55,11 +55,11 @@ def events(recording: Recording) -> Iterator[dict[str, Any]]:
 
 def _arguments(row: Calls) -> dict[str, Any]:
     arguments: dict[str, Any] = {
-        "where": shown_file(str(row.place)),
+        "where": shown_file(str(row.site)),
         "phase": "backward" if row.backward else "forward",
     }
-    if row.place.module:
-        arguments["module"] = row.place.module
+    if row.site.module:
+        arguments["module"] = row.site.module
     if row.operands:
         arguments["dtypes"] = ", ".join(operand.dtype for operand in row.operands)
         arguments["shapes"] = ", ".join(str(list(operand.shape)) for operand in row.operands)

@@ -1,4 +1,4 @@
-"""The networks: what people run on Macs, each with the function that builds a small form of it."""
+"""The networks: what people run on Macs, each with the function that builds a small version of it."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class Network:
     """A network.
 
     Attributes:
-        name: what it is chosen by.
-        title: what it is, for a reader.
+        name: selects it on the command line.
+        title: a description.
         builder: the function that builds it, `module:function`.
-        library: the package that it comes from, "" where torch alone is enough.
+        library: the package that it needs beside torch, or "".
     """
 
     name: str
@@ -28,8 +28,8 @@ class Network:
     library: str = ""
 
     @property
-    def is_users(self) -> bool:
-        """Whether it is none of the catalogue's."""
+    def is_user_supplied(self) -> bool:
+        """Whether the user supplied it."""
         return self not in NETWORKS
 
 
@@ -68,8 +68,8 @@ NETWORKS: tuple[Network, ...] = (
 )
 
 
-def chosen(names: Sequence[str]) -> tuple[Network, ...]:
-    """The networks of these names, all without any. Raises MpsmithError for a name that is none."""
+def networks_named(names: Sequence[str]) -> tuple[Network, ...]:
+    """The networks with these names, or all of them. Raises MpsmithError for an unknown name."""
     by_name = {network.name: network for network in NETWORKS}
     for name in names:
         if name not in by_name:
@@ -77,8 +77,8 @@ def chosen(names: Sequence[str]) -> tuple[Network, ...]:
     return tuple(by_name[name] for name in dict.fromkeys(names)) if names else NETWORKS
 
 
-def of_user(builder: str) -> Network:
-    """A network of the user's own. Raises MpsmithError where the text is no `module:function`."""
+def user_network(builder: str) -> Network:
+    """A network that the user supplies. Raises MpsmithError where the text is not a `module:function`."""
     module, _, function = builder.partition(":")
     if not module or not function.isidentifier():
         raise MpsmithError(f"--model {builder}: name a function as package.module:function")

@@ -1,6 +1,6 @@
-"""Runs one network in one mode in this process and says what it called, before and after `import mpsmith.kernels`.
+"""Runs a network in one mode in this process, without and with `import mpsmith.kernels`, and records its calls.
 
-What is called is seen by the recorder of `mpsmith trace`, and compared with the simulated device's own counters.
+The recorder of `mpsmith trace` sees the calls; the counters of the simulated device complete them.
 """
 
 from __future__ import annotations
@@ -16,32 +16,32 @@ import torch
 from ...audit.compiled.judging import ready_to_compile
 from ...audit.compiled.lowering import Lowering, watching
 from ...errors import MpsmithError, one_line
-from ..classification import Conduct
+from ..classification import OverloadTraits
 from ..journal import Journal
-from ..process import Opened
+from ..process import TracedDevice
 from ..recorder import Recorder
 from ..recording import Kind
 from . import modes, workload
 from .catalog import EXTRA, Network
 from .observation import Called, Mode, Observation, Outcome
 
-# A torch without mps knows no better.
-_ASKED_BY = ("aten::convolution_overrideable", "aten::convolution_backward_overrideable")
+# Operators that a torch without mps calls for a convolution.
+_PLACEHOLDERS = ("aten::convolution_overrideable", "aten::convolution_backward_overrideable")
 
 
 @dataclass(frozen=True)
 class _Run:
-    """What one run called, and what ended it before its time, if anything did; under torch.compile what came of it."""
+    """The calls of one run, the error that ended it early, and what torch.compile generated."""
 
     called: Called
     error: BaseException | None
     lowering: Lowering | None
 
 
-def observe(network: Network, mode: Mode, opened: Opened) -> Observation:
-    """Build the network and run it; again with the kernels where something falls back.
+def observe(network: Network, mode: Mode, opened: TracedDevice) -> Observation:
+    """Build the network and run it; where something falls back, run it again with the kernels.
 
-    Raises MpsmithError where its builder is none.
+    Raises MpsmithError where its builder is not a function.
     """
     start = time.perf_counter()
     release = opened.profile or torch.__version__.split("+")[0]
@@ -54,22 +54,22 @@ def observe(network: Network, mode: Mode, opened: Opened) -> Observation:
         missing = f"needs {network.library or error.name}: {EXTRA if network.library else one_line(error)}"
         return replace(observation, outcome=Outcome.not_installed, reason=missing)
     except (Exception, SystemExit) as error:
-        return replace(observation, outcome=Outcome.failed, reason=f"building it: {_told(error)}")
+        return replace(observation, outcome=Outcome.failed, reason=f"building it: {_error_text(error)}")
     observation = replace(observation, called=first.called)
     if first.lowering is not None:
         observation = replace(observation, generated=first.lowering.kernels, breaks=first.lowering.breaks)
     if first.error is not None:
-        observation = replace(observation, outcome=Outcome.failed, reason=_told(first.error))
+        observation = replace(observation, outcome=Outcome.failed, reason=_error_text(first.error))
     elif first.called.fell_back:
         with _kernels():
             second = _run(network, mode, opened)
-        observation = replace(observation, with_kernels=second.called, kernels_reason=_told(second.error))
+        observation = replace(observation, with_kernels=second.called, kernels_reason=_error_text(second.error))
     return replace(observation, seconds=round(time.perf_counter() - start, 2))
 
 
 @contextmanager
 def _kernels() -> Iterator[None]:
-    """With what `import mpsmith.kernels` registers; before and after it nothing of ours answers."""
+    """Enable what `import mpsmith.kernels` registers."""
     from ...kernels.runtime import registration  # importing it registers what is finished
 
     registration.enable()
@@ -79,14 +79,14 @@ def _kernels() -> Iterator[None]:
         registration.disable()
 
 
-def _told(error: BaseException | None) -> str:
+def _error_text(error: BaseException | None) -> str:
     if error is None or isinstance(error, MpsmithError):
         return "" if error is None else str(error)
     return f"{type(error).__name__}: {one_line(error)}"
 
 
-def _run(network: Network, mode: Mode, opened: Opened) -> _Run:
-    """One run. Raises what building the network raises; what running it raises is part of the result."""
+def _run(network: Network, mode: Mode, opened: TracedDevice) -> _Run:
+    """One run. Errors of building the network are raised; an error of running it is part of the result."""
     ready = workload.build(network.builder).to(modes.DEVICE)
     journal = Journal(events=1)
     recorder = Recorder(lambda: journal, lines=False, always_falls_back=opened.always_falls_back)
@@ -101,11 +101,11 @@ def _run(network: Network, mode: Mode, opened: Opened) -> _Run:
         finally:
             recorder.stop()
     counted, convolutions = Counter(opened.counted_fallbacks()) - counted, _convolutions(opened) - convolutions
-    return _Run(_called(journal, recorder.conducts, counted, convolutions), error, lowering)
+    return _Run(_called(journal, recorder.traits_by_overload, counted, convolutions), error, lowering)
 
 
-def _convolutions(opened: Opened) -> Counter[str]:
-    """The convolutions that the simulated device has counted; a real one hands them to these operators itself."""
+def _convolutions(opened: TracedDevice) -> Counter[str]:
+    """The convolutions that the simulated device counted; a real device calls these operators itself."""
     if not opened.simulated:
         return Counter()
     from ...simulator.device import loading
@@ -123,26 +123,27 @@ def _compiling(mode: Mode) -> Iterator[Lowering | None]:
 
 
 def _called(
-    journal: Journal, conducts: dict[str, Conduct], counted: Counter[str], convolutions: Counter[str]
+    journal: Journal, traits_by_overload: dict[str, OverloadTraits], counted: Counter[str], convolutions: Counter[str]
 ) -> Called:
-    """What was seen, and by the simulated device's counters what no recorder sees.
+    """The recorded calls, completed by the counters of the simulated device.
 
-    `counted`: what fell back inside a kernel, or in a thread where no recorder stands. `convolutions`: what stands
-    under the operators of other backends by which the simulated device is asked for one.
-    A call that was refused has no count, and is none.
+    `counted`: fallbacks, also those inside a kernel or in a thread without a recorder. `convolutions`: those that torch
+    calls by operators of other backends. A refused call is not counted.
     """
     native, fell_back = Counter[str](), Counter[str]()
     for row in journal.recording().rows:
         (fell_back if row.kind is Kind.fallback else native)[row.overload] += row.calls
-    for name, conduct in conducts.items():
-        if conduct.view:
-            (fell_back if conduct.falls_back else native).setdefault(name, 1)  # views are seen, but not counted
+    for name, traits in traits_by_overload.items():
+        if traits.view:
+            (fell_back if traits.falls_back else native).setdefault(name, 1)  # views are seen, but not counted
     fell_back |= counted
-    for name in _ASKED_BY:
+    for name in _PLACEHOLDERS:
         native.pop(name, None)
     native.update(convolutions)
     return Called(
         native=dict(sorted(native.items())),
         fell_back={name: calls for name, calls in sorted(fell_back.items()) if calls},
-        composite=tuple(sorted(name for name, conduct in conducts.items() if conduct.composite and name not in native)),
+        composite=tuple(
+            sorted(name for name, traits in traits_by_overload.items() if traits.composite and name not in native)
+        ),
     )

@@ -1,4 +1,4 @@
-"""What is known of one network in one mode after it was run, as plain data that goes through JSON."""
+"""The observation of one network in one mode, as plain data for JSON."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class Mode(str, Enum):
     compile = "torch.compile"
 
     @property
-    def is_of_the_release(self) -> bool:
-        """Whether the operators that are called depend on the torch that runs, so that they say nothing of others."""
+    def is_specific_to_release(self) -> bool:
+        """Whether the called operators depend on the release of torch that runs."""
         return self is Mode.compile
 
 
 class Outcome(str, Enum):
-    """What became of a run."""
+    """The outcome of a run."""
 
     ran = "ran"
     failed = "failed"
@@ -38,9 +38,9 @@ class Called:
     """The overloads that reached the device, by name (`aten::add.Tensor`).
 
     Attributes:
-        native: those with a kernel for mps, views among them, and how often each was called.
-        fell_back: those that ran on the CPU, and how often.
-        composite: those that were made of others, which are counted themselves.
+        native: those with an mps kernel, views included, with their numbers of calls.
+        fell_back: those that ran on the CPU, with their numbers of calls.
+        composite: those that are composed of others, which are counted themselves.
     """
 
     native: Mapping[str, int] = field(default_factory=dict)
@@ -87,7 +87,7 @@ class Observation:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Observation:
-        """What `to_json` made."""
+        """The observation that `to_json` converted."""
         after = data["with_kernels"]
         return cls(
             **{

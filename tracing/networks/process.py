@@ -1,6 +1,6 @@
-"""A process that runs networks one after the other: what hangs, eats all memory or aborts in it costs one network.
+"""A worker process that runs networks one after the other, so that a crash or a hang fails one network.
 
-Nothing that loads torch is imported here before `start` has set the variables that libtorch reads once.
+Nothing here imports torch before `start` has set the environment variables that libtorch reads once.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from .catalog import Network
 from .observation import Mode
 
 if TYPE_CHECKING:
-    from ..process import Opened
+    from ..process import TracedDevice
 
 
 @dataclass(frozen=True)
 class Options:
-    """What such a process is started with.
+    """Options of a worker process.
 
     Attributes:
         device: the mps device; `profile` the coverage of the simulated one.
         timeout: seconds of processor time that one network in one mode may take, `memory` the bytes of the process.
-        scratch: where its last words go.
+        scratch: a folder for the output of a crash.
         parent: the process that waits for it.
     """
 
@@ -48,12 +48,12 @@ class Options:
 _PACKAGE = Path(__file__).resolve().parents[2]
 
 _options: Options | None = None
-_opened: Opened | None = None
+_opened: TracedDevice | None = None
 _failure: MpsmithError | None = None
 
 
 def start(options: Options) -> None:
-    """Prepare this process. A pool starts one that fails here again and again: the first network is told instead."""
+    """Prepare this process. An error is kept for the first network, because a pool restarts failing processes."""
     global _options, _opened, _failure
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole process group; the parent handles it
     time_limit.prepare()
@@ -62,23 +62,23 @@ def start(options: Options) -> None:
     warnings.simplefilter("ignore")
     threading.Thread(target=end_with_parent, args=(options.parent,), daemon=True).start()
     capture_output(options.scratch)
-    # Run from a clone, `import kernels` in transformers would find the room of that name, not Hugging Face's package.
+    # In a clone, `import kernels` in transformers would find this package's folder instead of Hugging Face's package.
     sys.path[:] = [entry for entry in sys.path if Path(entry).resolve() != _PACKAGE]
     _options = options
     try:
         import torch
 
-        from ..process import Opened
+        from ..process import TracedDevice
 
         torch.set_num_threads(1)
-        _opened = Opened.of(options.device, options.profile)
+        _opened = TracedDevice.of(options.device, options.profile)
     except MpsmithError as error:
         _failure = error
     limit_memory(options.memory)
 
 
 def run(network: Network, mode: Mode) -> dict[str, Any]:
-    """An observation as JSON data: what comes back through a pipe needs no module of the user's."""
+    """An observation as JSON data, which the parent can read without the user's modules."""
     if _failure is not None:
         raise _failure
     assert _options is not None

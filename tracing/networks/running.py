@@ -1,4 +1,4 @@
-"""Runs networks in processes of their own, with limits, and goes on where it was stopped."""
+"""Runs networks in worker processes with limits, and resumes after a stop."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from ...audit.running.worker_exit import exit_of
 from ...audit.running.worker_processes import worker_processes
 from ...simulator.opening import DeviceKind
 from . import process
-from .answers import Answers
 from .catalog import Network
 from .observation import Mode, Observation, Outcome
+from .observation_cache import ObservationCache
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What is to be run, where, and within which limits; see `process.Options`."""
+class RunOptions:
+    """The networks, modes, device and limits of a run; see `process.Options`."""
 
     networks: Sequence[Network]
     modes: Sequence[Mode]
@@ -37,54 +37,53 @@ class Asked:
 
 
 def observations(
-    asked: Asked,
+    options: RunOptions,
     *,
     folder: Path | None = None,
-    told: Callable[[Observation, int], None] = lambda observation, left: None,
+    report: Callable[[Observation, int], None] = lambda observation, left: None,
 ) -> list[Observation]:
-    """What becomes of each network in each mode, in this order; what is known from an earlier run is not run again.
+    """The observation of each network in each mode, in this order; cached ones are not run again.
 
-    `folder`: where that is kept, by default in the cache. `told`: gets each observation of this run as soon as it is
-    there, and how many are to come. Networks whose library was not installed are tried again.
-    Raises MpsmithError where there is no such device or builder.
+    `folder`: for the cache. `report`: receives each new observation and how many are left. Networks whose library
+    was not installed are tried again.
+    Raises MpsmithError where the device or a builder does not exist.
     """
-    answers = Answers(asked.device.value, asked.profile, folder)
-    if asked.fresh:
-        answers.forget()
-    wanted = [(network, mode) for network in asked.networks for mode in asked.modes]
-    recorded = {(network.name, mode): answers.known(network, mode) for network, mode in wanted}
-    # What was not installed then may be installed now.
-    found = {run: known for run, known in recorded.items() if known and known.outcome is not Outcome.not_installed}
-    open_ones = [(network, mode) for network, mode in wanted if (network.name, mode) not in found]
-    for network, observation in _observed(asked, open_ones):
-        answers.add(network, observation)
-        found[network.name, observation.mode] = observation
-        told(observation, len(wanted) - len(found))
-    return [found[network.name, mode] for network, mode in wanted]
+    cache = ObservationCache(options.device.value, options.profile, folder)
+    if options.fresh:
+        cache.clear()
+    tasks = [(network, mode) for network in options.networks for mode in options.modes]
+    cached = {(network.name, mode): cache.get(network, mode) for network, mode in tasks}
+    done = {run: known for run, known in cached.items() if known and known.outcome is not Outcome.not_installed}
+    missing = [(network, mode) for network, mode in tasks if (network.name, mode) not in done]
+    for network, observation in _observed(options, missing):
+        cache.add(network, observation)
+        done[network.name, observation.mode] = observation
+        report(observation, len(tasks) - len(done))
+    return [done[network.name, mode] for network, mode in tasks]
 
 
-def _observed(asked: Asked, tasks: Sequence[tuple[Network, Mode]]) -> Iterator[tuple[Network, Observation]]:
-    """Each task's observation as soon as it is there."""
+def _observed(options: RunOptions, tasks: Sequence[tuple[Network, Mode]]) -> Iterator[tuple[Network, Observation]]:
+    """The observation of each task as soon as it is done."""
     if not tasks:
         return
-    with scratch_folder() as scratch, _pool(asked, scratch, len(tasks)) as pool:
+    with scratch_folder() as scratch, _pool(options, scratch, len(tasks)) as pool:
         running: dict[Future[dict[str, Any]], tuple[Network, Mode]] = {
             pool.schedule(process.run, args=task): task for task in tasks
         }
         while running:
-            done, _ = wait(running, return_when=FIRST_COMPLETED)
-            for future in done:
+            finished, _ = wait(running, return_when=FIRST_COMPLETED)
+            for future in finished:
                 network, mode = running.pop(future)
                 try:
                     observation = Observation.from_json(future.result())
                 except ProcessExpired as expired:
                     death = exit_of(expired, scratch)
                     outcome = Outcome.timeout if death.timed_out else Outcome.died
-                    reason = f"more than {asked.timeout:g} s of processor time" if death.timed_out else str(death)
+                    reason = f"more than {options.timeout:g} s of processor time" if death.timed_out else str(death)
                     observation = Observation(network.name, mode, outcome, reason)
                 yield network, observation
 
 
-def _pool(asked: Asked, scratch: Path, tasks: int) -> AbstractContextManager[ProcessPool]:
-    options = process.Options(asked.device, asked.profile, asked.timeout, asked.memory, scratch, os.getpid())
-    return worker_processes(min(asked.workers, tasks), process.start, options)
+def _pool(options: RunOptions, scratch: Path, tasks: int) -> AbstractContextManager[ProcessPool]:
+    worker = process.Options(options.device, options.profile, options.timeout, options.memory, scratch, os.getpid())
+    return worker_processes(min(options.workers, tasks), process.start, worker)

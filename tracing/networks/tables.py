@@ -1,4 +1,4 @@
-"""What is shown of the networks, as rows of text: the same for a terminal, for Markdown, and for the site by JSON."""
+"""The tables about networks, for the terminal, and through JSON for the page and the site."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Iterable, Sequence
 from ...reports.table import Table
 from .catalog import NETWORKS
 from .observation import Called, Mode, Observation, Outcome
-from .standing import NetworkStanding, Since, since
+from .release_support import NetworkSupport, Since, since
 
-# Networks that a row names.
+# The most networks that a row names.
 _NAMED = 4
-EAGER = tuple(mode for mode in Mode if not mode.is_of_the_release)
+EAGER = tuple(mode for mode in Mode if not mode.is_specific_to_release)
 
 
-# How the tables come about, for whoever reads them.
+# How the tables were made, for their readers.
 METHOD = (
     "Each network is a small form with random weights; nothing is downloaded. It is run once in each mode, in a "
     "process with limits of time and memory: inference without gradients; a training step with AdamW; the same step "
@@ -26,12 +26,12 @@ METHOD = (
 )
 
 
-def all_tables(standings: Sequence[NetworkStanding], observations: Sequence[Observation]) -> list[Table]:
-    """Every table that has rows, the most important first."""
+def all_tables(network_support: Sequence[NetworkSupport], observations: Sequence[Observation]) -> list[Table]:
+    """Every table with rows, the most important first."""
     found = (
-        since_which_release(standings),
-        by_release(standings),
-        lacking_operators(standings),
+        since_which_release(network_support),
+        kernels_by_release(network_support),
+        lacking_operators(network_support),
         runs(observations),
         not_run(observations),
         catalogue(),
@@ -39,20 +39,20 @@ def all_tables(standings: Sequence[NetworkStanding], observations: Sequence[Obse
     return [table for table in found if table.rows]
 
 
-def in_brief(standings: Sequence[NetworkStanding], observations: Sequence[Observation]) -> str:
-    """How much was run, with which torch, on which device."""
+def in_brief(network_support: Sequence[NetworkSupport], observations: Sequence[Observation]) -> str:
+    """The numbers of networks and runs, torch and the device, in one sentence."""
     releases = sorted({observation.release for observation in observations if observation.release})
     device = "the SIMULATED mps device" if any(each.simulated for each in observations) else "an mps device"
     ran = sum(observation.outcome is Outcome.ran for observation in observations)
-    return f"{len(standings)} networks, {ran} runs with torch {', '.join(releases)} on {device}."
+    return f"{len(network_support)} networks, {ran} runs with torch {', '.join(releases)} on {device}."
 
 
-def since_which_release(standings: Sequence[NetworkStanding]) -> Table:
-    """A row a network: the release from which on each mode runs without a fallback."""
+def since_which_release(network_support: Sequence[NetworkSupport]) -> Table:
+    """The first release that runs each mode of each network without a fallback."""
     rows = []
-    for standing in standings:
-        cells = [str(since(standing.by_mode[mode])) if mode in standing.by_mode else "-" for mode in EAGER]
-        rows.append((standing.network, *cells, _compiled(standing), _kernels(standing)))
+    for support in network_support:
+        cells = [str(since(support.by_mode[mode])) if mode in support.by_mode else "-" for mode in EAGER]
+        rows.append((support.network, *cells, _compiled(support), _kernels(support)))
     return Table(
         "Without a fallback since",
         ("network", *(mode.value for mode in EAGER), Mode.compile.value, "all with kernels"),
@@ -64,32 +64,32 @@ def since_which_release(standings: Sequence[NetworkStanding]) -> Table:
     )
 
 
-def _kernels(standing: NetworkStanding) -> str:
-    found: Since = since(standing.together, with_kernels=True)
+def _kernels(support: NetworkSupport) -> str:
+    found: Since = since(support.together, with_kernels=True)
     return str(found)
 
 
-def _compiled(standing: NetworkStanding) -> str:
-    """What became of it on the torch that ran, which is all that is known of a compiled one."""
-    observation = next((each for each in standing.observations if each.mode is Mode.compile), None)
+def _compiled(support: NetworkSupport) -> str:
+    """The outcome under torch.compile, which is known only for the torch that ran."""
+    observation = next((each for each in support.observations if each.mode is Mode.compile), None)
     if observation is None or observation.outcome is Outcome.not_installed:
         return "-"
     if observation.outcome is not Outcome.ran:
-        return f"{observation.outcome.value} on {standing.recorded}"
+        return f"{observation.outcome.value} on {support.recorded}"
     lacking = len(observation.called.fell_back)
-    return f"{standing.recorded}: {lacking} fall back" if lacking else f"none on {standing.recorded}"
+    return f"{support.recorded}: {lacking} fall back" if lacking else f"none on {support.recorded}"
 
 
-def by_release(standings: Sequence[NetworkStanding]) -> Table:
-    """A row a network, a column a release: how many overloads lack a kernel there, all modes but compiled together."""
-    releases = tuple(standings[0].together) if standings else ()
+def kernels_by_release(network_support: Sequence[NetworkSupport]) -> Table:
+    """For each network and release the number of overloads without a kernel, in all modes but torch.compile."""
+    releases = tuple(network_support[0].together) if network_support else ()
     rows = []
-    for standing in standings:
+    for support in network_support:
         cells = []
-        for found in standing.together.values():
+        for found in support.together.values():
             lacking, remaining = len(found.lacking), len(found.remaining)
             cells.append((f"{lacking} > {remaining}" if found.replaced else str(lacking)) + "?" * bool(found.unknown))
-        rows.append((standing.network, *cells))
+        rows.append((support.network, *cells))
     return Table(
         "Overloads without a kernel, release by release",
         ("network", *releases),
@@ -99,48 +99,48 @@ def by_release(standings: Sequence[NetworkStanding]) -> Table:
     )
 
 
-def lacking_operators(standings: Sequence[NetworkStanding], release: str | None = None) -> Table:
-    """A row an overload that some network lacks: on which releases, whether a kernel replaces it, and which networks.
+def lacking_operators(network_support: Sequence[NetworkSupport], release: str | None = None) -> Table:
+    """For each lacking overload its releases, whether a kernel replaces it, and its networks.
 
-    `release`: only what is lacking there.
+    `release`: only overloads that lack a kernel there.
     """
     found: dict[str, tuple[dict[str, None], dict[str, None], set[bool]]] = {}
-    order = {name: number for number, name in enumerate(standings[0].together)} if standings else {}
-    for standing in standings:
-        for name, on in standing.together.items():
+    order = {name: number for number, name in enumerate(network_support[0].together)} if network_support else {}
+    for support in network_support:
+        for name, on in support.together.items():
             for overload in sorted(on.lacking) if release in (None, name) else ():
                 releases, networks, replaced = found.setdefault(overload, ({}, {}, set()))
                 releases[name] = None
-                networks[standing.network] = None
+                networks[support.network] = None
                 replaced.add(overload in on.replaced)
     rows = []
     for overload, (releases, networks, replaced) in sorted(found.items()):
         spans = _spans(sorted(order[name] for name in releases), list(order))
-        rows.append((overload, spans, "yes" if True in replaced else "", _some(list(networks), len(standings))))
+        rows.append((overload, spans, "yes" if True in replaced else "", _some(list(networks), len(network_support))))
     titles = ("overload", "without a kernel in", "replaced by ours", "networks")
     return Table("Which overloads", titles, tuple(rows), code=frozenset({"overload"}))
 
 
 def _some(names: Sequence[str], of: int) -> str:
-    """The names, or the first of many and how many there are."""
+    """The names, or the first of many and their number."""
     if len(names) <= _NAMED:
         return ", ".join(names)
     return f"{', '.join(names[: _NAMED - 1])} and {len(names) - _NAMED + 1} others, of {of}"
 
 
-def _spans(places: Sequence[int], names: Sequence[str]) -> str:
-    """`1.12.1 to 2.0.1, 2.3.1` for the places of releases."""
+def _spans(positions: Sequence[int], names: Sequence[str]) -> str:
+    """`1.12.1 to 2.0.1, 2.3.1` for the positions of releases."""
     spans: list[list[int]] = []
-    for place in places:
-        if spans and spans[-1][1] == place - 1:
-            spans[-1][1] = place
+    for position in positions:
+        if spans and spans[-1][1] == position - 1:
+            spans[-1][1] = position
         else:
-            spans.append([place, place])
+            spans.append([position, position])
     return ", ".join(names[a] if a == b else f"{names[a]} to {names[b]}" for a, b in spans)
 
 
 def runs(observations: Iterable[Observation]) -> Table:
-    """A row a run that came to its end: how many overloads were called, and what became of them."""
+    """For each finished run the numbers of overloads, and its fallbacks."""
     rows = []
     for each in observations:
         if each.outcome is Outcome.ran:
@@ -174,7 +174,7 @@ def _compilation(observation: Observation) -> tuple[str, str]:
 
 
 def not_run(observations: Iterable[Observation]) -> Table:
-    """A row for each run that did not come to its end; one for all networks that lack the same library."""
+    """Each unfinished run; one row for all networks that lack the same library."""
     rows = []
     absent: dict[str, list[str]] = {}
     for each in observations:
@@ -188,6 +188,6 @@ def not_run(observations: Iterable[Observation]) -> Table:
 
 
 def catalogue() -> Table:
-    """Every network that comes with mpsmith."""
+    """Every network of the catalogue."""
     rows = tuple((each.name, each.title, each.library or "torch") for each in NETWORKS)
     return Table("The networks", ("network", "what it is", "of"), rows)

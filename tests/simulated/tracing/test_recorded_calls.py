@@ -19,8 +19,8 @@ from torch import nn
 import mpsmith
 from mpsmith.simulator.device import loading
 from mpsmith.tracing import recorder
+from mpsmith.tracing.call_sites import OVERFLOW_SITE, UNKNOWN, CallSites
 from mpsmith.tracing.journal import Journal
-from mpsmith.tracing.places import OTHERS, UNKNOWN, Places
 from mpsmith.tracing.recording import Kind, Recording
 from mpsmith.tracing.session import Trace
 
@@ -79,15 +79,15 @@ def test_forward_and_backward_are_told_by_the_line_and_the_module_of_the_forward
     assert counted(t.recording) == device_counted()
     assert t.recording.unseen_fallbacks() == {}
     forward_line = line_of(Pooled, "# in forward")
-    places = {(at.overload, at.backward): (at.place.line, at.place.module, at.calls) for at in t.fallbacks}
+    places = {(at.overload, at.backward): (at.site.line, at.site.module, at.calls) for at in t.fallbacks}
     pool = "aten::fractional_max_pool3d"
     assert places == {
         (f"{pool}.output", False): (forward_line, "model.layers.1", 6),
         (f"{pool}_backward", True): (forward_line, "model.layers.1", 3),
         ("aten::heaviside.out", False): (forward_line, "model", 3),
     }
-    assert {at.place.file for at in t.fallbacks} == {__file__}
-    assert [(at.overload, at.place.line, at.calls) for at in t.waits] == [
+    assert {at.site.file for at in t.fallbacks} == {__file__}
+    assert [(at.overload, at.site.line, at.calls) for at in t.waits] == [
         ("aten::_local_scalar_dense", line_of(train, "loss.item()"), 3)
     ]
 
@@ -107,7 +107,7 @@ def test_every_thread_is_seen() -> None:
             thread.join()
     assert counted(t.recording) == device_counted() == {"aten::heaviside.out": 4}
     (at,) = t.fallbacks
-    assert at.place.line == line_of(work, "torch.heaviside")
+    assert at.site.line == line_of(work, "torch.heaviside")
     assert len({event.thread for event in t.recording.events}) == 4
 
 
@@ -152,7 +152,7 @@ def test_copies_and_prints_are_told_with_their_lines() -> None:
 
     with mpsmith.trace() as t:
         waits()
-    assert {(at.overload, at.kind, at.place.line) for at in t.waits} == {
+    assert {(at.overload, at.kind, at.site.line) for at in t.waits} == {
         ("aten::_to_copy", Kind.from_mps, line_of(waits, "# copies")),
         ("printing a tensor", Kind.synchronisation, line_of(waits, "# prints")),
         ("aten::is_nonzero" if _asks_by_is_nonzero(t) else "aten::_local_scalar_dense", Kind.synchronisation,
@@ -160,7 +160,7 @@ def test_copies_and_prints_are_told_with_their_lines() -> None:
         ("torch.mps.synchronize", Kind.synchronisation, line_of(waits, "# waits")),
     }  # fmt: skip
     (up,) = [row for row in t.recording.rows if row.kind is Kind.to_mps]
-    assert (up.bytes_to_mps, up.place.line) == (32, line_of(waits, "# the other way"))
+    assert (up.bytes_to_mps, up.site.line) == (32, line_of(waits, "# the other way"))
 
 
 def _asks_by_is_nonzero(t: Trace) -> bool:
@@ -191,7 +191,7 @@ def test_an_in_place_call_on_a_view_is_told_by_its_own_line_in_backward() -> Non
 
     with mpsmith.trace() as t:
         forward().sum().backward()
-    lines = {row.place.line for row in t.recording.rows if row.backward and row.place.line}
+    lines = {row.site.line for row in t.recording.rows if row.backward and row.site.line}
     assert line_of(forward, "# changes a view") in lines
 
 
@@ -266,7 +266,7 @@ def test_scripted_code_is_traced_by_the_line_that_calls_it_in_backward_too() -> 
     assert counted(t.recording) == device_counted()
     line = line_of(test_scripted_code_is_traced_by_the_line_that_calls_it_in_backward_too, "# scripted")
     pool = "aten::fractional_max_pool3d"
-    assert {(at.overload, at.backward): at.place.line for at in t.fallbacks} == {
+    assert {(at.overload, at.backward): at.site.line for at in t.fallbacks} == {
         (f"{pool}.output", False): line,
         (f"{pool}_backward", True): line,
     }
@@ -319,17 +319,17 @@ def test_calls_that_the_journal_has_no_room_for_are_counted_as_dropped_and_not_r
     assert kept.dropped_calls > whole.dropped_calls == 0
 
 
-def test_code_that_is_made_anew_has_a_place_of_its_own_up_to_a_limit() -> None:
-    places = Places(most=10)
+def test_new_code_gets_new_call_sites_up_to_a_limit() -> None:
+    places = CallSites(limit=10)
     kept = []
     for number in range(40):
         code = compile("found = find(sys._getframe())", f"made anew {number}", "exec")
         kept.append(weakref.ref(code))
         variables = {"find": places.find, "sys": sys, "found": UNKNOWN}
         exec(code, variables)
-        assert (variables["found"] == OTHERS) == (number >= 8)
+        assert (variables["found"] == OVERFLOW_SITE) == (number >= 8)
         del code
-    assert str(places.table[OTHERS]) == "unknown"
+    assert str(places.sites[OVERFLOW_SITE]) == "unknown"
     assert sum(each() is not None for each in kept) == 8
 
 
@@ -354,7 +354,7 @@ def test_counting_alone_has_no_lines() -> None:
         other.start()
         other.join()
     (at,) = t.fallbacks
-    assert (at.overload, at.calls, str(at.place)) == ("aten::heaviside.out", 5, "unknown")
+    assert (at.overload, at.calls, str(at.site)) == ("aten::heaviside.out", 5, "unknown")
     assert t.recording.events == []
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import torch
 
-from mpsmith.tracing import instruments
-from mpsmith.tracing.instruments import DeviceClock
+from mpsmith.tracing import device_clock as instruments
+from mpsmith.tracing.device_clock import DeviceClock
 
 
 class FakeEvent:

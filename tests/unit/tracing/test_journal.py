@@ -7,20 +7,20 @@ import sys
 from pathlib import Path
 
 from mpsmith.tracing.journal import OVERFLOW, Journal, read_folder
-from mpsmith.tracing.recording import Kind, Operand, Place
+from mpsmith.tracing.recording import CallSite, Kind, Operand
 
-PLACE = Place("train.py", 12, "model.3")
+PLACE = CallSite("train.py", 12, "model.3")
 
 WRITES_AND_IS_KILLED = """
 import os, signal, sys
 from pathlib import Path
 from mpsmith.tracing.journal import Journal
-from mpsmith.tracing.recording import Kind, Place
+from mpsmith.tracing.recording import Kind, CallSite
 
 journal = Journal(Path(sys.argv[1]))
-journal.tell({"simulated": True})
+journal.add_facts({"simulated": True})
 journal.name_thread(1, "MainThread")
-row = journal.new_row("aten::mode", Kind.fallback, True, Place("train.py", 12, "model.3"), [("float32", [2, 3])])
+row = journal.new_row("aten::mode", Kind.fallback, True, CallSite("train.py", 12, "model.3"), [("float32", [2, 3])])
 for call in range(3):
     journal.count(row, 5, 24, 16)
     journal.add_event(row, 100 * call, 5, 1)
@@ -33,7 +33,7 @@ def test_what_a_killed_process_wrote_is_read(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", WRITES_AND_IS_KILLED, str(tmp_path)], check=False)
     recording = read_folder(tmp_path)
     (row,) = recording.rows
-    assert (row.overload, row.kind, row.backward, row.place) == ("aten::mode", Kind.fallback, True, PLACE)
+    assert (row.overload, row.kind, row.backward, row.site) == ("aten::mode", Kind.fallback, True, PLACE)
     assert row.operands == (Operand("float32", (2, 3)),)
     assert (row.calls, row.nanoseconds, row.bytes_to_cpu, row.bytes_to_mps) == (3, 15, 72, 48)
     assert [event.start for event in recording.events] == [0, 100, 200]

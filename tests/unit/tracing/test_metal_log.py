@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from mpsmith.tracing import text
-from mpsmith.tracing.metal_log import OPTIONS, Logged, Work, parse, together
+from mpsmith.tracing.metal_log import OPTIONS, LoggedWork, Work, merged, parse
 
 
 @pytest.mark.parametrize(
@@ -16,25 +16,25 @@ from mpsmith.tracing.metal_log import OPTIONS, Logged, Work, parse, together
     [
         (
             "aten::softmax_mps_out:MPS:Float[3, 4]:1 (id=G2, run=7, gpu=0.324 ms, cpu=0.036 ms)",
-            Logged(Work.graph, "softmax_mps_out", 1, 0.324, 0.036),
+            LoggedWork(Work.graph, "softmax_mps_out", 1, 0.324, 0.036),
         ),
         (
             "aten::fmod_dense_float_float:MPS(buf#3:1):Float[3]:MPS:Float[3] (id=K1, run=1, gpu=1.000 ms)\n",
-            Logged(Work.kernel, "fmod_dense_float_float", 1, 1.0),
+            LoggedWork(Work.kernel, "fmod_dense_float_float", 1, 1.0),
         ),
-        ("aten::cat (id=K12, run=3)", Logged(Work.kernel, "cat")),
+        ("aten::cat (id=K12, run=3)", LoggedWork(Work.kernel, "cat")),
         (
             "CPU Fallback::aten::mode:MPS:Float[3] (id=1, run=2, CopyOverhead=12 bytes, cpu=2.500 ms)",
-            Logged(Work.fallback, "aten::mode", 1, 0.0, 2.5, 12),
+            LoggedWork(Work.fallback, "aten::mode", 1, 0.0, 2.5, 12),
         ),
         (
             "BlitCopySync: MPS:Float[3] --> CPU:Float[3] (len=1.50 KB, gpu=0.010 ms)",
-            Logged(Work.copy, "MPS to CPU", 1, 0.01, 0.0, 1536),
+            LoggedWork(Work.copy, "MPS to CPU", 1, 0.01, 0.0, 1536),
         ),
-        ("MemCopy: CPU:0x1234 --> MPS:0x5678 (len=8 bytes)", Logged(Work.copy, "CPU to MPS", 1, length=8)),
+        ("MemCopy: CPU:0x1234 --> MPS:0x5678 (len=8 bytes)", LoggedWork(Work.copy, "CPU to MPS", 1, length=8)),
     ],
 )
-def test_a_line_of_torch_is_read(line: str, logged: Logged) -> None:
+def test_a_line_of_torch_is_read(line: str, logged: LoggedWork) -> None:
     assert parse(line) == logged
 
 
@@ -49,8 +49,8 @@ def test_the_lines_of_one_operation_are_put_together() -> None:
         "aten::cat (id=G1, run=1, gpu=0.200 ms)",
         "aten::mm:MPS:Float[9] (id=K1, run=2, gpu=0.250 ms, cpu=0.100 ms)",
     ]
-    found = together([logged for line in lines if (logged := parse(line))])
-    assert found == [Logged(Work.kernel, "mm", 2, 0.75, 0.1), Logged(Work.graph, "cat", 1, 0.2)]
+    found = merged([logged for line in lines if (logged := parse(line))])
+    assert found == [LoggedWork(Work.kernel, "mm", 2, 0.75, 0.1), LoggedWork(Work.graph, "cat", 1, 0.2)]
     console = Console(file=io.StringIO(), width=120)
     text.show_metal_log(found, console)
     shown = console.file.getvalue()  # type: ignore[attr-defined]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mpsmith.tracing import timeline
-from mpsmith.tracing.recording import Calls, Event, Kind, Operand, Place, Recording
+from mpsmith.tracing.recording import Calls, CallSite, Event, Kind, Operand, Recording
 from mpsmith.tracing.timeline import LANES
 from support.perfetto_format import strict_events
 from support.trace_processor import loaded, needs_trace_processor
@@ -24,9 +24,9 @@ def recording() -> Recording:
         for thread in (1, 2):
             found.threads[process, thread] = f"worker {thread}"
             for number, kind in enumerate(KINDS):
-                place = Place("/a/füße.py", 3, "model.0")
+                site = CallSite("/a/füße.py", 3, "model.0")
                 operands = (Operand("float32", (2, 0)), Operand("bool", ()))
-                found.rows.append(Calls(f"aten::op{number}", kind, False, place, operands, 1, 0, 8, 4, 1000, process))
+                found.rows.append(Calls(f"aten::op{number}", kind, False, site, operands, 1, 0, 8, 4, 1000, process))
                 start = 10**15 + 3 * number + (thread == 2)
                 found.events.append(Event(len(found.rows) - 1, start, 3, thread))
     return found

@@ -1,4 +1,4 @@
-"""What is told of a recording: rows by place, the sentence that helps, annotations, the timeline and the page."""
+"""What is told of a recording: rows by site, the sentence that helps, annotations, the timeline and the page."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from mpsmith.tracing import annotations, json_form, page, text, timeline
-from mpsmith.tracing.recording import Calls, Event, Kind, Operand, Place, Recording
+from mpsmith.tracing.recording import Calls, CallSite, Event, Kind, Operand, Recording
 from mpsmith.tracing.summary import advice, is_allowed, summarize
 
-LINE_7, LINE_9 = Place("/somewhere/train.py", 7, "model.1"), Place("/somewhere/train.py", 9)
+LINE_7, LINE_9 = CallSite("/somewhere/train.py", 7, "model.1"), CallSite("/somewhere/train.py", 9)
 
 
-def calls(overload: str, kind: Kind, place: Place, number: int, backward: bool = False, width: int = 2) -> Calls:
+def calls(overload: str, kind: Kind, site: CallSite, number: int, backward: bool = False, width: int = 2) -> Calls:
     operands = (Operand("float32", (width, 3)),)
-    return Calls(overload, kind, backward, place, operands, number, 0, 24 * number, 12 * number, 1000 * number, 1)
+    return Calls(overload, kind, backward, site, operands, number, 0, 24 * number, 12 * number, 1000 * number, 1)
 
 
 def recording() -> Recording:

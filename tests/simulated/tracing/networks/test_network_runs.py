@@ -14,32 +14,32 @@ from torch import nn
 
 from mpsmith.errors import MpsmithError
 from mpsmith.tracing.networks import running, workload
-from mpsmith.tracing.networks.catalog import NETWORKS, Network, chosen, of_user
+from mpsmith.tracing.networks.catalog import NETWORKS, Network, networks_named, user_network
 from mpsmith.tracing.networks.execution import observe
 from mpsmith.tracing.networks.observation import Mode, Observation, Outcome
-from mpsmith.tracing.networks.standing import standings
-from mpsmith.tracing.process import Opened
+from mpsmith.tracing.networks.release_support import network_support
+from mpsmith.tracing.process import TracedDevice
 
 OF_TORCH = [network for network in NETWORKS if not network.library]
 
 
 @pytest.fixture
-def opened(simulated_device: object, fallback_enabled: None) -> Iterator[Opened]:
+def opened(simulated_device: object, fallback_enabled: None) -> Iterator[TracedDevice]:
     """The device, with no kernel of ours on it."""
     from mpsmith import kernels
     from mpsmith.simulator.opening import DeviceKind
 
     with kernels.use():
-        yield Opened.of(DeviceKind.AUTO, None)
+        yield TracedDevice.of(DeviceKind.AUTO, None)
 
 
 @pytest.mark.parametrize("network", OF_TORCH, ids=lambda network: network.name)
 def test_a_network_runs_and_what_fell_back_is_what_the_data_of_the_release_say(
-    network: Network, opened: Opened
+    network: Network, opened: TracedDevice
 ) -> None:
     seen = [observe(network, mode, opened) for mode in (Mode.inference, Mode.training)]
     assert {(each.outcome, each.reason) for each in seen} == {(Outcome.ran, "")}
-    (found,) = standings(seen, ())
+    (found,) = network_support(seen, ())
     for each in seen:
         on = found.by_mode[each.mode][found.recorded]
         assert on.lacking == set(each.called.fell_back)
@@ -49,18 +49,18 @@ def test_a_network_runs_and_what_fell_back_is_what_the_data_of_the_release_say(
 def test_the_networks_of_libraries_run_where_these_are_installed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    networks = chosen(["vision-transformer", "bert", "stable-diffusion-unet"])
+    networks = networks_named(["vision-transformer", "bert", "stable-diffusion-unet"])
     installed = [network for network in networks if find_spec(network.library)]
     if not installed:
         pytest.skip("none of timm, transformers and diffusers is installed: pip install 'mpsmith[networks]'")
     clone = Path(running.__file__).parents[2]
     monkeypatch.syspath_prepend(clone)  # as `python -m mpsmith` in a clone has it
-    seen = running.observations(running.Asked(installed, [Mode.inference], workers=1), folder=tmp_path)
+    seen = running.observations(running.RunOptions(installed, [Mode.inference], workers=1), folder=tmp_path)
     assert {(each.outcome, each.reason) for each in seen} == {(Outcome.ran, "")}
 
 
-def test_the_kernels_take_what_fell_back(opened: Opened) -> None:
-    (network,) = chosen(["ctc-speech"])
+def test_the_kernels_take_what_fell_back(opened: TracedDevice) -> None:
+    (network,) = networks_named(["ctc-speech"])
     seen = observe(network, Mode.training, opened)
     assert set(seen.called.fell_back) == {"aten::_ctc_loss", "aten::_ctc_loss_backward"}
     assert seen.with_kernels is not None
@@ -68,15 +68,15 @@ def test_the_kernels_take_what_fell_back(opened: Opened) -> None:
     assert seen.kernels_reason == ""
 
 
-def test_the_convolutions_are_those_of_a_mac(opened: Opened) -> None:
-    (network,) = chosen(["gan"])
+def test_the_convolutions_are_those_of_a_mac(opened: TracedDevice) -> None:
+    (network,) = networks_named(["gan"])
     called = observe(network, Mode.training, opened).called.overloads
     assert {"aten::_mps_convolution", "aten::_mps_convolution_transpose", "aten::mps_convolution_backward"} <= called
     assert not {name for name in called if "overrideable" in name}
 
 
-def test_a_compiled_network_is_compiled(opened: Opened) -> None:
-    seen = observe(chosen(["softshrink"])[0], Mode.compile, opened)
+def test_a_compiled_network_is_compiled(opened: TracedDevice) -> None:
+    seen = observe(networks_named(["softshrink"])[0], Mode.compile, opened)
     assert (seen.outcome, seen.breaks) == (Outcome.ran, ())
     assert seen.generated > 0
     assert "aten::softshrink.out" not in seen.called.overloads
@@ -114,10 +114,10 @@ def own_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("own_models")
 def test_a_network_that_ends_its_process_costs_itself_alone(tmp_path: Path) -> None:
-    networks = [of_user(f"own_models:{name}") for name in ("raises", "ends", "lacks", "aborts", "good")]
+    networks = [user_network(f"own_models:{name}") for name in ("raises", "ends", "lacks", "aborts", "good")]
     told: list[tuple[str, int]] = []
-    asked = running.Asked(networks, [Mode.inference], workers=1)
-    seen = running.observations(asked, folder=tmp_path, told=lambda each, left: told.append((each.network, left)))
+    options = running.RunOptions(networks, [Mode.inference], workers=1)
+    seen = running.observations(options, folder=tmp_path, report=lambda each, left: told.append((each.network, left)))
     raised, ended, lacking, aborted, good = seen
     assert raised.outcome is Outcome.failed
     assert "shapes cannot be multiplied" in raised.reason
@@ -152,7 +152,7 @@ def test_the_same_weights_and_inputs_each_time() -> None:
     assert torch.equal(next(first.model.parameters()), next(second.model.parameters()))
 
 
-def test_observations_are_of_the_simulated_device(opened: Opened) -> None:
+def test_observations_are_of_the_simulated_device(opened: TracedDevice) -> None:
     seen: Observation = observe(OF_TORCH[0], Mode.inference, opened)
     assert seen.simulated
     assert seen.release == torch.__version__.split("+")[0]

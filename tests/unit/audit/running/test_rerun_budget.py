@@ -6,7 +6,7 @@ import pytest
 
 from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
-from mpsmith.audit.running import rerun_budget as rerun_budget
+from mpsmith.audit.running import rerun_budget
 from mpsmith.audit.running.rerun_budget import AttributionBudget, CrashBudget
 
 

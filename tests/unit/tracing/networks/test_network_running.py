@@ -13,18 +13,20 @@ from mpsmith.tracing.networks.observation import Mode, Observation, Outcome
 
 
 def test_what_was_not_installed_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    networks = catalog.chosen(["bert", "mlp"])
+    networks = catalog.networks_named(["bert", "mlp"])
     tried: list[str] = []
     bert = Outcome.not_installed
 
-    def observed(_asked: running.Asked, tasks: Sequence[tuple[Network, Mode]]) -> Iterator[tuple[Network, Observation]]:
+    def observed(
+        _asked: running.RunOptions, tasks: Sequence[tuple[Network, Mode]]
+    ) -> Iterator[tuple[Network, Observation]]:
         for network, mode in tasks:
             tried.append(network.name)
             yield network, Observation(network.name, mode, bert if network.name == "bert" else Outcome.ran)
 
     monkeypatch.setattr(running, "_observed", observed)
-    asked = running.Asked(networks, [Mode.inference])
-    running.observations(asked, folder=tmp_path)
+    options = running.RunOptions(networks, [Mode.inference])
+    running.observations(options, folder=tmp_path)
     bert = Outcome.ran
-    assert {each.outcome for each in running.observations(asked, folder=tmp_path)} == {Outcome.ran}
+    assert {each.outcome for each in running.observations(options, folder=tmp_path)} == {Outcome.ran}
     assert sorted(tried) == ["bert", "bert", "mlp"]

@@ -6,7 +6,7 @@ from mpsmith.audit.releases import data
 from mpsmith.audit.releases.coverage import OverloadCoverage, ReleaseCoverage
 from mpsmith.audit.releases.surface.overloads import Dispatch
 from mpsmith.tracing.networks.observation import Called, Mode, Observation, Outcome
-from mpsmith.tracing.networks.standing import Since, Standing, since, standing, standings
+from mpsmith.tracing.networks.release_support import ReleaseSupport, Since, network_support, since, support
 
 NOTHING: frozenset[str] = frozenset()
 
@@ -16,11 +16,11 @@ def coverage(release: str, **dispatch: Dispatch) -> ReleaseCoverage:
     return ReleaseCoverage(release, "a test", overloads, None, {}, {}, frozenset())
 
 
-def on(release: str, recorded: dict[str, Dispatch], there: dict[str, Dispatch], *composite: str) -> Standing:
+def on(release: str, recorded: dict[str, Dispatch], there: dict[str, Dispatch], *composite: str) -> ReleaseSupport:
     """How overloads that were all called stand."""
     native = {f"aten::{name}": 1 for name in recorded if name not in composite}
     called = Called(native=native, composite=tuple(f"aten::{name}" for name in composite))
-    return standing([called], coverage(release, **there), coverage("2.13.0", **recorded), {"aten::lacks"})
+    return support([called], coverage(release, **there), coverage("2.13.0", **recorded), {"aten::lacks"})
 
 
 def test_each_way_to_dispatch_is_told() -> None:
@@ -64,15 +64,15 @@ def test_a_structured_operator_without_a_kernel_is_judged_by_its_out_variant() -
 
 def test_operators_of_other_libraries_are_left_out() -> None:
     called = Called(native={"torchvision::nms": 1})
-    found = standing([called], coverage("2.0.1"), coverage("2.13.0"), ())
+    found = support([called], coverage("2.0.1"), coverage("2.13.0"), ())
     assert found.unknown == NOTHING
 
 
-def releases(*kinds: str) -> dict[str, Standing]:
+def releases(*kinds: str) -> dict[str, ReleaseSupport]:
     """Standings of releases 1, 2, ...: `well`, `lacking`, `replaced` or `unknown`."""
     names = frozenset({"aten::a"})
     return {
-        str(number): Standing(
+        str(number): ReleaseSupport(
             native=NOTHING,
             composite=NOTHING,
             fallback=NOTHING,
@@ -101,7 +101,7 @@ def observation(mode: Mode, *overloads: str, outcome: Outcome = Outcome.ran) -> 
 
 
 def test_networks_are_joined_with_the_data_of_all_releases() -> None:
-    (found,) = standings(
+    (found,) = network_support(
         [
             observation(Mode.inference, "aten::softshrink.out", "aten::add.Tensor"),
             observation(Mode.compile, "aten::mode"),
@@ -112,11 +112,11 @@ def test_networks_are_joined_with_the_data_of_all_releases() -> None:
     assert list(found.together) == [facts.release for facts in data.load_facts()]
     assert list(found.by_mode) == [Mode.inference], "neither what fails nor what is compiled tells of other releases"
     history = data.load().overloads["softshrink.out"].dispatch
-    lacking = [release for release, standing in found.together.items() if standing.lacking]
+    lacking = [release for release, support in found.together.items() if support.lacking]
     assert lacking == [
         facts.release for facts, kind in zip(data.load_facts(), history, strict=True) if kind == "missing"
     ]
 
 
 def test_a_network_that_did_not_run_has_no_row() -> None:
-    assert standings([observation(Mode.inference, outcome=Outcome.not_installed)], ()) == []
+    assert network_support([observation(Mode.inference, outcome=Outcome.not_installed)], ()) == []

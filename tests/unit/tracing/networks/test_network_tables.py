@@ -10,11 +10,11 @@ import pytest
 from mpsmith.errors import MpsmithError
 from mpsmith.reports.pages import PAGES, PageInputs
 from mpsmith.simulator.opening import DeviceKind
-from mpsmith.tracing.networks import json_form, tables, text
-from mpsmith.tracing.networks.answers import Answers
-from mpsmith.tracing.networks.catalog import NETWORKS, chosen, of_user
+from mpsmith.tracing.networks import output, tables
+from mpsmith.tracing.networks.catalog import NETWORKS, networks_named, user_network
 from mpsmith.tracing.networks.observation import Called, Mode, Observation, Outcome
-from mpsmith.tracing.networks.standing import standings
+from mpsmith.tracing.networks.observation_cache import ObservationCache
+from mpsmith.tracing.networks.release_support import network_support
 
 LACKING = Observation(
     network="mlp",
@@ -38,7 +38,7 @@ def test_an_observation_goes_through_json() -> None:
 
 
 def test_a_row_says_since_when_and_what_the_compiled_network_did() -> None:
-    table = tables.since_which_release(standings([LACKING, COMPILED], {"aten::_ctc_loss"}))
+    table = tables.since_which_release(network_support([LACKING, COMPILED], {"aten::_ctc_loss"}))
     (row,) = table.rows
     cells = dict(zip(table.columns, row, strict=True))
     assert cells["inference"] == "2.14.1"
@@ -48,12 +48,18 @@ def test_a_row_says_since_when_and_what_the_compiled_network_did() -> None:
 
 
 def test_the_operators_that_are_lacking_name_their_releases_and_networks() -> None:
-    found = standings([LACKING], {"aten::_ctc_loss"})
+    found = network_support([LACKING], {"aten::_ctc_loss"})
     (row,) = tables.lacking_operators(found).rows
     assert row == ("aten::_ctc_loss", "1.12.1 to 2.13.0", "yes", "mlp")
     assert tables.lacking_operators(found, "2.14.1").rows == ()
-    by_release = dict(zip(*(lambda table: (table.columns, table.rows[0]))(tables.by_release(found)), strict=True))
-    assert (by_release["2.6.0"], by_release["2.13.0"], by_release["2.14.1"]) == ("1", "1 > 0", "0")
+    kernels_by_release = dict(
+        zip(*(lambda table: (table.columns, table.rows[0]))(tables.kernels_by_release(found)), strict=True)
+    )
+    assert (kernels_by_release["2.6.0"], kernels_by_release["2.13.0"], kernels_by_release["2.14.1"]) == (
+        "1",
+        "1 > 0",
+        "0",
+    )
 
 
 def test_what_did_not_run_is_said_once_a_reason() -> None:
@@ -62,15 +68,15 @@ def test_what_did_not_run_is_said_once_a_reason() -> None:
         ("gru, training", "failed", "RuntimeError: no"),
         ("a, b", "not run", "needs timm: install it"),
     )
-    shown = text.as_text(standings(observations, ()), observations, None)
+    shown = output.as_text(network_support(observations, ()), observations, None)
     assert shown.endswith("gru, training: failed: RuntimeError: no\na, b: not run: needs timm: install it")
 
 
 def test_text_and_json_hold_the_same() -> None:
     observations = [LACKING, COMPILED, FAILED]
-    found = standings(observations, {"aten::_ctc_loss"})
-    shown = text.as_text(found, observations, "2.13.0")
-    data = json_form.to_json(found, observations)
+    found = network_support(observations, {"aten::_ctc_loss"})
+    shown = output.as_text(found, observations, "2.13.0")
+    data = output.to_json(found, observations)
     for form in (shown, json.dumps(data)):
         assert "SIMULATED" in form
         assert "aten::_ctc_loss" in form
@@ -79,50 +85,50 @@ def test_text_and_json_hold_the_same() -> None:
     assert network["releases"]["inference"]["2.13.0"]["replaced_by_kernels"] == ["aten::_ctc_loss"]
     assert network["without_fallback_since"]["inference"] == {"release": "2.14.1", "at_latest": False}
     assert [Observation.from_json(run) for run in data["runs"]] == observations
-    assert "torch 2.14.1 has a kernel for every overload" in text.as_text(found, observations, "2.14.1")
+    assert "torch 2.14.1 has a kernel for every overload" in output.as_text(found, observations, "2.14.1")
 
 
 def test_the_page_of_networks_is_made_from_the_json(tmp_path: Path) -> None:
     observations = [LACKING, COMPILED, FAILED]
     file = tmp_path / "networks.json"
-    file.write_text(json.dumps(json_form.to_json(standings(observations, ()), observations)))
+    file.write_text(json.dumps(output.to_json(network_support(observations, ()), observations)))
     page = PAGES["networks"].markdown(PageInputs(networks=file))
     assert page.startswith("# Networks, release by release\n\n1 networks, 2 runs with torch 2.13.0 on the SIMULATED")
     assert "| `aten::_ctc_loss` | 1.12.1 to 2.13.0 |" in page
 
 
-def answers(folder: Path) -> Answers:
-    return Answers(DeviceKind.AUTO.value, None, folder)
+def answers(folder: Path) -> ObservationCache:
+    return ObservationCache(DeviceKind.AUTO.value, None, folder)
 
 
 def test_an_answer_is_known_to_the_next_run(tmp_path: Path) -> None:
-    (network,) = chosen(["mlp"])
+    (network,) = networks_named(["mlp"])
     kept = answers(tmp_path)
     kept.add(network, LACKING)
     kept.path.write_text(kept.path.read_text() + '{"key": "cut')
     again = answers(tmp_path)
-    assert again.known(network, Mode.inference) == LACKING
-    assert again.known(network, Mode.training) is None
-    again.forget()
-    assert answers(tmp_path).known(network, Mode.inference) is None
+    assert again.get(network, Mode.inference) == LACKING
+    assert again.get(network, Mode.training) is None
+    again.clear()
+    assert answers(tmp_path).get(network, Mode.inference) is None
 
 
 @pytest.mark.parametrize("outcome", [Outcome.timeout, Outcome.died])
 def test_what_a_busy_machine_may_cause_is_tried_again(tmp_path: Path, outcome: Outcome) -> None:
-    (network,) = chosen(["mlp"])
+    (network,) = networks_named(["mlp"])
     answers(tmp_path).add(network, Observation("mlp", Mode.inference, outcome))
-    assert answers(tmp_path).known(network, Mode.inference) is None
+    assert answers(tmp_path).get(network, Mode.inference) is None
 
 
 def test_a_network_of_the_users_own_is_run_each_time(tmp_path: Path) -> None:
-    network = of_user("model:build")
+    network = user_network("model:build")
     answers(tmp_path).add(network, Observation("model:build", Mode.inference, Outcome.ran))
-    assert answers(tmp_path).known(network, Mode.inference) is None
+    assert answers(tmp_path).get(network, Mode.inference) is None
 
 
 def test_names_of_networks_are_unique_and_unknown_ones_refused() -> None:
     assert len({network.name for network in NETWORKS}) == len(NETWORKS)
     with pytest.raises(MpsmithError, match=r"there is no network lst.*lstm"):
-        chosen(["lst"])
+        networks_named(["lst"])
     with pytest.raises(MpsmithError, match=r"--model model\.build: name a function"):
-        of_user("model.build")
+        user_network("model.build")

@@ -1,6 +1,6 @@
-"""What a real mps device says of time: signposts for Apple's Instruments, and torch.mps events.
+"""Timing on a real mps device: signposts for Apple's Instruments, and torch.mps events.
 
-None of it exists on the simulated device, and none of it has been run on a Mac: the tests put fakes in its place.
+The simulated device has neither. Tests use fakes; no Mac has run this.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ SIGNPOSTS: Literal["interval,event"] = "interval,event"
 
 
 def start_signposts() -> bool:
-    """Let torch write a signpost for each operator, copy and fallback, for Instruments; False where it cannot."""
+    """Make torch write a signpost for each operator, copy and fallback; False where it cannot."""
     if not hasattr(torch._C, "_mps_profilerStartTrace"):
         return False
     torch.mps.profiler.start(mode=SIGNPOSTS, wait_until_completed=False)
@@ -23,14 +23,15 @@ def start_signposts() -> bool:
 
 
 def stop_signposts() -> None:
-    """Write no more of them."""
+    """Stop writing signposts."""
     torch.mps.profiler.stop()
 
 
 class DeviceClock:
-    """Measures by events in the GPU's stream, from the first call that is recorded to the last one.
+    """Measures GPU time with events in its stream, from the first recorded call to the last one.
 
-    It is started late, since an event makes the process use the GPU, and a forked child may not: there it does nothing.
+    It starts late, because an event makes the process use the GPU. It does nothing in a forked child, which may not use
+    the GPU.
     """
 
     def __init__(self) -> None:
@@ -38,13 +39,13 @@ class DeviceClock:
         self._process = os.getpid()
 
     def start(self) -> None:
-        """From here on; only the first time counts."""
+        """Start measuring; later calls do nothing."""
         if self._start is None and self._process == os.getpid():
             self._start = _recorded_event()
 
     def milliseconds(self) -> float | None:
-        """How long the stream has been at work until now, waits for the host included; None where nothing was asked of
-        it, or where the device does not answer any more.
+        """The time since `start` in the stream, waits for the host included; None without a start or where the device
+        fails.
         """
         if self._start is None or self._process != os.getpid():
             return None

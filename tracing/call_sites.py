@@ -1,6 +1,6 @@
-"""From a Python stack to the line of the user's source and the path of the module, such as `model.3`.
+"""Maps a Python stack to the line of the user's source and the path of the module, such as `model.3`.
 
-It looks at frames and hooks into nothing, so the program's modules run as they do without it.
+It only reads frames and installs no hooks, so the program's modules run as usual.
 """
 
 from __future__ import annotations
@@ -15,38 +15,38 @@ from typing import Any
 
 import torch
 
-from .recording import Place
+from .recording import CallSite
 
 _TORCH, _LIBRARY, _USER, _PYTHON = range(1, 5)
 
-_OWN_ROOMS = tuple(str(Path(__file__).parents[1] / room) + os.sep for room in ("tracing", "kernels", "simulator"))
+_OWN_FOLDERS = tuple(str(Path(__file__).parents[1] / room) + os.sep for room in ("tracing", "kernels", "simulator"))
 _TORCH_FOLDER = str(Path(torch.__file__).parent) + os.sep
 _STANDARD_LIBRARY = sysconfig.get_path("stdlib") + os.sep
 _PACKAGES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 
 _CALL_OF_A_MODULE: CodeType = torch.nn.Module._call_impl.__code__
 _PRINTING = str(Path(torch.__file__).parent / "_tensor_str.py")
-# What starts a backward: frames above it belong to whoever asked for gradients, not to the node that runs.
+# Starts a backward: frames above it belong to the caller of backward, not to the node that runs.
 _ENGINE: CodeType | None = getattr(getattr(torch.autograd.graph, "_engine_run_backward", None), "__code__", None)
 
-UNKNOWN, OTHERS = range(2)
-# A program that makes its code anew, as by exec, has ever new places: further ones are not told apart.
-MOST = 1 << 15
+UNKNOWN, OVERFLOW_SITE = range(2)
+# Code that is compiled repeatedly, as by exec, gives ever new sites: those after the limit share one entry.
+MAX_SITES = 1 << 15
 
 
-class Places:
-    """The places seen so far; each has a number, UNKNOWN stands for none, and OTHERS for those after many."""
+class CallSites:
+    """The call sites seen so far, each with a number; UNKNOWN is no site, OVERFLOW_SITE every site after the limit."""
 
-    def __init__(self, most: int = MOST) -> None:
-        self._most = most
-        self.table: list[Place] = [Place(), Place(note="one of too many places to tell apart")]
+    def __init__(self, limit: int = MAX_SITES) -> None:
+        self._most = limit
+        self.sites: list[CallSite] = [CallSite(), CallSite(note="one of too many call sites")]
         self._numbers: dict[tuple[int, int, int, int, str, bool], int] = {}
         self._files: dict[str, int] = {}
-        self._codes: dict[int, CodeType] = {}  # keeps alive what the keys name by id
+        self._codes: dict[int, CodeType] = {}  # keeps code objects alive, because keys hold their ids
         self._paths: dict[int, tuple[weakref.ref[Any], str]] = {}
 
     def find(self, frame: FrameType | None) -> int:
-        """The number of the place that a stack stands at, from its innermost frame; UNKNOWN below a backward."""
+        """The number of the call site of a stack, given its innermost frame; UNKNOWN inside a backward."""
         files = self._files
         start, library, user, module, printing = frame, None, None, None, False
         while frame is not None:
@@ -83,8 +83,8 @@ class Places:
         )
         number = self._numbers.get(key)
         if number is None:
-            if len(self.table) >= self._most:
-                return OTHERS
+            if len(self.sites) >= self._most:
+                return OVERFLOW_SITE
             number = self._numbers[key] = self._new(library, user, path, printing)
         return number
 
@@ -93,20 +93,20 @@ class Places:
             if frame is not None:
                 self._codes[id(frame.f_code)] = frame.f_code
         here = user or library
-        place = Place(
+        site = CallSite(
             file=here.f_code.co_filename if here else "",
             line=here.f_lineno if here else 0,
             module=path,
             library=f"{library.f_code.co_filename}:{library.f_lineno}" if user and library else "",
             note="printing" if printing else "",
         )
-        self.table.append(place)
-        return len(self.table) - 1
+        self.sites.append(site)
+        return len(self.sites) - 1
 
     def _owner(self, file: str) -> int:
         if file.startswith(_TORCH_FOLDER):
             owner = _TORCH
-        elif file.startswith(_OWN_ROOMS) or (file.startswith("<frozen") and file.endswith(">")):
+        elif file.startswith(_OWN_FOLDERS) or (file.startswith("<frozen") and file.endswith(">")):
             owner = _PYTHON
         elif any(part in file for part in _PACKAGES):
             owner = _LIBRARY
@@ -120,10 +120,10 @@ class Places:
         return owner
 
     def _path(self, module: Any, start: FrameType | None) -> str:
-        """The module's name from the outermost module of the stack that holds it: `model.layers.0`."""
-        known = self._paths.get(id(module))
-        if known and known[0]() is module:
-            return known[1]
+        """The module's path from the outermost module of the stack that contains it: `model.layers.0`."""
+        cached = self._paths.get(id(module))
+        if cached and cached[0]() is module:
+            return cached[1]
         for root, caller in reversed(list(_calls_of_modules(start))):
             names = {id(part): name for name, part in root.named_modules()}
             if id(module) in names:
@@ -137,7 +137,7 @@ class Places:
 
 
 def _calls_of_modules(frame: FrameType | None) -> Iterator[tuple[Any, FrameType | None]]:
-    """The modules being called, the innermost first, each with the frame that called it."""
+    """The modules that are being called, the innermost first, each with its calling frame."""
     while frame is not None:
         if frame.f_code is _CALL_OF_A_MODULE:
             module = frame.f_locals["self"]
@@ -149,7 +149,7 @@ def _calls_of_modules(frame: FrameType | None) -> Iterator[tuple[Any, FrameType 
 
 
 def _name_of(root: Any, caller: FrameType | None) -> str:
-    """What the calling code calls a module: its variable, an attribute of one, or else its class."""
+    """The name of a module in the calling code: a variable, an attribute of one, or else its class."""
     if caller is not None:
         for variables in (caller.f_locals, caller.f_globals):
             for name, value in list(variables.items()):

@@ -1,4 +1,4 @@
-"""What has been observed, kept between runs: a line of JSON for each network and mode, under what it depends on."""
+"""Caches observations between runs: a line of JSON for each network and mode, in a file for the code and device."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...cache import cache_folder, fingerprint, fingerprint_of_code
 from .catalog import Network
 from .observation import Mode, Observation, Outcome
 
-# What decides which operators are called, and what becomes of them.
+# The code that decides which operators are called and what they do.
 _CODE = (
     *(
         "tracing.networks.builders",
@@ -21,41 +21,41 @@ _CODE = (
         "tracing.networks.execution",
         "tracing.networks.observation",
     ),
-    *("tracing.recorder", "tracing.classification", "tracing.single_call", "tracing.live_keys", "tracing.patches"),
+    *("tracing.recorder", "tracing.classification", "tracing.call_facts", "tracing.dispatch_keys", "tracing.patches"),
     *("kernels", "simulator.device"),
 )
-# What another run may change although nothing else has: a machine that was busy or full.
-_TRIED_AGAIN = (Outcome.timeout, Outcome.died)
+# A busy machine may cause these outcomes, so they are tried again.
+_NOT_CACHED = (Outcome.timeout, Outcome.died)
 
 
-class Answers:
-    """The observations of one device and one state of the code.
+class ObservationCache:
+    """The observations of one device and one version of the code.
 
-    The file is read once and added to; a line that a stopped run has cut off is left out.
+    The file is read once and appended to. A line that was cut off by a stopped run is skipped.
     """
 
     def __init__(self, device: str, profile: str | None, folder: Path | None = None) -> None:
         key = fingerprint(fingerprint_of_code(*_CODE), installed_release(), device, profile or "")
         self.path = (folder or cache_folder() / "networks") / f"{key[:16]}.jsonl"
-        self._known = dict(_read(self.path))
+        self._cached = dict(_read(self.path))
 
-    def known(self, network: Network, mode: Mode) -> Observation | None:
-        """What was observed before; None for a network of the user's own, whose code may be another by now."""
-        data = None if network.is_users else self._known.get(_key(network, mode))
+    def get(self, network: Network, mode: Mode) -> Observation | None:
+        """The cached observation; None for a network of the user, whose code may have changed."""
+        data = None if network.is_user_supplied else self._cached.get(_key(network, mode))
         return None if data is None else Observation.from_json(data)
 
     def add(self, network: Network, observation: Observation) -> None:
-        """Keep an observation that would be the same again."""
-        if network.is_users or observation.outcome in _TRIED_AGAIN:
+        """Store an observation, unless another run may give a different one."""
+        if network.is_user_supplied or observation.outcome in _NOT_CACHED:
             return
         self.path.parent.mkdir(parents=True, exist_ok=True)
         line = {"key": _key(network, observation.mode), "observation": observation.to_json()}
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
 
-    def forget(self) -> None:
-        """As if nothing had been observed."""
-        self._known.clear()
+    def clear(self) -> None:
+        """Remove all observations."""
+        self._cached.clear()
         self.path.unlink(missing_ok=True)
 
 

@@ -1,8 +1,8 @@
-"""How the operators that a network called stand on a release: the recording of one torch, joined with each coverage.
+"""Which releases support the operators of a network: one recording, joined with the coverage of each release.
 
-The recording says what is called. Whether a release has a kernel for it is read from the data of its macOS wheel
-(`mpsmith coverage`), so that no run per release is needed. What a release would call instead of an overload that it
-does not have is not known, and said to be unknown.
+The recording lists the overloads that were called. The data of a macOS wheel (`mpsmith coverage`) say whether a release
+has kernels for them, so no run per release is needed. What a release calls instead of an overload that it lacks is
+unknown.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ _NAMESPACE = "aten::"
 
 
 @dataclass(frozen=True)
-class Standing:
-    """The overloads that were called, by how they stand on one release.
+class ReleaseSupport:
+    """The called overloads by their support in one release.
 
     Attributes:
-        native: a kernel of its own.
-        composite: made of others, which are judged themselves.
-        fallback: always runs on the CPU, whatever the settings.
-        missing: no kernel: NotImplementedError, or the CPU where PYTORCH_ENABLE_MPS_FALLBACK is set.
-        unknown: not there, or made of others that were not recorded.
+        native: has a kernel of its own.
+        composite: composed of others, which are listed themselves.
+        fallback: always runs on the CPU.
+        missing: no kernel: NotImplementedError, or the CPU with PYTORCH_ENABLE_MPS_FALLBACK.
+        unknown: absent, or composed of others that were not recorded.
         replaced: those of `fallback` and `missing` that `import mpsmith.kernels` has a kernel for.
     """
 
@@ -45,32 +45,32 @@ class Standing:
 
     @property
     def lacking(self) -> frozenset[str]:
-        """What runs on the CPU, or not at all."""
+        """Overloads that run on the CPU or not at all."""
         return self.fallback | self.missing
 
     @property
     def remaining(self) -> frozenset[str]:
-        """What does so after `import mpsmith.kernels`."""
+        """Those left after `import mpsmith.kernels`."""
         return self.lacking - self.replaced
 
 
-def standing(
+def support(
     called: Iterable[Called], on: ReleaseCoverage, recorded: ReleaseCoverage, kernels: Collection[str]
-) -> Standing:
-    """How what was called stands on a release.
+) -> ReleaseSupport:
+    """The support of the called overloads in a release.
 
-    `recorded`: the coverage of the torch that ran. `kernels`: the operators that have a finished kernel.
+    `recorded`: the coverage of the torch that ran. `kernels`: operators with a finished kernel.
     """
     by: dict[str, set[str]] = {name: set() for name in ("native", "composite", "fallback", "missing", "unknown")}
     for each in called:
         for overload in each.overloads:
-            if overload.startswith(_NAMESPACE):  # releases are known by their aten
+            if overload.startswith(_NAMESPACE):  # coverage data hold aten overloads only
                 kind = _kind(overload.removeprefix(_NAMESPACE), overload in each.composite, on, recorded)
                 by[kind].add(overload)
     found = {name: frozenset(overloads) for name, overloads in by.items()}
     replaceable = kernels if release_order(on.release) >= OLDEST_WITH_KERNELS else ()
     lacking = found["fallback"] | found["missing"]
-    return Standing(**found, replaced=frozenset(name for name in lacking if operator_of(name) in replaceable))
+    return ReleaseSupport(**found, replaced=frozenset(name for name in lacking if operator_of(name) in replaceable))
 
 
 def _kind(name: str, was_composite: bool, on: ReleaseCoverage, recorded: ReleaseCoverage) -> str:
@@ -81,21 +81,21 @@ def _kind(name: str, was_composite: bool, on: ReleaseCoverage, recorded: Release
     if dispatch.has_kernel:
         return "native"
     if was_composite and then is not None and not then.is_composite:
-        return "composite"  # a structured operator without a kernel: it calls its out variant, which is judged itself
+        return "composite"  # a structured operator calls its out variant, which is listed itself
     if dispatch.is_composite:
         alike = was_composite or (then is not None and then.is_composite)
-        return "composite" if alike else "unknown"  # what it is made of was not recorded
+        return "composite" if alike else "unknown"  # the operators inside it were not recorded
     return "fallback" if dispatch is Dispatch.ALWAYS_FALLS_BACK else "missing"
 
 
 @dataclass(frozen=True)
 class Since:
-    """From which release on something runs without a fallback.
+    """The first release that runs something without a fallback.
 
     Attributes:
-        release: the first of an unbroken row that reaches to the newest one; None where the newest one lacks something.
-        at_latest: whether it may be an older one already: the one before lacks nothing that is known, but would call
-            operators that were not recorded.
+        release: from this one to the newest none lacks anything; None where the newest lacks something.
+        at_latest: an older release may do so too: the one before lacks nothing that is known, but would call operators
+            that were not recorded.
     """
 
     release: str | None
@@ -106,28 +106,28 @@ class Since:
 
 
 @dataclass(frozen=True)
-class NetworkStanding:
-    """One network on all releases, from the oldest to the newest.
+class NetworkSupport:
+    """The support of one network in all releases, from the oldest to the newest.
 
     Attributes:
         network: its name.
-        observations: what was run of it, all modes.
-        by_mode: how it stands on each release, for each mode that says something of other releases than its own.
-        together: likewise, these modes together.
-        recorded: the known release that the recording's torch is judged as.
+        observations: its runs in all modes.
+        by_mode: the support in each release, for each mode that is comparable between releases.
+        together: the same for these modes together.
+        recorded: the known release whose coverage the recording had.
     """
 
     network: str
     observations: tuple[Observation, ...]
-    by_mode: Mapping[Mode, Mapping[str, Standing]]
-    together: Mapping[str, Standing]
+    by_mode: Mapping[Mode, Mapping[str, ReleaseSupport]]
+    together: Mapping[str, ReleaseSupport]
     recorded: str
 
 
-def since(by_release: Mapping[str, Standing], *, with_kernels: bool = False) -> Since:
-    """From which release on nothing falls back; `with_kernels`: after `import mpsmith.kernels`."""
+def since(kernels_by_release: Mapping[str, ReleaseSupport], *, with_kernels: bool = False) -> Since:
+    """The first release without fallbacks; `with_kernels`: after `import mpsmith.kernels`."""
     first = None
-    for release, found in reversed([*by_release.items()]):
+    for release, found in reversed([*kernels_by_release.items()]):
         if found.remaining if with_kernels else found.lacking:
             return Since(first)
         if found.unknown:
@@ -142,10 +142,10 @@ def _coverages() -> tuple[ReleaseCoverage, ...]:
     return tuple(from_data(data, position) for position in range(len(data.releases)))
 
 
-def standings(observations: Sequence[Observation], kernels: Collection[str]) -> list[NetworkStanding]:
-    """Every network that ran to its end in some mode, on every release with data, in the order of the observations.
+def network_support(observations: Sequence[Observation], kernels: Collection[str]) -> list[NetworkSupport]:
+    """The support of every network that finished in some mode, in the order of the observations.
 
-    `kernels`: the operators that have a finished kernel.
+    `kernels`: operators with a finished kernel.
     """
     coverages = _coverages()
     by_name = {coverage.release: coverage for coverage in coverages}
@@ -154,16 +154,16 @@ def standings(observations: Sequence[Observation], kernels: Collection[str]) -> 
         of_network.setdefault(observation.network, []).append(observation)
     found = []
     for network, its in of_network.items():
-        telling = [each for each in its if each.outcome is Outcome.ran and not each.mode.is_of_the_release]
+        telling = [each for each in its if each.outcome is Outcome.ran and not each.mode.is_specific_to_release]
         if not telling:
             continue
         facts = release_data.facts_for(telling[0].release)
         recorded = by_name[facts.release] if facts else coverages[0]
 
-        def on_each(called: Sequence[Called], recorded: ReleaseCoverage = recorded) -> dict[str, Standing]:
-            return {on.release: standing(called, on, recorded, kernels) for on in coverages}
+        def on_each(called: Sequence[Called], recorded: ReleaseCoverage = recorded) -> dict[str, ReleaseSupport]:
+            return {on.release: support(called, on, recorded, kernels) for on in coverages}
 
         by_mode = {each.mode: on_each([each.called]) for each in telling}
         together = on_each([each.called for each in telling])
-        found.append(NetworkStanding(network, tuple(its), by_mode, together, recorded.release))
+        found.append(NetworkSupport(network, tuple(its), by_mode, together, recorded.release))
     return found
