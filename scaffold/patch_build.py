@@ -45,7 +45,7 @@ class PatchLibrary:
 
 def pytest_configure() -> None:
     """Load the simulated device without kernels of its own for the patch's overloads, then the patch's library."""
-    from .conformance import device_without
+    from ..kernels.verification.device_under_test import device_without
 
     patch = json.loads(os.environ[LIBRARY])
     device_without(*patch["overloads"])

@@ -14,7 +14,7 @@ import torch
 
 from ...audit.cases.calls.invocation import overload_of
 from ...audit.model.nested import leaves, map_leaves
-from .known_calls import DTYPES, KnownCall, known_calls
+from ...kernels.verification.known_calls import DTYPES, KnownCall, known_calls
 from .observation import FOLLOWS, Observation, ObservedTensor, Size
 from .shape_rules import UNREDUCED, SeenCall, asking_flag, shape_rule, size_rules
 

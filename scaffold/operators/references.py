@@ -12,7 +12,7 @@ import torch
 
 from ...audit.cases.calls.invocation import out_arguments, overload_of
 from ...audit.model.nested import leaves
-from .known_calls import known_calls
+from ...kernels.verification.known_calls import known_calls
 from .model import OperatorModel, OverloadModel
 
 _MOST_LINES = 40

@@ -95,8 +95,6 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "targets",
         "generation",
         "suggestions",
-        "conformance_inputs",
-        "conformance",
         "patch_build",
         "patch_comparison",
         "upstream_survey",

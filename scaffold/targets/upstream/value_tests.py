@@ -20,7 +20,7 @@ def value_calls(overloads: Sequence[OverloadModel]) -> list[str]:
     """
     import torch
 
-    from ...operators.known_calls import known_calls
+    from ....kernels.verification.known_calls import known_calls
 
     calls = []
     for overload in overloads:

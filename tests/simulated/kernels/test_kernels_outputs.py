@@ -14,7 +14,7 @@ import torch
 from mpsmith.audit.cases.calls.invocation import arguments_of, out_arguments, overload_of
 from mpsmith.audit.cases.calls.recorded_calls import RecordedCalls
 from mpsmith.kernels.runtime import catalog, dispatcher
-from mpsmith.scaffold.conformance import registered
+from mpsmith.kernels.verification.device_under_test import registered
 
 OVERLOADS = sorted(
     kernel.overload

@@ -8,7 +8,7 @@ from collections.abc import Callable
 FreshPython = Callable[..., "subprocess.CompletedProcess[str]"]
 
 SOFTSHRINK = """
-from mpsmith.scaffold.conformance import device_without
+from mpsmith.kernels.verification.device_under_test import device_without
 
 device_without("softshrink", "softshrink.out")
 device_without()  # loaded already: it stays as it is

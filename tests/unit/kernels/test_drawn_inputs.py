@@ -8,7 +8,7 @@ import torch
 
 from mpsmith.audit.cases.calls.invocation import SchemaCall
 from mpsmith.audit.model.case import Case
-from mpsmith.scaffold.conformance_inputs import redrawn, runs_on_cpu, with_a_dimension_more
+from mpsmith.kernels.verification.drawn_inputs import redrawn, runs_on_cpu, with_a_dimension_more
 
 
 def case_of(overload: str, *args: Any) -> Case:

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import torch
 
-from ..audit.model.case import Case
-from ..audit.model.nested import leaves, map_leaves
+from ...audit.model.case import Case
+from ...audit.model.nested import leaves, map_leaves
 
 
 def redrawn(case: Case, seed: int, shape: tuple[int, ...] | None = None) -> Case:
