@@ -26,8 +26,8 @@ from ...audit.judging.acceptance import judged
 from ...audit.judging.transfer import move
 from ...audit.model.case import Case, make_cases
 from ...audit.model.group import GroupKey
-from ...audit.model.selection import Samples
 from ...audit.model.nested import leaves
+from ...audit.model.selection import Samples
 from .device_under_test import device
 from .drawn_inputs import dimensions_of, redrawn, runs_on_cpu, shapes_of, with_a_dimension_more
 from .known_calls import DTYPES, known_calls
