@@ -39,6 +39,7 @@ app = typer.Typer(
     cls=Commands,
     help="Find, track and replace what PyTorch's mps device lacks, sends to the CPU or gets wrong.",
     no_args_is_help=True,
+    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

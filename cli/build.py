@@ -22,10 +22,6 @@ def build(
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Where a file's module goes; default: beside the file.")
     ] = None,
-    arc: Annotated[
-        bool | None,
-        typer.Option("--arc/--no-arc", help="With or without automatic reference counting; default: by the file."),
-    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Build an extension: on a Mac with its toolchain, on Linux for the simulated device, with the same source."""
@@ -35,7 +31,7 @@ def build(
     from ..scaffold.building.subject import subject_at
 
     start = time.perf_counter()
-    subject = subject_at(path, out, arc)
+    subject = subject_at(path, out, None)
     on_a_mac = platform.system() == "Darwin"
     modules = _built_on_a_mac(subject) if on_a_mac else _built_for_the_simulated_device(subject)
     seconds = round(time.perf_counter() - start, 1)

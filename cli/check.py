@@ -27,11 +27,6 @@ def check(
         bool, typer.Option("--setup", help="Fetch the compiler, headers and libraries into the cache, once.")
     ] = False,
     torch: Release = None,
-    arc: Annotated[
-        bool | None,
-        typer.Option("--arc/--no-arc", help="With or without automatic reference counting; default: by the file."),
-    ] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Use no answer from the cache.")] = False,
     run: Annotated[
         bool, typer.Option("--run", help="Then build it for this machine's device and run the tests that came with it.")
     ] = False,
@@ -39,7 +34,7 @@ def check(
 ) -> None:
     """Type-check, compile and link for macOS, on a machine without a Mac; exits with 1 when something is wrong."""
     from ..scaffold.errors import ScaffoldError
-    from ..scaffold.proof.checking import Options, check_files, files_to_check
+    from ..scaffold.proof.checking import check_files, files_to_check
 
     if setup:
         _set_up(torch)
@@ -48,7 +43,7 @@ def check(
             return
         raise ScaffoldError("give a file or folder to check, or --setup to fetch the compiler")
     files = files_to_check(path)
-    answers = check_files(files, torch, Options(arc=arc, use_cache=not fresh))
+    answers = check_files(files, torch)
     accepted = _print_json(answers, path if run else None) if as_json else _print_text(answers)
     if accepted and run and not as_json:
         accepted = _run(path)

@@ -1,4 +1,4 @@
-"""``mpsmith compare``: what differs between two audits, files of evidence or releases, the worst news first."""
+"""``mpsmith compare``: what differs between two audits, files of evidence or releases; new wrong results first."""
 
 from __future__ import annotations
 
@@ -33,19 +33,17 @@ class FailOn(str, Enum):
 def compare(
     before: Annotated[
         str,
-        typer.Argument(help="A results store, evidence (.json.gz), or a release of torch such as 2.13.0."),
+        typer.Argument(
+            help="A results store (FILE, or FILE:N for run N), evidence (.json.gz), or a torch release such as 2.13.0."
+        ),
     ],
-    after: Annotated[str, typer.Argument(help="Another one; two stores may be the same file.")],
-    run: Annotated[
-        int | None, typer.Option(help="The first audit's number in its store; the newest by default.")
-    ] = None,
-    after_run: Annotated[int | None, typer.Option(help="The second audit's number in its store.")] = None,
+    after: Annotated[str, typer.Argument(help="What to compare it with.")],
     every: Annotated[bool, typer.Option("--all", help=f"List every difference, not the first {LISTED}.")] = False,
     shipped: Annotated[
         bool,
         typer.Option(
             "--shipped",
-            help="Only wrong results of shipped kernels, where two releases were audited: new, standing, fixed.",
+            help="Only wrong results of shipped kernels, if two releases were audited: new, unchanged, fixed.",
         ),
     ] = False,
     fail_on: Annotated[
@@ -54,7 +52,7 @@ def compare(
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say which verdicts changed, by overload and dtype: new wrong results first. Exits with 1 at a difference.
+    """Show which verdicts changed, by overload and dtype: new wrong results first. Exits with 1 at a difference.
 
     Two results stores are compared case by case too. A release says what its wheel declares; nothing of it is run.
     """
@@ -62,53 +60,56 @@ def compare(
     from ..reports.evidence.comparing import differences, side_of, side_of_run
 
     with ExitStack() as opened:
-        runs = [_opened(name, number, opened) for name, number in ((before, run), (after, after_run))]
-        stores = [each for each in runs if each is not None]
+        runs = [_opened(name, opened) for name in (before, after)]
+        stores = [run for run in runs if run is not None]
         if shipped:
             if len(stores) < 2:
                 raise MpsmithError("--shipped compares two results stores")
             _compare_shipped(stores, as_json)
             return
-        sides = [side_of_run(*one) if one else side_of(name) for name, one in zip((before, after), runs, strict=True)]
-        found = differences(*sides)
+        sides = [side_of_run(*run) if run else side_of(name) for name, run in zip((before, after), runs, strict=True)]
+        changes = differences(*sides)
         cases = compare_runs(*stores) if len(stores) == 2 else None
     if as_json:
         of_cases = {} if cases is None else {"runs": _runs(stores), **_plain(cases)}
-        print_json({**plain(found), **of_cases})
+        print_json({**plain(changes), **of_cases})
     elif markdown:
-        print("\n".join(markdown_lines(found, every)))
+        print("\n".join(markdown_lines(changes, every)))
     else:
-        print("\n".join(text_lines(found, every)))
+        print("\n".join(text_lines(changes, every)))
         if cases is not None:
             print(_text(cases, every))
-    if _fails(found, cases, fail_on):
+    if _fails(changes, cases, fail_on):
         raise typer.Exit(1)
 
 
-def _opened(name: str, number: int | None, opened: ExitStack) -> tuple[Store, Run] | None:
-    """The run of a results store; None for what is no store by its name."""
+def _opened(name: str, opened: ExitStack) -> tuple[Store, Run] | None:
+    """The run of a results store, named FILE or FILE:N; None for evidence and releases."""
     from ..audit.store.store import Store
     from ..reports.evidence.comparing import is_evidence, is_release
 
     if is_evidence(name) or is_release(name):
         return None
-    store = opened.enter_context(Store.open(Path(name)))
-    return store, store.latest_run() if number is None else store.run(number)
+    file, colon, number = name.rpartition(":")
+    if not (colon and number.isdecimal()):
+        file, number = name, ""
+    store = opened.enter_context(Store.open(Path(file)))
+    return store, store.run(int(number)) if number else store.latest_run()
 
 
-def _fails(found: Differences, cases: RunComparison | None, fail_on: FailOn) -> bool:
+def _fails(changes: Differences, cases: RunComparison | None, fail_on: FailOn) -> bool:
     from ..reports.evidence.comparing import Became
 
     if fail_on is FailOn.DIFFERENCE:
-        return bool(found.verdicts or found.failures or (cases and cases.differences))
+        return bool(changes.verdicts or changes.failures or (cases and cases.differences))
     if fail_on is FailOn.NEVER:
         return False
     kinds = [became for became in Became if became.is_worse] if fail_on is FailOn.WORSE else [Became.NEW_WRONG]
-    return found.has(*kinds) or bool(found.failures)
+    return changes.has(*kinds) or bool(changes.failures)
 
 
 def _compare_shipped(runs: list[tuple[Store, Run]], as_json: bool) -> None:
-    """What became of the wrong results of shipped kernels; exits with 1 where some are new."""
+    """Show the wrong results of shipped kernels that changed; exits with 1 if some are new."""
     from .release_changes_text import changes_json, changes_table, changes_with_rules
 
     for store, run in runs:

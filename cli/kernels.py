@@ -89,10 +89,6 @@ def list_(operators: Operators = None, profile: Profile = None, as_json: AsJson 
 @app.command()
 def verify(
     operators: Operators = None,
-    profile: Profile = None,
-    mode: Annotated[
-        str, typer.Option(help="Simulated device only: how carefully shaders run: fast, schedules or checked.")
-    ] = "schedules",
     record: Annotated[
         bool, typer.Option("--record/--no-record", help="Write the evidence of what passed into the registry.")
     ] = True,
@@ -107,10 +103,10 @@ def verify(
     --on nvidia the kernels run on that GPU, on copies of the simulated device's tensors; nothing is recorded.
     """
     os.environ["MPSMITH_KERNELS"] = "off"
-    os.environ.setdefault("MPSMITH_METAL_MODE", mode)
+    os.environ.setdefault("MPSMITH_METAL_MODE", "schedules")
     if on is MetalHost.NVIDIA:
         require_nvidia()
-    simulated = _open_device(profile, lacking=profile is None)
+    simulated = _open_device(lacking=True)
     gpu = open_nvidia_under_mps(simulated) if on is MetalHost.NVIDIA else ""
     record = record and not gpu  # the registry knows the simulated device and the real one
     from ..kernels.verification.evidence import record as record_evidence
@@ -144,7 +140,6 @@ def bench(
     elements: Annotated[
         int | None, typer.Option(min=1, help="Elements of the largest tensor; 2^20 by default.")
     ] = None,
-    profile: Profile = None,
     shipped: Shipped = None,
     on: On = MetalHost.HOST,
     compiled: Annotated[
@@ -170,7 +165,7 @@ def bench(
     elements = elements or 2**20
     os.environ["MPSMITH_KERNELS"] = "off"
     os.environ.setdefault("PYTORCH_ENABLE_MPS_FALLBACK", "1")  # torch reads it while it is imported
-    simulated = _open_device(profile, lacking=profile is None)
+    simulated = _open_device(lacking=True)
     from ..kernels.verification.timing import measure
 
     families = _families(operators)
@@ -224,7 +219,7 @@ def _composition_row(each: Composition) -> tuple[object, ...]:
     return each.operator, *launches, *megabytes, time, each.says
 
 
-def _open_device(profile_name: str | None, lacking: bool = False) -> bool:
+def _open_device(profile: str | None = None, *, lacking: bool = False) -> bool:
     """Make mps usable in this process; whether it is the simulated one, with Metal on the host.
 
     `lacking`: the simulated device lacks every overload that we have a kernel for, so that all of them can be shown.
@@ -234,11 +229,11 @@ def _open_device(profile_name: str | None, lacking: bool = False) -> bool:
 
     torch = import_torch()
     if torch.backends.mps.is_available():
-        return open_device(DeviceKind.MPS, coverage_profile, profile_name).simulated
+        return open_device(DeviceKind.MPS, coverage_profile, profile).simulated
     from ..simulator import metal
     from ..simulator.device import loading as device
 
-    chosen = coverage_profile(profile_name)
+    chosen = coverage_profile(profile)
     device.load(_without_ours(chosen) if lacking else chosen)
     metal.install()
     return True
@@ -248,7 +243,7 @@ def open_with_kernels() -> bool:
     """Make mps usable for running our kernels, whatever the running torch has; whether it is the simulated one."""
     os.environ["MPSMITH_KERNELS"] = "off"
     os.environ.setdefault("PYTORCH_ENABLE_MPS_FALLBACK", "1")  # torch reads it while it is imported
-    return _open_device(None, lacking=True)
+    return _open_device(lacking=True)
 
 
 def _without_ours(profile: CoverageProfile) -> CoverageProfile:

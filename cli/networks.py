@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..simulator.opening import DeviceKind
-from .options import AsJson, Profile, values_of
+from .options import AsJson, Profile, Workers, values_of
 from .printing import print_json, say
 
 if TYPE_CHECKING:
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 def networks(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NETWORK]...", help="Networks by name; all of them by default.")
+        list[str] | None,
+        typer.Argument(metavar="[NETWORK]...", help="Networks by name, such as resnet-50; default: all."),
     ] = None,
     model: Annotated[
         list[str] | None,
@@ -37,15 +38,9 @@ def networks(
             "--torch", metavar="RELEASE", help="Say what is lacking on this release; default: the one that ran."
         ),
     ] = None,
-    device: Annotated[DeviceKind, typer.Option(help="The real mps device, or the simulated one.")] = DeviceKind.AUTO,
     profile: Profile = None,
-    workers: Annotated[int, typer.Option(min=1, help="Worker processes.")] = os.cpu_count() or 1,
-    timeout: Annotated[
-        float, typer.Option(min=1, help="Seconds of processor time for one network in one mode.")
-    ] = 300.0,
-    memory_limit: Annotated[float, typer.Option(min=1, help="GiB that a worker may hold.")] = 8.0,
+    workers: Workers = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Run again what an earlier run has recorded.")] = False,
-    listed: Annotated[bool, typer.Option("--list", help="Name the networks and end.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Run networks on mps and say since which release of torch none of their operators falls back.
@@ -54,9 +49,6 @@ def networks(
     """
     from ..tracing.networks import catalog
 
-    if listed:
-        _list(as_json)
-        return
     own = [catalog.user_network(builder) for builder in model or ()]
     chosen = (*(catalog.networks_named(names or ()) if names or not own else ()), *own)
     _check_release(torch)
@@ -64,9 +56,8 @@ def networks(
     from ..tracing.networks.release_support import network_support
     from ..tracing.summary import finished_kernels
 
-    options = running.RunOptions(
-        chosen, _modes(modes), device, profile, workers, timeout, int(memory_limit * 2**30), fresh
-    )
+    device = DeviceKind.AUTO if profile is None else DeviceKind.SIMULATED
+    options = running.RunOptions(chosen, _modes(modes), device, profile, workers or os.cpu_count() or 1, fresh=fresh)
     try:
         observations = running.observations(options, report=_report)
     except KeyboardInterrupt:
@@ -103,14 +94,3 @@ def _check_release(release: str | None) -> None:
         from ..audit.releases import data as release_data
 
         release_data.load().index(release)
-
-
-def _list(as_json: bool) -> None:
-    from ..tracing.networks.catalog import NETWORKS
-
-    if as_json:
-        print_json([{"name": each.name, "title": each.title, "library": each.library or "torch"} for each in NETWORKS])
-        return
-    width = max(len(each.name) for each in NETWORKS)
-    for each in NETWORKS:
-        print(f"{each.name:<{width}}  {each.title}" + (f" ({each.library})" if each.library else ""))

@@ -1,4 +1,4 @@
-"""`mpsmith next`: what to work on."""
+"""`mpsmith next`: which gap to work on."""
 
 from __future__ import annotations
 
@@ -23,22 +23,20 @@ _NARROWEST_NOTE = 12
 
 def next_gap(
     count: Annotated[int, typer.Option("--count", "-n", min=1, help="How many to show.")] = 10,
-    kind: Annotated[str | None, typer.Option(help="Only gaps of this kind, such as reduction.")] = None,
     torch: Release = None,
     as_json: AsJson = False,
 ) -> None:
-    """Suggest gaps to close: what users ask for, how far it reaches, how much work it is, as people estimate it."""
+    """Suggest gaps to close, ranked by what users ask for, how many tests need it and how much work it is."""
     from ..registry.files import load
-    from ..scaffold.operators.kinds import chosen_kind
     from ..scaffold.operators.source import source_of
     from ..scaffold.suggestions import suggestions
 
     source = source_of(torch)
-    suggested = suggestions(source, load(None), chosen_kind(kind))[:count]
+    suggested = suggestions(source, load(None), None)[:count]
     if as_json:
         print_json({"torch": source.release, "suggestions": [_as_json(gap) for gap in suggested]})
     elif not suggested:
-        print(f"torch {source.release}: no gap is left that nobody works on")
+        print(f"torch {source.release}: every gap has an owner")
     else:
         print(_table(suggested, shutil.get_terminal_size((120, 40)).columns))
         print(f"next: mpsmith scaffold {suggested[0].operator}")
@@ -59,7 +57,7 @@ def _as_json(gap: Suggestion) -> dict[str, object]:
 
 
 def _table(gaps: Sequence[Suggestion], width: int) -> str:
-    """A line for each gap; what is too wide for `width` is wrapped."""
+    """A row per gap; wrapped to `width`."""
     from tabulate import tabulate
 
     rows = [

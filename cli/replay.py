@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from ..audit.model.launches import LaunchesByOverload
     from ..audit.running.replay import Replayed
 
+# Seconds of processor time that the case may take.
+TIMEOUT = 60.0
+
 
 def replay(
     case: Annotated[
@@ -26,15 +29,14 @@ def replay(
         bool,
         typer.Option("--script", help="Make the case small and print it as a program that needs torch alone."),
     ] = False,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds of processor time that the case may take.")] = 60.0,
 ) -> None:
     """Run one case of an audit again, exactly as it was, in a process of its own."""
     from ..audit.running.replay import replay_case, script_of_case
 
     if script:
-        print(script_of_case(store, case, timeout), end="")
+        print(script_of_case(store, case, TIMEOUT), end="")
         return
-    for line in _lines(replay_case(store, case, timeout)):
+    for line in _lines(replay_case(store, case, TIMEOUT)):
         print(line)
 
 

@@ -1,4 +1,4 @@
-"""`mpsmith scaffold`: everything to start a kernel with, for one operator or for every gap."""
+"""`mpsmith scaffold`: the files to start a kernel with."""
 
 from __future__ import annotations
 
@@ -15,41 +15,36 @@ if TYPE_CHECKING:
 
     from ..scaffold.generation.from_kernel import FamilyScaffold
     from ..scaffold.generation.generate import Scaffold
-    from ..scaffold.operators.kinds import KernelKind
     from ..scaffold.operators.source import Source
     from ..scaffold.targets import KernelTarget
     from ..scaffold.targets.upstream.evidence import FamilyEvidence
 
 
 def scaffold(
-    operator: Annotated[
-        str | None, typer.Argument(metavar="[OP]", help="The operator, such as aten::mode or mode.")
-    ] = None,
+    operator: Annotated[str, typer.Argument(metavar="OP", help="The operator, such as aten::mode or mode.")],
     target: Annotated[
         str,
         typer.Option(help="shader (Python and Metal), extension or upstream (a patch)."),
     ] = "shader",
     kind: Annotated[
-        str | None, typer.Option(help="The kind of kernel, where the one that is found does not fit.")
+        str | None, typer.Option(help="The kind of kernel, if the one that is chosen does not fit.")
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Where to; by default a new folder, or a clone's kernels/."),
+        typer.Option(metavar="DIR", help="The folder to write; default: a new folder, or a clone's kernels/."),
     ] = None,
     from_kernel: Annotated[
         bool,
         typer.Option("--from-kernel", help="The finished family of OP as a patch, with --target upstream."),
     ] = False,
-    all_missing: Annotated[bool, typer.Option("--all-missing", help="Every gap, each in a folder of its own.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be written, and write nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be written, and write nothing.")] = False,
     force: Annotated[
-        bool, typer.Option("--force", help="Also where there is no gap, and over files that were edited.")
+        bool, typer.Option("--force", help="Also for operators that mps has, and over edited files.")
     ] = False,
     torch: Release = None,
     as_json: AsJson = False,
 ) -> None:
     """Generate a kernel's files and tests; what you wrote between the marks stays when you run it again."""
-    from ..errors import near
     from ..registry.folder import registry_folder
     from ..registry.problems import shown
     from ..scaffold.errors import ScaffoldError
@@ -58,46 +53,36 @@ def scaffold(
     from ..scaffold.operators.source import source_of
     from ..scaffold.targets import KernelTarget
 
-    targets = [one.value for one in KernelTarget]
-    if target not in targets:
-        raise ScaffoldError(f"'{target}' is no target; there are {', '.join(targets)}{near(target, targets)}")
-    wanted = KernelTarget(target)
-    chosen = chosen_kind(kind)
-    if (operator is None) != all_missing:
-        raise ScaffoldError("give one operator, or --all-missing with --out DIR for every gap")
+    chosen_target = _target(target)
     source = source_of(torch)
     if from_kernel:
-        if operator is None or wanted is not KernelTarget.UPSTREAM:
-            raise ScaffoldError("--from-kernel takes one operator and --target upstream")
-        _finished_family(_from_kernel(source, operator, out, force), force, dry_run, as_json)
+        if chosen_target is not KernelTarget.UPSTREAM:
+            raise ScaffoldError("--from-kernel needs --target upstream")
+        family = _from_kernel(source, operator, out, force)
+        _write_family(family, force, dry_run, as_json)
         return
-    if operator is None:
-        if out is None:
-            raise ScaffoldError("--all-missing needs --out DIR")
-        scaffolds, left_out = _every_gap(source, wanted, out, chosen, force)
-    else:
-        one = prepare(source, operator, wanted, out=out, kind=chosen, force=force)
-        scaffolds, left_out = [one], []
+    prepared = prepare(source, operator, chosen_target, out=out, kind=chosen_kind(kind), force=force)
     if not as_json:
-        for line in _planned(scaffolds, left_out, in_full=operator is not None):
-            print(line)
-    moved = [] if dry_run else apply(scaffolds, force=force)
+        print("\n".join(_described(prepared)))
+    changed_entries = [] if dry_run else apply([prepared], force=force)
     if as_json:
-        listed = [_as_json(scaffolded) for scaffolded in scaffolds]
-        written = not dry_run
-        print_json({"torch": source.release, "written": written, "scaffolds": listed, "left_out": left_out})
+        print_json({"torch": source.release, "written": not dry_run, "scaffolds": [_as_json(prepared)]})
         return
-    if dry_run:
-        print("nothing was written (--dry-run)")
-    if moved:
-        print(f"registry in {shown(registry_folder())}: {', '.join(moved)}: scaffolded")
-    if operator is None:
-        files = sum(len(scaffolded.plan.changes) for scaffolded in scaffolds)
-        counts = f"{len(scaffolds)} operators, {files} files below {out}; {len(left_out)} left out"
-        print(f"torch {source.release}: {counts}")
-    next_command = scaffolds[0].next_command if operator is not None else f"mpsmith check {out}"
-    if not dry_run and (operator is not None or wanted is not KernelTarget.SHADER):
-        print(f"next: {next_command}")
+    if changed_entries:
+        print(f"registry in {shown(registry_folder())}: {', '.join(changed_entries)}: scaffolded")
+    print("nothing was written (--dry-run)" if dry_run else f"next: {prepared.next_command}")
+
+
+def _target(name: str) -> KernelTarget:
+    """The target of this name. Raises ScaffoldError for another."""
+    from ..errors import near
+    from ..scaffold.errors import ScaffoldError
+    from ..scaffold.targets import KernelTarget
+
+    names = [target.value for target in KernelTarget]
+    if name not in names:
+        raise ScaffoldError(f"'{name}' is not a target; there are {', '.join(names)}{near(name, names)}")
+    return KernelTarget(name)
 
 
 def _from_kernel(source: Source, operator: str, out: Path | None, force: bool) -> FamilyScaffold:
@@ -108,8 +93,8 @@ def _from_kernel(source: Source, operator: str, out: Path | None, force: bool) -
     return prepare_patch(source, family_of(operator), _measured_here, out=out, force=force)
 
 
-def _finished_family(made: FamilyScaffold, force: bool, dry_run: bool, as_json: bool) -> None:
-    """Write a family's files, and say what they serve."""
+def _write_family(made: FamilyScaffold, force: bool, dry_run: bool, as_json: bool) -> None:
+    """Write a family's files, and print the operators that they implement."""
     from ..scaffold.generation.writing import write
 
     if not dry_run:
@@ -146,36 +131,11 @@ def _measured_here(family: str, opinfos: tuple[str, ...]) -> FamilyEvidence:
     return measured(family, opinfos, simulated=open_with_kernels())
 
 
-def _every_gap(
-    source: Source, target: KernelTarget, out: Path, kind: KernelKind | None, force: bool
-) -> tuple[list[Scaffold], list[str]]:
-    """The scaffolds of every gap, and why some gaps have none."""
-    from ..scaffold.errors import ScaffoldError
-    from ..scaffold.generation.generate import prepare_all
-
-    scaffolds: list[Scaffold] = []
-    left_out: list[str] = []
-    for prepared in prepare_all(source, target, out, kind=kind, force=force):
-        if isinstance(prepared, ScaffoldError):
-            left_out.append(str(prepared))
-        else:
-            scaffolds.append(prepared)
-    return scaffolds, left_out
-
-
-def _planned(scaffolds: list[Scaffold], left_out: list[str], *, in_full: bool) -> Iterator[str]:
-    """What is going to be written, and where somebody's edits stand in the way."""
-    yield from (f"not scaffolded: {reason}" for reason in left_out)
-    for scaffolded in scaffolds:
-        if in_full:
-            yield from _described(scaffolded)
-        yield from (change.diff for change in scaffolded.plan.conflicts)
-
-
 def _described(scaffolded: Scaffold) -> Iterator[str]:
-    asked, operator, choice = scaffolded.asked, scaffolded.operator, scaffolded.choice
-    if asked.name != operator.name:
-        yield f"{asked.full_name} shares the kernel of {operator.full_name}, which is scaffolded instead"
+    """The files that will be written, and the diffs of files that someone edited."""
+    requested, operator, choice = scaffolded.asked, scaffolded.operator, scaffolded.choice
+    if requested.name != operator.name:
+        yield f"{requested.full_name} shares the kernel of {operator.full_name}, which is scaffolded instead"
     served = ", ".join(overload.name for overload in operator.kernels)
     yield f"{operator.full_name}: {choice.kind.words} (by {choice.because}); kernels for {served}"
     if operator.delegates:
@@ -184,6 +144,7 @@ def _described(scaffolded: Scaffold) -> Iterator[str]:
     yield f"in {scaffolded.plan.folder}:"
     for change in scaffolded.plan.changes:
         yield f"  {change.action.value}: {change.path}"
+    yield from (change.diff for change in scaffolded.plan.conflicts)
 
 
 def _as_json(scaffolded: Scaffold) -> dict[str, object]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import shutil
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -32,7 +31,6 @@ def self_test(
         ),
     ] = None,
     workers: Annotated[int, typer.Option(min=1, help="Worker processes.")] = os.cpu_count() or 1,
-    markdown: Annotated[Path | None, typer.Option(help="Also write the tables to this Markdown file.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Audit the auditor: put faults into the simulated device; exits with 1 where too few of them are found.
@@ -55,10 +53,6 @@ def self_test(
         say(f"stopped; go on with: mpsmith self-test --faults {faults} --seed {chosen}")
         raise typer.Exit(130) from None
     shutil.rmtree(folder)
-    if markdown is not None:
-        from ..reports.pages.recall import recall_document
-
-        markdown.write_text(recall_document(done).markdown(), encoding="utf-8")
     if as_json:
         print_json(_as_json(done))
     else:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from dataclasses import asdict
-from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from .options import AsJson, Operators, Release, values_of
-from .printing import counted, print_json, say
+from .printing import print_json, say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,12 +25,13 @@ Patterns = Annotated[
     list[str] | None,
     typer.Argument(metavar="[KERNEL]...", help="Names of kernels, or patterns such as 'hypot_*' or '*'."),
 ]
-File = Annotated[
-    Path | None,
-    typer.Option("--wheel", metavar="PATH", help="A wheel for macOS, a folder with one, a .dylib or a .metallib."),
-]
-WheelUrl = Annotated[
-    str | None, typer.Option("--wheel-url", metavar="URL", help="A wheel on a server, read by HTTP Range.")
+WheelOrUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--wheel",
+        metavar="PATH|URL",
+        help="A wheel for macOS, a folder with one, a .dylib, a .metallib, or a wheel on a server.",
+    ),
 ]
 Library = Annotated[
     str | None,
@@ -45,51 +45,45 @@ Library = Annotated[
 def list_kernels(
     patterns: Patterns = None,
     torch: Release = None,
-    wheel: File = None,
-    wheel_url: WheelUrl = None,
+    wheel: WheelOrUrl = None,
     library: Library = None,
     ops: Operators = None,
     as_json: AsJson = False,
 ) -> None:
-    """The libraries of a release, or the kernels of a name or an operator: code size, hash and versions."""
-    from ..audit.releases.wheel.kernel_families import known_families
+    """The libraries of a release, or its kernels by name or operator: code size, hash and versions.
 
+    The full name of one kernel shows its arguments: names, types, layouts of structs, access, threads.
+    """
     operators = values_of(ops, "--ops")
-    with _named(torch, wheel, wheel_url, library) as found:
-        names = _selected(found.file.names, patterns or (), operators)
+    with _named(torch, wheel, library) as shipped:
+        if patterns and len(patterns) == 1 and patterns[0] in shipped.file.names and not operators:
+            _show_kernel(shipped, patterns[0], as_json)
+            return
+        names = _selected(shipped.file.names, patterns or (), operators)
         if as_json:
+            from ..audit.releases.wheel.kernel_families import known_families
             from ..audit.releases.wheel.kernel_json import library_json
 
-            print_json(library_json(found, names, known_families()))
+            print_json(library_json(shipped, names, known_families()))
         else:
             from .shipped_text import kernel_table, library_table
 
-            wanted = bool(patterns or operators)
-            typer.echo(kernel_table(found, names) if wanted else library_table(found), nl=False)
+            filtered = bool(patterns or operators)
+            typer.echo(kernel_table(shipped, names) if filtered else library_table(shipped), nl=False)
 
 
-@app.command()
-def show(
-    kernel: Annotated[str, typer.Argument(metavar="KERNEL", help="The name of a kernel; `list` has them.")],
-    torch: Release = None,
-    wheel: File = None,
-    wheel_url: WheelUrl = None,
-    library: Library = None,
-    as_json: AsJson = False,
-) -> None:
-    """What a kernel's code says of its arguments: names, types, layouts of structs, access, threads."""
+def _show_kernel(shipped: ShippedLibrary, name: str, as_json: bool) -> None:
+    """What the code of a kernel says of its arguments."""
     from ..audit.releases.wheel.kernel_families import known_families
 
-    with _named(torch, wheel, wheel_url, library) as found:
-        (name,) = _selected(found.file.names, [escape(kernel)], ())
-        if as_json:
-            from ..audit.releases.wheel.kernel_json import signature_json
+    if as_json:
+        from ..audit.releases.wheel.kernel_json import signature_json
 
-            print_json(signature_json(found, name, known_families()))
-        else:
-            from .shipped_text import signature_text
+        print_json(signature_json(shipped, name, known_families()))
+    else:
+        from .shipped_text import signature_text
 
-            typer.echo(signature_text(found, name, known_families()), nl=False)
+        typer.echo(signature_text(shipped, name, known_families()), nl=False)
 
 
 @app.command()
@@ -109,7 +103,7 @@ def diff(
     from ..audit.releases.wheel.kernel_families import known_families
 
     operators = values_of(ops, "--ops")
-    with _either(before, library) as old, _either(after, library) as new:
+    with _release_or_file(before, library) as old, _release_or_file(after, library) as new:
         chosen = set(_selected((*old.file.names, *new.file.names), (), operators))
         was, is_now = (
             [function for function in found.file.functions if function.name in chosen] for found in (old, new)
@@ -127,62 +121,25 @@ def diff(
 
 
 @app.command()
-def prepare(
-    patterns: Patterns = None,
-    torch: Release = None,
-    wheel: File = None,
-    wheel_url: WheelUrl = None,
-    library: Library = None,
-    ops: Operators = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Kernels at a time; default: one a processor.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Compile kernels for this machine ahead of an audit; what was compiled before is not done again."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    from ..simulator.air.library import AirLibrary
-
-    operators = values_of(ops, "--ops")
-    terminal = Console(stderr=True)
-    progress = Progress(console=terminal, transient=True, disable=not terminal.is_terminal)
-    with _named(torch, wheel, wheel_url, library) as found, progress as shown:
-        names = _selected(found.file.names, patterns or (), operators)
-        bar = shown.add_task("compiling", total=len(names))
-        kernels = AirLibrary(found.file.path, found.release or found.source)
-        failed = kernels.prepare(names, workers, lambda done, _: shown.update(bar, completed=done))
-        where = f"{found.section} of {found.source}"
-    compiled = len(names) - len(failed)
-    if as_json:
-        print_json({"compiled": compiled, "failed": {name: str(error) for name, error in failed.items()}})
-    else:
-        for error in failed.values():
-            say(str(error))
-        typer.echo(f"{counted(compiled, 'kernel')} of {where} compiled, {len(failed)} cannot be")
-    raise typer.Exit(1 if failed else 0)
-
-
-@app.command()
 def wrong(
     names: Annotated[
         list[str] | None, typer.Argument(metavar="[FINDING]...", help="Findings by name; default: all.")
     ] = None,
     torch: Release = None,
-    markdown: Annotated[
-        Path | None, typer.Option("--markdown", metavar="FILE", help="Write the list, each with its call and its bits.")
-    ] = None,
     script: Annotated[
         Path | None,
-        typer.Option("--script", metavar="FILE", help="Write a program that tells on a Mac whether each is so."),
+        typer.Option(
+            "--script", metavar="FILE", help="Write a program that shows on a Mac whether each result is wrong."
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Launch a release's kernels for the wrong results that are known of them: wrong, with which bits, or right."""
+    """Run the known wrong results of a release's kernels again: wrong, with which bits, or right."""
     from ..audit.releases.surface.native_functions import installed_release
     from ..audit.releases.wheel.shipped import full_release, shipped_library
     from ..audit.running.finding_launches import launch_findings
     from ..audit.shipped.finding_result import FindingResult
-    from ..registry import found_wrong, known_wrong
+    from ..registry import found_wrong
     from ..registry.torch_release import public_version
     from .shipped_text import found_line
 
@@ -196,12 +153,6 @@ def wrong(
             typer.echo(found_line(result))
 
     results = launch_findings(release, list(findings.values()), show)
-    if markdown is not None:
-        from ..reports.pages.wrong_results import wrong_results_document
-        from ..reports.publish import write
-
-        page = wrong_results_document(release, findings, results, known_wrong.load().values())
-        write(markdown, page.markdown())
     if script is not None:
         from ..reports.pages.wrong_results_script import script_of
         from ..reports.publish import write
@@ -231,27 +182,26 @@ def _compared(old: ShippedLibrary, new: ShippedLibrary, names: Sequence[str]) ->
     return compare_arguments(old.file, new.file, watched)
 
 
-def _named(
-    torch: str | None, wheel: Path | None, url: str | None, section: str | None
-) -> AbstractContextManager[ShippedLibrary]:
+def _named(torch: str | None, wheel: str | None, section: str | None) -> AbstractContextManager[ShippedLibrary]:
     from ..audit.releases.surface.native_functions import installed_release
     from ..audit.releases.wheel.shipped import named_library
 
-    if torch is None and wheel is None and url is None:
+    if torch is None and wheel is None:
         torch = installed_release()
     if torch is not None:
         _announce(torch, section)
-    return named_library(release=torch, path=wheel, url=url, section=section)
+    if wheel is not None and "://" in wheel:
+        return named_library(release=torch, url=wheel, section=section)
+    return named_library(release=torch, path=None if wheel is None else Path(wheel), section=section)
 
 
-def _either(name: str, section: str | None) -> AbstractContextManager[ShippedLibrary]:
-    path = Path(name)
-    is_file = path.exists() or path.suffix in (".whl", ".dylib", ".metallib")
-    return _named(None if is_file else name, path if is_file else None, None, section)
+def _release_or_file(name: str, section: str | None) -> AbstractContextManager[ShippedLibrary]:
+    is_file = Path(name).exists() or name.endswith((".whl", ".dylib", ".metallib"))
+    return _named(None, name, section) if is_file else _named(name, None, section)
 
 
 def _announce(release: str, section: str | None) -> None:
-    """Say what is going to take a while, the first time that a release is asked for."""
+    """Print what takes a while the first time that a release is read."""
     from ..audit.releases.wheel.fetch import cached_wheel
     from ..audit.releases.wheel.shipped import cached_library, full_release
 
@@ -262,7 +212,7 @@ def _announce(release: str, section: str | None) -> None:
 
 
 def _selected(names: Sequence[str], patterns: Sequence[str], operators: Sequence[str]) -> list[str]:
-    """The kernels that any pattern matches and that belong to any of the operators; all where neither is given."""
+    """The kernels that match a pattern and belong to one of the operators; all without patterns and operators."""
     from fnmatch import filter as matching
 
     from ..audit.releases.wheel.kernel_families import known_families
@@ -281,7 +231,7 @@ def _selected(names: Sequence[str], patterns: Sequence[str], operators: Sequence
         chosen = known_families().select(chosen, operators)
         if not chosen:
             raise MpsmithError(
-                f"no kernel bears the name of {', '.join(operators)}: it runs on MPSGraph, in host code, or through "
+                f"no kernel is named after {', '.join(operators)}: it runs on MPSGraph, in host code, or through "
                 "kernels of another name"
             )
     return chosen

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -12,7 +13,7 @@ import typer
 from ..errors import MpsmithError
 from ..simulator.opening import DeviceKind
 from .ending import readers_may_go
-from .options import AsJson, Profile, values_of
+from .options import AsJson, Device, Profile, values_of
 from .printing import print_json, say
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def trace(
     module: Annotated[
         bool, typer.Option("-m", help="PROGRAM is the name of a module, as for python -m.", show_default=False)
     ] = False,
-    device: Annotated[DeviceKind, typer.Option(help="The real mps device, or the simulated one.")] = DeviceKind.AUTO,
+    device: Device = DeviceKind.AUTO,
     profile: Profile = None,
     with_kernels: Annotated[
         bool, typer.Option("--with-kernels", help="Run the program again with `import mpsmith.kernels`, and compare.")
@@ -46,9 +47,6 @@ def trace(
     html: Annotated[
         Path | None, typer.Option("--html", metavar="FILE", help="Write a page with the tables and the timeline.")
     ] = None,
-    counts_only: Annotated[
-        bool, typer.Option("--counts-only", help="Count operators alone, which costs less: no lines, no timeline.")
-    ] = False,
     signposts: Annotated[
         bool,
         typer.Option("--signposts", help="On a Mac: let torch write signposts for Metal System Trace in Instruments."),
@@ -56,10 +54,6 @@ def trace(
     metal_log: Annotated[
         bool,
         typer.Option("--metal-log", help="On a Mac: join in what torch logs of kernels, graphs and copies on the GPU."),
-    ] = False,
-    github: Annotated[
-        bool,
-        typer.Option("--github", envvar="GITHUB_ACTIONS", help="Print annotations of the lines for GitHub Actions."),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -82,7 +76,6 @@ def trace(
             traced,
             device,
             profile,
-            lines=not counts_only,
             kernels=kernels,
             output=output,
             signposts=signposts,
@@ -101,7 +94,7 @@ def trace(
             text.show_metal_log(ended.metal_log)
             if after is not None:
                 text.show_both(summary, after)
-        if github:
+        if os.environ.get("GITHUB_ACTIONS"):
             for line in annotations.github(summary, failing=fail_on_fallback):
                 say(line) if as_json else print(line)
     if metal_log and not ended.metal_log:

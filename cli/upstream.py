@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .options import AsJson, Operators, Release, values_of
+from .options import AsJson, Operators, values_of
 from .printing import print_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from ..scaffold.upstream_survey import FamilyRow
     from ..simulator.upstream.building import BuiltFile
@@ -19,9 +19,8 @@ if TYPE_CHECKING:
 app = typer.Typer(
     name="upstream", help="Code for PyTorch itself: patches of our families, and its own kernels.", no_args_is_help=True
 )
-_COMMAND = "mpsmith upstream survey --markdown"
 _HEADERS = ("family", "rows", "patch", "applies", "builds for macOS", "runs", "cases alike")
-# What needs no further word in a table.
+# Outcomes of a step that need no explanation.
 _FINE = ("yes", "", "not needed")
 NOT_A_MAC = "simulated: host code and Metal ran on this machine, not on a Mac"
 
@@ -29,13 +28,10 @@ NOT_A_MAC = "simulated: host code and Metal ran on this machine, not on a Mac"
 @app.command()
 def survey(
     operators: Operators = None,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where patches go.")] = Path("work/upstream"),
-    running: Annotated[bool, typer.Option("--run/--no-run", help="Also run each on the simulated device.")] = True,
-    torch: Release = None,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for the patches.")] = Path("work/upstream"),
     as_json: AsJson = False,
-    as_markdown: Annotated[bool, typer.Option("--markdown", help="A page in Markdown.")] = False,
 ) -> None:
-    """Each finished family as a patch: applied, built for macOS and run; exits with 1 if any fails."""
+    """Make, apply, build and run each finished family as a patch; exits with 1 if one fails."""
     from ..scaffold.operators.source import source_of
     from ..scaffold.targets.upstream.family import family_of
     from ..scaffold.upstream_survey import finished_families
@@ -44,29 +40,27 @@ def survey(
     wanted = values_of(operators, "--ops")
     families = sorted({family_of(name) for name in wanted}) if wanted else finished_families()
     rows: list[FamilyRow] = []
-    for row in rows_of(source_of(torch), families, out, running=running):
+    for row in rows_of(source_of(None), families, out):
         rows.append(row)
-        typer.echo(f"{row.family}: {_in_a_word(row)}", err=True)
+        typer.echo(f"{row.family}: {_outcome(row)}", err=True)
     if as_json:
         print_json({"note": NOT_A_MAC, "families": [vars(row) | {"proved": row.proved} for row in rows]})
-    elif as_markdown:
-        _print_page(rows)
     else:
         _print_survey(rows)
     if any(row.made == "yes" and not row.proved for row in rows):
         raise typer.Exit(1)
 
 
-def _needs_none(row: FamilyRow) -> bool:
+def _needs_no_patch(row: FamilyRow) -> bool:
     from ..scaffold.upstream_survey import UNNEEDED
 
     return row.made == UNNEEDED
 
 
-def _in_a_word(row: FamilyRow) -> str:
-    if _needs_none(row):
+def _outcome(row: FamilyRow) -> str:
+    if _needs_no_patch(row):
         return row.made
-    return next((f"{step}: {said}" for step, said in _steps(row).items() if said not in _FINE), "proved")
+    return next((f"{step}: {outcome}" for step, outcome in _steps(row).items() if outcome not in _FINE), "proved")
 
 
 def _steps(row: FamilyRow) -> dict[str, str]:
@@ -88,43 +82,22 @@ def _print_survey(rows: Sequence[FamilyRow]) -> None:
     typer.echo(f"{_total(rows)}. {NOT_A_MAC}")
 
 
-def _print_page(rows: Sequence[FamilyRow]) -> None:
-    """The table, and what each family says that was not proved."""
-    from tabulate import tabulate
-
-    cells = [
-        (f"`{row.family}`", len(row.overloads) or "", *map(_short, _steps(row).values()), row.cases or "")
-        for row in rows
-    ]
-    typer.echo(
-        f"# Finished families as patches and extensions\n\nWritten by `{_COMMAND}`. {_total(rows)}; {NOT_A_MAC}.\n"
-    )
-    typer.echo(tabulate(cells, headers=_HEADERS, tablefmt="pipe"))
-    unproved = [row for row in rows if not (row.proved or _needs_none(row))]
-    if unproved:
-        typer.echo("\nNot proved:\n")
-    for row in unproved:
-        typer.echo(f"- `{row.family}`: {_in_a_word(row)}")
-
-
 def _total(rows: Sequence[FamilyRow]) -> str:
-    unneeded = sum(_needs_none(row) for row in rows)
+    unneeded = sum(_needs_no_patch(row) for row in rows)
     proved = f"{sum(row.proved for row in rows)} of {len(rows) - unneeded} families proved"
     word = "needs" if unneeded == 1 else "need"
     return f"{proved}, {unneeded} {word} no patch: the release has the kernels" if unneeded else proved
 
 
-def _short(said: str) -> str:
-    return said if said in _FINE else "no"
+def _short(outcome: str) -> str:
+    return outcome if outcome in _FINE else "no"
 
 
 @app.command()
 def build(
     source: Annotated[Path, typer.Option(metavar="CHECKOUT", help="A checkout of PyTorch.")],
     operators: Operators = None,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where to note what was built.")] = Path(
-        "work/upstream-build"
-    ),
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for the kernels.")] = Path("work/upstream-build"),
     as_json: AsJson = False,
 ) -> None:
     """Compile a checkout's mps kernels for this machine; `mpsmith audit --upstream DIR` runs them."""
@@ -134,32 +107,32 @@ def build(
 
     files = operation_files(source)
     yaml = MpsYaml((source / NATIVE_FUNCTIONS).read_text("utf-8"), source / TAGS)
-    wanted = values_of(operators, "--ops")
-    if wanted:
-        names = serving(files, yaml.kernels, wanted)
+    patterns = values_of(operators, "--ops")
+    if patterns:
+        names = serving(files, yaml.kernels, patterns)
         files = [file for file in files if file.name in names]
     built: list[BuiltFile] = []
-    for one in build_files(files, yaml):
-        built.append(one)
-        typer.echo(f"{one.name}: {'built' if one.built else one.problem}", err=True)
+    for file in build_files(files, yaml):
+        built.append(file)
+        typer.echo(f"{file.name}: {'built' if file.built else file.problem}", err=True)
     path = write_manifest(out, source, built)
     if as_json:
-        print_json({"note": NOT_A_MAC, "files": [vars(one) for one in built]})
+        print_json({"note": NOT_A_MAC, "files": [vars(file) for file in built]})
     else:
         _print_build(built)
         typer.echo(f"next: mpsmith audit --upstream {path.parent} --ops OP")
-    if any(not one.built and not one.closed for one in built):
+    if any(not file.built and not file.closed for file in built):
         raise typer.Exit(1)
 
 
-def _print_build(built: Iterable[BuiltFile]) -> None:
+def _print_build(files: Sequence[BuiltFile]) -> None:
     from tabulate import tabulate
 
-    listed = list(built)
-    rows = [(one.name, len(one.overloads), "yes" if one.built else one.problem) for one in listed]
+    rows = [(file.name, len(file.overloads), "yes" if file.built else file.problem) for file in files]
     typer.echo(tabulate(rows, headers=("file", "overloads", "built")))
-    closed = sum(one.closed for one in listed)
-    done = [one for one in listed if one.built]
-    registered = sum(len(one.overloads) for one in done)
-    closed_too = f"{closed} need what is Apple's and closed"
-    typer.echo(f"{len(done)} of {len(listed) - closed} files built, {registered} overloads; {closed_too}")
+    closed = sum(file.closed for file in files)
+    built = [file for file in files if file.built]
+    overloads = sum(len(file.overloads) for file in built)
+    typer.echo(
+        f"{len(built)} of {len(files) - closed} files built, {overloads} overloads; {closed} need Apple's closed code"
+    )

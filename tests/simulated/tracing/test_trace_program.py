@@ -131,7 +131,7 @@ def test_a_failing_module_has_its_own_traceback_and_status(tmp_path: Path) -> No
     raise ValueError('no more')
     """
     (tmp_path / "package" / "train.py").write_text(textwrap.dedent(source).lstrip())
-    result = run_trace("--fail-on-fallback", "--github", "-m", "package.train", "-v", "--json", cwd=tmp_path)
+    result = run_trace("--fail-on-fallback", "-m", "package.train", "-v", "--json", cwd=tmp_path)
     assert result.returncode == 1
     assert result.stdout.startswith("package ['-v', '--json']\n")
     assert "aten::mode " in result.stdout

@@ -13,11 +13,6 @@ from mpsmith.tracing.networks.observation import Called, Mode, Observation, Outc
 from support.commands import output, printed_json, refusal, typed
 
 
-def test_the_list_names_every_network_and_its_library() -> None:
-    assert [each["name"] for each in printed_json(app, "networks", "--list")] == [each.name for each in NETWORKS]
-    assert "resnet-50" in output(app, "networks", "--list")
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
