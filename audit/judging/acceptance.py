@@ -1,7 +1,6 @@
-"""Whether a kernel is right: every one of its cases through the judge, and which outcomes count for it.
+"""Judges all cases of a kernel, and decides which outcomes are accepted.
 
-The one engine behind `mpsmith kernels verify` and the tests that come with a scaffold. An audit hands its cases to the
-same judge, so that the three cannot disagree.
+`mpsmith kernels verify` and generated conformance tests use it. An audit uses the same judge, so the three agree.
 """
 
 from __future__ import annotations
@@ -17,12 +16,11 @@ from .judge import judge
 
 @dataclass(frozen=True)
 class JudgedCase:
-    """One case of a kernel and what it showed.
+    """One case of a kernel and its outcome.
 
     Attributes:
-        position: its place among the cases.
-        case: the case.
-        outcome: the judge's.
+        position: its index among the cases.
+        outcome: the judge's outcome.
     """
 
     position: int
@@ -31,12 +29,12 @@ class JudgedCase:
 
     @property
     def accepted(self) -> bool:
-        """Whether the device computed the CPU's result itself: what fell back to the CPU is no kernel's result."""
+        """Whether the device itself computed the CPU's result. A fallback is not accepted."""
         return self.outcome.verdict is CaseVerdict.PASSED
 
     @property
     def refused(self) -> bool:
-        """Whether the case speaks against the kernel: it was executed, and not accepted."""
+        """Whether the case was executed and not accepted."""
         return self.outcome.verdict.executed and not self.accepted
 
     @property
@@ -48,11 +46,11 @@ class JudgedCase:
 
 
 def judged(cases: Iterable[Case], recorder: FallbackRecorder, seed: int, label: str) -> Iterator[JudgedCase]:
-    """Judge the cases one after the other, each when it is asked for.
+    """Judge the cases lazily, one after the other.
 
     Args:
-        cases: in their order, which makes random operators repeatable together with `seed` and `label`.
-        recorder: attributes fallbacks to operators, for the kind of device at hand.
+        cases: their order, `seed` and `label` make random operators reproducible.
+        recorder: records which operators fall back on this kind of device.
     """
     for position, case in enumerate(cases):
         yield JudgedCase(position, case, judge(case, recorder, seed, f"{label} {position}"))

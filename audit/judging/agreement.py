@@ -1,4 +1,4 @@
-"""Whether two runs of a case, on the device and on the CPU, agree in everything a user can see.
+"""Compares two runs of a case, on the device and on the CPU, in everything that a user can see.
 
 Values, shapes, dtypes and devices of outputs and gradients, and whether they take part in autograd; the containers
 that hold them; which outputs share memory with which inputs and with each other (`memory`); the strides of outputs
@@ -17,17 +17,17 @@ from ..model.case import Case
 from .arguments import Argument, Found, compare_arguments, compare_cotangents
 from .compare import Agreement, Difference, NoReference, Reference, compare, same_bits
 from .distributions import compare_draws
-from .eigenvalues import in_the_cpus_order
+from .eigenvalues import in_cpu_order
 from .execution import Execution
 from .factorizations import is_another_factorization
 from .memory import compare_memory, compare_strides
-from .phases import turned_as_the_cpus
+from .phases import with_cpu_phases
 from .reference import WideArgument, WideGradient, WideOutput, WideRuns
 from .signed_zeros import has_signed_zeros
 from .ties import names_equal_elements, same_for_equal_elements
 from .unspecified import is_factor_of_infinite, is_unspecified_factor, is_unspecified_mode
 
-# What is forgiven where values differ.
+# Accepted differences in values.
 EQUAL_ELEMENTS = "other indices of equal elements"
 OTHER_PHASES = "vectors of other phases, or another basis of those that belong to equal values"
 UNSPECIFIED = "what is left of a factor that does not exist"
@@ -41,12 +41,12 @@ class Comparison:
 
     Args:
         case: the case that was run.
-        wide: its float64 runs, computed when they are needed.
+        wide: its float64 runs, computed on demand.
         device: where the device's results must be.
-        random: whether the operator drew random numbers; then values are not compared, at most their distribution.
+        random: whether the operator drew random numbers. Then at most their distribution is compared.
 
     Attributes:
-        notes: what was forgiven so far, each thing once.
+        notes: the accepted differences so far, each once.
     """
 
     def __init__(self, case: Case, wide: WideRuns, device: str, *, random: bool) -> None:
@@ -79,7 +79,7 @@ class Comparison:
         return agreement if isinstance(agreement, Difference) else max(largest, agreement)
 
     def backward(self, actual: Execution, expected: Execution) -> Found:
-        """Compare gradients, and what computing them did to anything else."""
+        """Compare gradients, and the side effects of computing them."""
         largest = 0.0
         for position, (mine, cpus) in enumerate(zip(actual.gradients, expected.gradients, strict=True)):
             agreement = self._gradient(position, mine, cpus)
@@ -90,7 +90,7 @@ class Comparison:
         return agreement if isinstance(agreement, Difference) else largest
 
     def _after_backward(self, actual: Execution, expected: Execution) -> Found:
-        """Outputs and arguments once more: a backward may write into what the forward has saved."""
+        """Compare outputs and arguments again: a backward may write into tensors that the forward saved."""
         for position, mine in enumerate(actual.outputs):
             agreement = self._output(position, actual, expected) if self._values and isinstance(mine, Tensor) else 0.0
             if isinstance(agreement, Difference):
@@ -139,7 +139,7 @@ class Comparison:
                 forgiven = self._forgiven(position, mine, cpus)
                 if not forgiven:
                     return agreement
-                # Everything but the values is compared still.
+                # Everything but the values is still compared.
                 agreement = self._compare(actual, expected, WideOutput(self._wide, position), values=False)
                 if isinstance(agreement, Difference):
                     return agreement
@@ -159,12 +159,12 @@ class Comparison:
         return _compare_numbers(actual, expected)
 
     def _reordered(self, position: int, mine: Execution, cpus: Execution) -> Agreement | None:
-        """How well eigenvalues and vectors agree in the CPU's order and phases; None where they do not."""
+        """Compare eigenvalues and vectors in the CPU's order and phases; None where they differ."""
         if not self._values:
             return None
-        ordered = in_the_cpus_order(self._case, position, mine.outputs, cpus.outputs)
-        turned = turned_as_the_cpus(self._case, position, mine.outputs, cpus.outputs)
-        for note, output in ((OTHER_ORDER, ordered), *((OTHER_PHASES, each) for each in turned)):
+        ordered = in_cpu_order(self._case, position, mine.outputs, cpus.outputs)
+        rephased = with_cpu_phases(self._case, position, mine.outputs, cpus.outputs)
+        for note, output in ((OTHER_ORDER, ordered), *((OTHER_PHASES, each) for each in rephased)):
             if output is None:
                 continue
             found = self._compare(output, cpus.outputs[position], WideOutput(self._wide, position), True)
@@ -174,7 +174,7 @@ class Comparison:
         return None
 
     def _forgiven(self, position: int, mine: Execution, cpus: Execution) -> str:
-        """Why an output may have other values than the CPU's; "" where it may not."""
+        """Why other values than the CPU's are accepted; "" where they are not."""
         if names_equal_elements(self._case, mine.outputs[position], cpus.outputs[position]):
             return EQUAL_ELEMENTS
         if cpus.outputs[position].dim() > 1 and is_another_factorization(self._case, mine.outputs, cpus.outputs):
@@ -196,7 +196,7 @@ class Comparison:
 
 
 def _are_written(argument: Argument, actual: Execution, expected: Execution) -> bool:
-    """Whether the call has written an output into an argument, on both devices the same one."""
+    """Whether the call wrote the same output into an argument on both devices."""
     for mine, cpus in zip(actual.outputs, expected.outputs, strict=True):
         if isinstance(mine, Tensor) and isinstance(cpus, Tensor) and cpus.shape == argument.cpus.shape:
             pairs = ((mine, argument.mine), (cpus, argument.cpus))
@@ -215,7 +215,7 @@ def _compare_numbers(actual: Any, expected: Any) -> Found:
 
 
 def _compare_containers(actual: Any, expected: Any) -> Difference | None:
-    """Results come in the same tuples, lists and named tuples as the CPU's."""
+    """Compare the tuples, lists and named tuples of the results."""
     mine, cpus = _containers(actual), _containers(expected)
     return None if mine == cpus else Difference(f"is returned as {mine}, not {cpus}")
 

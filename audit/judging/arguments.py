@@ -1,4 +1,4 @@
-"""What a call did to its arguments: on the device the same as on the CPU, and nothing else.
+"""Compares what a call did to its arguments on the device and on the CPU.
 
 A call may write into arguments: in-place forms, out=, running statistics of a norm, the states of a fused optimiser.
 What it writes is compared as an output is; what it leaves alone must be as it was, down to the memory around a view.
@@ -24,10 +24,10 @@ class Argument(NamedTuple):
     """One tensor among the arguments.
 
     Attributes:
-        position: its place among the tensors of the arguments.
-        mine, cpus: what the call on the device, and on the CPU, left of it.
-        original: as both calls got it, on the CPU.
-        written: how often the CPU's call announced that it writes it.
+        position: its index among the tensors of the arguments.
+        mine, cpus: the argument after the call on the device, and on the CPU.
+        original: the argument before both calls, on the CPU.
+        written: how often the CPU's call announced a write to it.
     """
 
     position: int
@@ -46,7 +46,7 @@ def compare_arguments(
     """Compare every tensor among the arguments after the call.
 
     Args:
-        case: has the arguments as they were.
+        case: has the arguments before the calls.
         actual, expected: the runs on the device and on the CPU.
         compare_written: compares the values of an argument that the CPU's call changed.
         values: False where what is written is random or undefined: then the metadata are compared, and the values of
@@ -54,10 +54,10 @@ def compare_arguments(
     """
     largest = 0.0
     returned = {id(mine): id(cpus) for mine, cpus in zip(actual.outputs, expected.outputs, strict=True)}
-    looked_into: set[int] = set()
+    seen: set[int] = set()
     for argument in _arguments(case, actual, expected):
         if argument.mine is argument.original:
-            continue  # it stays on the host, where the operator wants it; both calls got the very tensor
+            continue  # the operator wants it on the host; both calls got the same tensor
         difference = _compare_metadata(argument, case.rounded_to is not None)
         if difference is not None:
             return difference
@@ -68,15 +68,15 @@ def compare_arguments(
             if isinstance(found, Difference):
                 return found
             largest = max(largest, found)
-        if not _fills_its_storage(argument.original) and argument.original.untyped_storage()._cdata not in looked_into:
-            looked_into.add(argument.original.untyped_storage()._cdata)
+        if not _fills_its_storage(argument.original) and argument.original.untyped_storage()._cdata not in seen:
+            seen.add(argument.original.untyped_storage()._cdata)
             if _changes_around(argument, case):
                 return Difference(f"the memory around input {argument.position} was changed, unlike the CPU's")
     return largest
 
 
 def compare_cotangents(actual: Execution, expected: Execution) -> Difference | None:
-    """The backward leaves what it was given as the CPU's does."""
+    """Compare what the backward did to its cotangents."""
     for position, (mine, cpus) in enumerate(zip(actual.cotangents, expected.cotangents, strict=True)):
         if mine is not cpus and not same_bits(mine.detach().cpu(), cpus):
             return Difference(f"cotangent {position} was changed, which the CPU leaves alone")
@@ -124,7 +124,7 @@ def _looks_like(mine: Tensor, cpus: Tensor) -> bool:
 
 
 def _is_in_place(cpus: Tensor, original: Tensor) -> bool:
-    """Whether the CPU's call has left the argument in its memory; one that was resized may lie as it likes."""
+    """Whether the argument is still in the same memory. A resized tensor may have any strides."""
     if cpus.layout is not torch.strided or original.layout is not torch.strided:
         return False
     return cpus.shape == original.shape or cpus.untyped_storage().nbytes() == original.untyped_storage().nbytes()
@@ -133,7 +133,7 @@ def _is_in_place(cpus: Tensor, original: Tensor) -> bool:
 def _compare_values(argument: Argument, compare_written: CompareWritten, *, values: bool) -> Found:
     position, mine, cpus, original, written = argument
     if same_bits(cpus, original):
-        # One that receives random or undefined values may keep its own by chance.
+        # An argument that receives random or undefined values may keep its own by chance.
         if (not values and written) or same_bits(mine.detach().cpu(), original):
             return 0.0
         return Difference(f"input {position} was changed, which the CPU leaves alone")
@@ -150,7 +150,7 @@ def _fills_its_storage(tensor: Tensor) -> bool:
 
 
 def _changes_around(argument: Argument, case: Case) -> bool:
-    """Whether the device has changed bytes that no argument looks at, where the CPU leaves them alone."""
+    """Whether the device changed bytes that belong to no argument, and the CPU did not."""
     original = _bytes(argument.original)
     mine, cpus = _bytes(argument.mine).cpu(), _bytes(argument.cpus)
     if mine.shape != original.shape or cpus.shape != original.shape or torch.equal(mine, cpus):
@@ -164,7 +164,7 @@ def _changes_around(argument: Argument, case: Case) -> bool:
 
 
 def _bytes(tensor: Tensor) -> Tensor:
-    """The whole storage that a tensor looks into."""
+    """The whole storage of a tensor."""
     return torch.empty(0, dtype=torch.uint8, device=tensor.device).set_(tensor.untyped_storage())
 
 

@@ -1,4 +1,4 @@
-"""Which overloads a call went through, as the dispatcher's own profiler hooks saw them."""
+"""Records which overloads a call goes through, by the profiler hooks of the dispatcher."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HANDED_TO_CPU = "aten::_to_cpu"
 
 @dataclass
 class CallTracer:
-    """What was seen so far.
+    """The overloads seen so far.
 
     Attributes:
         overloads: the overloads called ("aten::add.Tensor"); True for those that the user's own code called.

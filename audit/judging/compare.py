@@ -1,27 +1,25 @@
-"""Whether a result of the device is right, given the CPU's result and, when it matters, a float64 reference.
+"""Compares a result of the device with the CPU's result and, where their bits differ, with a float64 reference.
 
-The tolerance of a dtype is at most `torch.testing.assert_close`'s default (rtol, atol). The relative part stands. The
-absolute part is there for results that are small because large things cancelled in them, and for no others: how much
-of it an element gets, its conditioning decides (N. J. Higham, Accuracy and Stability of Numerical Algorithms, section
-1.5). An element may be off by
+The tolerance of a dtype is at most `torch.testing.assert_close`'s default (rtol, atol). The relative part always holds.
+The absolute part is only for small results of large terms that cancel: the conditioning of an element decides how much
+of it the element gets (N. J. Higham, Accuracy and Stability of Numerical Algorithms, section 1.5). An element may be
+off by the sum of
 
-- `ULPS` units in its own last place: a GPU's exp or tan is that exact, and a multiply-add may be fused;
-- `CONDITION` times what it moves when the inputs move by one unit in their last place: a device that adds in another
-  order, or rounds once more in between, has done nothing wrong;
-- `SLACK` times what the CPU itself misses the float64 reference by, at elements of about its size or smaller: there
-  the operator's own definition cancels;
+- `ULPS` ULP of its own: a GPU's exp or tan is that exact, and a multiply-add may be fused;
+- `CONDITION` times its change when the inputs move by one ULP: a device may add in another order, or round once more;
+- `SLACK` times the CPU's own error against the float64 reference, at elements of its size or smaller: there the
+  operator's definition itself cancels;
 
-in sum by no more than the absolute tolerance. An element that moves by a quarter of its size or more is what is left of
-terms that cancel, be it in the rounding of float64 (the gradient of the bias of an attention's keys is zero): it gets
-the absolute tolerance whole. So the logarithm of 1 + x computed as such is wrong for a small x, where
-the result is known to the last bit, and a sum of large terms with a small result may have an error of their size.
+limited by the absolute tolerance. An element that changes by a quarter of its size or more is what remains of terms
+that cancel, even if they cancel in float64 (the gradient of the bias of an attention's keys is zero): it gets the whole
+absolute tolerance. So log(1 + x) computed directly is wrong for a small x, where the exact result is known; a small sum
+of large terms may have an error of their size.
 
-Beyond the tolerance an element may be off by `SLACK` times what moved inputs move it, and everything by `SLACK` times
-as much as the CPU itself is off. An element that equals the CPU's to the bit is right by definition.
+Beyond the tolerance an element may be off by `SLACK` times its change under moved inputs, and all elements by `SLACK`
+times the CPU's own error. An element that equals the CPU's to the bit is right by definition.
 
-GPUs flush numbers that are too small to be normal to zero. That is accepted of results, and of inputs where the result
-is that of inputs with zeros in their place; it is named in `Agreement.note`. Where IEEE 754 gives the sign of a zero, a
-caller may ask for it.
+GPUs flush subnormal numbers to zero. That is accepted for results, and for inputs if the result is the one for zeros in
+their place; `Agreement.note` names it. A caller may also require the signs of zeros that IEEE 754 defines.
 """
 
 from __future__ import annotations
@@ -41,37 +39,37 @@ TOLERANCES: dict[torch.dtype, tuple[float, float]] = {
     torch.complex32: (1e-3, 1e-5),
 }
 SLACK = 4.0
-# Metal's precise functions are within 16 units in the last place (pow); exp, log, sin within 4.
+# Metal's precise functions are within 16 ULP (pow); exp, log, sin within 4.
 ULPS = 16.0
-# A result's rounding errors, in units of how far it moves when each input moves by one unit in its last place.
+# Rounding errors of a result, in units of its change when each input moves by one ULP.
 CONDITION = 16.0
-# The CPU's error at elements up to 2^3 times as large as an element tells of the element.
+# The CPU's error at elements up to 2^3 times as large counts for an element.
 NEIGHBOURHOOD = 3
 
-# In how many directions the inputs are moved. Two terms of a sum hide their cancellation in one of 2^moves elements:
-# in some element of a large tensor at first, and then hardly ever.
+# In how many directions the inputs are moved. Each direction halves the chance that two terms of a sum hide their
+# cancellation.
 MOVES = (8, 24)
-# Every run is kept; of larger tensors so many would not fit.
+# Every run is stored; those of larger tensors would not fit.
 LARGEST_TO_MOVE_AGAIN = 1 << 20
 
 FLUSHED = "numbers too small to be normal are flushed to zero"
 
 
 class Reference(Protocol):
-    """What the operator gives in float64 (or complex128); all are computed when asked for, and cost a run each."""
+    """The results of the operator in float64 (or complex128). Each is computed on demand and costs a run."""
 
     def value(self) -> Tensor | None:
         """The reference, or None where the operator has none."""
 
     def sensitivity(self, moves: int) -> Tensor | None:
-        """How far each element moves when every floating input moves by one unit in the last place of its dtype.
+        """The change of each element when every floating input moves by one ULP of its dtype.
 
         Args:
-            moves: in how many directions; a run each, those of an earlier call counted.
+            moves: the number of directions, a run each. Runs of an earlier call count.
         """
 
     def flushed(self) -> Tensor | None:
-        """The reference with zeros in place of the inputs that are not normal; None where there are none of those."""
+        """The reference with zeros in place of subnormal inputs; None where no input is subnormal."""
 
 
 class NoReference:
@@ -89,7 +87,7 @@ class NoReference:
 
 @dataclass(frozen=True)
 class Difference:
-    """How a tensor differs from what it should be: one line for a person, and the error in units of tolerance."""
+    """How a tensor differs from the expected one, in one line, and the error in units of the tolerance."""
 
     text: str
     max_error: float | None = None
@@ -101,7 +99,7 @@ class Agreement:
 
     Attributes:
         max_error: the largest error in units of the tolerance, 0.0 when equal to the CPU's to the bit.
-        note: what was forgiven, for a person.
+        note: an accepted difference, for people.
     """
 
     max_error: float
@@ -123,12 +121,12 @@ def compare(
     Args:
         actual: the device's result.
         expected: the CPU's result for the same inputs in the same dtype.
-        reference: gives the float64 (or complex128) result when asked.
+        reference: computes the float64 (or complex128) result on demand.
         device: where `actual` must be.
         values: False compares device, layout, dtype and shape only.
-        rounded_to: both sides may have rounded to this dtype wherever they liked, as under autocast: the dtypes of
-            the results may then differ, and the tolerance is this dtype's.
-        signed_zeros: zeros have the sign that the CPU and the reference agree on.
+        rounded_to: both sides may have rounded to this dtype anywhere, as under autocast. The dtypes of the results may
+            then differ, and the tolerance is this dtype's.
+        signed_zeros: require the sign of zeros that the CPU and the reference agree on.
     """
     if actual.device.type != device:
         return Difference(f"device is {actual.device.type}, not {device}")
@@ -207,7 +205,7 @@ def _compare_values(
 
 
 def _compare_zeros(actual: Tensor, expected: Tensor, reference: Reference) -> Difference | None:
-    """Zeros of the sign of the CPU's, where the float64 run agrees with it."""
+    """Compare the signs of zeros where the float64 run agrees with the CPU."""
     bits = {2: torch.int16, 4: torch.int32, 8: torch.int64}[actual.element_size()]
     if torch.equal(actual.view(bits), expected.view(bits)):
         return None
@@ -221,18 +219,18 @@ def _compare_zeros(actual: Tensor, expected: Tensor, reference: Reference) -> Di
 
 
 def _compare_exactly(actual: Tensor, expected: Tensor, same: Tensor, wide: Tensor | None) -> Agreement | Difference:
-    """Integers and bools: each is the CPU's, or that of the float64 run, where the CPU's own rounding chose another."""
+    """Integers and bools must equal the CPU's result, or the float64 run's where the CPU rounds to another one."""
     if wide is not None and wide.dtype is actual.dtype and wide.shape == actual.shape:
         same = same | (actual == _on_cpu(wide))
     return Agreement(0.0) if bool(same.all()) else Difference(_describe_mismatch(actual, expected, ~same))
 
 
 class Elements:
-    """The elements of a floating tensor of the device beside the CPU's and those of the float64 run.
+    """The elements of a floating tensor from the device, the CPU and the float64 run.
 
     Attributes:
-        sensitivity: how far each moves with its inputs, once that is known.
-        flushed: what the float64 run gives for zeros in place of inputs that are not normal, once that is known.
+        sensitivity: the change of each element when its inputs move; None until it is computed.
+        flushed: the float64 run with zeros in place of subnormal inputs; None until it is computed.
     """
 
     def __init__(self, actual: Tensor, expected: Tensor, wide: Tensor, same: Tensor, of_dtype: torch.dtype) -> None:
@@ -248,11 +246,11 @@ class Elements:
         self._own_error = (expected.to(self.wide.dtype) - self.wide).abs().nan_to_num(0.0, 0.0, 0.0)
 
     def without_reference(self) -> Agreement | Difference:
-        """Compare with the CPU's result alone: nothing is known of the conditioning."""
+        """Compare with the CPU's result only; the conditioning is unknown."""
         return self._judged(self._atol + self._rtol * self.wide.abs())
 
     def within(self) -> Agreement | Difference:
-        """Compare with the float64 run, by what is known so far."""
+        """Compare with the float64 run, with the sensitivity and flushed reference computed so far."""
         size = self.wide.abs()
         absolute = ULPS * self._limits.eps * size.clamp(min=self._limits.smallest_normal)
         absolute += SLACK * _largest_nearby(self._own_error, size)
@@ -266,13 +264,13 @@ class Elements:
         return self._judged(torch.maximum(unit, moved), self._slackened(torch.maximum(whole, moved)))
 
     def _slackened(self, unit: Tensor) -> float:
-        """How many units an element may be off, for how far the CPU is."""
+        """How many units an element may be off, given the CPU's own error."""
         return max(1.0, SLACK * float((self._own_error / unit).nan_to_num(0.0, 0.0, 0.0).max()))
 
     def _judged(self, unit: Tensor, allowed: float | None = None) -> Agreement | Difference:
         allowed = self._slackened(unit) if allowed is None else allowed
         actual, wide = self._actual, self.wide
-        # NaN and infinities never pass by closeness: only by being what the CPU or the reference says.
+        # NaN and infinities never pass by closeness, only if they equal the CPU's result or the reference.
         comparable = actual.isfinite() & wide.isfinite()
         error = torch.where(comparable & ~self._same, self._error / unit, torch.zeros_like(self._error))
         right = self._same | (comparable & (error <= allowed)) | _is(actual, wide)
@@ -283,26 +281,26 @@ class Elements:
         return Difference(_describe_mismatch(actual, self._expected, ~(right | vanished), wide), max_error)
 
     def _vanished(self, unit: Tensor) -> Tensor:
-        """The elements that are right for a device which takes zero for what is not normal."""
+        """The elements that are right for a device which flushes subnormal numbers to zero."""
         actual = self._actual
         vanished = (actual == 0) & (self.wide.abs() < self._limits.smallest_normal)
         if self.flushed is None:
             return vanished
         comparable = actual.isfinite() & self.flushed.isfinite()
         close = (actual.to(self.flushed.dtype) - self.flushed).abs() <= unit
-        # A copy keeps the bits of what a comparison counts as zero.
+        # A copy keeps the bits of a number that a comparison takes for zero.
         tiny = self._limits.smallest_normal
         kept = (actual.abs() < tiny) & (self.flushed.abs() < tiny)
         return vanished | (comparable & (close | kept)) | _is(actual, self.flushed)
 
 
 def _is(actual: Tensor, wide: Tensor) -> Tensor:
-    """Where the result is the reference, rounded: infinities and NaN among them."""
+    """Where the result is the rounded reference, including infinities and NaN."""
     return (actual == wide.to(actual.dtype)) | (actual.isnan() & wide.isnan())
 
 
 def _largest_nearby(errors: Tensor, size: Tensor) -> Tensor:
-    """For each element the largest of the errors at elements that are no larger than 2^NEIGHBOURHOOD times its size."""
+    """For each element the largest error at elements of at most 2^NEIGHBOURHOOD times its size."""
     lowest, highest = -1100, 1100  # the exponents of float64
     exponents = torch.where(size > 0, torch.frexp(size).exponent, lowest).clamp(lowest, highest).long() - lowest
     by_exponent = torch.zeros(highest - lowest + 1, dtype=errors.dtype)

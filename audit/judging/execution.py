@@ -1,4 +1,4 @@
-"""One run of a case on whichever device its inputs are on, and the gradients through it."""
+"""One run of a case on the device of its inputs, and its gradients."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from .transfer import Inputs, differentiable_leaves
 
 @dataclass
 class Execution:
-    """What a run gave.
+    """The result of a run.
 
     Attributes:
-        arguments: what the operator was called with; it may have changed them.
+        arguments: of the call, which may have changed them.
         outputs: the flat outputs, tensors and plain values.
         differentiable: the outputs that have a gradient.
-        inputs: the inputs that want one, in their order.
-        gradients: of `differentiable` with respect to `inputs`, once they have been computed.
+        inputs: the inputs that require a gradient, in their order.
+        gradients: of `differentiable` with respect to `inputs`; empty until they are computed.
         returned: what the call returned, with its containers.
         versions: how often each tensor among the arguments had been written when the call began.
-        cotangents: what they were computed with.
+        cotangents: of the gradients.
     """
 
     arguments: Inputs
@@ -40,7 +40,7 @@ class Execution:
 
     @cached_property
     def leaves(self) -> list[Any]:
-        """Everything among the arguments that is no container."""
+        """The leaves of the arguments: everything but containers."""
         return list(leaves(self.arguments))
 
     @cached_property
@@ -56,8 +56,8 @@ def execute(case: Case, inputs: Inputs) -> Execution:
     output = case.call(*args, **kwargs)
     processed = case.process_output(output) if case.differentiable else ()
     differentiable = [t for t in leaves(processed) if isinstance(t, Tensor) and t.grad_fn is not None]
-    wanting = differentiable_leaves((args, kwargs))
-    return Execution(inputs, list(leaves(output)), differentiable, wanting, returned=output, versions=versions)
+    requiring = differentiable_leaves((args, kwargs))
+    return Execution(inputs, list(leaves(output)), differentiable, requiring, returned=output, versions=versions)
 
 
 def gradients(execution: Execution, cotangents: list[Tensor]) -> list[Tensor | None]:

@@ -1,10 +1,9 @@
-"""Factors that are determined only up to phases, or up to a basis of what equal values share: eigenvectors and such.
+"""Checks eigenvectors and singular vectors by their definition, because they are not unique.
 
-An eigenvector may be multiplied with any number of modulus 1, and where eigenvalues are equal any orthonormal basis of
-their vectors will do; algorithms and devices choose differently. So vectors that are not the CPU's are held to what
-defines them: the factors multiply to the matrix, and their columns are orthonormal, as closely as LAPACK's own tests
-ask for (the norm of the difference, divided by size, norm and unit roundoff, is small), or as the CPU's factors do.
-The values among the factors are compared as any output is.
+An eigenvector may be multiplied by any number of modulus 1, and equal eigenvalues allow any orthonormal basis of their
+vectors. So vectors that differ from the CPU's are checked by what defines them: the factors multiply to the matrix, and
+their columns are orthonormal, as closely as LAPACK's own tests require (the norm of the difference, divided by size,
+norm and unit roundoff, is small), or as closely as the CPU's factors. Eigenvalues are compared like any output.
 """
 
 from __future__ import annotations
@@ -18,38 +17,38 @@ from torch import Tensor
 from ..model.case import Case
 from .operator_name import operator_name
 
-# The norm of a difference, in units of size times norm times unit of the last place. LAPACK's tests allow 30 of half.
+# The norm of a difference, in units of size times norm times ULP. LAPACK's tests allow 30 of half an ULP.
 RESIDUAL = 4.0
-# Of what the CPU's own factors miss.
+# Relative to the error of the CPU's own factors.
 SLACK = 2.0
 
-# How far factors are from what defines them, matrix by matrix; nothing where outputs are no such factors.
+# The errors of factors, matrix by matrix; nothing where the outputs are not such factors.
 Defects = Callable[[Case, Tensor, Sequence[Tensor]], list[Tensor]]
 
 
 def is_another_factorization(case: Case, mine: Sequence[Any], cpus: Sequence[Any]) -> bool:
-    """Whether the outputs of a case factorize its matrix as well as the CPU's do, whatever their phases.
+    """Whether the outputs of a case factorize its matrix as well as the CPU's, whatever their phases.
 
     Args:
         case: the case; its first argument is the matrix.
         mine, cpus: the outputs of both devices.
     """
-    known = DEFECTS.get(_name(case))
+    checks = DEFECTS.get(_name(case))
     named = (case.kwargs[name] for name in ("A", "self", "input") if name in case.kwargs)
     matrix: Any = next(iter(case.args), next(named, None))
     tensors, expected = ([each for each in outputs if isinstance(each, Tensor)] for outputs in (mine, cpus))
-    if known is None or not isinstance(matrix, Tensor) or [x.shape for x in tensors] != [x.shape for x in expected]:
+    if checks is None or not isinstance(matrix, Tensor) or [x.shape for x in tensors] != [x.shape for x in expected]:
         return False
-    count, defects = known
+    count, defects = checks
     ours, theirs = ([_wide(each) for each in outputs] for outputs in (tensors, expected))
     if len(ours) == 0 or len(ours) % count:
         return False
     unit = RESIDUAL * max(matrix.shape[-2:]) * torch.finfo(matrix.dtype).eps
     for start in range(0, len(ours), count):  # a call with out= gives its outputs twice, other values beside them
         if start and all(x.dim() < 2 for x in ours[start : start + count]):
-            continue  # the memory around given outputs, which is compared by itself
+            continue  # the memory around given outputs, which is compared separately
         own, reference = (defects(case, _wide(matrix), each[start : start + count]) for each in (ours, theirs))
-        # A comparison with NaN is false: no NaN is forgiven here.
+        # A comparison with NaN is false, so NaN is not accepted here.
         if not own or not all(
             bool((x <= (SLACK * y).clamp(min=unit)).all()) for x, y in zip(own, reference, strict=True)
         ):
@@ -82,7 +81,7 @@ def _of_singular_vectors(case: Case, matrix: Tensor, factors: Sequence[Tensor]) 
 
 
 def _name(case: Case) -> str:
-    """The operator's name; its entry's where a form of the call wraps it."""
+    """The operator's name; the entry's where the call is wrapped."""
     name = operator_name(case).removeprefix("_")
     return name if name in DEFECTS else case.entry.replace(".", "_").removeprefix("_")
 
@@ -96,7 +95,7 @@ DEFECTS: dict[str, tuple[int, Defects]] = {
 
 
 def _relative(difference: Tensor, whole: Tensor) -> Tensor:
-    """The norm of each matrix of differences, beside the norm of what they are differences from."""
+    """The norm of each matrix of differences relative to the norm of the whole."""
     tiny = torch.finfo(torch.float64).tiny
     relative: Tensor = torch.linalg.matrix_norm(difference) / torch.linalg.matrix_norm(whole).clamp(min=tiny)
     return relative

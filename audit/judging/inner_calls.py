@@ -1,13 +1,12 @@
-"""Which overload inside a call is at fault: every inner call on the device audited with the very arguments it got.
+"""Finds the overload at fault inside a wrong case: audits every inner call with its actual arguments.
 
-A case calls an operator, and that one calls others. When the case comes out wrong it is run again under a dispatch
-mode, which sees every overload below autograd, those of the backward on autograd's own threads too. Each call's
-arguments are copied to the CPU before it runs; afterwards the CPU's result for them is compared with the device's, by
-the comparison that judges cases. The innermost of the first calls that are wrong is at fault: what it was given was
-right or wrong, but what it made of it is not what the CPU makes of the same.
+A wrong case runs again under a dispatch mode, which sees every overload below autograd, including those of the backward
+on autograd's threads. The arguments of each call are copied to the CPU before it runs. Afterwards the CPU's result for
+them is compared with the device's, by the comparison that judges cases. The innermost of the first wrong calls is at
+fault: for the same arguments, right or wrong, its result is not the CPU's.
 
-Composites with a kernel of their own below autograd (`aten::logsumexp.out`) are run with the mode in force, so that
-what they call is audited before they are.
+Composite kernels below autograd (`aten::logsumexp.out`) run with the mode on, so that their inner calls are audited
+first.
 """
 
 from __future__ import annotations
@@ -37,13 +36,13 @@ from .randomness import draws
 from .reference import WideRuns
 from .transfer import Inputs, move
 
-# What one case may cost: the inner calls that are audited, and the elements of their arguments.
+# Limits for one case: the inner calls that are audited, and the elements of their arguments.
 MOST_CALLS = 400
 MOST_ELEMENTS = 1 << 24
-# A fault that shows in some calls only: how often the case is run again until an inner call is wrong.
+# How often a case is run again until an inner call is wrong: some faults show only in some runs.
 ATTEMPTS = 2
 
-# Told of a call: its overload and its arguments in words.
+# Receives the overload and the described arguments of a call.
 Note = Callable[[str, str], None]
 
 # Composite kernels below autograd, in the order in which the dispatcher prefers them.
@@ -55,10 +54,10 @@ _COMPOSITE_KEYS = (
 DEVICE_KEY = torch._C.DispatchKey.MPS
 
 
-def worth_a_look(outcome: Outcome) -> bool:
-    """Whether an inner call may be at fault for what a case showed, and no report names the operator already.
+def may_have_faulty_call(outcome: Outcome) -> bool:
+    """Whether an inner call may be at fault for a case whose message does not name the operator.
 
-    That a device has no float64 is true of all operators alike.
+    No operator is at fault for a missing float64.
     """
     if outcome.verdict is CaseVerdict.DTYPE_GAP:
         return "float64" not in outcome.message and "ComplexDouble" not in outcome.message
@@ -68,12 +67,12 @@ def worth_a_look(outcome: Outcome) -> bool:
 def fault_inside(
     case: Case, recorder: FallbackRecorder, seed: int, label: str, note: Note = lambda overload, call: None
 ) -> AtFault | None:
-    """The overload that is at fault for a case which came out wrong, or None where no call inside it is wrong.
+    """The overload at fault for a wrong case, or None where no inner call is wrong.
 
     Args:
         case, recorder, seed, label: as for `judge`.
-        note: told of the innermost call that is being made, before it is, to know which one ended the process; of
-            no overload between calls.
+        note: receives the innermost call before it runs, to know which one ended the process; empty strings between
+            calls.
     """
     for _ in range(ATTEMPTS):
         inner_calls = InnerCalls(case, note)
@@ -84,10 +83,10 @@ def fault_inside(
 
 
 class InnerCalls(CallTracer):
-    """Watches the runs of one case on the device, as a tracer does, and audits the calls inside.
+    """Traces the runs of one case on the device, and audits their inner calls.
 
     Attributes:
-        at_fault: the first inner call that was wrong; None while there was none.
+        at_fault: the first inner call that was wrong; None before that.
     """
 
     def __init__(self, case: Case, note: Note) -> None:
@@ -97,7 +96,7 @@ class InnerCalls(CallTracer):
         self._note = note
         self._calls = 0
         self._elements = 0
-        self._open: list[tuple[str, str]] = []  # the calls that are being made: overload and arguments
+        self._open: list[tuple[str, str]] = []  # the running calls: overload and arguments
 
     @contextmanager
     def watching(self, forward: bool) -> Iterator[None]:
@@ -106,7 +105,7 @@ class InnerCalls(CallTracer):
             yield
 
     def audited(self, mode: TorchDispatchMode, func: OpOverload[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
-        """Make one call on the device, and compare it with the CPU's unless something inside it was wrong already."""
+        """Make one call on the device, and compare it with the CPU's unless an inner call was already wrong."""
         args = _with_tensors_for_numbers(func, args)
         before = _on_cpu(args, kwargs) if self._is_to_be_audited(args, kwargs) else None
         if before is None:
@@ -134,7 +133,7 @@ class InnerCalls(CallTracer):
         return True
 
     def _made(self, mode: TorchDispatchMode, func: OpOverload[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
-        """The call's result; what a composite calls goes through the mode as well."""
+        """The call's result. The inner calls of a composite go through the mode too."""
         is_open = any(name == func._name for name, _ in self._open[:-1])
         if is_open or not all(t.layout is torch.strided for t in _tensors(args, kwargs)):
             return func(*args, **kwargs)
@@ -158,12 +157,12 @@ class InnerCalls(CallTracer):
             self._note(*(self._open[-1] if self._open else ("", "")))
 
     def _compare(self, func: OpOverload[..., Any], before: Inputs, after: tuple[Any, ...] | Exception) -> None:
-        if self.at_fault is not None:  # something inside this call
+        if self.at_fault is not None:  # an inner call of this one
             return
         try:
             with torch._C.DisableTorchFunction(), _untouched_generators():
                 difference = _difference(self._case, func, before, after)
-        except Exception:  # the CPU has no such kernel, or refuses: nothing to compare with
+        except Exception:  # the CPU has no such kernel, or refuses
             return
         if difference:
             call = described(Case(func, *before))
@@ -171,7 +170,7 @@ class InnerCalls(CallTracer):
 
 
 class _Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Hands every overload that is called to what audits it; autograd's threads inherit it with the engine's state."""
+    """Passes every called overload to InnerCalls. Autograd's threads inherit the mode with the engine's state."""
 
     def __init__(self, inner_calls: InnerCalls) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -182,9 +181,9 @@ class _Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 def _difference(case: Case, func: OpOverload[..., Any], before: Inputs, after: tuple[Any, ...] | Exception) -> str:
-    """How the device's results and its arguments afterwards differ from the CPU's; "" where they do not.
+    """How the device's results and arguments differ from the CPU's; "" where they do not.
 
-    Raises what the CPU raises, unless the case is one of those that are to raise.
+    Raises the CPU's error, unless the case is expected to raise.
     """
     seed = _seed
     call = Case(
@@ -219,9 +218,9 @@ def _difference(case: Case, func: OpOverload[..., Any], before: Inputs, after: t
 
 
 def _with_tensors_for_numbers(func: OpOverload[..., Any], args: Any) -> Any:
-    """The arguments, with tensors where C++ wrapped a number into one: a dispatch mode is given the number.
+    """The arguments with numbers as tensors where C++ wraps them; a dispatch mode receives the numbers.
 
-    Operators that take numbers for tensors from Python too get them as they are.
+    Operators that accept numbers for tensors from Python too receive them unchanged.
     """
     if torch._C._should_allow_numbers_as_tensors(func._opname):
         return args
@@ -235,12 +234,12 @@ def _with_tensors_for_numbers(func: OpOverload[..., Any], args: Any) -> Any:
 
 
 def _dtype_of(tensor: Tensor | None, number: complex) -> torch.dtype | None:
-    """The dtype in which a wrapped number changes the result's no more than the number would."""
+    """The dtype of a wrapped number that promotes the result as the number itself would."""
     return None if tensor is None else torch.result_type(tensor, number)
 
 
 def _and_arguments(func: OpOverload[..., Any]) -> Callable[..., tuple[Any, ...]]:
-    """The call, giving its tensor arguments back after its results: both are compared."""
+    """The call, returning its tensor arguments after its results, so that both are compared."""
 
     def call(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
         return (*leaves(func(*args, **kwargs)), *_tensors(args, kwargs))
@@ -250,7 +249,7 @@ def _and_arguments(func: OpOverload[..., Any]) -> Callable[..., tuple[Any, ...]]
 
 
 def _rebuilt(inputs: Inputs, tensors: tuple[Any, ...]) -> Inputs:
-    """`inputs` with other tensors in the places of its own."""
+    """`inputs` with its tensors replaced."""
     replaced = iter(tensors)
     args, kwargs = map_leaves(lambda leaf: next(replaced) if isinstance(leaf, Tensor) else leaf, inputs)
     return args, kwargs
@@ -261,14 +260,14 @@ def _undefined(func: OpOverload[..., Any]) -> str:
 
 
 def _composite_key(func: OpOverload[..., Any]) -> Any:
-    """The key of the composite kernel that the device runs for an overload; None where it has one of its own."""
+    """The key of the composite kernel that the device runs for an overload; None if it has an mps kernel."""
     if _has_kernel(func, DEVICE_KEY):
         return None
     return next((key for key in _COMPOSITE_KEYS if _has_kernel(func, key)), None)
 
 
 def _is_for_the_device_alone(func: OpOverload[..., Any]) -> bool:
-    """Whether the overload has a kernel for the device and none for the CPU: only what it calls can be compared."""
+    """Whether the overload has a kernel for mps and none for the CPU. Then only its inner calls can be compared."""
     return _has_kernel(func, DEVICE_KEY) and not _has_kernel(func, torch._C.DispatchKey.CPU)
 
 
@@ -285,9 +284,9 @@ def _is_for_device(args: Any, kwargs: dict[str, Any]) -> bool:
 
 
 def _on_cpu(args: Any, kwargs: dict[str, Any]) -> Inputs | None:
-    """Copies of arguments on the CPU, devices among them replaced as well; None where they cannot be copied."""
+    """Copies of arguments on the CPU, with devices among them replaced; None where they cannot be copied."""
     try:
-        with torch._C.DisableTorchFunction():  # a default device is for the case, not for the copies
+        with torch._C.DisableTorchFunction():  # a default device applies to the case, not to the copies
             moved_args, moved_kwargs = move(tuple(args), kwargs, "cpu")
     except Exception:
         return None
@@ -309,7 +308,7 @@ def _seed() -> None:
 
 @contextmanager
 def _untouched_generators() -> Iterator[None]:
-    """The case may draw numbers on the CPU between its calls: what the audit of one draws is put back."""
+    """Restore the generators: the case may draw numbers on the CPU between its calls."""
     states = torch.default_generator.get_state(), random.getstate(), numpy.random.get_state()
     try:
         yield

@@ -1,4 +1,4 @@
-"""Runs one case on the CPU and on mps and says what it showed: forward first, then backward."""
+"""Judges one case: runs it on the CPU and on mps, forward and then backward, and compares."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ REPORTED_BY_A_KERNEL: tuple[type[Exception], ...] = (
 
 UNDEFINED = "the CPU's result depends on uninitialised memory"
 OUT_OF_MEMORY = re.compile(r"out of memory|can't allocate memory|not enough memory", re.IGNORECASE)
-# How PyTorch and MPS refuse a dtype, or sizes that they do not implement; everything else that mps raises where the
-# CPU returns is a wrong behaviour.
+# How PyTorch and MPS refuse a dtype, or sizes that they do not implement. Any other error of mps where the CPU returns
+# is wrong.
 REFUSED = re.compile(
     r"doesn't support float64"
     r"|does not have support for that dtype"
@@ -63,7 +63,7 @@ REFUSED = re.compile(
 
 
 class DeviceError(Exception):
-    """The device raised where the CPU returned: carries the verdict that this is."""
+    """The device raised where the CPU returned; carries the verdict."""
 
     def __init__(self, verdict: CaseVerdict, stage: str, message: str, operator: str | None = None) -> None:
         super().__init__(message)
@@ -81,15 +81,15 @@ def judge(
     on_device: Callable[[], None] = lambda: None,
     on_executed: Callable[[Trial], None] = lambda trial: None,
 ) -> Outcome:
-    """Run `case` on both devices and compare. Raises nothing that an operator raises.
+    """Run `case` on both devices and compare. Errors of the operator are part of the outcome.
 
     Args:
         case: the case; its inputs stay as they are.
         recorder: attributes fallbacks to operators, for the kind of device that is audited.
         seed, label: make random operators repeatable.
-        tracer: where to record the overloads that the device executes, or None.
-        on_device: told when the CPU has run and the device comes next, to know which of them a crash belongs to.
-        on_executed: may look at both executions before they are let go of.
+        tracer: records the overloads that the device executes, or None.
+        on_device: called after the CPU run and before the device run, to know which of them crashes.
+        on_executed: called with both executions before they are freed.
     """
     trial = Trial(case, recorder, seed, label, tracer, on_device)
     before = torch.mps.current_allocated_memory()
@@ -125,7 +125,7 @@ class Trial:
         self._cpu_draws: tuple[bool, ...] = ()
         self._device_draws: tuple[bool, ...] = ()
         self._cotangents: list[Tensor] = []
-        # No method of this object goes in: a cycle would keep the case's tensors until the next garbage collection.
+        # Not a method of this object: a cycle would keep the case's tensors until the next garbage collection.
         self._seed_cpu = partial(seed_generators, seed, label)
         self._wide = WideRuns(case, self._cotangents, self._seed_cpu)
         self.fallbacks: list[str] = []
@@ -133,7 +133,7 @@ class Trial:
         self.mps: Execution | None = None
 
     def outcome(self) -> Outcome:
-        """The verdict over forward and backward; the executions are kept for whoever wants to look at them."""
+        """The verdict over forward and backward. The executions stay available in `cpu` and `mps`."""
         start = time.perf_counter()
         try:
             outcome = self._judge()
@@ -145,16 +145,16 @@ class Trial:
         return replace(outcome, seconds=time.perf_counter() - start)
 
     def leaked_bytes(self, before: int) -> int:
-        """How many bytes of device memory each further call leaves allocated; lets go of the results first.
+        """How many bytes of device memory each further call leaves allocated. Frees the results first.
 
         Args:
-            before: the bytes that were allocated before the trial. A cache grows beyond that once, a leak with every
-                call; what an earlier case left may go at any time. So the median of LEAK_REPETITIONS calls decides.
+            before: the bytes that were allocated before the trial. A cache grows once, a leak with every call, and
+                memory of an earlier case may be freed at any time. So the median of LEAK_REPETITIONS calls decides.
         """
         self.cpu = self.mps = self._witness = None
         if torch.mps.current_allocated_memory() <= before:
             return 0
-        # A full collection takes a hundred times as long as one of the youngest objects: only before an accusation.
+        # A full collection takes a hundred times as long as one of the youngest objects, so it only confirms a leak.
         return self._growth(generation=1) and self._growth(generation=2)
 
     def _growth(self, generation: int) -> int:
@@ -170,7 +170,7 @@ class Trial:
             if self._cotangents and execution.differentiable:
                 self._gradients_on_device(execution)
         except DeviceError:
-            return  # a call that fails the second time is for the source "repetition" to find
+            return  # the source "repetition" finds calls that fail the second time
 
     def _judge(self) -> Outcome:
         if self._case.skipped:
@@ -212,10 +212,10 @@ class Trial:
         return replace(self._right(max(error_so_far, agreement)), backward=True)
 
     def _judge_error(self, expected: Exception) -> Outcome:
-        """The CPU refuses the arguments: so must the device, with the same type of exception.
+        """The CPU refuses the arguments, so the device must raise the same type of exception.
 
-        What only a running kernel can see, such as an index out of range, a device reports when it is waited for, as
-        torch.AcceleratorError whatever the CPU raises.
+        A kernel reports what only it can see, such as an index out of range, as torch.AcceleratorError at the next
+        synchronization.
         """
         try:
             self.mps = self._run_on_device()
@@ -227,7 +227,7 @@ class Trial:
                 return replace(self._right(None), compared=COMPARED_ERRORS)
             if NO_CPU_KERNEL.search(str(expected)):
                 return Outcome(CaseVerdict.REFERENCE_FAILED, message=one_line(expected))
-            if refused.verdict is CaseVerdict.DTYPE_GAP:  # it did not get to look at what the CPU refuses
+            if refused.verdict is CaseVerdict.DTYPE_GAP:  # it refused before it could check what the CPU refuses
                 raise
             raised = f"raises {type(actual).__name__}, the CPU {type(expected).__name__}: {one_line(expected)}"
             return self._wrong(Difference(raised), "forward")
@@ -283,12 +283,12 @@ class Trial:
         return self._guarded("backward", lambda: gradients(mps, cotangents))
 
     def _gradients_in_its_order(self, mps: Execution, cpu: Execution) -> list[Tensor | None]:
-        """Gradients on the device with cotangents in the order of its own eigenvalues, where it has another one."""
+        """Gradients on the device, with cotangents in the order of the device's eigenvalues."""
         order = order_of_outputs(self._case, mps.outputs, cpu.outputs)
         if order is None or not all(map(order.fits, self._cotangents)):
             return self._gradients_on_device(mps)
-        found = self._gradients_on_device(mps, [order.to_devices(each) for each in self._cotangents])
-        mps.cotangents = [order.to_cpus(each) for each in mps.cotangents]
+        found = self._gradients_on_device(mps, [order.to_device_order(each) for each in self._cotangents])
+        mps.cotangents = [order.to_cpu_order(each) for each in mps.cotangents]
         return found
 
     def _guarded(self, stage: str, run: Callable[[], Result]) -> Result:
@@ -299,7 +299,7 @@ class Trial:
             with self._recorder.recording() as fallbacks, watching:
                 result = run()
                 if stage != "inputs":
-                    torch.mps.synchronize()  # what the kernels report belongs to this case, not to the next one
+                    torch.mps.synchronize()  # errors of the kernels belong to this case, not to the next one
         except Exception as error:
             self._note_fallbacks(stage, fallbacks)
             raise classify(error, stage) from error
@@ -307,7 +307,7 @@ class Trial:
         return result
 
     def _note_fallbacks(self, stage: str, fallbacks: list[str]) -> None:
-        # Copying the inputs to the device is the auditor's own doing, not the operator's.
+        # The auditor copies the inputs to the device, not the operator.
         if stage != "inputs":
             silent = [] if self._witness is None else self._witness.sent_to_cpu
             self.fallbacks.extend(name for name in dict.fromkeys([*fallbacks, *silent]) if name not in self.fallbacks)

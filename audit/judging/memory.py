@@ -1,4 +1,4 @@
-"""Which memory the results of a call look into: that of its arguments, each other's, and along which strides."""
+"""Compares which memory the results of a call share: with its arguments and with each other, and their strides."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from .execution import Execution
 
 
 def compare_memory(actual: Execution, expected: Execution, exactly: bool = True) -> Difference | None:
-    """Outputs share the memory of the same arguments as on the CPU, along the same strides, and of the same others.
+    """Compare which arguments and other outputs each output shares memory with, and its strides.
 
     Args:
         actual, expected: the call on the device and on the CPU.
-        exactly: whether it counts which outputs share memory with each other, and which are an input itself: then
-            a copy of an input that the call has not written will do for it.
+        exactly: compare also which outputs share memory with each other, and which are an input itself. Otherwise a
+            copy of an input that the call did not write is accepted.
     """
     inputs = actual.tensors, expected.tensors
     copies = frozenset() if exactly else _handed_through(expected)
@@ -66,7 +66,7 @@ def _compare_with_inputs(
 
 
 def _handed_through(expected: Execution) -> frozenset[int]:
-    """The positions of outputs that are an argument itself, as the call got it."""
+    """The positions of outputs that are an unchanged argument."""
     arguments = {
         id(tensor)
         for tensor, version in zip(expected.tensors, expected.versions, strict=False)
@@ -90,9 +90,9 @@ def _compare_with_each_other(outputs: list[Any], cpu_outputs: list[Any]) -> Diff
 
 
 def _sharing_is_promised(first: Tensor, second: Tensor) -> bool:
-    """Whether two outputs in one storage are so by what the operator is: views, or the same elements.
+    """Whether two outputs share a storage by definition of the operator: views, or overlapping elements.
 
-    Otherwise the CPU's kernel has only made one allocation of two results that have nothing to do with each other.
+    Otherwise the CPU's kernel only allocated two independent results at once.
     """
     if first._is_view() and second._is_view():
         return True
@@ -101,7 +101,7 @@ def _sharing_is_promised(first: Tensor, second: Tensor) -> bool:
 
 
 def _extent(tensor: Tensor) -> tuple[int, int]:
-    """The first byte of the tensor's storage that it may touch, and the one after the last."""
+    """The range of bytes of its storage that a tensor may touch."""
     if tensor.numel() == 0:
         return 0, 0
     last = sum((size - 1) * step for size, step in zip(tensor.shape, tensor.stride(), strict=True))
@@ -110,7 +110,7 @@ def _extent(tensor: Tensor) -> tuple[int, int]:
 
 
 def compare_strides(case: Case, actual: Execution, expected: Execution) -> Difference | None:
-    """Where PyTorch promises strides, the outputs have the CPU's.
+    """Compare the strides of outputs where PyTorch promises them.
 
     Elementwise operators keep the memory format of their inputs ("Channels Last Memory Format in PyTorch" states
     the rule), which is one for all devices as long as the inputs are dense and do not overlap.
@@ -157,7 +157,7 @@ def _shared_with(output: Any, storages: dict[int, int]) -> int | None:
 
 
 def _first_of_its_storage(outputs: list[Any]) -> list[int]:
-    """For each output the position of the first one in the same storage, its own where there is none before it."""
+    """For each output the position of the first output in the same storage."""
     first_positions: dict[int, int] = {}
     return [
         first_positions.setdefault(output.untyped_storage()._cdata, position)
@@ -168,7 +168,7 @@ def _first_of_its_storage(outputs: list[Any]) -> list[int]:
 
 
 def _is_dense(tensor: Tensor) -> bool:
-    """Whether the tensor's elements fill a piece of memory, each at a place of its own."""
+    """Whether the tensor's elements fill a range of memory without overlap."""
     if tensor.layout is not torch.strided:
         return False
     filled = 1

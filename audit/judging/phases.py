@@ -1,8 +1,8 @@
-"""Eigenvectors and singular vectors with the CPU's phases, whatever wraps the call that gave them.
+"""Gives eigenvectors and singular vectors the CPU's phases, also where the call is wrapped.
 
-A call in a row with others, in inference mode or with out= has no one matrix that its outputs multiply to, as
-`factorizations` asks for. There each vector is turned to where the CPU's points, and compared as any output is. That
-left and right vectors are turned together is asked of the first factors that the call returns.
+A wrapped call (repeated, in inference mode, with out=) does not have the one matrix that `factorizations` checks.
+There each vector gets the phase of the CPU's vector, and is compared like any output. The first left and right
+singular vectors must differ by phases that cancel.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from ..model.case import Case
 
 _EIGH = re.compile(r"_?linalg[._]eigh(\.\w+)?")
 _SVD = re.compile(r"_?linalg[._]svd(\.\w+)?")
-# How far the phases of a left and a right vector may be from each other's conjugate.
+# How far the product of the phases of a left and a right vector may be from 1.
 _SLACK = 1e-3
 
 
-def turned_as_the_cpus(case: Case, position: int, mine: Sequence[Any], cpus: Sequence[Any]) -> Iterator[Tensor]:
-    """An output of the device with its columns, or for singular vectors its rows, turned as the CPU's are.
+def with_cpu_phases(case: Case, position: int, mine: Sequence[Any], cpus: Sequence[Any]) -> Iterator[Tensor]:
+    """An output of the device with the CPU's phases in its columns, and for singular vectors in its rows.
 
     Args:
-        case: the case, of an entry for `eigh` or `svd`; nothing comes of any other.
+        case: of an entry for `eigh` or `svd`; other cases give nothing.
         position: of the output that differs.
         mine, cpus: the outputs of both devices.
     """
@@ -34,7 +34,7 @@ def turned_as_the_cpus(case: Case, position: int, mine: Sequence[Any], cpus: Seq
     of_svd = _SVD.fullmatch(case.entry) is not None
     if not (of_svd or _EIGH.fullmatch(case.entry)) or not _are_vectors(actual, expected):
         return
-    if of_svd and not _are_turned_together(mine, cpus):
+    if of_svd and not _phases_cancel(mine, cpus):
         return
     own, wanted = (each.detach().cpu().resolve_conj() for each in (actual, expected))
     for dim in (-2, -1) if of_svd else (-2,):
@@ -42,7 +42,7 @@ def turned_as_the_cpus(case: Case, position: int, mine: Sequence[Any], cpus: Seq
 
 
 def phases(own: Tensor, wanted: Tensor, dim: int) -> Tensor:
-    """What each vector of `own` along a dimension is multiplied with to point where that of `wanted` does.
+    """The factors that give each vector of `own` along a dimension the phase of that of `wanted`.
 
     Both are CPU tensors of one shape; in the result the dimension has size 1.
     """
@@ -51,8 +51,8 @@ def phases(own: Tensor, wanted: Tensor, dim: int) -> Tensor:
     return torch.where(size > 0, product / size, torch.ones_like(product))
 
 
-def _are_turned_together(mine: Sequence[Any], cpus: Sequence[Any]) -> bool:
-    """Whether the first left and right vectors differ from the CPU's by phases that cancel, where there are any."""
+def _phases_cancel(mine: Sequence[Any], cpus: Sequence[Any]) -> bool:
+    """Whether the first left and right vectors, if any, differ from the CPU's by phases that cancel."""
     if len(cpus) < 3 or not (_are_vectors(mine[0], cpus[0]) and _are_vectors(mine[2], cpus[2])):
         return True
     pairs = ((mine[0], cpus[0], -2), (mine[2], cpus[2], -1))

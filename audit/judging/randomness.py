@@ -1,4 +1,4 @@
-"""Which random number generators a call has drawn from."""
+"""Compares which random number generators a call draws from."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ HAVE_DROPOUT = frozenset({"scaled_dot_product_attention", "lstm", "gru", "rnn_ta
 
 
 class Draws:
-    """Watches the default generator of a device, and those that the call was given.
+    """Watches the default generator of a device, and the generators among the arguments.
 
     Args:
-        state: gives the state of the device's default generator.
+        state: reads the state of the device's default generator.
     """
 
     def __init__(self, state: State) -> None:
@@ -32,20 +32,19 @@ class Draws:
         self._before = state()
 
     def after(self, arguments: Iterable[Any]) -> tuple[bool, ...]:
-        """Whether the default generator was drawn from since, then each generator among the leaves of the arguments.
+        """Whether the call drew from the default generator, and from each generator among the arguments.
 
-        Those are ones that `move` has made: nobody has drawn from them before the call.
+        `move` made the latter, so only the call can have drawn from them.
         """
         given = [leaf for leaf in arguments if isinstance(leaf, torch.Generator)]
         return not torch.equal(self._before, self._state()), *map(_has_advanced, given)
 
 
 def compare_draws_from(case: Case, mine: tuple[bool, ...], cpus: tuple[bool, ...]) -> Difference | None:
-    """The device has drawn from the same generators as the CPU: its default one, or the one that the call was given.
+    """The device must draw from the same generators as the CPU: its default one, or the given one.
 
-    One that does not advance gives the same numbers to the next call; one that advances for nothing gives a program
-    with a seed other numbers than it had before. An operator that draws by its nature may draw where the CPU needs no
-    number: for no element, or for none that is negative (`rrelu`).
+    A generator that does not advance gives the next call the same numbers; one that advances needlessly changes the
+    numbers of a seeded program. A random operator may draw where the CPU needs no number (`rrelu` without negatives).
     """
     if mine == cpus or (not any(cpus) and not _never_draws(operator_name(case))):
         return None
@@ -58,7 +57,7 @@ def compare_draws_from(case: Case, mine: tuple[bool, ...], cpus: tuple[bool, ...
 
 
 def draws(overload: OpOverload[..., Any]) -> bool:
-    """Whether torch says of an overload that it draws random numbers from a generator that a seed controls."""
+    """Whether torch tags an overload as drawing random numbers from a seeded generator."""
     return torch.Tag.nondeterministic_seeded in overload.tags
 
 
@@ -69,14 +68,14 @@ def draws_in_any_overload(name: str) -> bool:
 
 
 def _never_draws(name: str) -> bool:
-    """Whether it is known of the operator that it draws no random number; not of one without a name."""
+    """Whether an operator of ATen is known to draw no random number."""
     known = bool(name) and hasattr(torch.ops.aten, name) and name not in HAVE_DROPOUT
     return known and not draws_in_any_overload(name)
 
 
 @contextmanager
 def generators_as_before() -> Iterator[None]:
-    """Leaves the default generators of the CPU and of mps as they were: for a call that seeds and draws in private."""
+    """Restore the default generators of the CPU and of mps afterwards."""
     before = torch.default_generator.get_state()
     on_device = torch.mps.get_rng_state() if torch.backends.mps.is_available() else None
     try:

@@ -16,12 +16,12 @@ from .transfer import widened
 
 
 class WideRuns:
-    """Runs of a case in float64: with its own inputs, and with inputs moved by a unit in their last place.
+    """Runs of a case in float64: with its own inputs, and with inputs moved by one ULP.
 
     Args:
         case: the case, its inputs on the CPU.
-        cotangents: what the outputs' gradients are multiplied with; filled by the judge before gradients are compared.
-        seed: makes random operators, and the moves, repeatable.
+        cotangents: of the backward; the judge fills the list before it compares gradients.
+        seed: seeds all generators, to make random operators and moves reproducible.
     """
 
     def __init__(self, case: Case, cotangents: list[Tensor], seed: Callable[[], None]) -> None:
@@ -37,7 +37,7 @@ class WideRuns:
         return self._run(widened((self._case.args, self._case.kwargs)))
 
     def nudged(self, moves: int) -> list[Execution]:
-        """So many runs with every floating input moved by a unit in its last place, up or down, other ones each time.
+        """Runs with every floating input moved up or down by one ULP, in another direction each time.
 
         In a sum with one large product, half of the directions cancel out.
         """
@@ -49,7 +49,7 @@ class WideRuns:
 
     @cached_property
     def flushed(self) -> Execution | None:
-        """The run with zeros in place of the inputs that are not normal; None where there are none of those."""
+        """The run with zeros in place of subnormal inputs; None where no input is subnormal."""
         inputs = (self._case.args, self._case.kwargs)
         return self._run(widened(map_leaves(flushed, inputs))) if any(map(_is_subnormal, leaves(inputs))) else None
 
@@ -102,11 +102,11 @@ class _Position:
             if moved is not None and moved.shape == exact.shape and moved.layout is exact.layout
         ]
         dense = [move.detach() if move.layout is torch.strided else move.detach().to_dense() for move in differences]
-        # A move to where the operator is not defined says nothing.
+        # A move to where the operator is undefined is ignored.
         return torch.stack(dense).nan_to_num(0.0, 0.0, 0.0).amax(0) if dense else None
 
     def flushed(self) -> Tensor | None:
-        """The result for zeros in place of the inputs that are not normal."""
+        """The result for zeros in place of subnormal inputs."""
         return None if self._runs.flushed is None else self._of(self._runs.flushed)
 
     def _of(self, run: Execution) -> Tensor | None:
@@ -122,7 +122,7 @@ class WideOutput(_Position):
 
 
 class WideArgument(_Position):
-    """The reference of what a call left of an argument, by its place among the tensors of the arguments."""
+    """The reference of an argument after the call, by its index among the tensors of the arguments."""
 
     def _of(self, run: Execution) -> Tensor | None:
         return run.tensors[self._position].detach() if self._position < len(run.tensors) else None
@@ -137,7 +137,7 @@ class WideGradient(_Position):
 
 
 def nudge(tree: Any, directions: torch.Generator, rounded_to: torch.dtype | None = None) -> Any:
-    """The tree with each element of its floating tensors moved up or down by a unit in the last place of its dtype.
+    """The tree with each element of its floating tensors moved up or down by one ULP of its dtype.
 
     Where the call may round to a narrower dtype, `rounded_to` is that dtype, and the unit is its. Tensors are moved in
     float64, which holds what their own dtype could not. Without a floating tensor there is nothing but floating
@@ -170,7 +170,7 @@ def nudge(tree: Any, directions: torch.Generator, rounded_to: torch.dtype | None
 
 
 def flushed(leaf: Any) -> Any:
-    """A tensor with zeros of their sign in place of numbers that are not normal; anything else as it is."""
+    """A tensor with zeros of the same sign in place of subnormal numbers; any other leaf unchanged."""
     if not _is_subnormal(leaf):
         return leaf
     tiny = leaf.detach().abs() < torch.finfo(leaf.dtype).smallest_normal

@@ -1,7 +1,7 @@
-"""Which of several equal elements an operator names by its index: where no order was asked for, any of them is right.
+"""Accepts another index of an equal element where the operator promises no order of equal elements.
 
-PyTorch promises an order of equal elements to a stable sort alone; its documentation leaves it open for `topk`,
-`kthvalue`, `median`, `mode` and other sorts, and devices choose differently.
+PyTorch promises that order only for a stable sort. Its documentation leaves it open for `topk`, `kthvalue`, `median`,
+`mode` and other sorts, and devices choose differently.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from torch import Tensor
 from ..model.case import Case
 from .operator_name import operator_name
 
-# The operators that name elements by their index, and where their argument `dim` stands.
+# The operators that return indices of elements, and the position of their argument `dim`.
 DIM_POSITION = {"argsort": 1, "kthvalue": 2, "median": 1, "mode": 1, "nanmedian": 1, "sort": 1, "topk": 2}
 
 
-# Gradients of longer rows are not looked at: each element is compared with each.
+# Gradients of longer rows are not compared: each element is compared with each.
 LONGEST = 4096
 
 
 def names_equal_elements(case: Case, mine: Tensor, cpus: Tensor) -> bool:
-    """Whether two results of a case are indices of elements that are equal one by one, NaN like NaN.
+    """Whether two results of a case are indices of pairwise equal elements; NaN equals NaN.
 
-    False where the operator is none that chooses, where the sort is to be stable, and where an index is out of range.
+    False where the operator returns no such indices, where the sort is stable, and where an index is out of range.
     """
     position = DIM_POSITION.get(operator_name(case))
     chosen_from = _first_tensor(case)
@@ -47,9 +47,9 @@ def names_equal_elements(case: Case, mine: Tensor, cpus: Tensor) -> bool:
 
 
 def same_for_equal_elements(case: Case, mine: Tensor, cpus: Tensor) -> bool:
-    """Whether two gradients of what a case chose from give the same to equal elements of a row, taken together.
+    """Whether two gradients have the same sum over equal elements of a row.
 
-    A gradient goes to the element that was named; which of equal ones that is decides where it stands.
+    The gradient goes to the element whose index was returned, which may be any of the equal ones.
     """
     position = DIM_POSITION.get(operator_name(case))
     chosen_from = _first_tensor(case)
@@ -64,7 +64,7 @@ def same_for_equal_elements(case: Case, mine: Tensor, cpus: Tensor) -> bool:
 
 
 def _shared(elements: Tensor, gradient: Tensor) -> Tensor:
-    """For each element the sum of the gradients of all that are equal to it."""
+    """For each element the sum of the gradients of all elements equal to it."""
     rows, gradients = elements.reshape(-1, elements.shape[-1]), gradient.reshape(-1, gradient.shape[-1]).double()
     return torch.stack([(row[:, None] == row).double() @ each for row, each in zip(rows, gradients, strict=True)])
 

@@ -1,7 +1,7 @@
-"""Copies of a case's inputs, from any device on any device, that keep what an operator can see of them.
+"""Copies a case's inputs to another device, and keeps everything that an operator can observe.
 
-Strides, storage offsets, conjugate and negative bits, shared storages (one argument a view of another) and the
-identity of an argument given twice all survive. Copies are leaves of autograd wherever the original was one.
+That includes strides, storage offsets, conjugate and negative bits, shared storages (one argument a view of another),
+and the identity of an argument given twice. A copy is a leaf of autograd if the original is one.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def move(args: tuple[Any, ...], kwargs: dict[str, Any], device: str, on_host: fr
 
 
 def _shared_storages(tree: Any) -> frozenset[int]:
-    """The storages that more than one tensor of the tree looks into."""
+    """The storages that more than one tensor of the tree uses."""
     tensors = {id(t): t for t in leaves(tree) if isinstance(t, Tensor) and t.layout is torch.strided}
     if len(tensors) < 2:
         return frozenset()
@@ -48,7 +48,7 @@ def _shared_storages(tree: Any) -> frozenset[int]:
 
 
 class _Transfer:
-    """Copies leaf after leaf of one tree, remembering which storages and tensors it has copied."""
+    """Copies the leaves of one tree, each storage and tensor once."""
 
     def __init__(self, device: torch.device, shared: frozenset[int]) -> None:
         self._device = device
@@ -81,7 +81,7 @@ class _Transfer:
         return copy.requires_grad_() if tensor.requires_grad else copy
 
     def _owns_its_storage(self, tensor: Tensor) -> bool:
-        """Whether the tensor is contiguous and alone in a storage of exactly its size, so that `to` keeps it all."""
+        """Whether the tensor is contiguous and fills a storage of its own, so that `to` copies all of it."""
         storage = tensor.untyped_storage()
         return (
             tensor.is_contiguous()
@@ -128,7 +128,7 @@ def widened(tree: Any) -> Any:
 
 
 def differentiable_leaves(tree: Any) -> list[Tensor]:
-    """The tensors of the tree that want a gradient, each once, in the tree's order."""
+    """The tensors of the tree that require a gradient, each once, in the tree's order."""
     by_identity: dict[int, Tensor] = {}
     for leaf in leaves(tree):
         if isinstance(leaf, Tensor) and leaf.requires_grad:

@@ -1,9 +1,8 @@
-"""Results that an operator leaves open for some inputs: there is nothing to compare then.
+"""Results that an operator leaves unspecified for some inputs. They are not compared.
 
-`cholesky_ex` does not refuse a matrix that has no factor, but says so in `info`; what it has computed of the factor
-until then is nobody's promise, and differs between algorithms. Of a matrix that is not finite `ldl_factor_ex` gives
-what LAPACK's search for pivots makes of it. `mode` sorts a row, and NaN has no place in the order of the CPU's sort:
-what it counts then is chance.
+`cholesky_ex` reports in `info` that a matrix has no factor; the part that it computed is unspecified. For a matrix that
+is not finite, `ldl_factor_ex` depends on LAPACK's search for pivots. `mode` sorts rows, and the CPU's sort does not
+order NaN, so the counts of such a row are arbitrary.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ FACTORS_OF_FINITE = frozenset({"ldl_factor_ex", "linalg_ldl_factor_ex", "ldl_fac
 
 
 def is_unspecified_factor(case: Case, position: int, mine: Sequence[Any], cpus: Sequence[Any]) -> bool:
-    """Whether an output is a factor that differs only for matrices of which both devices say that they have none.
+    """Whether an output is a factor that differs only for matrices without a factor, as both devices report.
 
     Args:
         case: the case.
         position: of the output that differs.
-        mine, cpus: the outputs of both devices; `info` stands behind the factor.
+        mine, cpus: the outputs of both devices; `info` follows the factor.
     """
     if operator_name(case) not in OPERATORS or len(cpus) != len(mine) or not position + 1 < len(cpus):
         return False
@@ -42,10 +41,10 @@ def is_unspecified_factor(case: Case, position: int, mine: Sequence[Any], cpus: 
 
 
 def is_unspecified_mode(case: Case, position: int, mine: Sequence[Any], cpus: Sequence[Any]) -> bool:
-    """Whether outputs are modes, or where they stand, which differ in rows with NaN alone, and are modes there too.
+    """Whether outputs are modes or their indices that differ only in rows with NaN, and are modes there too.
 
     Args:
-        case: the case; its first argument is what the rows are of.
+        case: the case; its first argument has the rows.
         position: of the output that differs: a value, or the index behind it.
         mine, cpus: the outputs of both devices.
     """
@@ -66,19 +65,19 @@ def is_unspecified_mode(case: Case, position: int, mine: Sequence[Any], cpus: Se
         return False
     counts = (rows[:, :, None] == rows[:, None, :]).sum(-1).clamp(min=1)
     named = counts.gather(-1, indices[:, None])[:, 0]
-    stands_there = rows.gather(-1, indices[:, None])[:, 0]
-    is_there = (stands_there == values) | (stands_there.isnan() & values.isnan())
+    value_there = rows.gather(-1, indices[:, None])[:, 0]
+    is_there = (value_there == values) | (value_there.isnan() & values.isnan())
     return bool((is_there & (named == counts.amax(-1)))[differs].all())
 
 
 def is_factor_of_infinite(case: Case, position: int, mine: Sequence[Any], cpus: Sequence[Any]) -> bool:
-    """Whether factors, pivots and `info` of LDL differ for matrices alone that hold NaN or infinities.
+    """Whether factors, pivots and `info` of LDL differ only for matrices with NaN or infinities.
 
-    What LAPACK makes of those depends on where its search for a pivot meets them. No device may hide them: the factor
-    of such a matrix is not finite either.
+    LAPACK's result depends on where its search for a pivot finds them. The factor of such a matrix must not be finite
+    on any device.
 
     Args:
-        case: the case; its first argument holds the matrices, of which the lower triangles count.
+        case: the case; its first argument holds the matrices. Only their lower triangles count.
         position: of the output that differs.
         mine, cpus: the outputs of both devices: factor, pivots and info, in this order.
     """

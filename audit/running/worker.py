@@ -334,9 +334,9 @@ def _run_compiled(worker: Worker, task: Task, cases: list[tuple[int, Case]], mar
 
 def _look_inside(worker: Worker, task: Task, position: int, case: Case, outcome: Outcome, marker: Marker) -> None:
     """Record which inner call of a wrong case is at fault; the case itself is in the store already."""
-    from ..judging.inner_calls import fault_inside, worth_a_look
+    from ..judging.inner_calls import fault_inside, may_have_faulty_call
 
-    if not worth_a_look(outcome) or not worker.attribution_budget.allows(task.group, outcome):
+    if not may_have_faulty_call(outcome) or not worker.attribution_budget.allows(task.group, outcome):
         return
     worker.pending.write()
     _announce(marker, position, worker.options.settings.timeout, RERUN)

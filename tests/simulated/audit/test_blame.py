@@ -15,7 +15,7 @@ from mpsmith.audit.findings.audited_surface import audited_surface
 from mpsmith.audit.findings.results import AuditSummary
 from mpsmith.audit.findings.summary import summarize
 from mpsmith.audit.judging.call_tracer import CallTracer
-from mpsmith.audit.judging.inner_calls import fault_inside, worth_a_look
+from mpsmith.audit.judging.inner_calls import fault_inside, may_have_faulty_call
 from mpsmith.audit.judging.judge import judge
 from mpsmith.audit.model.case import Case, described, make_cases
 from mpsmith.audit.model.group import GroupKey
@@ -44,7 +44,7 @@ def audited(folder: Path, source: str, *operators: str) -> AuditSummary:
                 label = key.label_of(position)
                 outcome = judge(case, CounterRecorder(), 0, label, tracer)
                 store.add_case(group, position, outcome, described(case))
-                if worth_a_look(outcome):
+                if may_have_faulty_call(outcome):
                     store.add_look_inside(group, position, fault_inside(case, CounterRecorder(), 0, label))
             store.add_called_overloads(group, tracer.overloads)
         run = recording.finish()

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from mpsmith.audit.judging.eigenvalues import in_the_cpus_order, order_of_outputs
+from mpsmith.audit.judging.eigenvalues import in_cpu_order, order_of_outputs
 from mpsmith.audit.model.case import Case
 
 MATRICES = torch.randn(3, 5, 5, generator=torch.Generator().manual_seed(1))
@@ -20,7 +20,7 @@ EIG = Case(torch.linalg.eig, (MATRICES,))
 
 
 def ordered(position: int, mine: list[Any], cpus: list[Any], case: Case = EIG) -> Tensor | None:
-    return in_the_cpus_order(case, position, mine, cpus)
+    return in_cpu_order(case, position, mine, cpus)
 
 
 def test_values_and_vectors_come_into_the_cpus_order_and_phases() -> None:
@@ -70,15 +70,15 @@ def test_cotangents_follow_the_eigenvalues() -> None:
     order = order_of_outputs(EIG, SHUFFLED, [VALUES, VECTORS])
     assert order is not None
     weights = torch.randn(3, 5, generator=torch.Generator().manual_seed(2))
-    mine, cpus = (order.to_devices(weights) * SHUFFLED[0]).sum(), (weights * VALUES).sum()
+    mine, cpus = (order.to_device_order(weights) * SHUFFLED[0]).sum(), (weights * VALUES).sum()
     torch.testing.assert_close(mine, cpus)
-    assert torch.equal(order.to_cpus(order.to_devices(weights)), weights)
+    assert torch.equal(order.to_cpu_order(order.to_device_order(weights)), weights)
     columns = torch.randn(3, 5, 5, generator=torch.Generator().manual_seed(2))
-    assert torch.equal(order.to_devices(columns), columns[..., PLACES])
+    assert torch.equal(order.to_device_order(columns), columns[..., PLACES])
     assert [order.fits(each) for each in (weights, columns, weights[:2], torch.ones(()))] == [True, True, False, False]
 
 
-def test_eigenvalues_in_the_cpus_order_have_no_other_one() -> None:
+def test_eigenvalues_in_cpu_order_have_no_other_one() -> None:
     assert order_of_outputs(EIG, [VALUES, VECTORS], [VALUES, VECTORS]) is None
     assert order_of_outputs(Case(torch.linalg.eigh, (MATRICES,)), SHUFFLED, [VALUES, VECTORS]) is None
     assert order_of_outputs(EIG, [], []) is None

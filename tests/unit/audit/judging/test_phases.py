@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from mpsmith.audit.judging.phases import turned_as_the_cpus
+from mpsmith.audit.judging.phases import with_cpu_phases
 from mpsmith.audit.model.case import Case
 
 MATRIX = torch.randn(2, 5, 5, generator=torch.Generator().manual_seed(1), dtype=torch.complex64)
@@ -20,7 +20,7 @@ CPUS = [LEFT, SINGULAR, RIGHT]
 
 
 def turned(entry: str, position: int, mine: list[Any], cpus: list[Any]) -> list[Tensor]:
-    return list(turned_as_the_cpus(Case(lambda: None, entry=entry), position, mine, cpus))
+    return list(with_cpu_phases(Case(lambda: None, entry=entry), position, mine, cpus))
 
 
 @pytest.mark.parametrize("entry", ["linalg.eigh", "_linalg_eigh", "_linalg_eigh.eigenvalues"])
