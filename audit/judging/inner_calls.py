@@ -31,10 +31,11 @@ from .agreement import Comparison
 from .call_tracer import CallTracer
 from .compare import Difference
 from .execution import Execution
-from .judge import DEVICE, Trial, classify, reads_uninitialised_memory
+from .judge import DEVICE, Trial, classify
 from .randomness import draws
 from .reference import WideRuns
 from .transfer import Inputs, move
+from .uninitialised_memory import reads_uninitialised_memory
 
 # Limits for one case: the inner calls that are audited, and the elements of their arguments.
 MOST_CALLS = 400

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
@@ -19,7 +19,6 @@ from torch import Tensor
 from ...errors import one_line
 from ...simulator.fallback_recorders import FallbackRecorder
 from ..model.case import Case, seed_generators
-from ..model.nested import leaves
 from ..model.verdicts import COMPARED_ERRORS, CaseVerdict, Outcome
 from .agreement import Comparison
 from .call_tracer import CallTracer
@@ -30,6 +29,7 @@ from .fallbacks import NO_CPU_KERNEL, missing_operator
 from .randomness import Draws, compare_draws_from
 from .reference import WideRuns
 from .transfer import move
+from .uninitialised_memory import UNDEFINED, made_from_empty_inputs, reads_uninitialised_memory
 
 DEVICE = "mps"
 LEAK_REPETITIONS = 5
@@ -41,7 +41,6 @@ REPORTED_BY_A_KERNEL: tuple[type[Exception], ...] = (
     (torch.AcceleratorError,) if hasattr(torch, "AcceleratorError") else ()
 )
 
-UNDEFINED = "the CPU's result depends on uninitialised memory"
 OUT_OF_MEMORY = re.compile(r"out of memory|can't allocate memory|not enough memory", re.IGNORECASE)
 # How PyTorch and MPS refuse a dtype, or sizes that they do not implement. Any other error of mps where the CPU returns
 # is wrong.
@@ -118,7 +117,7 @@ class Trial:
         self._case = case
         self._recorder = recorder
         self._seed = seed
-        self._witness = tracer
+        self._tracer = tracer
         self._on_device = on_device
         self._random = False
         self._notes: list[str] = []
@@ -151,7 +150,7 @@ class Trial:
             before: the bytes that were allocated before the trial. A cache grows once, a leak with every call, and
                 memory of an earlier case may be freed at any time. So the median of LEAK_REPETITIONS calls decides.
         """
-        self.cpu = self.mps = self._witness = None
+        self.cpu = self.mps = self._tracer = None
         if torch.mps.current_allocated_memory() <= before:
             return 0
         # A full collection takes a hundred times as long as one of the youngest objects, so it only confirms a leak.
@@ -188,7 +187,7 @@ class Trial:
         if not isinstance(agreement, Difference):
             agreement = self._compare_draws() or agreement
         differs = isinstance(agreement, Difference)
-        if (differs or _made_of_nothing(self._case, cpu)) and reads_uninitialised_memory(
+        if (differs or made_from_empty_inputs(self._case, cpu)) and reads_uninitialised_memory(
             self._case, cpu, self._seed_cpu
         ):
             return Outcome(CaseVerdict.REFERENCE_FAILED, message=UNDEFINED)
@@ -293,7 +292,7 @@ class Trial:
 
     def _guarded(self, stage: str, run: Callable[[], Result]) -> Result:
         """Run on the device: record fallbacks and overloads, and turn an exception into its verdict."""
-        tracer = None if stage == "inputs" else self._witness
+        tracer = None if stage == "inputs" else self._tracer
         watching = nullcontext() if tracer is None else tracer.watching(stage == "forward")
         try:
             with self._recorder.recording() as fallbacks, watching:
@@ -309,7 +308,7 @@ class Trial:
     def _note_fallbacks(self, stage: str, fallbacks: list[str]) -> None:
         # The auditor copies the inputs to the device, not the operator.
         if stage != "inputs":
-            silent = [] if self._witness is None else self._witness.sent_to_cpu
+            silent = [] if self._tracer is None else self._tracer.sent_to_cpu
             self.fallbacks.extend(name for name in dict.fromkeys([*fallbacks, *silent]) if name not in self.fallbacks)
 
     def _make_cotangents(self, outputs: list[Tensor]) -> list[Tensor]:
@@ -317,67 +316,6 @@ class Trial:
         made = [torch.randn(t.shape, dtype=t.dtype, generator=generator) for t in outputs]
         layout = self._case.cotangent_layout
         return made if layout is None else [_or_itself(layout(t), t) for t in made]
-
-
-def _made_of_nothing(case: Case, cpu: Execution) -> bool:
-    """Whether elements came out where a tensor without any went in.
-
-    A kernel that loops over nothing may leave its result as the memory was: that two of those agree is chance.
-    """
-    empty = any(isinstance(leaf, Tensor) and not leaf.numel() for leaf in leaves((case.args, case.kwargs)))
-    return empty and not case.uninitialised and any(isinstance(o, Tensor) and o.numel() for o in cpu.outputs)
-
-
-def reads_uninitialised_memory(case: Case, cpu: Execution, seed: Callable[[], None]) -> bool:
-    """Whether the CPU's own result depends on what fresh memory held: then there is nothing to compare with.
-
-    The case runs again with PyTorch filling fresh memory with NaN and the largest integers. Only if those appear in
-    a result that had none is it undefined: other differences may come from another algorithm. A result that had them by
-    chance, because freed memory held them, loses them in a run after other bytes were freed.
-    """
-    filled = _run_again(case, seed, filling=True)
-    if filled is None:
-        return False
-    held = [(_holds_fill(first), _holds_fill(again)) for first, again in zip(cpu.outputs, filled.outputs, strict=False)]
-    if any(again and not first for first, again in held):
-        return True
-    if not any(first and again for first, again in held):
-        return False
-    _free_blocks_like(cpu.outputs)
-    fresh = _run_again(case, seed, filling=False)
-    return fresh is not None and any(
-        _holds_fill(first) and not _holds_fill(again) for first, again in zip(cpu.outputs, fresh.outputs, strict=False)
-    )
-
-
-def _run_again(case: Case, seed: Callable[[], None], filling: bool) -> Execution | None:
-    """The case on the CPU once more, with or without filled memory; None where it raises."""
-    enabled = torch.are_deterministic_algorithms_enabled()
-    warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
-    if filling:
-        torch.use_deterministic_algorithms(True, warn_only=True)  # this also fills uninitialised memory
-    try:
-        seed()
-        return execute(case, move(case.args, case.kwargs, "cpu"))
-    except Exception:
-        return None
-    finally:
-        torch.use_deterministic_algorithms(enabled, warn_only=warn_only)
-
-
-def _free_blocks_like(outputs: Iterable[object]) -> None:
-    """Write finite numbers into memory of the outputs' sizes and free it, so that the allocator hands it out next."""
-    sizes = [output.untyped_storage().nbytes() for output in outputs if isinstance(output, Tensor)]
-    blocks = [torch.full((size,), 0x3F, dtype=torch.uint8) for size in sizes if size for _ in range(16)]
-    del blocks
-
-
-def _holds_fill(output: object) -> bool:
-    if not isinstance(output, Tensor) or output.layout is not torch.strided or output.dtype is torch.bool:
-        return False
-    if output.is_floating_point() or output.is_complex():
-        return bool(output.isnan().any())
-    return bool((output == torch.iinfo(output.dtype).max).any())
 
 
 def classify(error: Exception, stage: str) -> DeviceError:

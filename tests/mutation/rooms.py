@@ -21,6 +21,7 @@ ROOMS: dict[str, dict[str, list[str]]] = {
         "audit/judging/execution.py": _in(JUDGING, "executions", "reference"),
         "audit/judging/fallbacks.py": _in(JUDGING, "executions"),
         "audit/judging/judge.py": _in(JUDGING, "judge_verdicts", "judging_parts"),
+        "audit/judging/uninitialised_memory.py": _in(JUDGING, "judge_verdicts"),
         "audit/judging/memory.py": _in(JUDGING, "agreement", "judging_parts"),
         "audit/judging/operator_name.py": _in(JUDGING, "conditioning", "randomness"),
         "audit/judging/randomness.py": _in(JUDGING, "judging_parts", "randomness"),

@@ -12,7 +12,8 @@ from torch import Tensor
 from mpsmith.audit.judging import judge
 from mpsmith.audit.judging.call_tracer import CallTracer
 from mpsmith.audit.judging.execution import execute
-from mpsmith.audit.judging.judge import DeviceError, classify, reads_uninitialised_memory
+from mpsmith.audit.judging.judge import DeviceError, classify
+from mpsmith.audit.judging.uninitialised_memory import UNDEFINED, reads_uninitialised_memory
 from mpsmith.audit.model.case import Case
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
 
@@ -231,7 +232,7 @@ def test_a_result_made_of_nothing_is_looked_at_even_where_both_agree(played: Any
         return torch.empty(1) if torch.are_deterministic_algorithms_enabled() else torch.zeros(1)
 
     agreeing = played.does(fresh, fresh)
-    assert played.judge(Case(agreeing, (torch.ones(0, 3),))).message == judge.UNDEFINED
+    assert played.judge(Case(agreeing, (torch.ones(0, 3),))).message == UNDEFINED
     assert played.judge(Case(agreeing, (torch.ones(1, 3),))).verdict is CaseVerdict.PASSED
     uninitialised = Case(agreeing, (torch.ones(0, 3),), uninitialised="its values are undefined")
     assert played.judge(uninitialised).verdict is CaseVerdict.PASSED

@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from mpsmith.audit.judging.execution import execute, gradients
-from mpsmith.audit.judging.judge import reads_uninitialised_memory
 from mpsmith.audit.judging.reference import WideGradient, WideOutput, WideRuns, nudge
 from mpsmith.audit.judging.transfer import move
+from mpsmith.audit.judging.uninitialised_memory import reads_uninitialised_memory
 from mpsmith.audit.model.case import Case
 
 
