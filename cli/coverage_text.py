@@ -14,7 +14,7 @@ from ..audit.releases.coverage.history import CoverageDiff, DispatchChange, Rele
 from ..audit.releases.coverage.table import OperatorRow
 from ..audit.releases.surface.native_functions import functional_name
 from ..audit.releases.surface.overloads import Dispatch
-from ..reports.coverage_cells import HISTORY_TITLES, OPERATOR_TITLES, history_cells, operator_cells
+from ..reports.release_coverage import HISTORY_TITLES, OPERATOR_TITLES, history_cells, operator_cells
 
 
 def render(headers: Sequence[str], rows: Sequence[Sequence[object]], form: str) -> str:

@@ -1,26 +1,24 @@
-"""What a run under torch.compile found: a few lines for the terminal, Markdown, and JSON.
+"""The report of a run under torch.compile: a few lines for the terminal, Markdown, and JSON.
 
-Beside each operator stands what the registry has measured of the call as it is, so that one sees where compiling is the
-cure for a fallback, and where it breaks what works.
+Each operator is compared with the verdict of the eager call in the registry. So the report shows where compiling
+replaces a fallback, and where it breaks a call that works.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from enum import Enum
 from typing import Any
 
-from tabulate import tabulate
-
 from ..audit.compiled.verdicts import SEVERITY, CompiledVerdict
 from ..audit.findings.compiled.summary import CompiledFinding, CompiledOperator, CompiledSummary, aten_names
-from .table import escaped, unpadded
+from .table import Cell, Document, Table, escaped, shortened
 
 FORMAT, VERSION = "mpsmith-compiled-report", 1
 
-# What an eager call that mps cannot do itself is measured as, and one that it can.
+# Measured verdicts of eager calls that mps lacks, and of those that work.
 GAPS = ("fallback", "missing")
 WORKS = ("native", "composite")
 SIMULATED = (
@@ -39,12 +37,12 @@ def against_eager(operator: CompiledOperator, eager: Mapping[str, str]) -> str:
 
 
 def eager_verdict(name: str, eager: Mapping[str, str]) -> str:
-    """What was measured of the operator's calls as they are, "" where nothing is known under its name."""
+    """The measured verdict of the eager operator, "" where its name is unknown."""
     return next((eager[each] for each in aten_names(name) if each in eager), "")
 
 
 def terminal_lines(summary: CompiledSummary, eager: Mapping[str, str]) -> list[str]:
-    """What to print when a run ends."""
+    """The lines to print when a run ends."""
     mark = " on the SIMULATED mps device" if summary.run.simulated else ""
     lines = [f"run {summary.run.id}{mark}, every call under torch.compile: {summary.executed:,} cases executed"]
     if summary.run.environment.get("codegen"):
@@ -55,15 +53,15 @@ def terminal_lines(summary: CompiledSummary, eager: Mapping[str, str]) -> list[s
     for word, text in (("cure", "compiled, Metal does what mps lacks"), ("breaks", "works until it is compiled")):
         names = [each.name for each in summary.operators if against_eager(each, eager) == word]
         if names:
-            lines.append(f"  {text}: {_some(names)}")
+            lines.append(f"  {text}: {shortened(names, 10)}")
     for finding in summary.findings[:LINES_OF_TERMINAL]:
-        said = [finding.faulty_stage.value] if finding.faulty_stage else []
+        notes = [finding.faulty_stage.value] if finding.faulty_stage else []
         if finding.error is not None:
-            said.append(f"{finding.error:.3g} times the tolerance")
+            notes.append(f"{finding.error:.3g} times the tolerance")
         if finding.known_defect:
-            said.append(f"looks like {finding.known_defect}")
-        blame = f" ({', '.join(said)})" if said else ""
-        lines.append(f"  {finding.verdict.value}{blame}: {finding.example}: {_cut(finding.reason)}")
+            notes.append(f"looks like {finding.known_defect}")
+        notes_text = f" ({', '.join(notes)})" if notes else ""
+        lines.append(f"  {finding.verdict.value}{notes_text}: {finding.example}: {_cut(finding.reason)}")
     known = sum(bool(finding.known_defect) for finding in summary.findings)
     if known:
         lines.append(
@@ -77,51 +75,69 @@ def terminal_lines(summary: CompiledSummary, eager: Mapping[str, str]) -> list[s
 
 
 def _overlay(summary: CompiledSummary) -> str:
-    """What an audit with the code generator of another release says of itself."""
+    """A note on the code generator of another release."""
     return (
         f"The code generator of torch {summary.run.environment['codegen']} was laid over the Inductor of torch "
-        f"{summary.run.environment['torch']}: no release as anybody has it."
+        f"{summary.run.environment['torch']}: nobody has this combination."
     )
 
 
 def markdown(summary: CompiledSummary, eager: Mapping[str, str]) -> str:
     """The report as Markdown."""
     environment = summary.run.environment
-    blocks = [f"# torch.compile on mps: torch {escaped(str(environment['torch']))}"]
-    if environment.get("codegen"):
-        blocks.append(f"> **OVERLAY.** {_overlay(summary)}")
-    if summary.run.simulated:
-        blocks.append(f"> **SIMULATED.** {SIMULATED}")
-    blocks.append(
-        f"{summary.executed:,} cases of {len(summary.operators):,} operators were compiled by Inductor and compared "
-        f"with the CPU; {summary.breaks:,} graph breaks, {summary.recompilations:,} recompilations."
-    )
-    rows = [(v.value, summary.operator_counts[v], summary.counts[v]) for v in SEVERITY if summary.counts[v]]
-    blocks.append(_table("Verdicts", ("verdict", "operators", "cases"), rows))
-    blocks.append(
-        _table(
-            "Findings",
-            ("verdict", "operator", "dtypes", "blame", "times the tolerance", "looks like", "reason", "case", "cases"),
-            [_finding_row(each) for each in summary.findings],
-        )
-    )
-    for word, heading in (
-        ("cure", "Compiling is the cure: mps has no kernel, and the generated Metal is right"),
-        ("breaks", "Compiling breaks it: the call works as it is"),
-    ):
-        chosen = [each for each in summary.operators if against_eager(each, eager) == word]
-        rows_of_word = [(f"`{o.name}`", eager_verdict(o.name, eager), o.verdict.value) for o in chosen]
-        blocks.append(_table(heading, ("operator", "as it is", "compiled"), rows_of_word))
-    blocks.append(
-        _table(
-            "Operators",
-            ("operator", "verdict", "by dtype", "stayed aten", "on the CPU", "breaks"),
-            [_operator_row(each) for each in summary.operators],
-        )
-    )
-    untraced = [(f"`{o.name}`", escaped("; ".join(map(_cut, o.untraced)))) for o in summary.operators if o.untraced]
-    blocks.append(_table("What Dynamo cannot trace", ("operator", "reason"), untraced))
-    return "\n\n".join(block for block in blocks if block) + "\n"
+    return Document(
+        f"torch.compile on mps: torch {escaped(str(environment['torch']))}",
+        [
+            *([f"> **OVERLAY.** {_overlay(summary)}"] if environment.get("codegen") else []),
+            *([f"> **SIMULATED.** {SIMULATED}"] if summary.run.simulated else []),
+            f"{summary.executed:,} cases of {len(summary.operators):,} operators were compiled by Inductor and "
+            f"compared with the CPU; {summary.breaks:,} graph breaks, {summary.recompilations:,} recompilations.",
+        ],
+        [
+            Table(
+                "Verdicts",
+                ("verdict", "operators", "cases"),
+                tuple((v.value, summary.operator_counts[v], summary.counts[v]) for v in SEVERITY if summary.counts[v]),
+            ),
+            Table("Findings", _FINDING_COLUMNS, tuple(map(_finding_row, summary.findings)), code=_CODE),
+            *(_against_eager_table(summary, eager, word, heading) for word, heading in _AGAINST_EAGER.items()),
+            Table("Operators", _OPERATOR_COLUMNS, tuple(map(_operator_row, summary.operators)), code=_CODE),
+            Table(
+                "What Dynamo cannot trace",
+                ("operator", "reason"),
+                tuple((o.name, "; ".join(map(_cut, o.untraced))) for o in summary.operators if o.untraced),
+                code=_CODE,
+            ),
+        ],
+    ).markdown()
+
+
+_CODE = frozenset({"operator", "case", "line"})
+_FINDING_COLUMNS = (
+    *(
+        "verdict",
+        "operator",
+        "dtypes",
+        "faulty stage",
+        "times the tolerance",
+        "looks like",
+        "reason",
+        "line",
+        "case",
+        "cases",
+    ),
+)
+_OPERATOR_COLUMNS = ("operator", "verdict", "by dtype", "stayed aten", "on the CPU", "breaks")
+_AGAINST_EAGER = {
+    "cure": "Compiling is the cure: mps has no kernel, and the generated Metal is right",
+    "breaks": "Compiling breaks it: the call works as it is",
+}
+
+
+def _against_eager_table(summary: CompiledSummary, eager: Mapping[str, str], word: str, heading: str) -> Table:
+    chosen = [each for each in summary.operators if against_eager(each, eager) == word]
+    rows = tuple((o.name, eager_verdict(o.name, eager), o.verdict.value) for o in chosen)
+    return Table(heading, ("operator", "as it is", "compiled"), rows, code=_CODE)
 
 
 def as_data(summary: CompiledSummary, eager: Mapping[str, str]) -> dict[str, Any]:
@@ -153,46 +169,35 @@ def as_json(summary: CompiledSummary, eager: Mapping[str, str]) -> str:
     return json.dumps(as_data(summary, eager), indent=1, ensure_ascii=False) + "\n"
 
 
-def _finding_row(finding: CompiledFinding) -> tuple[object, ...]:
-    line = f" `{finding.line}`".replace("|", "\\|") if finding.line else ""
+def _finding_row(finding: CompiledFinding) -> tuple[Cell, ...]:
     return (
         finding.verdict.value,
-        f"`{finding.operator}`",
+        finding.operator,
         ", ".join(finding.dtypes) + (" (symbolic sizes only)" if finding.dynamic_only else ""),
         finding.faulty_stage.value if finding.faulty_stage else "",
         "" if finding.error is None else f"{finding.error:.3g}",
         finding.known_defect,
-        escaped(_cut(finding.reason)) + line,
-        f"`{finding.example}`",
+        _cut(finding.reason),
+        finding.line,
+        finding.example,
         finding.cases,
     )
 
 
-def _operator_row(operator: CompiledOperator) -> tuple[object, ...]:
+def _operator_row(operator: CompiledOperator) -> tuple[Cell, ...]:
     others = {d: v.value for d, v in operator.dtypes.items() if v is not operator.verdict}
     return (
-        f"`{operator.name}`",
+        operator.name,
         operator.verdict.value,
         ", ".join(f"{dtype}: {verdict}" for dtype, verdict in others.items()),
-        escaped(", ".join(operator.aten)),
-        escaped(", ".join(operator.on_cpu)),
+        ", ".join(operator.aten),
+        ", ".join(operator.on_cpu),
         operator.breaks or "",
     )
 
 
-def _table(heading: str, columns: Iterable[str], rows: list[tuple[Any, ...]]) -> str:
-    if not rows:
-        return ""
-    table = tabulate(rows, headers=list(columns), tablefmt="pipe", disable_numparse=True)
-    return f"## {heading}\n\n{unpadded(table)}"
-
-
 def _counted(counts: Mapping[CompiledVerdict, int]) -> str:
     return ", ".join(f"{counts[verdict]:,} {verdict.value}" for verdict in reversed(SEVERITY) if counts.get(verdict))
-
-
-def _some(names: list[str], most: int = 10) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def _cut(text: str, limit: int = 160) -> str:

@@ -12,8 +12,8 @@ from ..audit.findings.results import AuditSummary, OverloadSummary
 from ..audit.model.selection import DTYPES
 from ..audit.model.verdicts import CaseVerdict
 from ..audit.store.records import ModuleRow
+from .audit_tables import worst_case_rule
 from .compiled_tables import in_one_word
-from .tables import worst_case_rule
 from .wording import graded
 
 COLUMNS: tuple[str, ...] = (

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from ..audit.findings.results import AuditSummary
-from . import compiled_tables, module_tables, shipped_tables, tables
-from .audit_overview import overview
-from .coverage_page import section_of
+from . import audit_tables, compiled_tables, module_tables, shipped_tables
 from .explorer_data import details, entry_table, legend, operator_table, overload_table
 from .html_templates import SCRIPTS, HtmlPage, data_script, slug
 from .operator_facts import operator_facts
+from .overview import overview
+from .release_coverage import section_of
 from .release_history import history_of
 from .table import Table
 from .wording import settings_text, simulated_note, subtitle, title
@@ -53,15 +53,15 @@ def heading_of(table: Table) -> str:
 def finding_tables(summary: AuditSummary) -> list[Table]:
     """What is wrong, and why: the tables that have rows."""
     return _with_rows(
-        tables.at_fault_table(summary),
-        tables.unexplained_table(summary),
-        tables.breakage_table(summary),
+        audit_tables.at_fault_table(summary),
+        audit_tables.unexplained_table(summary),
+        audit_tables.breakage_table(summary),
         shipped_tables.wrong_kernel_table(summary),
         module_tables.known_report_table(summary),
-        tables.fallback_table(summary),
-        tables.rule_table(summary),
-        tables.disagreement_table(summary),
-        tables.unattributed_table(summary),
+        audit_tables.fallback_table(summary),
+        audit_tables.rule_table(summary),
+        audit_tables.disagreement_table(summary),
+        audit_tables.unattributed_table(summary),
         module_tables.module_table(summary),
     )
 
@@ -74,16 +74,16 @@ def compiled(summary: AuditSummary) -> list[Table]:
 def run_tables(summary: AuditSummary) -> list[Table]:
     """What the audit rests on: how much was executed, of which grade, and where."""
     return _with_rows(
-        tables.grade_table(summary),
-        tables.case_table(summary),
-        tables.dtype_table(summary),
+        audit_tables.grade_table(summary),
+        audit_tables.case_table(summary),
+        audit_tables.dtype_table(summary),
         shipped_tables.shipped_table(summary),
         shipped_tables.stood_in_table(summary),
         shipped_tables.never_launched_table(summary),
-        tables.skip_table(summary),
-        tables.not_executed_table(summary),
-        tables.missed_table(summary),
-        tables.environment_table(summary),
+        audit_tables.skip_table(summary),
+        audit_tables.not_executed_table(summary),
+        audit_tables.missed_table(summary),
+        audit_tables.environment_table(summary),
     )
 
 

@@ -7,8 +7,8 @@ from collections import Counter
 from ..audit.findings.known_reports import ReportResult, ReportStatus, in_words
 from ..audit.findings.results import AuditSummary
 from ..audit.store.records import ModuleStatus
+from .audit_tables import number_of
 from .table import Cell, Table
-from .tables import number_of
 from .wording import graded, marked
 
 # In a list, what does not work comes first; "missing" is before "not probed", and what works is last.

@@ -9,7 +9,7 @@ from ..audit.findings.known_reports import ReportResult
 from ..audit.findings.overload_verdict import SEVERITY
 from ..audit.findings.results import AuditSummary, OverloadSummary
 from ..audit.model.verdicts import OverloadVerdict
-from .answers import Answers, answers, works_in_part
+from .operator_advice import Answers, answers, works_in_part
 from .release_history import ReleaseHistory
 
 

@@ -6,8 +6,8 @@ from collections import Counter
 
 from ..audit.findings.results import AuditSummary
 from ..audit.releases.wheel.kernel_families import known_families
+from .audit_tables import UNEXPLAINED, number_of
 from .table import Cell, Table, shortened
-from .tables import UNEXPLAINED, number_of
 from .wording import marked
 
 MOST_KERNELS = 3

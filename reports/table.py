@@ -1,4 +1,4 @@
-"""A table as plain data, and what every renderer of tables shares."""
+"""Tables and documents as plain data, and their Markdown."""
 
 from __future__ import annotations
 
@@ -70,3 +70,21 @@ def _cell(cell: Cell, code: bool, links: Mapping[str, str]) -> str:
 def escaped(text: str) -> str:
     """The text with everything that Markdown would take for markup escaped, on one line."""
     return SPECIAL.sub(r"\\\1", " ".join(text.split()))
+
+
+@dataclass(frozen=True)
+class Document:
+    """The content of a page: a title, Markdown paragraphs, tables, and more Markdown after them.
+
+    Tables without rows are left out.
+    """
+
+    title: str
+    paragraphs: Sequence[str]
+    tables: Sequence[Table] = ()
+    appendix: Sequence[str] = ()
+
+    def markdown(self) -> str:
+        """The page as Markdown text."""
+        tables = [markdown_section(table) for table in self.tables if table.rows]
+        return "\n\n".join([f"# {self.title}", *self.paragraphs, *tables, *self.appendix]) + "\n"

@@ -9,7 +9,7 @@ from tabulate import tabulate
 
 from ..audit.findings.results import AuditSummary
 from ..audit.model.verdicts import OverloadVerdict
-from . import compiled_tables, module_tables, shipped_tables, tables
+from . import audit_tables, compiled_tables, module_tables, shipped_tables
 from .table import Cell, Table
 from .wording import LETTERS, duration_text, key_figures, simulated_note, subtitle, surface_note, title
 
@@ -33,25 +33,25 @@ def render(summary: AuditSummary, width: int = 120) -> str:
     """The report as text of at most `width` columns, where its operator names allow that."""
     present = summary.overload_counts
     shown = [
-        tables.at_fault_table(summary, numbers=True),
-        tables.unexplained_table(summary, numbers=True),
-        tables.verdict_table(summary),
-        _narrow(tables.grade_table(summary), ("grade", "overloads", "operators", "cases", "meaning")),
+        audit_tables.at_fault_table(summary, numbers=True),
+        audit_tables.unexplained_table(summary, numbers=True),
+        audit_tables.verdict_table(summary),
+        _narrow(audit_tables.grade_table(summary), ("grade", "overloads", "operators", "cases", "meaning")),
         shipped_tables.shipped_table(summary),
         _narrow(shipped_tables.wrong_kernel_table(summary, numbers=True), WRONG_KERNEL_COLUMNS),
         _narrow(shipped_tables.stood_in_table(summary), ("reason", "overloads", "calls")),
-        tables.case_table(summary),
-        tables.fallback_table(summary),
+        audit_tables.case_table(summary),
+        audit_tables.fallback_table(summary),
         compiled_tables.cure_table(summary),
         compiled_tables.break_table(summary),
-        tables.breakage_table(summary, numbers=True),
-        *(tables.fault_table(summary, verdict, numbers=True) for verdict in UNNAMED if verdict in present),
-        tables.unattributed_table(summary, faults_only=True),
-        tables.disagreement_table(summary),
+        audit_tables.breakage_table(summary, numbers=True),
+        *(audit_tables.fault_table(summary, verdict, numbers=True) for verdict in UNNAMED if verdict in present),
+        audit_tables.unattributed_table(summary, faults_only=True),
+        audit_tables.disagreement_table(summary),
         _narrow(module_tables.known_report_table(summary, faults_only=True), KNOWN_COLUMNS),
         module_tables.module_table(summary, faults_only=True),
-        tables.missed_table(summary),
-        _narrow(tables.rule_table(summary), ("rule", "cases", "reason")),
+        audit_tables.missed_table(summary),
+        _narrow(audit_tables.rule_table(summary), ("rule", "cases", "reason")),
     ]
     blocks = [_head(summary, width), *(_table(table, width, ROWS) for table in shown if table.rows), HINT]
     return "\n\n".join(blocks) + "\n"
@@ -59,7 +59,7 @@ def render(summary: AuditSummary, width: int = 120) -> str:
 
 def render_selection(summary: AuditSummary, width: int = 120) -> str:
     """All overloads of a summary that filters have narrowed, a line each."""
-    table = tables.overload_table(summary)
+    table = audit_tables.overload_table(summary)
     text = _table(table, width, len(table.rows)) if table.rows else "No overload of this run matches the filters."
     legend = ", ".join(f"{letter} {verdict.value}" for verdict, letter in LETTERS.items())
     parts = [f"{title(summary)}, filtered: {summary.selection}", text, *([legend, HINT] if table.rows else [])]

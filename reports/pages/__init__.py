@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from . import compiled, kernels, recall, releases, wrong_results
 from .networks import networks_document
-from .page import Document, Needs, Page, PageInputs
+from .page import Needs, Page, PageInputs
 
-__all__ = ["PAGES", "Document", "Needs", "Page", "PageInputs"]
+__all__ = ["PAGES", "Needs", "Page", "PageInputs"]
 
 _ALL = (
     Page("releases", "Coverage of every release since 1.12.1", Needs.NOTHING, releases.history_document),

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from ..table import Cell, Table, shortened
-from .page import Document, PageInputs
+from ..table import Cell, Document, Table, shortened
+from .page import PageInputs
 
 if TYPE_CHECKING:
     from ...audit.findings.compiled.defect_matches import FoundByAudits, FoundDefect
@@ -104,8 +104,8 @@ def _found_row(defect: FoundDefect, title: str) -> tuple[Cell, ...]:
 
 
 def _other_row(finding: CompiledFinding) -> tuple[Cell, ...]:
-    blame = finding.faulty_stage.value if finding.faulty_stage else ""
-    return finding.operator, finding.verdict.value, blame, finding.example, finding.reason[:160]
+    stage = finding.faulty_stage.value if finding.faulty_stage else ""
+    return finding.operator, finding.verdict.value, stage, finding.example, finding.reason[:160]
 
 
 def generators(inputs: PageInputs) -> Document:

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from ..table import Table
-from .page import Document
+from ..table import Document, Table
 
 if TYPE_CHECKING:
     from ...audit.compiled.defects.defect import Defect, Report

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from ..table import Cell, Table, shortened
-from .page import Document, PageInputs
+from ..table import Cell, Document, Table, shortened
+from .page import PageInputs
 
 if TYPE_CHECKING:
     from ...kernels.verification.backlog import Backlog, BacklogStanding

@@ -7,8 +7,8 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ...errors import MpsmithError
-from ..table import Table
-from .page import Document, PageInputs
+from ..table import Document, Table
+from .page import PageInputs
 
 
 class Networks(BaseModel):

@@ -1,4 +1,4 @@
-"""A generated page: its content as data, and what it is made from."""
+"""A generated page and what it is made from."""
 
 from __future__ import annotations
 
@@ -8,25 +8,7 @@ from enum import Enum
 from pathlib import Path
 
 from ...errors import MpsmithError
-from ..table import Table, markdown_section
-
-
-@dataclass(frozen=True)
-class Document:
-    """The content of a page: a title, Markdown paragraphs, tables, and more Markdown after them.
-
-    Tables without rows are left out.
-    """
-
-    title: str
-    paragraphs: Sequence[str]
-    tables: Sequence[Table] = ()
-    appendix: Sequence[str] = ()
-
-    def markdown(self) -> str:
-        """The page as Markdown text."""
-        tables = [markdown_section(table) for table in self.tables if table.rows]
-        return "\n\n".join([f"# {self.title}", *self.paragraphs, *tables, *self.appendix]) + "\n"
+from ..table import Document
 
 
 class Needs(str, Enum):

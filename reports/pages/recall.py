@@ -6,8 +6,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..table import Cell, Table
-from .page import Document, PageInputs
+from ..table import Cell, Document, Table
+from .page import PageInputs
 
 if TYPE_CHECKING:
     from ...audit.self_test import SelfTest

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..coverage_cells import HISTORY_TITLES, history_cells
-from ..table import Table
-from .page import Document, PageInputs
+from ..release_coverage import HISTORY_TITLES, history_cells
+from ..table import Document, Table
+from .page import PageInputs
 
 
 def history_document(inputs: PageInputs) -> Document:

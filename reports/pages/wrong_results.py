@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ..table import Table
-from .page import Document, PageInputs
+from ..table import Document, Table
+from .page import PageInputs
 
 if TYPE_CHECKING:
     from ...audit.shipped.finding_result import FindingResult

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from ...audit.findings.results import AuditSummary
 from ...registry.model import DEVICES, Entry
-from ..answers import LACKING
+from ..operator_advice import LACKING
 from ..table import Cell, Table
 
 

@@ -8,14 +8,14 @@ from typing import Any
 
 from ...audit.findings.overload_verdict import SEVERITY
 from ...audit.findings.results import AuditSummary
-from ..audit_overview import overview
 from ..compiled_tables import NOTE as COMPILED_NOTE
 from ..compiled_tables import found_table, in_a_sentence, in_one_word
-from ..coverage_page import section_of
 from ..explorer_data import details, entry_table, legend, operator_table, overload_table
 from ..html_page import compiled, finding_tables, heading_of, run_tables
 from ..html_templates import HtmlPage, data_script, slug
 from ..operator_facts import operator_facts
+from ..overview import overview
+from ..release_coverage import section_of
 from ..release_history import history_of
 from ..table import Table
 from ..wording import marked, of_compiled_calls, simulated_note, subtitle, title

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ....errors import MpsmithError
-from . import recorded_files as recorded_files
+from . import recorded_files
 
 # The committed memory.
 FOLDER = Path(__file__).with_name("recorded")

@@ -12,7 +12,7 @@ from mpsmith.audit.findings.known_reports import ReportResult, ReportStatus
 from mpsmith.audit.findings.results import OperatorSummary, OverloadSummary, RegistryStatus
 from mpsmith.audit.model.verdicts import CaseVerdict, Grade, OverloadVerdict
 from mpsmith.audit.releases.coverage.table import Standing
-from mpsmith.reports.answers import Answers, answers
+from mpsmith.reports.operator_advice import Answers, answers
 from mpsmith.reports.release_history import ReleaseHistory
 
 NATIVE, MISSING, COMPOSITE = Standing.NATIVE, Standing.MISSING, Standing.COMPOSITE

@@ -20,7 +20,16 @@ from mpsmith.audit.model.selection import DTYPES
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome, OverloadVerdict
 from mpsmith.audit.store.store import Store
 from mpsmith.errors import MpsmithError
-from mpsmith.reports import charts, csv_report, html_page, json_report, markdown, publish, tables, terminal
+from mpsmith.reports import (
+    audit_tables,
+    charts,
+    csv_report,
+    html_page,
+    json_report,
+    markdown,
+    publish,
+    terminal,
+)
 from support.audits import SURFACE, make_summary
 
 
@@ -80,13 +89,13 @@ def test_csv_has_a_row_for_every_overload(summary: AuditSummary) -> None:
 
 
 def test_tables_add_up(summary: AuditSummary) -> None:
-    *rows, last = tables.verdict_table(summary).rows
+    *rows, last = audit_tables.verdict_table(summary).rows
     assert sum(int(row[2]) for row in rows) == last[2] == len(summary.overloads)
     assert sum(int(row[3]) for row in rows) == last[3] == len(summary.operators)
     assert {row[1]: row[2] for row in rows} == {v.value: n for v, n in summary.overload_counts.items()}
-    *rows, last = tables.case_table(summary).rows
+    *rows, last = audit_tables.case_table(summary).rows
     assert last[-1] == sum(int(row[-1]) for row in rows) == summary.run.recorded
-    assert sum(int(row[-1]) for row in tables.dtype_table(summary).rows) == summary.run.recorded
+    assert sum(int(row[-1]) for row in audit_tables.dtype_table(summary).rows) == summary.run.recorded
 
 
 @pytest.mark.parametrize("name", RENDERERS)
@@ -117,7 +126,7 @@ def test_what_is_unexplained_comes_before_the_rules_and_other_tables(name: str, 
 def test_an_overload_shows_the_rule_that_explains_it_or_that_none_does(summary: AuditSummary) -> None:
     rows = {row["overload"]: row for row in csv.DictReader(io.StringIO(csv_report.render(summary)))}
     assert rows["aten::mode"]["explained_by"] == "no-kernel"
-    assert rows["aten::sum"]["explained_by"] == tables.UNEXPLAINED
+    assert rows["aten::sum"]["explained_by"] == audit_tables.UNEXPLAINED
     assert rows["aten::relu"]["explained_by"] == ""
 
 
@@ -128,8 +137,8 @@ def test_unexplained_faults_stand_before_explained_ones(summary: AuditSummary) -
     unexplained = next(c.label for c in summary.cases.values() if not c.rule and c.label != first.worst_case)
     other = replace(first, name="aten::zeta", worst_case=unexplained)
     both = replace(explained, overloads=(first, other))
-    table = tables.fault_table(both, OverloadVerdict.WRONG)
-    assert [row[4] for row in table.rows] == [tables.UNEXPLAINED, "some-rule"]
+    table = audit_tables.fault_table(both, OverloadVerdict.WRONG)
+    assert [row[4] for row in table.rows] == [audit_tables.UNEXPLAINED, "some-rule"]
 
 
 @pytest.fixture

@@ -15,9 +15,8 @@ from mpsmith.audit.releases.wheel.rebuild import rebuild
 from mpsmith.cli import coverage as cli
 from mpsmith.errors import MpsmithError
 from mpsmith.registry.model import Entry, Measured, Status
-from mpsmith.reports.coverage_cells import OPERATOR_TITLES, operator_cells
 from mpsmith.reports.coverage_chart import badge_svg, history_svg
-from mpsmith.reports.coverage_page import section_of
+from mpsmith.reports.release_coverage import OPERATOR_TITLES, operator_cells, section_of
 from support.commands import output, typed
 
 NATIVE, DELEGATE = Dispatch.NATIVE, Dispatch.STRUCTURED_DELEGATE

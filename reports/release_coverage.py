@@ -1,8 +1,8 @@
-"""Coverage of releases as HTML: a section for the report, and a page of its own."""
+"""Coverage of releases: the section of reports, and the cells that all tables of coverage share."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -12,12 +12,90 @@ from ..audit.findings.results import AuditSummary, RegistryStatus
 from ..audit.releases import data as release_data
 from ..audit.releases.coverage import ReleaseCoverage, from_data
 from ..audit.releases.coverage.history import ReleaseCounts, history
-from ..audit.releases.coverage.table import AuditVerdicts, OperatorRow, Standing, operator_rows
+from ..audit.releases.coverage.table import AuditVerdicts, DtypesByStage, OperatorRow, Standing, operator_rows
 from ..errors import MpsmithError
-from .coverage_cells import HISTORY_TITLES, OPERATOR_TITLES, history_cells, operator_cells
+from .audit_tables import SHORT_DTYPES
 from .coverage_chart import history_svg
-from .html_templates import HtmlPage
 from .table import Table
+
+OPERATOR_TITLES = (
+    "operator",
+    "mps",
+    "native overloads",
+    "native since",
+    "Metal kernels",
+    "upstream expects to fail",
+    "drift",
+    "audit",
+    "status",
+    "replacement",
+)
+
+HISTORY_TITLES = (
+    "release",
+    "native",
+    "operators",
+    "missing",
+    "operators missing",
+    "composite",
+    "missing everywhere",
+    "by hand",
+    "fall back",
+    "SparseMPS",
+    "Metal functions",
+    "gained",
+    "lost",
+)
+
+
+def operator_cells(row: OperatorRow) -> tuple[str, ...]:
+    """The cells of one operator, one for each of OPERATOR_TITLES. A verdict that no Mac has shown says so."""
+    return (
+        row.operator,
+        row.standing.value,
+        f"{row.native_overloads} of {row.kernel_overloads}" if row.kernel_overloads else "",
+        row.native_since or "",
+        _short(row.metal_dtypes),
+        _expected(row.expected_failures),
+        "; ".join(drift.value for drift in row.drift),
+        _verdict(row),
+        row.status or "",
+        row.replacement or "",
+    )
+
+
+def history_cells(count: ReleaseCounts) -> tuple[str | int, ...]:
+    """The cells of one release, one for each of HISTORY_TITLES."""
+    return (
+        count.release,
+        count.native,
+        count.native_operators,
+        count.missing,
+        count.missing_operators,
+        count.composite,
+        count.missing_everywhere,
+        count.by_hand,
+        count.falls_back,
+        count.sparse,
+        count.metal_functions,
+        len(count.gained),
+        len(count.lost),
+    )
+
+
+def _short(dtypes: Iterable[str]) -> str:
+    return " ".join(SHORT_DTYPES.get(dtype, dtype) for dtype in dtypes)
+
+
+def _expected(failures: DtypesByStage) -> str:
+    return "; ".join(f"{stage}: {_short(dtypes)}" for stage, dtypes in failures.items())
+
+
+def _verdict(row: OperatorRow) -> str:
+    if row.verdict is None:
+        return ""
+    shown_by = [word for word in (row.measured_on if row.measured_on != "mps" else None, row.grade) if word]
+    return f"{row.verdict} ({', '.join(shown_by)})" if shown_by else row.verdict
 
 
 @dataclass(frozen=True)
@@ -95,9 +173,3 @@ def committed_history() -> tuple[ReleaseCounts, ...]:
 def _with_registry(row: OperatorRow, known: Mapping[str, RegistryStatus | None]) -> OperatorRow:
     registered = known.get(f"aten::{row.operator}") or known.get(f"aten::{row.operator}_")
     return replace(row, status=registered.status, replacement=registered.kernel) if registered else row
-
-
-def page(coverage: ReleaseCoverage, rows: Sequence[OperatorRow], counts: Sequence[ReleaseCounts]) -> str:
-    """The section as a page that needs nothing else."""
-    frame = HtmlPage(file="", title=f"MPS coverage of torch {coverage.release}", wide=True, inline=True)
-    return frame.render("releases.html.j2", coverage=section(coverage, rows, counts, unfolded=True))
