@@ -20,7 +20,6 @@ import torch
 from torch import Tensor
 
 from ...judging.randomness import draws
-from ...judging.transfer import move
 from ...model.case import Case, QuickShare
 from ...model.group import GroupKey
 from ...model.nested import leaves
@@ -29,6 +28,7 @@ from ..calls.binding import Binding
 from ..calls.invocation import full_name, overload_of, runs_a_kernel, written_arguments
 from .argument_values import END_NAMES, FACTOR_NAMES, other_values
 from .calls_in_a_row import InARow, Step, in_dtype, scaled, unchanged, with_others
+from .case_tensors import accepts, call_on_cpu, tensors_of
 from .derived import distinct
 from .indices import out_of_range
 from .over_another import SourceOverAnother
@@ -199,7 +199,7 @@ class Variations:
         yield replace(self._case, call=call, form="in a row", title=title)
 
     def _other_dtype(self) -> Iterator[Step]:
-        before = next((leaf.dtype for leaf in self._tensors() if leaf.dtype is torch.float32), None)
+        before = next((leaf.dtype for leaf in tensors_of(self._case) if leaf.dtype is torch.float32), None)
         if before is None:
             return
         step = in_dtype(before, torch.bfloat16)
@@ -233,7 +233,7 @@ class Variations:
 
     def _near(self) -> Iterator[Case]:
         """Numbers that few digits do not tell apart, in calls in a row."""
-        floats = any(leaf.is_floating_point() or leaf.is_complex() for leaf in self._tensors())
+        floats = any(leaf.is_floating_point() or leaf.is_complex() for leaf in tensors_of(self._case))
         for argument in self._binding.schema:
             kind = str(argument.type).removeprefix("Optional[").removesuffix("]")
             if kind not in ("number", "float") or argument.name in FACTOR_NAMES | END_NAMES:
@@ -252,7 +252,7 @@ class Variations:
         """The variation as the CPU takes or refuses it; None where its refusal says nothing."""
         title = ", ".join(f"{name}={_shown(value)}" for name, value in others.items())
         try:
-            run(self._made(Variation(title, others)))
+            call_on_cpu(self._made(Variation(title, others)))
         except Exception as error:
             return None if UNTELLING.search(str(error)) else Variation(title, others, refused=True)
         return Variation(title, others)
@@ -261,30 +261,12 @@ class Variations:
         args, kwargs = self._binding.with_others(variation.others)
         return replace(self._case, args=args, kwargs=kwargs, title=variation.title, errors_count=variation.refused)
 
-    def _tensors(self) -> list[Tensor]:
-        return [leaf for leaf in leaves((self._case.args, self._case.kwargs)) if isinstance(leaf, Tensor)]
-
 
 def may_vary(operator: str, argument: str) -> bool:
     """Whether an overload's argument can be any other that the CPU does not refuse."""
     if FLAGS_ALONE.search(operator):
         return argument in HARMLESS_FLAGS
     return not any(argument in names and re.search(pattern, operator) for pattern, names in TRUSTED)
-
-
-def accepts(case: Case) -> bool:
-    """Whether the CPU takes the call."""
-    try:
-        run(case)
-    except Exception:
-        return False
-    return True
-
-
-def run(case: Case) -> None:
-    """Call it on the CPU, on copies of its inputs. Raises what the operator raises."""
-    args, kwargs = move(case.args, case.kwargs, "cpu")
-    case.call(*args, **kwargs)
 
 
 def with_nan(tensor: Tensor) -> Tensor | None:
@@ -298,8 +280,7 @@ def with_nan(tensor: Tensor) -> Tensor | None:
 
 
 def _is_small(case: Case) -> bool:
-    sizes = [leaf.numel() for leaf in leaves((case.args, case.kwargs)) if isinstance(leaf, Tensor)]
-    return not case.uninitialised and max(sizes, default=0) <= LARGEST_BASE
+    return not case.uninitialised and max((tensor.numel() for tensor in tensors_of(case)), default=0) <= LARGEST_BASE
 
 
 def _shown(value: Any) -> str:

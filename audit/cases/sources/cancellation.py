@@ -16,8 +16,8 @@ from torch import Tensor
 
 from ...model.case import Case
 from ...model.group import GroupKey
-from ...model.nested import leaves, map_leaves
 from ...model.selection import Samples
+from .case_tensors import map_tensors, tensors_of
 from .derived import DerivedSource, distinct
 from .opinfo import OpInfoSource
 
@@ -95,9 +95,11 @@ def _varied(case: Case, title: str, change: Change) -> Case:
 
 
 def _replaced(case: Case, title: str, others: Mapping[int, Tensor]) -> Case:
-    changed = {id(tensor): _leaf(others[id(tensor)], tensor) for tensor in _floating(case) if id(tensor) in others}
-    args, kwargs = map_leaves(lambda leaf: changed.get(id(leaf), leaf), (case.args, case.kwargs))
-    return replace(case, args=args, kwargs=kwargs, values=title, title=title, errors_count=True)
+    def change(tensor: Tensor, position: int) -> Tensor:
+        other = others.get(id(tensor))
+        return tensor if other is None else other.requires_grad_(tensor.requires_grad)
+
+    return replace(map_tensors(case, change), values=title, title=title, errors_count=True)
 
 
 def _numbers(case: Case) -> list[Tensor]:
@@ -108,9 +110,4 @@ def _numbers(case: Case) -> list[Tensor]:
 
 
 def _floating(case: Case) -> list[Tensor]:
-    tensors = [leaf for leaf in leaves((case.args, case.kwargs)) if isinstance(leaf, Tensor)]
-    return [t for t in tensors if t.is_floating_point() and t.layout is torch.strided]
-
-
-def _leaf(changed: Tensor, original: Tensor) -> Tensor:
-    return changed.requires_grad_(original.requires_grad)
+    return [t for t in tensors_of(case) if t.is_floating_point() and t.layout is torch.strided]

@@ -1,43 +1,61 @@
-"""The tensors of a case one by one: which there are, and the case with another in the place of one of them."""
+"""The tensors of a case by position, the case with some of them changed, and what the CPU makes of a case.
+
+A tensor's position counts all tensors among the arguments from left to right; one that is given twice counts twice.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import count
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from ...judging.transfer import move
 from ...model.case import Case
 from ...model.nested import leaves, map_leaves
 
+# From a tensor and its position to the tensor in its place; the tensor itself if it stays.
+TensorChange = Callable[[Tensor, int], Tensor]
+
+
+def tensors_in(tree: Any) -> list[Tensor]:
+    """The tensors in nested arguments, from left to right."""
+    return [leaf for leaf in leaves(tree) if isinstance(leaf, Tensor)]
+
 
 def tensors_of(case: Case) -> list[Tensor]:
-    """The tensors among the arguments, from left to right; one that is given twice counts twice."""
-    return [leaf for leaf in leaves((case.args, case.kwargs)) if isinstance(leaf, Tensor)]
+    """The tensors among the arguments, by position."""
+    return tensors_in((case.args, case.kwargs))
 
 
 def strided_positions(case: Case) -> list[int]:
-    """The positions among `tensors_of` that have strides: not the sparse ones."""
+    """The positions of the tensors that have strides: not the sparse ones."""
     return [position for position, tensor in enumerate(tensors_of(case)) if tensor.layout is torch.strided]
 
 
-def with_tensors(case: Case, others: Mapping[int, Tensor], title: str) -> Case:
-    """The case with other tensors at some positions of `tensors_of`."""
+def map_tensors(case: Case, change: TensorChange) -> Case:
+    """The case with each tensor changed."""
     position = count()
 
-    def change(leaf: object) -> object:
-        return others.get(next(position), leaf) if isinstance(leaf, Tensor) else leaf
+    def changed(leaf: object) -> object:
+        return change(leaf, next(position)) if isinstance(leaf, Tensor) else leaf
 
-    args, kwargs = map_leaves(change, (case.args, case.kwargs))
-    return replace(case, args=args, kwargs=kwargs, title=title)
+    args, kwargs = map_leaves(changed, (case.args, case.kwargs))
+    return replace(case, args=args, kwargs=kwargs)
+
+
+def with_tensors(case: Case, others: Mapping[int, Tensor], title: str) -> Case:
+    """The case with other tensors at some positions."""
+    return replace(map_tensors(case, lambda tensor, position: others.get(position, tensor)), title=title)
 
 
 def with_one(case: Case, position: int, change: Callable[[Tensor], Tensor | None], title: str) -> Case | None:
-    """The case with one tensor changed, or None where `change` has nothing for it.
+    """The case with one tensor changed, or None if `change` gives None.
 
-    The changed tensor wants a gradient where the original does and its dtype has one.
+    The changed tensor requires a gradient if the original does and its dtype has one.
     """
     tensor = tensors_of(case)[position]
     other = change(tensor.detach())
@@ -45,3 +63,35 @@ def with_one(case: Case, position: int, change: Callable[[Tensor], Tensor | None
         return None
     differentiable = tensor.requires_grad and (other.is_floating_point() or other.is_complex())
     return with_tensors(case, {position: other.requires_grad_(differentiable)}, title)
+
+
+def unsure(case: Case) -> Case:
+    """The case for inputs that the CPU may refuse: the device must then refuse them too."""
+    return replace(case, errors_count=True)
+
+
+# ---- on the CPU
+
+
+def call_on_cpu(case: Case) -> Any:
+    """The result of the call on copies of its inputs. Raises what the operator raises."""
+    args, kwargs = move(case.args, case.kwargs, "cpu")
+    return case.call(*args, **kwargs)
+
+
+def accepts(case: Case) -> bool:
+    """Whether the CPU accepts the call."""
+    try:
+        call_on_cpu(case)
+    except Exception:
+        return False
+    return True
+
+
+def tensors_on_cpu(case: Case) -> list[Tensor] | None:
+    """The tensors in the result without gradients, or None if the CPU refuses the call."""
+    try:
+        with torch.no_grad():
+            return tensors_in(call_on_cpu(case))
+    except Exception:  # whatever the CPU raises
+        return None

@@ -16,9 +16,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...judging.transfer import move
 from ...model.case import Case
-from ...model.nested import leaves, map_leaves
+from .case_tensors import TensorChange, map_tensors, tensors_of, tensors_on_cpu
 
 # The two sizes that a dimension is tried with; no sample has them.
 TRIED = (11, 22)
@@ -69,7 +68,7 @@ class Dimensions:
     def __init__(self, case: Case, *, checks: bool = True) -> None:
         self.case = case
         self.checks = checks
-        self.shapes = [t.shape if _resizable(t) else torch.Size() for t in _tensors(case)]
+        self.shapes = [t.shape if _resizable(t) else torch.Size() for t in tensors_of(case)]
         self.results = results_of(case)
         self._measured: dict[Axis, Axis | None] = {}
 
@@ -116,12 +115,13 @@ class Dimensions:
     def resized(self, sizes: Mapping[Axis, int]) -> Case:
         """The case with these sizes, its tensors cut or stretched."""
         shapes = self._resized_shapes(sizes)
-        args, kwargs = changed_tensors(self.case, lambda tensor, i: stretched(tensor, shapes[i]))
+        case = map_dense(self.case, lambda tensor, i: stretched(tensor, shapes[i]))
         numbers = {axis.size: size for axis, size in sizes.items() if axis.in_lists}
         if numbers:
-            args = tuple(_in_list(argument, numbers) for argument in args)
-            kwargs = {name: _in_list(argument, numbers) for name, argument in kwargs.items()}
-        return replace(self.case, args=args, kwargs=kwargs)
+            args = tuple(_in_list(argument, numbers) for argument in case.args)
+            kwargs = {name: _in_list(argument, numbers) for name, argument in case.kwargs.items()}
+            return replace(case, args=args, kwargs=kwargs)
+        return case
 
     def _resized_shapes(self, sizes: Mapping[Axis, int]) -> list[tuple[int, ...]]:
         shapes = [list(shape) for shape in self.shapes]
@@ -183,12 +183,9 @@ class Dimensions:
 
 
 def results_of(case: Case) -> Results | None:
-    """What the case gives on the CPU, or None where the CPU refuses it."""
-    args, kwargs = move(case.args, case.kwargs, "cpu")
-    try:
-        with torch.no_grad():
-            tensors = [leaf for leaf in leaves(case.call(*args, **kwargs)) if isinstance(leaf, Tensor)]
-    except Exception:  # whatever the CPU raises, it does not take these sizes
+    """The sizes of the results on the CPU, or None if the CPU refuses the call."""
+    tensors = tensors_on_cpu(case)
+    if tensors is None:
         return None
     return Results(len(tensors), max((t.numel() for t in tensors if _resizable(t)), default=0))
 
@@ -198,19 +195,16 @@ def broadcast(case: Case) -> Case:
 
     The case itself where they do not: torch calls `equal` pointwise, which takes any two shapes.
     """
-    shapes = [leaf.shape for leaf in leaves((case.args, case.kwargs)) if isinstance(leaf, Tensor) and leaf.dim()]
+    shapes = [tensor.shape for tensor in tensors_of(case) if tensor.dim()]
     try:
         common = torch.broadcast_shapes(*shapes)  # type: ignore[no-untyped-call]
     except RuntimeError:
         return case
 
-    def change(leaf: object) -> object:
-        if not isinstance(leaf, Tensor) or not leaf.dim() or leaf.shape == common:
-            return leaf
-        return leaf.detach().expand(common).clone()
+    def change(tensor: Tensor, position: int) -> Tensor:
+        return tensor.detach().expand(common).clone() if tensor.dim() and tensor.shape != common else tensor
 
-    args, kwargs = map_leaves(change, (case.args, case.kwargs))
-    return replace(case, args=args, kwargs=kwargs)
+    return map_tensors(case, change)
 
 
 def stretched(tensor: Tensor, shape: Sequence[int]) -> Tensor:
@@ -242,23 +236,9 @@ def _varied(made: Tensor, original: Tensor) -> Tensor:
     return made * (1 - LOSS * torch.rand(made.shape)).to(made.dtype)
 
 
-def changed_tensors(case: Case, change: Any) -> tuple[Any, Any]:
-    """The arguments with each strided tensor of one dimension or more changed; it is told which tensor it is."""
-    count = -1
-
-    def changed(leaf: object) -> object:
-        nonlocal count
-        if not isinstance(leaf, Tensor):
-            return leaf
-        count += 1
-        return change(leaf, count) if _resizable(leaf) and leaf.dim() else leaf
-
-    args, kwargs = map_leaves(changed, (case.args, case.kwargs))
-    return args, kwargs
-
-
-def _tensors(case: Case) -> list[Tensor]:
-    return [leaf for leaf in leaves((case.args, case.kwargs)) if isinstance(leaf, Tensor)]
+def map_dense(case: Case, change: TensorChange) -> Case:
+    """The case with each strided tensor of one dimension or more changed."""
+    return map_tensors(case, lambda tensor, i: change(tensor, i) if _resizable(tensor) and tensor.dim() else tensor)
 
 
 def _resizable(tensor: Tensor) -> bool:

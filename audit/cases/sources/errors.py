@@ -12,8 +12,7 @@ from torch import Tensor
 from ...model.case import Case
 from ...model.group import GroupKey
 from ...model.selection import Samples
-from .arguments import accepts
-from .case_tensors import strided_positions, tensors_of, with_one
+from .case_tensors import accepts, strided_positions, tensors_of, with_one
 from .derived import representative
 from .forms import detached
 from .opinfo import ON_HOST, OpInfoSource, without_double

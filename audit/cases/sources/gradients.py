@@ -15,11 +15,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...judging.transfer import differentiable_leaves, move
+from ...judging.transfer import differentiable_leaves
 from ...model.case import Case
 from ...model.group import GroupKey
 from ...model.nested import leaves, map_leaves
-from .case_tensors import tensors_of, with_tensors
+from .case_tensors import call_on_cpu, tensors_of, with_tensors
 from .derived import DerivedSource
 from .layouts import Layout, offset, stepped
 from .opinfo import OpInfoSource
@@ -119,9 +119,8 @@ def of_inputs(case: Case, positions: Sequence[int], title: str) -> Case:
 
 def of_some_outputs(case: Case) -> Iterator[Case]:
     """Each of several outputs alone used: the others' cotangents are not there at all."""
-    args, kwargs = move(case.args, case.kwargs, "cpu")
     try:
-        outputs = differentiable_outputs(case.process_output(case.call(*args, **kwargs)))
+        outputs = differentiable_outputs(case.process_output(call_on_cpu(case)))
     except Exception:  # whatever the CPU refuses has no outputs
         return
     if len(outputs) > 1:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ...model.case import Case
 from ...model.group import GroupKey
-from ...model.nested import leaves, map_leaves
+from .case_tensors import tensors_in, tensors_of, with_tensors
 from .derived import MAIN_DTYPES, DerivedSource
 
 Layout = Callable[[Tensor], "Tensor | None"]
@@ -149,25 +149,13 @@ def in_layout(case: Case, layout: Layout) -> Case | None:
 
 
 def relaid(case: Case, layout: Layout, chosen: Callable[[int], bool]) -> Case | None:
-    """The case with those tensors in `layout` whose place among its tensors is `chosen`; None when none can have it."""
-    place = -1
-    changed = False
-
-    def change(leaf: object) -> object:
-        nonlocal place, changed
-        if not isinstance(leaf, Tensor):
-            return leaf
-        place += 1
-        if not chosen(place) or leaf.layout is not torch.strided:
-            return leaf
-        other = layout(leaf.detach())
-        if other is None:
-            return leaf
-        changed = True
-        return other.requires_grad_(leaf.requires_grad)
-
-    args, kwargs = map_leaves(change, (case.args, case.kwargs))
-    return replace(case, args=args, kwargs=kwargs) if changed else None
+    """The case with the tensors at `chosen` positions in `layout`, or None if none of them can have it."""
+    others: dict[int, Tensor] = {}
+    for position, tensor in enumerate(tensors_of(case)):
+        other = layout(tensor.detach()) if chosen(position) and tensor.layout is torch.strided else None
+        if other is not None:
+            others[position] = other.requires_grad_(tensor.requires_grad)
+    return with_tensors(case, others, case.title) if others else None
 
 
 def with_scalars_on_host(case: Case) -> Case | None:
@@ -180,7 +168,7 @@ def with_scalars_on_host(case: Case) -> Case | None:
     first, second, *rest = case.args
     if first.dim() == 0 or second.numel() == 0 or second.layout is not torch.strided:
         return None
-    if any(isinstance(leaf, Tensor) for leaf in leaves(rest)):
+    if tensors_in(rest):
         return None
     scalar = second.detach().flatten()[0].clone()
     on_host = case.on_host | {1}

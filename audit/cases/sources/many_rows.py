@@ -13,10 +13,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...judging.transfer import move
 from ...model.case import Case
 from ...model.nested import leaves, map_leaves
-from .case_tensors import tensors_of
+from .case_tensors import tensors_of, tensors_on_cpu
 
 # Above the 2,048 ones that half precision counts, and above 131,072 elements, in one call.
 ROWS, ELEMENTS = 2_049, 131_073
@@ -106,10 +105,6 @@ def _fits(case: Case, repeated: Case, batch: int, times: int) -> bool:
 
 def _shapes_on_cpu(case: Case) -> Sequence[list[int]] | None:
     """The shapes of a call's results, or None where the CPU refuses it or a result has no dimension."""
-    args, kwargs = move(case.args, case.kwargs, "cpu")
-    try:
-        with torch.no_grad():
-            shapes = [list(leaf.shape) for leaf in leaves(case.call(*args, **kwargs)) if isinstance(leaf, Tensor)]
-    except Exception:  # whatever the CPU refuses
-        return None
-    return shapes if all(shapes) else None
+    tensors = tensors_on_cpu(case)
+    shapes = [list(tensor.shape) for tensor in tensors or ()]
+    return None if tensors is None or not all(shapes) else shapes

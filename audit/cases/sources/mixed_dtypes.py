@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from ...model.case import Case
-from .case_tensors import strided_positions, tensors_of, with_one, with_tensors
+from .case_tensors import strided_positions, tensors_of, unsure, with_one, with_tensors
 from .operand_forms import number_position
 from .tensor_layouts import from_turn
 
@@ -63,12 +63,12 @@ def one_in(case: Case, position: int, dtype: torch.dtype) -> Case | None:
     if tensors_of(case)[position].dtype is dtype:
         return None
     title = f"tensor {position} {str(dtype).removeprefix('torch.')}"
-    return with_one(unsure(case), position, lambda tensor: in_dtype(tensor, dtype), title)
+    return with_one(of_mixed_dtypes(case), position, lambda tensor: in_dtype(tensor, dtype), title)
 
 
-def unsure(case: Case) -> Case:
-    """The case, right whatever the CPU makes of it; strides are promised for operands of one dtype."""
-    return replace(case, errors_count=True, elementwise=False)
+def of_mixed_dtypes(case: Case) -> Case:
+    """The case for inputs that the CPU may refuse; PyTorch promises strides for operands of one dtype only."""
+    return replace(unsure(case), elementwise=False)
 
 
 def each_in_others(case: Case, most: int, turn: int = 0, but: Sequence[int] = ()) -> Iterator[Case]:
@@ -97,7 +97,9 @@ def each_as_scalar_tensor(case: Case, turn: int) -> Iterator[Case]:
         def first(tensor: Tensor, dtype: torch.dtype = dtype) -> Tensor:
             return in_dtype(tensor.flatten()[0], dtype).clone()
 
-        varied = with_one(unsure(case), position, first, f"tensor {position} 0-dim {str(dtype).removeprefix('torch.')}")
+        varied = with_one(
+            of_mixed_dtypes(case), position, first, f"tensor {position} 0-dim {str(dtype).removeprefix('torch.')}"
+        )
         if varied is not None:
             yield varied
 
@@ -109,7 +111,7 @@ def with_numbers(case: Case, aten_name: str) -> Iterator[Case]:
         return
     for number in NUMBERS:
         args = (*case.args[:position], number, *case.args[position + 1 :])
-        yield replace(unsure(case), args=args, title=f"number {number}")
+        yield replace(of_mixed_dtypes(case), args=args, title=f"number {number}")
 
 
 def with_three(case: Case) -> Case | None:
@@ -117,7 +119,7 @@ def with_three(case: Case) -> Case | None:
     if not any(map(_is_list, case.args)):
         return None
     args = tuple(_three(arg) if _is_list(arg) else arg for arg in case.args)
-    return replace(unsure(case), args=args, title="three tensors")
+    return replace(of_mixed_dtypes(case), args=args, title="three tensors")
 
 
 def _is_list(arg: Any) -> bool:
@@ -136,4 +138,4 @@ def out_in_others(case: Case, targets: Sequence[int], most: int, turn: int = 0) 
     others = OTHERS.get(tensor.dtype, ())
     for dtype in from_turn(others, turn)[:most]:
         name = str(dtype).removeprefix("torch.")
-        yield with_tensors(unsure(case), {targets[0]: in_dtype(tensor, dtype)}, f"{case.title} {name}")
+        yield with_tensors(of_mixed_dtypes(case), {targets[0]: in_dtype(tensor, dtype)}, f"{case.title} {name}")

@@ -6,16 +6,15 @@ formula loses for small numbers, or for what is left of large ones.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import torch
 from torch import Tensor
 
-from ...judging.transfer import move
 from ...model.case import Case
 from .cancellation import SMALL, STATISTICS, smaller_in_turn, with_large_mean
-from .case_tensors import strided_positions, tensors_of, with_tensors
+from .case_tensors import call_on_cpu, strided_positions, tensors_of, with_tensors
 
 # Results tell little where not one in so many elements is different from all others; then numbers are larger.
 FEW = 8
@@ -25,9 +24,8 @@ NARROW = (torch.float32, torch.float16)
 
 def results_on_cpu(case: Case) -> list[Tensor] | None:
     """The tensors that a functional call returns, or None where the CPU refuses it or returns else."""
-    args, kwargs = move(case.args, case.kwargs, "cpu")
     try:
-        result, _ = case.call(*args, **kwargs)
+        result, _ = call_on_cpu(case)
     except Exception:  # whatever the CPU refuses
         return None
     results = list(result) if isinstance(result, (tuple, list)) else [result]
@@ -35,53 +33,51 @@ def results_on_cpu(case: Case) -> list[Tensor] | None:
 
 
 def in_all_directions(case: Case) -> Case:
-    """The call with every second number negative, and complex ones turned, where the CPU has numbers for that too.
+    """The call with every second number negative, and complex ones turned, if the results then have no further NaN.
 
-    Recorded values are mostly of one sign, and the imaginary parts zero: a wrong sign or angle would not show.
+    Recorded values mostly have one sign, and imaginary parts of zero: a wrong sign or angle would not show.
     """
-    before = results_on_cpu(case)
     turned = {i: _turned(tensor) for i, tensor in enumerate(tensors_of(case)) if _points_one_way(tensor)}
-    if not turned or before is None:
-        return case
-    made = with_tensors(case, turned, case.title)
-    after = results_on_cpu(made)
-    return made if after is not None and _undefined(after) <= _undefined(before) else case
+    return _if_defined(case, turned)
 
 
 def spread(case: Case) -> Case:
-    """The call with the elements of each floating tensor that are all equal made smaller, each by another part.
+    """The call with floating tensors whose elements are all equal scaled down, each element by another factor.
 
-    Not where the CPU has no numbers for that.
+    Not if the results then have further NaN.
     """
     equal = {i: t for i, t in enumerate(tensors_of(case)) if _counts(t) and bool((t == t.flatten()[0]).all())}
-    before = results_on_cpu(case)
-    if not equal or before is None:
-        return case
     parts = {i: t.detach() * (1 - torch.arange(t.numel()) / t.numel()).view(t.shape).to(t) for i, t in equal.items()}
-    made = with_tensors(case, parts, case.title)
-    after = results_on_cpu(made)
-    return made if after is not None and _undefined(after) <= _undefined(before) else case
+    return _if_defined(case, parts)
 
 
-def telling(case: Case) -> Case:
-    """The call with larger numbers where its results are hardly different from each other as they are.
+def with_distinguishable_results(case: Case) -> Case:
+    """The call with larger numbers if nearly all elements of its results are equal.
 
-    A threshold may let nothing through, a degree be the integer below it: then nothing that is read wrongly shows.
+    A threshold may cut off everything, or a degree be rounded down to one integer: then a wrong read does not show.
     """
     before = results_on_cpu(case)
-    if not before or not any(_counts(tensor) for tensor in tensors_of(case)):
+    tensors = tensors_of(case)
+    if not before or not any(map(_counts, tensors)):
         return case
     most = max(result.numel() for result in before)
     if most < FEW or _different(before) > most // FEW:
         return case
-    tensors = tensors_of(case)
-    larger = {
-        id(tensor): tensor.detach() * FACTOR for tensor in tensors if _counts(tensor)
-    }  # one that is twice stays so
-    made = with_tensors(case, {i: larger[id(t)] for i, t in enumerate(tensors) if id(t) in larger}, case.title)
+    larger = {id(t): t.detach() * FACTOR for t in tensors if _counts(t)}  # a tensor that is given twice stays one
+    others = {i: larger[id(t)] for i, t in enumerate(tensors) if id(t) in larger}
+    made = _if_defined(case, others)
     after = results_on_cpu(made)
-    tells = after is not None and _undefined(after) <= _undefined(before) and _different(after) > _different(before)
-    return made if tells else case
+    return made if after is not None and _different(after) > _different(before) else case
+
+
+def _if_defined(case: Case, others: Mapping[int, Tensor]) -> Case:
+    """The case with these tensors if the CPU accepts them and the results have no further NaN; else the case itself."""
+    before = results_on_cpu(case) if others else None
+    if before is None:
+        return case
+    made = with_tensors(case, others, case.title)
+    after = results_on_cpu(made)
+    return made if after is not None and _undefined(after) <= _undefined(before) else case
 
 
 def _counts(tensor: Tensor) -> bool:
@@ -125,8 +121,7 @@ def _undefined(results: Sequence[Tensor]) -> int:
 def near_zero(case: Case) -> Iterator[Case]:
     """The tensors of one floating dtype small, by another factor for each element."""
     tensors = tensors_of(case)
-    narrow = (torch.float32, torch.float16)
-    small = {i: smaller(tensors[i].detach()) for i in strided_positions(case) if tensors[i].dtype in narrow}
+    small = {i: smaller(tensors[i].detach()) for i in strided_positions(case) if tensors[i].dtype in NARROW}
     if any(tensor.numel() for tensor in small.values()):
         yield replace(with_tensors(case, small, "near zero"), values="near zero")
 

@@ -30,7 +30,8 @@ from ...model.group import GroupKey
 from ...model.nested import leaves, map_leaves
 from ...model.selection import DTYPES, Samples
 from ..calls.invocation import SchemaCall, full_name, overload_of, runs_a_kernel, written_arguments
-from .arguments import MAIN_DTYPES, TRUSTING, accepts
+from .arguments import MAIN_DTYPES, TRUSTING
+from .case_tensors import accepts, tensors_of
 from .derived import DerivedSource, distinct
 from .forms import copied, detached
 from .random import draws_numbers
@@ -80,7 +81,7 @@ class RepetitionSource(DerivedSource):
         first = (case.args, case.kwargs)
         other = other_values(case, keep_order=ORDERED.search(key.operator) is not None)
         between = first if another is None else (another.args, another.kwargs)
-        copies = isinstance(case.call, SchemaCall) and writes(case.call.__name__)
+        copies = isinstance(case.call, SchemaCall) and changes_arguments(case.call.__name__)
         ways: tuple[tuple[str, Call], ...] = (
             ("with other values", WithOtherValues(case.call, copies=copies)),
             ("from two threads", FromTwoThreads(case.call, copies=copies)),
@@ -111,7 +112,7 @@ def is_repeated(operator: str, *, of_schema: bool) -> bool:
     return runs_a_kernel(name)
 
 
-def writes(name: str) -> bool:
+def changes_arguments(name: str) -> bool:
     """Whether an overload changes arguments: batch norm does so to its statistics, which its schema does not say."""
     return bool(written_arguments(name)) or "batch_norm" in name
 
@@ -302,5 +303,5 @@ def _change(target: Inputs, source: Inputs) -> bool:
 
 def _is_repeatable(case: Case) -> bool:
     """Whether the case is small, defined, has a tensor, and none that stays on the CPU."""
-    sizes = [leaf.numel() for leaf in leaves((case.args, case.kwargs)) if isinstance(leaf, Tensor)]
+    sizes = [tensor.numel() for tensor in tensors_of(case)]
     return bool(sizes) and max(sizes) <= LARGEST and not case.uninitialised and not case.on_host and accepts(case)

@@ -13,7 +13,6 @@ import torch
 
 from ....errors import one_line
 from ....registry.torch_release import public_version
-from ...judging.transfer import move
 from ...model.case import UNINITIALISED, Case, CaseSource
 from ...model.group import GroupKey
 from ...model.nested import leaves
@@ -22,6 +21,7 @@ from ..calls.cpu_kernels import register
 from ..calls.invocation import SchemaCall, arguments_of, fingerprint
 from ..calls.package_operators import package_calls
 from ..calls.recorded_calls import RecordedCalls
+from .case_tensors import call_on_cpu
 from .opinfo import without_double
 
 # Arguments that operators read on the host whatever the device, by name; "operator/name" where only one does.
@@ -115,9 +115,8 @@ class SchemaSource(CaseSource):
 
     def _refusal(self, case: Case) -> str:
         """Why a call that was found with another torch is left out, or "" where this torch's CPU takes it too."""
-        args, kwargs = move(case.args, case.kwargs, "cpu")
         try:
-            case.call(*args, **kwargs)
+            call_on_cpu(case)
         except Exception as error:
             recorded_with = f"recorded with torch {self._memory.torch}; the CPU of this torch refuses it"
             return f"{recorded_with}: {one_line(error)} (search again: python -m mpsmith.audit.cases.argument_search)"

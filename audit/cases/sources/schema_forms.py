@@ -21,7 +21,7 @@ from ...model.nested import leaves
 from ...model.selection import Samples
 from ..calls.invocation import SchemaCall, full_name, out_arguments, overload_of, runs_a_kernel
 from .case_tensors import strided_positions, tensors_of, with_tensors
-from .dimensions import Axis, Dimensions, changed_tensors, results_of, stretched
+from .dimensions import Axis, Dimensions, map_dense, results_of, stretched
 from .forms import under
 from .layouts import Layout, conjugate_view, expanded, negative_view, offset, padded_rows, stepped, transposed
 from .many_rows import ELEMENTS, with_many_rows
@@ -34,7 +34,7 @@ from .number_ranges import (
     near_zero_here_and_there,
     results_on_cpu,
     spread,
-    telling,
+    with_distinguishable_results,
 )
 from .over_another import SourceOverAnother
 from .schema import SchemaSource
@@ -156,7 +156,7 @@ class SchemaFormSource(SourceOverAnother[SchemaSource]):
         of_dtype = [case for case in plain if any(tensor.dtype is dtype for tensor in tensors_of(case))]
         for found in filled(of_dtype or plain):
             case = found if is_any_of(key.operator, OF_THEIR_SIZES) else grown(found)
-            case = telling(in_all_directions(spread(case)))
+            case = with_distinguishable_results(in_all_directions(spread(case)))
             resizes = not is_any_of(key.operator, NOT_RESIZED) and contiguous_results(case)
             made = chain(variations(key, case), batches(key, of_dtype), wanting_gradients(key, case))
             for number, varied in enumerate(made):
@@ -275,7 +275,7 @@ def variations(key: GroupKey, case: Case) -> Iterator[Case]:
     yield from with_padding(case)
     if variety.together:
         regular = is_elementwise(case) and (not written or may_overlap(key.operator))
-        yield from map(telling, in_one_memory(case, sorted(written), elementwise=regular))
+        yield from map(with_distinguishable_results, in_one_memory(case, sorted(written), elementwise=regular))
 
 
 def may_overlap(operator: str) -> bool:
@@ -408,8 +408,7 @@ def in_one_shape(case: Case) -> Iterator[Case]:
         def resized(tensor: Tensor, which: int, sizes: tuple[int, ...] = sizes) -> Tensor:
             return stretched(tensor, sizes)
 
-        args, kwargs = changed_tensors(case, resized)
-        yield replace(case, args=args, kwargs=kwargs, title=f"{title}: {sizes}")
+        yield replace(map_dense(case, resized), title=f"{title}: {sizes}")
 
 
 def _holds_numbers(argument: Any) -> bool:

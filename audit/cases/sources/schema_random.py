@@ -17,7 +17,7 @@ from ...model.nested import leaves
 from ...model.selection import DTYPES, Samples
 from ..calls.binding import Binding
 from ..calls.invocation import SchemaCall, full_name, out_arguments, overload_of, runs_a_kernel
-from .arguments import accepts
+from .case_tensors import accepts
 from .derived import representative
 from .forms import copied
 from .random import compared, many_draws, told_draws, under_seeds

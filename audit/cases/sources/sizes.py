@@ -16,7 +16,7 @@ from torch import Tensor
 from ...model.case import Case, CaseSource
 from ...model.group import GroupKey
 from .derived import DerivedSource, distinct
-from .dimensions import TRIED, Axis, Dimensions, changed_tensors, results_of
+from .dimensions import TRIED, Axis, Dimensions, map_dense, results_of
 from .opinfo import ELEMENTWISE, OpInfoSource
 from .random import draws_numbers
 from .unsafe_values import bare, writes
@@ -345,8 +345,7 @@ def _without_positions(case: Case) -> Case:
             return leaf
         return torch.full_like(leaf, int(leaf.dtype is torch.int32 and leaf.min() > 0))  # pivots count from one
 
-    args, kwargs = changed_tensors(case, first)
-    return replace(case, args=args, kwargs=kwargs)
+    return map_dense(case, first)
 
 
 def in_many_dimensions(dimensions: Dimensions, count: int) -> Iterator[Case]:
@@ -384,5 +383,4 @@ def _with_batches(case: Case, sizes: tuple[int, ...], tensors: Collection[int], 
             copies *= factors.view(*sizes, *(1 for _ in plain.shape)).to(plain.dtype)
         return copies.movedim(tuple(range(len(sizes))), tuple(range(-len(sizes), 0))).contiguous() if after else copies
 
-    args, kwargs = changed_tensors(case, batched)
-    return replace(case, args=args, kwargs=kwargs)
+    return map_dense(case, batched)

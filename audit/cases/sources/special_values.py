@@ -10,7 +10,8 @@ from torch import Tensor
 
 from ...model.case import Case
 from ...model.group import GroupKey
-from ...model.nested import leaves, map_leaves
+from ...model.nested import leaves
+from .case_tensors import map_tensors
 from .derived import DerivedSource, distinct
 from .unsafe_values import excluded, is_left_alone, writes
 from .value_classes import ValueClass, classes
@@ -140,24 +141,16 @@ def varied_tensors(case: Case, operator: str, dtype: torch.dtype) -> list[int]:
 
 def with_values(case: Case, tensors: Collection[int], each: ValueClass) -> Case:
     """The case with the values of a class in some of its tensors."""
-    count = -1
 
-    def change(leaf: object) -> object:
-        nonlocal count
-        if not isinstance(leaf, Tensor):
-            return leaf
-        count += 1
-        if count not in tensors:
-            return leaf
-        return each.change(
-            leaf.detach().resolve_conj().resolve_neg().clone(memory_format=torch.contiguous_format), count
-        )
+    def change(tensor: Tensor, position: int) -> Tensor:
+        if position not in tensors:
+            return tensor
+        plain = tensor.detach().resolve_conj().resolve_neg().clone(memory_format=torch.contiguous_format)
+        return each.change(plain, position)
 
-    args, kwargs = map_leaves(change, (case.args, case.kwargs))
     # Gradients at special values differ between correct implementations; only the values are defined.
-    return replace(
-        case, args=args, kwargs=kwargs, differentiable=False, errors_count=True, values=each.name, title=str(each)
-    )
+    changed = map_tensors(case, change)
+    return replace(changed, differentiable=False, errors_count=True, values=each.name, title=str(each))
 
 
 def _defined(titles: Iterable[str], operator: str, dtype: str) -> list[ValueClass]:

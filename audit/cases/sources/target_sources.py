@@ -12,7 +12,8 @@ from ...model.group import GroupKey
 from ...model.nested import leaves
 from .derived import DerivedOpInfoSource, DerivedSource
 from .forms import STRIDES_OF_OUT_IGNORED, takes_out
-from .tensor_layouts import IN_TURN, THOROUGH, each_in_turn, filled, from_turn, halves, sharing, start_of, writes
+from .shared_storage import halves, sharing
+from .tensor_layouts import IN_TURN, THOROUGH, each_in_turn, filled, from_turn, start_of, writes
 from .write_targets import (
     PLACES,
     Place,

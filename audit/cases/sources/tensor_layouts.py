@@ -1,16 +1,15 @@
-"""One tensor alone in another memory layout, and two tensors as views of one storage.
+"""One tensor alone in another memory layout.
 
-Kernels that take several tensors choose their way by the layout of one of them, and read the others as if they had it
-too; and some tell tensors apart by their storage alone (pytorch/pytorch#91065).
+Kernels that take several tensors may choose their code by the layout of one of them, and read the others as if they
+had it too.
 """
 
 from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
-from itertools import combinations, islice
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import TypeVar
 
 import torch
@@ -21,9 +20,8 @@ from ...model.group import GroupKey
 from ...model.nested import leaves
 from ...model.selection import Samples
 from ..calls.invocation import SchemaCall
-from .case_tensors import strided_positions, tensors_of, with_one, with_tensors
+from .case_tensors import strided_positions, tensors_of, unsure, with_one, with_tensors
 from .derived import LOOKED_AT, DerivedSource, distinct, representative
-from .dimensions import broadcast
 from .layouts import (
     Layout,
     channels_last,
@@ -37,6 +35,7 @@ from .layouts import (
     swapped_in_front,
     transposed,
 )
+from .shared_storage import SHARED, pairs_in_one_storage
 
 Choice = TypeVar("Choice")
 
@@ -89,7 +88,7 @@ class TensorLayoutSource(DerivedSource):
         cases_of_kinds = distinct(made, 1 + OTHER_SAMPLES)
         for turn, case in enumerate(cases_of_kinds):
             yield from self.variations(base, case) if turn == 0 else each_in_turn(case, start_of(base) + turn)
-        yield from in_one_storage(cases_of_kinds)
+        yield from pairs_in_one_storage(cases_of_kinds)
 
     def chosen(self, cases: Iterable[Case]) -> Iterable[Case]:
         """The representative case, one without empty tensors where there is one."""
@@ -105,7 +104,7 @@ class TensorLayoutSource(DerivedSource):
         if key.source != "opinfo":
             whole = (in_layout(unsure(case), layout) for layout in from_turn(WHOLE, start_of(key)))
             yield from islice((varied for varied in whole if varied is not None), 1)
-        yield from islice(in_one_storage([case], from_turn(SHARED, start_of(key))), 1)
+        yield from islice(pairs_in_one_storage([case], from_turn(SHARED, start_of(key))), 1)
 
     def _is_thorough(self, key: GroupKey) -> bool:
         return self._base.name == "opinfo" and key.dtype == THOROUGH
@@ -150,11 +149,6 @@ def writes(key: GroupKey) -> bool:
     return key.source == "schema" and SchemaCall(name).writes
 
 
-def unsure(case: Case) -> Case:
-    """The case, whatever the CPU makes of it being right: a layout may be one that an operator refuses."""
-    return replace(case, errors_count=True)
-
-
 def each_alone(case: Case, layouts: Sequence[Layout] = ALONE) -> Iterator[Case]:
     """Each tensor alone in each of the layouts."""
     for position in strided_positions(case)[:MOST_TENSORS]:
@@ -178,80 +172,3 @@ def alone_in(case: Case, position: int, layout: Layout) -> Case | None:
     """The case with one tensor in `layout` and all others as they are, or None where it cannot have it."""
     title = f"tensor {position} {layout.__name__.replace('_', ' ')}"
     return with_one(unsure(case), position, layout, title)
-
-
-# ---- two tensors in one storage
-
-
-Shared = Callable[[Tensor, Tensor], "tuple[Tensor, Tensor] | None"]
-
-
-def same_tensor(first: Tensor, second: Tensor) -> tuple[Tensor, Tensor] | None:
-    """The first one twice."""
-    return (first, first) if first.shape == second.shape else None
-
-
-def halves(first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
-    """Both, one behind the other in one storage; the second comes first."""
-    storage = first.new_zeros(first.numel() + second.numel())
-    behind, before = storage[second.numel() :].view(first.shape), storage[: second.numel()].view(second.shape)
-    behind.copy_(first)
-    before.copy_(second)
-    return behind, before
-
-
-def overlapping_rows(first: Tensor, second: Tensor) -> tuple[Tensor, Tensor] | None:
-    """`x[1:]` and `x[:-1]` of one tensor, as differences along a dimension are written."""
-    if first.shape != second.shape or first.dim() < 1:
-        return None
-    both = torch.cat([second[:1], first])
-    return both[1:], both[:-1]
-
-
-def own_transpose(first: Tensor, second: Tensor) -> tuple[Tensor, Tensor] | None:
-    """The first one and its transpose, as in `x @ x.T`."""
-    if first.dim() < 2 or second.dim() < 2 or second.shape != first.mT.shape:
-        return None
-    return first, first.mT
-
-
-def behind_lazy_bit(first: Tensor, second: Tensor) -> tuple[Tensor, Tensor] | None:
-    """The first one, and its negation or conjugation that is not carried out yet."""
-    if first.shape != second.shape or not (first.is_floating_point() or first.is_complex()):
-        return None
-    return first, first.conj() if first.is_complex() else torch._neg_view(first)
-
-
-SHARED: tuple[Shared, ...] = (same_tensor, halves, overlapping_rows, own_transpose, behind_lazy_bit)
-
-
-def in_one_storage(cases: Sequence[Case], ways: Sequence[Shared] = SHARED) -> Iterator[Case]:
-    """For each way in which two tensors can be views of one storage, the first of the cases that has two such.
-
-    Operands of elementwise operators are made equal in shape for it, where no case has them so.
-    """
-    equal = [broadcast(case) for case in cases if case.elementwise]
-    for way in ways:
-        varied = (sharing(case, way) for case in (*cases, *equal))
-        yield from islice((found for found in varied if found is not None), 1)
-
-
-def sharing(case: Case, way: Shared) -> Case | None:
-    """The case with the first two tensors that can be so put into one storage, or None where no two can."""
-    tensors = tensors_of(case)
-    for left, right in combinations(strided_positions(case)[:MOST_TENSORS], 2):
-        first, second = tensors[left], tensors[right]
-        if first.dtype is not second.dtype or not first.numel() or not second.numel():
-            continue
-        # Integers are places in other tensors, sorted or counted: kernels rely on what nobody may give otherwise.
-        if way is not halves and not (case.elementwise or first.is_floating_point() or first.is_complex()):
-            continue
-        pair = way(first.detach().clone(), second.detach())
-        if pair is not None:
-            mine, other = pair
-            mine.requires_grad_(first.requires_grad)
-            if other is not mine:
-                other = other.detach().requires_grad_(second.requires_grad)
-            title = f"tensors {left} and {right}: {way.__name__.replace('_', ' ')}"
-            return with_tensors(unsure(case), {left: mine, right: other}, title)
-    return None

@@ -16,9 +16,8 @@ from torch import Tensor
 
 from ...judging.transfer import move
 from ...model.case import Case
-from ...model.nested import leaves
 from ..calls.invocation import SchemaCall
-from .case_tensors import tensors_of, with_tensors
+from .case_tensors import call_on_cpu, tensors_in, tensors_of, with_tensors
 
 # Elements of storage before and behind a target: odd, so that a vectorised overrun does not end on its border.
 MARGIN = 5
@@ -112,7 +111,7 @@ class WithSurroundings:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The operator's result, copies of the targets, and copies of their storages with zeros in their places."""
-        tensors = _tensors((args, kwargs))
+        tensors = tensors_in((args, kwargs))
         targets = [tensors[position] for position in self._targets]
         rooms = [room_of(target) for target in targets]
         result = self._operator(*args, **kwargs)
@@ -145,16 +144,15 @@ def around(target: Tensor, others: Sequence[Tensor] = ()) -> Tensor:
 
 def in_place_case(case: Case, inplace_variant: Callable[..., Any]) -> tuple[Case, list[int]]:
     """The case as an in-place call, and the positions of what it writes: the tensors of the first argument."""
-    written = [i for i, t in enumerate(_tensors(case.args[:1])) if t.layout is torch.strided]
+    written = [i for i, t in enumerate(tensors_in(case.args[:1])) if t.layout is torch.strided]
     return replace(plain(case), call=inplace_variant, title="in place"), written
 
 
 def out_case(case: Case, operator: Callable[..., Any]) -> tuple[Case, list[int]] | None:
     """The case with out= of what the CPU returns, filled with ones, and its positions; None where it returns else."""
     called = plain(case)
-    args, kwargs = move(called.args, called.kwargs, "cpu")
     try:
-        result = operator(*args, **kwargs)
+        result = call_on_cpu(replace(called, call=operator))
     except Exception:  # whatever the CPU refuses needs no out=
         return None
     outs = [result] if isinstance(result, Tensor) else result
@@ -182,8 +180,8 @@ def schema_case(case: Case) -> tuple[Case, list[int]] | None:
     except Exception:  # what the CPU refuses as it is would be refused in every layout
         return None
     before = tensors_of(called)
-    own = _tensors(case.call.written(called.args, called.kwargs))
-    after = _tensors((args, kwargs))
+    own = tensors_in(case.call.written(called.args, called.kwargs))
+    after = tensors_in((args, kwargs))
     positions = [i for i, t in enumerate(before) if t.layout is torch.strided and any(t is one for one in own)]
     if any(size < 0 for i in positions for size in after[i].shape):  # some calls make what cannot be made again
         return None
@@ -225,7 +223,3 @@ def written_everywhere(case: Case, targets: Sequence[int], places: Sequence[Plac
         varied = written_in(case, targets, place)
         if varied is not None:
             yield varied
-
-
-def _tensors(tree: Any) -> list[Tensor]:
-    return [leaf for leaf in leaves(tree) if isinstance(leaf, Tensor)]

@@ -10,7 +10,7 @@ from mpsmith.audit.cases.sources.number_ranges import (
     in_all_directions,
     near_zero_here_and_there,
     spread,
-    telling,
+    with_distinguishable_results,
 )
 from mpsmith.audit.model.case import Case
 
@@ -35,18 +35,18 @@ def test_complex_numbers_without_imaginary_parts_get_some() -> None:
 def test_numbers_below_a_threshold_are_made_larger() -> None:
     call = SchemaCall("aten::threshold_backward")
     x = torch.linspace(-1, 1, 24)
-    made = telling(Case(call, (x, x, 2.0)))
+    made = with_distinguishable_results(Case(call, (x, x, 2.0)))
     assert made.args[0] is made.args[1]
     assert (call(*made.args)[0] != 0).any()
     told = Case(call, (x, x, 0.0))
-    assert telling(told) is told
+    assert with_distinguishable_results(told) is told
 
 
 def test_complex_results_are_told_apart() -> None:
     few = Case(SchemaCall("aten::angle"), (torch.ones(24, dtype=torch.complex64),))
-    assert telling(few) is few
+    assert with_distinguishable_results(few) is few
     called = Case(SchemaCall("aten::complex"), (torch.ones(24), torch.linspace(0, 1, 24)))
-    assert telling(called) is called
+    assert with_distinguishable_results(called) is called
 
 
 def test_each_set_of_tensors_is_small_in_some_element() -> None:

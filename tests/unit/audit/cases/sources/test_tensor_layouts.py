@@ -11,20 +11,22 @@ from mpsmith.audit.cases.sources.layouts import expanded, offset, stepped, stepp
 from mpsmith.audit.cases.sources.modules import ModuleSource
 from mpsmith.audit.cases.sources.opinfo import OpInfoSource
 from mpsmith.audit.cases.sources.schema import SchemaSource
+from mpsmith.audit.cases.sources.shared_storage import (
+    SHARED,
+    halves,
+    overlapping_rows,
+    own_transpose,
+    pairs_in_one_storage,
+    same_tensor,
+    sharing,
+)
 from mpsmith.audit.cases.sources.tensor_layouts import (
     ALONE,
-    SHARED,
     TensorLayoutSource,
     alone_in,
     each_alone,
     each_in_turn,
     filled,
-    halves,
-    in_one_storage,
-    overlapping_rows,
-    own_transpose,
-    same_tensor,
-    sharing,
 )
 from mpsmith.audit.model.case import Case, make_cases
 from mpsmith.audit.model.group import GroupKey
@@ -128,7 +130,7 @@ def storages(case: Case) -> set[int]:
 
 def test_two_tensors_share_a_storage_in_each_way() -> None:
     x = torch.arange(4.0).view(2, 2)
-    cases = list(in_one_storage([case_of(x, x + 10)]))
+    cases = list(pairs_in_one_storage([case_of(x, x + 10)]))
     assert len(cases) == len(SHARED) == 5
     assert all(len(storages(case)) == 1 for case in cases)
     same, half, rows, transpose, lazy = (case.args for case in cases)
@@ -143,9 +145,9 @@ def test_two_tensors_share_a_storage_in_each_way() -> None:
 
 def test_operands_that_broadcast_are_made_equal_for_it() -> None:
     case = case_of(torch.ones(2, 3), torch.zeros(3))
-    assert [c.title for c in in_one_storage([case])] == ["tensors 0 and 1: halves"]
+    assert [c.title for c in pairs_in_one_storage([case])] == ["tensors 0 and 1: halves"]
     case.elementwise = True
-    titles = [c.title for c in in_one_storage([case])]
+    titles = [c.title for c in pairs_in_one_storage([case])]
     assert len(titles) == 4
     assert "tensors 0 and 1: overlapping rows" in titles
 
@@ -164,9 +166,9 @@ def test_only_tensors_that_fit_together_share_a_storage() -> None:
 
 def test_integers_that_may_be_places_keep_their_values() -> None:
     case = case_of(torch.tensor([0, 2]), torch.tensor([1, 1]))
-    assert [c.title for c in in_one_storage([case])] == ["tensors 0 and 1: halves"]
+    assert [c.title for c in pairs_in_one_storage([case])] == ["tensors 0 and 1: halves"]
     case.elementwise = True
-    assert "tensors 0 and 1: same tensor" in [c.title for c in in_one_storage([case])]
+    assert "tensors 0 and 1: same tensor" in [c.title for c in pairs_in_one_storage([case])]
 
 
 def test_views_of_one_storage_want_gradients_as_the_tensors_did() -> None:
@@ -229,6 +231,6 @@ def test_an_offset_tensor_starts_off_a_boundary() -> None:
 def test_a_pointwise_call_of_shapes_that_do_not_broadcast_is_put_into_one_storage_as_it_is() -> None:
     """`equal` compares any two shapes, and torch calls it pointwise."""
     unequal = Case(torch.equal, (torch.ones(3, 3), torch.ones(1, 2)), {}, elementwise=True)
-    shapes = [[tensor.shape for tensor in tensors_of(case)] for case in in_one_storage([unequal])]
+    shapes = [[tensor.shape for tensor in tensors_of(case)] for case in pairs_in_one_storage([unequal])]
     assert shapes
     assert all(pair == [(3, 3), (1, 2)] for pair in shapes)
