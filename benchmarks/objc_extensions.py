@@ -14,8 +14,8 @@ from mpsmith.audit.releases.surface.profiles import coverage_profile
 from mpsmith.simulator import metal
 from mpsmith.simulator.clang.precompiled_headers import PrecompiledHeaders
 from mpsmith.simulator.device import loading
+from mpsmith.simulator.errors import ExtensionError
 from mpsmith.simulator.objc.building import build_extension
-from mpsmith.simulator.objc.errors import ExtensionError
 from mpsmith.simulator.objc.host_libraries import torch_host_library
 from mpsmith.simulator.objc.loading import load_extension
 

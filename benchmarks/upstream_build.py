@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 from unittest import mock
 
+from mpsmith.simulator.errors import ExtensionError
 from mpsmith.simulator.objc import compiler
-from mpsmith.simulator.objc.errors import ExtensionError
 from mpsmith.simulator.objc.host_libraries import torch_host_library
 from mpsmith.simulator.upstream import building
 from mpsmith.simulator.upstream.operations import NATIVE_FUNCTIONS, TAGS, operation_files

@@ -54,7 +54,7 @@ def _built_on_a_mac(subject: BuildSubject) -> list[Path]:
 def _built_for_the_simulated_device(subject: BuildSubject) -> list[Path]:
     """The built modules; what the compiler said goes to the terminal, line by line."""
     from ..scaffold.building import simulated
-    from ..simulator.objc.errors import ExtensionBuildError
+    from ..simulator.objc.compiler import ExtensionBuildError
 
     try:
         built = simulated.build(subject)

@@ -12,7 +12,7 @@ from typing import Any
 
 from ...errors import one_line
 from ...simulator.objc.building import BuiltExtension, build_extension
-from ...simulator.objc.compile_options import CompileOptions, options_of
+from ...simulator.objc.compile_options import CompileOptions, parse_options
 from ..errors import ScaffoldError
 from .subject import SETUP, BuildSubject
 
@@ -63,7 +63,7 @@ def _request(extension: Any, folder: Path) -> ExtensionRequest:
     if isinstance(flags, dict):
         flags = flags.get("cxx", [])
     macros = [f"-D{name}" if value is None else f"-D{name}={value}" for name, value in extension.define_macros]
-    options = options_of([*macros, *flags])
+    options = parse_options([*macros, *flags])
     # torch's own headers are found without being asked for.
     own = [folder / place for place in extension.include_dirs if "torch/include" not in Path(place).as_posix()]
     return ExtensionRequest(

@@ -21,6 +21,7 @@ JUDGES = (
     "scaffold.release_files",
     "simulator.objc.apple",
     "simulator.clang",
+    "simulator.errors",
     "simulator.objc.comments",
     "simulator.metal",
     "kernels.runtime",

@@ -6,10 +6,10 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ...simulator.errors import MetalRuntimeError
 from ...simulator.metal.binding import ArgCasts, Buffer, Device, bind
 from ...simulator.metal.dispatch import KernelParameter
 from ...simulator.metal.element_types import mistaken, of_another_width
-from ...simulator.metal.errors import MetalRuntimeError
 
 
 def binding_problems(

@@ -1,4 +1,4 @@
-"""A launch's arguments by name made into the buffers that the kernel reads and writes."""
+"""Binds the named arguments of a launch to buffers."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..errors import KernelArgumentError
 from ..metal.binding import Buffer, inline
-from .errors import KernelArgumentError
 from .packing import pack_struct, pack_values
 from .signature import BufferArgument, KernelSignature
 
 if TYPE_CHECKING:
     import torch
 
-# The dtypes that a buffer of an element type may have, by the names that torch prints; a type that is not here takes
-# any. Bytes are bool, char and uchar alike, as torch's own host code has them.
+# The accepted dtypes by element type; other types accept any dtype. bool, char and uchar are interchangeable, as in
+# torch's host code.
 _BYTES = ("torch.bool", "torch.int8", "torch.uint8")
 _FLOAT8 = ("torch.float8_e4m3fn", "torch.float8_e5m2", "torch.float8_e4m3fnuz", "torch.float8_e5m2fnuz")
 _DTYPES: dict[str, tuple[str, ...]] = {
@@ -32,14 +32,14 @@ _DTYPES: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class BoundArguments:
-    """Buffers by index, and the tensors whose addresses stand in other buffers."""
+    """Buffers by index, and the tensors whose addresses are in other buffers."""
 
     buffers: Mapping[int, Buffer]
     pointed_at: tuple[Buffer, ...]
 
 
 Constants = dict[tuple[str, tuple[int, ...]], Buffer]
-"""Buffers of a kernel's arguments that hold nothing but whole numbers, such as sizes and strides, by those numbers."""
+"""Cached buffers of integer arguments, such as sizes and strides, by name and values."""
 
 _MOST_CONSTANTS = 1024
 _NUMBERS = frozenset((bool, int, float, complex))
@@ -48,47 +48,47 @@ _NUMBERS = frozenset((bool, int, float, complex))
 def bind(
     signature: KernelSignature, values: Mapping[str, object], constants: Constants | None = None
 ) -> BoundArguments:
-    """The buffers of a launch. What is read-only and given again is taken from `constants`, where such are kept.
+    """The buffers of a launch. Repeated read-only lists of integers are taken from `constants`.
 
-    Every argument that the kernel uses must be given; None leaves its buffer unbound. A tensor is its memory from its
-    first element on; a number or a list is written as the argument's type; a dict is a struct by its members; bytes
-    are taken as they are; a tensor in a struct, or a list of tensors, stands for addresses.
+    Every argument that the kernel uses is required; None leaves its buffer unbound. A tensor is its memory from the
+    first element on. A number or a list is converted to the argument's type, and a dict to a struct. Bytes are passed
+    unchanged. A tensor in a struct, or a list of tensors, is passed by address.
 
     Raises:
         KernelArgumentError: a name is unknown, an argument is missing, or a value does not fit.
     """
-    known = {buffer.name: buffer for buffer in signature.buffers}
-    unknown = [name for name in values if name not in known]
-    missing = [name for name, buffer in known.items() if buffer.used and name not in values]
+    arguments = {buffer.name: buffer for buffer in signature.buffers}
+    unknown = [name for name in values if name not in arguments]
+    missing = [name for name, buffer in arguments.items() if buffer.used and name not in values]
     if unknown or missing:
         what = f"has no argument {', '.join(unknown)}" if unknown else f"is not given {', '.join(missing)}"
-        raise KernelArgumentError(f"{what}: its arguments are {', '.join(known)}")
+        raise KernelArgumentError(f"{what}: its arguments are {', '.join(arguments)}")
     containers = [value for value in values.values() if not _is_plain(value)]
     pointed_at = {id(tensor): _memory(tensor) for value in containers for tensor in _pointees(value)}
     buffers = {}
     for name, value in values.items():
         if value is None:
             continue
-        buffer = known[name]
+        buffer = arguments[name]
         if constants is not None and type(value) is list and not buffer.writable and {*map(type, value)} == {int}:
             key = name, tuple(value)
             if key not in constants:
                 if len(constants) >= _MOST_CONSTANTS:
                     constants.clear()
-                constants[key] = _given(buffer, value, {})
+                constants[key] = _bound(buffer, value, {})
             buffers[buffer.index] = constants[key]
             continue
-        buffers[buffer.index] = _given(buffer, value, pointed_at)
+        buffers[buffer.index] = _bound(buffer, value, pointed_at)
     return BoundArguments(buffers, tuple(pointed_at.values()))
 
 
 def _is_plain(value: object) -> bool:
-    """Whether a value holds no tensors: a tensor itself, a number, a list that starts with one."""
+    """Whether a value contains no tensors: a tensor, a number, or a list of numbers."""
     kind = type(value)
     return kind in _NUMBERS or _is_tensor(value) or (kind is list and type(value[0] if value else 0) in _NUMBERS)  # type: ignore[index]
 
 
-def _given(argument: BufferArgument, value: object, pointed_at: Mapping[int, Buffer]) -> Buffer:
+def _bound(argument: BufferArgument, value: object, pointed_at: Mapping[int, Buffer]) -> Buffer:
     try:
         return _buffer(argument, value, {key: each.address for key, each in pointed_at.items()})
     except KernelArgumentError as error:
@@ -96,10 +96,10 @@ def _given(argument: BufferArgument, value: object, pointed_at: Mapping[int, Buf
 
 
 def _pointees(value: object, inside: bool = False) -> Iterator[torch.Tensor]:
-    """The tensors inside a value, which stand for their addresses."""
+    """The tensors inside a value, which are passed by address."""
     if _is_tensor(value):
         if inside:
-            yield value  # type: ignore[misc]  # what torch's type is without torch
+            yield value  # type: ignore[misc]  # torch may be missing
     elif isinstance(value, Mapping):
         for each in value.values():
             yield from _pointees(each, True)
@@ -119,7 +119,7 @@ def _buffer(argument: BufferArgument, value: object, pointers: Mapping[int, int]
         data = bytes(value)
     elif isinstance(value, Mapping):
         if not argument.fields:
-            raise KernelArgumentError("it is no struct, and takes no dict")
+            raise KernelArgumentError("it is not a struct, and takes no dict")
         data = pack_struct(argument.fields, value, argument.size, pointers)
     elif isinstance(value, list | tuple) and value and id(value[0]) in pointers:
         data = struct.pack(f"<{len(value)}Q", *(pointers[id(each)] for each in value))
@@ -141,7 +141,7 @@ def _tensor(argument: BufferArgument, tensor: torch.Tensor) -> Buffer:
 
 
 def _memory(tensor: torch.Tensor) -> Buffer:
-    """A tensor's memory from its first element on, and the storage around it."""
+    """A tensor's memory from the first element on, inside its storage."""
     if tensor.layout.__str__() != "torch.strided":
         raise KernelArgumentError(f"a tensor of the layout {tensor.layout} has no plain memory")
     storage = tensor.untyped_storage()

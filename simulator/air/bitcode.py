@@ -1,7 +1,7 @@
-"""Reads a module straight out of its bitcode: what a kernel says of its arguments, without a compiler.
+"""Reads the arguments of a kernel from its bitcode, without a compiler.
 
-Three blocks of the module are read, which stand in front of all code: the types, the constants and the metadata.
-Nodes are numbered as they stand in the bitcode, which is not how the assembly numbers them.
+It reads three blocks of the module, which precede all code: types, constants and metadata. Nodes have their numbers in
+the bitcode, which differ from those in assembly.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from ..errors import MalformedKernelError
 from .bitstream import BLOCK_INFO, Abbreviation, Bits, Record, Visit, enter_block, read_block, read_block_info
-from .errors import MalformedKernelError
 from .metadata import Metadata, NodeReference, Value
 from .signature import KernelSignature, kernel_signature
 
@@ -30,7 +30,7 @@ _NO_NODES = frozenset({_NAME, _KIND, _NAMED_NODE, _STRINGS, 36, 38, 39})  # and 
 
 @dataclass
 class _Module:
-    """What is known of a module so far: integers by their number among all values, and operands as they stand."""
+    """The contents of a module: integers by value number, and raw operands."""
 
     types_are_integers: list[bool] = field(default_factory=list)
     values: int = 0
@@ -41,11 +41,11 @@ class _Module:
     lists: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
     def metadata(self) -> Metadata:
-        """The nodes with what their operands refer to."""
+        """The nodes with resolved operands."""
         return Metadata({number: tuple(map(self._operand, node)) for number, node in self.nodes.items()}, self.lists)
 
     def _operand(self, identifier: int) -> Value:
-        """An operand is one more than the number of what it refers to; 0 is nothing."""
+        """An operand is a number plus 1; 0 is null."""
         number = identifier - 1
         if 0 <= number < len(self.strings):
             return self.strings[number]
@@ -58,12 +58,12 @@ def metadata_of_bitcode(bitcode: bytes) -> Metadata:
     """The metadata of a module.
 
     Raises:
-        MalformedKernelError: it is no bitcode, or contradicts itself.
+        MalformedKernelError: it is not valid bitcode.
     """
     bits = Bits(_payload(bitcode))
     while not bits.at_end:
         if bits.fixed(2) != 1:
-            raise MalformedKernelError("between the blocks of its bitcode stands something else")
+            raise MalformedKernelError("its bitcode has data between blocks")
         block, width, end = enter_block(bits)
         if block == _MODULE:
             module = _Module()
@@ -74,27 +74,27 @@ def metadata_of_bitcode(bitcode: bytes) -> Metadata:
 
 
 def signature_of_bitcode(bitcode: bytes, name: str) -> KernelSignature:
-    """What the kernel of a module says of its arguments.
+    """The arguments of the kernel of a module.
 
     Raises:
-        MalformedKernelError: the module is no kernel's.
+        MalformedKernelError: the module is not a kernel.
     """
     return kernel_signature(metadata_of_bitcode(bitcode), name)
 
 
 def declared_functions(bitcode: bytes) -> tuple[str, ...]:
-    """The functions that a module calls and does not have: LLVM's own and Apple's operations.
+    """The undefined functions of a module: LLVM's intrinsics and Apple's operations.
 
     Raises:
-        MalformedKernelError: it is no bitcode, or contradicts itself.
+        MalformedKernelError: it is not valid bitcode.
     """
     bits = Bits(_payload(bitcode))
-    places: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     names = b""
 
     def on_function(record: Record) -> None:
         if record.code == _FUNCTION and len(record.operands) > 4 and record.operands[4]:
-            places.append((record.operands[0], record.operands[1]))
+            spans.append((record.operands[0], record.operands[1]))
 
     def on_names(record: Record) -> None:
         nonlocal names
@@ -102,32 +102,32 @@ def declared_functions(bitcode: bytes) -> tuple[str, ...]:
 
     while not bits.at_end:
         if bits.fixed(2) != 1:
-            raise MalformedKernelError("between the blocks of its bitcode stands something else")
+            raise MalformedKernelError("its bitcode has data between blocks")
         block, width, end = enter_block(bits)
         if block == _MODULE:
             read_block(bits, width, (), on_function)
         elif block == _NAMES:
             read_block(bits, width, (), on_names)
         bits.position = end
-    if any(start + size > len(names) for start, size in places):
-        raise MalformedKernelError("a function's name lies outside of the names of its module")
-    return tuple(names[start : start + size].decode("utf-8", "replace") for start, size in places)
+    if any(start + size > len(names) for start, size in spans):
+        raise MalformedKernelError("a function name is outside of the name table")
+    return tuple(names[start : start + size].decode("utf-8", "replace") for start, size in spans)
 
 
 def _payload(bitcode: bytes) -> bytes:
-    """The stream behind the magic, out of the wrapper that Apple's tools put around it."""
+    """The stream after the magic number, without the wrapper of Apple's tools."""
     if len(bitcode) >= 20 and int.from_bytes(bitcode[:4], "little") == _WRAPPER:
         _, _, offset, size, _ = struct.unpack_from("<5I", bitcode)
         if offset + size > len(bitcode):
             raise MalformedKernelError("its bitcode ends too early")
         bitcode = bitcode[offset : offset + size]
     if bitcode[:4] != _MAGIC:
-        raise MalformedKernelError("its module is no LLVM bitcode")
+        raise MalformedKernelError("its module is not LLVM bitcode")
     return bitcode[4:]
 
 
 def _read_module(bits: Bits, width: int, module: _Module) -> None:
-    known: dict[int, list[Abbreviation]] = {}
+    abbreviations: dict[int, list[Abbreviation]] = {}
     readers: Mapping[int, Callable[[_Module], Visit]] = {
         _TYPES: _type_reader,
         _CONSTANTS: _constant_reader,
@@ -139,13 +139,13 @@ def _read_module(bits: Bits, width: int, module: _Module) -> None:
 
     def on_block(block: int, inner_width: int, end: int) -> None:
         if block == BLOCK_INFO:
-            read_block_info(bits, inner_width, known)
+            read_block_info(bits, inner_width, abbreviations)
         elif block in readers:
-            read_block(bits, inner_width, known.get(block, ()), readers[block](module))
+            read_block(bits, inner_width, abbreviations.get(block, ()), readers[block](module))
         else:
             bits.position = end
 
-    read_block(bits, width, known.get(_MODULE, ()), on_record, on_block)
+    read_block(bits, width, abbreviations.get(_MODULE, ()), on_record, on_block)
 
 
 def _type_reader(module: _Module) -> Visit:
@@ -176,7 +176,7 @@ def _constant_reader(module: _Module) -> Visit:
 
 def _metadata_reader(module: _Module) -> Visit:
     name = ""
-    number = 0  # texts are numbered first, then values and nodes in the order of their records
+    number = 0  # strings come first, then values and nodes in the order of their records
 
     def on_record(record: Record) -> None:
         nonlocal name, number
@@ -197,16 +197,16 @@ def _metadata_reader(module: _Module) -> Visit:
 
 
 def _strings(record: Record) -> list[str]:
-    """The texts of a module: their lengths stand in front of their characters."""
+    """The strings of a module: first their lengths, then their characters."""
     if len(record.operands) != 2 or record.operands[1] > len(record.blob):
-        raise MalformedKernelError("the texts of its metadata are damaged")
+        raise MalformedKernelError("the strings of its metadata are damaged")
     count, start = record.operands
     lengths = Bits(record.blob[:start])
     texts = []
     for _ in range(count):
         end = start + lengths.variable(6)
         if end > len(record.blob):
-            raise MalformedKernelError("the texts of its metadata end too early")
+            raise MalformedKernelError("the strings of its metadata end too early")
         texts.append(record.blob[start:end].decode("utf-8", "replace"))
         start = end
     return texts

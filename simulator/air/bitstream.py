@@ -1,8 +1,7 @@
-"""The stream of bits that LLVM's bitcode is: blocks that nest, and in them records of a code and numbers.
+"""Reads LLVM's bitstream format (llvm.org/docs/BitCodeFormat.html): nested blocks of records.
 
-Each record is written as an abbreviation of its block says, or without one. What is not asked for is passed over by
-the length that every block begins with. The format is LLVM's (llvm.org/docs/BitCodeFormat.html). Nothing of it is
-trusted: whatever contradicts itself or ends too early is a MalformedKernelError.
+A record has a code and numbers, and is encoded by an abbreviation of its block or without one. Every block begins with
+its length, so unused blocks are skipped. The input is not trusted: invalid data raise a MalformedKernelError.
 """
 
 from __future__ import annotations
@@ -10,19 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from .errors import MalformedKernelError
+from ..errors import MalformedKernelError
 
 BLOCK_INFO = 0
 _END_BLOCK, _ENTER_BLOCK, _DEFINE_ABBREVIATION, _UNABBREVIATED = 0, 1, 2, 3
 
-# Real modules have some hundreds; the bound keeps a damaged count from asking for gigabytes.
+# Real modules have some hundreds; the limit stops damaged counts from allocating gigabytes.
 _MOST_OPERANDS = 1 << 20
 
 _CHARACTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._"
 
 
 class Bits:
-    """A stream of bits, the least significant one of each byte first."""
+    """A stream of bits; the least significant bit of each byte is first."""
 
     def __init__(self, data: bytes, position: int = 0) -> None:
         self.data = data
@@ -45,9 +44,9 @@ class Bits:
         return (word >> (position & 7)) & ((1 << width) - 1)
 
     def variable(self, width: int) -> int:
-        """A number in groups of `width` bits; the highest bit of a group says whether another one follows."""
+        """A number in groups of `width` bits; the highest bit of a group is set if another follows."""
         first = self.position >> 3
-        # 24 bytes hold every number of 64 bits, whatever its groups.
+        # 24 bytes are enough for a 64-bit number with any group width.
         word = int.from_bytes(self.data[first : first + 24], "little") >> (self.position & 7)
         more = 1 << (width - 1)
         value = shift = read = 0
@@ -67,11 +66,11 @@ class Bits:
         return value
 
     def align(self) -> None:
-        """Go on at the next multiple of 32 bits."""
+        """Skip to the next multiple of 32 bits."""
         self.position = (self.position + 31) & ~31
 
     def take(self, count: int) -> bytes:
-        """So many bytes, from a multiple of 32 bits to the next one."""
+        """`count` bytes, aligned to 32 bits on both sides."""
         self.align()
         start = self.position >> 3
         if start + count > len(self.data):
@@ -83,7 +82,7 @@ class Bits:
 
 @dataclass(frozen=True)
 class Operand:
-    """An operand of an abbreviation: a literal, or an encoding with a width (0 where it has none)."""
+    """An operand of an abbreviation: a literal, or an encoding with a width (0 if it has none)."""
 
     kind: str
     value: int = 0
@@ -96,7 +95,7 @@ Abbreviation = Sequence[Operand]
 
 @dataclass
 class Record:
-    """A record: its code, its numbers, and the bytes that an abbreviation may add."""
+    """A record: its code, its numbers, and the bytes of a blob."""
 
     code: int
     operands: list[int]
@@ -104,7 +103,7 @@ class Record:
 
 
 def enter_block(bits: Bits) -> tuple[int, int, int]:
-    """A block's number, the width of the words that begin its records, and where it ends."""
+    """The ID of a block, the width of its abbreviation IDs, and its end."""
     block, width = bits.variable(8), bits.variable(4)
     bits.align()
     words = bits.fixed(32)
@@ -119,12 +118,12 @@ Visit = Callable[[Record], None]
 def read_block(
     bits: Bits,
     width: int,
-    known: Sequence[Abbreviation],
+    defined: Sequence[Abbreviation],
     on_record: Visit,
     on_block: Callable[[int, int, int], None] | None = None,
 ) -> None:
-    """Read a block to its end; the blocks in it go to `on_block`, or are passed over."""
-    abbreviations = list(known)
+    """Read a block; nested blocks go to `on_block`, or are skipped."""
+    abbreviations = list(defined)
     while True:
         word = bits.fixed(width)
         if word == _END_BLOCK:
@@ -148,8 +147,8 @@ def read_block(
             on_record(_abbreviated(bits, abbreviations[word - 4]))
 
 
-def read_block_info(bits: Bits, width: int, known: dict[int, list[Abbreviation]]) -> None:
-    """Abbreviations that stand here belong to all blocks of the kind that the last record named."""
+def read_block_info(bits: Bits, width: int, abbreviations: dict[int, list[Abbreviation]]) -> None:
+    """Read abbreviations for all blocks of the kind that the previous record named."""
     current: list[Abbreviation] = []
     while True:
         word = bits.fixed(width)
@@ -163,7 +162,7 @@ def read_block_info(bits: Bits, width: int, known: dict[int, list[Abbreviation]]
             _check_count(count)
             operands = [bits.variable(6) for _ in range(count)]
             if code == 1 and operands:
-                current = known.setdefault(operands[0], [])
+                current = abbreviations.setdefault(operands[0], [])
         else:
             raise MalformedKernelError("the block of abbreviations in its bitcode is damaged")
 
@@ -181,7 +180,7 @@ def _definition(bits: Bits) -> Iterator[Operand]:
         width = bits.variable(5) if kind in ("fixed", "variable") else 0
         if width > 64 or (kind == "variable" and width < 2 and width != 0):
             raise MalformedKernelError(f"an abbreviation of its bitcode has fields of {width} bits")
-        # A field without bits is always 0.
+        # A field of width 0 is 0.
         yield Operand(kind, width) if width or kind not in ("fixed", "variable") else Operand("literal", 0)
 
 
@@ -193,7 +192,7 @@ def _abbreviated(bits: Bits, abbreviation: Abbreviation) -> Record:
             count = bits.variable(6)
             _check_count(count)
             element = abbreviation[at + 1] if at + 1 < len(abbreviation) else operand
-            # Elements without bits would make a long list of nothing.
+            # Elements of width 0 would allow very long lists.
             if element.kind not in ("fixed", "variable", "character"):
                 raise MalformedKernelError("an array in its bitcode has no elements' type")
             numbers.extend(_scalar(bits, element) for _ in range(count))
@@ -221,4 +220,4 @@ def _scalar(bits: Bits, operand: Operand) -> int:
 
 def _check_count(count: int) -> None:
     if count > _MOST_OPERANDS:
-        raise MalformedKernelError(f"a record of its bitcode is said to have {count} operands")
+        raise MalformedKernelError(f"a record of its bitcode claims to have {count} operands")

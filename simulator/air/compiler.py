@@ -11,27 +11,27 @@ from pathlib import Path
 from ...cache import cache_folder, fingerprint, fingerprint_of_code
 from ...errors import one_line
 from ..clang import BuildCache, Clang, CompilerLimitError, InternalCompilerError, Limits, ToolRun
+from ..errors import KernelCacheError, KernelCompileError, MalformedKernelError
 from ..metal.compiler import MetalCompiler, default_compiler
 from .bitcode import signature_of_bitcode
-from .errors import KernelCacheError, KernelCompileError, MalformedKernelError
 from .host_module import host_module
 from .intrinsics import Perturbation, Variant
 
 _RUNTIME = Path(__file__).parent / "runtime"
-# What decides what a module becomes: a change of any of it voids what was built.
+# The code that determines the result of a build: the cache key changes with it.
 _DECIDING_CODE = (
     *(f"simulator.air.{name}" for name in ("bitcode", "bitstream", "compiler", "entry_point", "host_module")),
     *(f"simulator.air.{name}" for name in ("intrinsics", "llvm_text", "metadata", "runtime", "signature")),
     "simulator.clang",
 )
 CACHE_BYTES = 1 << 30
-"""The most that compiled kernels take on disk; a release has some 150 MB."""
+"""The limit of compiled kernels on disk; those of a release take some 150 MB."""
 _CACHE_DAYS = 90
-# Looking at the size of the cache takes as long as a build: one build in so many does it, by chance of its key, so that
-# it happens whether one process builds them or many. Each build adds some 8 kB.
+# Measuring the size of the cache takes as long as a build, so only one build in this many does it, chosen by its key.
+# Each build adds some 8 kB.
 _BUILDS_PER_CHECK = 256
 
-# Bitcode comes out of a file from elsewhere. Shipped kernels take up to 3 s and 200 MB.
+# Bitcode is not trusted. Shipped kernels take up to 3 s and 200 MB.
 _LIMITS = Limits(seconds=120, memory=4 << 30)
 
 _CC1_TARGETS = {
@@ -40,8 +40,8 @@ _CC1_TARGETS = {
     "aarch64": ("-triple", "aarch64-unknown-linux-gnu", "-target-cpu", "generic"),
 }
 _READ_IR = ("-Wno-override-module", "-x", "ir")
-_OPTIMISED = ("-O2", "-vectorize-loops", "-vectorize-slp", "-ffp-contract=on")
-# The scheduler's checker is told of each load and store.
+_OPTIMIZED = ("-O2", "-vectorize-loops", "-vectorize-slp", "-ffp-contract=on")
+# Hooks of the checker for each load and store.
 _CHECKED = (
     *("-O1", "-ffp-contract=on", "-fsanitize-coverage-type=1"),
     *("-fsanitize-coverage-trace-loads", "-fsanitize-coverage-trace-stores"),
@@ -54,9 +54,9 @@ _RUNTIME_FLAGS = (
 
 
 class AirCompiler:
-    """Compiles kernels for the host; what it built is kept in `cache`.
+    """Compiles kernels for the host; results are kept in `cache`.
 
-    Under a perturbation, the results of a kernel's mathematics are moved within the bounds that Apple gives.
+    A perturbation moves results of mathematical functions within Apple's bounds.
     """
 
     def __init__(
@@ -76,15 +76,15 @@ class AirCompiler:
         self._target = _CC1_TARGETS[platform.machine()]
 
     def under(self, perturbation: Perturbation) -> AirCompiler:
-        """The same compiler for kernels whose mathematics is moved so."""
+        """The same compiler with this perturbation."""
         return AirCompiler(self._clang, self.cache, self.scheduler, self._limits, perturbation)
 
     def disassemble(self, bitcode: bytes) -> str:
-        """A module as assembly, its triple and data layout replaced by those of the host.
+        """A module as assembly, with the triple and data layout of the host.
 
         Raises:
-            MalformedKernelError: it is no bitcode.
-            KernelCompileError: it takes more time than the compiler is given.
+            MalformedKernelError: it is not bitcode.
+            KernelCompileError: it exceeds the time limit.
         """
         with tempfile.TemporaryDirectory(prefix="mpsmith-air-") as folder:
             module = Path(folder) / "kernel.bc"
@@ -96,13 +96,13 @@ class AirCompiler:
         return done.stdout
 
     def built(self, bitcode: bytes, name: str, checked: bool = False) -> tuple[Path, bytes]:
-        """A shared library with the kernel and its content, from the cache where it was built before.
+        """A shared library with the kernel, and its content, built or from the cache.
 
         Raises:
-            MalformedKernelError: the module is no kernel's.
-            UnsupportedKernelError: it needs an operation that the host has no code for.
-            KernelCompileError: the compiler refuses it, or takes more time or memory than it is given.
-            KernelCacheError: the disk is full, or may not be written to.
+            MalformedKernelError: the module is not a kernel.
+            UnsupportedKernelError: it uses an operation that the host does not implement.
+            KernelCompileError: the compiler refuses it, or exceeds its limits.
+            KernelCacheError: the cache cannot be written.
         """
         variant = Variant(self._perturbation, checked)
         key = fingerprint(self.identity, "kernel", repr(variant), bitcode)
@@ -129,12 +129,12 @@ class AirCompiler:
             linked = (word for file in self.runtime for word in ("-mlink-builtin-bitcode", str(file)))
             done = self._run(
                 *("clang", "-cc1", *self._target, "-mrelocation-model", "pic", "-pic-level", "2"),
-                *(_CHECKED if variant.checked else _OPTIMISED),
+                *(_CHECKED if variant.checked else _OPTIMIZED),
                 *("-emit-obj", *linked, *_READ_IR, str(source), "-o", str(unit)),
             )
             if not done.succeeded:
                 raise KernelCompileError(f"the compiler refuses it: {_reason(done)}")
-            # The symbols that are missing here (the scheduler's and libm's) are found when the library is loaded.
+            # Symbols of the scheduler and of libm are resolved when the library is loaded.
             done = self._run("ld.lld", "-shared", "-s", "-z", "nostart-stop-gc", str(unit), "-o", str(library))
             if not done.succeeded:
                 raise KernelCompileError(f"the linker refuses it: {_reason(done)}")
@@ -148,7 +148,7 @@ class AirCompiler:
 
     @functools.cached_property
     def runtime(self) -> Sequence[Path]:
-        """The host's side of AIR's operations as bitcode, a file for each source."""
+        """The runtime functions of AIR's operations as bitcode, a file for each source."""
         return [self._runtime_unit(source) for source in sorted(_RUNTIME.glob("*.cpp"))]
 
     def _runtime_unit(self, source: Path) -> Path:
@@ -156,7 +156,7 @@ class AirCompiler:
         kept = self.cache.find(key, ".bc")
         if kept:
             return kept[0]
-        self.cache.discard_old(_CACHE_DAYS)  # a new compiler or simulator: what older ones left is of no use
+        self.cache.discard_old(_CACHE_DAYS)  # results of an older compiler or simulator are useless
         machine = platform.machine()
         target = (f"--target={machine}-linux-gnu", *(("-march=x86-64-v3",) if machine == "x86_64" else ()))
         with tempfile.TemporaryDirectory(prefix="mpsmith-air-") as folder:
@@ -171,7 +171,7 @@ class AirCompiler:
 
 
 def _reason(done: ToolRun) -> str:
-    """The first line that tells why, of what may be a long report of a crash."""
+    """The first line with a reason, of a possibly long crash report."""
     lines = [line for line in done.stderr.splitlines() if "error" in line.lower()]
     return one_line(ValueError(lines[0] if lines else done.stderr or "it needs more memory than it is given"), 300)
 

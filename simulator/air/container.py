@@ -1,12 +1,12 @@
-"""The container of compiled Metal kernels, a `.metallib` file: which kernels it holds, and each one's bitcode.
+"""Reads `.metallib` files, the containers of compiled Metal kernels.
 
-A library begins with a header of 88 bytes that says where its four parts lie: the list of functions, their public and
-their private metadata, and the bitcode, one module a function. Each function of the list is a record of tagged fields
-(a four-letter tag, a 16-bit size, as many bytes) up to the tag `ENDT`. Everything is little endian, and offsets of
-parts count from the start of the library.
+A library begins with a header of 88 bytes with the positions of its four parts: the list of functions, their public and
+their private metadata, and the bitcode, a module for each function. Each function of the list is a record of tagged
+fields (a four-letter tag, a 16-bit size, the bytes) that ends with the tag `ENDT`. Numbers are little endian, and
+offsets count from the start of the library.
 
-Nothing in the file is trusted: every count, size and offset is checked before it is followed. `read_header` and
-`read_functions` take bytes alone, so that a library may also come out of a stream.
+The file is not trusted: every count, size and offset is checked. `read_header` and `read_functions` take bytes, so a
+library may come from a stream.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from .errors import AirError, MalformedLibraryError
+from ..errors import AirError, MalformedLibraryError
 
 MAGIC = b"MTLB"
 HEADER_SIZE = 88
 
-# The only kind of function that PyTorch's libraries hold; vertex functions are 0, fragment functions 1.
+# The only kind of function in PyTorch's libraries; vertex functions are 0, fragment functions 1.
 KERNEL = 2
 
-# The lists of torch 2.15 have 3 MB; the bound keeps a damaged size field from asking for gigabytes.
+# The lists of torch 2.15 have 3 MB; the limit stops damaged sizes from allocating gigabytes.
 MOST_LIST_BYTES = 256 << 20
 
 _HEADER = struct.Struct("<4sHHHBBHHQ8Q")
@@ -36,7 +36,7 @@ _COUNT_BYTES = 4
 _END, _NAME = b"ENDT", b"NAME"
 _TAG = struct.Struct("<4sH")
 _RECORD_LENGTH = struct.Struct("<I")
-# What a record must have, and the layout of each; NAME, a text that a NUL ends, is the sixth.
+# The required fields of a record and their layouts, apart from NAME, a string that ends with NUL.
 _FIELDS: Mapping[bytes, struct.Struct] = {
     b"TYPE": struct.Struct("<B"),
     b"HASH": struct.Struct("<32s"),
@@ -57,20 +57,20 @@ class Version(NamedTuple):
 
 
 class ByteSpan(NamedTuple):
-    """Where a part of the library begins and how many bytes it has."""
+    """The offset and the size of a part of the library."""
 
     offset: int
     size: int
 
     @property
     def end(self) -> int:
-        """Where the part ends."""
+        """The end of the part."""
         return self.offset + self.size
 
 
 @dataclass(frozen=True)
 class LibraryHeader:
-    """What the first 88 bytes say. `functions` includes the count that stands in front of the list."""
+    """The header. `functions` includes the count in front of the list."""
 
     container: Version
     macos: Version
@@ -94,23 +94,23 @@ class LibraryFunction(NamedTuple):
 
 
 def read_header(data: bytes | memoryview, available: int) -> LibraryHeader:
-    """The header in the first bytes of a library of which `available` bytes can be had.
+    """The header in the first bytes of a library of `available` bytes.
 
-    Raises MalformedLibraryError unless it is a library for macOS whose parts lie inside it and apart from each other.
+    Raises MalformedLibraryError unless it is a library for macOS whose parts are inside it and do not overlap.
     """
     if len(data) < HEADER_SIZE or data[:4] != MAGIC:
-        raise MalformedLibraryError("there is no Metal library: it does not begin with MTLB and a header")
-    _, platform, major, minor, _, _, macos_major, macos_minor, size, *places = _HEADER.unpack_from(data)
+        raise MalformedLibraryError("not a Metal library: it does not begin with MTLB and a header")
+    _, platform, major, minor, _, _, macos_major, macos_minor, size, *positions = _HEADER.unpack_from(data)
     if platform != _MACOS:
-        raise MalformedLibraryError(f"the Metal library is for another system than macOS ({platform:#x})")
+        raise MalformedLibraryError(f"the Metal library is not for macOS ({platform:#x})")
     if size > available:
-        raise MalformedLibraryError(f"the Metal library is said to have {size} bytes, but {available} are there")
-    # The size of the function list leaves out the count in front of it.
-    functions, *others = (ByteSpan(*places[at : at + 2]) for at in range(0, 8, 2))
+        raise MalformedLibraryError(f"the Metal library claims to have {size} bytes, but has {available}")
+    # The size of the function list does not include the count in front of it.
+    functions, *others = (ByteSpan(*positions[at : at + 2]) for at in range(0, 8, 2))
     parts = [ByteSpan(functions.offset, functions.size + _COUNT_BYTES), *others]
     _check_apart(parts, size)
     if functions.size > MOST_LIST_BYTES:
-        raise MalformedLibraryError(f"the function list of the Metal library is said to have {functions.size} bytes")
+        raise MalformedLibraryError(f"the function list of the Metal library claims to have {functions.size} bytes")
     return LibraryHeader(Version(major, minor), Version(macos_major, macos_minor), size, *parts)
 
 
@@ -119,16 +119,16 @@ def _check_apart(parts: list[ByteSpan], size: int) -> None:
     for part in sorted(parts):
         if part.offset < end or part.end > size:
             raise MalformedLibraryError(
-                f"bytes {part.offset} to {part.end} of the Metal library lie outside it or in two of its parts"
+                f"bytes {part.offset} to {part.end} of the Metal library are outside of it or in two of its parts"
             )
         end = part.end
 
 
 def read_functions(header: LibraryHeader, data: bytes | memoryview) -> tuple[LibraryFunction, ...]:
-    """The functions of a library in its order, out of the bytes of `header.functions`.
+    """The functions of a library in its order, from the bytes of `header.functions`.
 
-    Raises MalformedLibraryError when the list is damaged, names a function twice, or gives two functions the same
-    bytes or bytes outside the bitcode.
+    Raises MalformedLibraryError if the list is damaged, has a name twice, or if bitcode of functions overlaps or is out
+    of range.
     """
     listed = bytes(data)
     functions = tuple(
@@ -140,26 +140,26 @@ def read_functions(header: LibraryHeader, data: bytes | memoryview) -> tuple[Lib
             raise MalformedLibraryError(f"the Metal library has two functions {function.name}")
         seen.add(function.name)
     end = 0
-    for function in sorted(functions, key=lambda each: each.offset):
+    for function in sorted(functions, key=lambda function: function.offset):
         if function.offset < end or function.offset + function.size > header.bitcode.size:
             raise MalformedLibraryError(
-                f"the bitcode of {function.name} lies outside the Metal library's or in another function's"
+                f"the bitcode of {function.name} is outside of the Metal library's or in another function's"
             )
         end = function.offset + function.size
     return functions
 
 
 def read_names(data: bytes | memoryview) -> tuple[str, ...]:
-    """The names of the functions alone, out of the same bytes: several times as fast as `read_functions`.
+    """The names of the functions, from the same bytes: several times as fast as `read_functions`.
 
-    Raises MalformedLibraryError when the list is damaged; where the functions' bitcode lies is not looked at.
+    Raises MalformedLibraryError if the list is damaged; positions of bitcode are not checked.
     """
     listed = bytes(data)
     names = []
     for number, (position, end) in enumerate(_records(listed)):
         start = position + _TAG.size
         tag, size = _TAG.unpack_from(listed, position) if start <= end else (b"", 0)
-        # The name is the first field; where it is not, it is looked for.
+        # The name is usually the first field.
         if tag == _NAME and start + size <= end:
             name = listed[start : start + size]
         else:
@@ -169,7 +169,7 @@ def read_names(data: bytes | memoryview) -> tuple[str, ...]:
 
 
 def _records(data: bytes) -> Iterator[tuple[int, int]]:
-    """Where the fields of each function begin and end."""
+    """The begin and the end of the fields of each function."""
     try:
         (count,) = _RECORD_LENGTH.unpack_from(data, 0)
         position = _COUNT_BYTES
@@ -215,10 +215,9 @@ def _text(name: bytes, number: int) -> str:
 
 
 class LibraryFile:
-    """A `.metallib` file, mapped into memory: only what is asked for is read.
+    """A `.metallib` file, mapped into memory.
 
-    `names` has the functions in the library's order. Raises AirError when the file cannot be read, and
-    MalformedLibraryError when it is no sound library.
+    Raises AirError if the file cannot be read, and MalformedLibraryError if it is damaged.
     """
 
     def __init__(self, path: Path) -> None:
@@ -252,14 +251,14 @@ class LibraryFile:
         return name in self._functions
 
     def function(self, name: str) -> LibraryFunction:
-        """The function of that name. Raises KeyError when the library has none."""
+        """The function of that name. Raises KeyError if there is none."""
         return self._functions[name]
 
     def bitcode(self, name: str) -> bytes:
-        """A function's module. Raises KeyError as `function`, and MalformedLibraryError for bytes of another hash."""
+        """A function's module. Raises KeyError if there is none, MalformedLibraryError for another hash."""
         function = self._functions[name]
         start = self.header.bitcode.offset + function.offset
         module = self._bytes[start : start + function.size]
         if hashlib.sha256(module).hexdigest() != function.sha256:
-            raise MalformedLibraryError(f"{self.path}: the bitcode of {name} is not what its hash says")
+            raise MalformedLibraryError(f"{self.path}: the bitcode of {name} does not match its hash")
         return module

@@ -1,21 +1,21 @@
-"""The function by which the scheduler runs a kernel: a loop over one row of a threadgroup, in LLVM assembly."""
+"""The function through which the scheduler runs a kernel: a loop over a row of a threadgroup, in LLVM assembly."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .errors import MalformedKernelError, UnsupportedKernelError
+from ..errors import MalformedKernelError, UnsupportedKernelError
 from .llvm_text import symbol, vector_type
 from .signature import BufferArgument, BuiltinArgument, KernelSignature
 
 ENTRY = "air_kernel"
-"""What the scheduler's symbols of a kernel end in: msl_run_, msl_parameters_ and msl_sections_."""
+"""The suffix of the kernel's symbols for the scheduler: msl_run_, msl_parameters_ and msl_sections_."""
 
 FIRST_THREADGROUP_SLOT = 32
-"""Of the table of addresses: buffers stand at their indices, memory of the threadgroup behind all of them."""
+"""The first slot for threadgroup memory in the table of addresses, after all buffers."""
 
-_GROUP_BYTES = 72  # struct Group of simulator/metal/runtime/runtime.h, and where its table of addresses stands
+_GROUP_BYTES = 72  # struct Group of simulator/metal/runtime/runtime.h, and the offset of its table of addresses
 _TABLE_OFFSET = 64
 
 # The functions of runtime/positions.cpp.
@@ -32,18 +32,18 @@ BUILTINS = frozenset(
 
 @dataclass(frozen=True)
 class EntryFunction:
-    """The function's assembly, and the declarations of what it calls."""
+    """The assembly of the function, and the declarations that it needs."""
 
     text: str
     declarations: frozenset[str]
 
 
 @dataclass(frozen=True)
-class _Passed:
-    """How one parameter of the kernel gets its value: what is done before the loop, in it, and the operand."""
+class _ParameterCode:
+    """The instructions for a parameter before the loop and in it, and the operand with its value."""
 
     before: Sequence[str]
-    each: Sequence[str]
+    in_loop: Sequence[str]
     operand: str
     declarations: frozenset[str] = frozenset()
 
@@ -53,15 +53,15 @@ def entry_point(name: str, parameters: Sequence[str], signature: KernelSignature
 
     Raises:
         MalformedKernelError: the signature describes other parameters.
-        UnsupportedKernelError: the kernel asks for a value that no scheduler of the host knows.
+        UnsupportedKernelError: the kernel asks for an unknown builtin.
     """
     arguments = signature.arguments
     if len(arguments) != len(parameters):
         raise MalformedKernelError(f"it has {len(parameters)} parameters and describes {len(arguments)}")
-    passed = [_passed(kind, argument) for kind, argument in zip(parameters, arguments, strict=True)]
-    before = "\n".join(f"  {line}" for each in passed for line in each.before)
-    each_thread = "\n".join(f"  {line}" for each in passed for line in each.each)
-    operands = ", ".join(f"{kind} {each.operand}" for kind, each in zip(parameters, passed, strict=True))
+    codes = [_parameter_code(kind, argument) for kind, argument in zip(parameters, arguments, strict=True)]
+    before = "\n".join(f"  {line}" for code in codes for line in code.before)
+    each_thread = "\n".join(f"  {line}" for code in codes for line in code.in_loop)
+    operands = ", ".join(f"{kind} {code.operand}" for kind, code in zip(parameters, codes, strict=True))
     table = [f"[4 x i32] [i32 {b.index}, i32 {b.size}, i32 0, i32 {int(b.writable)}]" for b in signature.buffers]
     rows = f"[{len(table)} x [4 x i32]]"
     text = f"""
@@ -104,18 +104,16 @@ done:
 }}
 """
     memcpy = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"
-    return EntryFunction(text, frozenset({memcpy}).union(*(each.declarations for each in passed)))
+    return EntryFunction(text, frozenset({memcpy}).union(*(code.declarations for code in codes)))
 
 
-def _passed(kind: str, argument: BufferArgument | BuiltinArgument) -> _Passed:
+def _parameter_code(kind: str, argument: BufferArgument | BuiltinArgument) -> _ParameterCode:
     if isinstance(argument, BufferArgument):
         return _buffer(kind, argument)
-    if argument.kind not in BUILTINS:
-        raise UnsupportedKernelError(f"it asks for {argument.kind}, which the host does not know")
     return _builtin(kind, argument)
 
 
-def _buffer(kind: str, argument: BufferArgument) -> _Passed:
+def _buffer(kind: str, argument: BufferArgument) -> _ParameterCode:
     if not kind.startswith("ptr"):
         raise MalformedKernelError(f"its buffer {argument.name} is passed as {kind}")
     at = argument.position
@@ -125,20 +123,32 @@ def _buffer(kind: str, argument: BufferArgument) -> _Passed:
         f"%address.{at} = load i64, ptr %place.{at}",
         f"%buffer.{at} = inttoptr i64 %address.{at} to {kind}",
     )
-    return _Passed(before, (), f"%buffer.{at}")
+    return _ParameterCode(before, (), f"%buffer.{at}")
 
 
-def _builtin(kind: str, argument: BuiltinArgument) -> _Passed:
-    """The value in 32 bits for each dimension, narrowed and put together as the parameter asks."""
+def _builtin(kind: str, argument: BuiltinArgument) -> _ParameterCode:
+    lines, operand = builtin_value(kind, argument, "ptr %g, i32 %x, i32 %y, i32 %z")
+    declaration = f"declare i32 @airrt_{argument.kind}(ptr, i32, i32, i32, i32)"
+    return _ParameterCode((), lines, operand, frozenset({declaration}))
+
+
+def builtin_value(kind: str, argument: BuiltinArgument, position: str) -> tuple[list[str], str]:
+    """Instructions for the value of a builtin in the type `kind`, and the operand with it.
+
+    The runtime function of the builtin takes the arguments `position` and the dimension, and returns 32 bits.
+
+    Raises:
+        UnsupportedKernelError: there is no such builtin, or not in this type.
+    """
     width, element = vector_type(kind)
-    if element not in ("i16", "i32") or width > 3:
+    if argument.kind not in BUILTINS or element not in ("i16", "i32") or width > 3:
         raise UnsupportedKernelError(f"it asks for {argument.kind} as {kind}")
-    at, function = argument.position, f"airrt_{argument.kind}"
+    at = argument.position
     lines: list[str] = []
     parts: list[str] = []
     for d in range(max(width, 1)):
         part = f"%builtin.{at}.{d}"
-        lines.append(f"{part} = call i32 @{function}(ptr %g, i32 %x, i32 %y, i32 %z, i32 {d})")
+        lines.append(f"{part} = call i32 @airrt_{argument.kind}({position}, i32 {d})")
         if element == "i16":
             lines.append(f"{part}.narrow = trunc i32 {part} to i16")
             part += ".narrow"
@@ -149,4 +159,4 @@ def _builtin(kind: str, argument: BuiltinArgument) -> _Passed:
         for d, part in enumerate(parts):
             lines.append(f"%vector.{at}.{d} = insertelement {kind} {operand}, {element} {part}, i64 {d}")
             operand = f"%vector.{at}.{d}"
-    return _Passed((), lines, operand, frozenset({f"declare i32 @{function}(ptr, i32, i32, i32, i32)"}))
+    return lines, operand

@@ -1,8 +1,8 @@
-"""A kernel's module made into one for the host: operations defined, an entry point for the scheduler added.
+"""Turns the module of a kernel into one for the host: defines operations, adds an entry point for the scheduler.
 
-The addresses that AIR keeps apart (device, constant, threadgroup) are all plain memory here: their numbers stay in the
-text, and code generators for x86-64 and aarch64 take no notice of them. Variables of the threadgroup go into the
-section that the scheduler fills anew for each threadgroup.
+AIR's address spaces (device, constant, threadgroup) are plain memory here. Their numbers stay in the text, because code
+generators for x86-64 and aarch64 ignore them. Threadgroup variables go into the section that the scheduler resets for
+each threadgroup.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from __future__ import annotations
 import itertools
 import re
 
+from ..errors import MalformedKernelError, UnsupportedKernelError
 from .entry_point import entry_point
-from .errors import MalformedKernelError, UnsupportedKernelError
 from .intrinsics import PLAIN, Operation, UnknownOperationError, Variant, define
-from .llvm_text import leading_type, parenthesised, split_list, symbol
+from .llvm_text import leading_type, parenthesized, split_list, symbol
 from .signature import KernelSignature
 
 DECLARATION = re.compile(r'^declare (?P<returns>.*?) ?@"?(?P<name>[\w.$]+)"?(?P<rest>\([^\n]*)$', re.MULTILINE)
@@ -26,17 +26,16 @@ _THREADGROUP_VARIABLE = re.compile(r"^(@[^\n]*addrspace\(3\) global [^\n]*?)(, a
 
 
 def host_module(assembly: str, name: str, signature: KernelSignature, variant: Variant = PLAIN) -> str:
-    """The assembly of a kernel's module with everything that it needs of Apple's, ready for the host's compiler.
+    """The assembly of a kernel's module with Apple's operations, ready for the host's compiler.
 
-    Nothing of the host is let in: a module that calls other functions, or holds instructions of a processor, is
-    refused.
+    A module that calls other functions, or contains inline assembly, is refused.
 
     Raises:
-        MalformedKernelError: the kernel's function is not there, or is not what its signature says.
-        UnsupportedKernelError: it needs an operation that the host has no code for.
+        MalformedKernelError: the kernel's function is missing, or does not match its signature.
+        UnsupportedKernelError: it uses an operation that the host does not implement.
     """
     if ASSEMBLER.search(assembly):
-        raise UnsupportedKernelError("it holds instructions of a processor, as no kernel of Apple's does")
+        raise UnsupportedKernelError("it contains inline assembly, which Apple's kernels never do")
     parameters = parameter_types(assembly, name)
     text, definitions, wanted = with_operations(assembly, variant)
     present = {match["name"] for match in DECLARATION.finditer(text)}
@@ -59,7 +58,7 @@ def host_module(assembly: str, name: str, signature: KernelSignature, variant: V
 
 
 def _in_one_address_space(module: str) -> str:
-    """All pointers of one kind, as the checker takes them: instrumentation passes them as they are."""
+    """All pointers in one address space, which the hooks of the checker require."""
     module = re.sub(r" addrspace\([123]\)", "", module)
     module = re.sub(r"(@llvm\.(?:memcpy|memmove|memset))((?:\.p[0-3])+)", _in_space_0, module)
     declared: set[str] = set()
@@ -78,7 +77,7 @@ def _in_space_0(match: re.Match[str]) -> str:
 
 
 def _shared(text: str, variant: Variant) -> str:
-    """The variables of the threadgroup put into the scheduler's section; under the checker, with a gap behind each."""
+    """Put threadgroup variables into the scheduler's section; for the checker, with a gap after each."""
     numbers = itertools.count()
 
     def placed(match: re.Match[str]) -> str:
@@ -91,10 +90,10 @@ def _shared(text: str, variant: Variant) -> str:
 
 
 def _variable_table(text: str) -> list[str]:
-    """The variables of the threadgroup in a section of their own, for messages: struct SharedVariable of runtime.h."""
+    """A table of the threadgroup variables for messages: struct SharedVariable of runtime.h."""
     rows = []
     for number, match in enumerate(_VARIABLE_TYPE.finditer(text)):
-        name = re.sub(r".*E\d*(?=[a-z_])", "", match["name"]).strip('"')  # of a mangled name, what stands last
+        name = re.sub(r".*E\d*(?=[a-z_])", "", match["name"]).strip('"')  # the last part of a mangled name
         size = f"ptrtoint (ptr getelementptr ({match['type']}, ptr null, i32 1) to i64)"
         rows += [
             f'@air_name_{number} = hidden constant [{len(name) + 1} x i8] c"{name}\\00"',
@@ -105,12 +104,12 @@ def _variable_table(text: str) -> list[str]:
 
 
 def parameter_types(assembly: str, name: str) -> list[str]:
-    """The types of the kernel's parameters. Raises MalformedKernelError where its module does not say them."""
+    """The types of the kernel's parameters. Raises MalformedKernelError if they are missing."""
     head = re.search(rf"^define [^\n]*{re.escape(symbol(name))}(?=\()", assembly, re.MULTILINE)
     if head is None:
         raise MalformedKernelError("its module has no function of its name")
     try:
-        return [leading_type(parameter) for parameter in split_list(parenthesised(assembly, head.end()))]
+        return [leading_type(parameter) for parameter in split_list(parenthesized(assembly, head.end()))]
     except ValueError as error:
         raise MalformedKernelError(f"its parameters cannot be read: {error}") from None
 
@@ -127,9 +126,9 @@ def with_operations(assembly: str, variant: Variant) -> tuple[str, list[str], se
     def replaced(match: re.Match[str]) -> str:
         name = match["name"]
         try:
-            types = tuple(leading_type(t) for t in split_list(parenthesised(match["rest"], 0)))
-            if name.startswith("llvm."):  # what LLVM itself writes code for
-                # Without a pointer, as older compilers declared them: no call of these is left.
+            types = tuple(leading_type(t) for t in split_list(parenthesized(match["rest"], 0)))
+            if name.startswith("llvm."):  # LLVM's intrinsics
+                # Old forms without a pointer, which are not called.
                 return "" if name.startswith("llvm.lifetime.") and types == ("i64",) else match[0]
             returns = leading_type(_RETURN_ATTRIBUTES.sub("", match["returns"]))
             definition = define(Operation(name, returns, types), variant)

@@ -1,4 +1,4 @@
-"""A release's compiled kernels by name, ready to be launched on the host."""
+"""A release's compiled kernels by name, to launch on the host."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pathlib import Path
 
 from ...errors import one_line
 from ...metal_limits import MAX_BUFFERS, MAX_THREADGROUP_MEMORY, MAX_THREADS_PER_THREADGROUP
+from ..errors import AirError, KernelArgumentError, KernelCompileError, KernelFault, MetalRuntimeError
 from ..metal.binding import Buffer
 from ..metal.dispatch import GridLaunch, LoadedKernel, load_kernel, runtime_of
-from ..metal.errors import MetalRuntimeError
 from ..metal.modes import Mode, current_mode
 from ..metal.regions import GUARDED_BYTES, merged_regions
 from ..metal.schedules import run_schedules
@@ -23,7 +23,6 @@ from .bitcode import declared_functions, signature_of_bitcode
 from .compiler import AirCompiler, default_air_compiler
 from .container import LibraryFile
 from .entry_point import ENTRY, FIRST_THREADGROUP_SLOT
-from .errors import AirError, KernelArgumentError, KernelCompileError, KernelFault
 from .intrinsics import Perturbation
 from .intrinsics.accuracy import is_moved
 from .preparation import Progress, prepare
@@ -33,7 +32,7 @@ Size = tuple[int, int, int]
 
 
 class AirLibrary:
-    """The kernels of a Metal library that a release ships; each is compiled when it is first launched."""
+    """The kernels of a release's Metal library; each is compiled on its first launch."""
 
     def __init__(self, path: Path, release: str, compiler: AirCompiler | None = None) -> None:
         self.path = path
@@ -52,7 +51,7 @@ class AirLibrary:
         return name in self._file
 
     def signature(self, name: str) -> KernelSignature:
-        """What a kernel says of its arguments; it is not compiled for that.
+        """The arguments of a kernel, read without compiling it.
 
         Raises:
             KeyError: there is no such kernel.
@@ -81,17 +80,17 @@ class AirLibrary:
     def prepare(
         self, names: Iterable[str], workers: int | None = None, progress: Progress | None = None
     ) -> Mapping[str, AirError]:
-        """Compiles kernels ahead of their use, several at a time; what was compiled before is not done again.
+        """Compile kernels ahead of use, several at a time, unless they are cached.
 
-        Returns the errors of those that cannot be compiled.
+        Returns the errors by name.
 
         Raises:
             KeyError: there is no such kernel.
-            KernelCacheError: what is compiled cannot be kept.
+            KernelCacheError: the cache cannot be written.
         """
         compiler = self.compiler
-        wanted = {name: self._file.function(name) for name in names}
-        _ = compiler.runtime  # once, and not in each thread
+        requested = {name: self._file.function(name) for name in names}
+        _ = compiler.runtime  # build it once, not in each thread
 
         def compile_kernel(name: str) -> None:
             try:
@@ -99,16 +98,16 @@ class AirLibrary:
             except AirError as error:
                 raise _about(error, name, self.release) from None
 
-        return prepare(wanted, compile_kernel, workers, progress)
+        return prepare(requested, compile_kernel, workers, progress)
 
     def moved(self, seed: int) -> AirLibrary:
-        """The same kernels with the results of their mathematics moved within Apple's bounds, by this seed."""
+        """The same kernels with results of mathematical functions moved within Apple's bounds, by this seed."""
         other = copy.copy(self)
         other._compiler, other._kernels = self.compiler.under(Perturbation(seed)), {}
         return other
 
     def uses_mathematics(self, name: str) -> bool:
-        """Whether a kernel calls mathematics whose last bits Apple leaves open; the results of all others are exact.
+        """Whether a kernel calls mathematical functions that Apple does not specify exactly.
 
         Raises:
             KeyError: there is no such kernel.
@@ -118,7 +117,7 @@ class AirLibrary:
 
     @property
     def compiler(self) -> AirCompiler:
-        """What compiles the kernels: the installed compiler, unless the library was given another."""
+        """The compiler of the kernels: the installed one by default."""
         if self._compiler is None:
             self._compiler = default_air_compiler()
         return self._compiler
@@ -129,7 +128,7 @@ def _about(error: AirError, name: str, release: str) -> AirError:
 
 
 class AirKernel:
-    """One kernel, compiled for the host when it is first launched."""
+    """A kernel, compiled for the host on its first launch."""
 
     def __init__(self, signature: KernelSignature, bitcode: bytes, release: str, compiler: AirCompiler) -> None:
         self.signature = signature
@@ -150,11 +149,11 @@ class AirKernel:
 
     @property
     def waits(self) -> bool:
-        """Whether its threads wait for each other, which costs the host a change of stacks for each; compiles it."""
+        """Whether its threads wait for each other, which needs a stack switch for each; compiles the kernel."""
         return self._kernel(checked=False).blocking
 
     def compile(self) -> None:
-        """Compiles and loads the kernel, which the first launch does otherwise.
+        """Compile and load the kernel before its first launch.
 
         Raises:
             AirError: it cannot be compiled.
@@ -168,11 +167,11 @@ class AirKernel:
         group: Sequence[int],
         threadgroup_memory: Sequence[int] = (),
     ) -> None:
-        """Runs the kernel and waits for it: `prepare`, and at once what it gives.
+        """Run the kernel and wait for it.
 
         Raises:
             KernelArgumentError: the launch does not fit the kernel.
-            KernelFault: the kernel did something that a GPU would not forgive.
+            KernelFault: the kernel did something invalid.
             AirError: it cannot be compiled.
         """
         self.prepare(arguments, threads, group, threadgroup_memory)()
@@ -184,15 +183,15 @@ class AirKernel:
         group: Sequence[int],
         threadgroup_memory: Sequence[int] = (),
     ) -> Callable[[], None]:
-        """Binds the arguments, compiles the kernel where that has not been done, and gives what runs it.
+        """Bind the arguments, compile the kernel if needed, and return a function that runs it.
 
-        What it gives raises KernelFault where the kernel does something that a GPU would not forgive.
+        The function raises KernelFault if the kernel does something invalid.
 
         Args:
-            arguments: values by the names of the kernel's arguments, as `binding.bind` takes them.
-            threads: how many threads in all, in one to three dimensions.
-            group: threads of a threadgroup, in as many dimensions.
-            threadgroup_memory: bytes for each argument that is memory of the threadgroup.
+            arguments: values by argument name, as for `binding.bind`.
+            threads: the grid, in one to three dimensions.
+            group: threads of a threadgroup, in the same dimensions.
+            threadgroup_memory: bytes of each threadgroup argument.
 
         Raises:
             KernelArgumentError: the launch does not fit the kernel.
@@ -213,7 +212,7 @@ class AirKernel:
             if messages:
                 raise KernelFault(self._explained(messages, {**bound.buffers, **shared}))
 
-        def run() -> None:  # it also keeps the memory alive that the launch has only addresses of
+        def run() -> None:  # the closure keeps the memory of the launch alive
             if 0 in grid:
                 return
             if mode != "schedules":
@@ -247,7 +246,7 @@ class AirKernel:
         if not 1 <= len(threads) == len(group) <= 3:
             raise KernelArgumentError(f"threads {tuple(threads)} and group {tuple(group)} need the same dimensions")
         if not all(0 <= n < 2**32 for n in threads) or not all(n > 0 for n in group):
-            raise KernelArgumentError(f"threads {tuple(threads)} and group {tuple(group)} are no sizes")
+            raise KernelArgumentError(f"threads {tuple(threads)} and group {tuple(group)} are not sizes")
         total = 1
         for n in group:
             total *= n
@@ -258,15 +257,15 @@ class AirKernel:
         return (x, y, z), (group_x, group_y, group_z)
 
     def _threadgroup_buffers(self, sizes: Sequence[int]) -> dict[int, Buffer]:
-        asked = self.signature.threadgroup_buffers
-        if len(sizes) != len(asked):
-            names = ", ".join(argument.name for argument in asked) or "none"
+        arguments = self.signature.threadgroup_buffers
+        if len(sizes) != len(arguments):
+            names = ", ".join(argument.name for argument in arguments) or "none"
             raise KernelArgumentError(f"{len(sizes)} lengths of threadgroup memory; it has these: {names}")
         limit = MAX_THREADGROUP_MEMORY
         if sum(sizes) > limit:
             raise KernelArgumentError(f"{sum(sizes)} bytes of threadgroup memory; the limit is {limit}")
         buffers = {}
-        for argument, size in zip(asked, sizes, strict=True):
+        for argument, size in zip(arguments, sizes, strict=True):
             memory = ctypes.create_string_buffer(b"\xff" * size, size)  # NaN to every float type
             address = ctypes.addressof(memory)
             buffers[FIRST_THREADGROUP_SLOT + argument.index] = Buffer(address, address, size, memory)
@@ -279,8 +278,8 @@ class AirKernel:
             addresses[index] = buffer.address
         written = {argument.index for argument in self.signature.buffers if argument.writable}
         guarded = mode != "fast" or sum(buffer.size for buffer in buffers.values()) <= GUARDED_BYTES
-        # What a buffer points at runs in place, and so must the same memory where it is an argument, too.
-        in_place = [(each.base, each.base + each.size) for each in bound.pointed_at]
+        # Memory behind pointers is not copied, so the same memory as an argument must not be copied either.
+        in_place = [(buffer.base, buffer.base + buffer.size) for buffer in bound.pointed_at]
         guards = {
             index: buffer
             for index, buffer in buffers.items()

@@ -1,4 +1,4 @@
-"""LLVM assembly, as far as a kernel's module has to be read and written: lists, types, names."""
+"""Helpers to read and write LLVM assembly: lists, types, names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _TYPE = re.compile(r"<\d+ x \w+>|ptr addrspace\(\d+\)|\w+")
 
 
 class VectorType(NamedTuple):
-    """A type taken apart: how many elements (0: no vector) and of which scalar type."""
+    """A type: the number of elements (0 for a scalar) and the element type."""
 
     width: int
     element: str
@@ -25,7 +25,7 @@ def vector_type(text: str) -> VectorType:
 
 
 def split_list(text: str) -> list[str]:
-    """The words between the commas that stand in no bracket and no string."""
+    """Split at commas outside of brackets and strings."""
     words, start, depth = [], 0, 0
     for match in _TOKEN.finditer(text):
         token = match[0]
@@ -40,8 +40,8 @@ def split_list(text: str) -> list[str]:
     return [*words, last] if last or words else []
 
 
-def parenthesised(text: str, opening: int) -> str:
-    """What stands in the parentheses that open at `opening`. Raises ValueError where they do not close."""
+def parenthesized(text: str, opening: int) -> str:
+    """The text in the parentheses that open at `opening`. Raises ValueError if they do not close."""
     depth = 0
     for match in _TOKEN.finditer(text, opening):
         if match[0] == "(":
@@ -54,9 +54,9 @@ def parenthesised(text: str, opening: int) -> str:
 
 
 def leading_type(text: str) -> str:
-    """The type that a parameter or a call's argument begins with, without its attributes.
+    """The type at the start of a parameter or an argument, without attributes.
 
-    Raises ValueError for a type that no kernel and no operation of AIR has, such as a struct by value.
+    Raises ValueError for types that AIR never passes, such as structs by value.
     """
     match = _TYPE.match(text)
     if match is None:
@@ -65,5 +65,5 @@ def leading_type(text: str) -> str:
 
 
 def symbol(name: str) -> str:
-    """A global's name as assembly writes it."""
+    """The name of a global in assembly."""
     return f"@{name}" if _PLAIN_NAME.fullmatch(name) else f'@"{name}"'

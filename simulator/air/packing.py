@@ -1,4 +1,4 @@
-"""Python values as the bytes that a kernel reads: numbers, vectors, arrays and structs by the types that AIR names."""
+"""Converts Python values to bytes: numbers, vectors, arrays and structs of AIR types."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import struct
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from .errors import KernelArgumentError
+from ..errors import KernelArgumentError
 from .signature import StructField
 
 Pointers = Mapping[int, int]
-"""Addresses by the `id` of the object that stands for one."""
+"""Addresses by the `id` of their tensor."""
 
 _FORMATS = {
     **{"float": "f", "half": "e", "bool": "?", "char": "b", "uchar": "B", "short": "h", "ushort": "H"},
@@ -23,7 +23,7 @@ _VECTOR = re.compile(r"(packed_)?([a-z_]+(?:\d+_t)?)([234])")
 
 
 def _layout(type_name: str) -> tuple[str, int, int]:
-    """A type's scalar, how many of them it has, and how many it takes the room of: uint3 has 3 and takes 4."""
+    """The element type, the number of elements, and the number in memory: uint3 has 3 and takes 4."""
     if type_name in _FORMATS or type_name == "bfloat":
         return type_name, 1, 1
     match = _VECTOR.fullmatch(type_name)
@@ -55,11 +55,11 @@ def _bfloat(value: float) -> bytes:
 def _scalar(form: str, value: Any) -> bytes:
     if form in _WHOLE:
         if isinstance(value, float) and not value.is_integer():
-            raise KernelArgumentError(f"{value!r} is no whole number")
+            raise KernelArgumentError(f"{value!r} is not an integer")
         value = bool(value) if form == "?" else int(value)
     try:
         return struct.pack(f"<{form}", value)
-    except OverflowError:  # only floats: the value is too large for the type, and rounds to infinity
+    except OverflowError:  # a float that is too large rounds to infinity
         return struct.pack(f"<{form}", float("inf") if value > 0 else float("-inf"))
     except (struct.error, TypeError) as error:
         raise KernelArgumentError(f"{value!r} does not fit: {error}") from None
@@ -80,7 +80,7 @@ def pack_values(type_name: str, value: object) -> bytes:
 
 
 def pack_struct(fields: Sequence[StructField], values: Mapping[str, object], size: int, pointers: Pointers) -> bytes:
-    """A struct from its members by name; a member that is left out is zero.
+    """A struct from its members by name; missing members are zero.
 
     Raises:
         KernelArgumentError: there is no such member, or a value does not fit its member.
@@ -101,7 +101,7 @@ def pack_struct(fields: Sequence[StructField], values: Mapping[str, object], siz
 
 
 def _address(pointee: object, pointers: Pointers) -> int:
-    """Of a tensor; None is a null pointer."""
+    """The address of a tensor; None is a null pointer."""
     if pointee is not None and id(pointee) not in pointers:
         raise KernelArgumentError(f"a pointer takes a tensor or None, not {pointee!r}")
     return pointers.get(id(pointee), 0)

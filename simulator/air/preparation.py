@@ -1,4 +1,4 @@
-"""Compiles many kernels ahead of their use, several at a time."""
+"""Compiles many kernels ahead of use, several at a time."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
-from .errors import AirError, KernelCacheError
+from ..errors import AirError, KernelCacheError
 
 Progress = Callable[[int, int], None]
-"""Told how many kernels are done, and of how many."""
+"""Called with the number of compiled kernels and the total."""
 
 
 def prepare(
@@ -18,9 +18,9 @@ def prepare(
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> Mapping[str, AirError]:
-    """Compiles kernels by `compile_kernel`; returns the errors of those that cannot be, which cost themselves alone.
+    """Compile kernels with `compile_kernel`; returns the errors by name.
 
-    The compiler works in processes of its own, so threads wait for it. An exception, such as an interrupt from the
+    The compiler runs in separate processes, so threads wait for it. An exception, such as an interrupt from the
     keyboard, ends the compiler's runs under way and drops those to come.
 
     Raises:

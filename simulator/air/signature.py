@@ -1,4 +1,4 @@
-"""What a kernel says of its own arguments: `!air.kernel`, which Apple's compiler leaves in every module.
+"""The arguments of a kernel, from `!air.kernel`, which Apple's compiler writes into every module.
 
 Names are kept, of the arguments and of the members of structs. So a launch can bind by name, and goes on to work when a
 release numbers its buffers anew.
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal, cast
 
-from .errors import MalformedKernelError
+from ..errors import MalformedKernelError
 from .metadata import Metadata, NodeReference, Value
 
 Access = Literal["read", "write", "read_write"]
@@ -21,7 +21,7 @@ DEVICE, CONSTANT, THREADGROUP = 1, 2, 3
 
 @dataclass(frozen=True)
 class StructField:
-    """A member: its place in bytes, how often it repeats (0: no array), and the members of a struct in it."""
+    """A member: its offset in bytes, its array length (0: not an array), and its own members if it is a struct."""
 
     name: str
     type_name: str
@@ -34,7 +34,7 @@ class StructField:
 
 @dataclass(frozen=True)
 class BufferArgument:
-    """A buffer, or with the address space THREADGROUP memory of the threadgroup, of which `index` counts apart.
+    """A buffer, or with address space THREADGROUP threadgroup memory, which has its own indices.
 
     `size` and `alignment` are those of one element (0 of `void`), `type_name` is what Metal calls it. An indirect
     buffer holds addresses of other buffers.
@@ -55,7 +55,7 @@ class BufferArgument:
 
     @property
     def is_threadgroup(self) -> bool:
-        """Whether it is memory of the threadgroup, which a launch gives a length instead of a buffer."""
+        """Whether it is threadgroup memory: a launch passes its length."""
         return self.address_space == THREADGROUP
 
     @property
@@ -66,7 +66,7 @@ class BufferArgument:
 
 @dataclass(frozen=True)
 class BuiltinArgument:
-    """A value that the GPU passes, such as `thread_position_in_grid`."""
+    """A builtin value, such as `thread_position_in_grid`."""
 
     position: int
     kind: str
@@ -76,16 +76,16 @@ class BuiltinArgument:
 
 @dataclass(frozen=True)
 class KernelSignature:
-    """A kernel's arguments, and what its module was compiled for."""
+    """The arguments of a kernel, and compile options of its module."""
 
     name: str
     buffers: tuple[BufferArgument, ...]
     threadgroup_buffers: tuple[BufferArgument, ...]
     builtins: tuple[BuiltinArgument, ...]
     max_threads: int | None
-    """The largest threadgroup where the kernel declares one."""
+    """The largest threadgroup, if the kernel declares it."""
     flush_denormals: bool
-    """Subnormal floats count as zero."""
+    """Whether subnormal floats are flushed to zero."""
 
     def __contains__(self, name: str) -> bool:
         return self.buffer(name) is not None
@@ -102,15 +102,15 @@ class KernelSignature:
     @property
     def arguments(self) -> tuple[BufferArgument | BuiltinArgument, ...]:
         """All arguments, in the order of the function's parameters."""
-        every: list[BufferArgument | BuiltinArgument] = [*self.buffers, *self.threadgroup_buffers, *self.builtins]
-        return tuple(sorted(every, key=lambda argument: argument.position))
+        arguments: list[BufferArgument | BuiltinArgument] = [*self.buffers, *self.threadgroup_buffers, *self.builtins]
+        return tuple(sorted(arguments, key=lambda argument: argument.position))
 
 
 def kernel_signature(metadata: Metadata, name: str) -> KernelSignature:
-    """The signature of `name`, the one kernel of a module.
+    """The signature of `name`, the only kernel of a module.
 
     Raises:
-        MalformedKernelError: there is no `!air.kernel`, or it says what cannot be true.
+        MalformedKernelError: `!air.kernel` is missing or invalid.
     """
     kernels = list(metadata.named("air.kernel"))
     if len(kernels) != 1:
@@ -143,7 +143,7 @@ def _check_apart(buffers: list[BufferArgument]) -> None:
     if len(set(names)) != len(names):
         raise MalformedKernelError(f"two of its buffers have one name ({', '.join(names)})")
     if any(not 0 <= index < 31 for index in indices):
-        raise MalformedKernelError(f"a buffer's index is none of Metal's ({indices})")
+        raise MalformedKernelError(f"a buffer's index is outside of Metal's range ({indices})")
 
 
 def _max_threads(metadata: Metadata, properties: tuple[Value, ...]) -> int | None:
@@ -155,7 +155,7 @@ def _max_threads(metadata: Metadata, properties: tuple[Value, ...]) -> int | Non
     return None
 
 
-# How many values follow a key; every other key has one.
+# The number of values after a key; 1 for other keys.
 _VALUES = {
     **dict.fromkeys(("air.read", "air.write", "air.read_write", "air.arg_unused"), 0),
     "air.location_index": 2,  # the index, and how many indices it takes
@@ -163,7 +163,7 @@ _VALUES = {
 
 
 def _properties(values: tuple[Value, ...]) -> dict[str, tuple[Value, ...]]:
-    """An argument's properties by key, with the values that follow each."""
+    """The properties of an argument: values by key."""
     properties: dict[str, tuple[Value, ...]] = {}
     at = 0
     while at < len(values):
@@ -218,7 +218,7 @@ _DEEPEST_STRUCT = 16
 
 
 def _fields(metadata: Metadata, node: tuple[Value, ...], depth: int = 0) -> Iterator[StructField]:
-    """The members that a `struct_type_info` lists. What is said of a member's own struct stands in front of it."""
+    """The members in a `struct_type_info`. The type info of a nested struct precedes its member."""
     if depth > _DEEPEST_STRUCT:
         raise MalformedKernelError("a struct of its arguments holds itself")
     at = 0

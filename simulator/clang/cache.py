@@ -1,7 +1,7 @@
-"""Answers of the compiler, kept between processes: built files and findings.
+"""A cache of built files and diagnostics on disk.
 
-A file's name holds the key of what it was built from and the hash of its content. So a damaged entry is seen and built
-again, and two processes that build the same thing at once replace each other's equal file.
+A file name holds the key of the inputs and the hash of the content. So a damaged entry is detected and built again, and
+two processes that build the same file write equal contents.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ class BuildCache:
                 continue
             if path.name == self._name(key, content, suffix):
                 with contextlib.suppress(OSError):
-                    os.utime(path)  # it is in use: `discard_old` and `shrink` spare it
+                    os.utime(path)  # mark it as used for `discard_old` and `shrink`
                 return path, content
             with contextlib.suppress(OSError):
                 path.unlink()
         return None
 
     def store(self, key: str, suffix: str, content: bytes) -> Path:
-        """Writes `content` under `key`, whole or not at all."""
+        """Write `content` under `key` atomically."""
         folder = self.folder / key[:2]
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / self._name(key, content, suffix)
@@ -55,16 +55,16 @@ class BuildCache:
         return path
 
     def discard_old(self, days: int) -> None:
-        """Removes files that were not used for `days` days."""
+        """Remove files that were not used for `days` days."""
         limit = time.time() - days * 24 * 3600
         for path, used, _ in self._files():
             if used < limit:
                 path.unlink(missing_ok=True)
 
     def shrink(self, limit: int) -> None:
-        """Removes what was not used for the longest time, once all files together have more than `limit` bytes.
+        """Remove the least recently used files if all files have more than `limit` bytes.
 
-        A quarter more goes at once, so that this is not to be done again with the next file.
+        A quarter of `limit` more is removed, so that the next file does not repeat this.
         """
         files = sorted(self._files(), key=lambda file: file[1])
         excess = sum(size for _, _, size in files) - limit
@@ -78,7 +78,7 @@ class BuildCache:
             excess -= size
 
     def _files(self) -> Iterator[tuple[Path, float, int]]:
-        """Every file, when it was last used, and its size."""
+        """Every file with its time of last use and its size."""
         for path in self.folder.glob("*/*"):
             with contextlib.suppress(OSError):
                 status = path.stat()

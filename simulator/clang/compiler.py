@@ -1,4 +1,4 @@
-"""The clang inside the `ziglang` wheel: where it is, what identifies it, and how it is run."""
+"""The clang inside the `ziglang` wheel: its location, its identity, and how to run it."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from functools import cached_property
 from pathlib import Path
 
 from ...cache import cache_folder, fingerprint
-from .errors import CompilerLimitError, CompilerMissingError
+from ..errors import CompilerLimitError, CompilerMissingError
 
-# Answers come without carets and colours, so that `diagnostics.messages` can read them.
+# `diagnostics.messages` reads output without carets and colors.
 PLAIN_MESSAGES = ("-fno-caret-diagnostics", "-fno-color-diagnostics")
 
 
 @dataclass(frozen=True)
 class ToolRun:
-    """How a tool ended: what it wrote, and what it had to say."""
+    """The result of a tool."""
 
     succeeded: bool
     stdout: str
@@ -32,12 +32,12 @@ class ToolRun:
 
 @dataclass(frozen=True)
 class Limits:
-    """What one run of the compiler may take: code that is not trusted could ask for any amount.
+    """Resource limits for one run of the compiler: untrusted code may need any amount.
 
     Attributes:
-        seconds: by the clock on the wall.
+        seconds: wall-clock time.
         memory: bytes of address space.
-        processor_seconds: of processor time, which a busy machine does not use up; None for no such limit.
+        processor_seconds: processor time, which does not depend on the load; None for no limit.
     """
 
     seconds: float
@@ -47,13 +47,13 @@ class Limits:
 
 @dataclass(frozen=True)
 class Clang:
-    """The compiler in one folder: that of the `ziglang` package."""
+    """The compiler in a folder, such as that of the `ziglang` package."""
 
     folder: Path
 
     @property
     def program(self) -> Path:
-        """The one executable, which is clang, lld and zig's own linker."""
+        """The executable, which contains clang, lld and zig's linker."""
         return self.folder / "zig"
 
     @property
@@ -63,25 +63,25 @@ class Clang:
 
     @cached_property
     def version(self) -> str:
-        """The version of the package, such as `0.17.0`; empty where nothing beside it says so."""
+        """The version of the package, such as `0.17.0`; empty if it is unknown."""
         versions = (re.fullmatch(r"ziglang-(.+)\.dist-info", path.name) for path in self.folder.parent.iterdir())
         return next((version[1] for version in versions if version), "")
 
     @cached_property
     def identity(self) -> str:
-        """Changes when another compiler stands here, or on another machine."""
+        """Changes with the compiler and the machine."""
         return fingerprint(self.version, str(self.program.stat().st_size), platform.system(), platform.machine())
 
     def run(self, tool: str, *arguments: str, source: str = "", limits: Limits | None = None) -> ToolRun:
-        """Runs `clang`, `ld.lld` or `cc` (clang with zig's choice of linker); `source` is its standard input.
+        """Run `clang`, `ld.lld` or `cc` (clang with zig's choice of linker); `source` is its standard input.
 
-        A run that needs more memory than its limit fails like one of bad source.
+        A run that exceeds its memory limit fails like one with invalid source.
 
         Raises:
             CompilerMissingError: the program does not start.
-            CompilerLimitError: it takes more time than its limits.
+            CompilerLimitError: it exceeds its time limits.
         """
-        # Zig keeps what it built for linking; without these, in places that may not be writable.
+        # Zig caches built libraries, by default in folders that may not be writable.
         kept = {name: str(cache_folder() / "zig") for name in ("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR")}
         try:
             process = subprocess.Popen(
@@ -113,7 +113,7 @@ class Clang:
 
 
 def _limit(process: int, limits: Limits) -> None:
-    """Limits what a process that has just been started may take, where the system can."""
+    """Limit the resources of a process that has just started, if the system can."""
     import resource
 
     limit = getattr(resource, "prlimit", None)  # Linux
@@ -122,7 +122,7 @@ def _limit(process: int, limits: Limits) -> None:
     with contextlib.suppress(ProcessLookupError):
         limit(process, resource.RLIMIT_AS, (limits.memory, limits.memory))
         if limits.processor_seconds is not None:
-            # At the first limit comes a signal that can be told from others, at the second one that cannot be ignored.
+            # The first limit sends SIGXCPU, the second SIGKILL.
             limit(process, resource.RLIMIT_CPU, (limits.processor_seconds, limits.processor_seconds + 1))
 
 

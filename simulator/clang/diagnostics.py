@@ -1,4 +1,4 @@
-"""What compilers and checkers say about a program, and clang's output read as that."""
+"""Diagnostics of compilers and checkers, and a parser for clang's output."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from typing import Literal
 
 COMPILE = "compile"
-"""The rule of what the compiler itself says."""
+"""The rule of messages from the compiler."""
 
 Severity = Literal["error", "warning", "note"]
 
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One thing to mend or to know. `line` and `column` count from 1; 0 stands for not known.
+    """An error, a warning or a note. `line` and `column` count from 1; 0 is unknown.
 
-    `rule` names the warning, or the step, that found it.
+    `rule` names the warning or the check.
     """
 
     file: str
@@ -28,14 +28,14 @@ class Diagnostic:
     rule: str
 
     def __str__(self) -> str:
-        place = self.file + (f":{self.line}" if self.line else "") + (f":{self.column}" if self.column else "")
+        location = self.file + (f":{self.line}" if self.line else "") + (f":{self.column}" if self.column else "")
         rule = "" if self.rule == COMPILE else f" [{self.rule}]"
-        return f"{place}: {self.severity}: {self.message}{rule}"
+        return f"{location}: {self.severity}: {self.message}{rule}"
 
 
 @dataclass(frozen=True)
 class Note:
-    """What clang adds to a message: another place, or a reason."""
+    """A note of clang: another location, or a reason."""
 
     file: str
     line: int
@@ -62,7 +62,7 @@ _LINE = re.compile(
 
 
 def messages(stderr: str) -> Iterator[Message]:
-    """Clang's errors and warnings in its output, which is asked for without carets and colours."""
+    """Clang's errors and warnings in output with PLAIN_MESSAGES."""
     current: Message | None = None
     notes: list[Note] = []
     for line in stderr.splitlines():
@@ -76,8 +76,8 @@ def messages(stderr: str) -> Iterator[Message]:
             yield _with_notes(current, notes)
         notes = []
         severity: Severity = "warning" if parts["kind"] == "warning" else "error"
-        place = parts["file"], int(parts["line"]), int(parts["column"])
-        current = Message(*place, severity, parts["text"], parts["flag"] or "")
+        location = parts["file"], int(parts["line"]), int(parts["column"])
+        current = Message(*location, severity, parts["text"], parts["flag"] or "")
     if current is not None:
         yield _with_notes(current, notes)
 

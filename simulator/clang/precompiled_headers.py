@@ -1,4 +1,4 @@
-"""The includes with which files begin, compiled once and kept for all files that begin alike."""
+"""Precompiled headers for the leading includes of files; files with the same includes share one."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from filelock import FileLock
 from ...cache import fingerprint
 from .compiler import Clang
 
-# Most of what a file costs beyond its headers' syntax are the templates that they instantiate: do that once, too.
+# Instantiating templates takes most of the time after parsing: precompile that, too.
 _PRECOMPILING = ("-Xclang", "-fpch-instantiate-templates", "-Xclang", "-fno-pch-timestamp")
-# What `-x` calls the headers of a language: as one of its files, a header becomes an object, and nothing to begin with.
+# `-x` for headers of a language; with the language itself, clang would compile an object file.
 _HEADERS_OF = {"objective-c++": "objective-c++-header", "c++": "c++-header"}
 _KEPT_HEADERS = 24  # of 25 to 85 MB each
 _INCLUDED = re.compile(r"#\s*(?:include|import)\s*<([^>]+)>")
@@ -25,21 +25,21 @@ _PREFIX_LINE = re.compile(r"^\s*(#\s*(define|include\s*<|import\s*<).*|//.*)?$")
 
 @dataclass(frozen=True)
 class PrecompiledHeaders:
-    """Precompiled headers below `folder`, built by one compiler. `identity` changes with what they include."""
+    """Precompiled headers below `folder`. `identity` changes with the compiler and the included files."""
 
     clang: Clang
     folder: Path
     identity: str
 
     def find(self, text: str, flags: Sequence[str], include: Sequence[Path]) -> Path | None:
-        """The header for a file with this text, built where it is not kept; None where there is nothing to gain.
+        """The header for a file with this text, built if needed; None if there is none.
 
-        `flags` compile the file, as either language; `include` are the folders in them that belong to the file alone.
+        `flags` compile the file; `include` are the folders in them that only this file uses.
         """
         prefix = leading_includes(text)
         if not prefix:
             return None
-        # Every extension has another name, which no header uses before its own PYBIND11_MODULE.
+        # The name of an extension differs, and no header uses it.
         flags = [flag for flag in flags if not flag.startswith("-DTORCH_EXTENSION_NAME=")]
         if not any((place / name).is_file() for place in include for name in _INCLUDED.findall(prefix)):
             flags = [flag for flag in flags if flag not in {"-I", *map(str, include)}]
@@ -49,7 +49,7 @@ class PrecompiledHeaders:
         if _is_kept(target):
             return target
         self.folder.mkdir(parents=True, exist_ok=True)
-        # Files that begin alike are often compiled at once, here and in other processes: one builds, the others wait.
+        # Files with the same includes are often compiled at the same time: one process builds, the others wait.
         with FileLock(target.with_suffix(".lock")):
             return target if _is_kept(target) else self._build(prefix, flags, target)
 
@@ -60,13 +60,13 @@ class PrecompiledHeaders:
             built = Path(temporary) / "prefix.pch"
             done = self.clang.run("clang", *flags, "-w", *_PRECOMPILING, "-c", str(header), "-o", str(built))
             if not done.succeeded:
-                return None  # compiling the file itself says what is wrong, at its own lines
+                return None  # compiling the file reports the error with its line
             built.replace(target)
         self._keep_newest()
         return target
 
     def _keep_newest(self) -> None:
-        """Remove those that were not used for longest."""
+        """Remove the least recently used headers."""
         by_age = sorted(self.folder.glob("*.pch"), key=lambda path: path.stat().st_mtime, reverse=True)
         for old in by_age[_KEPT_HEADERS:]:
             old.unlink(missing_ok=True)
@@ -75,9 +75,9 @@ class PrecompiledHeaders:
 
 
 def _is_kept(header: Path) -> bool:
-    """Whether a header is there; it counts as the one that was used last then.
+    """Whether a header exists; marks it as used.
 
-    Another process may remove it at any moment: to touch it would leave an empty file, which no compiler takes.
+    `touch` could create an empty file if another process removes the header.
     """
     try:
         os.utime(header)

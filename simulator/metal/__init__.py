@@ -1,11 +1,11 @@
-"""Metal compute kernels on the host: compiled with clang, run on the CPU, called as `torch.mps.compile_shader` is.
+"""Metal compute kernels on the host: compiled with clang, run on the CPU, called like `torch.mps.compile_shader`.
 
-What runs here is simulated: it shows a kernel's logic, and says nothing about Apple's mathematics, speed or hardware.
+This is a simulation. It shows a kernel's logic. It shows nothing about Apple's mathematics, speed or hardware.
 """
 
 from ..clang import CompilerMissingError, Diagnostic
+from ..errors import MetalRuntimeError, MetalSyntaxError, MetalValueError, UndefinedLanesError
 from .check import check, check_key
-from .errors import MetalRuntimeError, MetalSyntaxError, MetalValueError, UndefinedLanesError
 from .library import ShaderLibrary, SimulatedKernel
 from .library import compile_library as compile
 from .modes import Mode, checking, subnormals

@@ -1,4 +1,4 @@
-"""Metal's `[[attributes]]`: cut out of the tokens and remembered, because C++ would reject them."""
+"""Metal's `[[attributes]]`: removed from the tokens, because C++ rejects them, and kept apart."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BUILTINS = frozenset(
         "dispatch_quadgroups_per_threadgroup",
     ]
 )
-"""Attributes that give a kernel parameter the position of its thread."""
+"""Attributes of kernel parameters that hold the position of the thread."""
 
 
 Attributes = dict[int, list[str]]
@@ -40,7 +40,7 @@ Attributes = dict[int, list[str]]
 
 
 def cut_attributes(tokens: Tokens) -> tuple[Tokens, Attributes]:
-    """Tokens without `[[...]]` (the lines stay), brackets matched, and what was cut.
+    """Tokens without `[[...]]`, with matched brackets, and the removed attributes.
 
     Raises:
         UnbalancedError: a bracket has no partner.
@@ -52,7 +52,7 @@ def cut_attributes(tokens: Tokens) -> tuple[Tokens, Attributes]:
     kept_text: list[str] = []
     kept_space: list[str] = []
     attributes: Attributes = {}
-    carried = ""  # lines of what was cut go in front of the next token
+    carried = ""  # keeps the line numbers
     i = 0
     while i < len(text):
         if text[i] == "[" and text[i + 1] == "[" and pair[i] == pair[i + 1] + 1:
@@ -93,7 +93,7 @@ def attribute_argument(attribute: str) -> str:
 
 
 def max_threads(attributes: list[str]) -> int:
-    """What `[[max_total_threads_per_threadgroup(n)]]` allows, if `n` is a number; else what Metal allows."""
+    """The limit of `[[max_total_threads_per_threadgroup(n)]]` if `n` is a number; else Metal's limit."""
     for attribute in attributes:
         argument = attribute_argument(attribute)
         if attribute_name(attribute) == "max_total_threads_per_threadgroup" and argument.isdigit():

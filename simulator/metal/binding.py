@@ -1,7 +1,7 @@
-"""Arguments of a call to buffers, as torch's `compile_shader` binds them.
+"""Binds the arguments of a call to buffers, as torch's `compile_shader` does.
 
-A tensor is its storage from its offset on, strides are not passed. An int or a bool is an int64, a float a float32, a
-list is typed by its first element; `arg_casts` narrows scalars and lists.
+A tensor is bound as its storage from its offset on, without its strides. An int or a bool becomes an int64, a float a
+float32, and a list has the type of its first element. `arg_casts` narrows scalars and lists.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from ...metal_limits import MAX_INLINE_BYTES
+from ..errors import MetalRuntimeError
 from .element_types import Numbers, numbers_of_dtype, numbers_of_value
-from .errors import MetalRuntimeError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,13 +27,13 @@ Device = Literal["cpu", "mps"]
 
 @dataclass(frozen=True)
 class Buffer:
-    """Bytes bound to an index: `address` lies in the memory from `base` on, `size` bytes long."""
+    """Bytes bound to an index: `address` is inside the `size` bytes from `base` on."""
 
     address: int
     base: int
     size: int
     owner: object  # keeps the memory alive
-    numbers: Numbers = ""  # what the caller's dtype says of them
+    numbers: Numbers = ""  # from the caller's dtype
     by_value: bool = False
 
     @property
@@ -43,7 +43,7 @@ class Buffer:
 
 
 _ALIGNMENT = 32
-"""Of a number or a list: that of long4, the most that a type asks for."""
+"""The alignment of a number or a list: that of long4, the largest of any type."""
 
 
 def _bits(value: int, width: int) -> int:
@@ -83,7 +83,7 @@ _PACK_CAST: dict[str, Callable[[float], bytes]] = {
 
 
 def cast_for(arg_casts: ArgCasts, index: int) -> str:
-    """The cast for argument `index`: "" for none.
+    """The cast for argument `index`, or "".
 
     Raises:
         MetalRuntimeError: `arg_casts` is neither a string nor a dictionary.
@@ -118,11 +118,11 @@ def bind(argument: object, index: int, arg_casts: ArgCasts, device: Device, tigh
         argument: a tensor, a numpy array (device "cpu" only), a number, or a list of numbers or tensors.
         index: the argument's position, and so its buffer index.
         arg_casts: torch's `arg_casts`.
-        device: where tensors must be.
-        tight: a tensor's memory ends with its last element instead of with its storage.
+        device: the device that tensors must be on.
+        tight: a tensor's memory ends at its last element, not at the end of its storage.
 
     Raises:
-        MetalRuntimeError: torch would not accept the argument either.
+        MetalRuntimeError: torch refuses the argument, too.
     """
     torch = sys.modules.get("torch")  # a tensor cannot exist before torch is imported
     if torch is not None and isinstance(argument, torch.Tensor):
@@ -150,7 +150,7 @@ def inline(data: bytes, index: int) -> Buffer:
     """A buffer that holds a number or a list, as Metal passes them by value.
 
     Raises:
-        MetalRuntimeError: it is larger than what Metal takes this way.
+        MetalRuntimeError: it is larger than Metal's limit.
     """
     if len(data) > MAX_INLINE_BYTES:
         raise MetalRuntimeError(
@@ -163,7 +163,7 @@ def inline(data: bytes, index: int) -> Buffer:
 
 
 def threadgroup_memory(size: int) -> Buffer:
-    """Aligned memory of that many bytes, such as an argument `[[threadgroup(n)]]` points to."""
+    """Aligned memory of `size` bytes, for an argument with `[[threadgroup(n)]]`."""
     memory = ctypes.create_string_buffer(size + _ALIGNMENT)
     address = -(-ctypes.addressof(memory) // _ALIGNMENT) * _ALIGNMENT
     return Buffer(address, address, size, memory)
@@ -192,16 +192,16 @@ def _bind_list(argument: Sequence[Any], index: int, arg_casts: ArgCasts, device:
 def _bind_tensor(tensor: torch.Tensor, index: int, device: Device, tight: bool) -> Buffer:
     import torch
 
-    place = tensor.device.type
-    if place == "cpu" and device == "mps":
+    tensor_device = tensor.device.type
+    if tensor_device == "cpu" and device == "mps":
         if tensor.dim() != 0:
             raise MetalRuntimeError(f"Passed CPU tensor to MPS op (argument {index} of shape {tuple(tensor.shape)})")
         narrowed = {torch.float64: torch.float32, torch.complex128: torch.complex64}.get(tensor.dtype, tensor.dtype)
-        # torch passes what the storage begins with, whatever the tensor's offset; what it converts has its own storage.
+        # torch ignores the offset and passes the first element of the storage; a converted tensor has its own storage.
         first = torch.as_strided(tensor.detach().to(narrowed), (1,), (1,), 0)
         return replace(inline(bytes(first.view(torch.uint8).tolist()), index), numbers=numbers_of_dtype(narrowed))
-    if place != device:
-        raise MetalRuntimeError(f"argument {index} is on {place}, and the kernel runs on {device}")
+    if tensor_device != device:
+        raise MetalRuntimeError(f"argument {index} is on {tensor_device}, and the kernel runs on {device}")
     if tensor.layout is not torch.strided:
         raise MetalRuntimeError(f"argument {index} has the layout {tensor.layout}; a kernel takes strided tensors")
     storage = tensor.untyped_storage()

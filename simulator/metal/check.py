@@ -1,4 +1,4 @@
-"""Looks for what is wrong with Metal source, without running it."""
+"""Checks Metal source without running it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _WARNINGS = (
     *("-Wshift-count-negative", "-Warray-bounds", "-Wtautological-compare", "-Wparentheses", "-Wself-assign"),
 )
 _REAL_SPACE = re.compile(r"__(global_device|global|local|private)\b")
-_VARIABLE_ITSELF = re.compile(r"\*\s*__private\b")  # a pointer variable lies in thread memory, wherever it points
+_VARIABLE_ITSELF = re.compile(r"\*\s*__private\b")  # a pointer variable is in thread memory, whatever it points to
 _SPACE_WORDS = (
     (re.compile(r"\b__global_device\b"), "device"),
     (re.compile(r"\b__global\b"), "constant"),
@@ -57,12 +57,12 @@ def check(
     include: Sequence[Path] = (),
     defines: Sequence[str] = (),
 ) -> list[Diagnostic]:
-    """Findings about a Metal program, in the order of its lines.
+    """The diagnostics of a Metal program, in the order of its lines.
 
     Args:
         source: the program.
-        filename: where it comes from, for messages and `#include`.
-        strict: also compile it with real address spaces, and ask that each pointer names its own.
+        filename: the file of the program, for messages and `#include`.
+        strict: also compile it with real address spaces; each pointer must name its own.
         include: more folders for `#include`.
         defines: macros, as `NAME` or `NAME=VALUE`.
 
@@ -76,8 +76,8 @@ def check(
     kept = compiler.cache.find(key, ".json")
     if kept:
         return [Diagnostic(**d) for d in json.loads(kept[1])]
-    rewritten, told = check_host(program, compiler, _WARNINGS, _ASSERTIONS)
-    diagnostics = [_renamed(d) for d in told if d.severity == "error" or d.file == name]
+    rewritten, found = check_host(program, compiler, _WARNINGS, _ASSERTIONS)
+    diagnostics = [_renamed(d) for d in found if d.severity == "error" or d.file == name]
     if strict and rewritten is not None:
         diagnostics += _check_address_spaces(program, compiler, name)
     ordered = sorted(dict.fromkeys(diagnostics), key=lambda d: (d.file != name, d.file, d.line, d.column))
@@ -86,7 +86,7 @@ def check(
 
 
 def check_key(source: str, filename: str | Path | None = None, *, strict: bool = False) -> str:
-    """What the answer of `check` hangs on: the program with all that it includes, the compiler and this code.
+    """The cache key of `check`: it depends on the program with its includes, the compiler and this code.
 
     Raises:
         CompilerMissingError: there is no compiler on this machine.
@@ -100,13 +100,13 @@ def _key(program: ProgramSource, strict: bool, compiler: MetalCompiler) -> str:
 
 
 def _renamed(diagnostic: Diagnostic) -> Diagnostic:
-    """Clang's finding under a name and in words that fit Metal."""
+    """Clang's message with a rule and words that fit Metal."""
     if _TOO_MUCH in diagnostic.message:
         total = _TOTAL.search(diagnostic.message)
         size = f"{total[1]} bytes" if total else "too much"
         message = f"{size} of threadgroup memory; the limit is {MAX_THREADGROUP_MEMORY}"
         severity: Severity = "error"
-        if _IN_TEMPLATE in diagnostic.message:  # its other kernels are whole: Apple refuses when this one is made
+        if _IN_TEMPLATE in diagnostic.message:  # Apple refuses only this kernel of the template, when it is created
             instantiation = _INSTANTIATION.search(diagnostic.message)
             message += f"; {instantiation[1] if instantiation else 'this kernel of the template'} cannot be made"
             severity = "warning"
@@ -123,7 +123,7 @@ def _check_address_spaces(program: ProgramSource, compiler: MetalCompiler, name:
     messages = compiler.check(rewrite(expanded, "strict").full, "strict")
     for diagnostic in parse_clang(messages, program.lines):
         text = diagnostic.message
-        # C++ for OpenCL has rules of its own; what it says about two different address spaces holds for Metal, too.
+        # C++ for OpenCL has other rules, but its errors about two different address spaces apply to Metal, too.
         spaces = set(_REAL_SPACE.findall(_VARIABLE_ITSELF.sub("*", text)))
         if diagnostic.severity == "error" and len(spaces) > 1 and "__generic" not in text:
             for pattern, word in _SPACE_WORDS:
@@ -151,11 +151,11 @@ def _unqualified_pointers(expanded: str, name: str) -> Iterator[Diagnostic]:
                     f"parameter '{tokens.span(begin, end)}' of '{function.name}' needs an address space: "
                     "device, constant, threadgroup or thread",
                 )
-    yield from (d for d in problems.found() if d.file == name)
+    yield from (d for d in problems.diagnostics() if d.file == name)
 
 
 def _inside_brackets(tokens: Tokens, begin: int, i: int) -> bool:
-    """Whether token `i` of a parameter lies in brackets or template arguments that open at or behind `begin`."""
+    """Whether token `i` of a parameter is in brackets or template arguments that open at or after `begin`."""
     j = begin
     while j < i:
         close = tokens.pair.get(j, 0) if tokens.text[j] in ("(", "[", "{") else 0

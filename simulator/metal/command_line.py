@@ -1,4 +1,4 @@
-"""Kernel arguments as words of a command line: `2.5`, `float[1024]:random`, `@weights.npy`."""
+"""Parses kernel arguments of a command line: `2.5`, `float[1024]:random`, `@weights.npy`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .errors import MetalValueError
+from ..errors import MetalValueError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,7 +33,7 @@ _SHOWN = 8
 
 
 def parse_argument(text: str) -> int | float | Array:
-    """A number, an array that is made here, or one from a file.
+    """Parse a number, a generated array or an array from a file.
 
     Raises:
         MetalValueError: the text is none of these.
@@ -79,10 +79,10 @@ def _make(dtype: str, shape: Sequence[int], fill: str) -> Array:
 
 
 def parse_shape(text: str | None) -> list[int] | None:
-    """`64,64` as numbers.
+    """Parse `64,64`.
 
     Raises:
-        MetalValueError: it is something else.
+        MetalValueError: the text has another form.
     """
     if text is None:
         return None
@@ -103,27 +103,27 @@ def _indexed(words: Sequence[str], option: str) -> dict[int, str]:
 
 
 def parse_casts(words: Sequence[str]) -> dict[int, str] | None:
-    """`1=fp16` words as torch's `arg_casts`."""
+    """Parse `1=fp16` into torch's `arg_casts`."""
     return _indexed(words, "--cast") or None
 
 
 def parse_outputs(words: Sequence[str], values: Sequence[object]) -> list[tuple[Path, Array]]:
-    """Which argument to write to which file.
+    """Parse `0=FILE.npy` into files and the arrays to write to them.
 
     Raises:
-        MetalValueError: there is no such argument, or it is no array.
+        MetalValueError: there is no such argument, or it is not an array.
     """
     outputs: list[tuple[Path, Array]] = []
     for index, path in _indexed(words, "--out").items():
         value: Any = values[index] if index < len(values) else None
         if not hasattr(value, "dtype"):
-            raise MetalValueError(f"--out {index}={path}: argument {index} is no array")
+            raise MetalValueError(f"--out {index}={path}: argument {index} is not an array")
         outputs.append((Path(path), value))
     return outputs
 
 
 def preview(index: int, value: Any) -> str:
-    """An argument on one line, the first elements of an array."""
+    """An argument on one line; an array by its first elements."""
     if not hasattr(value, "dtype"):
         return f"  {index}: {value}"
     flat = value.reshape(-1)
@@ -133,7 +133,7 @@ def preview(index: int, value: Any) -> str:
 
 
 def plain_argument(value: Any) -> Any:
-    """An argument for programs: a number as it is, an array by its dtype, its shape and all its elements."""
+    """An argument as JSON data: a number, or an array as dtype, shape and all elements."""
     if not hasattr(value, "dtype"):
         return value
     return {"dtype": str(value.dtype), "shape": list(value.shape), "values": value.tolist()}

@@ -1,4 +1,4 @@
-"""Compiles rewritten Metal source for this machine's processor: preprocesses, checks and builds."""
+"""Preprocesses, checks and builds rewritten Metal source for the host's processor."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _HERE = Path(__file__).parent
 INCLUDE = _HERE / "include"
 RUNTIME = _HERE / "runtime"
 METAL_VERSION = 320
-# What decides what a Metal program becomes: a change of any of it voids what was built.
-DECIDING_CODE = ("simulator.clang", "simulator.metal", "metal_limits", "cache", "errors")
+# The code that determines the result of a build: the cache key changes with it.
+DECIDING_CODE = ("simulator.clang", "simulator.errors", "simulator.metal", "metal_limits", "cache", "errors")
 
 _CACHE_DAYS = 30
 _CPU_FEATURES = frozenset({"avx2", "bmi2", "f16c", "fma"})
-# Of one run of clang: a source that is generated, or somebody else's, may ask for any amount.
+# Limits for one run of clang: generated or foreign source may need any amount.
 _LIMITS = Limits(seconds=1200, memory=8 << 30, processor_seconds=120)
 
 Build = Literal["fast", "checked", "strict"]
@@ -41,17 +41,12 @@ _HOST = (
     # Apple rounds after each operation and so do we: no fused multiply-add, no excess precision in half.
     "-ffp-contract=off",
     *("-Xclang", "-ffloat16-excess-precision=none", "-Xclang", "-fbfloat16-excess-precision=none"),
-    *(
-        "-fno-threadsafe-statics",
-        "-fno-strict-aliasing",
-        "-ffunction-sections",
-        "-fno-math-errno",
-        "-fno-stack-protector",
-        "-fstack-clash-protection",  # large thread arrays cannot step over the guard page of a stack
-    ),
-    # A GPU does something harmless where C++ leaves everything open: overflow wraps, casts to integers saturate.
+    *("-fno-threadsafe-statics", "-fno-strict-aliasing", "-ffunction-sections", "-fno-math-errno"),
+    # Large thread arrays cannot skip the guard page of a stack.
+    *("-fno-stack-protector", "-fstack-clash-protection"),
+    # Defined behavior as on a GPU: overflow wraps, casts to integers saturate.
     *("-fwrapv", "-fno-strict-float-cast-overflow", "-fno-strict-return", "-fno-finite-loops"),
-    # Two branches that end alike would share the call in which their lanes wait, and the lanes would meet there.
+    # Otherwise two branches with the same end share the call in which their lanes wait, and the lanes reconverge there.
     *_mllvm("-enable-tail-merge=0"),
 )
 
@@ -61,8 +56,8 @@ _FLAGS: dict[Build, tuple[str, ...]] = {
     "checked": (
         *(*_HOST, "-O1", "-DMSL_CHECKED", "-gline-tables-only", "-gdwarf-4"),
         "-fsanitize-coverage=trace-loads,trace-stores,func,trace-pc-guard",
-        # Of the thread sanitizer, only what it asks of the optimiser: no load runs that the source did not reach. And
-        # copies of whole structs, which the coverage hooks do not see.
+        # The thread sanitizer is here for two effects: the optimizer adds no speculative loads, and copies of whole
+        # structs are instrumented, which the coverage hooks do not see.
         *("-fsanitize=thread", *_mllvm("-tsan-instrument-memory-accesses=0", "-tsan-instrument-atomics=0")),
         *_mllvm("-tsan-instrument-func-entry-exit=0"),
     ),
@@ -84,7 +79,7 @@ _DEFINES = (
 
 
 class MetalCompiler:
-    """Compiles for the host with one clang; what is costly is built once and kept in `cache`."""
+    """Compiles for the host with one clang; expensive results are kept in `cache`."""
 
     def __init__(self, clang: Clang, cache: BuildCache) -> None:
         self.clang = clang
@@ -97,13 +92,13 @@ class MetalCompiler:
         The result is empty if there was an error.
 
         Raises:
-            MetalRuntimeError: a function constant that is given cannot be told from the source.
+            MetalRuntimeError: the source does not say which function constant is meant.
         """
         folders = [word for folder in (*program.folders, INCLUDE) for word in ("-I", str(folder))]
         done = self.clang.run(
             *("clang", "-E", "-undef", "-x", "c++", "-std=c++17", "-nostdinc", "-nostdinc++", *_DEFINES),
             *(f"-D{name}" for name in program.defines),
-            # A quoted header of text that has no file is looked for in the working folder: in none of the user's.
+            # Clang looks for quoted headers of stdin in the working folder: it must not be a folder of the user.
             *(*PLAIN_MESSAGES, f"-working-directory={INCLUDE}", *folders, "-"),
             source=program.text,
             limits=_LIMITS,
@@ -117,7 +112,7 @@ class MetalCompiler:
         """Clang's messages about rewritten source.
 
         Raises:
-            InternalCompilerError: clang ended without saying what is wrong with it.
+            InternalCompilerError: clang failed without a message.
         """
         done = self.clang.run(
             *("clang", *self._words(build), *warnings, *_ALL_MESSAGES, "-fsyntax-only", "-"),
@@ -128,12 +123,12 @@ class MetalCompiler:
         return done.stderr
 
     def check_and_build(self, source: str, build: Build) -> tuple[str, bytes | None]:
-        """Clang's messages about rewritten source, and a shared library from it where there was no error.
+        """Clang's messages about rewritten source, and a shared library if there was no error.
 
-        Reading the source takes clang half of the time of either: this reads it once.
+        Parsing takes half of the time of a check or a build: this parses once.
 
         Raises:
-            InternalCompilerError: clang ended without saying what is wrong with it.
+            InternalCompilerError: clang failed without a message.
         """
         with tempfile.TemporaryDirectory(prefix="mpsmith-metal-") as folder:
             target = str(Path(folder) / "kernel.o")
@@ -146,7 +141,7 @@ class MetalCompiler:
             return done.stderr, self._linked(Path(folder), [target])
 
     def build(self, source: str, build: Build) -> bytes:
-        """A shared library from rewritten source.
+        """Build a shared library from rewritten source.
 
         Raises:
             InternalCompilerError: source that passed the check does not build.
@@ -161,7 +156,7 @@ class MetalCompiler:
         kept = self.cache.find(key, ".so")
         if kept:
             return kept[0]
-        self.cache.discard_old(_CACHE_DAYS)  # a new compiler or simulator: what older ones left is of no use
+        self.cache.discard_old(_CACHE_DAYS)  # results of an older compiler or simulator are useless
         machine = platform.machine()
         headers = self.clang.headers
         family = "x86" if machine == "x86_64" else machine
@@ -190,7 +185,7 @@ class MetalCompiler:
 
     def _linked(self, folder: Path, objects: Sequence[str]) -> bytes:
         library = folder / "library.so"
-        # The symbols that are missing here (the runtime's and libm's) are found when the library is loaded.
+        # Symbols of the runtime and of libm are resolved when the library is loaded.
         done = self.clang.run(
             "ld.lld", "-shared", "--gc-sections", "-z", "nostart-stop-gc", *objects, "-o", str(library)
         )
@@ -199,15 +194,15 @@ class MetalCompiler:
         return library.read_bytes()
 
     def _words(self, build: Build) -> tuple[str, ...]:
-        """What clang is told of a kernel: the flags, and the headers that were read before."""
+        """The options of clang for a kernel, with the precompiled header."""
         return (*self._flags(build), "-include-pch", str(self._precompiled(build)))
 
     def _precompiled(self, build: Build) -> Path:
-        """msl/kernel.h, read once and for all."""
+        """msl/kernel.h as a precompiled header."""
         if build in self._headers:
             return self._headers[build]
-        # clang refuses a precompiled header once the files that it names have changed, and it names them by path: two
-        # clones of mpsmith share the cache, not the file.
+        # clang refuses a precompiled header if the files that it names by path have changed. Two clones of mpsmith
+        # share the cache, but not this file.
         key = fingerprint(self.identity, "header", str(INCLUDE), build, *self._flags(build))
         kept = self.cache.find(key, ".pch")
         if kept:
@@ -239,21 +234,21 @@ class MetalCompiler:
     @staticmethod
     def _target() -> tuple[str, ...]:
         machine = platform.machine()
-        # v3 (2013 and newer) has the half conversions; with less, each one would be a library call that is not there.
+        # v3 (2013 and newer) has the half conversions; without them, clang would call missing library functions.
         level = ("-march=x86-64-v3",) if machine == "x86_64" else ()
         return (f"--target={machine}-linux-gnu", *level)
 
 
 def _require_reason(done: ToolRun) -> None:
-    """Raise where clang failed and names no error in the source: it was killed, or ran out of memory."""
+    """Raise if clang failed without an error in the source: it was killed, or ran out of memory."""
     if done.succeeded or any(message.severity == "error" for message in messages(done.stderr)):
         return
     words = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-    raise InternalCompilerError(f"the compiler ended without a reason: {words[0] if words else 'it says nothing'}")
+    raise InternalCompilerError(f"the compiler failed without an error message: {words[0] if words else 'no output'}")
 
 
 def _missing_cpu_features() -> str:
-    """What `-march=x86-64-v3` asks for and this processor lacks."""
+    """The features of `-march=x86-64-v3` that this processor lacks."""
     if platform.machine() != "x86_64":
         return ""
     try:
@@ -265,7 +260,7 @@ def _missing_cpu_features() -> str:
 
 
 def metal_cache_folder() -> Path:
-    """Where compiled Metal kernels are kept: `MPSMITH_METAL_CACHE`, or `metal` in mpsmith's cache folder."""
+    """The cache of compiled Metal kernels: `MPSMITH_METAL_CACHE`, or `metal` in mpsmith's cache folder."""
     own = os.environ.get("MPSMITH_METAL_CACHE")
     return Path(own) if own else cache_folder() / "metal"
 

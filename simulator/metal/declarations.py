@@ -1,7 +1,4 @@
-"""The structure of a Metal program: its namespaces, classes, functions and kernels.
-
-Bodies are skipped bracket by bracket, so the walk costs little whatever the functions hold.
-"""
+"""The structure of a Metal program: namespaces, classes, functions and kernels. Function bodies are skipped."""
 
 from __future__ import annotations
 
@@ -16,6 +13,7 @@ ADDRESS_SPACES = frozenset({"device", "constant", "threadgroup", "thread", "thre
 _CLASS_WORDS = frozenset({"struct", "class", "union"})
 _NOT_IN_SIGNATURE = frozenset({"inline", "static", "METAL_FUNC", "constexpr", ""})
 _CONSTRUCTOR_WORDS = frozenset({"constexpr", "explicit", "inline", "METAL_FUNC", ""})
+_NOT_PARAMETERS = ("alignas", "__attribute__", "decltype", "noexcept")
 _SWIZZLE = re.compile(r"[xyzw]{2,4}|[rgba]{2,4}")
 
 
@@ -23,7 +21,7 @@ _SWIZZLE = re.compile(r"[xyzw]{2,4}|[rgba]{2,4}")
 class Parameter:
     """A parameter of a kernel: its tokens' range, its name and the one attribute that binds it (or "").
 
-    `optional`: a function constant decides whether it is there.
+    `optional`: a function constant decides whether the parameter exists.
     """
 
     begin: int
@@ -69,7 +67,7 @@ class Instantiation:
 
 @dataclass
 class Program:
-    """What the walk found."""
+    """The declarations of a program."""
 
     functions: list[Function] = field(default_factory=list)
     instantiations: list[Instantiation] = field(default_factory=list)
@@ -78,10 +76,10 @@ class Program:
 
 
 class DeclarationWalk:
-    """Walks one program's tokens; `program` has the result. Duplicates are erased from the tokens on the way.
+    """Walks the tokens of a program; `program` has the result. Duplicates are erased from the tokens.
 
-    Overloads and specialisations that differ only by address space are the same once address spaces are erased: with
-    `drop_duplicates` all but the first go.
+    Overloads and specializations that differ only by address space are duplicates when address spaces are erased: with
+    `drop_duplicates` all but the first are dropped.
     """
 
     def __init__(self, tokens: Tokens, attributes: Attributes, drop_duplicates: bool) -> None:
@@ -128,48 +126,49 @@ class DeclarationWalk:
         return i
 
     # ------------------------------------------------------------------------------------------ declarations
-    def _declaration(self, i: int, end: int, scope: str, in_class: bool) -> int:
-        """Handles the declaration that starts at `i`; returns the index behind it."""
-        text, pair = self.tokens.text, self.tokens.pair
-        start, is_template = i, False
-        while text[i] == "template":
-            if text[i + 1] != "<":
+    def _declaration(self, start: int, end: int, scope: str, in_class: bool) -> int:
+        """Handle the declaration that starts at `start`; returns the index after it."""
+        text = self.tokens.text
+        head = start
+        while text[head] == "template":
+            if text[head + 1] != "<":
                 return self._instantiation(start, scope)
-            close = self.tokens.close_angle(i + 1)
+            close = self.tokens.close_angle(head + 1)
             if close is None:
-                return self._statement_end(i) + 1
-            is_template = True
-            i = close + 1
-        j, parameters = i, -1
-        while j < end:
-            token = text[j]
-            if token == "(":
-                if parameters < 0 and text[j - 1] not in ("alignas", "__attribute__", "decltype", "noexcept"):
-                    parameters = j
-                j = pair[j] + 1
-            elif token == "[":
-                j = pair[j] + 1
-            elif token == "operator":  # operator() and operator= have tokens that mean something else here
-                j += 3 if text[j + 1] in ("(", "[") else 2
-            elif token == "=" or token == ";":
-                return self._statement(start, i, self._statement_end(j), parameters, scope, in_class)
-            elif token == ":" and parameters >= 0:
-                j = self._constructor_body(j)
-            elif token == "{":
-                break
-            else:
-                j += 1
-        if j >= end:
+                return self._statement_end(head) + 1
+            head = close + 1
+        parameters, stop = self._scan_declarator(head, end)
+        if stop >= end:
             return end
+        if text[stop] != "{":
+            return self._statement(start, head, self._statement_end(stop), parameters, scope, in_class)
         if parameters >= 0:
-            return self._function(start, i, parameters, j, scope, is_template, in_class)
-        words = set(text[i:j])
+            return self._function(start, head, parameters, stop, scope, in_class)
+        words = set(text[head:stop])
         if words & _CLASS_WORDS and "enum" not in words:
-            return self._class(start, i, j, scope)
-        return self._statement(start, i, self._statement_end(j), -1, scope, in_class)
+            return self._class(start, head, stop, scope)
+        return self._statement(start, head, self._statement_end(stop), -1, scope, in_class)
+
+    def _scan_declarator(self, i: int, end: int) -> tuple[int, int]:
+        """The `(` of the parameters, or -1, and the `{`, `=` or `;` that ends the declarator."""
+        text, pair = self.tokens.text, self.tokens.pair
+        parameters = -1
+        while i < end and text[i] not in ("{", "=", ";"):
+            token = text[i]
+            if token == "(" and parameters < 0 and text[i - 1] not in _NOT_PARAMETERS:
+                parameters = i
+            if token in ("(", "["):
+                i = pair[i] + 1
+            elif token == "operator":  # the tokens of operator() and operator= have another meaning here
+                i += 3 if text[i + 1] in ("(", "[") else 2
+            elif token == ":" and parameters >= 0:
+                i = self._constructor_body(i)
+            else:
+                i += 1
+        return parameters, i
 
     def _constructor_body(self, i: int) -> int:
-        """Index of the `{` that opens the body behind the member initialisers that start at `i`."""
+        """Index of the `{` of the body after the member initializers that start at `i`."""
         text, pair = self.tokens.text, self.tokens.pair
         i += 1
         while i < len(text):
@@ -189,7 +188,7 @@ class DeclarationWalk:
         """A declaration that ends with `;` at `end`: a variable, an alias, a prototype."""
         text = self.tokens.text
         if in_class and parameters >= 0:
-            self._name_space_of_constructor(head, parameters, end)
+            self._erase_space_of_constructor(head, parameters, end)
         for attribute in self.attributes.get(end, ()):
             if attribute_name(attribute) == "function_constant":
                 self.program.function_constants.append(end)
@@ -203,23 +202,21 @@ class DeclarationWalk:
 
     def _class(self, start: int, head: int, body: int, scope: str) -> int:
         text, pair = self.tokens.text, self.tokens.pair
-        is_specialisation = "<" in text[head:body]
+        is_specialization = "<" in text[head:body]
         end = self._statement_end(pair[body])
-        if is_specialisation and self._is_duplicate(start, body, scope):
+        if is_specialization and self._is_duplicate(start, body, scope):
             self.tokens.erase(start, end + 1)
             return end + 1
         name = next((t for t in text[head:body] if t.isidentifier() and t not in _CLASS_WORDS), "")
-        unique = f"{scope}{name}::" if not is_specialisation else f"{scope}{''.join(text[head:body])}::"
+        unique = f"{scope}{name}::" if not is_specialization else f"{scope}{''.join(text[head:body])}::"
         self._walk(body + 1, pair[body], unique, in_class=True)
         return end + 1
 
-    def _function(
-        self, start: int, head: int, parameters: int, body: int, scope: str, is_template: bool, in_class: bool
-    ) -> int:
+    def _function(self, start: int, head: int, parameters: int, body: int, scope: str, in_class: bool) -> int:
         text, pair = self.tokens.text, self.tokens.pair
         end = pair[body]
         if in_class:
-            self._name_space_of_constructor(head, parameters, body)
+            self._erase_space_of_constructor(head, parameters, body)
         if self._is_duplicate(start, self._signature_end(parameters, body), scope):
             self.tokens.erase(start, end + 1)
             return end + 1
@@ -235,7 +232,7 @@ class DeclarationWalk:
                 parameters_end=pair[parameters],
                 body_begin=body,
                 body_end=end,
-                is_template=is_template,
+                is_template=head > start,
                 is_kernel=is_kernel,
                 in_class=in_class,
                 host_name=host_name(attributes),
@@ -246,15 +243,15 @@ class DeclarationWalk:
         return end + 1
 
     def _signature_end(self, parameters: int, body: int) -> int:
-        """Where the signature ends: in front of a constructor's member initialisers, or of the body."""
+        """The end of the signature: in front of a constructor's member initializers, or of the body."""
         text = self.tokens.text
         i = self.tokens.pair[parameters] + 1
         while i < body and text[i] != ":":
             i += 1
         return i
 
-    def _name_space_of_constructor(self, head: int, parameters: int, end: int) -> None:
-        """`c() constant`: the space in which an object is made. `constant` is no `const` here, which C++ refuses."""
+    def _erase_space_of_constructor(self, head: int, parameters: int, end: int) -> None:
+        """`c() constant`: the address space of the object. C++ refuses `const` here."""
         text = self.tokens.text
         if not _CONSTRUCTOR_WORDS.issuperset(text[head : parameters - 1]):
             return
@@ -268,7 +265,7 @@ class DeclarationWalk:
 
     # ------------------------------------------------------------------------------------------ duplicates
     def _is_duplicate(self, start: int, end: int, scope: str) -> bool:
-        """Whether tokens `start` to `end - 1` declare what was declared before, address spaces aside."""
+        """Whether tokens `start` to `end - 1` repeat an earlier declaration, apart from address spaces."""
         if not self.drop_duplicates:
             return False
         words: list[str] = [scope]
@@ -297,7 +294,7 @@ class DeclarationWalk:
                 return
 
     def _name_of_parameter(self, parameter: tuple[int, int]) -> Iterator[int]:
-        """The token that names the parameter, if it has a type in front: names do not tell overloads apart."""
+        """The token that names the parameter, if a type is in front. Names do not distinguish overloads."""
         begin, end = parameter
         text = self.tokens.text
         last = end - 1
@@ -326,14 +323,14 @@ class DeclarationWalk:
 
     def _parameters(self, opening: int) -> Iterator[Parameter]:
         for begin, end in self.split(opening):
-            found = [a for i in range(begin, end + 1) for a in self.attributes.get(i, ())]
-            binding = [a for a in found if attribute_name(a) not in ("function_constant", "maybe_unused")]
+            attributes = [a for i in range(begin, end + 1) for a in self.attributes.get(i, ())]
+            binding = [a for a in attributes if attribute_name(a) not in ("function_constant", "maybe_unused")]
             names = [t for t in self.tokens.text[begin:end] if t.isidentifier()]
-            optional = any(attribute_name(a) == "function_constant" for a in found)
+            optional = any(attribute_name(a) == "function_constant" for a in attributes)
             yield Parameter(begin, end, names[-1] if names else "", binding[0] if binding else "", optional)
 
     def _instantiation(self, start: int, scope: str) -> int:
-        text, pair = self.tokens.text, self.tokens.pair
+        text = self.tokens.text
         end = self._statement_end(start)
         attributes = [a for i in range(start, end + 1) for a in self.attributes.get(i, ())]
         name = host_name(attributes)
@@ -343,31 +340,29 @@ class DeclarationWalk:
         for i in range(start, end):
             if text[i] == "kernel":
                 text[i] = ""
-        first = start + 1
-        while text[first] in ("void", "inline", "static", ""):
-            first += 1
-        signature: str | None = None
-        parameters: tuple[Parameter, ...] | None = None
-        if text[first] == "decltype":  # template decltype(f<T>) f<T>;
-            opening = first + 1
-            function = self.tokens.span(opening + 1, pair[opening])
-        else:  # template void f<T>(...);   or   template type_name f<T>;
-            last = end - 1
-            if text[last] == ")":
-                opening = pair[last]
-                signature = self.tokens.span(opening, end)
-                parameters = tuple(self._parameters(opening))
-                function = self.tokens.span(first, opening)
-            else:
-                while text[first + 1] not in ("<", "::") and first + 1 < end:
-                    first += 1
-                function = self.tokens.span(first, end)
+        opening, function = self._instantiated_function(start + 1, end)
+        signature = None if opening is None else self.tokens.span(opening, end)
+        parameters = None if opening is None else tuple(self._parameters(opening))
         base = re.match(r"[\w\s:]*", function)
         bare = (base[0] if base else function).replace(" ", "").split("::")[-1]
         self.program.instantiations.append(
             Instantiation(name, scope, start, end, f"{scope}{function}", bare, signature, parameters)
         )
         return end + 1
+
+    def _instantiated_function(self, first: int, end: int) -> tuple[int | None, str]:
+        """The `(` of a restated parameter list, or None, and the function with its template arguments."""
+        text, pair = self.tokens.text, self.tokens.pair
+        while text[first] in ("void", "inline", "static", ""):
+            first += 1
+        if text[first] == "decltype":  # template decltype(f<T>) f<T>;
+            return None, self.tokens.span(first + 2, pair[first + 1])
+        if text[end - 1] == ")":  # template void f<T>(...);
+            opening = pair[end - 1]
+            return opening, self.tokens.span(first, opening)
+        while text[first + 1] not in ("<", "::") and first + 1 < end:  # template type_name f<T>;
+            first += 1
+        return None, self.tokens.span(first, end)
 
 
 def buffer_index(parameter: Parameter) -> int | None:

@@ -1,4 +1,4 @@
-"""Clang's messages about rewritten source, told in the words and places of the Metal source."""
+"""Translates clang's messages about rewritten source into names and positions of the Metal source."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..clang.diagnostics import COMPILE, Diagnostic, messages
 _ADDRESS_SPACE = re.compile(r"address space|__(?:local|global|private)")
 _QUOTED = re.compile(r"'([A-Za-z_]\w*)'")
 _OWN_WORDS = (
-    # what the rewriter wrote, and what the programmer wrote
+    # names of the rewriter, and names in the Metal source
     (re.compile(r"\bmsl_(memory_order\w*|atomic_\w+)\b"), r"\1"),
     (re.compile(r"\bmsl_cast\b"), "static_cast"),
     (re.compile(r"\b_Float16\b"), "half"),
@@ -23,7 +23,7 @@ _OWN_WORDS = (
 
 
 def parse_clang(stderr: str, sources: Mapping[str, list[str]]) -> Iterator[Diagnostic]:
-    """Diagnostics from clang's messages; a note becomes part of the finding that it explains.
+    """Diagnostics from clang's messages; a note becomes part of the message that it explains.
 
     Args:
         stderr: clang's output, without carets.
@@ -51,8 +51,8 @@ def _in_words_of_metal(text: str) -> str:
 
 
 def _with_note(current: Diagnostic, note: str, file: str, row: int, sources: Mapping[str, list[str]]) -> Diagnostic:
-    """The finding with what a note adds to it: where a template was used, why an overload does not fit."""
-    if current.file not in sources and file in sources:  # found inside our own headers: name the line that led there
+    """The diagnostic with a note's content: where a template was used, why an overload does not fit."""
+    if current.file not in sources and file in sources:  # in our own headers: name the line that uses them
         return replace(current, file=file, line=row, column=0)
     if note.startswith("in instantiation") and file in sources:
         return replace(current, message=f"{current.message} ({note} at {file}:{row})")
@@ -64,7 +64,7 @@ def _with_note(current: Diagnostic, note: str, file: str, row: int, sources: Map
 
 
 def _column(lines: list[str] | None, row: int, column: int, message: str) -> int:
-    """The column in the Metal source: where the name that the message quotes stands, or what clang said."""
+    """The column in the Metal source: that of the quoted name, or clang's."""
     if not lines or not 0 < row <= len(lines):
         return column
     line = lines[row - 1]
@@ -76,7 +76,7 @@ def _column(lines: list[str] | None, row: int, column: int, message: str) -> int
 
 
 def format_report(diagnostics: Iterable[Diagnostic], sources: Mapping[str, list[str]]) -> str:
-    """Compiler-style text: the finding, the source line, a caret."""
+    """Compiler-style text: the message, the source line, a caret."""
     parts: list[str] = []
     for diagnostic in diagnostics:
         parts.append(str(diagnostic))

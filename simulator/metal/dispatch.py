@@ -1,4 +1,4 @@
-"""Runs a built kernel: ctypes structures that the C++ runtime shares, and the lock around it."""
+"""Runs a built kernel through the C++ runtime, with the ctypes structures that both share."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class _Sections(ctypes.Structure):
 
 @dataclass(frozen=True)
 class KernelParameter:
-    """What a kernel needs at a buffer index: bytes for a reference (0: a pointer), which numbers, whether it writes."""
+    """A buffer parameter: bytes of a reference (0 for a pointer), element type, whether the kernel may write."""
 
     index: int
     size: int
@@ -104,13 +104,13 @@ class KernelParameter:
 
 @dataclass(frozen=True)
 class LoadedKernel:
-    """A kernel's machine code and what is known of it."""
+    """The machine code of a kernel, and its properties."""
 
     address: int
     blocking: bool
     uses_atomics: bool
     checked: bool
-    reads_lanes: bool  # some operation of its checked build could read an inactive lane
+    reads_lanes: bool  # an operation of its checked build may read an inactive lane
     parameters: dict[int, KernelParameter]
     shared_address: int
     shared_size: int
@@ -121,7 +121,7 @@ class LoadedKernel:
 
     @functools.cached_property
     def lines(self) -> LineTable:
-        """Which instruction belongs to which line; only checked builds have it."""
+        """Maps instructions to source lines; only checked builds have it."""
         return LineTable(self.content)
 
 
@@ -158,23 +158,23 @@ def load_kernel(path: str, content: bytes, symbol: str, checked: bool) -> Loaded
 
 @dataclass(frozen=True)
 class GridLaunch:
-    """Everything about one run but the code: grid and group in threads, addresses by slot, memory to guard."""
+    """The arguments of a run: grid and group in threads, addresses by slot, memory to guard."""
 
     grid: tuple[int, int, int]
     group: tuple[int, int, int]
-    addresses: Sequence[int]  # of every buffer that Metal has, 0 where none is bound
+    addresses: Sequence[int]  # by buffer index, 0 if nothing is bound
     regions: Sequence[tuple[int, int, int, bool]]  # address, bytes, first argument, writable
     order: Order = "forward"
     seed: int = 0
     one_by_one: bool = False
     flush_denormals: bool = False
-    refuse_unwritten: bool = False  # checked builds: a load of threadgroup memory that nothing wrote is an error
-    inactive_fill: int = 0  # each byte of what an inactive lane of a SIMD group holds
+    refuse_unwritten: bool = False  # checked builds: a load of unwritten threadgroup memory is an error
+    inactive_fill: int = 0  # each byte of the value of an inactive lane
 
 
 @dataclass(frozen=True)
 class RunReport:
-    """What a run showed: the errors that it made, and where it read inactive lanes (checked builds tell).
+    """The result of a run: its errors, and (in checked builds) its reads of inactive lanes.
 
     Attributes:
         errors: one a line.
@@ -186,7 +186,7 @@ class RunReport:
 
 
 class Runtime:
-    """The C++ runtime. One dispatch runs at a time in the process; the GIL is free meanwhile."""
+    """The C++ runtime. One dispatch runs at a time in the process, without the GIL."""
 
     def __init__(self, path: str) -> None:
         try:
@@ -198,18 +198,18 @@ class Runtime:
         self._dispatch.argtypes = (ctypes.c_void_p,)
         self._dispatch.restype = None
         self._message = ctypes.create_string_buffer(_MESSAGE_BYTES)
-        self._lock = threading.Lock()  # over the runtime's own state and the message
+        self._lock = threading.Lock()  # protects the state of the runtime and the message
 
     def run(self, kernel: LoadedKernel, launch: GridLaunch) -> list[str]:
-        """Runs the kernel; returns the errors it made, one a line. With errors, guarded memory is left as it was."""
+        """Run the kernel; returns its errors, one a line. With errors, guarded memory does not change."""
         return self.report(kernel, launch).errors
 
     def report(self, kernel: LoadedKernel, launch: GridLaunch) -> RunReport:
-        """Runs the kernel, as `run` does, and tells more."""
+        """Run the kernel; returns its errors and its reads of inactive lanes."""
         report = self._run(kernel, launch)
         errors = report.errors
         if errors and not launch.one_by_one and launch.regions and "a thread of" in errors[0]:
-            # The copies kept the caller's memory whole: run again, slowly, to learn which thread it was.
+            # The caller's memory is unchanged: run again, slowly, to find the thread.
             again = self._run(kernel, replace(launch, one_by_one=True))
             return again if again.errors else report
         return report
@@ -260,7 +260,7 @@ def _line(kernel: LoadedKernel, place: int) -> str:
 
 
 def _summary(kernel: LoadedKernel, messages: list[str], places: list[int], count: int) -> list[str]:
-    """One message for each line of the source: a fault in one thread is mostly a fault in all."""
+    """One message for each source line: most errors occur in all threads."""
     by_place: dict[object, str] = {}
     for message, place in zip(messages, places, strict=False):
         location = kernel.lines.locate(place) if place and kernel.content else None
@@ -274,5 +274,5 @@ def _summary(kernel: LoadedKernel, messages: list[str], places: list[int], count
 
 @functools.cache
 def runtime_of(compiler: MetalCompiler) -> Runtime:
-    """The runtime, built if need be and loaded once."""
+    """The runtime, built on first use and loaded once."""
     return Runtime(str(compiler.runtime))

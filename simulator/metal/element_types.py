@@ -1,7 +1,7 @@
-"""Whether a kernel reads the numbers that it is given: half precision through a `float*` is garbage, and no crash.
+"""Checks that a kernel reads the element type that is bound: half precision through a `float*` gives garbage.
 
-Metal asks nothing of the sort, and so torch binds anything to anything. What is known here is the caller's dtype. Bits
-of floating-point tensors may be read as integers, and raw bytes as anything; the rest is a mistake.
+Metal does not check this, so torch binds any tensor to any pointer. The simulator knows the caller's dtype. Bits of
+floating-point tensors may be read as integers, and raw bytes as anything. Everything else is an error.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Literal
 
 Numbers = Literal["", "half", "bfloat", "float", "double", "int16", "int32", "int64"]
-"""What lies in a buffer, or what a kernel reads of it; "" where nobody says, as of structs and of raw bytes."""
+"""The element type of a buffer or of a parameter; "" if it is unknown, as for structs and raw bytes."""
 
 PARAMETER_NUMBERS: tuple[Numbers, ...] = ("", "half", "bfloat", "float", "int16", "int32", "int64")
-"""By the number that `msl_binding` of include/msl/kernel.h gives them."""
+"""In the numbering of `msl_binding` in include/msl/kernel.h."""
 
 _OF_DTYPE: dict[str, Numbers] = {
     "float16": "half",
@@ -33,17 +33,17 @@ _OF_CAST: dict[str, Numbers] = {"fp16": "half", "bf16": "bfloat", "int32": "int3
 
 
 def numbers_of_dtype(dtype: object) -> Numbers:
-    """What a tensor or an array of this dtype holds; a dtype of single bytes may hold anything."""
+    """The element type of a dtype; single bytes may be anything."""
     return _OF_DTYPE.get(str(dtype).removeprefix("torch."), "")
 
 
 def numbers_of_value(is_integer: bool, cast: str) -> Numbers:
-    """What a Python number becomes under torch's `arg_casts`."""
+    """The type of a Python number under torch's `arg_casts`."""
     return _OF_CAST.get(cast, "") if cast else "int64" if is_integer else "float"
 
 
 def mistaken(given: Numbers, by_value: bool, parameter: Numbers) -> str | None:
-    """Why a kernel that reads `parameter` gets something else than the caller bound, or None."""
+    """Why the bound elements do not fit a kernel that reads `parameter`, or None."""
     if not given or not parameter or given == parameter or (_is_integer(given) and _is_integer(parameter)):
         return None
     if by_value:
@@ -60,7 +60,7 @@ def mistaken(given: Numbers, by_value: bool, parameter: Numbers) -> str | None:
 
 
 def of_another_width(given: Numbers, by_value: bool, parameter: Numbers) -> str | None:
-    """Why integers of a tensor are read in pieces, or None: allowed, and hardly ever meant."""
+    """Why integers are read with another width, or None: allowed, and rarely intended."""
     if by_value or given == parameter or not (_is_integer(given) and _is_integer(parameter)):
         return None
     return f"holds {given}, and the kernel reads {parameter}"

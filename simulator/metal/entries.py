@@ -13,12 +13,12 @@ from .problems import Problems
 from .tokens import Location, Tokens
 
 FIRST_THREADGROUP_SLOT = MAX_BUFFERS + 1
-"""Of the table of arguments: buffers stand at their indices, `[[threadgroup(n)]]` behind all of them."""
+"""The first slot for `[[threadgroup(n)]]` in the table of arguments, after all buffers."""
 
 
 @dataclass(frozen=True)
 class KernelArgument:
-    """How a kernel parameter gets its value: `kind` is "buffer", "threadgroup" or "builtin"."""
+    """How a kernel parameter gets its value."""
 
     kind: Literal["buffer", "threadgroup", "builtin"]
     index: int  # of the buffer; -1 for a builtin
@@ -27,13 +27,13 @@ class KernelArgument:
 
     @property
     def slot(self) -> int:
-        """Where the entry point finds a buffer or threadgroup argument."""
+        """The slot of a buffer or threadgroup argument in the table of arguments."""
         return self.index if self.kind == "buffer" else FIRST_THREADGROUP_SLOT + self.index
 
 
 @dataclass(frozen=True)
 class EntryPoint:
-    """A kernel that can be asked for by name."""
+    """A kernel that can be called by name."""
 
     name: str
     function: str
@@ -44,13 +44,13 @@ class EntryPoint:
 
 
 def kernel_entries(tokens: Tokens, program: Program, problems: Problems) -> Iterator[EntryPoint]:
-    """The kernels that can be asked for: functions that are no templates, and explicit instantiations."""
+    """The callable kernels: functions that are not templates, and explicit instantiations."""
     by_name: dict[str, list[Function]] = {}
     for function in program.functions:
         if function.is_kernel:
             by_name.setdefault(function.name, []).append(function)
     starts = [f.parameters_begin for f in program.functions if f.is_kernel]
-    places = tokens.locate(starts + [i.start for i in program.instantiations])
+    locations = tokens.locate(starts + [i.start for i in program.instantiations])
     for function in program.functions:
         if function.is_kernel and not function.is_template:
             arguments = tuple(_arguments(function.parameters, function.name, problems))
@@ -60,7 +60,7 @@ def kernel_entries(tokens: Tokens, program: Program, problems: Problems) -> Iter
                 None,
                 arguments,
                 function.max_threads,
-                places[function.parameters_begin],
+                locations[function.parameters_begin],
             )
     for instantiation in program.instantiations:
         template = _template_of(instantiation, by_name.get(instantiation.base, []))
@@ -79,7 +79,7 @@ def kernel_entries(tokens: Tokens, program: Program, problems: Problems) -> Iter
             instantiation.signature,
             arguments,
             template.max_threads,
-            places[instantiation.start],
+            locations[instantiation.start],
         )
 
 
@@ -92,13 +92,13 @@ def _template_of(instantiation: Instantiation, candidates: list[Function]) -> Fu
 
 
 def _arguments(parameters: tuple[Parameter, ...], kernel: str, problems: Problems) -> Iterator[KernelArgument]:
-    """Binds parameters: what has no attribute takes the next free buffer index."""
+    """Bind parameters; one without an attribute gets the next free buffer index."""
     taken = {index for p in parameters if (index := buffer_index(p)) is not None}
     next_free = 0
     bound: dict[int, Parameter] = {}
     for parameter in parameters:
         attribute = attribute_name(parameter.attribute)
-        place = parameter.end
+        token = parameter.end
         if attribute in BUILTINS:
             yield KernelArgument("builtin", -1, attribute, parameter.name)
             continue
@@ -110,7 +110,7 @@ def _arguments(parameters: tuple[Parameter, ...], kernel: str, problems: Problem
             explicit = buffer_index(parameter)
             if explicit is None:
                 problems.add(
-                    place,
+                    token,
                     "bad-attribute",
                     f"[[{parameter.attribute}]] on parameter '{parameter.name}' of kernel '{kernel}' "
                     "needs a number as index",
@@ -124,14 +124,14 @@ def _arguments(parameters: tuple[Parameter, ...], kernel: str, problems: Problem
             taken.add(index)
         else:
             problems.add(
-                place,
+                token,
                 "bad-attribute",
                 f"unknown attribute [[{parameter.attribute}]] on parameter '{parameter.name}' of kernel '{kernel}'",
             )
             continue
         if index >= MAX_BUFFERS:
             problems.add(
-                place,
+                token,
                 "too-many-buffers",
                 f"kernel '{kernel}' binds '{parameter.name}' to buffer {index}: "
                 f"Metal has buffers 0 to {MAX_BUFFERS - 1}",
@@ -139,7 +139,7 @@ def _arguments(parameters: tuple[Parameter, ...], kernel: str, problems: Problem
         other = bound.setdefault(index, parameter)
         if other is not parameter and not (other.optional and parameter.optional):
             problems.add(
-                place,
+                token,
                 "one-buffer-twice",
                 f"kernel '{kernel}' binds '{other.name}' and '{parameter.name}' to buffer {index}",
             )

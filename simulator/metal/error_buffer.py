@@ -1,11 +1,11 @@
-"""The buffer through which TORCH_REPORT_ERROR of c10/metal/error.h reports from inside a kernel."""
+"""The buffer that TORCH_REPORT_ERROR of c10/metal/error.h writes to inside a kernel."""
 
 from __future__ import annotations
 
 import ctypes
 
+from ..errors import MetalRuntimeError
 from .binding import Buffer
-from .errors import MetalRuntimeError
 
 _COUNT = 30
 
@@ -24,7 +24,7 @@ class _Messages(ctypes.Structure):
 
 
 BYTES = ctypes.sizeof(_Messages)
-"""Of an error buffer."""
+"""The size of an error buffer."""
 
 
 class ErrorBuffer:
@@ -36,7 +36,7 @@ class ErrorBuffer:
         self.buffer = Buffer(address, address, ctypes.sizeof(_Messages), self._memory)
 
     def raise_first(self) -> None:
-        """Raises what the kernel reported first, and forgets it; torch does so at the next synchronisation.
+        """Raise the first error that the kernel reported, and clear the buffer, as torch does when it synchronizes.
 
         Raises:
             torch.AcceleratorError: as torch does; MetalRuntimeError without torch.
@@ -46,9 +46,9 @@ class ErrorBuffer:
         self._memory.count = 0
         first = self._memory.messages[0]
         text = first.message.decode(errors="replace")
-        place = f"{first.file.decode(errors='replace')}:{first.line} in {first.function.decode(errors='replace')}"
+        location = f"{first.file.decode(errors='replace')}:{first.line} in {first.function.decode(errors='replace')}"
         import sys
 
         torch = sys.modules.get("torch")
         kind = getattr(torch, "AcceleratorError", MetalRuntimeError)
-        raise kind(f"{text} ({place})")
+        raise kind(f"{text} ({location})")

@@ -1,4 +1,4 @@
-"""Function constants: values that host code gives a Metal program before its kernels are built."""
+"""Function constants: values that host code sets in a Metal program before its kernels are built."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from .errors import MetalRuntimeError, MetalValueError
+from ..errors import MetalRuntimeError, MetalValueError
 
 _DECLARED = re.compile(
     r"(?P<head>\bconstant\b[^;{}()\[\]]*?\b(?P<name>\w+))\s*\[\[\s*function_constant\((?P<index>[^\]]*?)\)\s*\]\]\s*;"
@@ -16,7 +16,7 @@ _DECLARED = re.compile(
 
 @dataclass(frozen=True)
 class Constant:
-    """A value, as Metal source, for the constant of an index or (where that is -1) of a name."""
+    """A value, as Metal source, of a constant with an index or, if that is -1, with a name."""
 
     index: int
     name: str
@@ -24,10 +24,10 @@ class Constant:
 
 
 def constants_of(values: Mapping[int | str, bool | int | float]) -> tuple[Constant, ...]:
-    """Python's values for function constants, by index or by name.
+    """Convert Python values of function constants, by index or by name.
 
     Raises:
-        MetalValueError: a value is no bool, int or float.
+        MetalValueError: a value is not a bool, int or float.
     """
     return tuple(
         Constant(key if isinstance(key, int) else -1, key if isinstance(key, str) else "", _in_metal(key, value))
@@ -46,10 +46,10 @@ def _in_metal(key: int | str, value: object) -> str:
 
 
 def specialized(source: str, constants: Sequence[Constant]) -> str:
-    """The program with these values in place of its `[[function_constant(n)]]`; what has no value stays undefined.
+    """Set function constants in the source; constants without a value stay undefined.
 
     Raises:
-        MetalRuntimeError: an index in the source is no number, so that it cannot be told which constant is meant.
+        MetalRuntimeError: an index in the source is not a number.
     """
     by_index = {c.index: c.value for c in constants if c.index >= 0}
     by_name = {c.name: c.value for c in constants if c.index < 0}
@@ -65,7 +65,7 @@ def specialized(source: str, constants: Sequence[Constant]) -> str:
         if value is None:
             return declared[0]
         defined.append(name)
-        # Lines stay where they are, so that messages name the right ones.
+        # Keep the line numbers.
         return f"{declared['head']} = {value};" + "\n" * (declared[0].count("\n") - declared["head"].count("\n"))
 
     text = _DECLARED.sub(with_value, source)

@@ -1,8 +1,8 @@
-"""What a program includes: embedded as torch does it, or left to the preprocessor with all that can come from it known.
+"""The includes of a program: embedded as torch does it, or resolved by the preprocessor.
 
-torch puts each of its headers in place once, whatever the preprocessor would have said: that is what `compile_shader`
-takes. A file of a project that Xcode builds goes through the preprocessor: a header may come twice, or from one of
-two branches.
+torch replaces each `#include` of its headers by the file, once, without a preprocessor. `compile_shader` takes such
+source. A file of an Xcode project goes through the preprocessor: a header may be included twice, or in one of two
+branches.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ...cache import fingerprint
 from .function_constants import Constant
 
 PROGRAM = "program_source"
-"""What Apple's compiler calls source that comes from a string."""
+"""The file name of source from a string in messages of Apple's compiler."""
 
 _INCLUDE = re.compile(r'\s*#\s*include\s*[<"]([^>"]+)[>"]')
 _PLACE = re.compile(r'^(#[ ]\d+[ ]"|)(/[^"\n:]+)(?=[":])', re.MULTILINE)
@@ -27,14 +27,14 @@ _PLACE = re.compile(r'^(#[ ]\d+[ ]"|)(/[^"\n:]+)(?=[":])', re.MULTILINE)
 
 @dataclass(frozen=True)
 class ProgramSource:
-    """A program with what it includes.
+    """A program with its includes.
 
     Attributes:
-        text: the program, with a line marker in front; its headers are in it where torch's embedding put them there.
-        lines: the lines of each file, by the name that messages give it.
-        folders: where the preprocessor looks for headers that are not embedded.
+        text: the program, with a line marker in front and embedded headers.
+        lines: the lines of each file, by its name in messages.
+        folders: search paths for headers that are not embedded.
         defines: macros, as `NAME` or `NAME=VALUE`.
-        paths: the files that the preprocessor may read, each with the name that messages give it.
+        paths: the files that the preprocessor may read, each with its name in messages.
         constants: values of function constants.
     """
 
@@ -53,11 +53,11 @@ class ProgramSource:
         return fingerprint(self.text, *self.defines, "", *constants, "", *headers)
 
     def name_files(self, preprocessed: str) -> str:
-        """What the preprocessor wrote, its text or its messages, with the names that `paths` has for the files."""
+        """Output or messages of the preprocessor with the file names of `paths`."""
         names = dict(self.paths)
 
-        def named(place: re.Match[str]) -> str:
-            return place[1] + names.get(os.path.normpath(place[2]), place[2])
+        def named(match: re.Match[str]) -> str:
+            return match[1] + names.get(os.path.normpath(match[2]), match[2])
 
         return _PLACE.sub(named, preprocessed) if names else preprocessed
 
@@ -72,7 +72,7 @@ def torch_include() -> Path | None:
 
 
 def include_folders(filename: str | Path | None, more: Sequence[Path] = ()) -> list[Path]:
-    """Where `#include` looks: beside the file, in `more`, in torch's headers."""
+    """Search paths of `#include`: the file's folder, `more`, torch's headers."""
     beside = [Path(filename).parent] if filename else []
     torch_folder = torch_include()
     return [*beside, *more, *([torch_folder] if torch_folder else [])]
@@ -82,7 +82,7 @@ def include_folders(filename: str | Path | None, more: Sequence[Path] = ()) -> l
 def with_includes(
     source: str, name: str = PROGRAM, folders: Sequence[Path] = (), defines: Sequence[str] = ()
 ) -> ProgramSource:
-    """The program with every file that its includes may reach; the preprocessor decides which of them it takes."""
+    """The program with every file that its includes may reach; the preprocessor chooses among them."""
     lines = {name: source.split("\n")}
     absolute = tuple(folder.absolute() for folder in folders)
     paths: dict[str, str] = {}
@@ -108,7 +108,7 @@ def _found(include: str, folders: Sequence[Path]) -> str | None:
 
 # ---------------------------------------------------------------------------------------------- as torch embeds them
 def embed(source: str, name: str = PROGRAM, folders: Sequence[Path] = ()) -> ProgramSource:
-    """Replaces each `#include` that is found in `folders` by the file, once; the others stay."""
+    """Replace each `#include` of a file in `folders` by the file, once; others stay."""
     lines: dict[str, list[str]] = {}
     parts: list[str] = []
     _embed(source, name, folders, lines, parts)

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any, NoReturn
 
 from ...metal_limits import MAX_BUFFERS, MAX_THREADGROUP_MEMORY, SIMD_WIDTH
+from ..errors import MetalRuntimeError, MetalValueError, UndefinedLanesError
 from .binding import ArgCasts, Buffer, Device, bind
 from .binding import threadgroup_memory as memory_of_threadgroup
 from .compiler import Build, MetalCompiler, default_compiler
@@ -20,7 +21,6 @@ from .dispatch import GridLaunch, KernelParameter, LoadedKernel, load_kernel, ru
 from .element_types import mistaken
 from .entries import FIRST_THREADGROUP_SLOT, EntryPoint
 from .error_buffer import ErrorBuffer
-from .errors import MetalRuntimeError, MetalValueError, UndefinedLanesError
 from .function_constants import constants_of
 from .includes import PROGRAM, ProgramSource, include_folders, with_includes
 from .modes import Mode, current_mode, flushes_subnormals, validate_mode
@@ -36,7 +36,7 @@ NO_CONSTANTS: Mapping[int | str, bool | int | float] = MappingProxyType({})
 
 
 class ShaderLibrary:
-    """The kernels of one Metal program, as attributes; `dir()` lists them. They are built on first use."""
+    """The kernels of a Metal program as attributes; `dir()` lists them. They are built on first use."""
 
     def __init__(self, translation: Translation, compiler: MetalCompiler, mode: Mode, device: Device) -> None:
         self._translation = translation
@@ -63,7 +63,7 @@ class ShaderLibrary:
 
 
 class SimulatedKernel:
-    """One kernel, built for the CPU."""
+    """A kernel built for the CPU."""
 
     def __init__(
         self, entry: EntryPoint, translation: Translation, compiler: MetalCompiler, mode: Mode, device: Device
@@ -92,12 +92,12 @@ class SimulatedKernel:
 
     @property
     def thread_execution_width(self) -> int:
-        """Threads in a SIMD group."""
+        """Threads of a SIMD group."""
         return SIMD_WIDTH
 
     @property
     def static_thread_group_memory_length(self) -> int:
-        """Bytes of threadgroup memory that the kernel declares, each variable rounded up to 16."""
+        """Bytes of threadgroup memory that the kernel declares, rounded up to 16 for each variable."""
         return (self._load("fast").shared_size + 15) // 16 * 16
 
     def __repr__(self) -> str:
@@ -112,20 +112,19 @@ class SimulatedKernel:
         error_buf_idx: int | None = None,
         threadgroup_lengths: Mapping[int, int] = NO_LENGTHS,
     ) -> None:
-        """Runs the kernel and waits for it.
+        """Run the kernel and wait for it.
 
         Args:
             args: argument i is buffer i: a tensor, a number, or a list of numbers or tensors.
-            threads: how many threads in all, in one to three dimensions; by default one for each element of the first
-                tensor.
-            group_size: threads of a threadgroup, in as many dimensions as `threads`.
+            threads: the grid, in one to three dimensions; by default one thread for each element of the first tensor.
+            group_size: threads of a threadgroup, with the dimensions of `threads`.
             arg_casts: "fp16", "bf16", "int32", "int16", "int8" or "uint8" for all numbers, or a cast by index.
-            error_buf_idx: the buffer through which TORCH_REPORT_ERROR reports.
-            threadgroup_lengths: bytes of `[[threadgroup(n)]]` arguments by their index, which torch's own cannot set.
+            error_buf_idx: the index of the buffer for TORCH_REPORT_ERROR.
+            threadgroup_lengths: bytes of `[[threadgroup(n)]]` arguments by index; torch cannot set these.
 
         Raises:
-            MetalRuntimeError: arguments do not fit, or the kernel did something that a GPU would not forgive.
-            UndefinedLanesError: in `checked` mode, the result hangs on inactive lanes of a SIMD group.
+            MetalRuntimeError: arguments do not fit, or the kernel did something invalid.
+            UndefinedLanesError: in `checked` mode, the result depends on inactive lanes of a SIMD group.
             MetalValueError: the threadgroup is too large.
         """
         mode = current_mode(self._mode)
@@ -141,24 +140,24 @@ class SimulatedKernel:
 
     @property
     def parameters(self) -> dict[int, tuple[str, KernelParameter]]:
-        """By buffer index: the parameter's name, and what is bound to it."""
+        """The name and the properties of each buffer parameter, by index."""
         loaded = self._load("fast").parameters
         buffers = [a for a in self._entry.arguments if a.kind == "buffer" and a.index in loaded]
         return {a.index: (a.name, loaded[a.index]) for a in buffers}
 
     @property
     def name(self) -> str:
-        """What the library calls it."""
+        """The name in the library."""
         return self._entry.name
 
     @property
     def device(self) -> Device:
-        """Where the tensors are that it takes."""
+        """The device of its tensors."""
         return self._device
 
     @property
     def buffer_parameters(self) -> dict[int, tuple[str, int]]:
-        """By buffer index: the parameter's name, and the bytes that a reference reads (0 for a pointer)."""
+        """The name of each buffer parameter and the bytes that a reference reads (0 for a pointer), by index."""
         return {index: (name, parameter.size) for index, (name, parameter) in self.parameters.items()}
 
     def launch(
@@ -168,10 +167,10 @@ class SimulatedKernel:
         buffers: Mapping[int, Buffer],
         threadgroup_memory: Mapping[int, Buffer] = NO_MEMORY,
     ) -> None:
-        """Runs the kernel on memory that is bound already: buffers and `[[threadgroup(n)]]` memory by their index.
+        """Run the kernel on bound memory: buffers and `[[threadgroup(n)]]` memory by index.
 
         Raises:
-            MetalRuntimeError: what is bound does not fit, or the kernel did something that a GPU would not forgive.
+            MetalRuntimeError: the memory does not fit, or the kernel did something invalid.
         """
         mode = current_mode(self._mode)
         kernel = self._load("checked" if mode == "checked" else "fast")
@@ -187,7 +186,7 @@ class SimulatedKernel:
         bound = {**buffers, **slots}
         addresses = [bound[i].address if i in bound else 0 for i in range(max([MAX_BUFFERS - 1, *slots]) + 1)]
         guarded = mode != "fast" or sum(b.size for b in bound.values()) <= GUARDED_BYTES
-        # What is left in threadgroup memory when a group ends is nobody's result.
+        # Threadgroup memory is not a result.
         written = {i for i, parameter in kernel.parameters.items() if parameter.writable and i not in slots}
         regions = merged_regions(bound, written) if guarded else []
         launch = GridLaunch(
@@ -237,7 +236,7 @@ class SimulatedKernel:
 
     def _run_schedules(self, kernel: LoadedKernel, launch: GridLaunch) -> None:
         difference = run_schedules(lambda schedule: self._run(kernel, schedule), launch)
-        # With atomic operations, which thread comes first may show in the result, and is allowed to.
+        # With atomic operations, results may depend on the order of threads.
         if difference and not kernel.uses_atomics:
             raise MetalRuntimeError(self._explain([difference]))
 
@@ -256,9 +255,9 @@ class SimulatedKernel:
             name = names.get(int(match[1]))
             return f"argument {match[1]} ('{name}')" if name else match[0]
 
-        place = self._entry.location
+        location = self._entry.location
         text = "\n  ".join(re.sub(r"\bargument (\d+)", with_name, m) for m in messages)
-        return f"simulated Metal kernel '{self._entry.name}' ({place.file}:{place.line}): {text}"
+        return f"simulated Metal kernel '{self._entry.name}' ({location.file}:{location.line}): {text}"
 
     def _check_buffers(
         self, kernel: LoadedKernel, buffers: Mapping[int, Buffer], threadgroup_memory: Mapping[int, Buffer]
@@ -305,9 +304,9 @@ def grid_and_group(
     device: Device,
     limit: int,
 ) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
-    """Threads in all and threads of a group, in three dimensions each.
+    """The grid and the threadgroup, in three dimensions each.
 
-    Raises MetalRuntimeError or MetalValueError, as torch does, where they are not said, do not fit or exceed `limit`.
+    Raises MetalRuntimeError or MetalValueError, as torch does, if they are missing, do not fit or exceed `limit`.
     """
     grid = _dimensions(threads, "threads")
     group = _dimensions(group_size, "group_size")
@@ -354,12 +353,12 @@ def compile_library(
     constants: Mapping[int | str, bool | int | float] = NO_CONSTANTS,
     device: Device = "cpu",
 ) -> ShaderLibrary:
-    """Compiles Metal source as a project's own build does: its includes and macros are the preprocessor's.
+    """Compile Metal source as a project's build does, with includes and macros.
 
     Args:
         source: the program. `#include` finds the headers of the installed torch, and files beside `filename`.
-        mode: how carefully its kernels run; see `checking`.
-        filename: where the source comes from, for messages and includes.
+        mode: the checking mode of its kernels; see `checking`.
+        filename: the file of the source, for messages and includes.
         include: more folders for `#include`.
         defines: macros, as `NAME` or `NAME=VALUE`.
         constants: values of function constants by index or by name; the others stay undefined.
@@ -367,7 +366,7 @@ def compile_library(
 
     Raises:
         MetalSyntaxError: the source does not compile.
-        MetalRuntimeError: a function constant cannot be given this way.
+        MetalRuntimeError: a function constant cannot be set.
         CompilerMissingError: there is no compiler on this machine.
     """
     program = with_includes(source, str(filename) if filename else PROGRAM, include_folders(filename, include), defines)
@@ -375,7 +374,7 @@ def compile_library(
 
 
 def compile_program(program: ProgramSource, *, mode: Mode, device: Device) -> ShaderLibrary:
-    """Compiles a program whose includes are decided.
+    """Compile a program with resolved includes.
 
     Raises:
         MetalSyntaxError: the source does not compile.

@@ -1,11 +1,12 @@
-"""Which line of the Metal source an instruction comes from, read out of a built kernel's DWARF 4 line table."""
+"""Source lines of instructions, read from the DWARF 4 line table of a built kernel."""
 
 from __future__ import annotations
 
 import bisect
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 from .tokens import Location
 
@@ -21,27 +22,22 @@ class _Row:
 
 
 class LineTable:
-    """Addresses of one library, relative to where it is loaded, to lines."""
+    """Maps addresses in one library, relative to its load address, to source lines."""
 
     def __init__(self, library: bytes) -> None:
-        self._addresses: list[int] = []
-        self._places: list[Location | None] = []
-        section = _find_section(library, b".debug_line")
         rows: list[tuple[int, Location | None]] = []
-        for unit in _units(section):
-            files, program, header = unit
-            rows += [
-                (r.address, None if r.ends_sequence or not files.get(r.file) else Location(files[r.file], r.line))
-                for r in _run(program, header)
-            ]
-        for address, place in sorted(rows, key=lambda row: row[0]):
-            self._addresses.append(address)
-            self._places.append(place)
+        for files, program, header in _units(_find_section(library, b".debug_line")):
+            for row in _LineProgram(program, header).rows():
+                has_line = files.get(row.file) and not row.ends_sequence
+                rows.append((row.address, Location(files[row.file], row.line) if has_line else None))
+        rows.sort(key=lambda row: row[0])
+        self._addresses = [address for address, _ in rows]
+        self._locations = [location for _, location in rows]
 
     def locate(self, address: int) -> Location | None:
         """The line of the instruction at or before `address`."""
         i = bisect.bisect_right(self._addresses, address) - 1
-        return self._places[i] if i >= 0 else None
+        return self._locations[i] if i >= 0 else None
 
 
 def _find_section(library: bytes, name: bytes) -> bytes:
@@ -110,41 +106,81 @@ def _signed(data: bytes, position: int) -> tuple[int, int]:
     return (value - (1 << bits) if value >> (bits - 1) else value), position
 
 
-def _run(program: bytes, header: _Header) -> Iterator[_Row]:
-    """The rows that a line program writes."""
-    address, file, line, position = 0, 1, 1, 0
-    while position < len(program):
-        opcode = program[position]
-        position += 1
-        if opcode >= header.opcode_base:
-            step = opcode - header.opcode_base
-            address += step // header.line_range * header.minimum_length
-            line += header.line_base + step % header.line_range
-            yield _Row(address, file, line, False)
-        elif opcode == 0:  # an extended instruction
-            length, position = _unsigned(program, position)
-            if program[position] == 1:
-                yield _Row(address, file, line, True)
-                address, file, line = 0, 1, 1
-            elif program[position] == 2:
-                (address,) = struct.unpack_from("<Q", program, position + 1)
-            position += length
-        elif opcode == 1:  # copy
-            yield _Row(address, file, line, False)
-        elif opcode == 2:  # advance pc
-            step, position = _unsigned(program, position)
-            address += step * header.minimum_length
-        elif opcode == 3:  # advance line
-            step, position = _signed(program, position)
-            line += step
-        elif opcode == 4:  # set file
-            file, position = _unsigned(program, position)
-        elif opcode == 8:  # const add pc
-            address += (255 - header.opcode_base) // header.line_range * header.minimum_length
-        elif opcode == 9:  # fixed advance pc
-            (step,) = struct.unpack_from("<H", program, position)
-            address += step
-            position += 2
-        else:
-            for _ in range(header.operand_counts[opcode - 1]):
-                _, position = _unsigned(program, position)
+class _LineProgram:
+    """The state machine that a line program of DWARF drives."""
+
+    def __init__(self, program: bytes, header: _Header) -> None:
+        self._program = program
+        self._header = header
+        self._position = 0
+        self._reset()
+
+    def rows(self) -> Iterator[_Row]:
+        """The rows that the program appends to the table."""
+        while self._position < len(self._program):
+            opcode = self._program[self._position]
+            self._position += 1
+            if opcode >= self._header.opcode_base:
+                self._special(opcode)
+                yield self._row()
+            elif opcode == 0:
+                yield from self._extended()
+            elif opcode == 1:  # copy
+                yield self._row()
+            elif opcode in self._STANDARD:
+                self._STANDARD[opcode](self)
+            else:
+                for _ in range(self._header.operand_counts[opcode - 1]):
+                    self._unsigned()
+
+    def _reset(self) -> None:
+        self._address, self._file, self._line = 0, 1, 1
+
+    def _row(self, ends_sequence: bool = False) -> _Row:
+        return _Row(self._address, self._file, self._line, ends_sequence)
+
+    def _unsigned(self) -> int:
+        value, self._position = _unsigned(self._program, self._position)
+        return value
+
+    def _special(self, opcode: int) -> None:
+        step = opcode - self._header.opcode_base
+        self._address += step // self._header.line_range * self._header.minimum_length
+        self._line += self._header.line_base + step % self._header.line_range
+
+    def _extended(self) -> Iterator[_Row]:
+        length = self._unsigned()
+        opcode = self._program[self._position]
+        if opcode == 1:  # end sequence
+            yield self._row(ends_sequence=True)
+            self._reset()
+        elif opcode == 2:  # set address
+            (self._address,) = struct.unpack_from("<Q", self._program, self._position + 1)
+        self._position += length
+
+    def _advance_pc(self) -> None:
+        self._address += self._unsigned() * self._header.minimum_length
+
+    def _advance_line(self) -> None:
+        step, self._position = _signed(self._program, self._position)
+        self._line += step
+
+    def _set_file(self) -> None:
+        self._file = self._unsigned()
+
+    def _const_add_pc(self) -> None:
+        step = 255 - self._header.opcode_base
+        self._address += step // self._header.line_range * self._header.minimum_length
+
+    def _fixed_advance_pc(self) -> None:
+        (step,) = struct.unpack_from("<H", self._program, self._position)
+        self._address += step
+        self._position += 2
+
+    _STANDARD: ClassVar[dict[int, Callable[[_LineProgram], None]]] = {
+        2: _advance_pc,
+        3: _advance_line,
+        4: _set_file,
+        8: _const_add_pc,
+        9: _fixed_advance_pc,
+    }

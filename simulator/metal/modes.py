@@ -1,4 +1,4 @@
-"""How carefully kernels run: `fast`, `schedules` or `checked`; and whether subnormal numbers count."""
+"""Checking modes of kernels (`fast`, `schedules`, `checked`), and treatment of subnormal numbers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextvars import ContextVar
 from typing import Literal, cast, get_args
 
-from .errors import MetalValueError
+from ..errors import MetalValueError
 
 Mode = Literal["fast", "schedules", "checked"]
 
@@ -19,25 +19,25 @@ _subnormals: ContextVar[Subnormals | None] = ContextVar("mpsmith_metal_subnormal
 
 
 def validate_mode(mode: str) -> Mode:
-    """The mode, if it is one.
+    """The mode.
 
     Raises:
-        MetalValueError: it is not.
+        MetalValueError: there is no such mode.
     """
     if mode not in get_args(Mode):
-        raise MetalValueError(f"{mode!r} is no checking mode: use {', '.join(get_args(Mode))}")
+        raise MetalValueError(f"{mode!r} is not a checking mode: use {', '.join(get_args(Mode))}")
     return cast(Mode, mode)
 
 
 @contextlib.contextmanager
 def checking(mode: Mode) -> Iterator[None]:
-    """Kernels called inside run in this mode, whatever their library was compiled for.
+    """Kernels called inside run in this mode, whatever the mode of their library.
 
     * `fast`: one forward run; small buffers are guarded.
     * `schedules`: threads forward, in reverse and in a random order must agree bit for bit; subnormal numbers are
       flushed, as Apple GPUs do.
     * `checked`: every load and store is checked for bounds and (in buffers of up to 4 MiB) races, every barrier for
-      divergence, threadgroup memory for loads of what nothing wrote, and results that hang on inactive lanes are an
+      divergence, threadgroup memory for loads before stores; results that depend on inactive lanes are an
       UndefinedLanesError.
     """
     token = _current.set(validate_mode(mode))
@@ -59,7 +59,7 @@ def mode_from_environment() -> Mode:
 
 @contextlib.contextmanager
 def subnormals(treatment: Subnormals) -> Iterator[None]:
-    """Kernels called inside count float32 and bfloat numbers below 2^-126 as zero ("flush"), or not ("keep")."""
+    """Kernels called inside treat float32 and bfloat numbers below 2^-126 as zero ("flush"), or not ("keep")."""
     token = _subnormals.set(_validate_subnormals(treatment))
     try:
         yield
@@ -68,10 +68,10 @@ def subnormals(treatment: Subnormals) -> Iterator[None]:
 
 
 def flushes_subnormals(mode: Mode) -> bool:
-    """Whether the innermost `subnormals` says so, or `MPSMITH_METAL_SUBNORMALS`, or else the mode.
+    """Whether subnormals are flushed: by the innermost `subnormals`, else `MPSMITH_METAL_SUBNORMALS`, else the mode.
 
     Raises:
-        MetalValueError: the variable says neither "keep" nor "flush".
+        MetalValueError: the variable is neither "keep" nor "flush".
     """
     chosen = _subnormals.get() or os.environ.get("MPSMITH_METAL_SUBNORMALS", "")
     if chosen:
@@ -81,5 +81,5 @@ def flushes_subnormals(mode: Mode) -> bool:
 
 def _validate_subnormals(treatment: str) -> Subnormals:
     if treatment not in get_args(Subnormals):
-        raise MetalValueError(f"{treatment!r} is nothing to do with subnormal numbers: use keep or flush")
+        raise MetalValueError(f"{treatment!r} is not a treatment of subnormal numbers: use keep or flush")
     return cast(Subnormals, treatment)

@@ -1,4 +1,4 @@
-"""Diagnostics by token, located all at once when there are any."""
+"""Diagnostics by token; their lines are located all at once."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from .tokens import Tokens
 
 
 class Problems:
-    """What is found wrong while tokens are read."""
+    """Collects errors and warnings while tokens are read."""
 
     def __init__(self, tokens: Tokens) -> None:
         self._tokens = tokens
-        self._noted: list[tuple[int, str, str, Severity]] = []
+        self._added: list[tuple[int, str, str, Severity]] = []
 
     def add(self, token: int, rule: str, message: str, severity: Severity = "error") -> None:
-        """Notes what is wrong at the token with that index."""
-        self._noted.append((token, rule, message, severity))
+        """Add a diagnostic at the token with that index."""
+        self._added.append((token, rule, message, severity))
 
-    def found(self) -> Iterator[Diagnostic]:
-        """All that was noted, with places in the Metal source."""
-        places = self._tokens.locate([token for token, *_ in self._noted])
-        for token, rule, message, severity in self._noted:
-            yield Diagnostic(places[token].file, places[token].line, 0, severity, message, rule)
+    def diagnostics(self) -> Iterator[Diagnostic]:
+        """All diagnostics, with their lines in the Metal source."""
+        locations = self._tokens.locate([token for token, *_ in self._added])
+        for token, rule, message, severity in self._added:
+            yield Diagnostic(locations[token].file, locations[token].line, 0, severity, message, rule)

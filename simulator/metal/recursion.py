@@ -1,4 +1,4 @@
-"""Functions that call themselves, which Metal 2.3 had none of and later versions take: torch's own `gamma` does."""
+"""Recursive functions: Metal 2.3 refuses them, later versions accept them. torch's own `gamma` is one."""
 
 from __future__ import annotations
 
@@ -9,68 +9,17 @@ from .tokens import Tokens
 # An overload of a library function may call the library's: `float exp(float2 v) { return exp(v.x); }`.
 _LIBRARY_FUNCTIONS = frozenset(
     [
-        "abs",
-        "acos",
-        "acosh",
-        "all",
-        "any",
-        "asin",
-        "asinh",
-        "atan",
-        "atan2",
-        "atanh",
-        "ceil",
-        "clamp",
-        "copysign",
-        "cos",
-        "cosh",
-        "cross",
-        "distance",
-        "dot",
-        "exp",
-        "exp10",
-        "exp2",
-        "fabs",
-        "floor",
-        "fma",
-        "fmax",
-        "fmin",
-        "fmod",
-        "fract",
-        "isfinite",
-        "isinf",
-        "isnan",
-        "ldexp",
-        "length",
-        "log",
-        "log10",
-        "log2",
-        "max",
-        "min",
-        "mix",
-        "normalize",
-        "pow",
-        "powr",
-        "rint",
-        "round",
-        "rsqrt",
-        "saturate",
-        "select",
-        "sign",
-        "sin",
-        "sincos",
-        "sinh",
-        "sqrt",
-        "step",
-        "tan",
-        "tanh",
-        "trunc",
+        *("abs", "acos", "acosh", "all", "any", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "clamp"),
+        *("copysign", "cos", "cosh", "cross", "distance", "dot", "exp", "exp10", "exp2", "fabs", "floor"),
+        *("fma", "fmax", "fmin", "fmod", "fract", "isfinite", "isinf", "isnan", "ldexp", "length", "log"),
+        *("log10", "log2", "max", "min", "mix", "normalize", "pow", "powr", "rint", "round", "rsqrt"),
+        *("saturate", "select", "sign", "sin", "sincos", "sinh", "sqrt", "step", "tan", "tanh", "trunc"),
     ]
 )
 
 
 def find_recursion(tokens: Tokens, program: Program, problems: Problems) -> None:
-    """Notes functions that call themselves. Calls are matched by name, so overloads and templates are left alone."""
+    """Warn about recursive functions. Calls are matched by name, so overloads and templates are not checked."""
     text = tokens.text
     counts: dict[str, int] = {}
     for function in program.functions:

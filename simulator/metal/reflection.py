@@ -1,4 +1,4 @@
-"""The buffers that each kernel of a program takes, as it is written: nothing is compiled."""
+"""The buffer parameters of each kernel of a program, read from the source without compiling it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .tokens import Tokens, UnbalancedError
 
 @dataclass(frozen=True)
 class ReflectedBuffer:
-    """A parameter that a buffer is bound to: `declaration` is its type as it is written, `device const T*`."""
+    """A buffer parameter: `declaration` is its type in the source, such as `device const T*`."""
 
     index: int
     name: str
@@ -27,7 +27,7 @@ class ReflectedBuffer:
 
 @dataclass(frozen=True)
 class ReflectedKernel:
-    """A kernel that can be asked for: the function that it is an instance of, and its buffers by their index."""
+    """A callable kernel: its function and its buffers by index."""
 
     name: str
     function: str
@@ -35,7 +35,7 @@ class ReflectedKernel:
 
 
 def reflect(source: str, filename: str | Path | None = None) -> dict[str, ReflectedKernel]:
-    """The kernels of a Metal program by name, macros expanded; none where the preprocessor or a bracket fails.
+    """The kernels of a Metal program by name, after macro expansion; none if preprocessing fails.
 
     Raises:
         CompilerMissingError: there is no compiler on this machine.

@@ -1,4 +1,4 @@
-"""Which memory of a call runs on guarded copies, and where buffers that overlap share one."""
+"""Chooses the memory of a call that runs on guarded copies; overlapping buffers share a copy."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Container, Mapping
 from .binding import Buffer
 
 GUARDED_BYTES = 256 * 1024
-"""Calls that bind no more than this run on guarded copies in `fast` mode: a stray access is an error."""
+"""Calls that bind at most this run on guarded copies in `fast` mode: an access out of bounds is an error."""
 
 Guarded = tuple[int, int, int, bool]  # address, bytes, first argument, writable
 
 
 def merged_regions(buffers: Mapping[int, Buffer], written: Container[int]) -> list[Guarded]:
-    """Memory to guard: buffers that overlap share a region, so that writes through one show in the other."""
+    """Memory to guard; overlapping buffers share a region, so that writes through one are visible in the other."""
     ranges = sorted((b.base, b.base + b.size, i) for i, b in buffers.items())
     merged: list[Guarded] = []
     for begin, end, index in ranges:

@@ -1,24 +1,25 @@
-"""Turns tokens of Metal source into C++ for the host (or C++ for OpenCL, for the strict pass).
+"""Rewrites Metal source as C++ for the host, or as C++ for OpenCL for the strict pass.
 
-What is changed, and why C++ cannot take it as it is:
+It changes what C++ does not accept:
 * float literals without suffix or with `h` and `bf`, and casts between half and bfloat;
 * swizzles (`v.xy`), which become calls;
-* `threadgroup` variables, which become static objects in a section of their own;
-* `kernel`, which has no meaning, and function constants, which need an initialiser.
+* `threadgroup` variables, which become static objects in their own section;
+* `kernel`, which has no meaning in C++, and function constants, which need an initializer.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 from ..clang import Diagnostic
 from .attributes import cut_attributes
-from .convergence import insert_regions
 from .declarations import DeclarationWalk, Program
 from .entries import EntryPoint, kernel_entries
 from .problems import Problems
+from .reconvergence import insert_reconvergence_points
 from .recursion import find_recursion
 from .shared_variables import rewrite_shared_variables
 from .tokens import Tokens, UnbalancedError
@@ -28,24 +29,16 @@ Dialect = Literal["host", "strict"]
 _COMPONENTS = {name: str(i % 4) for i, name in enumerate("xyzwrgba")}
 _SWIZZLE = re.compile(r"[xyzw]{2,4}|[rgba]{2,4}")
 _ASSIGNMENTS = frozenset({"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="})
-_SHORT_FLOATS = frozenset({"half", "bfloat"})
+_NUMBER_STARTS = frozenset(".0123456789")
+_SWIZZLE_STARTS = frozenset("xyzwrgba")
+_VECTOR_STARTS = frozenset("bucsilhf")
+_TEXTURE_STARTS = frozenset("tds")
 _UNSUFFIXED_LITERAL = re.compile(r"(?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+")
 _SHORT_LITERAL = re.compile(r"((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(h|H|bf|BF)")
 _PLAIN_CAST_TARGETS = frozenset(
     [
-        "bool",
-        "char",
-        "uchar",
-        "short",
-        "ushort",
-        "int",
-        "uint",
-        "long",
-        "ulong",
-        "float",
-        "size_t",
-        "uint32_t",
-        "int32_t",
+        *("bool", "char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "float"),
+        *("size_t", "uint32_t", "int32_t"),
     ]
 )
 _TEXTURES = re.compile(r"(?:texture(?:1d|2d|3d|cube)\w*|depth(?:2d|cube)\w*|texture_buffer|sampler)")
@@ -53,22 +46,8 @@ _VECTORS = re.compile(r"(?:bool|u?char|u?short|u?int|u?long|half|float|bfloat)([
 _UNROLL = re.compile(r"^([ \t]*#[ \t]*pragma[ \t]+)(?:unroll\b.*|clang[ \t]+loop[ \t]+unroll_count\b.*)$", re.MULTILINE)
 _OPENCL_WORDS = frozenset(
     [
-        "local",
-        "global",
-        "generic",
-        "pipe",
-        "read_only",
-        "write_only",
-        "read_write",
-        "vec_step",
-        "event_t",
-        "queue_t",
-        "reserve_id_t",
-        "addrspace_cast",
-        "image1d_t",
-        "image2d_t",
-        "image3d_t",
-        "groupshared",
+        *("local", "global", "generic", "pipe", "read_only", "write_only", "read_write", "vec_step", "event_t"),
+        *("queue_t", "reserve_id_t", "addrspace_cast", "image1d_t", "image2d_t", "image3d_t", "groupshared"),
     ]
 )
 _OPENCL_TYPES = re.compile(r"(?:atomic_(?:int|uint|long|ulong|bool|float)|memory_order(?:_\w+)?)")
@@ -86,11 +65,11 @@ class Rewritten:
 
 def rewrite(source: str, dialect: Dialect = "host") -> Rewritten:
     """Rewrites preprocessed Metal source."""
-    # How often a loop is unrolled changes no result, and the preprocessor leaves macros in the number.
+    # Unrolling changes no result, and the preprocessor leaves macros in the count.
     tokens = Tokens.of(_UNROLL.sub(r"\1unroll", source))
     try:
         tokens, attributes = cut_attributes(tokens)
-    except UnbalancedError:  # clang names the bracket
+    except UnbalancedError:  # clang reports the bracket
         return Rewritten(source, source, (), ())
     problems = Problems(tokens)
     program = DeclarationWalk(tokens, attributes, drop_duplicates=dialect == "host").program
@@ -98,47 +77,50 @@ def rewrite(source: str, dialect: Dialect = "host") -> Rewritten:
     rewrite_shared_variables(tokens, program, real_address_spaces=dialect == "strict")
     find_recursion(tokens, program, problems)
     if dialect == "host":
-        insert_regions(tokens, program)
+        insert_reconvergence_points(tokens, program)
     for end in program.function_constants:
         tokens.text[end] = " = {};"
     kernels = list(kernel_entries(tokens, program, problems))
     full = tokens.join()
     for instantiation in program.instantiations:
         tokens.erase(instantiation.start, instantiation.end + 1)
-    return Rewritten(tokens.join(), full, tuple(kernels), tuple(problems.found()))
+    return Rewritten(tokens.join(), full, tuple(kernels), tuple(problems.diagnostics()))
 
 
 def _rewrite_words(tokens: Tokens, program: Program, problems: Problems, dialect: Dialect) -> None:
     text = tokens.text
     for i, token in enumerate(text):
-        if not token:
-            continue
-        first = token[0]
-        if first in "xyzwrgba":
-            if _SWIZZLE.fullmatch(token) and text[i - 1] in (".", "->"):
-                _rewrite_swizzle(text, i, program)
-        elif first in ".0123456789" and len(token) > 1:
+        if token in _WORDS:
+            _WORDS[token](tokens, i, problems)
+        elif token[:1] in _NUMBER_STARTS and len(token) > 1:
             text[i] = _literal(token)
-        if token in _SHORT_FLOATS:
-            _rewrite_short_float_cast(tokens, i)
-        elif token == "static_cast":
-            if text[i + 1] == "<" and text[i + 3] == ">" and text[i + 2] not in _PLAIN_CAST_TARGETS:
-                text[i] = "msl_cast"
-        elif first in "bucsilhf" and text[i + 2] == "=" and text[i + 3] == "{" and _VECTORS.fullmatch(token):
-            _fill_up(tokens, i)
-        elif token == "kernel":
-            text[i] = "inline"  # so that only the kernel asked for is built
-        elif token == "double":
-            problems.add(i, "no-double", "'double' is not supported in Metal")
-        elif first in "tds" and _TEXTURES.fullmatch(token) and text[i - 1] not in (".", "->"):
+        elif token[:1] in _SWIZZLE_STARTS and text[i - 1] in (".", "->") and _SWIZZLE.fullmatch(token):
+            _rewrite_swizzle(text, i, program)
+        elif token[:1] in _VECTOR_STARTS and text[i + 2] == "=" and text[i + 3] == "{" and _VECTORS.fullmatch(token):
+            _add_missing_elements(tokens, i)
+        elif token[:1] in _TEXTURE_STARTS and _TEXTURES.fullmatch(token) and text[i - 1] not in (".", "->"):
             if text[i + 1] == "<" or token == "sampler":
                 problems.add(i, "no-textures", f"'{token}': the simulator has no textures, only buffers")
         elif dialect == "strict" and (token in _OPENCL_WORDS or _OPENCL_TYPES.fullmatch(token)):
             text[i] = f"msl_{token}"
 
 
+def _rewrite_static_cast(tokens: Tokens, i: int, problems: Problems) -> None:
+    text = tokens.text
+    if text[i + 1] == "<" and text[i + 3] == ">" and text[i + 2] not in _PLAIN_CAST_TARGETS:
+        text[i] = "msl_cast"
+
+
+def _rewrite_kernel(tokens: Tokens, i: int, problems: Problems) -> None:
+    tokens.text[i] = "inline"  # so that only the requested kernel is built
+
+
+def _refuse_double(tokens: Tokens, i: int, problems: Problems) -> None:
+    problems.add(i, "no-double", "'double' is not supported in Metal")
+
+
 def _literal(token: str) -> str:
-    """A number: without suffix it is float in Metal, and clang's flag for that does not reach into templates."""
+    """A literal without suffix is float in Metal. Clang's flag for that has no effect in templates."""
     if token[-1] in "hHfF" and (match := _SHORT_LITERAL.fullmatch(token)):
         number = match[1] if re.search(r"[.eE]", match[1]) else match[1] + ".0"
         return f"((half){number}f)" if match[2] in "hH" else f"((bfloat){number}f)"
@@ -154,8 +136,8 @@ def _rewrite_swizzle(text: list[str], i: int, program: Program) -> None:
     text[i] = f"template {kind}<{components}>()"
 
 
-def _fill_up(tokens: Tokens, i: int) -> None:
-    """`uint4 v = {1, 2, 3}`: elements that are left out are zero."""
+def _add_missing_elements(tokens: Tokens, i: int) -> None:
+    """`uint4 v = {1, 2, 3}`: missing elements are zero."""
     text, pair = tokens.text, tokens.pair
     opening = i + 3
     j, commas = opening + 1, 0
@@ -167,7 +149,7 @@ def _fill_up(tokens: Tokens, i: int) -> None:
         text[pair[opening]] = ")"
 
 
-def _rewrite_short_float_cast(tokens: Tokens, i: int) -> None:
+def _rewrite_short_float_cast(tokens: Tokens, i: int, problems: Problems) -> None:
     """`half(x)` and `(half)x`: clang refuses to cast between half and bfloat."""
     text = tokens.text
     before, after = text[i - 1], text[i + 1]
@@ -181,3 +163,12 @@ def _rewrite_short_float_cast(tokens: Tokens, i: int) -> None:
         after_value = outer in (")", ">", "]") or (outer.isidentifier() and outer != "return")
         if is_operand and not after_value:
             text[i - 1], text[i], text[i + 1] = "", f"msl_c_cast<{text[i]}>()->*", ""
+
+
+_WORDS: dict[str, Callable[[Tokens, int, Problems], None]] = {
+    "half": _rewrite_short_float_cast,
+    "bfloat": _rewrite_short_float_cast,
+    "static_cast": _rewrite_static_cast,
+    "kernel": _rewrite_kernel,
+    "double": _refuse_double,
+}

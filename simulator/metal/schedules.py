@@ -1,4 +1,4 @@
-"""Runs a kernel's threads in several orders: a result that depends on the order shows a race."""
+"""Runs the threads of a kernel in several orders: a result that depends on the order shows a race."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from .dispatch import GridLaunch
 
 
 def run_schedules(run: Callable[[GridLaunch], None], launch: GridLaunch) -> str | None:
-    """Runs `launch` in reverse, in a random order and forward, each from the same memory; the last result stays.
+    """Run `launch` in reverse, in a random order and forward, each from the same memory; the last result stays.
 
-    Returns what differs between them, or None. Only memory that the launch guards is compared.
+    Returns the difference, or None. Only memory that the launch guards is compared.
     """
     written = [(address, size, index) for address, size, index, writable in launch.regions if writable]
     before = [ctypes.string_at(address, size) for address, size, _ in written]

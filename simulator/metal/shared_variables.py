@@ -1,7 +1,7 @@
-"""`threadgroup` variables of a kernel.
+"""Rewrites `threadgroup` variables.
 
-For the host they become static objects: threadgroups run one after another, so one object serves all threads of a
-group. For the strict pass, which has no such variables outside of kernels, they become references.
+On the host they become static objects: threadgroups run one after another, so one object is enough. The strict pass
+allows such variables only in kernels, so there they become references.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from .tokens import Tokens
 
 @dataclass(frozen=True)
 class _Declarator:
-    """`name[4]`: index of the name, and index behind the dimensions."""
+    """`name[4]`: the index of the name, and the index after the dimensions."""
 
     name: int
     end: int
 
 
 def rewrite_shared_variables(tokens: Tokens, program: Program, real_address_spaces: bool) -> None:
-    """Rewrites the declarations of threadgroup variables in function bodies; pointers and references stay."""
+    """Rewrite declarations of threadgroup variables in function bodies; pointers and references stay."""
     text = tokens.text
-    places = [i for i, token in enumerate(text) if token == "threadgroup"]
-    if not places:
+    words = [i for i, token in enumerate(text) if token == "threadgroup"]
+    if not words:
         return
     for function in program.functions:
-        visible: list[tuple[int, str]] = []  # block that ends where a variable's scope does, and its name
-        for i in places:
+        visible: list[tuple[int, str]] = []  # the end of a variable's scope, and its name
+        for i in words:
             if not function.body_begin < i < function.body_end:
                 continue
             start = _statement_start(tokens, i)
@@ -55,9 +55,9 @@ def _enclosing_block(tokens: Tokens, i: int) -> int:
 
 
 def _make_static(tokens: Tokens, i: int, declarators: list[_Declarator], visible: list[str], in_template: bool) -> None:
-    """A statement for each variable, so that a checked build can leave a gap behind each.
+    """One statement for each variable, so that a checked build can leave a gap after each.
 
-    Behind the last stands the size of all threadgroup variables that are in scope.
+    After the last, the total size of the threadgroup variables in scope is checked.
     """
     element = tokens.span(i + 1, declarators[0].name)
     check = "MSL_SHARED_TOTAL_OF_TEMPLATE" if in_template else "MSL_SHARED_TOTAL"
@@ -85,7 +85,7 @@ def _make_references(tokens: Tokens, start: int, i: int, declarators: list[_Decl
 
 
 def _statement_start(tokens: Tokens, i: int) -> int | None:
-    """Index of the first token of the statement, if `threadgroup` at `i` can begin a declaration there."""
+    """Index of the first token of the statement, if the `threadgroup` at `i` can begin a declaration."""
     text = tokens.text
     start = i
     i -= 1
@@ -107,7 +107,7 @@ def _statement_end(tokens: Tokens, i: int) -> int:
 
 
 def _declarators(tokens: Tokens, i: int) -> Iterator[_Declarator]:
-    """What the statement at `i` declares; nothing if it declares a pointer or a reference."""
+    """The variables that the statement at `i` declares; none for pointers and references."""
     text, pair = tokens.text, tokens.pair
     declarators: list[_Declarator] = []
     name = end = i

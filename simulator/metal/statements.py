@@ -1,4 +1,4 @@
-"""Where statements of Metal source begin and end."""
+"""Finds the ends of statements of Metal source."""
 
 from __future__ import annotations
 
@@ -33,6 +33,6 @@ def statement_end(tokens: Tokens, i: int) -> int:
     if text[i] == "do":
         return pair[statement_end(tokens, i + 1) + 2] + 1
     while i < len(text) - 1 and not text[i].startswith(";"):
-        # A literal such as 2.0h stands rewritten with a bracket in front, which is no pair of the source.
+        # A rewritten literal such as 2.0h begins with a bracket that has no pair.
         i = pair[i] + 1 if i in pair and text[i][:1] in ("(", "[", "{") else i + 1
     return i

@@ -1,7 +1,7 @@
-"""Preprocessed Metal source as tokens.
+"""Tokens of preprocessed Metal source.
 
-One compiled expression cuts the text. Line markers and white space belong to the token that follows them, so that the
-neighbours of a token are its neighbours in the grammar, and tokens can be changed without moving a line.
+Line markers and white space belong to the token that follows them. So adjacent tokens are adjacent in the grammar, and
+tokens can be changed without changing line numbers.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Location:
 
 
 class UnbalancedError(Exception):
-    """The brackets do not match: clang will say where."""
+    """The brackets do not match; clang reports where."""
 
 
 @dataclass
@@ -49,7 +49,7 @@ class Tokens:
 
     @classmethod
     def of(cls, source: str) -> Tokens:
-        """Cuts preprocessed source."""
+        """Tokenize preprocessed source."""
         found = _TOKEN.findall(source)
         return cls([token for _, token in found], [space for space, _ in found])
 
@@ -57,14 +57,14 @@ class Tokens:
         return len(self.text)
 
     def join(self) -> str:
-        """The source again, with every change made to the tokens."""
+        """The source with all changes."""
         parts = [""] * (2 * len(self.text))
         parts[0::2] = self.space
         parts[1::2] = self.text
         return "".join(parts)
 
     def span(self, begin: int, end: int) -> str:
-        """Tokens `begin` to `end - 1` on one line, single spaces between words."""
+        """Tokens `begin` to `end - 1` on one line, with single spaces."""
         words = []
         for i in range(begin, end):
             if self.text[i]:
@@ -74,7 +74,7 @@ class Tokens:
         return "".join(words)
 
     def match_brackets(self) -> None:
-        """Fills `pair`.
+        """Fill `pair`.
 
         Raises:
             UnbalancedError: a bracket has no partner.
@@ -96,7 +96,7 @@ class Tokens:
         self.pair = pair
 
     def close_angle(self, i: int) -> int | None:
-        """Index of the `>` that closes the template list opened at `i`, or None if `i` is a less-than sign."""
+        """Index of the `>` that closes the template list at `i`, or None if `i` is a less-than sign."""
         depth = 0
         text = self.text
         while i < len(text):
@@ -115,12 +115,12 @@ class Tokens:
         return None
 
     def erase(self, begin: int, end: int) -> None:
-        """Removes tokens `begin` to `end - 1`; the lines stay."""
+        """Remove tokens `begin` to `end - 1`; line numbers stay."""
         for i in range(begin, end):
             self.text[i] = ""
 
     def locate(self, indices: list[int]) -> dict[int, Location]:
-        """Where tokens stand in the Metal source. One pass, whatever the number of `indices`."""
+        """The source lines of tokens, in one pass."""
         wanted = set(indices)
         locations: dict[int, Location] = {}
         file, line = "program_source", 1
@@ -133,7 +133,7 @@ class Tokens:
 
 
 def _advance(space: str, file: str, line: int) -> tuple[str, int]:
-    """Position after white space that may hold line markers."""
+    """File and line after white space that may contain line markers."""
     position = 0
     for marker in _MARKER.finditer(space):
         line = int(marker[1])

@@ -1,18 +1,18 @@
-"""Puts the simulated `compile_shader` under `torch.mps`, where the simulated device is loaded."""
+"""Installs the simulated `torch.mps.compile_shader`."""
 
 from __future__ import annotations
 
 import os
 from typing import NoReturn
 
-from .errors import MetalRuntimeError
+from ..errors import MetalRuntimeError
 from .includes import embed, include_folders
 from .library import ShaderLibrary, compile_program
 from .modes import mode_from_environment
 
 
 def compile_shader(source: str) -> ShaderLibrary:
-    """Compiles Metal source for the simulated mps device: `torch.mps.compile_shader` once `install` was called.
+    """Compile Metal source for the simulated mps device; `install` makes it `torch.mps.compile_shader`.
 
     Raises:
         MetalSyntaxError: the source does not compile (a SyntaxError, as on a Mac).
@@ -22,12 +22,12 @@ def compile_shader(source: str) -> ShaderLibrary:
 
 
 def _compile_embedded(source: str) -> ShaderLibrary:
-    """`torch._C._mps_compileShader`: torch has embedded its headers already."""
+    """`torch._C._mps_compileShader`: torch has already embedded its headers."""
     return compile_program(embed(source), mode=mode_from_environment(), device="mps")
 
 
 def load_metallib(source: bytes | bytearray | str | os.PathLike[str]) -> NoReturn:
-    """Refuses: a .metallib holds code for Apple GPUs, which nothing here can run.
+    """Refuse a .metallib: it contains code for Apple GPUs.
 
     Raises:
         MetalRuntimeError: always.
@@ -41,12 +41,12 @@ def load_metallib(source: bytes | bytearray | str | os.PathLike[str]) -> NoRetur
 
 
 def install() -> None:
-    """Makes `torch.mps.compile_shader` run Metal source on the host; `MPSMITH_METAL_MODE` chooses the checking mode.
+    """Make `torch.mps.compile_shader` run Metal source on the host; `MPSMITH_METAL_MODE` is the checking mode.
 
-    Call it once the simulated device is loaded. Calling it again changes nothing.
+    Call it after the simulated device is loaded. Further calls do nothing.
 
     Raises:
-        MetalRuntimeError: this torch has the real function: it is a Mac.
+        MetalRuntimeError: this torch has the real function: this is a Mac.
     """
     import torch
     import torch.mps
@@ -56,7 +56,7 @@ def install() -> None:
     torch.mps.compile_shader = compile_shader
     if hasattr(torch.mps, "load_metallib"):
         torch.mps.load_metallib = load_metallib
-    # Code that kept a reference to torch's own functions ends up in these.
+    # For code that keeps a reference to torch's own functions.
     for name, function in (
         ("_mps_compileShader", _compile_embedded),
         ("_mps_loadMetalllib", load_metallib),

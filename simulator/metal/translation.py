@@ -1,4 +1,4 @@
-"""From Metal source to C++ that passed the compiler's check, kept in the cache."""
+"""Translates Metal source to C++ that passes the compiler's check; results are cached."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from dataclasses import asdict, dataclass, replace
 
 from ...cache import fingerprint
 from ..clang import Diagnostic
+from ..errors import MetalSyntaxError
 from .compiler import Build, MetalCompiler
 from .diagnostics import format_report, parse_clang
 from .entries import EntryPoint, KernelArgument
-from .errors import MetalSyntaxError
 from .includes import ProgramSource
 from .rewriter import Rewritten, rewrite
 from .tokens import Location
@@ -29,56 +29,56 @@ _NOT_SUPPORTED = {
     "metal_imageblocks": "imageblocks",
     "metal_visible_function_table": "function tables",
 }
-"""Headers of Apple's that have nothing on the host."""
+"""Apple's headers that the host does not support."""
 
 
 @dataclass(frozen=True)
 class Translation:
-    """A program that compiles: its C++ text and its kernels by name."""
+    """A valid program: its C++ text and its kernels by name."""
 
     key: str
     body: str
     kernels: dict[str, EntryPoint]
 
     def unit(self, kernel: str) -> str:
-        """The C++ of one kernel alone."""
+        """The C++ of a kernel."""
         return self.body + wrap(self.kernels[kernel])
 
     def key_of(self, kernel: str, build: Build) -> str:
-        """What a built kernel is kept under."""
+        """The cache key of a built kernel."""
         return fingerprint(self.key, "kernel", kernel, build)
 
 
 def translate(program: ProgramSource, compiler: MetalCompiler) -> Translation:
-    """Compiles Metal source with its headers as far as its types are checked.
+    """Translate Metal source and check its types.
 
     Raises:
         MetalSyntaxError: it does not compile; the message has file and line of the Metal source.
     """
-    kept = _kept(program, compiler)
-    if kept is not None:
-        return kept
-    return _passed(program, compiler, *check_host(program, compiler))
+    cached = _cached(program, compiler)
+    if cached is not None:
+        return cached
+    return _checked(program, compiler, *check_host(program, compiler))
 
 
 def translate_and_build(program: ProgramSource, compiler: MetalCompiler) -> Translation:
-    """The same of a program that is going to run: where it has one kernel, the check builds that, into the cache.
+    """Translate a program that is going to run: if it has one kernel, build it into the cache as part of the check.
 
     Raises:
         MetalSyntaxError: it does not compile; the message has file and line of the Metal source.
     """
-    kept = _kept(program, compiler)
-    if kept is not None:
-        return kept
+    cached = _cached(program, compiler)
+    if cached is not None:
+        return cached
     rewritten, diagnostics = _rewritten(program, compiler)
     if rewritten is None:
         raise _syntax_error(diagnostics, program)
-    whole = _whole(rewritten)
+    source = _with_wrappers(rewritten)
     if len(rewritten.kernels) != 1 or rewritten.body != rewritten.full:
-        messages, library = compiler.check(whole, "fast"), None
+        messages, library = compiler.check(source, "fast"), None
     else:
-        messages, library = compiler.check_and_build(whole, "fast")
-    translation = _passed(program, compiler, rewritten, _told(rewritten, messages, program))
+        messages, library = compiler.check_and_build(source, "fast")
+    translation = _checked(program, compiler, rewritten, _all_diagnostics(rewritten, messages, program))
     if library is not None:
         compiler.cache.store(translation.key_of(rewritten.kernels[0].name, "fast"), ".so", library)
     return translation
@@ -87,37 +87,39 @@ def translate_and_build(program: ProgramSource, compiler: MetalCompiler) -> Tran
 def check_host(
     program: ProgramSource, compiler: MetalCompiler, warnings: Sequence[str] = (), prefix: str = ""
 ) -> tuple[Rewritten | None, list[Diagnostic]]:
-    """Preprocesses, rewrites and type-checks, with `prefix` in front; None if preprocessing failed."""
+    """Preprocess, rewrite and type-check, with `prefix` in front; None if preprocessing failed."""
     rewritten, diagnostics = _rewritten(program, compiler)
     if rewritten is None:
         return None, diagnostics
-    return rewritten, _told(rewritten, compiler.check(prefix + _whole(rewritten), "fast", warnings), program)
+    return rewritten, _all_diagnostics(
+        rewritten, compiler.check(prefix + _with_wrappers(rewritten), "fast", warnings), program
+    )
 
 
 def _rewritten(program: ProgramSource, compiler: MetalCompiler) -> tuple[Rewritten | None, list[Diagnostic]]:
-    """The program as C++; None where preprocessing failed, and why."""
+    """The program as C++, or None and the errors of preprocessing."""
     expanded, messages = compiler.preprocess(program)
     if not expanded:
         return None, [_of_header(d) for d in parse_clang(messages, program.lines) if d.severity == "error"]
     return rewrite(expanded), []
 
 
-def _whole(rewritten: Rewritten) -> str:
-    """The C++ with all kernels and what wraps them."""
+def _with_wrappers(rewritten: Rewritten) -> str:
+    """The C++ with all kernels and their wrappers."""
     return rewritten.full + "".join(map(wrap, rewritten.kernels))
 
 
-def _told(rewritten: Rewritten, messages: str, program: ProgramSource) -> list[Diagnostic]:
-    """What the rewriter found and clang says; what the rewriter explains better, clang need not repeat."""
+def _all_diagnostics(rewritten: Rewritten, messages: str, program: ProgramSource) -> list[Diagnostic]:
+    """The diagnostics of the rewriter, and those of clang for other lines."""
     own = list(rewritten.diagnostics)
     lines = {(d.file, d.line) for d in own}
     return [*own, *(d for d in parse_clang(messages, program.lines) if (d.file, d.line) not in lines)]
 
 
-def _passed(
+def _checked(
     program: ProgramSource, compiler: MetalCompiler, rewritten: Rewritten | None, diagnostics: Sequence[Diagnostic]
 ) -> Translation:
-    """The translation of a program without errors, kept for the next time. Raises MetalSyntaxError for another."""
+    """The translation, stored in the cache. Raises MetalSyntaxError if there are errors."""
     if rewritten is None or any(d.severity == "error" for d in diagnostics):
         raise _syntax_error(diagnostics, program)
     translation = Translation(_key(program, compiler), rewritten.body, {k.name: k for k in rewritten.kernels})
@@ -130,7 +132,7 @@ def _syntax_error(diagnostics: Sequence[Diagnostic], program: ProgramSource) -> 
     return MetalSyntaxError(format_report(errors, program.lines), errors[0].file, errors[0].line)
 
 
-def _kept(program: ProgramSource, compiler: MetalCompiler) -> Translation | None:
+def _cached(program: ProgramSource, compiler: MetalCompiler) -> Translation | None:
     key = _key(program, compiler)
     kept = compiler.cache.find(key, ".json")
     return _load(key, kept[1]) if kept else None
@@ -141,7 +143,7 @@ def _key(program: ProgramSource, compiler: MetalCompiler) -> str:
 
 
 def _of_header(diagnostic: Diagnostic) -> Diagnostic:
-    """What the preprocessor says, where it misses a header of Apple's that stands for what cannot run here."""
+    """The message of the preprocessor, or that a missing header of Apple is not supported."""
     missing = _MISSING_HEADER.search(diagnostic.message)
     feature = _NOT_SUPPORTED.get(missing[1].split("/")[0]) if missing else None
     if missing is None or feature is None:

@@ -1,9 +1,9 @@
-"""Whether a kernel's results hang on what inactive lanes hold, which Metal leaves undefined.
+"""Finds results that depend on the values of inactive lanes, which Metal leaves undefined.
 
-A lane is inactive where it has returned, took another branch, or lies past the end of a threadgroup whose size is no
-multiple of the SIMD width. Reading one, as a reduction by `simd_shuffle_down` does in a partial SIMD group, is no
-mistake in itself: often the value is thrown away. So a kernel that reads inactive lanes runs again with other bytes in
-them: where its results differ, or where it fails, it relies on them.
+A lane is inactive if it has returned, took another branch, or is past the end of a threadgroup whose size is not a
+multiple of the SIMD width. Reading one is not an error: a reduction by `simd_shuffle_down` in a partial SIMD group
+discards the value. So a kernel that reads inactive lanes runs again with other bytes in them. If its results differ, or
+if it fails, it depends on them.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from dataclasses import replace
 
 from .dispatch import GridLaunch, RunReport
 
-# NaN, -1 and the largest unsigned number; then a large positive and a large negative number of every type. A maximum
-# that ignores NaN shows with the second, a minimum with the third.
+# NaN, -1 and the largest unsigned number; then a large positive and a large negative number of every type. The
+# second reveals a maximum that ignores NaN, the third a minimum.
 POISON = (0xFF, 0x7B, 0xFB)
 
 
 def run_with_poison(run: Callable[[GridLaunch], RunReport], launch: GridLaunch) -> tuple[list[str], str | None]:
-    """Runs `launch` with inactive lanes of zero, and again with poison in them if any is read.
+    """Run `launch` with zero in inactive lanes, and again with poison if any is read.
 
-    Returns the errors of the first run, and what hangs on inactive lanes, or None. The memory is left as the first run
-    leaves it. Only memory that the launch guards is compared.
+    Returns the errors of the first run, and the dependence on inactive lanes, or None. Memory has the results of the
+    first run. Only memory that the launch guards is compared.
     """
     written = [(address, size, index) for address, size, index, writable in launch.regions if writable]
 

@@ -1,4 +1,4 @@
-"""C++ around a kernel: a loop over one row of a threadgroup, and a table of the parameters."""
+"""C++ wrappers of kernels: a loop over a row of a threadgroup, and a table of parameters."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from .entries import EntryPoint
 
 
 def symbol(kernel: str) -> str:
-    """A C name for a kernel's name, whatever characters `host_name` holds."""
+    """A C name for a kernel, whatever characters its `host_name` contains."""
     return re.sub(r"\W", lambda m: f"_{ord(m[0]):x}_", kernel)
 
 
 def wrap(kernel: EntryPoint) -> str:
     """The entry point `msl_run_NAME` and the table `msl_parameters_NAME` of one kernel.
 
-    A kernel that waits at no barrier is inlined into the loop, which the compiler then vectorises.
+    A kernel without barriers is inlined into the loop, which the compiler then vectorizes.
     """
     name = symbol(kernel.name)
-    # Every name here begins with msl_: a kernel may be called `group` or `count`, and has to be seen from inside.
+    # Every name here begins with msl_, because a kernel may be called `group` or `count`.
     function_type = f"void msl_F{kernel.signature}" if kernel.signature else f"decltype({kernel.function}) msl_F"
     loads: list[str] = []
     values: list[str] = []

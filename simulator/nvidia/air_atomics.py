@@ -1,4 +1,4 @@
-"""AIR's atomic operations as those of the GPU, in LLVM assembly."""
+"""Defines AIR's atomic operations for NVIDIA GPUs, in LLVM assembly."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from ..air.intrinsics import Operation
 from ..air.intrinsics.body import Body
 from ..air.intrinsics.variant import PLAIN
-from ..air.llvm_text import leading_type, parenthesised, split_list, symbol
+from ..air.llvm_text import leading_type, parenthesized, split_list, symbol
 
 _DECLARATION = re.compile(
     r'^declare (?P<returns>[^@\n]*?) ?@"?(?P<name>air\.atomic\.[\w.$]+)"?(?P<rest>\([^\n]*)$', re.MULTILINE
@@ -17,10 +17,10 @@ _FLOAT = {"add": "fadd", "sub": "fsub", "min": "fmin", "max": "fmax"}
 
 
 def with_atomics(assembly: str) -> str:
-    """The module with definitions of the atomic operations that it declares."""
+    """The module with definitions of its declared atomic operations."""
 
     def defined(match: re.Match[str]) -> str:
-        types = tuple(leading_type(each) for each in split_list(parenthesised(match["rest"], 0)))
+        types = tuple(leading_type(t) for t in split_list(parenthesized(match["rest"], 0)))
         returns = leading_type(_RETURN_ATTRIBUTES.sub("", match["returns"]))
         return _definition(Operation(match["name"], returns, types))
 
@@ -29,15 +29,15 @@ def with_atomics(assembly: str) -> str:
 
 def _definition(operation: Operation) -> str:
     body = Body(PLAIN)
-    result = _written(body, operation)
+    result = _write_body(body, operation)
     formal = ", ".join(f"{kind} %a{i}" for i, kind in enumerate(operation.types))
     head = f"define internal {operation.returns} {symbol(operation.name)}({formal}) alwaysinline nounwind {{"
     returned = f"ret {operation.returns} {result}" if operation.returns != "void" else "ret void"
     return "\n".join([head, *body.lines, f"  {returned}", "}"])
 
 
-def _written(body: Body, operation: Operation) -> str:
-    """The body of `air.atomic.SPACE.WHAT`; returns what was there before."""
+def _write_body(body: Body, operation: Operation) -> str:
+    """The body of `air.atomic.SPACE.WHAT`; returns the old value."""
     _, space, what, *_ = [*operation.words, "", ""]
     if space == "fence":
         body.line('fence syncscope("device") seq_cst')
@@ -46,15 +46,15 @@ def _written(body: Body, operation: Operation) -> str:
     if what == "cmpxchg":
         return _compare_and_exchange(body, operation)
     kind = operation.returns if what == "load" else operation.types[1]
-    place = f"{pointer} %a0{'' if what in ('load', 'store') else ','}"
+    address = f"{pointer} %a0{'' if what in ('load', 'store') else ','}"
     order = f'syncscope("device") monotonic, align {8 if kind == "i64" else 4}'
     if what == "load":
-        return body.value(f"load atomic {kind}, {place} {order}")
+        return body.value(f"load atomic {kind}, {address} {order}")
     if what == "store":
-        body.line(f"store atomic {kind} %a1, {place} {order}")
+        body.line(f"store atomic {kind} %a1, {address} {order}")
         return ""
     name = _FLOAT.get(what, what) if kind == "float" else f"u{what}" if _is_unsigned_order(what, operation) else what
-    return body.value(f"atomicrmw {name} {place} {kind} %a1 {order}")
+    return body.value(f"atomicrmw {name} {address} {kind} %a1 {order}")
 
 
 def _is_unsigned_order(what: str, operation: Operation) -> bool:
@@ -62,13 +62,13 @@ def _is_unsigned_order(what: str, operation: Operation) -> bool:
 
 
 def _compare_and_exchange(body: Body, operation: Operation) -> str:
-    """Compares bits; what was there is returned, and written to the second argument as well."""
+    """Compare bits; the old value is returned, and written to the second argument."""
     pointer, expected_pointer, kind = operation.types[:3]
     bits = kind if kind.startswith("i") else "i32"
     expected = body.value(f"load {bits}, {expected_pointer} %a1")
-    wanted = "%a2" if kind == bits else body.value(f"bitcast {kind} %a2 to {bits}")
+    desired = "%a2" if kind == bits else body.value(f"bitcast {kind} %a2 to {bits}")
     order = 'syncscope("device") monotonic monotonic'
-    pair = body.value(f"cmpxchg {pointer} %a0, {bits} {expected}, {bits} {wanted} {order}")
+    pair = body.value(f"cmpxchg {pointer} %a0, {bits} {expected}, {bits} {desired} {order}")
     old = body.value(f"extractvalue {{ {bits}, i1 }} {pair}, 0")
     body.line(f"store {bits} {old}, {expected_pointer} %a1")
     return old if kind == bits else body.value(f"bitcast {bits} {old} to {kind}")

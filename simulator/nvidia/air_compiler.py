@@ -1,4 +1,4 @@
-"""Compiles modules of AIR to PTX; what was made is kept."""
+"""Compiles modules of AIR to PTX; results are cached."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from ...cache import fingerprint, fingerprint_of_code
 from ...errors import one_line
 from ...metal_limits import MAX_THREADS_PER_THREADGROUP
 from ..air.bitcode import signature_of_bitcode
-from ..air.errors import MalformedKernelError
 from ..clang import BuildCache, InternalCompilerError
+from ..errors import MalformedKernelError
 from ..metal.compiler import INCLUDE as METAL_INCLUDE
 from .air_module import gpu_module
 from .compiler import INCLUDE, PtxCompiler
@@ -22,7 +22,7 @@ from .program import WAITS
 
 _RUNTIME = Path(__file__).parent / "runtime"
 _HOST_MATHEMATICS = Path(__file__).parent.parent / "air" / "runtime" / "mathematics.cpp"
-# In the order in which they are linked: each may call what stands behind it.
+# In link order: each may call functions of those after it.
 _SOURCES = (
     *(_RUNTIME / name for name in ("lanes.cpp", "positions.cpp", "matrices.cpp")),
     _HOST_MATHEMATICS,
@@ -40,15 +40,15 @@ _RUNTIME_FLAGS = (
 
 @dataclass(frozen=True)
 class AirCode:
-    """A shipped kernel as the driver takes it.
+    """The PTX of a shipped kernel.
 
     Attributes:
-        name: of the kernel.
-        ptx: its text.
+        name: the name of the kernel.
+        ptx: the PTX.
         slots: the buffer index of each parameter, in their order.
-        threadgroup_slots: the indices of the arguments that are memory of the threadgroup, in the order of parameters.
-        waits: whether the size of a threadgroup shows.
-        max_threads: of a threadgroup.
+        threadgroup_slots: the indices of threadgroup arguments, in the order of parameters.
+        waits: whether the kernel depends on the size of a threadgroup.
+        max_threads: the largest threadgroup.
     """
 
     name: str
@@ -60,7 +60,7 @@ class AirCode:
 
 
 class AirPtxCompiler:
-    """Makes PTX of the kernels that releases ship."""
+    """Compiles shipped kernels to PTX."""
 
     def __init__(self, compiler: PtxCompiler, cache: BuildCache) -> None:
         self._compiler = compiler
@@ -71,14 +71,14 @@ class AirPtxCompiler:
         """A kernel's PTX.
 
         Raises:
-            MalformedKernelError: the module is no kernel's.
-            UnsupportedKernelError: it needs an operation that the GPU has no code for.
+            MalformedKernelError: the module is not a kernel.
+            UnsupportedKernelError: it uses an operation that is not implemented for the GPU.
             PtxError: the compiler refuses it.
         """
         key = fingerprint(self._identity, bitcode)
-        kept = self._cache.find(key, ".json")
-        if kept:
-            content = json.loads(kept[1])
+        cached = self._cache.find(key, ".json")
+        if cached:
+            content = json.loads(cached[1])
             slots = {field: tuple(content[field]) for field in ("slots", "threadgroup_slots")}
             return AirCode(**{**content, **slots})
         signature = signature_of_bitcode(bitcode, name)
@@ -115,9 +115,9 @@ class AirPtxCompiler:
 
     def _runtime_unit(self, source: Path) -> Path:
         key = fingerprint(self._identity, "runtime", str(source.relative_to(source.parents[2])))
-        kept = self._cache.find(key, ".bc")
-        if kept:
-            return kept[0]
+        cached = self._cache.find(key, ".bc")
+        if cached:
+            return cached[0]
         with tempfile.TemporaryDirectory(prefix="mpsmith-nvidia-") as folder:
             unit = Path(folder) / "unit.bc"
             done = self._compiler.clang.run(

@@ -1,4 +1,4 @@
-"""Compiles C++ that was Metal, and LLVM assembly that was AIR, to PTX with the clang of the ziglang wheel."""
+"""Compiles rewritten Metal source and AIR to PTX with the clang of the ziglang wheel."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from ...cache import fingerprint
 from ...errors import one_line
 from ..clang import Clang, CompilerLimitError, Limits, ToolRun
 from ..clang.compiler import PLAIN_MESSAGES
+from ..errors import PtxError
 from ..metal.compiler import INCLUDE as METAL_INCLUDE
-from .errors import PtxError
 from .libdevice import libdevice
 
 INCLUDE = Path(__file__).parent / "include"
 DEFAULT_ARCHITECTURE = "sm_90"
-"""What PTX is made for where no GPU says otherwise; a driver compiles it for any newer one."""
+"""The default architecture of PTX; drivers compile it for newer GPUs."""
 
-# The version of PTX that each architecture needs at least: older drivers take it, too.
+# The oldest version of PTX for each architecture, so that old drivers accept it.
 _PTX_VERSIONS = {"sm_70": 63, "sm_75": 63, "sm_80": 70, "sm_86": 71, "sm_89": 78, "sm_90": 78}
 _LIMITS = Limits(seconds=120, memory=4 << 30)
 _FLAGS = (
@@ -32,28 +32,28 @@ _FLAGS = (
     *("-fwrapv", "-fno-strict-float-cast-overflow", "-fno-strict-return", "-fno-finite-loops"),
 )
 _UNRESOLVED = re.compile(r"^\.extern \.func\s+(?:\([^)]*\)\s+)?(\w+)", re.MULTILINE)
-# LLVM 22 writes a comparison that ptxas and the driver refuse.
+# LLVM 22 emits a comparison that ptxas and the driver refuse.
 _REFUSED = re.compile(r"\b(setp\.\w+)\.ftz\.bf16")
 
 
 def architecture_of(capability: tuple[int, int]) -> str:
-    """The newest architecture that clang knows here and a GPU of this compute capability runs.
+    """The newest architecture that clang supports and a GPU of this compute capability runs.
 
     Raises:
         PtxError: the GPU is older than all of them.
     """
-    known = sorted(tuple(divmod(int(name[3:]), 10)) for name in _PTX_VERSIONS)
-    fitting = [each for each in known if each <= capability]
+    supported = sorted(tuple(divmod(int(name[3:]), 10)) for name in _PTX_VERSIONS)
+    fitting = [version for version in supported if version <= capability]
     if not fitting:
-        least = ".".join(map(str, known[0]))
-        raise PtxError(f"a GPU of compute capability {capability[0]}.{capability[1]} is too old: it takes {least}")
+        least = ".".join(map(str, supported[0]))
+        raise PtxError(f"a GPU of compute capability {capability[0]}.{capability[1]} is too old: {least} is required")
     major, minor = fitting[-1]
     return f"sm_{major}{minor}"
 
 
 @dataclass(frozen=True)
 class PtxCompiler:
-    """Makes PTX for one architecture."""
+    """Compiles to PTX for an architecture."""
 
     clang: Clang
     architecture: str = DEFAULT_ARCHITECTURE
@@ -61,16 +61,16 @@ class PtxCompiler:
 
     @functools.cached_property
     def identity(self) -> str:
-        """Changes with the compiler and with NVIDIA's mathematics."""
+        """Changes with the compiler and with libdevice."""
         mathematics = self._mathematics
         size = mathematics.stat().st_size if mathematics else 0
         return fingerprint(self.clang.identity, str(size))
 
     def from_metal(self, unit: str) -> str:
-        """PTX of a unit of C++ as `entry_point.unit` writes it.
+        """PTX of a C++ unit of `entry_point.unit`.
 
         Raises:
-            PtxError: clang refuses it, it takes too long, or it needs mathematics that is not installed.
+            PtxError: clang refuses it, it takes too long, or libdevice is not installed.
         """
         done = self._run(
             *("clang", *_FLAGS, f"--cuda-gpu-arch={self.architecture}", *self._ptx_version("-Xclang")),
@@ -81,7 +81,7 @@ class PtxCompiler:
         return self._checked(done)
 
     def from_assembly(self, module: str, linked: Sequence[Path]) -> str:
-        """PTX of a module of LLVM assembly and of the bitcode that it calls.
+        """PTX of a module of LLVM assembly, linked with bitcode.
 
         Raises:
             PtxError: as `from_metal`.
@@ -98,7 +98,7 @@ class PtxCompiler:
 
     @property
     def cc1_target(self) -> tuple[str, ...]:
-        """The flags by which clang's front end is told of the GPU."""
+        """The target options of clang's front end."""
         return "-triple", "nvptx64-nvidia-cuda", "-target-cpu", self.architecture
 
     @functools.cached_property
@@ -121,26 +121,26 @@ class PtxCompiler:
     def _checked(self, done: ToolRun) -> str:
         if not done.succeeded:
             lines = [line for line in done.stderr.splitlines() if "error" in line.lower()]
-            reason = lines[0] if lines else done.stderr or "it needs more memory than it is given"
+            reason = lines[0] if lines else done.stderr or "it exceeds the memory limit"
             raise PtxError(f"clang refuses it: {one_line(ValueError(reason), 300)}")
         missing = sorted(set(_UNRESOLVED.findall(done.stdout)))
         if missing and self._mathematics is None and all(name.startswith("__nv_") for name in missing):
             raise PtxError(
-                f"it needs NVIDIA's mathematics ({', '.join(missing)}): run pip install 'mpsmith[nvidia]', or name "
+                f"it needs NVIDIA's libdevice ({', '.join(missing)}): run pip install 'mpsmith[nvidia]', or name "
                 "libdevice.10.bc in MPSMITH_LIBDEVICE"
             )
         if missing:
-            raise PtxError(f"it needs {', '.join(missing)}, for which the GPU has no code")
+            raise PtxError(f"it needs {', '.join(missing)}, which the GPU does not have")
         return _REFUSED.sub(r"\1.bf16", done.stdout)
 
 
 def architecture_from_environment() -> str | None:
-    """`MPSMITH_NVIDIA_ARCH`, such as sm_80, for PTX that is made on another machine; None where it is not set.
+    """`MPSMITH_NVIDIA_ARCH`, such as sm_80, for PTX compiled on another machine; None if it is not set.
 
     Raises:
-        PtxError: clang knows no such architecture here.
+        PtxError: clang does not support the architecture.
     """
     named = os.environ.get("MPSMITH_NVIDIA_ARCH")
     if named and named not in _PTX_VERSIONS:
-        raise PtxError(f"MPSMITH_NVIDIA_ARCH={named} is no architecture: use {', '.join(_PTX_VERSIONS)}")
+        raise PtxError(f"MPSMITH_NVIDIA_ARCH={named} is not an architecture: use {', '.join(_PTX_VERSIONS)}")
     return named or None

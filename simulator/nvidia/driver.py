@@ -1,4 +1,4 @@
-"""The CUDA driver by ctypes: memory, modules, launches. No CUDA toolkit, no nvcc, no NVRTC."""
+"""The CUDA driver through ctypes: memory, modules, launches. It needs no CUDA toolkit, nvcc or NVRTC."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .errors import NoNvidiaDriverError, NvidiaError, NvidiaTimeoutError
-from .recursion import calls_itself
+from ..errors import NoNvidiaDriverError, NvidiaError, NvidiaTimeoutError
+from .recursion import is_recursive
 
 TIMEOUT_VARIABLE = "MPSMITH_NVIDIA_TIMEOUT"
 _TIMEOUT_SECONDS = 60.0
@@ -21,13 +21,13 @@ _LIBRARY = "libcuda.so.1"
 _LOG_BYTES = 4096
 
 _SUCCESS, _OUT_OF_MEMORY, _NOT_READY = 0, 2, 600
-# After these the context is of no more use: every later call fails as well.
+# After these errors every later call in the context fails, too.
 _STICKY = frozenset({700, 702, 714, 715, 716, 717, 718, 719})
 _CAPABILITY_MAJOR, _CAPABILITY_MINOR = 75, 76
 _HOST_MEMORY_OF_ALL_CONTEXTS, _HOST_MEMORY_ON_THE_GPU = 1, 2
 _LIMIT_STACK = 0
-# Of a thread, for functions that call themselves; the driver's own 1,024 bytes do not hold the tables of igamma, whose
-# log_gamma is such a function.
+# The stack of a thread, for recursive functions; the default of 1,024 bytes is too small for igamma, whose log_gamma is
+# recursive.
 _STACK_BYTES = 8192
 _MAX_THREADS_OF_FUNCTION = 0
 _JIT_MAX_REGISTERS, _JIT_ERROR_LOG, _JIT_ERROR_LOG_BYTES = 0, 5, 6
@@ -38,14 +38,14 @@ Size = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class LoadedFunction:
-    """A kernel that the driver has loaded, and the threads that a group of it may have with the registers it takes."""
+    """A loaded kernel, and its largest group, which depends on its registers."""
 
     handle: ctypes.c_void_p
     max_threads: int
 
 
 class Driver:
-    """One GPU of this machine, through the context that torch uses as well; `library` is the driver's."""
+    """A GPU of this machine, in the context that torch uses; `library` is that of the driver."""
 
     def __init__(self, library: Any = None, ordinal: int = 0) -> None:
         self._library = library or _installed()
@@ -63,12 +63,12 @@ class Driver:
         self.enter()
 
     def enter(self) -> None:
-        """Makes the GPU's context that of this thread; every thread that calls the driver needs it once."""
+        """Set the GPU's context in this thread; needed once in every thread that calls the driver."""
         self._call("cuCtxSetCurrent", self._context)
 
     @functools.cached_property
     def name(self) -> str:
-        """What NVIDIA calls the GPU."""
+        """The name of the GPU."""
         text = ctypes.create_string_buffer(100)
         self._call("cuDeviceGetName", text, len(text), self._device)
         return text.value.decode()
@@ -79,12 +79,12 @@ class Driver:
         return self._attribute(_CAPABILITY_MAJOR), self._attribute(_CAPABILITY_MINOR)
 
     def load(self, ptx: str, entry: str, threads: int = 0) -> LoadedFunction:
-        """A kernel of a module of PTX, which the driver compiles; `threads`: it must take groups of so many.
+        """Load a kernel of a PTX module; with `threads`, limit its registers so that groups may have that many threads.
 
         Raises:
             NvidiaError: the driver refuses the PTX.
         """
-        if calls_itself(ptx):
+        if is_recursive(ptx):
             self._call("cuCtxSetLimit", _LIMIT_STACK, ctypes.c_size_t(_STACK_BYTES))
         module, function, limit = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_int()
         log = ctypes.create_string_buffer(_LOG_BYTES)
@@ -96,8 +96,8 @@ class Driver:
         try:
             self._call("cuModuleLoadDataEx", ctypes.byref(module), ptx.encode() + b"\0", len(options), keys, values)
         except NvidiaError as error:
-            said = " ".join(log.value.decode(errors="replace").split())
-            raise NvidiaError(f"{error}: {said}" if said else str(error)) from None
+            message = " ".join(log.value.decode(errors="replace").split())
+            raise NvidiaError(f"{error}: {message}" if message else str(error)) from None
         self._call("cuModuleGetFunction", ctypes.byref(function), module, entry.encode())
         self._call("cuFuncGetAttribute", ctypes.byref(limit), _MAX_THREADS_OF_FUNCTION, function)
         return LoadedFunction(function, limit.value)
@@ -105,22 +105,22 @@ class Driver:
     def launch(
         self, function: LoadedFunction, groups: Size, group: Size, shared: int, stream: int, values: bytes
     ) -> None:
-        """Starts a kernel; `values` are its parameters as they stand in memory."""
+        """Launch a kernel; `values` are the bytes of its parameters."""
         data = ctypes.create_string_buffer(values, len(values))
         size = ctypes.c_size_t(len(values))
         extra = (ctypes.c_void_p * 5)(1, ctypes.addressof(data), 2, ctypes.addressof(size), None)
         self._call("cuLaunchKernel", function.handle, *groups, *group, shared, ctypes.c_void_p(stream), None, extra)
 
     def wait(self, stream: int = 0) -> None:
-        """Waits for what runs on a stream.
+        """Wait for a stream.
 
         Raises:
             NvidiaTimeoutError: it takes longer than MPSMITH_NVIDIA_TIMEOUT seconds.
-            NvidiaError: a kernel did something that the GPU does not forgive.
+            NvidiaError: a kernel did something invalid.
         """
         begin = time.monotonic()
         while True:
-            result = self._ask("cuStreamQuery", ctypes.c_void_p(stream))
+            result = self._result_of("cuStreamQuery", ctypes.c_void_p(stream))
             if result != _NOT_READY:
                 return self._check("a kernel", result)
             waited = time.monotonic() - begin
@@ -131,23 +131,23 @@ class Driver:
                 time.sleep(_PAUSE_SECONDS)
 
     def allocate(self, size: int) -> int:
-        """The address of so many bytes of the GPU's memory.
+        """Allocate memory of the GPU; returns its address.
 
         Raises:
-            NvidiaError: there are not so many left.
+            NvidiaError: there is too little memory.
         """
         address = ctypes.c_uint64()
-        result = self._ask("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(max(size, 1)))
+        result = self._result_of("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(max(size, 1)))
         if result == _OUT_OF_MEMORY:
-            raise NvidiaError(f"the GPU has no {size:,} bytes left; free tensors or take smaller ones")
+            raise NvidiaError(f"the GPU has less than {size:,} bytes left; free tensors or use smaller ones")
         self._check("cuMemAlloc", result)
         return address.value
 
     def allocate_on_host(self, size: int) -> tuple[int, int]:
-        """Memory of the host that kernels write to as well, filled with zeros: its address here, and on the GPU.
+        """Allocate zeroed host memory that kernels can write to; returns its addresses on the host and on the GPU.
 
         Raises:
-            NvidiaError: the host gives none.
+            NvidiaError: there is too little memory.
         """
         here, there = ctypes.c_void_p(), ctypes.c_uint64()
         flags = _HOST_MEMORY_OF_ALL_CONTEXTS | _HOST_MEMORY_ON_THE_GPU
@@ -157,16 +157,16 @@ class Driver:
         return here.value or 0, there.value
 
     def free(self, address: int) -> None:
-        """Gives memory back."""
-        self._ask("cuMemFree_v2", ctypes.c_uint64(address))
+        """Free memory."""
+        self._result_of("cuMemFree_v2", ctypes.c_uint64(address))
 
     def upload(self, address: int, source: int, size: int) -> None:
-        """Copies from the host's address `source`; it is there when this returns."""
+        """Copy from the host's address `source` and wait."""
         if size:
             self._call("cuMemcpyHtoD_v2", ctypes.c_uint64(address), ctypes.c_void_p(source), ctypes.c_size_t(size))
 
     def download(self, target: int, address: int, size: int) -> None:
-        """Copies to the host's address `target`; it is there when this returns."""
+        """Copy to the host's address `target` and wait."""
         if size:
             self._call("cuMemcpyDtoH_v2", ctypes.c_void_p(target), ctypes.c_uint64(address), ctypes.c_size_t(size))
 
@@ -175,24 +175,24 @@ class Driver:
         self._call("cuDeviceGetAttribute", ctypes.byref(value), which, self._device)
         return value.value
 
-    def _ask(self, function: str, *arguments: object) -> int:
+    def _result_of(self, function: str, *arguments: object) -> int:
         if self._lost:
             raise NvidiaTimeoutError(f"{self._lost}; start another process to use the GPU again")
         return int(getattr(self._library, function)(*arguments))
 
     def _call(self, function: str, *arguments: object) -> None:
-        self._check(function, self._ask(function, *arguments))
+        self._check(function, self._result_of(function, *arguments))
 
     def _check(self, what: str, result: int) -> None:
         if result == _SUCCESS:
             return
         text = ctypes.c_char_p()
         self._library.cuGetErrorString(result, ctypes.byref(text))
-        said = (text.value or b"unknown error").decode()
+        message = (text.value or b"unknown error").decode()
         if what == "cuInit":
-            raise NoNvidiaDriverError(f"the NVIDIA driver does not start: {said} ({result})")
+            raise NoNvidiaDriverError(f"the NVIDIA driver does not start: {message} ({result})")
         again = "; start another process to use the GPU again" if result in _STICKY else ""
-        raise NvidiaError(f"NVIDIA driver, {what}: {said} ({result}){again}")
+        raise NvidiaError(f"NVIDIA driver, {what}: {message} ({result}){again}")
 
 
 def _installed() -> ctypes.CDLL:
@@ -225,6 +225,6 @@ def default_driver() -> Driver:
 
 
 def parameters(*parts: Sequence[int]) -> bytes:
-    """Addresses (8 bytes each) and then numbers (4 bytes each) as a kernel's parameters stand in memory."""
+    """The bytes of a kernel's parameters: addresses (8 bytes each), then numbers (4 bytes each)."""
     addresses, numbers = parts
     return b"".join(a.to_bytes(8, "little") for a in addresses) + b"".join(n.to_bytes(4, "little") for n in numbers)

@@ -1,11 +1,11 @@
-"""C++ around a kernel: the function that the driver launches, and a table of the buffers that it takes."""
+"""C++ entry points of kernels: the function that the driver launches, and a table of its buffers."""
 
 from __future__ import annotations
 
 import re
 
+from ..errors import PtxError
 from ..metal.entries import EntryPoint
-from .errors import PtxError
 
 ENTRY = "nvidia_entry_point"
 _TABLE = "nvidia_buffers"
@@ -14,10 +14,10 @@ _BYTES_TEXT = re.compile(rf"\.b8 {_TABLE}\[")
 
 
 def unit(body: str, kernel: EntryPoint) -> str:
-    """The unit of a kernel of a program whose text is `body`.
+    """The C++ unit of a kernel of the program `body`.
 
     Raises:
-        PtxError: the kernel asks for threadgroup memory of a length that compile_shader cannot set.
+        PtxError: the kernel has a threadgroup argument, whose length compile_shader cannot set.
     """
     function_type = f"void F{kernel.signature}" if kernel.signature else f"decltype({kernel.function}) F"
     formal: list[str] = []

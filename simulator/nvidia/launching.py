@@ -1,8 +1,8 @@
-"""Metal's grid of threads as CUDA's grid of groups.
+"""Converts Metal's grid of threads to CUDA's grid of groups.
 
-Metal cuts the groups at the edge of a grid. Where that shows, because threads wait for each other or ask for the size
-of their group, every kind of edge becomes a launch of its own: up to eight. Else one launch does, whose threads outside
-of the grid return at once. What has more groups than a launch may have becomes several.
+Metal's groups at the edge of a grid are smaller. If a kernel depends on that, because threads wait for each other or
+read the size of their group, every kind of edge is a separate launch: up to eight. Otherwise there is one launch, and
+threads outside of the grid return at once. Grids with more groups than a launch may have are split.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from dataclasses import dataclass
 
 from .driver import Size
 
-# A launch of the driver's has at most so many groups in each dimension; Metal has no such limit.
-_MOST_GROUPS = (2**31 - 1, 65535, 65535)
+# The largest launch in groups. Metal has no such limit.
+_MAX_GROUPS = (2**31 - 1, 65535, 65535)
 
 
 @dataclass(frozen=True)
 class DriverLaunch:
-    """One launch of the driver's: its groups, the threads of each, and which groups of the grid they are.
+    """A launch: its groups, the threads of each, and their position in the grid.
 
     `numbers` is `struct nvidia_launch` of include/nvidia/kernel.h.
     """
@@ -30,9 +30,9 @@ class DriverLaunch:
 
 
 def launches(grid: Size, group: Size, cut: bool) -> Iterator[DriverLaunch]:
-    """The launches for `grid` threads in groups of `group`; `cut`: groups at the edge have only the threads there."""
+    """The launches for `grid` threads in groups of `group`; `cut`: groups at the edge are smaller."""
     groups = tuple(-(-threads // size) for threads, size in zip(grid, group, strict=True))
-    most = zip(grid, group, _MOST_GROUPS, strict=True)
+    most = zip(grid, group, _MAX_GROUPS, strict=True)
     parts = [list(_within(_parts(threads, size, cut), limit)) for threads, size, limit in most]
     for x, y, z in itertools.product(*parts):
         first = (x.first, y.first, z.first)
@@ -43,7 +43,7 @@ def launches(grid: Size, group: Size, cut: bool) -> Iterator[DriverLaunch]:
 
 @dataclass(frozen=True)
 class _Part:
-    """Groups of one dimension that have the same number of threads."""
+    """Groups of one dimension with the same number of threads."""
 
     first: int
     count: int
@@ -62,7 +62,7 @@ def _parts(threads: int, size: int, cut: bool) -> Iterator[_Part]:
 
 
 def _within(parts: Iterator[_Part], limit: int) -> Iterator[_Part]:
-    """The same groups in parts of at most `limit`."""
+    """Split parts into at most `limit` groups each."""
     for part in parts:
         for begin in range(0, part.count, limit):
             yield _Part(part.first + begin, min(limit, part.count - begin), part.threads)

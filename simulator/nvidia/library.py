@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Literal, cast
 
 from ...metal_limits import MAX_BUFFERS, MAX_THREADGROUP_MEMORY, SIMD_WIDTH
+from ..errors import MetalRuntimeError
 from ..metal.binding import ArgCasts, Buffer, bind
 from ..metal.binding import Device as BoundDevice
 from ..metal.error_buffer import BYTES as ERROR_BYTES
 from ..metal.error_buffer import ErrorBuffer
-from ..metal.errors import MetalRuntimeError
 from ..metal.includes import PROGRAM, embed, include_folders
 from ..metal.library import grid_and_group
 from .compiler import DEFAULT_ARCHITECTURE, architecture_from_environment, architecture_of
@@ -25,14 +25,14 @@ from .memory import Addresses, Constants, copies
 from .program import Code, PtxProgram, default_cache
 
 Device = Literal["cpu", "mps", "cuda"]
-"""Where tensors are: on the host, where kernels run on copies of them, or on the GPU."""
+"""The device of tensors; kernels run on copies of host tensors."""
 
-# Where the caller leaves the size of a group open and nobody can see it: enough groups for every multiprocessor.
+# The default size of groups for kernels that do not depend on it: enough groups for every multiprocessor.
 _GROUP = 256
 
 
 class NvidiaLibrary:
-    """The kernels of one Metal program, as attributes; `dir()` lists them. They are built on first use."""
+    """The kernels of a Metal program as attributes; `dir()` lists them. They are built on first use."""
 
     def __init__(self, program: PtxProgram, driver: Driver, device: Device) -> None:
         self._program = program
@@ -60,7 +60,7 @@ class NvidiaLibrary:
 
 
 class NvidiaKernel:
-    """One kernel, loaded by the driver when it is first launched."""
+    """A kernel, loaded by the driver on its first launch."""
 
     def __init__(self, code: Code, driver: Driver, device: Device, constants: Constants) -> None:
         if code.shared > MAX_THREADGROUP_MEMORY:
@@ -82,12 +82,12 @@ class NvidiaKernel:
 
     @property
     def thread_execution_width(self) -> int:
-        """Threads in a SIMD group: those of a warp."""
+        """Threads of a SIMD group: a warp."""
         return SIMD_WIDTH
 
     @property
     def static_thread_group_memory_length(self) -> int:
-        """Bytes of threadgroup memory that the kernel declares, each variable rounded up to 16."""
+        """Bytes of threadgroup memory that the kernel declares, rounded up to 16 for each variable."""
         return self._code.shared
 
     def __repr__(self) -> str:
@@ -101,20 +101,19 @@ class NvidiaKernel:
         arg_casts: ArgCasts = None,
         error_buf_idx: int | None = None,
     ) -> None:
-        """Runs the kernel; with tensors of the GPU it only starts, on torch's current stream.
+        """Run the kernel; with tensors on the GPU only launch it, on torch's current stream.
 
         Args:
             args: argument i is buffer i: a tensor, a number, or a list of numbers or tensors.
-            threads: how many threads in all, in one to three dimensions; by default one for each element of the first
-                tensor.
-            group_size: threads of a threadgroup, in as many dimensions as `threads`.
+            threads: the grid, in one to three dimensions; by default one thread for each element of the first tensor.
+            group_size: threads of a threadgroup, with the dimensions of `threads`.
             arg_casts: "fp16", "bf16", "int32", "int16", "int8" or "uint8" for all numbers, or a cast by index.
-            error_buf_idx: the buffer through which TORCH_REPORT_ERROR reports; with tensors of the GPU the next launch
-                that may report raises it, or `synchronize`.
+            error_buf_idx: the index of the buffer for TORCH_REPORT_ERROR; with tensors on the GPU, the next launch with
+                such a buffer raises the error, or `synchronize`.
 
         Raises:
             MetalRuntimeError: arguments do not fit.
-            NvidiaError: the kernel did something that a GPU does not forgive.
+            NvidiaError: the kernel did something invalid.
             MetalValueError: the threadgroup is too large.
             torch.AcceleratorError: the kernel reported an error; with tensors of the GPU, an earlier launch did.
         """
@@ -151,10 +150,10 @@ class NvidiaKernel:
         self._start(grid, group, {**addresses, **reported}, _current_stream())
 
     def _error_buffer(self) -> tuple[ErrorBuffer, int]:
-        """Where the kernel reports errors, and its address on the GPU; of a copy that comes later, 0."""
+        """The error buffer and its address on the GPU, or 0 for one that is copied."""
         if self._device == "cuda":
-            lasting = _lasting_errors(self._driver)
-            return lasting.errors, lasting.on_gpu
+            shared = _shared_errors(self._driver)
+            return shared.errors, shared.on_gpu
         return ErrorBuffer(), 0
 
     def _on_gpu(self, buffer: Buffer) -> int:
@@ -169,7 +168,7 @@ class NvidiaKernel:
             self._driver.launch(function, launch.groups, launch.group, 0, stream, values)
 
     def _function(self, threads: int) -> LoadedFunction:
-        """The loaded kernel, with few enough registers for a group of so many threads."""
+        """The loaded kernel, with few enough registers for this group size."""
         with self._loading:
             plain = self._functions.get(0) or self._driver.load(self._code.ptx, ENTRY)
             self._functions[0] = plain
@@ -196,44 +195,44 @@ class NvidiaKernel:
 
 
 @dataclass(frozen=True)
-class _LastingErrors:
-    """The error buffer of all launches on tensors of the GPU: memory of the host, so that none is waited for."""
+class _SharedErrors:
+    """The error buffer of all launches on GPU tensors: host memory, so that launches need not wait."""
 
     errors: ErrorBuffer
     on_gpu: int
 
 
 @functools.cache
-def _lasting_errors(driver: Driver) -> _LastingErrors:
+def _shared_errors(driver: Driver) -> _SharedErrors:
     here, there = driver.allocate_on_host(ERROR_BYTES)
-    return _LastingErrors(ErrorBuffer(here), there)
+    return _SharedErrors(ErrorBuffer(here), there)
 
 
 def synchronize() -> None:
-    """Waits for the launches on torch's current stream and raises what one of them reported.
+    """Wait for the launches on torch's current stream and raise the first reported error.
 
     Raises:
         torch.AcceleratorError: a kernel reported an error.
         NvidiaTimeoutError: a kernel takes longer than MPSMITH_NVIDIA_TIMEOUT seconds.
-        NvidiaError: a kernel did something that a GPU does not forgive.
+        NvidiaError: a kernel did something invalid.
     """
     driver = default_driver()
     driver.wait(_current_stream())
-    _lasting_errors(driver).errors.raise_first()
+    _shared_errors(driver).errors.raise_first()
 
 
 def _current_stream() -> int:
-    """That of torch, where kernels on its CUDA tensors are to run."""
+    """torch's current CUDA stream."""
     return int(sys.modules["torch"].cuda.current_stream().cuda_stream)
 
 
 def compile_library(source: str, *, device: Device = "cuda", embed_headers: bool = True) -> NvidiaLibrary:
-    """Compiles Metal source for the first NVIDIA GPU.
+    """Compile Metal source for the first NVIDIA GPU.
 
     Args:
         source: the program. `#include` finds the headers of the installed torch.
-        device: "cuda" for tensors of the GPU; "cpu" or "mps" for tensors of the host, which are copied there and back.
-        embed_headers: whether `#include`s are followed.
+        device: "cuda" for tensors on the GPU; "cpu" or "mps" for host tensors, which are copied.
+        embed_headers: whether to embed torch's headers.
 
     Raises:
         MetalSyntaxError: the source does not compile.
@@ -246,6 +245,6 @@ def compile_library(source: str, *, device: Device = "cuda", embed_headers: bool
 
 def program_of(source: str, architecture: str | None = None, embed_headers: bool = True) -> PtxProgram:
     """A Metal program for an architecture: the one given, that of MPSMITH_NVIDIA_ARCH, or sm_90. Needs no GPU."""
-    chosen = architecture_from_environment() or architecture or DEFAULT_ARCHITECTURE
+    selected = architecture_from_environment() or architecture or DEFAULT_ARCHITECTURE
     source_of_program = embed(source, PROGRAM, include_folders(None) if embed_headers else [])
-    return PtxProgram(source_of_program, chosen, default_cache())
+    return PtxProgram(source_of_program, selected, default_cache())

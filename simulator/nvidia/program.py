@@ -1,6 +1,6 @@
-"""A Metal program as PTX, a kernel at a time, kept in the cache.
+"""Compiles the kernels of a Metal program to PTX, one by one; results are cached.
 
-What is kept is found again without the compiler: PTX that one machine made runs on another that has the GPU alone.
+Cached PTX needs no compiler: PTX from one machine runs on another that has only the GPU.
 """
 
 from __future__ import annotations
@@ -13,39 +13,39 @@ from typing import Any
 
 from ...cache import cache_folder, fingerprint, fingerprint_of_code
 from ..clang import BuildCache, CompilerMissingError, locate
+from ..errors import PtxError
 from ..metal.compiler import default_compiler
 from ..metal.includes import ProgramSource
 from ..metal.translation import Translation, translate
 from .compiler import PtxCompiler
 from .entry_point import buffer_table, unit
-from .errors import PtxError
 
 _DECIDING_CODE = (
     *(f"simulator.nvidia.{name}" for name in ("compiler", "entry_point", "program", "include")),
     *("simulator.metal", "metal_limits"),
 )
 _CACHE_DAYS = 90
-# Where threads wait for each other or read each other's registers, the size of a group shows.
+# Kernels with barriers or lane exchanges depend on the size of a group.
 WAITS = re.compile(r"\b(?:bar(?:rier)?\.|shfl\.|vote\.|activemask|%laneid|%ntid)")
 _SHARED = re.compile(r"^\s*(?:\.\w+ )*\.shared (?:\.align \d+ )?\.[bfsu](\d+) [\w$]+(?:\[(\d+)\])?;", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Code:
-    """One kernel as the driver takes it.
+    """The PTX of a kernel.
 
     Attributes:
-        name: of the kernel in the program.
-        ptx: its text, for one architecture.
+        name: the name of the kernel in the program.
+        ptx: the PTX for one architecture.
         slots: the buffer index of each parameter, in their order.
-        names: of the parameters at these indices.
-        sizes: bytes that a reference at these indices reads, 0 for a pointer.
-        writable: whether the kernel may write there.
-        waits: whether the size of a threadgroup shows: threads wait for each other, or ask for it.
-        max_threads: of a threadgroup.
+        names: the names of these parameters.
+        sizes: the bytes that a reference reads, 0 for a pointer.
+        writable: whether the kernel may write to them.
+        waits: whether the kernel depends on the size of a threadgroup.
+        max_threads: the largest threadgroup.
         shared: bytes of threadgroup memory that it declares.
         place: file and line of the kernel.
-        compiler: what made it.
+        compiler: the identity of the compiler.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Code:
 
 
 class PtxProgram:
-    """The kernels of one Metal program for one architecture."""
+    """The kernels of a Metal program for an architecture."""
 
     def __init__(self, source: ProgramSource, architecture: str, cache: BuildCache) -> None:
         self._source = source
@@ -72,17 +72,17 @@ class PtxProgram:
 
     @functools.cached_property
     def kernels(self) -> tuple[str, ...]:
-        """Their names.
+        """The names of the kernels.
 
         Raises:
             MetalSyntaxError: the program does not compile.
             CompilerMissingError: it is not in the cache, and there is no compiler.
         """
-        kept = self._kept(self._key)
-        if kept is not None:
-            return tuple(kept["kernels"])
+        cached = self._cached(self._key)
+        if cached is not None:
+            return tuple(cached["kernels"])
         names = list(self._translation.kernels)
-        self._keep(self._key, {"kernels": names, "compiler": self._compiler.identity})
+        self._store(self._key, {"kernels": names, "compiler": self._compiler.identity})
         return tuple(names)
 
     def code(self, name: str) -> Code:
@@ -90,18 +90,18 @@ class PtxProgram:
 
         Raises:
             KeyError: the program has no such kernel.
-            PtxError: it cannot be made into PTX.
+            PtxError: it cannot be compiled to PTX.
             CompilerMissingError: it is not in the cache, and there is no compiler.
         """
         if name not in self.kernels:
             raise KeyError(name)
         key = fingerprint(self._key, "kernel", name)
-        kept = self._kept(key)
-        if kept is not None:
-            lists = {field: tuple(kept[field]) for field in ("slots", "names", "sizes", "writable")}
-            return Code(**{**kept, **lists})
+        cached = self._cached(key)
+        if cached is not None:
+            lists = {field: tuple(cached[field]) for field in ("slots", "names", "sizes", "writable")}
+            return Code(**{**cached, **lists})
         code = self._compiled(name)
-        self._keep(key, asdict(code))
+        self._store(key, asdict(code))
         return code
 
     def _compiled(self, name: str) -> Code:
@@ -135,19 +135,19 @@ class PtxProgram:
     def _compiler(self) -> PtxCompiler:
         return PtxCompiler(default_compiler().clang, self._architecture)
 
-    def _kept(self, key: str) -> dict[str, Any] | None:
-        """What is kept under the key, unless another compiler than the installed one made it."""
-        found = self._cache.find(key, ".json")
-        if found is None:
+    def _cached(self, key: str) -> dict[str, Any] | None:
+        """The cached content, unless it is from another compiler."""
+        entry = self._cache.find(key, ".json")
+        if entry is None:
             if locate() is None:
                 raise CompilerMissingError(
                     "a Metal program that is not in the cache of PTX, and no compiler: run pip install 'mpsmith[metal]'"
                 )
             return None
-        kept: dict[str, Any] = json.loads(found[1])
-        return kept if locate() is None or kept["compiler"] == self._compiler.identity else None
+        content: dict[str, Any] = json.loads(entry[1])
+        return content if locate() is None or content["compiler"] == self._compiler.identity else None
 
-    def _keep(self, key: str, content: dict[str, Any]) -> None:
+    def _store(self, key: str, content: dict[str, Any]) -> None:
         self._cache.store(key, ".json", json.dumps(content).encode())
 
 

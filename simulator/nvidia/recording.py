@@ -1,6 +1,6 @@
-"""Launches of shipped kernels on the host, written down so that an NVIDIA GPU can repeat them and be compared.
+"""Records launches of shipped kernels on the host, to replay them on an NVIDIA GPU and compare the results.
 
-A recording holds all that a launch reads, and what the host's run of the same AIR left in the memory that it may write.
+A recording holds all memory that a launch reads, and the host's results in memory that it may write.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from ...metal_limits import MAX_THREADGROUP_MEMORY
 from ..air.binding import BoundArguments, bind
 from ..air.library import AirKernel
 from ..air.signature import KernelSignature
+from ..errors import NvidiaError
 from ..metal.binding import Buffer
 from ..metal.regions import merged_regions
 from .air_compiler import AirCode
 from .driver import Driver, LoadedFunction, Size, parameters
 from .entry_point import ENTRY
-from .errors import NvidiaError
 from .launching import launches
 
 _SHARED_ALIGNMENT = 16
@@ -33,8 +33,8 @@ class RecordedRegion:
 
     Attributes:
         before: its bytes when the launch began.
-        after: what the host's run left there; None where the kernel may not write.
-        type_name: of its elements, as Metal calls it.
+        after: its bytes after the host's run; None if the kernel may not write to it.
+        type_name: the Metal type of its elements.
     """
 
     before: bytes
@@ -44,7 +44,7 @@ class RecordedRegion:
 
 @dataclass(frozen=True)
 class Pointer:
-    """An address in a region that points into another: it is to be that of the copy on the GPU."""
+    """An address in a region that points into another region, and is translated on the GPU."""
 
     region: int
     offset: int
@@ -54,7 +54,7 @@ class Pointer:
 
 @dataclass(frozen=True)
 class RecordedLaunch:
-    """One launch: `places` says for each buffer index in which region, and where in it, the buffer begins."""
+    """A launch; `places` has the region and the offset of each buffer, by index."""
 
     kernel: str
     grid: Size
@@ -69,7 +69,7 @@ class RecordedLaunch:
 def recorded(
     keep: Callable[[RecordedLaunch, AirKernel], None], wanted: Callable[[str], bool], limit: int
 ) -> Iterator[None]:
-    """Inside, launches of the shipped kernels that are `wanted`, with at most `limit` bytes of memory, go to `keep`."""
+    """Pass launches of the kernels that `wanted` accepts, with at most `limit` bytes of memory, to `keep`."""
     original = AirKernel.prepare
 
     @functools.wraps(original)
@@ -106,7 +106,7 @@ def recorded(
 
 
 class _Memory:
-    """What a launch has bound: regions of the host's memory, and where in them its buffers begin."""
+    """The memory of a launch: regions of host memory, and the offsets of its buffers."""
 
     def __init__(self, signature: KernelSignature, bound: BoundArguments) -> None:
         self._signature = signature
@@ -121,13 +121,13 @@ class _Memory:
         return sum(size for _, size, _, _ in self._regions)
 
     def snapshot(self) -> list[bytes]:
-        """What the regions hold now."""
+        """The current contents of the regions."""
         return [ctypes.string_at(begin, size) for begin, size, _, _ in self._regions]
 
     def recording(
         self, grid: Size, group: Size, threadgroup_memory: tuple[int, ...], before: list[bytes]
     ) -> RecordedLaunch:
-        """The launch that has just run."""
+        """The recording of the launch that has just run."""
         types = {argument.index: argument.type_name for argument in self._signature.buffers}
         regions = tuple(
             RecordedRegion(old, new if writable else None, types.get(self._typed(begin, size, first), ""))
@@ -139,7 +139,7 @@ class _Memory:
         return RecordedLaunch(name, grid, group, threadgroup_memory, regions, places, pointers)
 
     def _typed(self, begin: int, size: int, first: int) -> int:
-        """The index of a buffer that is written in a region, or its first."""
+        """The index of a writable buffer in a region, or of the first."""
         writable = {argument.index for argument in self._signature.buffers if argument.writable}
         inside = (i for i, b in self._bound.buffers.items() if begin <= b.address <= begin + size and i in writable)
         return next(inside, first)
@@ -149,7 +149,7 @@ class _Memory:
             for number, (begin, size, _, _) in enumerate(self._regions):
                 if begin <= address < begin + size + inclusive:
                     return number, address - begin
-        raise NvidiaError("a buffer lies in no region")
+        raise NvidiaError("a buffer is outside of all regions")
 
     def _pointers(self, places: Mapping[int, tuple[int, int]]) -> Iterator[Pointer]:
         targets = {buffer.address: self._place(buffer.address) for buffer in self._bound.pointed_at}
@@ -167,7 +167,7 @@ def _is_inline(buffer: Buffer) -> bool:
 
 
 class LaunchReplay:
-    """A recording in the GPU's memory, to be launched any number of times; `close` gives the memory back.
+    """A recording in the GPU's memory, which can be launched repeatedly; `close` frees the memory.
 
     Raises:
         NvidiaError: the driver refuses the PTX, or the GPU has too little memory.
@@ -185,10 +185,10 @@ class LaunchReplay:
             _upload(driver, address, self._content(number))
 
     def launch(self, stream: int = 0) -> None:
-        """Start the kernel.
+        """Launch the kernel.
 
         Raises:
-            NvidiaError: it asks for more threadgroup memory than Metal has, or the driver refuses the launch.
+            NvidiaError: it needs more threadgroup memory than Metal has, or the driver refuses the launch.
         """
         recording, code = self._recording, self._code
         lengths = [-(-size // _SHARED_ALIGNMENT) * _SHARED_ALIGNMENT for size in recording.threadgroup_memory]
@@ -203,13 +203,13 @@ class LaunchReplay:
             self._driver.launch(self._function, launch.groups, launch.group, sum(lengths), stream, values)
 
     def results(self) -> list[bytes]:
-        """What the regions hold once all launches have ended."""
+        """Wait for all launches; returns the contents of the regions."""
         self._driver.wait()
         regions = zip(self._recording.regions, self._addresses, strict=True)
         return [_download(self._driver, address, len(region.before)) for region, address in regions]
 
     def close(self) -> None:
-        """Give the memory back."""
+        """Free the memory."""
         for address in self._addresses:
             self._driver.free(address)
         self._addresses.clear()
@@ -228,20 +228,6 @@ class LaunchReplay:
                 there = self._addresses[pointer.target] + pointer.inside
                 data[pointer.offset : pointer.offset + 8] = there.to_bytes(8, "little")
         return bytes(data)
-
-
-def replay(driver: Driver, code: AirCode, recording: RecordedLaunch) -> list[bytes]:
-    """What the regions of a recording hold after the same launch on the GPU.
-
-    Raises:
-        NvidiaError: the driver refuses the PTX or the launch, or the kernel does what a GPU does not forgive.
-    """
-    there = LaunchReplay(driver, code, recording)
-    try:
-        there.launch()
-        return there.results()
-    finally:
-        there.close()
 
 
 def _upload(driver: Driver, address: int, data: bytes) -> None:

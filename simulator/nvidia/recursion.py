@@ -1,4 +1,4 @@
-"""Functions of PTX that call themselves: the driver does not know how much stack they take."""
+"""Finds recursive functions in PTX, whose stack size the driver does not know."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ _FUNCTION = re.compile(r"^\s*(?:\.\w+ )*\.(?:func|entry)\b(?:\s*\([^)]*\))?\s+(?
 _CALL = re.compile(r"\bcall(?:\.uni)?\s+(?:\([^)]*\),\s*)?(?P<name>[\w$]+)")
 
 
-def calls_itself(ptx: str) -> bool:
-    """Whether a function of a module calls itself without another one in between."""
+def is_recursive(ptx: str) -> bool:
+    """Whether a function of a module calls itself directly."""
     begins = list(_FUNCTION.finditer(ptx))
-    ends = [*(each.start() for each in begins[1:]), len(ptx)]
+    ends = [*(match.start() for match in begins[1:]), len(ptx)]
     return any(
         any(call["name"] == begin["name"] for call in _CALL.finditer(ptx, begin.end(), end))
         for begin, end in zip(begins, ends, strict=True)

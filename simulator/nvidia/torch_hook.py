@@ -1,4 +1,4 @@
-"""Puts a `compile_shader` for an NVIDIA GPU under `torch.mps`."""
+"""Installs a `torch.mps.compile_shader` for an NVIDIA GPU."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from .library import Device, NvidiaLibrary, compile_library
 
 
 def install(device: Device) -> None:
-    """Makes `torch.mps.compile_shader` compile for the first NVIDIA GPU.
+    """Make `torch.mps.compile_shader` compile for the first NVIDIA GPU.
 
-    `device`: "mps" for tensors of the simulated mps device, which is loaded already; "cuda" for tensors of the GPU.
+    `device`: "mps" for tensors of the loaded simulated device; "cuda" for tensors on the GPU.
 
     Raises:
         NoNvidiaDriverError: this machine has no NVIDIA GPU.

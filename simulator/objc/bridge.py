@@ -1,6 +1,7 @@
-"""Runs what Metal's host side encodes: its commands come here and go on to `simulator.metal`.
+"""Connects the simulated Metal framework to `simulator.metal`, which runs the kernels.
 
-The host side is C++ and calls through ctypes. No exception may pass through C: each callback answers its text.
+The framework is C++ and calls these functions through ctypes. No exception may pass through C, so each returns the
+message of its error.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from ..metal.modes import mode_from_environment
 _THREADGROUP_SLOTS = 16
 _U64 = ctypes.c_uint64
 _counted = [0]
-_TEXT = ctypes.c_void_p  # an address: the bytes are kept in _answers
+_TEXT = ctypes.c_void_p  # an address: the bytes are kept in _texts
 
 
 class _Binding(ctypes.Structure):
@@ -78,13 +79,13 @@ class MetalPrograms(ctypes.Structure):
 _programs: list[ProgramSource] = []  # by number, as `_libraries`
 _libraries: list[ShaderLibrary] = []
 _kernels: list[SimulatedKernel] = []
-_kernel_rows: list[Any] = []  # what C++ points into
-_answers = threading.local()
+_kernel_rows: list[Any] = []  # C++ keeps pointers into these
+_texts = threading.local()
 
 
-def _answer(text: str, slot: str = "problem") -> int:
+def _text_address(text: str, slot: str = "problem") -> int:
     kept = ctypes.create_string_buffer(text.encode())
-    setattr(_answers, slot, kept)
+    setattr(_texts, slot, kept)
     return ctypes.addressof(kept)
 
 
@@ -94,7 +95,7 @@ def _guarded(function: Callable[..., None]) -> Callable[..., int | None]:
             function(*arguments)
             return None
         except Exception as error:
-            return _answer(str(error) or type(error).__name__)
+            return _text_address(str(error) or type(error).__name__)
 
     return call
 
@@ -107,13 +108,13 @@ def _add_library(program: ProgramSource) -> int:
 
 @_guarded
 def _compile(source: Any, size: int, number: Any) -> None:
-    # torch embeds its headers before it hands a source to Metal, and others cannot include any.
+    # torch embeds its headers before it passes source to Metal, and other programs cannot include any.
     number[0] = _add_library(embed(ctypes.string_at(source, size).decode()))
 
 
 @_guarded
 def _names(library: int, names: Any) -> None:
-    names[0] = _answer("\n".join(dir(_libraries[library])), "names")
+    names[0] = _text_address("\n".join(dir(_libraries[library])), "names")
 
 
 @_guarded
@@ -150,11 +151,11 @@ def _launch(number: int, launch: Any) -> None:
 
 
 def launches() -> int:
-    """How many kernels were launched in this process so far."""
+    """The number of kernel launches in this process."""
     return _counted[0]
 
 
 PROGRAMS = MetalPrograms(
     _COMPILE(_compile), _NAMES(_names), _SPECIALIZE(_specialize), _KERNEL(_kernel), _LAUNCH(_launch)
 )
-"""What `metal_host_install` takes."""
+"""The argument of `metal_host_install`."""

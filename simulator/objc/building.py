@@ -1,4 +1,4 @@
-"""Builds an extension: `.mm` and `.cpp` files to a shared library for the simulated mps device of this machine."""
+"""Builds `.mm` and `.cpp` files into an extension for the simulated mps device of this machine."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ from pathlib import Path
 
 from ..clang import Diagnostic
 from . import note
-from .compiler import Unit, demangled, host_compiler, link, torch_libraries
-from .errors import ExtensionBuildError
+from .compiler import ExtensionBuildError, Unit, demangled, host_compiler, link, torch_libraries
 from .host_libraries import frameworks_library, linked, torch_host_library
 
 _SELECTOR = re.compile(r"@selector\(\s*([\w:]+)\s*\)")
 _CLASS = re.compile(r"OBJC_(?:META)?CLASS_\$_(\w+)")
-# torch is built without ARC: these headers use retain and release, and their classes pass pairs of objects by value,
-# which ARC does in another way.
+# torch is built without ARC: these headers use retain and release, and pass pairs of objects by value, which differs
+# under ARC.
 _NO_ARC = "ATen/native/mps/"
 
 
@@ -43,32 +42,32 @@ def build_extension(
     options: Sequence[str] = (),
     stand_ins: Callable[[Sequence[str]], str] | None = None,
 ) -> BuiltExtension:
-    """Compiles and links; `load_extension` (loading) loads the result.
+    """Compile and link; `load_extension` (loading) loads the result.
 
     Args:
         name: of the python module that the extension defines (TORCH_EXTENSION_NAME), and of its library.
         sources: `.mm` and `.cpp` files.
-        folder: where the library goes; it is made where it is not there.
-        arc: automatic reference counting; None decides by file: not where it includes headers of ATen/native/mps.
-        include: folders that are searched before all others.
+        folder: the folder of the library; created if needed.
+        arc: automatic reference counting; None for all files that do not include headers of ATen/native/mps.
+        include: folders to search first.
         definitions: macros, as `NAME` or `NAME=VALUE`.
         options: more options for clang.
-        stand_ins: from undefined symbols, C++ that defines some of them; empty for none.
+        stand_ins: makes C++ that defines some of the undefined symbols, or an empty string.
 
     Raises:
         ExtensionBuildError: a file does not compile or link; it has clang's messages, with file and line.
-        ExtensionError: this machine lacks what a build needs.
+        ExtensionError: this machine cannot build.
     """
     compiler = host_compiler(torch=True)
     named = (f"TORCH_EXTENSION_NAME={name}", *definitions)
-    # Not optimised: it is compiled more often than it waits for its own code, and the kernels are optimised anyway.
+    # Without optimization: compile time matters more, and kernels are optimized anyway.
     units = [Unit(path, _arc(path, arc), tuple(include), named, ("-O0", *options)) for path in sources]
     libraries = (frameworks_library(), torch_host_library())
     with tempfile.TemporaryDirectory(prefix="mpsmith-build-") as temporary:
         objects = [Path(temporary) / f"{number}-{path.stem}.o" for number, path in enumerate(sources)]
         with ThreadPoolExecutor() as threads:
-            warnings = [d for found in threads.map(compiler.compile, units, objects) for d in found]
-        noted = note.write(Path(temporary), name, _asked_for(sources))
+            warnings = [d for diagnostics in threads.map(compiler.compile, units, objects) for d in diagnostics]
+        noted = note.write(Path(temporary), name, _selectors_in(sources))
         objects.append(Path(temporary) / "note.o")
         compiler.compile(Unit(noted), objects[-1])
         folder.mkdir(parents=True, exist_ok=True)
@@ -92,13 +91,13 @@ def _arc(path: Path, asked: bool | None) -> bool:
     return asked if asked is not None else _NO_ARC not in path.read_text("utf-8", "replace")
 
 
-def _asked_for(sources: Sequence[Path]) -> list[str]:
-    """Selectors that the sources ask for by name, as in `respondsToSelector:`: they need not be there."""
+def _selectors_in(sources: Sequence[Path]) -> list[str]:
+    """Selectors that the sources name, as in `respondsToSelector:`: they may be missing."""
     return sorted({name for path in sources for name in _SELECTOR.findall(path.read_text("utf-8", "replace"))})
 
 
 def _refuse_undefined(symbols: Sequence[str]) -> None:
-    """Raises for what no library has; the symbols of python are found in the process that loads the extension."""
+    """Raise if symbols are undefined; those of Python are in the process that loads the extension."""
     missing = [symbol for symbol in symbols if not symbol.startswith(("Py", "_Py"))]
     classes = sorted({found[1] for symbol in missing if (found := _CLASS.fullmatch(symbol))})
     graph = [name for name in classes if name.startswith("MPSGraph")]

@@ -1,11 +1,11 @@
-"""Comments of C++, Objective-C++ and Metal source, told from what stands in literals: `"https://..."` has none."""
+"""Removes comments from C++, Objective-C++ and Metal source, but not from literals such as `"https://..."`."""
 
 from __future__ import annotations
 
 import re
 
-# A literal is found first where it begins first, so that what looks like a comment inside is passed over. A quote
-# between digits separates them. A line comment goes on where its line ends in a backslash.
+# Whatever begins first matches first, so a `//` inside of a literal is not a comment. A quote between digits is a
+# separator. A line comment continues after a backslash at the end of its line.
 _COMMENT_OR_LITERAL = re.compile(
     r"""
     (?P<comment> //(?: \\[ \t]*\r?\n | [^\n] )* | /\*.*?(?: \*/ | \Z ) )
@@ -19,15 +19,15 @@ _NO_LINE_END = re.compile(r"[^\n]")
 
 
 def without_comments(text: str) -> str:
-    """The source with a space for each comment, and with the line ends inside of it: lines keep their numbers."""
+    """The source with a space for each comment; line numbers stay."""
     return _COMMENT_OR_LITERAL.sub(_without_comment, text)
 
 
 def blanked(text: str) -> str:
-    """The source with spaces for comments and literals, character by character: what is left keeps its place."""
-    return _COMMENT_OR_LITERAL.sub(lambda found: _NO_LINE_END.sub(" ", found[0]), text)
+    """The source with spaces for comments and literals; offsets stay."""
+    return _COMMENT_OR_LITERAL.sub(lambda match: _NO_LINE_END.sub(" ", match[0]), text)
 
 
-def _without_comment(found: re.Match[str]) -> str:
-    comment = found["comment"]
-    return found[0] if comment is None else " " + "\n" * comment.count("\n")
+def _without_comment(match: re.Match[str]) -> str:
+    comment = match["comment"]
+    return match[0] if comment is None else " " + "\n" * comment.count("\n")

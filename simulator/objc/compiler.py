@@ -17,8 +17,8 @@ from ..clang.compiler import PLAIN_MESSAGES
 from ..clang.diagnostics import COMPILE
 from ..clang.precompiled_headers import PrecompiledHeaders
 from ..device.build import cxx_command
+from ..errors import ExtensionError
 from .apple.location import STUBS, apple_folder
-from .errors import ExtensionBuildError, ExtensionError
 
 _HERE = Path(__file__).parent
 INCLUDE = _HERE / "include"
@@ -26,8 +26,16 @@ INCLUDE = _HERE / "include"
 _STRICT = ("-Werror=objc-method-access", "-Werror=incompatible-pointer-types", "-Werror=return-type")
 _OBJECTIVE_C = ("-x", "objective-c++", "-fobjc-runtime=macosx-14.0", "-fblocks")
 _CXX = ("-x", "c++")
-# What decides how files are compiled, and what they include.
+# The code and the headers that affect compilation.
 _DECIDING_CODE = ("simulator.objc.compiler", "simulator.objc.include", "simulator.objc.apple")
+
+
+class ExtensionBuildError(ExtensionError):
+    """The source does not compile or link; `diagnostics` are the compiler's messages, with file and line."""
+
+    def __init__(self, message: str, diagnostics: Sequence[Diagnostic] = ()) -> None:
+        super().__init__(message)
+        self.diagnostics = tuple(diagnostics)
 
 
 @dataclass(frozen=True)
@@ -42,7 +50,7 @@ class Unit:
 
     @property
     def language(self) -> tuple[str, ...]:
-        """The flags that say what language it is in."""
+        """The flags of its language."""
         if self.path.suffix != ".mm":
             return _CXX
         return (*_OBJECTIVE_C, "-fobjc-arc") if self.arc else _OBJECTIVE_C
@@ -58,12 +66,12 @@ class HostCompiler:
 
     @functools.cached_property
     def identity(self) -> str:
-        """Changes with everything that decides what a file becomes, but for the file."""
+        """Changes with everything that affects the compilation of a file, except the file."""
         parts = (self.clang.identity, self.apple.name, *system_folders(), *self._torch_flags)
         return fingerprint(*parts, fingerprint_of_code(*_DECIDING_CODE))
 
     def compile(self, unit: Unit, target: Path) -> list[Diagnostic]:
-        """Writes an object file; answers the compiler's warnings.
+        """Compile to an object file; returns the compiler's warnings.
 
         Raises:
             ExtensionBuildError: the file does not compile; it has clang's messages.
@@ -123,9 +131,9 @@ class HostCompiler:
             return []
         import torch
 
-        release = f'-DMPSMITH_TORCH="{torch.__version__}"'  # what is precompiled hangs on it
+        release = f'-DMPSMITH_TORCH="{torch.__version__}"'  # part of the key of precompiled headers
         abi = f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}"
-        return [abi, release, "-DFMT_HEADER_ONLY=1"]  # torch's libraries keep their fmt to themselves
+        return [abi, release, "-DFMT_HEADER_ONLY=1"]  # torch's libraries do not export fmt
 
     @functools.cached_property
     def _standard(self) -> str:
@@ -155,7 +163,7 @@ def host_compiler(*, torch: bool) -> HostCompiler:
 
 
 def link(objects: Sequence[Path], target: Path, libraries: Sequence[str]) -> list[str]:
-    """Links a shared library with the system's compiler, which knows its C++ library; answers undefined symbols.
+    """Link a shared library with the system's compiler, which knows its C++ library; returns undefined symbols.
 
     Raises:
         ExtensionBuildError: the linker failed.
@@ -171,7 +179,7 @@ def link(objects: Sequence[Path], target: Path, libraries: Sequence[str]) -> lis
 
 
 def demangled(symbols: Sequence[str]) -> list[str]:
-    """Symbols as C++ writes them; as they are where the tool that comes with the linker is not there."""
+    """Demangled symbols; unchanged if the tool is missing."""
     try:
         done = subprocess.run(["c++filt", *symbols], capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
@@ -180,7 +188,7 @@ def demangled(symbols: Sequence[str]) -> list[str]:
 
 
 def torch_libraries() -> list[str]:
-    """What links an extension with the installed torch."""
+    """Linker options for the installed torch."""
     folder = _torch_folder() / "lib"
     names = ("c10", "torch_cpu", "torch", "torch_python")
     return [*(str(folder / f"lib{name}.so") for name in names), f"-Wl,-rpath,{folder}"]
@@ -194,7 +202,7 @@ def _torch_folder() -> Path:
 
 @functools.cache
 def system_folders() -> tuple[str, ...]:
-    """The folders that the system's C++ compiler searches for headers, without those of the compiler itself."""
+    """The header search paths of the system's C++ compiler, without its own headers."""
     done = subprocess.run(
         [*cxx_command(), "-E", "-x", "c++", "-v", "/dev/null"], capture_output=True, text=True, check=False
     )

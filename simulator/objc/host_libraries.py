@@ -13,8 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from ...cache import cache_folder, fingerprint, fingerprint_of_code
-from .compiler import HostCompiler, Unit, demangled, host_compiler, link, torch_libraries
-from .errors import ExtensionBuildError
+from .compiler import ExtensionBuildError, HostCompiler, Unit, demangled, host_compiler, link, torch_libraries
 
 _HERE = Path(__file__).parent
 IMAGE = _HERE / "runtime" / "image.cpp"
@@ -42,7 +41,7 @@ def frameworks_library() -> Path:
 
 @functools.cache
 def torch_host_library() -> Path:
-    """torch's MPSDevice, MPSStream, MetalShaderLibrary and their like, for the installed torch.
+    """torch's MPSDevice, MPSStream, MetalShaderLibrary and so on, for the installed torch.
 
     Raises:
         ExtensionError: it cannot be built here.
@@ -52,7 +51,7 @@ def torch_host_library() -> Path:
 
 
 def _built(name: str, compiler: HostCompiler, units: Sequence[Unit], below: Sequence[Path]) -> Path:
-    """The library, from the cache or built there in one step."""
+    """The library from the cache, built on first use."""
     code = fingerprint_of_code(*_FRAMEWORKS_CODE, *(["simulator.objc.torch_host"] if below else []))
     folder = cache_folder() / "objc" / fingerprint(compiler.identity, name, code)
     library = folder / name
@@ -74,5 +73,5 @@ def _built(name: str, compiler: HostCompiler, units: Sequence[Unit], below: Sequ
 
 
 def linked(library: Path) -> list[str]:
-    """What links with a library and finds it again when it is loaded."""
+    """Linker options for a library, with its run path."""
     return [str(library), f"-Wl,-rpath,{library.parent}"]

@@ -1,4 +1,4 @@
-"""Loads built extensions into a process that has the simulated mps device, and joins Metal's host side to it."""
+"""Loads extensions, and the simulated Metal framework, into a process with the simulated mps device."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from types import ModuleType
 
 from ..device import loading as device
 from ..device.build import LIBRARY_NAME
+from ..errors import ExtensionLoadError
 from . import note
 from .apple.location import STUBS, apple_folder
-from .errors import ExtensionLoadError
 from .host_libraries import frameworks_library, torch_host_library
 
 _BODY = re.MULTILINE | re.DOTALL
@@ -24,7 +24,7 @@ _loaded: dict[Path, ModuleType | None] = {}
 
 
 def install_host() -> ctypes.CDLL:
-    """Puts Metal's host side into this process, which has the simulated device; again does nothing.
+    """Load the simulated Metal framework; further calls do nothing.
 
     Raises:
         ExtensionLoadError: the simulated device is not loaded; ExtensionError: the host side cannot be built here.
@@ -38,12 +38,12 @@ def install_host() -> ctypes.CDLL:
                     "extension's: load it first"
                 )
             _frameworks = _joined()
-            _frameworks.objc_simulator_unknown_selectors()  # its own
+            _frameworks.objc_simulator_unknown_selectors()  # those of the framework
         return _frameworks
 
 
 def load_extension(library: Path, name: str | None = None) -> ModuleType | None:
-    """Loads an extension that `build_extension` built, once; answers its python module, where it defines one.
+    """Load an extension of `build_extension`, once; returns its Python module, or None.
 
     Args:
         library: the file.
@@ -68,13 +68,13 @@ def load_extension(library: Path, name: str | None = None) -> ModuleType | None:
         loaded = ctypes.CDLL(str(library))
         _refuse_unknown_selectors(host, library, made)
         defines_module = hasattr(loaded, f"PyInit_{module_name.rpartition('.')[2]}")
-        # Else it registers operators, and that is all.
+        # Otherwise it only registers operators.
         _loaded[library] = _import(library, module_name) if defines_module else None
         return _loaded[library]
 
 
 def _known_as(library: Path) -> str:
-    """The library's name; with its package's where many packages have one of that name, as `_C`."""
+    """The name of the library, with that of its package for names such as `_C`."""
     return f"{library.parent.name}/{library.name}" if library.name.startswith("_") else library.name
 
 
@@ -128,11 +128,13 @@ def _refuse_unknown_selectors(host: ctypes.CDLL, library: Path, made: note.Exten
     if unknown:
         shown = ", ".join(map(_with_class, unknown[:4]))
         more = f" and {len(unknown) - 4} more" if len(unknown) > 4 else ""
-        raise ExtensionLoadError(f"{library.name} sends what the simulated Metal host has no method for: {shown}{more}")
+        raise ExtensionLoadError(
+            f"{library.name} sends messages that the simulated Metal host does not implement: {shown}{more}"
+        )
 
 
 def _with_class(selector: str) -> str:
-    """The selector with the classes and protocols that Apple's headers declare it for."""
+    """The selector with the classes and protocols that declare it in Apple's headers."""
     first = selector.partition(":")[0]
     declared = re.compile(rf"^[-+] \([^\n]*?\)\s*{first}\b[^\n]*;|^@property[^\n]*\b{first};", re.MULTILINE)
     owners = []
@@ -152,7 +154,7 @@ def _selector_of(declaration: str, first: str) -> str:
 def _import(library: Path, name: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, library)
     if spec is None or spec.loader is None:
-        raise ExtensionLoadError(f"{library} is no extension module: its name does not end as python's do")
+        raise ExtensionLoadError(f"{library} is not an extension module: its name has the wrong suffix")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:

@@ -1,4 +1,4 @@
-"""What a built extension says about itself, read back before it is loaded: the torch that it was built for."""
+"""Metadata inside a built extension, such as its torch version; read before the extension is loaded."""
 
 from __future__ import annotations
 
@@ -16,10 +16,7 @@ _FOUND = re.compile(re.escape(_MARK.encode()) + rb"(\{.*?\})\0")
 
 @dataclass(frozen=True)
 class ExtensionNote:
-    """`host` changes with the libraries of the simulated host that an extension is linked with.
-
-    `asked_for`: selectors that it asks for by name, and so can do without.
-    """
+    """`host` changes with the libraries of the simulated host; `asked_for` are selectors that may be missing."""
 
     name: str
     torch: str
@@ -35,7 +32,7 @@ def current(name: str, asked_for: Sequence[str] = ()) -> ExtensionNote:
 
 
 def write(folder: Path, name: str, asked_for: Sequence[str]) -> Path:
-    """A C++ file that puts the note into the extension, and tells the runtime what Objective-C is in it."""
+    """Write a C++ file that contains the note and registers the extension's Objective-C classes."""
     path = folder / "note.cpp"
     text = json.dumps(_MARK + json.dumps(asdict(current(name, asked_for))))
     noted = f'extern "C" __attribute__((used)) const char mpsmith_extension_note[] = {text};\n'
@@ -44,7 +41,7 @@ def write(folder: Path, name: str, asked_for: Sequence[str]) -> Path:
 
 
 def read(library: Path) -> ExtensionNote | None:
-    """The note in a library; None where it was not built here."""
+    """The note in a library; None if it was not built here."""
     found = _FOUND.search(library.read_bytes())
     if found is None:
         return None

@@ -1,7 +1,7 @@
-"""Lets a program build and load extensions as it does on a Mac, in a process that has the simulated device.
+"""Lets a program build and load Objective-C++ extensions as on a Mac, in a process with the simulated device.
 
-`torch.utils.cpp_extension.load`, `torch.ops.load_library` and `import` know extensions of Objective-C++ from then on;
-nothing changes for all others.
+It changes `torch.utils.cpp_extension.load`, `torch.ops.load_library` and `import` for extensions of Objective-C++.
+Other extensions are not affected.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from typing import Any
 
 from ...cache import cache_folder, fingerprint
 from ...errors import near
+from ..errors import ExtensionError
 from . import note
 from .building import build_extension
-from .compile_options import CompileOptions, options_of
-from .compiler import host_compiler
-from .errors import ExtensionBuildError, ExtensionError
+from .compile_options import CompileOptions, parse_options
+from .compiler import ExtensionBuildError, host_compiler
 from .loading import load_extension
 
 _BUILDER = "torch.utils.cpp_extension"
@@ -30,26 +30,26 @@ _HEADERS = ("*.h", "*.hpp", "*.metal")
 
 
 def install() -> None:
-    """Put the hooks in place, once the simulated device is loaded. Calling it again changes nothing."""
+    """Install the hooks after the simulated device is loaded. Further calls do nothing."""
     if any(isinstance(finder, _Finder) for finder in sys.meta_path):
         return
     import torch
 
-    sys.meta_path.insert(_position_of_the_path_finder(), _Finder())
+    sys.meta_path.insert(_path_finder_position(), _Finder())
     libraries: Any = type(torch.ops)
     libraries.load_library = _loading_library(libraries.load_library)
     if _BUILDER in sys.modules:
         _hook_builder(sys.modules[_BUILDER])
 
 
-def _position_of_the_path_finder() -> int:
+def _path_finder_position() -> int:
     names = [getattr(finder, "__name__", "") for finder in sys.meta_path]
     return names.index("PathFinder") if "PathFinder" in names else len(names)
 
 
 # ------------------------------------------------------------------------------------------ import
 class _Finder(MetaPathFinder):
-    """Finds what the path finder finds; a built extension gets another loader, and torch's builder its hook."""
+    """Like the path finder; a built extension gets another loader, and torch's builder the hook."""
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         spec = importlib.machinery.PathFinder.find_spec(name, path, target)
@@ -75,11 +75,11 @@ class _ExtensionLoader(Loader):
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """It was executed when it was made."""
+        """Do nothing: `create_module` has executed it."""
 
 
 class _BuilderLoader(Loader):
-    """Imports torch.utils.cpp_extension, and then puts the hook into it."""
+    """Imports torch.utils.cpp_extension and installs the hook in it."""
 
     def __init__(self, loader: Loader) -> None:
         self._loader = loader
@@ -130,13 +130,13 @@ def _hook_builder(builder: Any) -> None:
 
 
 def _load(name: str, sources: Sequence[Path], given: dict[str, Any]) -> ModuleType | str | None:
-    """What `torch.utils.cpp_extension.load` does, for the simulated device; it raises as that does."""
+    """`torch.utils.cpp_extension.load` for the simulated device, with the same exceptions."""
     _refuse_missing(sources)
-    options = options_of(given["extra_cflags"] or ())
+    options = parse_options(given["extra_cflags"] or ())
     include = given["extra_include_paths"] or ()
     options = options.including([include] if isinstance(include, str) else include)
     chosen = given["build_directory"]
-    folder = Path(chosen) if chosen else _kept_folder(name, sources, options)
+    folder = Path(chosen) if chosen else _cached_folder(name, sources, options)
     library = next(folder.glob(f"{name}.*so"), None) if not chosen else None
     try:
         if library is None:
@@ -151,8 +151,8 @@ def _load(name: str, sources: Sequence[Path], given: dict[str, Any]) -> ModuleTy
             ).library
         module = load_extension(library, name)
     except ExtensionBuildError as error:
-        said = "\n".join(str(finding) for finding in error.diagnostics) or str(error)
-        raise RuntimeError(f"Error building extension '{name}': {said}") from error
+        text = "\n".join(map(str, error.diagnostics)) or str(error)
+        raise RuntimeError(f"Error building extension '{name}': {text}") from error
     except ExtensionError as error:
         raise ImportError(str(error), name=name, path=str(library)) from error
     if given.get("is_python_module", True):
@@ -165,12 +165,12 @@ def _load(name: str, sources: Sequence[Path], given: dict[str, Any]) -> ModuleTy
 def _refuse_missing(sources: Sequence[Path]) -> None:
     for source in sources:
         if not source.is_file():
-            there = [path.name for path in source.parent.glob("*.mm")] if source.parent.is_dir() else []
-            raise RuntimeError(f"there is no file {source}{near(source.name, there)}")
+            files = [path.name for path in source.parent.glob("*.mm")] if source.parent.is_dir() else []
+            raise RuntimeError(f"there is no file {source}{near(source.name, files)}")
 
 
-def _kept_folder(name: str, sources: Sequence[Path], options: CompileOptions) -> Path:
-    """Where an extension is kept: named by all that decides what it becomes, the headers beside its files included."""
+def _cached_folder(name: str, sources: Sequence[Path], options: CompileOptions) -> Path:
+    """The cache folder of an extension. Its name changes with sources, options and the headers next to the sources."""
     folders = dict.fromkeys([*(source.resolve().parent for source in sources), *options.include])
     headers = sorted(path for folder in folders for pattern in _HEADERS for path in folder.rglob(pattern))
     read = (path.read_bytes() for path in (*sources, *headers))

@@ -1,4 +1,4 @@
-"""Builds upstream's host code for this machine: one library a file, with the registrations of what the file serves.
+"""Builds upstream's host code for this machine: a library for each file, which registers its kernels.
 
 A library registers its kernels under the MPS key when it is loaded. What was built is kept until the file, its Metal
 source, its rows or the compiler change.
@@ -13,18 +13,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from ...cache import cache_folder, fingerprint, fingerprint_of_code
-from ..errors import SimulatorError
+from ..errors import SimulatorError, UpstreamError
 from ..metal.includes import torch_include
 from ..objc.building import build_extension
-from ..objc.compiler import host_compiler
-from ..objc.errors import ExtensionBuildError
+from ..objc.compiler import ExtensionBuildError, host_compiler
 from .closed_functions import refusing
-from .errors import UpstreamError
 from .operations import OperationFile, changed_headers, companions, shader_header
 from .registrations import MpsYaml
 
 _DEFINITIONS = ("USE_MPS", "AT_PER_OPERATOR_HEADERS", "PYTORCH_JIT_COMPILE_SHADERS")
-# What all files begin with, precompiled once; each then includes the rest of its headers by itself.
+# The includes of all files, precompiled once.
 _HOST = """\
 #define TORCH_ASSERT_ONLY_METHOD_OPERATORS
 #include <ATen/native/mps/OperationUtils.h>
@@ -39,7 +37,7 @@ _BUILT = "built.json"
 
 @dataclass(frozen=True)
 class BuiltFile:
-    """What became of one file.
+    """The result of building a file.
 
     Attributes:
         name: the file's name without suffix; of rows alone, a name for them.
@@ -57,12 +55,12 @@ class BuiltFile:
 
     @property
     def built(self) -> bool:
-        """Whether there is a library."""
+        """Whether a library was built."""
         return bool(self.library)
 
 
 def build_files(files: Iterable[OperationFile], yaml: MpsYaml) -> Iterator[BuiltFile]:
-    """Build files one after the other, each answered as soon as it is there.
+    """Build files one after another; yields each result.
 
     A kernel whose stubs several files fill is registered by the first that builds.
     Raises ExtensionError where this machine lacks what a build needs.
@@ -149,14 +147,14 @@ def _write(path: Path, text: str) -> None:
 
 
 def write_manifest(folder: Path, source: Path, files: Collection[BuiltFile]) -> Path:
-    """Note what was built of a tree, for audits to load; answers the file."""
+    """Write a manifest of a build, for audits to load; returns its file."""
     path = folder / _MANIFEST
     _write(path, json.dumps({"source": str(source), "files": [asdict(file) for file in files]}, indent=1) + "\n")
     return path
 
 
 def read_manifest(folder: Path) -> list[BuiltFile]:
-    """What `write_manifest` noted in a folder. Raises UpstreamError when there is nothing, or it is damaged."""
+    """Read the manifest of a folder. Raises UpstreamError if there is none, or it is damaged."""
     path = folder / _MANIFEST
     try:
         data = json.loads(path.read_text("utf-8"))

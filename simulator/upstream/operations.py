@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from ..errors import UpstreamError
 from ..metal.includes import embed, include_folders
 from ..objc.comments import without_comments
-from .errors import UpstreamError
 from .registrations import MpsKernel
 from .shared_kernels import stubs_called
 
@@ -48,7 +48,7 @@ class OperationFile:
 
     @cached_property
     def text(self) -> str:
-        """What it says. Raises UpstreamError when it cannot be read."""
+        """Its text. Raises UpstreamError if it cannot be read."""
         try:
             return self.path.read_text("utf-8")
         except (OSError, UnicodeDecodeError) as error:
@@ -65,17 +65,17 @@ class OperationFile:
 
     @cached_property
     def static(self) -> frozenset[str]:
-        """The functions that it defines for itself alone."""
+        """The functions with internal linkage."""
         return frozenset(_STATIC.findall(self._code))
 
     @cached_property
     def called(self) -> frozenset[str]:
-        """Whatever stands before parentheses, in the headers beside it that it includes, too."""
+        """All names before parentheses, also in local headers that it includes."""
         return frozenset(_CALLED.findall(self._code + "".join(self._headers)))
 
     @property
     def _headers(self) -> list[str]:
-        """The texts of the headers beside it that it includes, and of those that they include, without comments."""
+        """The texts of local headers that it includes, directly or not, without comments."""
         texts: dict[str, str] = {}
         wanted = _HEADER.findall(self.text)
         for name in wanted:
@@ -135,7 +135,7 @@ def defines(host: str, function: str) -> bool:
 def operation_files(root: Path, names: Iterable[str] | None = None) -> list[OperationFile]:
     """The files of a tree, all of them or those of the given names.
 
-    Raises UpstreamError for a folder that is no checkout of PyTorch, and for a name without a file.
+    Raises UpstreamError for a folder that is not a checkout of PyTorch, and for a name without a file.
     """
     folder = root / OPERATIONS
     if not folder.is_dir():
@@ -169,7 +169,7 @@ def changed_headers(root: Path, include: Path) -> dict[str, str]:
             place = path.relative_to(root / ATEN)
             text = path.read_text("utf-8")
             own = include / place
-            # A wheel's header stands between two lines that it was given there.
+            # The build adds a line before and after each header of a wheel.
             if not own.is_file() or (folder != OPERATIONS.parent and text.strip() not in own.read_text("utf-8")):
                 texts[str(place)] = text
     return texts
@@ -178,7 +178,7 @@ def changed_headers(root: Path, include: Path) -> dict[str, str]:
 def shader_header(root: Path, name: str) -> str:
     """The header that PyTorch's build makes of a Metal file for its run-time compiler: the library from its source.
 
-    What the file includes of the tree, or of the installed torch where the tree lacks it, stands in its place.
+    Includes of the tree, or else of the installed torch, are embedded.
     Raises UpstreamError when the tree has no such file.
     """
     path = root / KERNELS / f"{name}.metal"
@@ -188,6 +188,6 @@ def shader_header(root: Path, name: str) -> str:
 
 
 def shader_library(text: str, name: str, folders: Sequence[Path]) -> str:
-    """A library that is compiled from Metal source at run time; what that includes of `folders` stands in its place."""
+    """A library that is compiled from Metal source at run time; includes of `folders` are embedded."""
     whole = embed(text, name, folders).text
     return f'static ::at::native::mps::MetalShaderLibrary lib(R"MPSMITH(\n{whole})MPSMITH");\n'

@@ -1,4 +1,4 @@
-"""What PyTorch's build generates of native_functions.yaml for mps, written by torchgen: declarations, registrations."""
+"""Generates declarations and registrations for mps from native_functions.yaml with torchgen, like PyTorch's build."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from torchgen.model import BackendIndex, DispatchKey, FunctionSchema, NativeFunc
 from torchgen.selective_build.selector import SelectiveBuilder
 from torchgen.utils import Target
 
-from .errors import UpstreamError
+from ..errors import UpstreamError
 
 _ENTRY = re.compile(r"^(?=- func: )", re.MULTILINE)
 _SCHEMA = re.compile(r"- func: (.*)")
@@ -178,13 +178,13 @@ def _base(function: NativeFunction) -> str:
 
 
 def _structure(declaration: str) -> str:
-    """What tells that a header has a declaration: the head of a structure, or the whole."""
+    """The text that identifies a declaration in a header: the head of a structure, or all of it."""
     head = re.match(r"\s*(struct TORCH_API \w+)", declaration)
     return f"{head[1]} " if head else declaration
 
 
 def _is_known(entry: str) -> bool:
-    """Whether an entry says nothing that newer releases have given up: types, and constant references of outputs."""
+    """Whether an entry uses nothing that newer releases removed: types, and constant references of outputs."""
     schema = _SCHEMA.match(entry)
     if schema is None:
         return True
@@ -202,7 +202,7 @@ def _entries(text: str, operators: Collection[str]) -> str:
 
 
 def _parsed(text: str, tags: Path) -> ParsedYaml:
-    """The entries; of an older release, those that say nothing that is gone."""
+    """The entries; for an older release, those without removed features."""
     with tempfile.TemporaryDirectory(prefix="mpsmith-") as temporary:
         path = Path(temporary) / "native_functions.yaml"
         path.write_text(text, encoding="utf-8")

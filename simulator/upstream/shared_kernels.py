@@ -16,7 +16,7 @@ from ..objc.comments import without_comments
 NATIVE = Path("aten/src/ATen/native")
 
 _STUB = re.compile(r"\bDEFINE_DISPATCH\(\s*(\w+)\s*\)")
-# A function that begins a line: the head, up to where its body opens. Names in macros stand for functions, too.
+# A function at the start of a line: its head up to the `{`. Macros count as functions, too.
 _FUNCTION = re.compile(
     r"^(?!\s|#|namespace\b|struct\b|class\b|enum\b)(?:TORCH_IMPL_FUNC\s*\(\s*(?P<structured>\w+)\s*\)\s*"
     r"|[^\n;={}(]*?\b(?P<plain>\w+)\s*)\([^;{}]*\)\s*(?:const\s*)?\{",
@@ -57,7 +57,7 @@ def _of_file(text: str) -> Iterator[tuple[str, frozenset[str]]]:
 
 
 def _functions(text: str) -> Iterator[tuple[str, str]]:
-    """Name and body of each; a body ends with the first brace that begins a line."""
+    """Name and body of each function; a body ends with the first brace at the start of a line."""
     for head in _FUNCTION.finditer(text):
         end = text.find("\n}", head.end())
         yield head["structured"] or head["plain"], text[head.end() : end if end >= 0 else len(text)]

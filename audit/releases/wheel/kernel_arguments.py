@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from ....simulator.air.bitcode import signature_of_bitcode
 from ....simulator.air.container import LibraryFile
-from ....simulator.air.errors import AirError
 from ....simulator.air.signature import DEVICE, BufferArgument, KernelSignature, StructField
+from ....simulator.errors import AirError
 
 _ARRAY = "metal::array"
 _SPACES = {1: "device", 2: "constant", 3: "threadgroup"}

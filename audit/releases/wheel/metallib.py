@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ....simulator.air.container import HEADER_SIZE, read_header, read_names
-from ....simulator.air.errors import MalformedLibraryError
+from ....simulator.errors import MalformedLibraryError
 from .byte_ranges import ByteRanges
 from .errors import MalformedBinaryError
 from .macho import Section

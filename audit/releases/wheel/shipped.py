@@ -19,7 +19,7 @@ from ....cache import cache_folder
 from ....errors import MpsmithError
 from ....registry.torch_release import base_version, is_older, public_version
 from ....simulator.air.container import MAGIC, LibraryFile
-from ....simulator.air.errors import MalformedLibraryError
+from ....simulator.errors import MalformedLibraryError
 from ..data import load_facts
 from .archive import LIBRARY, open_path
 from .byte_ranges import CHUNK, ByteRanges, MappedRanges

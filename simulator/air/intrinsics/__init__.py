@@ -1,6 +1,6 @@
-"""Definitions of the `air.*` operations in LLVM assembly: what Apple's GPUs do in hardware or in a closed library.
+"""Definitions of the `air.*` operations in LLVM assembly, which Apple implements in hardware or a closed library.
 
-One module a kind of operation; each writes the body of a function that is inlined where the kernel calls it.
+There is a module for each kind of operation. Each writes the body of a function that is inlined into the kernel.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .variant import PLAIN, Variant
 __all__ = ["PLAIN", "Definition", "Operation", "Perturbation", "UnknownOperationError", "Variant", "define"]
 
 Writer = Callable[[Body, Operation], str]
-"""Writes a body and returns the operand that holds the result; empty where there is none."""
+"""Writes a body and returns the operand with the result, or an empty string."""
 
 _BY_KEY: dict[str, Writer] = {
     "convert": conversions.convert,
@@ -37,12 +37,12 @@ _BY_KEY: dict[str, Writer] = {
 
 
 class UnknownOperationError(ValueError):
-    """The host has no code for an operation."""
+    """The host does not implement an operation."""
 
 
 @dataclass(frozen=True)
 class Definition:
-    """An operation's function, and the declarations of what it calls."""
+    """The function of an operation, and the declarations that it needs."""
 
     text: str
     declarations: frozenset[str]
@@ -62,7 +62,7 @@ def define(operation: Operation, variant: Variant = PLAIN) -> Definition:
     """The function for an operation in a kernel of this variant.
 
     Raises:
-        UnknownOperationError: the host has no code for it.
+        UnknownOperationError: the host does not implement it.
     """
     write = _writer(operation)
     if write is None:
@@ -72,11 +72,11 @@ def define(operation: Operation, variant: Variant = PLAIN) -> Definition:
         result = write(body, operation)
     except (ValueError, LookupError) as error:
         raise UnknownOperationError(f"{operation.name}: {error}") from None
-    # Lanes meet by the place of the call, so those that communicate may not be moved or merged.
+    # Lanes wait by call site, so calls that communicate must not be moved or merged.
     attributes = "convergent " if "airrt_simd" in str(body.declarations) or "barrier" in operation.name else ""
-    # What an atomic operation tells of itself is not to be told again of its plain load and store.
-    tells = variant.checked and operation.key == "atomic"
-    attributes += "noinline nosanitize_coverage nounwind" if tells else "alwaysinline nounwind"
+    # Atomic operations call the checker themselves, so their loads and stores are not instrumented.
+    calls_checker = variant.checked and operation.key == "atomic"
+    attributes += "noinline nosanitize_coverage nounwind" if calls_checker else "alwaysinline nounwind"
     parameters = ", ".join(f"{kind} %a{i}" for i, kind in enumerate(operation.types))
     returns = f"ret {operation.returns} {result}" if operation.returns != "void" else "ret void"
     head = f"define internal {operation.returns} {symbol(operation.name)}({parameters})"

@@ -1,7 +1,7 @@
-"""How far Apple's mathematics may be from the true result, and results that are moved within that.
+"""Apple's error bounds of mathematical functions, and perturbation of results within them.
 
-Apple's library is closed: the bits that a Mac gives are not known here. What is known are the bounds of the Metal
-Shading Language Specification, version 4.1, chapter 8.4: table 8.1 (single precision with fast math disabled), table
+Apple's library is closed, so the exact results of a Mac are unknown. Known are the bounds of the Metal Shading Language
+Specification, version 4.1, chapter 8.4: table 8.1 (single precision with fast math disabled), table
 8.2 (what `fast_` functions may lose) and table 8.3 (half precision). Kernels call no mathematics on bfloat. A verdict
 that holds for results moved anywhere within the bounds does not depend on Apple's last bits.
 """
@@ -21,13 +21,13 @@ SINGLE_ULPS = {
     **dict.fromkeys(("atan2", "tan", "tanpi"), 6),
     **dict.fromkeys(("pow", "powr"), 16),
 }
-"""Table 8.1, in units in the last place; what is not here is rounded correctly or exact (rsqrt, sqrt, fma, fmod)."""
+"""Table 8.1, in ULPs; other functions are correctly rounded or exact (rsqrt, sqrt, fma, fmod)."""
 
-# Of half precision it is 1 for each of them: one of the two halves around the true result (compared with the text of
+# In half precision it is 1 for each of them: one of the two halves around the true result (compared with the text of
 # version 2.0, whose table of half precision is number 38).
 
 FAST_GROWING = frozenset({"exp", "exp2"})
-"""Functions whose `fast_` form may be wrong by 3 + floor(|2 x|) units in the last place."""
+"""Functions whose `fast_` form may be wrong by 3 + floor(|2 x|) ULPs."""
 
 FAST_BY_FORMULA = frozenset({"tanh"})
 """Functions whose `fast_` form is defined by a formula: tanh is (t - 1) / (t + 1), where t is fast_exp(2 x)."""
@@ -35,12 +35,12 @@ FAST_BY_FORMULA = frozenset({"tanh"})
 
 @dataclass(frozen=True)
 class Perturbation:
-    """Results moved within their bounds, the same way for the same function, arguments and seed."""
+    """Moves results within their bounds, reproducibly by function, arguments and seed."""
 
     seed: int
 
 
 def is_moved(functions: Iterable[str]) -> bool:
-    """Whether any of the functions that a kernel declares is one that a perturbation moves."""
+    """Whether a perturbation moves the results of any of these functions."""
     named = (Operation(name, "", ()).words for name in functions if name.startswith("air."))
     return any(words and (words[0] in SINGLE_ULPS or words[0] == "sincos") for words in named)

@@ -1,4 +1,4 @@
-"""Atomic operations. One thread of the host runs all items in turn, so plain loads and stores are atomic."""
+"""Atomic operations. One host thread runs all items in turn, so plain loads and stores are atomic."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from .body import Body
 from .operation import Operation
 
 _USES = {"load": 1, "store": 2, "xchg": 2}
-"""What the checker is told: 1 for a load, 2 for a store, 3 for both; what an exchange returns is mostly dropped."""
+"""Accesses for the checker: 1 for a load, 2 for a store, 3 for both; the result of an exchange is mostly unused."""
 
 
 def atomic(body: Body, operation: Operation) -> str:
-    """`air.atomic.SPACE.WHAT`: returns what was there before; the memory order does not matter here."""
+    """`air.atomic.SPACE.WHAT`: returns the old value; the memory order does not matter here."""
     _, space, what, *_ = [*operation.words, "", ""]
     if space == "fence":
         return ""
     pointer = operation.types[0]
     if body.variant.checked:
-        _tell(body, operation, what)
+        _report_access(body, operation, what)
     if what == "load":
         return body.value(f"load {operation.returns}, {pointer} %a0")
     if what == "store":
@@ -30,15 +30,15 @@ def atomic(body: Body, operation: Operation) -> str:
     return old
 
 
-def _tell(body: Body, operation: Operation, what: str) -> None:
-    """Tells the scheduler's checker of the access."""
+def _report_access(body: Body, operation: Operation, what: str) -> None:
+    """Report the access to the checker."""
     kind = operation.returns if what == "load" else operation.types[2 if what == "cmpxchg" else 1]
     size = 8 if kind == "i64" else 4
     body.run("msl_atomic_access", ("ptr", "%a0"), ("i32", str(size)), ("i32", str(_USES.get(what, 3))))
 
 
 def _compare_and_exchange(body: Body, operation: Operation) -> str:
-    """Compares bits; what was there is returned, and written to the second argument as well."""
+    """Compare bits; the old value is returned, and written to the second argument."""
     pointer, expected_pointer, kind = operation.types[:3]
     bits = kind if kind.startswith("i") else "i32"
     old = body.value(f"load {kind}, {pointer} %a0")

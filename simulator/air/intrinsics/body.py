@@ -1,4 +1,4 @@
-"""The body of one function in LLVM assembly, written an instruction at a time."""
+"""Writes the body of a function in LLVM assembly."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from ..llvm_text import vector_type
 from .variant import Variant
 
 Typed = tuple[str, str]
-"""A type and an operand of it."""
+"""A type and an operand."""
 
 SUFFIX = {"half": "f16", "bfloat": "bf16", "float": "f32"}
-"""How LLVM's own functions write a floating-point type."""
+"""Suffixes of floating-point types in the names of LLVM's intrinsics."""
 
 
 def suffix(scalar: str) -> str:
-    """A scalar type as it stands in the names of LLVM's functions: `float` as f32, `i16` as itself."""
+    """The suffix of a scalar type in the names of LLVM's intrinsics: `float` is f32, `i16` is itself."""
     return SUFFIX.get(scalar, scalar)
 
 
 class Body:
-    """Instructions of a function, and what it calls that must be declared.
+    """The instructions of a function, and the declarations that it needs.
 
     `variant` is what the kernel is built for.
     """
@@ -32,13 +32,13 @@ class Body:
         self._values = 0
 
     def value(self, instruction: str) -> str:
-        """Appends an instruction and returns the operand that holds its result."""
+        """Append an instruction; returns the operand with its result."""
         self._values += 1
         self.lines.append(f"  %t{self._values} = {instruction}")
         return f"%t{self._values}"
 
     def line(self, instruction: str) -> None:
-        """Appends an instruction without a result."""
+        """Append an instruction without a result."""
         self.lines.append(f"  {instruction}")
 
     def _call(self, returns: str, function: str, arguments: Sequence[Typed]) -> str:
@@ -46,17 +46,17 @@ class Body:
         return f"call {returns} @{function}({', '.join(f'{kind} {operand}' for kind, operand in arguments)})"
 
     def call(self, returns: str, function: str, *arguments: Typed) -> str:
-        """Calls a function of the runtime, of LLVM or of the C library, and returns the operand with its result."""
+        """Call a function of the runtime, of LLVM or of the C library; returns the operand with its result."""
         return self.value(self._call(returns, function, arguments))
 
     def run(self, function: str, *arguments: Typed) -> None:
-        """Calls a function that returns nothing."""
+        """Call a function without a result."""
         self.line(self._call("void", function, arguments))
 
     def elements(self, returns: str, types: Sequence[str], scalar: Callable[[Sequence[str]], str]) -> str:
-        """A vector from `scalar`, which is given the operands of one element; of a scalar, that of the one.
+        """Apply `scalar` to the operands of each element, or of the only one.
 
-        An argument that is no vector of the result's width goes to every element.
+        An argument that is not a vector of the result's width is used for every element.
         """
         width, element = vector_type(returns)
         if not width:

@@ -1,6 +1,6 @@
 """`air.convert`: between integers and floating-point types.
 
-LLVM leaves a float out of an integer's range open; Apple's GPUs are taken to saturate, and NaN becomes 0.
+LLVM does not define floats out of an integer's range. Here they saturate, as on Apple's GPUs, and NaN becomes 0.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _SIZE = {"half": 2, "bfloat": 2, "float": 4}
 
 def convert(body: Body, operation: Operation) -> str:
     """`air.convert.TO.TYPE.FROM.TYPE`: the kinds are f (floating point), s (signed) and u (unsigned)."""
-    _, to_kind, from_kind, *_ = operation.words  # what follows is a rounding mode, which integers do not need
+    _, to_kind, from_kind, *_ = operation.words  # a rounding mode may follow, which integers do not need
     target, source = operation.result.element, operation.argument(0).element
 
     def scalar(operands: Sequence[str]) -> str:
@@ -43,7 +43,7 @@ def _float_to_float(body: Body, target: str, source: str, operand: str) -> str:
         return operand
     if _SIZE[target] > _SIZE[source]:
         return body.value(f"fpext {source} {operand} to {target}")
-    # Between the two halves there is no instruction, and a float holds either whole.
+    # There is no instruction between half and bfloat; both are exact in float.
     return body.value(f"fptrunc float {body.widened(operand, source)} to {target}")
 
 

@@ -1,4 +1,4 @@
-"""Operations on integers: the least and the greatest, bits, products, and questions about vectors of truth values."""
+"""Operations on integers: minimum and maximum, bits, products, and reductions of bool vectors."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from .body import Body
 from .operation import Operation
 
-# Operations that are one function of LLVM's; {s} stands for the sign.
+# Operations that are an intrinsic of LLVM; {s} is the sign.
 _ONE_CALL = {
     "min": "{s}min",
     "max": "{s}max",
@@ -87,7 +87,7 @@ _SCALARS: dict[str, Callable[[Body, Operation, str, Sequence[str]], str]] = {
 
 
 def all_or_any(body: Body, operation: Operation) -> str:
-    """`air.all` and `air.any` of a vector of truth values."""
+    """`air.all` and `air.any` of a bool vector."""
     width, element = operation.argument(0)
     if element != "i1":
         raise ValueError(f"a vector of {element}")

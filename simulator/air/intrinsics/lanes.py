@@ -1,4 +1,4 @@
-"""What the lanes of a SIMD group tell each other, and barriers: functions of runtime/lanes.cpp."""
+"""Exchanges between the lanes of a SIMD group, and barriers: functions of runtime/lanes.cpp."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def is_first(body: Body, operation: Operation) -> str:
 
 
 def mask(body: Body, operation: Operation) -> str:
-    """One of MASKS: a bit a lane."""
+    """One of MASKS: a bit for each lane."""
     return body.call("i64", f"airrt_{operation.key}", *(("i1", f"%a{i}") for i in range(len(operation.types))))
 
 

@@ -1,7 +1,7 @@
-"""Floating-point operations: the host's own instructions, and the mathematics of the C library.
+"""Floating-point operations: instructions of the host, and functions of the C library.
 
-Half and bfloat are computed in float and rounded once, so their results are the nearest ones but for a rare tie. Under
-a `Perturbation` results are moved as far as Apple's own library may be from the true ones (accuracy.py).
+half and bfloat are computed in float and rounded once, so results are the nearest except for rare ties. A
+`Perturbation` moves results within Apple's error bounds (accuracy.py).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from .accuracy import FAST_BY_FORMULA, FAST_GROWING, SINGLE_ULPS
 from .body import Body, suffix
 from .operation import Operation
 
-# Exact in every type: LLVM's function of the same type.
+# Exact in every type: LLVM's intrinsics.
 _EXACT = {
     "fabs": "fabs",
     "floor": "floor",
@@ -24,7 +24,7 @@ _EXACT = {
     "fmin": "minnum",
     "copysign": "copysign",
 }
-# Rounded once: the C library's functions of float, or those of runtime/mathematics.cpp.
+# Rounded once: float functions of the C library, or of runtime/mathematics.cpp.
 _ROUNDED = {
     **{
         name: f"{name}f"
@@ -38,7 +38,7 @@ _ROUNDED = {
     "sqrt": "llvm.sqrt.f32",
     "fma": "llvm.fma.f32",
 }
-# Their results depend on the type's own spacing: a function a type in runtime/mathematics.cpp.
+# These depend on the spacing of the type: a function for each type in runtime/mathematics.cpp.
 _BY_TYPE = frozenset({"fract", "nextafter"})
 NAMES = frozenset({*_EXACT, *_ROUNDED, *_BY_TYPE, "clamp", "saturate", "sign", "ldexp"})
 
@@ -65,9 +65,9 @@ def _rounded(body: Body, operation: Operation, kind: str, operands: Sequence[str
 
 
 def _finished(body: Body, operation: Operation, name: str, wide: str, argument: str) -> str:
-    """The float `wide`, a result of the function `name`, in the operation's type: rounded, or moved within its bound.
+    """Convert the float result `wide` of the function `name` to the operation's type, or move it within its bound.
 
-    `argument` is the function's first one, as a float.
+    `argument` is its first argument, as a float.
     """
     kind = operation.result.element
     perturbation = body.variant.perturbation

@@ -1,7 +1,7 @@
-"""`simdgroup_matrix`: 8x8 matrices spread over the lanes of a SIMD group.
+"""`simdgroup_matrix`: 8x8 matrices over the lanes of a SIMD group.
 
 In AIR a matrix is a vector of 64. Elements 0 and 1 are the two that the lane holds (`thread_elements`), the others are
-never looked at. Which lane holds what stands in runtime/matrices.cpp.
+never read. runtime/matrices.cpp assigns elements to lanes.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _multiply_accumulate(body: Body, operation: Operation) -> str:
 
 
 def _place(body: Body, element: str, types: tuple[str, ...], first: int, k: int) -> str:
-    """The address of one of the lane's elements: the arguments from `first` on are pointer, stride, origin, flip."""
+    """The address of an element of the lane; arguments from `first` on are pointer, stride, origin, transpose."""
     pointer, stride, origin, flip = (f"%a{first + i}" for i in range(4))
     x, y = (body.value(f"extractelement {types[first + 2]} {origin}, i64 {i}") for i in (0, 1))
     arguments = ("i64", stride), ("i64", x), ("i64", y), ("i1", flip), ("i32", str(k))

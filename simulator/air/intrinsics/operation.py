@@ -1,4 +1,4 @@
-"""An operation of AIR as a module declares it: its name taken apart, and its types."""
+"""An operation of AIR as a module declares it: the parts of its name, and its types."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TYPE = re.compile(r"(?:v\d+)?(?:f16|bf16|f32|i1|i8|i16|i32|i64)|p\d(?:f16|bf16|
 
 @dataclass(frozen=True)
 class Operation:
-    """`declare RETURNS @NAME(TYPES)`, a function that the host must supply."""
+    """`declare RETURNS @NAME(TYPES)`, a function that the host must define."""
 
     name: str
     returns: str
@@ -30,24 +30,24 @@ class Operation:
 
     @property
     def is_fast(self) -> bool:
-        """Whether the kernel asks for the form that may lose precision."""
+        """Whether it is the `fast_` form."""
         return self.name.startswith("air.fast_")
 
     @property
     def key(self) -> str:
-        """The first word: what is done."""
+        """The first word."""
         return self.words[0]
 
     @property
     def sign(self) -> str:
-        """`s` or `u` where integers are told apart, else empty."""
+        """`s` or `u` for signed and unsigned integers, else empty."""
         return next((word for word in self.words[1:] if word in ("s", "u")), "")
 
     @property
     def result(self) -> VectorType:
-        """The type of the result taken apart."""
+        """The type of the result."""
         return vector_type(self.returns)
 
     def argument(self, position: int) -> VectorType:
-        """The type of an argument taken apart. Raises IndexError where there is none."""
+        """The type of an argument. Raises IndexError if there is none."""
         return vector_type(self.types[position])

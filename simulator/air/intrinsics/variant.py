@@ -1,4 +1,4 @@
-"""What a kernel is built for."""
+"""Variants of the code of a kernel."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .accuracy import Perturbation
 
 @dataclass(frozen=True)
 class Variant:
-    """How a kernel's code differs from the plain one.
+    """A variant of the code of a kernel.
 
     `perturbation`: the results of its mathematics are moved within the bounds that Apple gives. `checked`: it tells the
     scheduler of each of its loads, stores and atomic operations.

@@ -1,10 +1,10 @@
-// Barriers, and the operations by which lanes read each other's values. A reduction goes in the order of the lanes.
+// Barriers, and exchanges between lanes. Reductions run in the order of the lanes.
 #include "lanes.h"
 
 AIR __attribute__((convergent)) void airrt_threadgroup_barrier(u32 flags) { msl_threadgroup_barrier(flags); }
 AIR __attribute__((convergent)) void airrt_simdgroup_barrier(u32 flags) { msl_simdgroup_barrier(flags); }
 
-// The first lane to come folds for all.
+// The first lane that arrives computes the result for all.
 #define FOLD(T, name, expression) \
   AIR T airrt_simd_##name##_##T(T x) { \
     auto v = Lanes<T>::share(x); \
@@ -35,9 +35,9 @@ AIR __attribute__((convergent)) void airrt_simdgroup_barrier(u32 flags) { msl_si
     auto v = Lanes<T>::share(x); \
     return value; \
   }
-// The lanes fall into sections of `modulo`; what comes from outside of one is taken from the lanes' `fill`. In the last,
-// partial group of a threadgroup that lane may not exist: then a lane's own `fill` stands, which is the same wherever the
-// host's kernels fill with a constant (nonzero counts groups of any size so).
+// Sections have `modulo` lanes. Values from outside of a section come from the lanes' `fill`. In a partial SIMD group that
+// lane may not exist: then it is the lane's own `fill`, which is the same if kernels fill with a constant (as nonzero
+// does).
 template <class T> struct Filled { T x, fill; };
 #define MOVE_AND_FILL(T, name, inside, from, outside) \
   AIR T airrt_simd_shuffle_and_fill_##name##_##T(T x, T fill, u16 n, u16 modulo) { \

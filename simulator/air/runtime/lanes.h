@@ -1,14 +1,14 @@
-// How lanes of a SIMD group exchange values: the scheduler in simulator/metal/runtime brings together those that wait
-// at one call site.
+// Exchanges between the lanes of a SIMD group: the scheduler in simulator/metal/runtime synchronizes lanes that wait at
+// the same call site.
 #pragma once
 #include "runtime.h"
 
 // Same layout as Exchange in simulator/metal/runtime/scheduler.cpp.
 struct Exchange {
-  u32 mask;    // lanes that take part
-  u32 folded;  // bit 0: the fold below is computed
+  u32 mask; // lanes that take part
+  u32 folded; // bit 0: the fold below is computed
   char pad[56];
-  char values[kSimdWidth * 64];  // lane l's value at l * its size
+  char values[kSimdWidth * 64]; // lane l's value at l * its size
   char folds[8 * 64];
 };
 #if defined(__x86_64__)
@@ -29,8 +29,8 @@ template <class T> struct Lanes {
   static __attribute__((always_inline)) Lanes share(const T& mine) {
     return {msl_exchange(&mine, sizeof mine), msl_current_lane};
   }
-  // What a lane holds that takes no part is undefined; on a Mac it reads as zero. torch relies on that: where its 64-bit
-  // sums end with a part of a SIMD group, they come out right there.
+  // The value of an inactive lane is undefined; on a Mac it is zero. torch relies on that in 64-bit sums that end with a
+  // partial SIMD group.
   __attribute__((always_inline)) T operator[](u32 other) const {
     other %= kSimdWidth;
     return shared->mask >> other & 1 ? ((const T*)shared->values)[other] : T{};

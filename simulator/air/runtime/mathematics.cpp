@@ -1,4 +1,4 @@
-// Mathematics that the C library lacks, or that depends on the spacing of a type's numbers.
+// Functions that the C library lacks, or that depend on the spacing of a type.
 #include "runtime.h"
 
 extern "C" {
@@ -9,7 +9,7 @@ double sqrt(double);
 static constexpr double kPi = 3.14159265358979323846;
 
 AIR_LOCAL double within_period(f32 x, double period) { return x - period * __builtin_rint(x / period); }
-// Their zeros and poles are exact: no multiple of the number nearest to pi is one of pi.
+// Zeros and poles are exact, which multiples of a rounded pi would not give.
 AIR f32 airrt_sinpi(f32 x) {
   double part = within_period(x, 2);
   if (part > 0.5 || part < -0.5) part = __builtin_copysign(1.0, part) - part;
@@ -26,7 +26,7 @@ AIR f32 airrt_divide(f32 x, f32 y) { return x / y; }
 AIR f32 airrt_recip(f32 x) { return 1 / x; }
 AIR f32 airrt_sign(f32 x) { return x > 0 ? 1.f : x < 0 ? -1.f : x == 0 ? x : 0.f; }
 
-// The part above the floor, less than 1 in the type's own rounding.
+// The fractional part, less than 1 in the rounding of the type.
 template <class T> AIR_LOCAL T fract(T value, T below_one) {
   f32 x = (f32)value;
   if (__builtin_isinf(x)) return (T)0;
@@ -37,7 +37,7 @@ AIR f32 airrt_fract_f32(f32 x) { return fract(x, 0x1.fffffep-1f); }
 AIR f16 airrt_fract_f16(f16 x) { return fract(x, (f16)0x1.ffcp-1f); }
 AIR bf16 airrt_fract_bf16(bf16 x) { return fract(x, (bf16)0x1.fep-1f); }
 
-// The neighbour of x towards y, by the bits.
+// The next number from x towards y, by the bits.
 template <class T, class Bits> AIR_LOCAL T next(T x, T y) {
   if (x != x) return x;
   if (y != y) return y;

@@ -1,4 +1,4 @@
-// 8x8 matrices: a lane holds two neighbours of a row (the layout of simulator/metal/include/msl/simdgroup_matrix.h).
+// 8x8 matrices: a lane has two adjacent elements of a row (the layout of simulator/metal/include/msl/simdgroup_matrix.h).
 #include "lanes.h"
 
 AIR_LOCAL u32 row_of(u32 lane) { return (lane / 4 & 4) + lane / 2 % 4; }

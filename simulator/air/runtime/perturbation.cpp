@@ -1,14 +1,14 @@
-// Results of mathematics moved within the bounds of intrinsics/accuracy.py.
+// Moves results of mathematical functions within the bounds of intrinsics/accuracy.py.
 //
-// A moved result keeps its sign, stays finite, and does not come to the other side of 1: a sine does not leave its
-// range, and exp(0), log(1) and results that overflow are what they are.
+// A moved result keeps its sign, stays finite, and does not cross 1: so a sine stays in its range, and exp(0), log(1) and
+// overflowing results do not change.
 #include "runtime.h"
 
 extern "C" f32 expf(f32);
 
 AIR_LOCAL u32 bits_of(f32 x) { return __builtin_bit_cast(u32, x); }
 
-// A number that looks random, the same for the same call.
+// A pseudo-random number, reproducible for a call.
 AIR_LOCAL u32 hash(u32 a, u32 b, u32 c) {
   u64 h = (a ^ 0x9E3779B9ull) * 0xD6E8FEB86659FD93ull + b;
   h = (h ^ h >> 32) * 0xD6E8FEB86659FD93ull + c;
@@ -21,7 +21,7 @@ AIR u32 airrt_fast_exp_ulps(f32 x) {
   return 3 + (more < 1024 ? (u32)more : 1024);
 }
 
-// The host's value is less than one unit from the true one, which leaves one less to move it by.
+// The host's error is less than one ULP, so the result is moved by one ULP less.
 AIR f32 airrt_perturbed_f32(f32 value, f32 argument, u32 salt, u32 ulps) {
   const s64 one = 0x3F800000, infinity = 0x7F800000, least = 0x00800000;
   u32 bits = bits_of(value), sign = bits & 0x80000000u;
@@ -38,7 +38,7 @@ AIR f32 airrt_perturbed_fast_tanh(f32 x, u32 salt) {
   return (t - 1) / (t + 1);
 }
 
-// One of the two halves around a float.
+// One of the two halves next to a float.
 AIR f16 airrt_perturbed_f16(f32 value, f32 argument, u32 salt) {
   f16 nearest = (f16)value;
   f32 back = (f32)nearest;

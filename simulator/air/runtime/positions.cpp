@@ -1,11 +1,10 @@
-// Where a thread is: the builtins of a kernel, from the threadgroup that the scheduler describes and the thread's place
-// in it. `d` is the dimension.
+// Builtins of a kernel, from the scheduler's threadgroup and the thread's position in it. `d` is the dimension.
 #include "runtime.h"
 
 // Same layout as Group in simulator/metal/runtime/runtime.h.
 struct Group {
   u32 threads[3]; // in this group: fewer at the edge of the grid
-  u32 full_threads[3]; // in a group that is not cut off
+  u32 full_threads[3]; // in a full group
   u32 position[3];
   u32 groups[3];
   u32 grid[3];

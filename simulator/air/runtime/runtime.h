@@ -1,5 +1,5 @@
-// What the host's definitions of AIR's operations share. These files become LLVM bitcode, which is linked into each
-// kernel that needs it and inlined there.
+// Shared by the host's definitions of AIR's operations. These files become LLVM bitcode, which is linked into each kernel
+// and inlined.
 #pragma once
 #include <stdint.h>
 
@@ -15,8 +15,8 @@ typedef float f32;
 typedef _Float16 f16;
 typedef __bf16 bf16;
 
-// Always inlined: the scheduler knows a waiting lane by the address that it called from.
+// Always inlined: the scheduler identifies a waiting lane by its call site.
 #define AIR extern "C" __attribute__((always_inline))
 #define AIR_LOCAL static inline __attribute__((always_inline))
 
-enum : u32 { kSimdWidth = 32 };  // SIMD_WIDTH of mpsmith.metal_limits
+enum : u32 { kSimdWidth = 32 }; // SIMD_WIDTH of mpsmith.metal_limits

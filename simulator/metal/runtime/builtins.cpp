@@ -1,4 +1,4 @@
-// What clang expects of a compiler library, which is not linked: conversions to bfloat.
+// Functions of the compiler library, which is not linked: conversions to bfloat.
 #include <stdint.h>
 #include <string.h>
 

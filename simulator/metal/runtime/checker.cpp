@@ -1,10 +1,10 @@
 // The `checked` mode: every load and store of an instrumented kernel comes here.
 //
-// Each byte that a kernel can share has a record of its last accesses. Two accesses conflict if at least one writes,
-// they are by different items, they are not both atomic and nothing orders them. Orders: a threadgroup_barrier with
-// the right mem_flags within a threadgroup, a simdgroup_barrier within a SIMD group; nothing orders two threadgroups.
-// Two stores of equal bytes are no race: whoever comes last, the same is there. A hook runs before its store, so what a
-// store does to bytes that another item stored is looked at when the next hook runs.
+// Each byte of shared memory has a record of its last accesses. Two accesses conflict if at least one writes, they are
+// by different items, they are not both atomic and they are not ordered. A threadgroup_barrier with the right mem_flags
+// orders accesses within a threadgroup, a simdgroup_barrier those within a SIMD group. Accesses of two threadgroups are
+// never ordered. Two stores of equal bytes are not a race. A hook runs before its store, so the next hook compares the
+// bytes.
 #include "checker.h"
 
 #include "errors.h"
@@ -49,7 +49,7 @@ static uint32_t s_device_simd_epoch[kMaxThreads / kSimdWidth], s_shared_simd_epo
 static const uint8_t* s_shared_begin;
 static const uint8_t* s_shared_end;
 
-// A store over bytes that another item stored with nothing to order the two: a race if it changes one of them.
+// A store over bytes of another item's unordered store: a race if it changes one of them.
 enum { kLargestAccess = 16 };
 struct StoreOverStore {
   Memory* memory; // null: there is none
@@ -57,15 +57,15 @@ struct StoreOverStore {
   uint32_t size;
   uint64_t instruction;
   Access now;
-  Access before[kLargestAccess]; // by byte; its group is 0 where nothing conflicts
+  Access before[kLargestAccess]; // by byte; group 0: no conflict
   uint8_t bytes[kLargestAccess];
 };
 static StoreOverStore s_unsettled;
 
-// A load of threadgroup memory that nothing had written. If another item writes there before the next barrier, it is
-// a race, and told as one; so it waits until then.
+// A load of unwritten threadgroup memory. If another item writes there before the next barrier, it is reported as a
+// race; so the report waits until then.
 struct UnwrittenLoad {
-  const Memory* memory; // null: it turned out to be a race
+  const Memory* memory; // null: it is a race
   uint64_t offset;
   uint32_t size;
   uint32_t item;
@@ -79,7 +79,7 @@ static void add_memory(const uint8_t* base, uint64_t size, const char* name, uin
   Memory& m = s_memory[s_memory_count++];
   m.base = base;
   m.size = size;
-  // A record takes 80 times its byte: large buffers are checked for bounds alone.
+  // A record takes 80 bytes for each byte: large buffers are only checked for bounds.
   m.records = size <= kMaxRecorded ? (Record*)calloc(size ? size : 1, sizeof(Record)) : nullptr;
   m.name = name;
   m.argument = argument;
@@ -175,7 +175,7 @@ static void report_race(
         (unsigned long)offset, where, now_kind, who, before_kind, before.item, before.place);
 }
 
-// Whether the last store changed bytes that another item had stored: it has happened by now.
+// Checks whether the last store, which has happened by now, changed bytes that another item had stored.
 static void settle_store() {
   StoreOverStore& store = s_unsettled;
   if (!store.memory) return;
@@ -190,8 +190,7 @@ static void settle_store() {
   }
 }
 
-// Whether nothing in the threadgroup wrote the byte. A few stores come to no hook (those of 32 bytes): they leave other
-// bytes behind than those of before the group.
+// Whether the byte is unwritten in this threadgroup. Stores of 32 bytes have no hook; they change the fill bytes.
 static bool is_unwritten(const Memory& m, uint64_t offset) {
   const Record& r = m.records[offset];
   return r.write.group != s_turn && r.atomic.group != s_turn && m.base[offset] == unwritten_byte(offset);
@@ -203,7 +202,7 @@ static bool all_unwritten(const Memory& m, uint64_t begin, uint64_t end) {
 }
 static void check_written(const Memory& m, uint64_t offset, uint32_t size, bool copy) {
   if (!g_dispatch->refuse_unwritten || !m.shared || !m.records) return;
-  // A structure that is copied whole may have padding, and a vector elements that nobody asks for.
+  // A copied structure may have padding, and a vector unused elements.
   uint32_t part = copy || size < 4 ? size : 4;
   uint64_t begin = offset, end = offset + size;
   while (begin < end && !all_unwritten(m, begin, begin + part)) begin += part;
@@ -238,7 +237,7 @@ static void check(const uint8_t* p, uint32_t size, uint32_t use, bool atomic, vo
   if (!s_running) return;
   settle_store();
   if (is_fiber_stack(p)) return;
-  g_instruction = (uint64_t)instruction - 1; // a return address lies behind the call
+  g_instruction = (uint64_t)instruction - 1; // a return address is after the call
   Memory* m = memory_at(p);
   char who[160];
   if (!m) {
@@ -261,8 +260,8 @@ static void check(const uint8_t* p, uint32_t size, uint32_t use, bool atomic, vo
     return; // a constant of the program
   }
   uint64_t offset = p - m->base;
-  // Of bytes and halves atomic operations take the word around them. Memory of a device has it whole, for it comes in
-  // larger pieces; that nothing else of the word changes the guard sees.
+  // Atomic operations on bytes and halves access the word around them. On a device the whole word is allocated; the
+  // guard detects changes of the rest of the word.
   if (atomic && size == 4 && !m->shared && offset < m->size && offset % size == 0) {
     size = m->size - offset < size ? (uint32_t)(m->size - offset) : size;
   }
@@ -332,7 +331,7 @@ static void check(const uint8_t* p, uint32_t size, uint32_t use, bool atomic, vo
   HOOK void __sanitizer_cov_store##n(const uint8_t* p) { check(p, n, kStores, false, __builtin_return_address(0)); }
 HOOKS(1) HOOKS(2) HOOKS(4) HOOKS(8) HOOKS(16) HOOK void __sanitizer_cov_trace_pc_guard(void*) {}
 HOOK void __sanitizer_cov_trace_pc_guard_init(void*, void*) {}
-// Copies of whole structs, in pieces that a record of accesses takes.
+// Copies of whole structs, in pieces of at most kLargestAccess bytes.
 static void check_range(const void* begin, size_t size, uint32_t use, void* instruction) {
   const uint8_t* p = (const uint8_t*)begin;
   for (size_t i = 0; i < size; i += kLargestAccess)
@@ -355,7 +354,7 @@ HOOK void* __tsan_memset(void* to, int byte, size_t size) {
   return memset(to, byte, size);
 }
 HOOK void __tsan_init() {}
-// Notes where a kernel reads an inactive lane; whether anything hangs on it, other fills show (undefined_lanes.py).
+// Records where a kernel reads an inactive lane. undefined_lanes.py finds out whether results depend on it.
 HOOK void msl_inactive_read(const char* operation) {
   Dispatch& d = *g_dispatch;
   uint64_t place = (uint64_t)__builtin_return_address(0) - 1 - s_kernel_base;

@@ -1,4 +1,4 @@
-// The `checked` mode: what it is told of a dispatch beside the loads and stores themselves.
+// The `checked` mode: the events of a dispatch apart from loads and stores.
 #pragma once
 #include "runtime.h"
 

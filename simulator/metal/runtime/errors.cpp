@@ -1,4 +1,4 @@
-// The lines of a message, with who did it and at which instruction; and the item that runs, which they are about.
+// Error messages with the thread and the instruction, and the state of the running item.
 #include "errors.h"
 
 #include <dlfcn.h>
@@ -12,7 +12,7 @@ uint32_t g_item;
 bool g_item_known;
 uint64_t g_instruction;
 
-// g_instruction relative to where the kernel's library is loaded; 0 if it lies elsewhere.
+// g_instruction relative to where the kernel's library is loaded; 0 if it is elsewhere.
 static uint64_t place_in_kernel() {
   Dl_info kernel, instruction;
   if (!g_instruction || !dladdr((void*)g_dispatch->kernel, &kernel) || !dladdr((void*)g_instruction, &instruction) ||

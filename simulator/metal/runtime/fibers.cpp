@@ -1,4 +1,4 @@
-// Stacks of items that wait: taken from one mapping, lent again and again.
+// Stacks of waiting items: one mapping, reused.
 #include "fibers.h"
 
 #include "runtime.h"
@@ -44,7 +44,7 @@ bool is_fiber_guard_page(const void* p) {
     if ((const char*)p >= s_guard_pages[k] && (const char*)p < s_guard_pages[k] + 4096) return true;
   return false;
 }
-// After an abandoned dispatch the stacks hold half-run items: start them all afresh.
+// After an abandoned dispatch the stacks hold unfinished items: reset all.
 static void reset_fibers() {
   s_idle_count = 0;
   for (uint32_t k = 0; k < s_stack_count; k++) s_idle[s_idle_count++] = prime_stack(k);

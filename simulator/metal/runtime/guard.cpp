@@ -1,7 +1,7 @@
 // Small buffers run as copies between guard pages, and a fault ends the dispatch with an error instead of the process.
 //
-// The end of a copy lies against an inaccessible page, so that one element too far faults. In front of a copy, and in
-// the few bytes that alignment leaves behind it, a pattern shows stray writes.
+// The end of a copy is next to an inaccessible page, so that an access past the end faults. In front of a copy, and in
+// the alignment bytes after it, a pattern detects stray writes.
 #include "guard.h"
 
 #include "errors.h"
@@ -18,12 +18,12 @@ static const uint64_t kPage = 4096;
 static const uint64_t kSlotData = 1 << 20;   // the largest copy that a slot of the arena holds
 static const uint64_t kSlotGap = 16 << 20;   // inaccessible address space behind each slot
 static const uint64_t kSlotSpacing = kSlotData + kSlotGap;
-static const uint64_t kAlignment = 32;       // of the start of a copy: that of long4, the most that a type asks for
+static const uint64_t kAlignment = 32;       // of the start of a copy: that of long4, the largest of any type
 static const uint64_t kFrontPattern = 256;
 static const uint8_t kPattern = 0xFF;        // NaN to every float type
 
 static uint8_t* s_arena;
-static uint8_t* s_large[kMaxRegions];        // buffers too large for a slot have a mapping of their own
+static uint8_t* s_large[kMaxRegions];        // separate mappings of buffers that are too large for a slot
 static uint64_t s_large_size[kMaxRegions];
 static bool s_slot_open[kMaxRegions];
 static bool s_active;
@@ -113,7 +113,7 @@ static void restore_handlers() {
 }
 
 static void on_fault(int signal, siginfo_t* info, [[maybe_unused]] void* context) {
-  if (!s_active || s_thread != gettid()) {  // not ours: let the former handler have it
+  if (!s_active || s_thread != gettid()) {  // not ours: the previous handler takes it
     restore_handlers();
     return;
   }
@@ -131,7 +131,7 @@ static void on_fault(int signal, siginfo_t* info, [[maybe_unused]] void* context
     report("reached code that cannot run, by %s", who);
   } else if (is_fiber_guard_page(address)) {
     report("stack overflow by %s: too many or too large thread-local arrays, or recursion", who);
-  } else if (info->si_code == SI_KERNEL) {  // x86 does not say which address it was
+  } else if (info->si_code == SI_KERNEL) {  // x86 does not report the address
     report("misaligned access by %s: a vector or struct lies at an address that is no multiple of its alignment", who);
   } else if ((uintptr_t)address < kPage) {
     report("%s through a null pointer by %s", access, who);
@@ -150,7 +150,7 @@ void guard_enter(Dispatch* d) {
     memcpy(r.guarded, r.source, r.size);
     fill_pattern(r);
   }
-  // An argument that lies in a region moves with it.
+  // Arguments that point into a region move with it.
   for (uint32_t i = 0; i < d->argument_count; i++) {
     uint8_t* p = (uint8_t*)d->arguments[i];
     for (uint32_t k = 0; k < d->region_count; k++) {

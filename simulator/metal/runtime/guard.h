@@ -4,6 +4,6 @@
 
 void guard_enter(Dispatch* d);  // copies the regions and turns faults into errors
 void guard_leave(Dispatch* d);
-// The region in whose surroundings the address lies, or null.
+// The region next to the address, or null.
 const Region* nearest_region(const uint8_t* address);
 void report_out_of_bounds(const char* access, const Region& region, const uint8_t* address);

@@ -1,4 +1,4 @@
-// What the parts of the runtime share: the dispatch that Python hands over, and the item that runs.
+// Shared state of the runtime: the dispatch that Python passes, and the running item.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -7,7 +7,7 @@ enum Order : uint32_t { kForward = 0, kReverse = 1, kRandom = 2 };
 // The first two are limits of Apple GPUs: MAX_THREADS_PER_THREADGROUP and SIMD_WIDTH of mpsmith.metal_limits.
 enum : uint32_t { kMaxThreads = 1024, kSimdWidth = 32, kMaxRegions = 64, kMaxMessages = 16, kMaxLaneReads = 8 };
 
-// Threadgroup memory that nothing has written: NaN to every float type, and no number that programs like.
+// Unwritten threadgroup memory: NaN in every float type, and an unusual integer.
 static inline uint8_t unwritten_byte(uint64_t offset) { return offset & 1 ? 0xFF : 0xA5; }
 
 // Same layout as msl_group in include/msl/kernel.h.
@@ -26,9 +26,9 @@ struct Region {
   uint8_t* source;     // the caller's bytes
   uint64_t size;
   uint8_t* guarded;    // set by the runtime: a copy between guard pages
-  uint32_t argument;   // the first argument that is bound to it, for messages
+  uint32_t argument;   // the first argument bound to it, for messages
   uint32_t writable;
-  uint32_t threadgroup;  // each threadgroup has its own; what one leaves there, no other sees
+  uint32_t threadgroup;  // private to each threadgroup
 };
 
 struct SharedVariable {
@@ -48,8 +48,8 @@ struct Dispatch {
   KernelFunction kernel;
   uint32_t grid[3];
   uint32_t group[3];
-  uint32_t blocking;     // the kernel waits somewhere: each item needs a stack of its own
-  uint32_t one_by_one;   // run items singly, so that errors can name the thread
+  uint32_t blocking;     // the kernel has barriers: each item needs a stack
+  uint32_t one_by_one;   // run items one by one, so that errors name the thread
   uint32_t checked;      // the kernel is instrumented
   uint32_t order;
   uint64_t seed;
@@ -61,14 +61,14 @@ struct Dispatch {
   uint64_t shared_size;
   const SharedVariable* variables;
   uint64_t variable_count;
-  char* message;         // receives the errors, one a line
+  char* message;         // the errors, one per line
   uint64_t message_size;
-  uint32_t flush_denormals;  // subnormal floats count as zero, as arguments and as results
-  uint32_t refuse_unwritten;  // checked: reading threadgroup memory that nothing wrote is an error
+  uint32_t flush_denormals;  // flush subnormal arguments and results to zero
+  uint32_t refuse_unwritten;  // checked: reading unwritten threadgroup memory is an error
   uint32_t error_count;
   uint32_t place_count;
   uint64_t places[kMaxMessages];   // for each message, the instruction in the kernel's library, or 0
-  uint32_t inactive_fill;          // each byte of what an inactive lane holds
+  uint32_t inactive_fill;          // each byte of the value of an inactive lane
   uint32_t lane_read_count;
   LaneRead lane_reads[kMaxLaneReads];
 };

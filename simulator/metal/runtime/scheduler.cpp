@@ -1,9 +1,9 @@
 // Runs the items (threads) of a dispatch, threadgroup after threadgroup, on one CPU thread.
 //
-// An item that never waits needs no stack of its own. So items start on the fiber that is running, one after another,
-// and only when one waits does another fiber go on with the rest. A waiting item hands over straight to the next one:
-// one stack switch for each wait. A SIMD group runs until all its lanes wait; then the lanes that wait at one call
-// site take part in that exchange together, the lowest address first, which is how diverged lanes meet again.
+// An item that never waits needs no separate stack. So items start one after another on the running fiber, and another
+// fiber continues with the rest when one waits. A waiting item switches directly to the next one: one stack switch for
+// each wait. A SIMD group runs until all its lanes wait. Then the lanes that wait at one call site exchange values, the
+// lowest address first. So diverged lanes reconverge.
 #include "checker.h"
 #include "errors.h"
 #include "fibers.h"
@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-struct Exchange {  // same layout as msl_exchange_t in include/msl/sync.h
+struct Exchange { // same layout as msl_exchange_t in include/msl/sync.h
   uint32_t mask, folded;
   char pad[56];
   char values[kSimdWidth * 64];
@@ -20,11 +20,11 @@ struct Exchange {  // same layout as msl_exchange_t in include/msl/sync.h
 
 struct Item {
   void* stack;
-  const void* site;  // the call it waits at
+  const void* site; // the call it waits at
   const void* value;
   uint32_t size;
   uint32_t flags;
-  uint32_t depth;    // open regions around it (msl_region in include/msl/sync.h)
+  uint32_t depth; // enclosing regions (msl_region in include/msl/sync.h)
 };
 // One bit for each lane; a lane is in exactly one of the masks.
 struct SimdGroup {
@@ -38,14 +38,14 @@ static Item s_items[kMaxThreads + 1];
 static SimdGroup s_simdgroups[kMaxThreads / kSimdWidth];
 static uint32_t s_simdgroup_order[kMaxThreads / kSimdWidth];
 static uint32_t s_simdgroup_count, s_simdgroup_turn, s_active;
-static SimdGroup* s_current;  // s_simdgroups[s_active]
+static SimdGroup* s_current; // s_simdgroups[s_active]
 static uint32_t s_thread_count;
 static uint64_t s_group_count, s_group_turn;
 static uint64_t s_random;
-static bool s_shuffled;  // lanes do not run in their own order
+static bool s_shuffled; // lanes run in another order
 
 // ---------------------------------------------------------------------------------------------------- order
-static uint32_t random_below(uint32_t n) {  // xorshift64*
+static uint32_t random_below(uint32_t n) { // xorshift64*
   s_random ^= s_random >> 12;
   s_random ^= s_random << 25;
   s_random ^= s_random >> 27;
@@ -57,7 +57,7 @@ static inline uint32_t pick_lane(uint32_t mask) {
   for (uint32_t skip = random_below(__builtin_popcount(mask)); skip; skip--) mask &= mask - 1;
   return __builtin_ctz(mask);
 }
-static uint32_t s_group_stride;  // coprime to the number of groups: a cheap random order of them
+static uint32_t s_group_stride; // coprime to the number of groups: a cheap random order of them
 static uint64_t group_in_turn(uint64_t turn) {
   if (g_dispatch->order == kForward) return turn;
   if (g_dispatch->order == kReverse) return s_group_count - 1 - turn;
@@ -97,7 +97,7 @@ static void activate(uint32_t simdgroup) {
 static void poison(uint8_t* memory, uint64_t size) {
   for (uint64_t i = 0; i < size; i++) memory[i] = unwritten_byte(i);
 }
-// So that a missing write shows.
+// Makes missing writes visible.
 static void poison_threadgroup_memory() {
   const Dispatch& d = *g_dispatch;
   poison(d.shared, d.shared_size);
@@ -135,8 +135,8 @@ static bool begin_group() {
   return true;
 }
 
-// All lanes of the SIMD group wait or are done: let those go on that are innermost. Lanes communicate before others
-// leave the region that holds them; at one depth, the lowest site comes first.
+// All lanes of the SIMD group wait or are done: the innermost go on. Lanes communicate before others leave the
+// enclosing region; at the same depth, the lowest site comes first.
 static void resolve(SimdGroup& s) {
   Item* lanes = s_items + s_active * kSimdWidth;
   uint32_t depth = 0;
@@ -148,7 +148,7 @@ static void resolve(SimdGroup& s) {
   for (uint32_t m = s.at_exchange | s.at_simd_barrier | s.at_region_end; m; m &= m - 1)
     if (lanes[__builtin_ctz(m)].depth == depth) innermost |= m & -m;
   uint32_t waiting = (s.at_exchange | s.at_simd_barrier) & innermost;
-  if (!waiting) {  // everyone has come to the end of the region
+  if (!waiting) { // all lanes are at the end of the region
     for (uint32_t m = innermost; m; m &= m - 1) lanes[__builtin_ctz(m)].depth--;
     s.at_region_end &= ~innermost;
     s.ready = innermost;
@@ -174,7 +174,7 @@ static void resolve(SimdGroup& s) {
       if (size == 4) memcpy(s.exchange.values + lane * 4, lanes[lane].value, 4);
       else memcpy(s.exchange.values + lane * size, lanes[lane].value, size);
     }
-    // What an inactive lane holds is undefined. Apple silicon was measured to give zero; the checked mode tries others.
+    // The value of an inactive lane is undefined. On Apple silicon it was measured as zero; checked mode tries others.
     int fill = (int)g_dispatch->inactive_fill;
     for (uint32_t m = ~meet; m; m &= m - 1) memset(s.exchange.values + __builtin_ctz(m) * size, fill, size);
   } else if (g_dispatch->checked) {
@@ -185,7 +185,7 @@ static void resolve(SimdGroup& s) {
   s.ready = meet;
 }
 
-// Every SIMD group waits at a threadgroup barrier or is done: let the barrier open.
+// All SIMD groups wait at a threadgroup barrier or are done: open the barrier.
 static bool open_barrier() {
   uint32_t waiting = 0, done = 0;
   const Item* first = nullptr;
@@ -273,7 +273,7 @@ static void run_without_waits() {
   }
 }
 
-// The life of a fiber: run items as long as there are fresh ones, then lend the CPU to waiting ones.
+// The main loop of a fiber: run new items while there are any, then switch to waiting ones.
 static void fiber_main() {
   for (;;) {
     if (!g_dispatch->blocking) {
@@ -296,17 +296,17 @@ static void fiber_main() {
   }
 }
 
-// Where to go on when the running item waits.
+// The next stack when the running item waits.
 static inline Resume next_to_run() {
   SimdGroup& mine = *s_current;
-  if (!s_shuffled && mine.ready) {  // the usual case: the next lane has been waiting, too
+  if (!s_shuffled && mine.ready) { // the usual case: the next lane waits, too
     uint32_t lane = __builtin_ctz(mine.ready);
     mine.ready &= mine.ready - 1;
     msl_current_lane = lane;
     g_item = (g_item & ~31u) + lane;
     return {s_items[g_item].stack, &mine.exchange};
   }
-  advance();  // never false: at least the item that called waits
+  advance(); // never false: at least the calling item waits
   SimdGroup& s = *s_current;
   uint32_t bit = 1u << g_item % kSimdWidth;
   if (s.fresh & bit) return {take_fiber(), nullptr};
@@ -351,7 +351,7 @@ Resume wait_at_exchange(const void* value, uint32_t size, const void* site, void
 typedef uint32_t FloatMode;
 static FloatMode float_mode() { return __builtin_ia32_stmxcsr(); }
 static void set_float_mode(FloatMode mode) { __builtin_ia32_ldmxcsr(mode); }
-static FloatMode flushing(FloatMode mode) { return mode | 0x8040; }  // flush to zero, denormals are zero
+static FloatMode flushing(FloatMode mode) { return mode | 0x8040; } // flush to zero, denormals are zero
 #elif defined(__aarch64__)
 typedef uint64_t FloatMode;
 static FloatMode float_mode() {
@@ -394,7 +394,7 @@ extern "C" __attribute__((visibility("default"))) void msl_dispatch(Dispatch* d)
   FloatMode mode = float_mode();
   if (d->flush_denormals) set_float_mode(flushing(mode));
   if (start) run_fibers(fiber_main);
-  set_float_mode(mode);  // after a fault, too: the handler leaves the processor's default behind
+  set_float_mode(mode); // also after a fault: the handler resets it
   if (d->checked) checker_end();
   guard_leave(d);
 }

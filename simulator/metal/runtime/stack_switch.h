@@ -1,4 +1,4 @@
-// Leaves one stack for another: how fast kernels with barriers run is decided here.
+// Switches stacks. The speed of kernels with barriers depends on this.
 //
 // A stack at rest holds, at its top, the frame pointer and the address to go on at. A kernel that waits calls one of
 // the stubs below; a function of the scheduler says which stack is next, and the stub returns *there*, straight into

@@ -1,5 +1,5 @@
-// Barriers, and the operations by which lanes read each other's values. AIR does not say where parted lanes meet again:
-// those that reach an operation together take part.
+// Barriers, and exchanges between lanes. AIR has no reconvergence points: the lanes that reach an operation together take
+// part.
 #include "runtime.h"
 
 using metal::msl_share;
@@ -27,8 +27,8 @@ AIR void airrt_simdgroup_barrier(u32) { metal::simdgroup_barrier(metal::mem_flag
     T other = v.or_zero((from) & 31); \
     return (inside) ? other : x; \
   }
-// The lanes fall into sections of `modulo`; what comes from outside of one is taken from the lanes' `fill`, and where
-// that lane is not there, from a lane's own.
+// Sections have `modulo` lanes. Values from outside of a section come from the lanes' `fill`, or if that lane is
+// inactive, from the lane's own.
 #define MOVE_AND_FILL(T, name, inside, from, outside) \
   AIR T airrt_simd_shuffle_and_fill_##name##_##T(T x, T fill, u16 n, u16 modulo) { \
     auto v = msl_share(x); \

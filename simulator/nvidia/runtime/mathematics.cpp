@@ -1,4 +1,4 @@
-// The C library's names, by which AIR's mathematics is called (simulator/air), for NVIDIA's libdevice.
+// Functions of the C library, which AIR's mathematics calls (simulator/air), implemented by NVIDIA's libdevice.
 #define C_LIBRARY extern "C" __attribute__((always_inline))
 
 #define UNARY(name) \

@@ -1,4 +1,4 @@
-// 8x8 matrices: a lane holds two neighbours of a row (include/nvidia/matrix.h).
+// 8x8 matrices: a lane has two adjacent elements of a row (include/nvidia/matrix.h).
 #include "runtime.h"
 
 using metal::msl_share;

@@ -1,4 +1,4 @@
-// Where a thread is: the builtins of a kernel. `launch` is struct nvidia_launch; `d` is the dimension.
+// Builtins of a kernel. `launch` is struct nvidia_launch; `d` is the dimension.
 #include "nvidia/kernel.h"
 #include "runtime.h"
 

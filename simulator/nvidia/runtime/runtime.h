@@ -1,5 +1,5 @@
-// What the GPU's definitions of AIR's operations share. These files become LLVM bitcode, which is linked into each
-// kernel that needs it and inlined there. The lanes are those of kernels in Metal source.
+// Shared by the GPU's definitions of AIR's operations. These files become LLVM bitcode, which is linked into each kernel
+// and inlined. Exchanges are those of kernels from Metal source.
 #pragma once
 #include "nvidia/matrix.h"
 

@@ -1,4 +1,4 @@
-"""Where the declarations stand: those written by hand in this package, the generated ones in the cache."""
+"""The folders of Apple's headers: hand-written ones in this package, generated ones in the cache."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 from ....cache import cache_folder, fingerprint_of_code
 
 STUBS = Path(__file__).parent / "include"
-"""Foundation.h and its like, written by hand."""
+"""Hand-written headers such as Foundation.h."""
 
-# The programs that write the headers, so that a changed one writes them anew.
+# The generators of the headers: a change of one generates them again.
 GENERATORS = (
     *("simulator.objc.apple.metal_header", "simulator.objc.apple.mps_headers", "simulator.objc.apple.sources"),
     "simulator.objc.comments",
@@ -17,5 +17,5 @@ GENERATORS = (
 
 
 def apple_folder() -> Path:
-    """Where the generated framework headers stand, named by what they were generated from; it may not exist yet."""
+    """The folder of the generated headers, named by their generators; it may not exist yet."""
     return cache_folder() / "check" / f"apple-{fingerprint_of_code(*GENERATORS)[:12]}"

@@ -97,7 +97,7 @@ class _Names:
     values: set[str] = field(default_factory=set)
 
     def objective_c(self, cpp: str, space: str) -> str:
-        """The Objective-C type of a C++ type that stands in namespace `space`. Raises _UnknownTypeError."""
+        """The Objective-C type of a C++ type in namespace `space`. Raises _UnknownTypeError."""
         text = " ".join(cpp.split())
         block = _BLOCK.match(text)
         if block:

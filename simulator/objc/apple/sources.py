@@ -1,4 +1,4 @@
-"""The open packages that the framework headers are generated from: fixed versions, so that results do not drift."""
+"""The open packages from which the framework headers are generated, with fixed versions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-// What cannot be written with ARC: the root class with its reference counts, blocks as objects, constant strings.
+// Classes that ARC cannot compile: the root class with reference counts, blocks, constant strings.
 #import <Foundation/Foundation.h>
 #import <dispatch/dispatch.h>
 
@@ -45,7 +45,7 @@ METHOD(instancetype, init, self)
 }
 METHOD(instancetype, autorelease, objc_autorelease(self))
 METHOD(NSUInteger, retainCount, objc_simulator_references(self))
-// Classes live for ever.
+// Classes are never freed.
 CLASS_METHOD(instancetype, retain, (id)self)
 + (oneway void)release {
 }
@@ -111,7 +111,7 @@ extern "C" void* objc_simulator_retain_block(const void* block);
 @interface NSBlock : NSObject
 @end
 @implementation NSBlock
-// Whoever retains takes the answer for the block itself: one on the stack stays there, as on a Mac.
+// retain returns the block itself: one on the stack stays there, as on a Mac.
 METHOD(instancetype, retain, (id)objc_simulator_retain_block(self))
 - (oneway void)release {
   _Block_release(self);

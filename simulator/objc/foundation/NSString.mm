@@ -1,4 +1,4 @@
-// Strings in UTF-8, and what formats them. Compiled with ARC.
+// Strings in UTF-8, and formatting. Compiled with ARC.
 #import <Foundation/Foundation.h>
 
 #include <cstdarg>

@@ -11,7 +11,7 @@
 
 static unsigned long no_mutations;
 
-// Hands out all items at once.
+// Returns all items at once.
 static NSUInteger enumerate(NSFastEnumerationState* state, std::vector<id>& items) {
   if (state->state) {
     return 0;

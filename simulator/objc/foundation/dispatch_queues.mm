@@ -1,4 +1,4 @@
-// libdispatch: queues run their blocks at once, in the thread that hands them over, one at a time. Compiled with ARC.
+// libdispatch: queues run their blocks at once, in the calling thread, one at a time. Compiled with ARC.
 #import <Foundation/Foundation.h>
 #import <dispatch/dispatch.h>
 

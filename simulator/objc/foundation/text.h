@@ -1,4 +1,4 @@
-// Between std::string and NSString.
+// Conversions between std::string and NSString.
 #pragma once
 #import <Foundation/Foundation.h>
 

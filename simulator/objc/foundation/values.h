@@ -1,4 +1,4 @@
-// What Metal needs of Foundation's values beyond their public interface.
+// Non-public methods of Foundation's values for the Metal framework.
 #pragma once
 #import <Foundation/Foundation.h>
 

@@ -1,4 +1,4 @@
-// Data, addresses, errors, and what a process knows of itself. Compiled with ARC.
+// Data, URLs, errors and process information. Compiled with ARC.
 #import <Foundation/Foundation.h>
 
 #include <cstdlib>
@@ -74,7 +74,7 @@ METHOD(NSDictionary*, userInfo, [NSDictionary dictionary])
   static NSProcessInfo* info = [NSProcessInfo new];
   return info;
 }
-// A macOS that is new enough for everything torch asks about, as the simulated device says.
+// A macOS version that is new enough for all checks in torch, as on the simulated device.
 METHOD(NSOperatingSystemVersion, operatingSystemVersion, {26, 0, 0})
 - (BOOL)isOperatingSystemAtLeastVersion:(NSOperatingSystemVersion)version {
   return version.majorVersion <= 26;

@@ -1,4 +1,4 @@
-// Buffers with memory of their own, and over memory of the caller; addresses of buffers in buffers. Compiled with ARC.
+// Buffers with their own memory, and over memory of the caller; argument encoders. Compiled with ARC.
 #include <cstdlib>
 #include <cstring>
 

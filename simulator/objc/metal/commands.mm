@@ -73,7 +73,7 @@ IGNORED(enqueue)
 }
 METHOD(MTLCommandBufferStatus, status, committed_ ? MTLCommandBufferStatusCompleted : MTLCommandBufferStatusNotEnqueued)
 METHOD(NSError*, error, nil)
-// Nothing here takes a GPU's time.
+// No GPU time passes.
 METHOD(double, GPUStartTime, 0)
 METHOD(double, GPUEndTime, 0)
 METHOD(double, kernelStartTime, 0)
@@ -92,15 +92,15 @@ IGNORED_WITH(useResidencySet, id<MTLResidencySet>)
   require(!encoding_, "encodeSignalEvent: was called while a command encoder is encoding");
   [self simulatedCommand:[event, value] { [(id<MTLSharedEvent>)event setSignaledValue:value]; }];
 }
-// Command buffers run one after the other, so that an event which was not signalled by now never will be.
+// Command buffers run one after another, so an event that is not signalled now never will be.
 - (void)encodeWaitForEvent:(id<MTLEvent>)event value:(uint64_t)value {
   require(!encoding_, "encodeWaitForEvent: was called while a command encoder is encoding");
   [self simulatedCommand:[event, value] {
     const uint64_t now = [(id<MTLSharedEvent>)event signaledValue];
     require(
         now >= value,
-        "a command buffer waits for an event at " + std::to_string(value) + ", which stands at " + std::to_string(now) +
-            ": what signals it has to be committed first");
+        "a command buffer waits for an event at " + std::to_string(value) + ", which is at " + std::to_string(now) +
+            ": commit the signalling command buffer first");
   }];
 }
 @end
@@ -111,7 +111,7 @@ IGNORED_WITH(useResidencySet, id<MTLResidencySet>)
 }
 @end
 
-// What torch's stream hands out: a command buffer that goes on with a new one after each commit.
+// torch's stream returns this: a command buffer that continues with a new one after each commit.
 @implementation MPSCommandBuffer {
   SimulatedCommandBuffer* root_;
 }

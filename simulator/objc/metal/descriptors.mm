@@ -1,7 +1,7 @@
-// What command buffers and encoders are asked for with. Compiled with ARC.
+// Descriptors of command buffers and encoders. Compiled with ARC.
 #include "host.h"
 
-// Commands run one after the other, whatever the type of their dispatch is.
+// Commands run one after another for any dispatch type.
 @implementation MTLComputePassDescriptor {
   MTLDispatchType type_;
 }

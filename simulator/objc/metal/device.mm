@@ -1,4 +1,4 @@
-// The device: where everything else of Metal comes from. Compiled with ARC.
+// The device, which creates all other objects of Metal. Compiled with ARC.
 #include <cstring>
 
 #include "../foundation/text.h"

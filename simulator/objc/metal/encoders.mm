@@ -36,9 +36,9 @@ namespace {
 constexpr NSUInteger kBufferSlots = 31;
 constexpr NSUInteger kInlineBytes = 4096;
 constexpr NSUInteger kThreadgroupMemory = 32768;
-constexpr size_t kAlignment = 32; // of long4, the most that a type asks for
+constexpr size_t kAlignment = 32; // of long4, the largest of any type
 
-// Bytes that setBytes copied, on an address that suits any type.
+// Bytes of setBytes, aligned for any type.
 class InlineBytes {
  public:
   InlineBytes(const void* bytes, size_t length) : memory_(new char[length + kAlignment]), length_(length) {
@@ -54,7 +54,7 @@ class InlineBytes {
   size_t length_;
 };
 
-// What stands at a buffer index: a buffer with an offset, bytes, or nothing.
+// The binding of a buffer index: a buffer with an offset, bytes, or nothing.
 struct Slot {
   __strong id<MTLBuffer> buffer;
   uint64_t offset = 0;
@@ -76,7 +76,7 @@ std::string argument_text(const MetalParameter& parameter) {
   return "buffer " + std::to_string(parameter.index) + " ('" + parameter.name + "')";
 }
 
-// A dispatch with everything that has to live until it runs.
+// A dispatch with all objects that it needs.
 struct Dispatch {
   int64_t kernel;
   MetalLaunch launch;
@@ -151,7 +151,7 @@ struct Dispatch {
     const MetalParameter& parameter = kernel.parameters[i];
     const Slot& slot = slots_[parameter.index];
     if (parameter.size == 0 && !slot.is_set()) {
-      continue; // a pointer that the kernel may never follow; the run sees when it does
+      continue; // a pointer that the kernel may never dereference; a run detects it
     }
     require(slot.is_set(), name + "reads " + argument_text(parameter) + ", and nothing is bound there");
     const MetalBinding bound = slot.binding(parameter.index);
@@ -189,7 +189,7 @@ struct Dispatch {
   std::copy(threadgroup_bytes_.begin(), threadgroup_bytes_.end(), dispatch->launch.threadgroup_bytes);
   for (uint64_t i = 0; i < pipeline_->kernel_.parameter_count; ++i) {
     const uint64_t index = pipeline_->kernel_.parameters[i].index;
-    if (slots_[index].is_set()) { // what an earlier kernel of this encoder left at other indices is not this one's
+    if (slots_[index].is_set()) { // other indices may have bindings of an earlier kernel
       dispatch->bindings.push_back(slots_[index].binding(index));
       dispatch->held.push_back(slots_[index]);
     }
@@ -209,7 +209,7 @@ struct Dispatch {
   [self dispatchThreadgroups:MTLSizeMake(counts[0], counts[1], counts[2]) threadsPerThreadgroup:group];
 }
 METHOD(MTLDispatchType, dispatchType, MTLDispatchTypeSerial)
-// Dispatches run one after the other, so that nothing is left to wait for.
+// Dispatches run one after another, so barriers do nothing.
 IGNORED_WITH(memoryBarrierWithScope, MTLBarrierScope)
 - (void)memoryBarrierWithResources:(const id<MTLResource>*)resources count:(NSUInteger)count {
 }

@@ -1,4 +1,4 @@
-// What the classes of Metal's host side know of each other.
+// The classes of the simulated Metal framework.
 #pragma once
 #import <Metal/Metal.h>
 
@@ -16,10 +16,10 @@ void objc_simulator_note_misuse(const char* text);
 void objc_simulator_raise_misuse();
 }
 
-// How many mistakes were raised: what they leave unfinished is no mistake of its own.
+// The number of raised errors: unfinished objects after an error are not another error.
 extern std::atomic<int> mistakes_raised;
 
-// What Metal's validation layer ends a process for is an error here.
+// Raises an error where Metal's validation layer would abort.
 inline void require(bool condition, const std::string& message) {
   if (!condition) {
     ++mistakes_raised;
@@ -30,7 +30,7 @@ inline void require(bool condition, const std::string& message) {
 id<MTLDevice> simulated_device();
 NSError* simulated_error(const char* domain, const std::string& message);
 
-// What belongs to a device and has a label that its maker gives it.
+// An object of a device, with a read-only label.
 @interface SimulatedObject : NSObject {
  @public
   NSString* label_;
@@ -39,7 +39,7 @@ NSError* simulated_error(const char* domain, const std::string& message);
 - (NSString*)label;
 @end
 
-// Most have one that everybody may change.
+// An object with a writable label.
 @interface SimulatedLabelledObject : SimulatedObject
 - (void)setLabel:(NSString*)label;
 @end
@@ -49,7 +49,7 @@ NSError* simulated_error(const char* domain, const std::string& message);
   int64_t library_;
   NSString* name_;
   id owner_;
-  MetalKernel kernel_; // once an argument encoder was asked for
+  MetalKernel kernel_; // set for argument encoders
 }
 @end
 
@@ -81,7 +81,7 @@ NSError* simulated_error(const char* domain, const std::string& message);
 - (void)simulatedCommand:(std::function<void()>)command;
 @end
 
-// Of torch's stream: its commands run when they are encoded, because torch commits before it looks at any result.
+// The command buffer of torch's stream. Commands run when they are encoded, because torch commits before it reads results.
 @interface SimulatedStreamCommandBuffer : SimulatedCommandBuffer
 @end
 
@@ -108,7 +108,7 @@ NSError* simulated_error(const char* domain, const std::string& message);
                    deallocator:(void (^)(void*, NSUInteger))deallocator;
 @end
 
-// Of a structure of pointers alone: the one with [[id(n)]] lies 8 n bytes from its begin.
+// For structures of pointers: the pointer with [[id(n)]] is at offset 8 n.
 @interface SimulatedArgumentEncoder : SimulatedLabelledObject
 + (id<MTLArgumentEncoder>)simulatedOf:(NSUInteger)length;
 @end

@@ -1,4 +1,4 @@
-// What all objects that a device makes have in common. Compiled with ARC.
+// Base classes of objects that a device creates. Compiled with ARC.
 #include "host.h"
 
 @implementation SimulatedObject

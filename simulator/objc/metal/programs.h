@@ -1,8 +1,8 @@
-// The line between Metal's host side and what runs kernels. Plain C, so that Python fills it in through ctypes.
+// The interface between the Metal framework and the kernel runner: plain C, which Python implements through ctypes.
 #pragma once
 #include <stdint.h>
 
-// Something bound to a buffer index: `address` lies in the memory from `base` on, `size` bytes long.
+// A bound buffer: `address` is inside the `size` bytes from `base` on.
 struct MetalBinding { uint64_t index, address, base, size; };
 // A buffer parameter of a kernel: `size` bytes are read through a reference; 0 for a pointer.
 struct MetalParameter {
@@ -13,7 +13,7 @@ struct MetalKernel {
   int64_t number;
   uint64_t max_threads, threadgroup_bytes;
   uint64_t parameter_count;
-  const MetalParameter* parameters; // live as long as the process
+  const MetalParameter* parameters; // never freed
 };
 // A function constant: its index or, where that is -1, its name; the value as Metal source.
 struct MetalConstant {
@@ -27,7 +27,7 @@ struct MetalLaunch {
   uint64_t binding_count;
   const MetalBinding* bindings;
 };
-// Each answers null for success, else a text that lives until the next call in the same thread.
+// Each returns null, or an error message that is valid until the next call in the same thread.
 struct MetalPrograms {
   const char* (*compile)(const char* source, uint64_t bytes, int64_t* library);
   const char* (*names)(int64_t library, const char** names); // one a line

@@ -1,4 +1,4 @@
-// Libraries, functions, pipelines, and the values that specialise them. Compiled with ARC.
+// Libraries, functions, pipelines and function constants. Compiled with ARC.
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -34,7 +34,7 @@ static std::string real(float value) {
   snprintf(text, sizeof(text), "(%.9ef)", value);
   return text;
 }
-// A value as Metal source, in the type that it was given with.
+// A value of a type as Metal source.
 static std::string literal(const void* value, MTLDataType type) {
   const auto read = [value](auto example) {
     std::memcpy(&example, value, sizeof(example));

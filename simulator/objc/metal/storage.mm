@@ -1,6 +1,6 @@
-// The memory of a tensor as an MTLBuffer: `tensor.storage().data()`, which host code casts to id<MTLBuffer>, is the first
-// byte of host memory on the simulated device. Messages to such an address go to this class, whose `self` is the
-// address and which has nothing else. Compiled without ARC.
+// The memory of a tensor as an MTLBuffer. Host code casts `tensor.storage().data()` to id<MTLBuffer>, which is an address
+// of host memory on the simulated device. Messages to such an address go to this class, with the address as `self`.
+// Compiled without ARC.
 #include <dlfcn.h>
 
 #include <atomic>
@@ -11,7 +11,7 @@
 
 extern "C" void objc_simulator_set_foreign_objects(Class (*)(id), const std::atomic<bool>*);
 
-// How many bytes begin at an address, 0 where it is the start of no tensor's memory; and who holds on to them.
+// The size of the tensor memory at an address, or 0; retain and release of it; and whether it was freed.
 static uint64_t (*storage_bytes)(const void*);
 static void (*storage_hold)(const void*, int64_t);
 static bool (*storage_gone)(const void*);
@@ -41,7 +41,7 @@ IGNORED_WITH(didModifyRange, NSRange)
 METHOD(NSString*, description, @"<memory of a tensor on the simulated mps device>")
 @end
 
-// Memory that was given back: every message to it is an error, and what may not throw notes one.
+// Freed memory: every message is an error; methods that must not throw record it.
 __attribute__((objc_root_class))
 @interface SimulatedStorageOfNoTensor
 @end
@@ -65,7 +65,7 @@ static Class class_of_storage(id object) {
   if (storage_bytes(object) != 0) {
     return [SimulatedStorage class];
   }
-  // A library may have been loaded since to where that memory was, with its classes.
+  // A library with classes may have been loaded at that address since.
   Dl_info library;
   const bool gone = storage_gone(object) && dladdr(object, &library) == 0;
   return gone ? objc_getClass("SimulatedStorageOfNoTensor") : nil;

@@ -1,4 +1,4 @@
-// Blocks: copies that live on the heap, and what they captured.
+// Blocks: copies on the heap, and captured variables.
 #include "runtime.h"
 
 #include <cstdlib>
@@ -36,7 +36,7 @@ enum : int {
 };
 enum : int { kObject = 3, kBlock = 7, kShared = 8, kWeak = 16, kOfSharedVariable = 128 };
 
-// Blocks begin where objects do, and the memory of no tensor does: see class_of.
+// Blocks are aligned like objects and unlike tensor memory: see class_of.
 void* allocate_block(size_t size) {
   const size_t bytes = size + sizeof(objc::Header);
   void* memory = std::aligned_alloc(objc::kBlock, (bytes + objc::kBlock - 1) / objc::kBlock * objc::kBlock);
@@ -51,7 +51,7 @@ SharedVariable* copy_of(SharedVariable* from) {
   }
   auto* copy = static_cast<SharedVariable*>(std::malloc(from->size));
   std::memcpy(static_cast<void*>(copy), from, from->size);
-  copy->flags = from->flags | kNeedsFree | 2 * kOneReference; // the function's and the block's
+  copy->flags = from->flags | kNeedsFree | 2 * kOneReference; // for the function and the block
   copy->forwarding = copy;
   from->forwarding = copy;
   if (from->flags & kHasCopy) {

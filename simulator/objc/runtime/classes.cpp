@@ -1,4 +1,4 @@
-// Classes and selectors by name, and the images that bring them.
+// Classes and selectors by name, and registration of images.
 #include "runtime.h"
 
 #include <cstring>
@@ -38,7 +38,7 @@ struct Range {
 
 extern "C" {
 
-// What a library holds of Objective-C, in the order of image.cpp.
+// The Objective-C sections of a library, in the order of image.cpp.
 struct Image {
   Range<Class> classes;
   Range<const objc::Category*> categories;
@@ -82,7 +82,7 @@ void objc_simulator_register_image(const Image* image) {
   }
 }
 
-// Selectors that images send and no class has a method for, since the last question, one a line.
+// Selectors that images send and no class implements, since the last call, one a line.
 const char* objc_simulator_unknown_selectors() {
   thread_local std::string answer;
   const std::lock_guard<std::mutex> guard(names().mutex);

@@ -1,5 +1,5 @@
-// Objective-C exceptions are C++ exceptions whose type information decides by class, as Apple's are; everything else
-// is left to libstdc++.
+// Objective-C exceptions are C++ exceptions with type information that compares classes, as on macOS. libstdc++ does the
+// rest.
 #include "runtime.h"
 
 #include <cxxabi.h>

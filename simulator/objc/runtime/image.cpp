@@ -1,4 +1,4 @@
-// Linked into each library that holds Objective-C: tells the runtime what is in it, before its own code runs.
+// Linked into each library with Objective-C: registers its classes before its code runs.
 #define SECTION(NAME) \
   extern "C" __attribute__((weak, visibility("hidden"))) void* __start_objc_##NAME[]; \
   extern "C" __attribute__((weak, visibility("hidden"))) void* __stop_objc_##NAME[]

@@ -1,4 +1,4 @@
-// Messages: which function a receiver has for a selector, and the trampolines that jump to it.
+// Messages: method lookup, and the trampolines that jump to methods.
 #include "runtime.h"
 
 #include <array>
@@ -14,7 +14,7 @@ ForeignObjects foreign_objects;
 
 namespace {
 
-// Leaked, as all tables here: objects outlive static objects.
+// Leaked, like all tables here, because objects outlive static objects.
 std::mutex& tables_mutex() {
   static auto* mutex = new std::mutex;
   return *mutex;
@@ -23,7 +23,7 @@ std::unordered_map<Class, std::vector<const MethodList*>>& category_methods() {
   static auto* methods = new std::unordered_map<Class, std::vector<const MethodList*>>;
   return *methods;
 }
-std::atomic<unsigned> generation{1}; // of what was looked up: grows with each category
+std::atomic<unsigned> generation{1}; // incremented by each category, which invalidates caches
 
 IMP method_in(const MethodList* methods, const char* name) {
   for (uint32_t i = 0; methods != nullptr && i < methods->count; ++i) {
@@ -52,7 +52,7 @@ IMP find_method(Class of, const char* name) {
   return nullptr;
 }
 
-// What this thread looked up last. Methods never change, but when a category comes.
+// The method cache of this thread. Only categories change methods.
 struct Cache {
   struct Row {
     Class of;
@@ -150,8 +150,7 @@ void objc_simulator_set_foreign_objects(objc::ForeignClass class_of, const std::
 
 } // extern "C"
 
-// A trampoline keeps what may hold arguments, asks for the function, and jumps to it as if it had been called itself.
-// With NIL, a message to nil answers zero.
+// A trampoline saves the argument registers, looks up the method, and jumps to it. With NIL, a message to nil returns 0.
 // clang-format off
 #if defined(__x86_64__)
 #define SEND(NAME, ARGUMENTS, LOOKUP, NIL, AFTER)                                                                     \
@@ -170,7 +169,7 @@ void objc_simulator_set_foreign_objects(objc::ForeignClass class_of, const std::
 #define IF_NIL(REGISTER)                                                                                               \
   "testq %" REGISTER ", %" REGISTER "\njnz 1f\nxorl %eax, %eax\nxorl %edx, %edx\nxorps %xmm0, %xmm0\n"                 \
   "xorps %xmm1, %xmm1\nret\n1:\n"
-// A structure that is answered in memory: its address comes first, then receiver and selector.
+// For structures returned in memory, the first argument is their address, then receiver and selector.
 #define SHIFTED "movq %rsi, %rdi\nmovq %rdx, %rsi\n"
 SEND(objc_msgSend, "", objc_simulator_lookup, IF_NIL("rdi"), "");
 SEND(objc_msgSend_fpret, "", objc_simulator_lookup, IF_NIL("rdi"), "");

@@ -1,4 +1,4 @@
-// Objects: their memory, their reference counts, and what becomes of them when the last reference goes.
+// Objects: memory, reference counts and deallocation.
 #include "runtime.h"
 
 #include <array>
@@ -16,7 +16,7 @@ namespace {
 using objc::Header;
 using objc::header_of;
 
-// Released objects are kept for a while, under a class without methods, so that using one is an error with its name.
+// Released objects are kept for a while with a class without methods, so that using one is an error with its name.
 objc::ClassData released_data{0, 0, 0, 0, nullptr, "a released object", nullptr, nullptr, nullptr, nullptr, nullptr};
 objc_class released_class{nullptr, nullptr, nullptr, nullptr, reinterpret_cast<uintptr_t>(&released_data)};
 
@@ -53,12 +53,12 @@ class WeakReferences {
     const std::lock_guard<std::mutex> guard(mutex_);
     forget(place);
   }
-  // A strong reference: taken under the lock that the last release needs.
+  // A strong reference, under the lock that the last release needs.
   id load(id* place) {
     const std::lock_guard<std::mutex> guard(mutex_);
     return objc_retain(*place);
   }
-  // Whether a release was the last: then all weak references are nil.
+  // Releases; returns whether it was the last, which sets all weak references to nil.
   bool last_release(id object) {
     auto& references = header_of(object)->references;
     for (long count = references; count > 1;) {
@@ -152,7 +152,7 @@ void objc::note_misuse(const std::string& text) {
 extern "C" {
 
 void objc_simulator_note_misuse(const char* text) { objc::note_misuse(text); }
-// Nonzero where objc_simulator_raise_misuse has something to raise.
+// Nonzero if objc_simulator_raise_misuse will raise.
 const std::atomic<int>* objc_simulator_misuse_noted() { return &misuse_noted; }
 void objc_simulator_raise_misuse() {
   if (misuse_noted == 0) {

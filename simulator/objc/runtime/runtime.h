@@ -1,5 +1,5 @@
-// What the parts of the runtime share: Apple's structures as clang writes them into an ELF file, and the header that
-// stands in front of each object.
+// Shared by the runtime: Apple's structures as clang writes them into an ELF file, and the header in front of each
+// object.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -44,8 +44,7 @@ struct Category { // category_t
   const MethodList *instance_methods, *class_methods;
 };
 
-// In front of each object. Objects begin 16 bytes behind a multiple of 64, where the memory of no tensor begins:
-// see class_of.
+// The header in front of each object. Objects begin 16 bytes after a multiple of 64, unlike tensor memory: see class_of.
 struct Header {
   std::atomic<long> references;
   Class former; // of a released object: its class
@@ -54,7 +53,7 @@ constexpr uintptr_t kBlock = 64;
 static_assert(sizeof(Header) == 16);
 inline Header* header_of(id object) { return reinterpret_cast<Header*>(object) - 1; }
 
-// The class of what is no object, such as the memory of a tensor; null for all others.
+// The class of addresses that are not objects, such as tensor memory; null for others.
 using ForeignClass = Class (*)(id);
 struct ForeignObjects {
   ForeignClass class_of = nullptr;
@@ -74,16 +73,16 @@ inline Class class_of(id object) {
   return object->isa;
 }
 
-// The function for a message; null where the class has none.
+// The method for a message, or null.
 IMP method_or_null(Class of, SEL name);
 // The function of the class itself, without categories and superclasses.
 IMP own_method(Class of, const char* name);
-// Categories have come: what was looked up before may be another function now.
+// Adds the methods of a category, which may replace others.
 void add_category(const Category* category);
 bool is_released(id object);
 
-// A mistake that was seen where nothing may be thrown, such as in a release. It is told at once, and raised by the
-// next call that can.
+// Records an error where exceptions are impossible, such as in a release. It is printed at once, and raised by the next
+// call that can.
 void note_misuse(const std::string& text);
 
 template <class F>

@@ -14,7 +14,7 @@ MPSDevice* MPSDevice::getInstance() {
 }
 MPSDevice::MPSDevice() : _mtl_device(MTLCreateSystemDefaultDevice()) {}
 MPSDevice::~MPSDevice() = default;
-// A macOS that is new enough for everything torch asks about, as the simulated device says.
+// A macOS version that is new enough for all checks in torch, as on the simulated device.
 bool MPSDevice::isMacOS13Plus(MacOSVersion) const { return true; }
 std::string MPSDevice::getName() const { return [[_mtl_device name] UTF8String]; }
 unsigned MPSDevice::getCoreCount() const { return 8; }

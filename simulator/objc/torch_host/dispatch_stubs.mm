@@ -1,6 +1,6 @@
-// Dispatch stubs that know mps. A torch built for Linux has a place for a kernel of mps in each of them, but its
-// DispatchStubImpl::get_call_ptr refuses to look there. All stubs call it through one slot of libtorch_cpu's table of
-// functions, which is pointed here when this library is loaded. Compiled without ARC.
+// Dispatch stubs with support for mps. In a torch built for Linux, each stub has a pointer for mps, but
+// DispatchStubImpl::get_call_ptr ignores it. All stubs call this function through one slot of libtorch_cpu's PLT, which
+// this library replaces when it is loaded. Compiled without ARC.
 #define AT_PER_OPERATOR_HEADERS
 #include <ATen/native/mps/OperationUtils.h>
 
@@ -18,7 +18,7 @@
 namespace {
 
 using at::native::DispatchStubImpl;
-// Arguments behind the device are a pointer for each instruction set that the build knows: as many as there may be.
+// After the device there is a pointer for each instruction set of the build: at most four.
 using GetCallPtr = void* (*)(DispatchStubImpl*, c10::DeviceType, void*, void*, void*, void*);
 
 constexpr const char* kFunction = "_ZN2at6native16DispatchStubImpl12get_call_ptrE";
@@ -34,7 +34,7 @@ void* get_call_ptr(DispatchStubImpl* stub, c10::DeviceType device, void* a, void
   return stub->mps_dispatch_ptr;
 }
 
-// The table of a loaded library, as its dynamic section describes it.
+// The function table of a loaded library, from its dynamic section.
 struct FunctionTable {
   const char* names = nullptr;
   const ElfW(Sym) * symbols = nullptr;
@@ -43,7 +43,7 @@ struct FunctionTable {
 
   FunctionTable(ElfW(Addr) base, const ElfW(Dyn) * entries) {
     for (; entries->d_tag != DT_NULL; ++entries) {
-      // The dynamic linker of glibc has made addresses of these offsets; others leave them as they are.
+      // The dynamic linker of glibc converts these offsets to addresses; others do not.
       const auto value = entries->d_un.d_ptr;
       const auto address = value < base ? base + value : value;
       switch (entries->d_tag) {

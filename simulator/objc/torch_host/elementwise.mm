@@ -1,5 +1,5 @@
-// The elementwise launches of MetalShaderLibrary, for the kernels that c10/metal/indexing.h instantiates: which of them
-// fits an iterator, under which name, with which buffers. Compiled without ARC.
+// The elementwise launches of MetalShaderLibrary, for the kernels of c10/metal/indexing.h: selects the kernel for an
+// iterator and binds its buffers. Compiled without ARC.
 #define AT_PER_OPERATOR_HEADERS
 #include <ATen/native/mps/OperationUtils.h>
 
@@ -9,7 +9,7 @@ namespace at::native::mps {
 
 namespace {
 
-// Elements from which a thread works on several of them.
+// The number of elements from which a thread processes several.
 constexpr uint32_t kManyElements = 1u << 18;
 constexpr uint32_t kElementsOfThread = 4;
 
@@ -40,7 +40,7 @@ void dispatch_rows(id<MTLComputeCommandEncoder> encoder, MTLComputePipelineState
 
 uint64_t threads_of_several(uint64_t elements) { return (elements + kElementsOfThread - 1) / kElementsOfThread; }
 
-// Numbers of the CPU may be of a type that Metal does not have.
+// CPU scalars may have a type that Metal lacks.
 Tensor without_doubles(const Tensor& x) {
   if (x.dim() == 0 && x.scalar_type() == kDouble) {
     return x.to(kFloat);
@@ -78,7 +78,7 @@ void set_number(id<MTLComputeCommandEncoder> encoder, const Scalar& value, Scala
   }
 }
 
-// Whether an operand of fewer elements repeats along the dimensions that the result has before its own.
+// Whether an operand is broadcast only along leading dimensions of the result.
 bool repeats_into(const Tensor& operand, const Tensor& result) {
   if (!operand.is_contiguous() || !result.is_contiguous() || operand.numel() == result.numel()) {
     return false;
@@ -123,7 +123,7 @@ void MetalShaderLibrary::exec_unary_kernel(
   const std::string layout = !dense ? "strided" : several || alpha ? "dense" : "dense_scalar";
   const auto types = metal(out) + "_" + metal(in);
   auto kernel = name + "_" + layout + "_" + types + (alpha ? "_" + metal(alpha_type) : "");
-  // A pair of types without a kernel: computed in the input's type, cast to the output's when it is stored.
+  // A pair of types without a kernel: computed in the input's type, and cast to the output's on the store.
   const bool casts = !alpha && !hasFunction(kernel);
   const bool several_cast = casts && dense && ilp_threshold && elements >= *ilp_threshold;
   if (casts) {
@@ -203,7 +203,7 @@ void MetalShaderLibrary::exec_binary_kernel(
 
   const auto alpha_type = scalar_arg_type.value_or(alpha ? (casts ? out : common) : kFloat);
   const auto alpha_suffix = alpha ? "_" + metal(alpha_type) : std::string();
-  // Operands of two types are read as the type that the kernel computes in.
+  // Operands of two types are converted to the type of the computation.
   const auto computed = metal(out) + "_" + metal(out == kBool ? common : out);
   const auto& typed = repeats_a ? b : a;
   const auto types = casts ? "cast_" + computed : metal(out) + "_" + metal(typed.scalar_type());

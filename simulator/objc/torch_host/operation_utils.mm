@@ -1,4 +1,4 @@
-// The part of upstream's OperationUtils that needs Metal alone: names of types, scalars, offsets. Compiled without ARC.
+// The part of upstream's OperationUtils that only needs Metal: names of types, scalars, offsets. Compiled without ARC.
 #define AT_PER_OPERATOR_HEADERS
 #include <ATen/native/mps/OperationUtils.h>
 
@@ -167,7 +167,7 @@ void resize_tensor(Tensor* output) { output->resize_(output->sizes()); }
 
 namespace {
 
-// Rows as Metal lays out its uint3 and ulong3: three numbers and room for a fourth.
+// Rows with the layout of uint3 and ulong3: three numbers and padding.
 template <typename T>
 id<MTLBuffer> offsets_of(const TensorIteratorBase& iterator) {
   constexpr int64_t kNumbers = 3, kRow = 4;
@@ -189,8 +189,8 @@ id<MTLBuffer> offsets_of(const TensorIteratorBase& iterator) {
 
 } // namespace
 
-// A buffer with, for each element of the iterator, the offsets in bytes of its first three operands: what strided
-// kernels of older releases read.
+// A buffer with the byte offsets of the first three operands for each element, which strided kernels of older releases
+// read.
 id<MTLBuffer> generateKernelDataOffsets(
     id<MTLComputeCommandEncoder> encoder, const TensorIteratorBase& iterator, bool use_64bit_index) {
   return use_64bit_index ? offsets_of<uint64_t>(iterator) : offsets_of<uint32_t>(iterator);

@@ -1,5 +1,5 @@
-// torch's profiler of mps operations, which host code calls around each kernel: here it records nothing. Compiled
-// without ARC.
+// torch's profiler of mps operations, which host code calls around each kernel. It does nothing here. Compiled without
+// ARC.
 #define AT_PER_OPERATOR_HEADERS
 #include <ATen/native/mps/OperationUtils.h>
 

@@ -1,4 +1,4 @@
-// MetalShaderLibrary: a Metal program from source, its pipelines and its kernel functions. Compiled without ARC.
+// MetalShaderLibrary: a Metal program, its pipelines and its kernel functions. Compiled without ARC.
 #define AT_PER_OPERATOR_HEADERS
 #include <ATen/native/mps/OperationUtils.h>
 
@@ -114,7 +114,7 @@ MetalKernelFunction* MetalShaderLibrary::getCachedKernelFunctionPtr(const std::s
 
 } // namespace at::native::mps
 
-// Another extension's source, compiled in: upstream's files ask for the one library that torch bundles.
+// The bundled library, which upstream's files use, comes from the source in another extension.
 extern "C" __attribute__((weak)) const char* mpsmith_bundled_metal_source();
 
 namespace at::native::mps {

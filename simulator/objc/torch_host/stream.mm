@@ -98,7 +98,7 @@ void MPSStream::copy_and_sync(
 }
 
 MTLBuffer_t MPSStream::getErrorBuffer() { return _errorBuffer; }
-// Raises what a kernel reported first through TORCH_REPORT_ERROR, and forgets the rest.
+// Raises the first error of TORCH_REPORT_ERROR, and drops the rest.
 void MPSStream::checkLastError() {
   auto* errors = static_cast<c10::metal::ErrorMessages*>([_errorBuffer contents]);
   if (errors->count == 0) {
@@ -109,7 +109,7 @@ void MPSStream::checkLastError() {
   throw c10::AcceleratorError({first.func, first.file, first.line}, 1, first.message);
 }
 
-// Blocks run in the thread that hands them over, so that exceptions come through by themselves.
+// Blocks run in the calling thread, so exceptions propagate.
 void dispatch_sync_with_rethrow(dispatch_queue_t queue, void (^block)()) { dispatch_sync(queue, block); }
 
 } // namespace at::mps
@@ -126,7 +126,6 @@ void synchronize() { at::mps::getDefaultMPSStream()->synchronize(at::mps::SyncTy
 
 } // namespace
 
-// What the simulated device's hooks ask for torch::mps::get_command_buffer and its like: struct MetalHost of
-// metal_host.h there.
+// struct MetalHost of the simulated device's metal_host.h, for torch::mps::get_command_buffer and so on.
 extern "C" __attribute__((visibility("default"))) void* const mpsmith_metal_host[4] = {
     (void*)&command_buffer, (void*)&dispatch_queue, (void*)&commit, (void*)&synchronize};

@@ -1,4 +1,4 @@
-// What upstream's host code asks of tensors. Compiled without ARC.
+// Functions on tensors for upstream's host code. Compiled without ARC.
 #define AT_PER_OPERATOR_HEADERS
 #include <ATen/native/mps/Copy.h>
 #include <ATen/native/mps/OperationUtils.h>
@@ -19,7 +19,7 @@ size_t compute_storage_numel_distance(const TensorBase& t) {
   return elements;
 }
 
-// Copies are the simulated device's own. What is on torch's stream has run by now.
+// The simulated device copies. Commands on torch's stream have already run.
 Tensor& mps_copy_(Tensor& to, const Tensor& from, bool non_blocking) { return to.copy_(from, non_blocking); }
 
 void copy_blit_mps(void* to, const void* from, size_t bytes) { std::memmove(to, from, bytes); }

@@ -9,9 +9,10 @@ from types import ModuleType
 import pytest
 import torch
 
+from mpsmith.simulator.errors import ExtensionLoadError
 from mpsmith.simulator.objc import note
 from mpsmith.simulator.objc.building import BuiltExtension, build_extension
-from mpsmith.simulator.objc.errors import ExtensionBuildError, ExtensionLoadError
+from mpsmith.simulator.objc.compiler import ExtensionBuildError
 from mpsmith.simulator.objc.loading import load_extension
 
 pytestmark = pytest.mark.network  # Metal's declarations are fetched: mpsmith check --setup
@@ -68,7 +69,7 @@ def test_a_retained_buffer_outlives_its_tensor(extension: ModuleType) -> None:
     assert extension.outlives_tensor() == 1.0
 
 
-def test_a_buffer_of_a_tensor_that_is_gone_is_no_buffer(extension: ModuleType) -> None:
+def test_rejects_the_buffer_of_a_freed_tensor(extension: ModuleType) -> None:
     with pytest.raises(RuntimeError, match="used again: the buffer of a tensor that is gone"):
         extension.used_after_tensor()
 
@@ -145,7 +146,7 @@ def test_a_library_of_another_maker_is_refused(tmp_path: Path) -> None:
 def test_an_unknown_selector_is_named_with_its_class_when_it_is_loaded(tmp_path: Path) -> None:
     made = build("unknown_selector", tmp_path)
     with pytest.raises(
-        ExtensionLoadError, match=r"no method for: -\[MTLDevice (or MTLHeap )?newTextureWithDescriptor:\]"
+        ExtensionLoadError, match=r"does not implement: -\[MTLDevice (or MTLHeap )?newTextureWithDescriptor:\]"
     ):
         load_extension(made.library)
 

@@ -105,7 +105,7 @@ def test_changes_as_json() -> None:
 
 def test_a_kernel_whose_module_is_no_bitcode(library: str) -> None:
     error = refusal(app, "list", "hypot_dense_float_float", "--wheel", library)
-    assert error == f"{library}: kernel hypot_dense_float_float: its module is no LLVM bitcode"
+    assert error == f"{library}: kernel hypot_dense_float_float: its module is not LLVM bitcode"
 
 
 def test_a_library_without_changes() -> None:

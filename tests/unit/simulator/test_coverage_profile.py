@@ -44,7 +44,7 @@ def test_a_missing_file_is_one_clear_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        ("{", "is no JSON file"),
+        ("{", "is not a JSON file"),
         ("[]", "it should hold one JSON object"),
         ('{"release": "2.13.0"}', "its keys should be always_fallback, native, release, sparse, not release"),
         ('{"release": 2, "native": [], "sparse": [], "always_fallback": []}', "release should be a string"),

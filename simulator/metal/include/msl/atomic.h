@@ -1,5 +1,5 @@
-// metal_atomic. Groups run one after another, so the operations need no hardware atomics to be atomic; what they do
-// need is to tell the checker that an access was atomic (MSL_CHECKED).
+// metal_atomic. Groups run one after another, so plain operations are atomic. With MSL_CHECKED they tell the checker that
+// an access is atomic.
 #pragma once
 #include "sync.h"
 

@@ -1,8 +1,7 @@
 // Words, types and constants of the Metal Shading Language that plain C++17 lacks.
 //
-// This header and its neighbours are ours: they give a C++ compiler enough of `metal_stdlib` to type-check and run
-// compute kernels on the host. Two dialects read them:
-//   * host (the default): C++17 with the address-space words erased; this is what runs;
+// These headers implement enough of `metal_stdlib` to type-check and run compute kernels on the host, in two dialects:
+//   * host (the default): C++17 without address spaces; this is what runs;
 //   * strict (MSL_STRICT): C++ for OpenCL with real address spaces; it is only type-checked.
 #pragma once
 
@@ -18,7 +17,7 @@
 #define MSL_STATIC_CONSTEXPR static constexpr const __global
 #define MSL_CONSTANT constexpr const __global
 #define MSL_GENERIC __generic
-#define MSL_NAME(name) msl_##name  // OpenCL has types of these names built in; the rewriter renames them too
+#define MSL_NAME(name) msl_##name  // OpenCL has built-in types with these names; the rewriter renames them, too
 #else
 #define device
 #define constant const
@@ -31,15 +30,15 @@
 typedef _Float16 half;
 #endif
 
-// Without debug information of its own, its code counts as the line that calls it: the user's.
+// Without debug information, this code has the line of its caller in the user's source.
 #define MSL_INLINE inline __attribute__((always_inline, nodebug))
 #define METAL_FUNC inline
 #define METAL_CONST __attribute__((const))
 #define METAL_PURE __attribute__((pure))
-#define assert(condition) ((void)0)  // as in a release build of Metal, which checks none
-#define coherent(scope)              // memory of the host is coherent to all
+#define assert(condition) ((void)0)  // as in a release build of Metal
+#define coherent(scope)              // host memory is coherent
 
-// What Apple's headers hand to their own functions, and some programs too.
+// Macros of Apple's headers that some programs use.
 #define __METAL_FAST_MATH__ 1
 #define __METAL_PRECISE_MATH__ 0
 #define __METAL_MAYBE_FAST_MATH__ 0
@@ -126,7 +125,7 @@ typedef long intptr_t;
 #define M_SQRT2_H ((half)M_SQRT2_F)
 #define M_SQRT1_2_H ((half)M_SQRT1_2_F)
 
-// The lists that the other headers expand: one line per type that Metal has.
+// Lists of Metal's types, which the other headers expand.
 #define MSL_EACH_SIGNED(_) _(char) _(short) _(int) _(long)
 #define MSL_EACH_UNSIGNED(_) _(uchar) _(ushort) _(uint) _(ulong)
 #define MSL_EACH_INTEGER(_) MSL_EACH_SIGNED(_) MSL_EACH_UNSIGNED(_)

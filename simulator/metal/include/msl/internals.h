@@ -1,5 +1,5 @@
-// What Apple's own headers are made of, where public programs call it directly. The last argument of mathematics says
-// whether to be fast; the host is precise either way.
+// Internal functions of Apple's headers that public programs call. The last argument of mathematical functions selects
+// the fast version; the host is always precise.
 #pragma once
 #include "simdgroup_matrix.h"
 
@@ -41,7 +41,7 @@ template <class A, class... F> MSL_INLINE A __metal_sincos(A a, MSL_GENERIC A* c
 #define MSL_INTERNAL_FROM_LANE(name) \
   template <class A> MSL_INLINE A __metal_simd_##name(A a, ushort lane) { return metal::simd_##name(a, lane); }
 MSL_INTERNAL_OF_LANES(sum) MSL_INTERNAL_OF_LANES(product) MSL_INTERNAL_OF_LANES(min) MSL_INTERNAL_OF_LANES(max)
-// Of bits: a floating-point number counts as the integer that it converts to.
+// Bit operations convert a floating-point number to an integer first.
 #define MSL_INTERNAL_OF_BITS(name) \
   template <class A> MSL_INLINE A __metal_simd_##name(A a) { \
     if constexpr (metal::is_floating_point<A>::value) return (A)metal::simd_##name((int)a); \

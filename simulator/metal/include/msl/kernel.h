@@ -1,24 +1,25 @@
-// What a kernel's wrapper needs: the position of a thread, and arguments bound by the parameter's own type.
+// Support for kernel wrappers: the position of a thread, and arguments of the parameter's type.
 #pragma once
 #include "atomic.h"
 #include "internals.h"
+#include "global_names.h"
 #include "parameters.h"
 
 extern "C" {
 // One threadgroup, as the scheduler describes it (runtime/runtime.h has the same layout).
 struct msl_group {
   uint threads[3];       // in this group: fewer at the edge of the grid
-  uint full_threads[3];  // in a group that is not cut off
+  uint full_threads[3];  // in a full group
   uint position[3];
   uint groups[3];
   uint grid[3];
   const ulong* arguments;
 };
-// What the binder is told about a parameter (library.py reads it).
+// A row of the parameter table, which dispatch.py reads.
 struct msl_parameter {
   uint index;
   uint size;      // bytes that a reference needs; 0 for a pointer
-  uint numbers;   // what numbers it points at (PARAMETER_NUMBERS in element_types.py)
+  uint numbers;   // its element type (PARAMETER_NUMBERS in element_types.py)
   uint writable;
 };
 }
@@ -57,14 +58,14 @@ struct msl_thread {
   uint dispatch_quadgroups_per_threadgroup() const { return (full_count() + 3) / 4; }
 };
 
-template <class T> struct msl_numbers {  // single bytes may be those of anything
+template <class T> struct msl_numbers {  // single bytes may be of any type
   MSL_STATIC_CONSTEXPR uint value =
       !is_integral<T>::value || sizeof(T) == 1 ? 0 : sizeof(T) == 2 ? 4 : sizeof(T) == 4 ? 5 : 6;
 };
 template <> struct msl_numbers<half> { MSL_STATIC_CONSTEXPR uint value = 1; };
 template <> struct msl_numbers<bfloat> { MSL_STATIC_CONSTEXPR uint value = 2; };
 template <> struct msl_numbers<float> { MSL_STATIC_CONSTEXPR uint value = 3; };
-// Of a parameter that points at T: a vector has those of its elements.
+// The element type of a pointer to T.
 template <class T> constexpr uint msl_numbers_of() {
   return msl_numbers<remove_cv_t<typename msl_parts<remove_cv_t<T>>::scalar>>::value;
 }
@@ -96,11 +97,11 @@ template <class T> struct msl_binding<T&> {
 
 } // namespace metal
 
-// A `threadgroup` variable of a kernel is one object for all threads of the group. Groups run one after another, so a
-// static object in a section of its own does it; the scheduler poisons the section before each group.
+// A `threadgroup` variable is one object for all threads of the group. Groups run one after another, so it is a static
+// object in its own section; the scheduler poisons the section before each group.
 #ifdef MSL_CHECKED
 extern "C" {
-// One threadgroup variable, listed in a section of its own, and a gap after each, so that overruns are seen.
+// Each threadgroup variable is listed in another section, with a gap after it to detect overruns.
 struct msl_shared_variable {
   const void* address;
   ulong size;
@@ -114,7 +115,7 @@ struct msl_shared_variable {
 #else
 #define MSL_SHARED_END(name)
 #endif
-// A check of the source alone turns these into assertions about the variables that are declared so far.
+// `shader check` redefines these as assertions about the variables that are declared so far.
 #define MSL_SHARED_TOTAL(bytes)
 #define MSL_SHARED_TOTAL_OF_TEMPLATE(bytes)
 #define MSL_SHARED static __attribute__((section("msl_shared"), aligned(16)))
@@ -133,28 +134,3 @@ extern const char __stop_msl_variables[] __attribute__((weak, visibility("hidden
 #define MSL_SECTIONS {__start_msl_shared, __stop_msl_shared, nullptr, nullptr}
 #endif
 }
-
-// Names that MSL programs use without `metal::` even where they do not say `using namespace metal`.
-#define MSL_GLOBAL_NAMES(t) \
-  using metal::t##2; \
-  using metal::t##3; \
-  using metal::t##4;
-MSL_EACH_SCALAR(MSL_GLOBAL_NAMES) MSL_GLOBAL_NAMES(bool)
-#undef MSL_GLOBAL_NAMES
-#define MSL_GLOBAL_NAMES(t) \
-  using metal::packed_##t##2; \
-  using metal::packed_##t##3; \
-  using metal::packed_##t##4;
-MSL_EACH_SCALAR(MSL_GLOBAL_NAMES)
-#undef MSL_GLOBAL_NAMES
-using metal::as_type;
-using metal::mem_flags;
-using metal::msl_c_cast;
-using metal::msl_cast;
-using metal::vec;
-#define MSL_GLOBAL_NAMES(t) \
-  using metal::t##2x2; \
-  using metal::t##3x3; \
-  using metal::t##4x4;
-MSL_GLOBAL_NAMES(float) MSL_GLOBAL_NAMES(half)
-#undef MSL_GLOBAL_NAMES

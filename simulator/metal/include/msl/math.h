@@ -1,7 +1,7 @@
 // metal_math, metal_common, metal_geometric, metal_integer, metal_relational and metal_pack.
 //
-// half and bfloat are computed in float and rounded once, but for what hangs on their own spacing. The bfloat overloads are templates that accept bfloat
-// alone, so that an int argument stays ambiguous, as it is in Metal.
+// half and bfloat are computed in float and rounded once, except for functions that depend on their spacing. The bfloat
+// overloads are templates that accept only bfloat, so that an int argument stays ambiguous, as in Metal.
 #pragma once
 #include "vector.h"
 
@@ -25,7 +25,7 @@
     for (int i = 0; i < N; i++) a[i] = name((T)a[i], (T)b[i]); \
     return a; \
   }
-// What hangs on the type's own spacing: not computed in float.
+// These depend on the spacing of the type: not computed in float.
 #define MSL_OF_TYPE_1(name) \
   MSL_INLINE float name(float x) { return metal::msl_##name(x); } \
   MSL_INLINE half name(half x) { return metal::msl_##name(x); } \
@@ -78,7 +78,7 @@ MSL_INLINE float msl_fract(float x) { return msl_fract(x, 0x1.fffffep-1f); }
 MSL_INLINE half msl_fract(half x) { return msl_fract(x, (half)0x1.ffcp-1f); }
 template <MSL_IF_BFLOAT> MSL_INLINE B msl_fract(B x) { return msl_fract(x, (bfloat)0x1.fep-1f); }
 
-// The neighbour of x towards y, by the bits.
+// The next number from x towards y, by the bits.
 template <class Bits, class T> MSL_INLINE T msl_neighbour(T x, T y) {
   if ((float)x != (float)x || (float)x == (float)y) return (float)x != (float)x ? x : y;
   if ((float)y != (float)y) return y;
@@ -94,12 +94,12 @@ template <MSL_IF_BFLOAT> MSL_INLINE B msl_nextafter(B x, B y) { return msl_neigh
 
 MSL_FUNCTIONS
 
-// Mixed arithmetic arguments meet in float, as they do in Metal for these functions.
+// Mixed arithmetic arguments are converted to float, as in Metal.
 #define MSL_MIXED(name) \
   template <MSL_IF_MIXED(A, B)> MSL_INLINE float name(A a, B b) { return name((float)a, (float)b); }
 MSL_MIXED(fmin) MSL_MIXED(fmax) MSL_MIXED(pow) MSL_MIXED(powr) MSL_MIXED(fmod) MSL_MIXED(atan2) MSL_MIXED(copysign)
 #undef MSL_MIXED
-// A scalar beside a vector counts for each of its elements.
+// A scalar next to a vector applies to each of its elements.
 #define MSL_SPREAD_2(name) \
   template <class A, class B, class V = msl_met<A, B>> MSL_INLINE auto name(A a, B b) { return name(V(a), V(b)); }
 #define MSL_SPREAD_3(name) \
@@ -186,7 +186,7 @@ template <class T, int N> MSL_INLINE bool all(vec<T, N> v) {
   } \
   template <int N> MSL_INLINE vec<t, N> clamp(vec<t, N> x, vec<t, N> lo, vec<t, N> hi) { return min(max(x, lo), hi); }
 #define MSL_INTEGER_ORDER(t) MSL_ORDER(t, b < a ? b : a, a < b ? b : a)
-// A NaN gives way to the number, as with fmin and fmax.
+// If one argument is NaN, the result is the other, as with fmin and fmax.
 #define MSL_FLOAT_ORDER(t) MSL_ORDER(t, a != a ? b : (b < a ? b : a), a != a ? b : (a < b ? b : a))
 MSL_EACH_INTEGER(MSL_INTEGER_ORDER)
 MSL_FLOAT_ORDER(float)

@@ -1,4 +1,4 @@
-// What barriers and atomic operations are told about memory.
+// Memory orders, scopes and flags of barriers and atomic operations.
 #pragma once
 #include "base.h"
 

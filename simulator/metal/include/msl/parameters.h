@@ -1,4 +1,4 @@
-// The type of a kernel's parameter by its place, and a builtin's value in the type that the parameter has.
+// The type of a kernel parameter by its position, and conversion of a builtin to the type of its parameter.
 #pragma once
 #include "vector.h"
 

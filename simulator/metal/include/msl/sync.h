@@ -1,8 +1,8 @@
-// metal_compute, metal_simdgroup, metal_quadgroup: barriers and what lanes tell each other.
+// metal_compute, metal_simdgroup, metal_quadgroup: barriers and exchanges between lanes.
 //
-// Everything here ends in two calls that the scheduler provides (runtime/scheduler.cpp). They are convergent and the
-// wrappers always inline, so that each use in the source is its own call site: lanes that wait at the same site form
-// the active set.
+// Everything here ends in calls into the scheduler (runtime/scheduler.cpp). They are convergent and the wrappers are
+// always inlined, so that each use in the source has its own call site: lanes that wait at the same site form the
+// active set.
 #pragma once
 #include "math.h"
 #include "memory_order.h"
@@ -11,13 +11,13 @@
 extern "C" {
 struct msl_exchange_t {
   uint mask;    // lanes that take part
-  uint folded;  // one bit a quad (or bit 0): the fold below is already computed
+  uint folded;  // one bit for each quad (or bit 0): the fold is already computed
   char pad[56];
   char values[MSL_SIMD_WIDTH * 64];  // lane l's value at l * its size
-  char folds[8 * 64];    // a reduction's result, one for each quad or one in all
+  char folds[8 * 64];    // the result of a reduction, for each quad or for all lanes
 };
 extern uint msl_current_lane;
-// The caller saves what it needs, so that a waiting thread keeps little on its stack.
+// Caller-saved registers keep the stack of a waiting thread small.
 #if defined(MSL_STRICT) || !defined(__x86_64__)
 #define MSL_WAITS __attribute__((convergent))
 #else
@@ -33,25 +33,24 @@ __attribute__((convergent)) void msl_region_enter();
 MSL_WAITS void msl_region_leave();
 }
 
-// A branch, a loop, a turn of a loop or a function in which lanes communicate: all leave it together
-// (convergence.py puts them there).
+// A branch, a loop, an iteration or a function that contains SIMD-group operations: lanes leave it together.
+// simulator/metal/reconvergence.py inserts these.
 struct msl_region {
   MSL_INLINE msl_region() { msl_region_enter(); }
   MSL_INLINE ~msl_region() { msl_region_leave(); }
-  MSL_INLINE bool meet(bool x) const { return x; }
+  MSL_INLINE bool reconverge(bool x) const { return x; }
 };
-// Where the lanes of a GPU meet that run a block together (meetings.py puts these there); here they wait in the
-// operations themselves.
-struct msl_company {
-  MSL_INLINE void meet() const {}
-  MSL_INLINE void part() {}
-  template <class T, class F> MSL_INLINE T of(const MSL_GENERIC msl_region&, T x, F) const { return x; }
+// The lanes of a GPU that run a block together. On the host they wait in the operations, and these do nothing.
+struct msl_lane_set {
+  MSL_INLINE void reconverge() const {}
+  MSL_INLINE void update() {}
+  template <class T, class F> MSL_INLINE T by_label(const MSL_GENERIC msl_region&, T x, F) const { return x; }
 };
-struct msl_leaving {
-  MSL_INLINE explicit msl_leaving(const MSL_GENERIC msl_company&) {}
+struct msl_exit_scope {
+  MSL_INLINE explicit msl_exit_scope(const MSL_GENERIC msl_lane_set&) {}
 };
-MSL_INLINE uint msl_here() { return 0; }
-template <class T> MSL_INLINE T msl_together(uint, T x) { return x; }
+MSL_INLINE uint msl_active() { return 0; }
+template <class T> MSL_INLINE T msl_reconverged(uint, T x) { return x; }
 
 namespace metal {
 MSL_INLINE void threadgroup_barrier(mem_flags f) { msl_threadgroup_barrier((uint)f); }
@@ -69,7 +68,7 @@ template <class T> struct msl_lanes {
   MSL_GENERIC msl_exchange_t* shared;
   uint lane;
   msl_name operation;
-  // What a lane holds, be it active or not: what an inactive one holds is undefined, and the checker is told of it.
+  // The value of a lane. That of an inactive lane is undefined, and the checker records the read.
   MSL_INLINE T operator[](uint i) const {
 #ifdef MSL_CHECKED
     if (!active(i)) msl_inactive_read(operation);
@@ -78,7 +77,7 @@ template <class T> struct msl_lanes {
   }
   MSL_INLINE T of_active(uint i) const { return ((MSL_GENERIC const T*)shared->values)[i]; }
   MSL_INLINE bool active(uint i) const { return i < MSL_SIMD_WIDTH && (shared->mask >> i & 1); }
-  // The first lane to come folds for all lanes of its simdgroup or quad.
+  // The first lane that arrives computes the result for all lanes of its SIMD group or quad.
   template <class F> MSL_INLINE T fold(uint width, F f) const {
     uint part = width == MSL_SIMD_WIDTH ? 0 : lane / width, begin = part * width;
     MSL_GENERIC T* result = (MSL_GENERIC T*)(shared->folds + part * 64);

@@ -163,7 +163,7 @@ template <class T> inline void swap(MSL_GENERIC T& a, MSL_GENERIC T& b) {
 }
 
 // ---- limits
-// Programs specialise both: the outer one, and the one that Apple's is made of.
+// Programs specialize both: the public one, and the one inside of Apple's headers.
 template <class T> struct _numeric_limits_impl { MSL_STATIC_CONSTEXPR bool is_specialized = false; };
 template <class T> struct numeric_limits : _numeric_limits_impl<remove_cv_t<T>> {};
 #define MSL_INTEGER_LIMITS(t, lo, hi, bits, is_signed_) \

@@ -1,4 +1,4 @@
-// Names of metal_uniform, metal_logging and function constants, which mean little to a compute kernel that torch runs.
+// metal_uniform, metal_logging and function constants.
 #pragma once
 #include "base.h"
 

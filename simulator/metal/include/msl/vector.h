@@ -1,8 +1,8 @@
-// Vectors, packed vectors, matrices, array, casts: the value types.
+// Value types: vectors, packed vectors, matrices, array; and casts.
 //
 // A vector is a class because clang's own vector extension has no constructor from parts, no references to elements
-// and no bool vectors. The rewriter turns `v.xyz` into `v.template swizzle<0, 1, 2>()`, and where it is assigned to
-// into `v.template swizzle_reference<0, 1, 2>()`.
+// and no bool vectors. The rewriter turns `v.xyz` into `v.template swizzle<0, 1, 2>()`, or, if it is assigned to, into
+// `v.template swizzle_reference<0, 1, 2>()`.
 #pragma once
 #include "traits.h"
 
@@ -44,7 +44,7 @@ template <class T, int N> struct msl_parts<packed_vec<T, N>> {
   enum { count = N, is_vector = 1 };
 };
 
-// The vector that scalars and packed vectors meet in, where a function is given one next to them: `fma(v, 2.0f, v)`.
+// The common vector type of arguments such as `fma(v, 2.0f, v)`.
 template <class A> struct msl_meeting {
   typedef void type;
   enum { joins = is_scalar<A>::value };
@@ -101,7 +101,7 @@ template <class T> struct msl_storage<T, 4> {
   constexpr MSL_INLINE msl_storage(T a, T b, T c, T d) : x(a), y(b), z(c), w(d) {}
 };
 
-// Element K of a scalar (itself) or a vector, also in constant expressions, where the union's array cannot be read.
+// Element K of a scalar (itself) or a vector; also in constant expressions, which cannot read the union's array.
 template <int K, class A> constexpr MSL_INLINE auto msl_part(A a) {
   if constexpr (!msl_parts<A>::is_vector) return a;
   else if constexpr (K == 0) return a.x;
@@ -109,7 +109,7 @@ template <int K, class A> constexpr MSL_INLINE auto msl_part(A a) {
   else if constexpr (K == 2) return a.z;
   else return a.w;
 }
-// Element K of a list of scalars and vectors laid end to end.
+// Element K of concatenated scalars and vectors.
 template <class S, int K, class A, class... B> constexpr MSL_INLINE S msl_flat_part(A a, B... b) {
   constexpr int n = msl_parts<A>::count;
   if constexpr (K < n) return msl_convert<S>(msl_part<K>(a));

@@ -1,4 +1,4 @@
-// metal_atomic with the atomic operations of the GPU. What it has no instruction for is a loop of compare and exchange.
+// metal_atomic with atomic operations of the GPU, or loops of compare and exchange.
 #pragma once
 #include "lanes.h"
 
@@ -14,7 +14,7 @@ template <> struct alignas(4) atomic<bool> { bool value; };
 typedef atomic<bool> atomic_bool;
 typedef atomic<float> atomic_float;
 
-// The whole number of a value's size, which the GPU exchanges; of a bool the four bytes that it stands in.
+// The integer type that the GPU exchanges for a value; for a bool the four bytes around it.
 template <uint BYTES> struct nvidia_word { typedef uint type; };
 template <> struct nvidia_word<8> { typedef ulong type; };
 template <class T> using nvidia_word_t = typename nvidia_word<sizeof(atomic<T>)>::type;

@@ -1,23 +1,24 @@
-// What a kernel's entry point on an NVIDIA GPU needs: where a thread is, and arguments of the parameter's own type.
+// Support for entry points on an NVIDIA GPU: the position of a thread, and arguments of the parameter's type.
 #pragma once
 #include "atomic.h"
 #include "matrix.h"
+#include "msl/global_names.h"
 #include "msl/parameters.h"
 
 extern "C" {
-// One launch (simulator/nvidia/launching.py has the same layout). Metal cuts threadgroups at the edge of the grid; where
-// that shows, each kind of edge is a launch of its own, whose groups begin behind `first_group`.
+// A launch (simulator/nvidia/launching.py has the same layout). Threadgroups at the edge of the grid are smaller; if a
+// kernel depends on that, each kind of edge is a separate launch, whose groups begin at `first_group`.
 struct nvidia_launch {
-  uint grid[3];         // threads in all
-  uint full_group[3];   // threads of a group that is not cut off
-  uint groups[3];       // of the whole grid
-  uint first_group[3];  // of this launch
+  uint grid[3];         // threads of the grid
+  uint full_group[3];   // threads of a full group
+  uint groups[3];       // groups of the grid
+  uint first_group[3];  // the first group of this launch
 };
 }
 
 namespace metal {
-// One thread of a group. Groups of an edge are launched with the threads that they have, or end in threads that return
-// at once: then nobody asks for the size of the group.
+// A thread of a group. Groups at an edge have only their own threads, or threads outside of the grid return at once if
+// the kernel does not read the size of the group.
 struct nvidia_thread {
   const nvidia_launch& launch;
   static MSL_INLINE uint3 place() {
@@ -67,7 +68,7 @@ struct nvidia_thread {
   }
 };
 
-// What the launch is told about a buffer: the bytes that a reference needs (0 for a pointer), and whether it is written.
+// A row of the buffer table: the bytes that a reference reads (0 for a pointer), and whether it is writable.
 template <class P> struct nvidia_binding {
   static_assert(
       sizeof(P) == 0,
@@ -89,28 +90,3 @@ template <class T> struct nvidia_binding<T&> {
 #define MSL_SHARED_END(name)
 #define MSL_SHARED_TOTAL(bytes)
 #define MSL_SHARED_TOTAL_OF_TEMPLATE(bytes)
-
-// Names that MSL programs use without `metal::` even where they do not say `using namespace metal`.
-#define MSL_GLOBAL_NAMES(t) \
-  using metal::t##2; \
-  using metal::t##3; \
-  using metal::t##4; \
-  using metal::packed_##t##2; \
-  using metal::packed_##t##3; \
-  using metal::packed_##t##4;
-MSL_EACH_SCALAR(MSL_GLOBAL_NAMES)
-#undef MSL_GLOBAL_NAMES
-using metal::as_type;
-using metal::bool2;
-using metal::bool3;
-using metal::bool4;
-using metal::mem_flags;
-using metal::msl_c_cast;
-using metal::msl_cast;
-using metal::vec;
-#define MSL_GLOBAL_NAMES(t) \
-  using metal::t##2x2; \
-  using metal::t##3x3; \
-  using metal::t##4x4;
-MSL_GLOBAL_NAMES(float) MSL_GLOBAL_NAMES(half)
-#undef MSL_GLOBAL_NAMES

@@ -1,9 +1,9 @@
 // metal_compute, metal_simdgroup and metal_quadgroup on an NVIDIA GPU, whose warps are Metal's SIMD groups.
 //
-// Lanes that a branch parted meet again behind it: the statements and functions in which lanes communicate hold an
-// msl_region (simulator/metal/convergence.py puts them there), and whoever leaves one waits for all that entered it.
-// Lanes that anything else parted meet in front of the next operation: those of a block are its msl_company (meetings.py).
-// So the lanes that reach an operation together are those that Metal means, and each operation names them in its mask.
+// Lanes that a branch diverged reconverge behind it: statements and functions that contain SIMD-group operations hold an
+// msl_region, and a lane that leaves one waits for all that entered it. Other diverged lanes reconverge in front of
+// the next operation: the lanes of a block are its msl_lane_set. simulator/metal/reconvergence.py inserts both. So the
+// lanes that reach an operation together are those that Metal means, and each operation names them in its mask.
 #pragma once
 #include "mathematics.h"
 #include "msl/math.h"
@@ -20,36 +20,36 @@ struct msl_region {
   uint entered;
   MSL_LANE_INLINE msl_region() : entered(nvidia_active()) {}
   MSL_LANE_INLINE ~msl_region() { __nvvm_bar_warp_sync(entered); }
-  MSL_LANE_INLINE bool meet(bool x) const {
+  MSL_LANE_INLINE bool reconverge(bool x) const {
     __nvvm_bar_warp_sync(entered);
     return x;
   }
 };
-struct msl_company {
+struct msl_lane_set {
   uint lanes;
-  MSL_LANE_INLINE msl_company() : lanes(nvidia_active()) {}
-  MSL_LANE_INLINE void meet() const { __nvvm_bar_warp_sync(lanes); }
-  MSL_LANE_INLINE void part() { lanes = nvidia_active(); }
-  // Of the lanes that entered a region those that go to the same place of a switch, which is numbered.
-  template <class T, class F> MSL_LANE_INLINE T of(const msl_region& region, T x, F place) {
-    lanes = __nvvm_match_any_sync_i32(region.entered, place(x));
+  MSL_LANE_INLINE msl_lane_set() : lanes(nvidia_active()) {}
+  MSL_LANE_INLINE void reconverge() const { __nvvm_bar_warp_sync(lanes); }
+  MSL_LANE_INLINE void update() { lanes = nvidia_active(); }
+  // The lanes of a region that jump to the same label of a switch; `label` numbers the labels.
+  template <class T, class F> MSL_LANE_INLINE T by_label(const msl_region& region, T x, F label) {
+    lanes = __nvvm_match_any_sync_i32(region.entered, label(x));
     return x;
   }
 };
-// Around a statement that some lanes of a company leave its block by.
-struct msl_leaving {
+// Around a statement by which some lanes of a set may leave its block.
+struct msl_exit_scope {
   uint lanes;
-  MSL_LANE_INLINE explicit msl_leaving(const msl_company& company) : lanes(company.lanes) {}
-  MSL_LANE_INLINE ~msl_leaving() { __nvvm_bar_warp_sync(lanes); }
+  MSL_LANE_INLINE explicit msl_exit_scope(const msl_lane_set& set) : lanes(set.lanes) {}
+  MSL_LANE_INLINE ~msl_exit_scope() { __nvvm_bar_warp_sync(lanes); }
 };
-MSL_LANE_INLINE uint msl_here() { return nvidia_active(); }
-template <class T> MSL_LANE_INLINE T msl_together(uint lanes, T x) {
+MSL_LANE_INLINE uint msl_active() { return nvidia_active(); }
+template <class T> MSL_LANE_INLINE T msl_reconverged(uint lanes, T x) {
   __nvvm_bar_warp_sync(lanes);
   return x;
 }
 
 namespace metal {
-// bar.sync orders the group's accesses to device memory as well, whatever the flags ask for.
+// bar.sync also orders the group's accesses to device memory, for any flags.
 MSL_LANE_INLINE void threadgroup_barrier(mem_flags) { __syncthreads(); }
 MSL_LANE_INLINE void threadgroup_barrier(mem_flags, thread_scope) { __syncthreads(); }
 MSL_LANE_INLINE void simdgroup_barrier(mem_flags) { __nvvm_bar_warp_sync(nvidia_active()); }
@@ -58,7 +58,7 @@ MSL_LANE_INLINE void atomic_thread_fence(mem_flags, memory_order, thread_scope =
   __nvvm_membar_gl();
 }
 
-// What the lanes of a set hold of one value. Every lane of the set must ask, and ask alike.
+// A value in the lanes of a set. All lanes of the set must call the same functions.
 template <class T> struct msl_lanes {
   T mine;
   uint mask, lane;
@@ -71,7 +71,7 @@ template <class T> struct msl_lanes {
     __builtin_memcpy(&value, words, sizeof(T));
     return value;
   }
-  // What an inactive lane holds is undefined; on Apple silicon it reads as zero.
+  // The value of an inactive lane is undefined; on Apple silicon it is zero.
   MSL_LANE_INLINE T or_zero(uint from) const {
     T value = (*this)[from];
     return active(from) ? value : T{};

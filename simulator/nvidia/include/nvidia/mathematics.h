@@ -1,5 +1,4 @@
-// The C library's functions of float, for the Metal headers that this stands in front of. A GPU has no C library: they
-// are NVIDIA's libdevice where its bitcode is installed.
+// Float functions of the C library for the Metal headers, implemented by NVIDIA's libdevice if it is installed.
 #pragma once
 
 // clang-format off: one function a line

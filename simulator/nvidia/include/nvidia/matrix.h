@@ -1,4 +1,4 @@
-// metal_simdgroup_matrix: an 8x8 matrix spread over the 32 lanes, two neighbours of a row in each.
+// metal_simdgroup_matrix: an 8x8 matrix over 32 lanes; each lane has two adjacent elements of a row.
 #pragma once
 #include "lanes.h"
 
@@ -14,7 +14,7 @@ typedef simdgroup_matrix<float, 8, 8> simdgroup_float8x8;
 typedef simdgroup_matrix<half, 8, 8> simdgroup_half8x8;
 typedef simdgroup_matrix<bfloat, 8, 8> simdgroup_bfloat8x8;
 
-// Which row, and which first column, a lane holds; and the lane that holds an element.
+// The row and the first column of a lane; and the lane of an element.
 MSL_INLINE uint nvidia_row(uint lane) { return (lane / 4 & 4) + lane / 2 % 4; }
 MSL_INLINE uint nvidia_column(uint lane) { return (lane / 4 & 2) * 2 + lane % 2 * 2; }
 MSL_INLINE uint nvidia_lane_at(uint row, uint column) {

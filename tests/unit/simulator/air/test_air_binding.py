@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from mpsmith.simulator.air.binding import bind
-from mpsmith.simulator.air.errors import KernelArgumentError
 from mpsmith.simulator.air.packing import pack_struct, pack_values
 from mpsmith.simulator.air.signature import BufferArgument, KernelSignature, StructField
+from mpsmith.simulator.errors import KernelArgumentError
 
 
 def argument(name: str, type_name: str, index: int, size: int, **more: object) -> BufferArgument:
@@ -59,11 +59,11 @@ REFUSED = [
     ({"outt": torch.zeros(4)}, "has no argument outt: its arguments are out, size, params, spare, any"),
     ({"out": torch.zeros(4, dtype=torch.int32)}, r"argument out \(float\): a tensor of torch.int32 is bound to it"),
     ({"out": torch.zeros(4, dtype=torch.float16)}, "a tensor of torch.float16 is bound to it"),
-    ({"size": 1.5}, r"argument size \(uint\): 1.5 is no whole number"),
+    ({"size": 1.5}, r"argument size \(uint\): 1.5 is not an integer"),
     ({"size": -1}, "-1 does not fit"),
     ({"size": b"ab"}, "it has 2 bytes, and the kernel reads 4"),
     ({"size": torch.zeros(0, dtype=torch.int32)}, "the tensor has 0 bytes, and the kernel reads 4"),
-    ({"size": {"n": 1}}, "it is no struct, and takes no dict"),
+    ({"size": {"n": 1}}, "it is not a struct, and takes no dict"),
     ({"params": 3}, "there is no way to write a Params"),
     ({"params": {"y": 3}}, "has no member y: its members are x, n, inner, p"),
     ({"params": {"n": [1, 2, 3, 4]}}, "member n: 16 bytes do not fit its 12"),
@@ -75,7 +75,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("values", "message"), REFUSED, ids=[row[1] for row in REFUSED])
-def test_what_does_not_fit_is_refused_with_the_arguments_name(values: dict[str, object], message: str) -> None:
+def test_rejects_values_that_do_not_fit(values: dict[str, object], message: str) -> None:
     with pytest.raises(KernelArgumentError, match=message):
         bind(SIGNATURE, given(**values))
 
@@ -104,7 +104,7 @@ def test_a_struct_is_written_by_the_names_of_its_members() -> None:
     assert content(given(params={"p": [None, first]}), 2)[24:40] == struct.pack("<2Q", 0, first.data_ptr())
 
 
-def test_what_a_struct_points_at_is_told() -> None:
+def test_pointees_of_a_struct_are_listed() -> None:
     tensor = torch.zeros(5)
     assert [b.base for b in bind(SIGNATURE, given(params={"p": [tensor]})).pointed_at] == [tensor.data_ptr()]
     assert bind(SIGNATURE, given()).pointed_at == ()

@@ -11,8 +11,8 @@ from mpsmith.audit.releases.wheel.shipped import shipped_library
 from mpsmith.simulator.air.bitcode import metadata_of_bitcode, signature_of_bitcode
 from mpsmith.simulator.air.compiler import default_air_compiler
 from mpsmith.simulator.air.container import LibraryFile
-from mpsmith.simulator.air.errors import AirError, MalformedKernelError
 from mpsmith.simulator.air.signature import KernelSignature, kernel_signature
+from mpsmith.simulator.errors import AirError, MalformedKernelError
 from support.air_kernels import FLUSHING, bitcode, buffer, builtin, kernel
 from support.assembly_metadata import metadata_of_text
 
@@ -78,15 +78,15 @@ def test_the_wrapper_of_apples_tools_is_taken_off(module: bytes) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "no LLVM bitcode"),
-        (b"define void @f() {}", "no LLVM bitcode"),
+        (b"", "not LLVM bitcode"),
+        (b"define void @f() {}", "not LLVM bitcode"),
         (b"BC\xc0\xde", "has no module"),
-        (b"BC\xc0\xde" + b"\xff" * 40, "stands something else"),
+        (b"BC\xc0\xde" + b"\xff" * 40, "has data between blocks"),
         (b"BC\xc0\xde" + struct.pack("<2I", 0b1 | 8 << 2 | 3 << 10, 1 << 31), "ends too early"),
         (b"BC\xc0\xde" + struct.pack("<3I", 0b1 | 8 << 2 | 3 << 10, 1, 7), "was not defined"),
     ],
 )
-def test_what_is_no_bitcode_is_refused(data: bytes, message: str) -> None:
+def test_rejects_invalid_bitcode(data: bytes, message: str) -> None:
     with pytest.raises(MalformedKernelError, match=message):
         metadata_of_bitcode(data)
 

@@ -9,8 +9,8 @@ import torch
 
 pytest.importorskip("ziglang")
 
-from mpsmith.simulator.air.errors import KernelFault
 from mpsmith.simulator.air.library import AirKernel
+from mpsmith.simulator.errors import KernelFault
 from mpsmith.simulator.metal import checking
 from support.air_kernels import air_library, buffer, builtin, kernel
 

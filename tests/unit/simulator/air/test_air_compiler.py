@@ -15,11 +15,11 @@ import torch
 pytest.importorskip("ziglang")
 
 from mpsmith.simulator.air.compiler import AirCompiler
-from mpsmith.simulator.air.errors import KernelCacheError, KernelCompileError, UnsupportedKernelError
 from mpsmith.simulator.air.intrinsics import Variant
 from mpsmith.simulator.air.library import AirLibrary
 from mpsmith.simulator.air.preparation import prepare
 from mpsmith.simulator.clang import BuildCache, Limits
+from mpsmith.simulator.errors import KernelCacheError, KernelCompileError, UnsupportedKernelError
 from mpsmith.simulator.metal.compiler import default_compiler
 from support.air_kernels import bitcode, elementwise
 from support.metal_libraries import write_metal_library
@@ -160,9 +160,9 @@ def mixed(tmp_path: Path) -> AirLibrary:
 def test_kernels_are_prepared_and_one_that_fails_costs_itself(
     mixed: AirLibrary, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told: list[tuple[int, int]] = []
-    failed = mixed.prepare([*mixed.names, "exp_float"], workers=2, progress=lambda *counts: told.append(counts))
-    assert told == [(1, 3), (2, 3), (3, 3)]
+    calls: list[tuple[int, int]] = []
+    failed = mixed.prepare([*mixed.names, "exp_float"], workers=2, progress=lambda *counts: calls.append(counts))
+    assert calls == [(1, 3), (2, 3), (3, 3)]
     assert list(failed) == ["odd_float"]
     assert isinstance(failed["odd_float"], UnsupportedKernelError)
     assert str(failed["odd_float"]).startswith("shipped kernel odd_float of torch 9.9.9: it needs air.odd.f32")

@@ -10,8 +10,8 @@ import torch
 
 pytest.importorskip("ziglang")
 
-from mpsmith.simulator.air.errors import KernelArgumentError, KernelFault
 from mpsmith.simulator.air.library import AirLibrary
+from mpsmith.simulator.errors import KernelArgumentError, KernelFault
 from support.air_kernels import FLUSHING, RELEASE, air_library, buffer, builtin, elementwise, kernel
 
 COPY = """
@@ -193,8 +193,8 @@ def test_no_threads_run_nothing(copying: AirLibrary) -> None:
     [
         ([8, 1], [8], "need the same dimensions"),
         ([], [], "need the same dimensions"),
-        ([8], [0], "are no sizes"),
-        ([-1], [1], "are no sizes"),
+        ([8], [0], "are not sizes"),
+        ([-1], [1], "are not sizes"),
         ([2048], [2048], "a threadgroup of 2048 threads, and the kernel takes 1024"),
     ],
 )

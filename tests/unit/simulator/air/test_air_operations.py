@@ -1,4 +1,4 @@
-"""The host's definitions of Apple's operations, each in a kernel of its own."""
+"""The host's definitions of Apple's operations, each in a separate kernel."""
 
 from __future__ import annotations
 

@@ -14,9 +14,9 @@ from mpsmith.audit.releases.wheel.shipped import shipped_library
 from mpsmith.simulator.air.bitcode import declared_functions, signature_of_bitcode
 from mpsmith.simulator.air.compiler import default_air_compiler
 from mpsmith.simulator.air.container import LibraryFile
-from mpsmith.simulator.air.errors import KernelFault
 from mpsmith.simulator.air.host_module import host_module
 from mpsmith.simulator.air.library import AirLibrary
+from mpsmith.simulator.errors import KernelFault
 
 pytestmark = pytest.mark.network
 

@@ -145,7 +145,7 @@ def test_arrays_have_dtypes_too(library: metal.ShaderLibrary) -> None:
         call(library, "floats", np.ones(8, np.float16))
 
 
-def test_integers_of_another_width_are_told_apart() -> None:
+def test_integers_of_another_width_are_reported_separately() -> None:
     assert of_another_width("int64", False, "int32") == "holds int64, and the kernel reads int32"
     cases: list[tuple[Numbers, bool]] = [("int32", False), ("int64", True), ("float", False), ("", False)]
     for given, by_value in cases:

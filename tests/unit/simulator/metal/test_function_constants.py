@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mpsmith.simulator.metal.errors import MetalRuntimeError
+from mpsmith.simulator.errors import MetalRuntimeError
 from mpsmith.simulator.metal.function_constants import Constant, specialized
 
 PROGRAM = """\
@@ -30,7 +30,7 @@ def test_what_has_no_value_stays_undefined() -> None:
     assert specialized(PROGRAM, []) == PROGRAM
 
 
-def test_an_index_that_is_no_number_is_refused() -> None:
+def test_rejects_an_index_that_is_not_a_number() -> None:
     source = "constant int step [[function_constant(BASE + 1)]];"
     with pytest.raises(MetalRuntimeError, match=r"'step' has the index BASE \+ 1"):
         specialized(source, [Constant(1, "", "int(5)")])

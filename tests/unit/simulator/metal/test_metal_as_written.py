@@ -148,7 +148,7 @@ def test_a_header_may_come_twice_and_from_one_of_two_branches(tmp_path: Path) ->
     assert values(program, filename=tmp_path / "k.metal", defines=["STEP=20"]) == [221] * 4, "headers are in the key"
 
 
-def test_a_fault_in_a_header_is_told_with_the_name_that_includes_it(tmp_path: Path) -> None:
+def test_an_error_in_a_header_has_the_included_name(tmp_path: Path) -> None:
     (tmp_path / "wrong.h").write_text("\ninline float f() { return y; }\n")
     (found,) = metal.check('#include "wrong.h"\n', tmp_path / "k.metal")
     assert (found.file, found.line) == ("wrong.h", 2)

@@ -108,7 +108,7 @@ def test_a_compiler_that_is_killed_refuses_nothing(tmp_path: Path) -> None:
         lambda: metal.check("int x;", "fast"),
         lambda: metal.check_and_build("int x;", "fast"),
     ):
-        with pytest.raises(InternalCompilerError, match="without a reason: LLVM ERROR: out of memory"):
+        with pytest.raises(InternalCompilerError, match="without an error message: LLVM ERROR: out of memory"):
             step()
 
 

@@ -113,7 +113,7 @@ def test_group_sizes(library: metal.ShaderLibrary, threads: Any, group: Any, exp
     assert out.tolist() == expected
 
 
-def test_no_threads_is_no_work(library: metal.ShaderLibrary) -> None:
+def test_an_empty_grid_runs_nothing(library: metal.ShaderLibrary) -> None:
     library.fill(torch.zeros(0), 1.0)
 
 
@@ -242,7 +242,7 @@ kernel void k(device int* a, constant int* index, device c10::metal::ErrorMessag
 def test_0_dimensional_cpu_tensor_is_a_number_on_the_device() -> None:
     bound = bind(torch.tensor(2.5, dtype=torch.float64), 1, None, "mps", tight=False)
     assert bound.available == 4  # double does not exist there: torch narrows it
-    # As torch has it, a view passes what its storage begins with; what torch narrows is a tensor of its own.
+    # As torch has it, a view passes what its storage begins with; what torch narrows is a separate tensor.
     steps = torch.tensor([7.0, 8.0, 9.0])
     for view, passed in ((steps[2], 7.0), (steps.double()[2], 9.0)):
         assert ctypes.c_float.from_address(bind(view, 1, None, "mps", tight=False).address).value == passed

@@ -40,7 +40,7 @@ def test_lanes_that_return_early_from_a_function_wait_for_the_others() -> None:
     )
 
 
-def test_a_call_through_an_object_waits_for_nobody() -> None:
+def test_a_call_through_an_object_does_not_wait() -> None:
     helper = """
     struct Sum { int operator()(int x) { return simd_sum(x); } };
     struct Add {
@@ -92,7 +92,7 @@ def test_switch_while_and_do() -> None:
         "switch (lane % 4) {{ case 1: {step} break; case 3: case 0: {step} break; default: {step} }}",
     ],
 )
-def test_lanes_of_branches_that_end_alike_do_not_meet(form: str) -> None:
+def test_lanes_of_branches_that_end_alike_do_not_reconverge(form: str) -> None:
     """Compilers let such branches share their ends, and the calls in which lanes wait."""
     step = "v = simd_shuffle_xor(v, 1) + 1;"
     places = [(1,), (0, 2, 3)] if form.startswith("if") else [(1,), (0, 3), (2,)]
@@ -131,69 +131,72 @@ def test_labels_of_any_type_in_a_template() -> None:
     np.testing.assert_array_equal(lanes(body, helper), expected)
 
 
-class TestMeetings:
-    """Where the lanes of a GPU meet: what is put into the source."""
+class TestReconvergencePoints:
+    """The reconvergence points that are inserted into the source."""
 
     @staticmethod
     def rewritten(body: str, helpers: str = "") -> str:
         text = rewrite(f"{helpers} kernel void k(device int* out, uint lane) {{ {body} }}").body
         return re.sub(r"\s+", " ", re.sub(r"(msl_\w+?)_\d+", r"\1", text))
 
-    def test_a_loop_without_operations_is_met_behind_it_and_not_inside(self) -> None:
+    def test_lanes_reconverge_behind_a_loop_without_operations(self) -> None:
         text = self.rewritten("int s = 0; while (s < lane) s++; s = 2; s = simd_sum(s);")
-        assert "{ msl_company msl_company; int s = 0; while (s < lane) s++; s = 2; msl_company.meet(); s =" in text
-        assert text.count(".meet()") == 1
+        assert "{ msl_lane_set msl_lanes; int s = 0; while (s < lane) s++; s = 2; msl_lanes.reconverge(); s =" in text
+        assert text.count(".reconverge()") == 1
 
-    def test_where_nothing_parts_the_lanes_none_wait(self) -> None:
+    def test_straight_code_has_no_points(self) -> None:
         text = self.rewritten("float s = float(lane) * 2; s = simd_sum(s); s = simd_max(s); out[0] = s;")
-        assert "msl_company" not in text
+        assert "msl_lane_set" not in text
 
-    def test_lanes_that_stay_behind_a_return_are_a_company_of_their_own(self) -> None:
+    def test_a_return_updates_the_lane_set(self) -> None:
         text = self.rewritten("if (lane > 3) return; out[lane] = simd_sum(1); if (lane > 1) return;")
-        assert "{ msl_leaving msl_leaving(msl_company); if (lane > 3) return; } msl_company.part(); out" in text
-        assert text.count("msl_leaving ") == 1, "behind the last operation nobody waits"
+        assert "{ msl_exit_scope msl_exit_scope(msl_lanes); if (lane > 3) return; } msl_lanes.update(); out" in text
+        assert text.count("msl_exit_scope ") == 1, "no lane waits after the last operation"
 
-    def test_every_turn_and_branch_has_its_own_company(self) -> None:
+    def test_every_iteration_and_branch_has_a_lane_set(self) -> None:
         text = self.rewritten("for (int i = 0; i < 4; i++) { if (i == lane) continue; out[i] = simd_sum(i); }")
-        assert "msl_region msl_turn; msl_company msl_company; { msl_leaving msl_leaving(msl_company); if" in text
+        assert "msl_region msl_iteration; msl_lane_set msl_lanes; { msl_exit_scope msl_exit_scope(msl_lanes);" in text
         nested = self.rewritten("if (lane < 9) { while (out[lane]) {} simd_sum(1); } else simd_sum(2);")
-        assert "if (lane < 9) { msl_company msl_company; while (out[lane]) {} msl_company.meet(); simd_sum" in nested
+        assert "if (lane < 9) { msl_lane_set msl_lanes; while (out[lane]) {} msl_lanes.reconverge(); simd_sum" in nested
 
-    def test_conditions_that_part_lanes_are_met_before_they_are_used(self) -> None:
+    def test_lanes_reconverge_after_diverging_conditions(self) -> None:
         helper = "bool f(int x) { return x > 2; }"
         branch = self.rewritten("if (lane < 3 || f(lane)) simd_sum(1);", helper)
-        assert "if (msl_region.meet((bool)(lane < 3 || f(lane)))) simd_sum" in branch
+        assert "if (msl_region.reconverge((bool)(lane < 3 || f(lane)))) simd_sum" in branch
         turn = self.rewritten("for (int i = 0; i < 2 && f(i); i++) { simd_sum(1); }", helper)
-        assert "int i = 0;msl_together(msl_here(), (bool)( i < 2 && f(i))); i++" in turn
+        assert "int i = 0;msl_reconverged(msl_active(), (bool)( i < 2 && f(i))); i++" in turn
         until = self.rewritten("do { simd_sum(1); } while (f(lane));", helper)
-        assert "while (msl_together(msl_here(), (bool)(f(lane))))" in until
-        assert "msl_together" not in self.rewritten("while (bool b = f(lane)) { simd_sum(1); }", helper)
+        assert "while (msl_reconverged(msl_active(), (bool)(f(lane))))" in until
+        assert "msl_reconverged" not in self.rewritten("while (bool b = f(lane)) { simd_sum(1); }", helper)
 
-    def test_what_is_exchanged_is_known_to_all(self) -> None:
-        assert "simd_shuffle(msl_together(msl_here(), lane ? 1 : 2), 3)" in self.rewritten(
+    def test_lanes_reconverge_after_diverging_operands(self) -> None:
+        assert "simd_shuffle(msl_reconverged(msl_active(), lane ? 1 : 2), 3)" in self.rewritten(
             "out[0] = simd_shuffle(lane ? 1 : 2, 3);"
         )
         assert "simd_sum(vec<int, 2>(1, 2))" in self.rewritten("simd_sum(vec<int, 2>(1, 2));")
 
-    def test_the_lanes_that_go_to_one_place_of_a_switch_are_a_company(self) -> None:
+    def test_the_lanes_that_jump_to_one_label_are_a_lane_set(self) -> None:
         text = self.rewritten(
             "switch (lane) { case 0: while (out[0]) {} simd_sum(1); break; case 1: case 2: simd_sum(2); return;"
             " default: { f(); simd_sum(3); } }"
         )
-        assert "{ msl_region msl_region; msl_company msl_company; switch (msl_company.of(msl_region, (lane)," in text
+        assert "{ msl_region msl_region; msl_lane_set msl_lanes; switch (msl_lanes.by_label(msl_region, (lane)," in text
         assert "msl_x == (0) ? 1 : msl_x == (1) || msl_x == (2) ? 2 : 0; }))" in text
-        assert "{ case 0: while (out[0]) {} msl_company.meet(); simd_sum(1); break;" in text
-        assert "case 2: msl_company.meet(); simd_sum(2); return; default: msl_company.meet(); { msl_company" in text
-        assert ": msl_company.part()" not in text
+        assert "{ case 0: while (out[0]) {} msl_lanes.reconverge(); simd_sum(1); break;" in text
+        assert (
+            "case 2: msl_lanes.reconverge(); simd_sum(2); return; default: msl_lanes.reconverge(); { msl_lane_set"
+            in text
+        )
+        assert ": msl_lanes.update()" not in text
 
-    def test_behind_a_label_that_lanes_fall_through_to_those_that_arrive_are_a_company(self) -> None:
+    def test_fall_through_updates_the_lane_set(self) -> None:
         text = self.rewritten(
             "switch (lane) { case 0: { simd_sum(1); break; } case 1: simd_sum(2); case 2: simd_sum(3); break; }"
         )
-        assert "case 1: msl_company.meet(); simd_sum(2)" in text
-        assert "case 2: msl_company.part(); msl_company.meet(); simd_sum(3)" in text
+        assert "case 1: msl_lanes.reconverge(); simd_sum(2)" in text
+        assert "case 2: msl_lanes.update(); msl_lanes.reconverge(); simd_sum(3)" in text
 
-    def test_values_beside_default_go_where_all_others_go(self) -> None:
+    def test_values_beside_default_have_no_number(self) -> None:
         text = self.rewritten("switch (lane) { case 1: simd_sum(1); break; case 3: default: simd_sum(2); }")
         assert "{ return msl_x == (1) ? 1 : 0; }" in text
 
@@ -206,7 +209,7 @@ class TestMeetings:
             "switch (lane) case 0: simd_sum(1);",
         ],
     )
-    def test_a_switch_that_jumps_into_statements_has_no_company(self, switch: str) -> None:
+    def test_a_switch_that_jumps_into_statements_has_no_lane_set(self, switch: str) -> None:
         assert "msl_x" not in self.rewritten(switch)
 
     def test_the_labels_of_a_switch_inside_are_its_own(self) -> None:

@@ -320,7 +320,7 @@ def test_result_that_depends_on_the_schedule() -> None:
 
 
 # Each leaves in `n` something that tells which thread came last. The note that a kernel has such an operation must
-# outlive inlining and the linker, which drops what nobody refers to.
+# outlive inlining and the linker, which drops unreferenced symbols.
 READ_MODIFY_WRITE = {
     "fetch_add": "a[atomic_fetch_add_explicit(n, 1, memory_order_relaxed)] = i;",
     "fetch_xor": "a[i] = atomic_fetch_xor_explicit(n, int(i) + 1, memory_order_relaxed);",

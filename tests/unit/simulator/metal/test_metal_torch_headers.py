@@ -29,6 +29,7 @@ using namespace metal;
 BEFORE = {"ATen/native/mps/kernels/SortRadix.h": "#include <ATen/native/mps/kernels/SortMerge.h>\n"}
 
 
+@pytest.mark.rehearsal
 @pytest.mark.parametrize("header", HEADERS)
 def test_header_compiles(header: str) -> None:
     library = metal.compile(f"{PREAMBLE}{BEFORE.get(header, '')}#include <{header}>\n")
@@ -37,6 +38,7 @@ def test_header_compiles(header: str) -> None:
         assert dir(library)
 
 
+@pytest.mark.rehearsal
 @pytest.mark.parametrize("header", [h for h in HEADERS if "PrefillAttention" not in h])
 def test_header_is_clean_with_real_address_spaces(header: str) -> None:
     # PrefillAttention.h returns references to members, which C++ for OpenCL sees as references to generic memory.

@@ -1,4 +1,4 @@
-"""Inactive lanes of a SIMD group: what they hold, and whether a kernel's result hangs on it."""
+"""Inactive lanes of a SIMD group: their values, and whether results depend on them."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ def test_copies_of_whole_structs_and_wide_vectors_count_as_writes(library: metal
     assert call(library.wide, dtype=np.int64)[1] == 62 + 1
 
 
-def test_padding_is_nobodys(library: metal.ShaderLibrary) -> None:
+def test_padding_may_be_unwritten(library: metal.ShaderLibrary) -> None:
     assert call(library.field_by_field)[0] == 63 + 2 + 3 + 4
     with pytest.raises(MetalRuntimeError, match="of threadgroup variable 'sums', which nothing in the threadgroup"):
         call(library.unwritten_struct)

@@ -1,4 +1,4 @@
-"""Lanes that diverge and communicate meet in the PTX, and are right on a GPU where there is one."""
+"""Lanes that diverge and communicate reconverge in the PTX, and are right on a GPU where there is one."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def has_a_gpu() -> bool:
     return True
 
 
-class TestPtxOfMeetings:
+class TestPtxOfReconvergence:
     def test_lanes_meet_between_the_loop_and_the_operation(self, tmp_path: Path) -> None:
         built = PtxProgram(embed(SOURCE), "sm_90", BuildCache(tmp_path))
         steps = re.findall(r"activemask|^\$L__BB|bar\.warp\.sync|shfl\.sync", built.code("walked").ptx, re.MULTILINE)

@@ -36,7 +36,7 @@ class TestDriverErrors:
         cuda = FakeCuda()
         gpu = Driver(cuda)
         cuda.results["cuMemAlloc_v2"] = OUT_OF_MEMORY
-        with pytest.raises(NvidiaError, match="no 1,000,000 bytes left"):
+        with pytest.raises(NvidiaError, match="less than 1,000,000 bytes left"):
             gpu.allocate(1_000_000)
 
     def test_a_kernel_that_the_gpu_does_not_forgive(self) -> None:
@@ -56,7 +56,7 @@ class TestDriverErrors:
         with pytest.raises(NvidiaTimeoutError, match="start another process"):
             gpu.allocate(8)
 
-    def test_a_timeout_that_is_no_number(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_rejects_a_timeout_that_is_not_a_number(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("MPSMITH_NVIDIA_TIMEOUT", "soon")
         with pytest.raises(NvidiaError, match="must be a number of seconds, not 'soon'"):
             Driver(FakeCuda())
@@ -78,7 +78,7 @@ _RECURSIVE = """
 
 class TestStack:
     @pytest.mark.parametrize(("called", "grows"), [("log_gamma", True), ("log_gamma_of_one", False)])
-    def test_a_function_that_calls_itself_gets_more_of_it(self, called: str, grows: bool) -> None:
+    def test_a_recursive_function_gets_more_stack(self, called: str, grows: bool) -> None:
         cuda = FakeCuda()
         Driver(cuda).load(_RECURSIVE.format(name="log_gamma", called=called), "nvidia_entry_point")
         assert cuda.limits == ({0: 8192} if grows else {})

@@ -11,12 +11,12 @@ import pytest
 import torch
 
 from mpsmith.simulator.clang import BuildCache, CompilerMissingError, installed
+from mpsmith.simulator.errors import PtxError
 from mpsmith.simulator.metal import MetalRuntimeError
 from mpsmith.simulator.metal.includes import embed
 from mpsmith.simulator.nvidia import Driver, NvidiaLibrary, compiler, program
 from mpsmith.simulator.nvidia import library as nvidia_library
 from mpsmith.simulator.nvidia.compiler import PtxCompiler, architecture_of
-from mpsmith.simulator.nvidia.errors import PtxError
 from mpsmith.simulator.nvidia.libdevice import assembler
 from mpsmith.simulator.nvidia.program import Code, PtxProgram
 from support.fake_cuda import FakeCuda
@@ -106,7 +106,7 @@ class TestPtx:
         with pytest.raises(PtxError, match=r"'transcendental' \(program_source:\d+\): .*__nv_expf.*mpsmith\[nvidia\]"):
             lacking.code("transcendental")
 
-    def test_another_name_is_no_kernel(self, built: PtxProgram) -> None:
+    def test_rejects_an_unknown_kernel(self, built: PtxProgram) -> None:
         with pytest.raises(KeyError):
             built.code("absent")
 

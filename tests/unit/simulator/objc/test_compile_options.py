@@ -2,12 +2,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mpsmith.simulator.objc.compile_options import options_of
+from mpsmith.simulator.objc.compile_options import parse_options
 
 
 def test_flags_are_sorted_by_what_they_are_for() -> None:
     flags = ["-std=c++20", "-fobjc-arc", "-Iown", "-I", "other", "-DA", "-D", "B=2", "-O2"]
-    options = options_of(flags)
+    options = parse_options(flags)
     assert options.arc is True
     assert options.include == (Path("own"), Path("other"))
     assert options.definitions == ("A", "B=2")
@@ -16,10 +16,10 @@ def test_flags_are_sorted_by_what_they_are_for() -> None:
 
 
 def test_reference_counting_is_left_open_where_nothing_is_said() -> None:
-    assert options_of([]).arc is None
-    assert options_of(["-fobjc-arc", "-fno-objc-arc"]).arc is False
+    assert parse_options([]).arc is None
+    assert parse_options(["-fobjc-arc", "-fno-objc-arc"]).arc is False
 
 
 def test_what_is_for_a_mac_alone_is_left_out() -> None:
     flags = ["-framework", "Metal", "-arch", "arm64", "-mmacosx-version-min=14.0", "-Wall"]
-    assert options_of(flags).others == ("-Wall",)
+    assert parse_options(flags).others == ("-Wall",)

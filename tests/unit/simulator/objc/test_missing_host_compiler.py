@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from mpsmith.simulator.clang import CompilerMissingError
+from mpsmith.simulator.errors import ExtensionError
 from mpsmith.simulator.objc import compiler
-from mpsmith.simulator.objc.errors import ExtensionError
 
 
 def test_missing_declarations_are_fetched_by_a_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ MISUSES = {
     "much_threadgroup_memory": "a threadgroup takes 32784 bytes of threadgroup memory; the limit is 32768",
     "fill_beyond_buffer": "fillBuffer: goes beyond the buffer's length",
     "copy_beyond_buffer": "copyFromBuffer: goes beyond the length of the destination",
-    "event_never_signalled": "a command buffer waits for an event at 1, which stands at 0",
+    "event_never_signalled": "a command buffer waits for an event at 1, which is at 0",
     "buffer_after_release": "a released object was used again: -[SimulatedBuffer length]",
 }
 

@@ -1,4 +1,4 @@
-"""The geometry of TensorIterator: what its rules give, and that a walk by it meets what broadcasting puts together."""
+"""The geometry of TensorIterator: its rules, and that iteration combines the elements that broadcasting combines."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from mpsmith.simulator.shipped.iterator import broadcast, geometry, geometry_of
 
 
 def test_a_dense_pair_is_one_run() -> None:
-    found = geometry(torch.empty(3, 4), torch.empty(3, 4))
-    assert (found.shape, found.strides, found.contiguous) == ((12,), ((4,), (4,)), True)
+    result = geometry(torch.empty(3, 4), torch.empty(3, 4))
+    assert (result.shape, result.strides, result.contiguous) == ((12,), ((4,), (4,)), True)
 
 
 def test_two_transposed_operands_are_one_run_too() -> None:
-    found = geometry(torch.empty(4, 3).t(), torch.empty(4, 3).t())
-    assert (found.shape, found.contiguous) == ((12,), True)
+    result = geometry(torch.empty(4, 3).t(), torch.empty(4, 3).t())
+    assert (result.shape, result.contiguous) == ((12,), True)
 
 
-def test_dimensions_are_ordered_by_the_first_operand_that_tells() -> None:
-    found = geometry(torch.empty(60, 80), torch.empty(80, 60).t(), torch.empty(60, 80))
-    assert found.shape == (80, 60)
-    assert found.strides == ((4, 320), (240, 4), (4, 320))
-    assert not found.contiguous
-    assert not found.inner_contiguous
+def test_dimensions_are_ordered_by_the_first_operand_with_an_order() -> None:
+    result = geometry(torch.empty(60, 80), torch.empty(80, 60).t(), torch.empty(60, 80))
+    assert result.shape == (80, 60)
+    assert result.strides == ((4, 320), (240, 4), (4, 320))
+    assert not result.contiguous
+    assert not result.inner_contiguous
 
 
-def test_a_broadcast_operand_has_no_say_and_stride_0() -> None:
-    found = geometry(torch.empty(2, 3), torch.empty(3))
-    assert found.shape == (3, 2)
-    assert found.strides == ((4, 12), (4, 0))
-    assert found.inner_contiguous
+def test_a_broadcast_operand_does_not_decide_the_order() -> None:
+    result = geometry(torch.empty(2, 3), torch.empty(3))
+    assert result.shape == (3, 2)
+    assert result.strides == ((4, 12), (4, 0))
+    assert result.inner_contiguous
 
 
 def test_strides_are_in_bytes_of_each_operand() -> None:
-    found = geometry(torch.empty(2, 3, dtype=torch.int64), torch.empty(2, 5, dtype=torch.float16)[:, :3])
-    assert found.strides == ((8, 24), (2, 10))
+    result = geometry(torch.empty(2, 3, dtype=torch.int64), torch.empty(2, 5, dtype=torch.float16)[:, :3])
+    assert result.strides == ((8, 24), (2, 10))
 
 
 def test_a_run_of_16_is_worth_an_inner_contiguous_kernel() -> None:
@@ -54,11 +54,11 @@ def test_one_element_is_contiguous_whatever_its_strides() -> None:
 
 
 def test_a_step_is_not_contiguous() -> None:
-    found = geometry(torch.empty(5), torch.empty(10)[::2])
-    assert (found.shape, found.strides, found.contiguous) == ((5,), ((4,), (8,)), False)
+    result = geometry(torch.empty(5), torch.empty(10)[::2])
+    assert (result.shape, result.strides, result.contiguous) == ((5,), ((4,), (8,)), False)
 
 
-def test_offsets_beyond_32_bits_are_told() -> None:
+def test_detects_offsets_beyond_32_bits() -> None:
     assert geometry_of((((2**29,), (1,), 4),)).fits_32_bits
     assert not geometry_of((((2**29 + 1,), (1,), 4),)).fits_32_bits
 
@@ -70,7 +70,7 @@ def test_shapes_that_do_not_broadcast_are_refused() -> None:
 
 @st.composite
 def operands(draw: st.DrawFn) -> list[Tensor]:
-    """An output with all elements in places of their own, and inputs that broadcast to it in any layout."""
+    """An output without overlap, and inputs that broadcast to it in any layout."""
     shape = draw(st.lists(st.integers(1, 4), max_size=4))
     inputs = []
     for _ in range(draw(st.integers(1, 2))):
@@ -86,11 +86,11 @@ def operands(draw: st.DrawFn) -> list[Tensor]:
 
 
 @given(operands())
-def test_a_walk_meets_the_elements_that_broadcasting_puts_together(tensors: list[Tensor]) -> None:
-    found = geometry(*tensors)
+def test_iterates_over_the_elements_that_broadcasting_combines(tensors: list[Tensor]) -> None:
+    result = geometry(*tensors)
     walked = {
-        tuple(sum(i * s for i, s in zip(index, strides, strict=True)) for strides in found.strides)
-        for index in itertools.product(*map(range, found.shape))
+        tuple(sum(i * s for i, s in zip(index, strides, strict=True)) for strides in result.strides)
+        for index in itertools.product(*map(range, result.shape))
     }
     expanded = [t.expand(tensors[0].shape) for t in tensors]
     expected = {
@@ -98,4 +98,4 @@ def test_a_walk_meets_the_elements_that_broadcasting_puts_together(tensors: list
         for index in itertools.product(*map(range, tensors[0].shape))
     }
     assert walked == expected
-    assert found.numel == tensors[0].numel()
+    assert result.numel == tensors[0].numel()

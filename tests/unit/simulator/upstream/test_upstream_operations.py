@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import torchgen
 
+from mpsmith.simulator.errors import UpstreamError
 from mpsmith.simulator.upstream import building
 from mpsmith.simulator.upstream.building import BuiltFile, load_files, read_manifest, write_manifest
 from mpsmith.simulator.upstream.closed_functions import refusing
-from mpsmith.simulator.upstream.errors import UpstreamError
 from mpsmith.simulator.upstream.operations import (
     ATEN,
     KERNELS,
@@ -119,7 +119,7 @@ def test_what_a_header_calls_is_called_by_the_files_that_include_it(tree: Path) 
     assert [file.name for file in companions(OperationFile(tree, folder / "Sgd.mm"))] == ["Sgd", "State"]
 
 
-def test_a_folder_that_is_no_checkout_and_a_name_without_a_file_are_errors(tree: Path, tmp_path: Path) -> None:
+def test_rejects_another_folder_and_a_name_without_a_file(tree: Path, tmp_path: Path) -> None:
     with pytest.raises(UpstreamError, match="give a checkout of PyTorch"):
         operation_files(tmp_path / "nowhere")
     with pytest.raises(UpstreamError, match=r"has no Ey\.mm"):
@@ -137,7 +137,7 @@ def test_a_folder_that_is_no_checkout_and_a_name_without_a_file_are_errors(tree:
         ("Tensor f_mps_out(const Tensor& x) {\n}\n", False),
     ],
 )
-def test_a_definition_is_told_from_a_declaration_and_a_call(host: str, found: bool) -> None:
+def test_distinguishes_definitions_from_declarations_and_calls(host: str, found: bool) -> None:
     assert defines(host, "f_mps") is found
 
 

@@ -1,0 +1,28 @@
+// Names that MSL programs use without `metal::` and without `using namespace metal`.
+#pragma once
+#include "vector.h"
+#include "memory_order.h"
+
+#define MSL_GLOBAL_NAMES(t) \
+  using metal::t##2; \
+  using metal::t##3; \
+  using metal::t##4;
+MSL_EACH_SCALAR(MSL_GLOBAL_NAMES) MSL_GLOBAL_NAMES(bool)
+#undef MSL_GLOBAL_NAMES
+#define MSL_GLOBAL_NAMES(t) \
+  using metal::packed_##t##2; \
+  using metal::packed_##t##3; \
+  using metal::packed_##t##4;
+MSL_EACH_SCALAR(MSL_GLOBAL_NAMES)
+#undef MSL_GLOBAL_NAMES
+using metal::as_type;
+using metal::mem_flags;
+using metal::msl_c_cast;
+using metal::msl_cast;
+using metal::vec;
+#define MSL_GLOBAL_NAMES(t) \
+  using metal::t##2x2; \
+  using metal::t##3x3; \
+  using metal::t##4x4;
+MSL_GLOBAL_NAMES(float) MSL_GLOBAL_NAMES(half)
+#undef MSL_GLOBAL_NAMES
