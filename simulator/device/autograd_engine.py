@@ -1,4 +1,4 @@
-"""The autograd engine, which counts its devices once a process and keeps a thread for each."""
+"""Checks and stops the autograd engine, which counts devices once in a process and has a thread for each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-# How the forked child of _backward_works_in_a_fork says no, and how long it may take before it is ended.
+# The exit status of a failed child of _backward_works_in_a_fork, and its time limit.
 _BACKWARD_FAILED = 3
 _FORK_SECONDS = 20
 _THREAD_END_SECONDS = 5
@@ -27,7 +27,7 @@ def has_started(register_device: Callable[[], None]) -> bool:
 def end_threads() -> None:
     """Wait until the engine's device threads are gone, at the end of the process.
 
-    A thread that needs python's lock to let go of the last graph, or of its own python state, when python is going
+    A thread that needs the GIL to free the last graph, or its own Python state, when Python is going
     away already, aborts the process.
     """
     import torch
@@ -40,7 +40,7 @@ def end_threads() -> None:
 
 def _has_thread() -> bool:
     for task in Path("/proc/self/task").iterdir():
-        with contextlib.suppress(OSError):  # a thread may end while we look
+        with contextlib.suppress(OSError):  # a thread may end meanwhile
             if (task / "comm").read_text().startswith("pt_autograd"):
                 return True
     return False

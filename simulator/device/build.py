@@ -1,4 +1,4 @@
-"""Builds the simulated device's C++ on first use and keeps the library for the next time."""
+"""Builds the simulated device's C++ library on first use, and caches it."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from ...cache import cache_folder
 from ..errors import SimulatorError
 
 SOURCE_FOLDER = Path(__file__).with_name("csrc")
-# Also the file name of the library; it must not be the name of a python module.
+# Also the file name of the library; it must not be the name of a Python module.
 LIBRARY_NAME = "mpsmith_simulated_device"
-# The optimizer hardly costs anything beside the front end. Per-operator headers keep <ATen/Functions.h> out.
+# Optimization takes little time compared with the front end. Per-operator headers keep <ATen/Functions.h> out.
 COMPILER_FLAGS = ["-O1", "-g0", "-DAT_PER_OPERATOR_HEADERS"]
 
 
 def load_library() -> None:
-    """Load the simulated device's library into this process, building it first where no built one is kept.
+    """Load the simulated device's library into this process; build it first if it is not cached.
 
     Raises:
         SimulatorError: no C++ compiler, a failed compilation (with the path of its log), or an unusable cache folder.
@@ -53,7 +53,7 @@ def load_library() -> None:
 
 
 def libraries_folder() -> Path:
-    """Where built libraries are kept."""
+    """The folder of built libraries."""
     return cache_folder() / "simulated-device"
 
 
@@ -63,7 +63,7 @@ def source_files() -> list[Path]:
 
 
 def _build_key() -> str:
-    """A name for what the library depends on: torch, the sources, the flags and the compiler."""
+    """A key of the library's dependencies: torch, the sources, the flags and the compiler."""
     import torch
 
     digest = hashlib.sha256()
@@ -74,7 +74,7 @@ def _build_key() -> str:
 
 
 def cxx_command() -> list[str]:
-    """The system's C++ compiler, as torch.utils.cpp_extension chooses it, which takes long to import.
+    """The system's C++ compiler, chosen as by torch.utils.cpp_extension, whose import is slow.
 
     Raises:
         SimulatorError: there is none.
@@ -96,14 +96,14 @@ def _compiler_version() -> bytes:
 
 @contextmanager
 def _only_process_in(folder: Path) -> Iterator[None]:
-    """Hold the folder's lock; the system lets go of it when a process dies, so that no stale lock remains."""
+    """Hold the lock of the folder; the system releases it when the process ends."""
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
 def _build_and_load(library: Path) -> None:
-    """Build in a folder of our own and move the finished library into place in one step; needs the lock."""
+    """Build in a temporary folder and move the library atomically; needs the lock."""
     from torch.utils import cpp_extension
 
     for abandoned in library.parent.glob("build-*"):
@@ -129,7 +129,7 @@ def _build_and_load(library: Path) -> None:
 
 @contextmanager
 def _ninja_on_path() -> Iterator[None]:
-    """torch looks for ninja on PATH, where it is missing when the virtual environment is not activated."""
+    """torch looks for ninja on PATH, which lacks it if the virtual environment is not activated."""
     import ninja
 
     before = os.environ.get("PATH", "")

@@ -1,4 +1,4 @@
-"""Which backend torch says takes a convolution of mps tensors, for torch.compile to predict the results' memory format.
+"""The convolution backend that torch reports for mps tensors; torch.compile predicts memory formats by it.
 
 A torch built without mps answers "overrideable", an unknown backend whose results it takes to be contiguous. A Mac's
 torch answers `Mps`, and channels_last where the input or the weight is. What becomes of the format is torch's own code
@@ -10,11 +10,11 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-_TRANSPOSED = 6  # its place among the arguments
+_TRANSPOSED = 6  # its position among the arguments
 
 
 def install() -> None:
-    """Let `torch._C._select_conv_backend` answer for mps tensors as on a Mac."""
+    """Make `torch._C._select_conv_backend` return the backend of a Mac for mps tensors."""
     import torch
 
     backends: Any = getattr(torch._C, "_ConvBackend")  # noqa: B009  (torch's stubs name it otherwise)

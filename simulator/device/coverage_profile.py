@@ -1,4 +1,4 @@
-"""Which operators have an mps kernel in one release of PyTorch: data for the simulated device."""
+"""The operators with an mps kernel in a release of PyTorch: data for the simulated device."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class CoverageProfile:
 
     Attributes:
         release: the PyTorch version the profile describes, e.g. "2.13.0".
-        native: overloads with an MPS kernel, structured delegates of such included.
+        native: overloads with an MPS kernel, including structured delegates.
         sparse: overloads with a SparseMPS kernel.
-        always_fallback: overloads which the backend hands to the CPU whatever PYTORCH_ENABLE_MPS_FALLBACK says.
+        always_fallback: overloads that the backend runs on the CPU whatever PYTORCH_ENABLE_MPS_FALLBACK is.
     """
 
     release: str
@@ -30,7 +30,7 @@ class CoverageProfile:
     always_fallback: frozenset[str]
 
     def to_json(self, path: str | Path) -> None:
-        """Write the profile to `path`, names sorted, so that two releases make a readable diff."""
+        """Write the profile to `path`, with sorted names, so that diffs of releases are readable."""
         data: dict[str, object] = {"release": self.release}
         data.update({name: sorted(getattr(self, name)) for name in _NAME_SETS})
         Path(path).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
@@ -40,14 +40,14 @@ class CoverageProfile:
         """Read a profile that `to_json` wrote.
 
         Raises:
-            SimulatorError: the file cannot be read, is no JSON, or is not a coverage profile.
+            SimulatorError: the file cannot be read, is not JSON, or is not a coverage profile.
         """
         try:
             data = json.loads(Path(path).read_text(encoding="utf-8"))
         except OSError as error:
             raise SimulatorError(f"cannot read the coverage profile {path}: {error.strerror}") from error
         except ValueError as error:
-            raise SimulatorError(f"{path} is no JSON file: {error}") from error
+            raise SimulatorError(f"{path} is not a JSON file: {error}") from error
         problem = _problem_with(data)
         if problem:
             raise SimulatorError(f"{path} is not a coverage profile: {problem}")

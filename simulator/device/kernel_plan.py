@@ -1,4 +1,4 @@
-"""Which operators get which kernel of the simulated device: the coverage profile, and where we must deviate from it."""
+"""Chooses the kernel of each operator on the simulated device, by the coverage profile and with exceptions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _STUB = "composite, but asks a DispatchStub for mps, which a torch built without
 _MEMORY = "tensors cannot be made, viewed, filled or read without it"
 _RENAMED = "older releases had it under another name"
 
-# Native whatever the profile says: overload -> why.
+# Native in every profile: overload -> reason.
 ALWAYS_NATIVE: dict[str, str] = {
     "copy_": _STUB,
     "conj_physical_": _STUB,
@@ -37,21 +37,21 @@ ALWAYS_NATIVE: dict[str, str] = {
     "_scaled_dot_product_attention_math_for_mps": "attention ends there (csrc/composites.cpp), older ones elsewhere",
 }
 
-# Left to the composite kernel even if the profile lists it: overload -> why.
+# Composite even if the profile lists it: overload -> reason.
 NEVER_NATIVE: dict[str, str] = {
     "_fused_rms_norm": "its backward has no kernel, neither on mps nor on the CPU",
 }
 
-# Raises and computes nothing (csrc/fallback.cpp), in every profile and on every Mac: that is no kernel.
+# Always raises (csrc/fallback.cpp), on every Mac too: not a kernel.
 REFUSING = frozenset({"_slow_conv2d_forward"})
 
-# Written out in C++ (csrc/factories.cpp), native in every profile.
-WRITTEN_OUT = frozenset({"empty.memory_format", "empty_strided", "_copy_from", "_copy_from_and_resize"})
+# Implemented in C++ (csrc/factories.cpp), native in every profile.
+IMPLEMENTED_IN_CPP = frozenset({"empty.memory_format", "empty_strided", "_copy_from", "_copy_from_and_resize"})
 
 
 @dataclass(frozen=True)
 class KernelPlan:
-    """The aten overloads to register with each kind of kernel, sorted, all known to the running torch."""
+    """The aten overloads to register with each kind of kernel, sorted; all exist in the running torch."""
 
     native: list[str]
     sparse: list[str]
@@ -59,14 +59,13 @@ class KernelPlan:
 
 
 def plan(profile: CoverageProfile) -> KernelPlan:
-    """The kernels that `profile` asks for in the running torch.
+    """The kernels for `profile` in the running torch.
 
-    A profile of another release may name overloads that this torch does not have: nothing can call them. It may also
-    name one that this torch composes of others: a kernel there would cut off its gradient, so it stays composite and
-    its parts are what counts.
+    A profile of another release may name overloads that this torch lacks; they are left out. It may also name one that
+    is composite in this torch. A kernel would break its gradient, so it stays composite.
     """
-    overloads = _known_overloads()
-    native = (profile.native | set(ALWAYS_NATIVE)) - set(NEVER_NATIVE) - WRITTEN_OUT
+    overloads = _existing_overloads()
+    native = (profile.native | set(ALWAYS_NATIVE)) - set(NEVER_NATIVE) - IMPLEMENTED_IN_CPP
     return KernelPlan(
         native=sorted(name for name in native & overloads if not _is_composed(name)),
         sparse=sorted(profile.sparse & overloads),
@@ -74,7 +73,7 @@ def plan(profile: CoverageProfile) -> KernelPlan:
     )
 
 
-def _known_overloads() -> set[str]:
+def _existing_overloads() -> set[str]:
     import torch
 
     names: list[str] = torch._C._dispatch_get_all_op_names()
@@ -82,7 +81,7 @@ def _known_overloads() -> set[str]:
 
 
 def _is_composed(overload: str) -> bool:
-    """Whether the running torch composes the overload of others and has no gradient formula of its own for it."""
+    """Whether the overload is composite in the running torch and has no gradient formula."""
     import torch
 
     has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key

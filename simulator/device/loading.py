@@ -1,6 +1,6 @@
-"""The simulated mps device: `device="mps"` on a machine that has none, backed by host memory and the CPU's kernels.
+"""Loads the simulated mps device: `device="mps"` on a machine without one, with host memory and CPU kernels.
 
-Load it once a process, before the first backward. Results are the CPU's: mark them `simulated` wherever they are shown.
+Load it once in a process, before the first backward. Results come from the CPU: mark them `simulated`.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _profile: CoverageProfile | None = None
 
 @dataclass(frozen=True)
 class OperatorCalls:
-    """How often an operator reached the simulated device, and how it ended there.
+    """Counts of an operator's calls on the simulated device.
 
     Attributes:
-        native: calls that an operator listed as native took.
+        native: calls of a native kernel.
         fallback: calls that ran on the CPU through torch's CPU fallback.
-        error: calls refused with NotImplementedError, the fallback being off.
+        error: calls refused with NotImplementedError, without fallback.
     """
 
     native: int
@@ -40,11 +40,11 @@ class OperatorCalls:
 
 
 def load(profile: CoverageProfile) -> None:
-    """Put the simulated mps device in place for the rest of this process; loading an equal profile again does nothing.
+    """Activate the simulated mps device for the rest of this process; an equal profile again does nothing.
 
     Raises:
         SimulatorError: another profile is loaded; torch has a real mps device or is too old; a backward has run
-            already; PYTORCH_ENABLE_MPS_FALLBACK is no number; or the device cannot be built (see `device_build`).
+            already; PYTORCH_ENABLE_MPS_FALLBACK is not a number; or the device cannot be built (see `device_build`).
     """
     global _profile
     with _loading:
@@ -67,35 +67,35 @@ def is_loaded() -> bool:
 
 
 def loaded_profile() -> CoverageProfile | None:
-    """The coverage profile that the simulated device was loaded with, or None."""
+    """The coverage profile of the loaded simulated device, or None."""
     return _profile
 
 
 def set_fallback_enabled(enabled: bool) -> None:
-    """Run operators without a kernel on the CPU, or refuse them; at first the environment decides, as on a Mac."""
+    """Whether operators without a kernel run on the CPU or raise; by default the environment decides, as on a Mac."""
     _control().set_fallback_enabled(enabled)
 
 
 def fill_fresh_memory(enabled: bool) -> None:
-    """Whether memory holds NaN, -1 and true from the start, so that what nothing wrote shows; fresh pages hold zeros.
+    """Whether new memory holds NaN, -1 and true instead of zeros, which makes unwritten values visible.
 
-    At first `MPSMITH_METAL_MODE` decides: `checked` has it.
+    By default it does if `MPSMITH_METAL_MODE` is `checked`.
     """
     _control().fill_fresh_memory(enabled)
 
 
 def counters() -> dict[str, OperatorCalls]:
-    """The exact calls of every operator ("aten::add.Tensor") since the last reset, by name."""
+    """The calls of every operator ("aten::add.Tensor") since the last reset, by name."""
     return dict(sorted(_table(_control().all_calls()).items()))
 
 
 def reset_counters() -> None:
-    """Set every count to zero and forget what the drains have not reported."""
+    """Reset all counts, and all pending results of the drains."""
     _control().reset_counters()
 
 
 def drain_calls() -> dict[str, OperatorCalls]:
-    """The calls since the last `drain_calls`, in order of first call; costs only what was touched.
+    """The calls since the last `drain_calls`, in order of first call; the cost depends only on these calls.
 
     Does not change `counters()`, and is independent of `drain_fallbacks`.
     """
@@ -113,7 +113,7 @@ def _table(columns: tuple[list[str], list[int], list[int], list[int]]) -> dict[s
 
 
 def _control() -> Any:
-    """The operators by which the C++ side is driven."""
+    """The control operators of the C++ library."""
     if _profile is None:
         raise SimulatorError("the simulated mps device is not loaded in this process; call load() first")
     import torch

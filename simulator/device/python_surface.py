@@ -1,4 +1,4 @@
-"""What `torch.mps` and `torch.backends.mps` find in torch's C module on a Mac and miss on Linux."""
+"""Functions of torch's C module that `torch.mps` and `torch.backends.mps` need and Linux builds lack."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Any
 
 from . import convolution
 
-# As many as the largest Mac (M3 Ultra) has. Inductor splits reductions by it, and warns below 68 that there are few.
+# The cores of the largest Mac (M3 Ultra). Inductor splits reductions by this number, and warns below 68.
 CORES = 80
 
 
 def install() -> None:
-    """Make torch's python side see the simulated device: availability, storages, save and load."""
+    """Make torch's Python code support the simulated device: availability, storages, save and load."""
     import torch
 
     setattr(torch._C, "_has_mps", True)  # noqa: B010
@@ -23,12 +23,12 @@ def install() -> None:
     }.items():
         if not hasattr(torch._C, name):
             setattr(torch._C, name, _returning(value))
-    # Somebody may have asked before the device was there.
+    # It may have been cached before the device existed.
     for question in ("is_available", "is_macos_or_newer", "is_macos13_or_newer"):
         answer: Any = getattr(torch.backends.mps, question, None)
         if hasattr(answer, "cache_clear"):
             answer.cache_clear()
-    # What makes storages in mps memory is compiled out of this torch.
+    # This torch is built without functions for storages in mps memory.
     torch.UntypedStorage.mps = _storage_to_mps  # type: ignore[method-assign]
     torch.UntypedStorage.__new__ = _new_storage  # type: ignore[method-assign]
     torch.serialization.register_package(5, _location_tag, _restore)
@@ -40,7 +40,7 @@ def _returning(value: object) -> Any:
 
 
 def _new_storage(cls: Any, *arguments: Any, **options: Any) -> Any:
-    """UntypedStorage(size, device="mps"), which copies of storages are made with; anything else is torch's."""
+    """UntypedStorage(size, device="mps"), which copies of storages use; anything else is torch's."""
     import torch
 
     size = arguments[0] if arguments else options.get("size", 0)

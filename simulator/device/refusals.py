@@ -1,6 +1,6 @@
-"""What native operators of the simulated device refuse: dtypes and arguments, with the errors of a Mac.
+"""Makes native operators of the simulated device refuse dtypes and arguments, with the errors of a Mac.
 
-The caller knows what a Mac refuses: `audit.releases.coverage.refusals` reads it from PyTorch's tests and sources.
+The caller knows these errors: `audit.releases.coverage.refusals` reads it from PyTorch's tests and sources.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ class Refusal:
 
     Attributes:
         overload: without namespace ("addr.out").
-        argument: the tensor that decides, by its name in the schema; of a list the first tensor on mps.
-        text: the error's.
-        dtypes: those of the tensor that are refused ("int8"); all where there are none.
-        dimensions: how many the tensor has; any where it is None.
-        condition: what else must hold: "" for nothing, "reduce=prod" where that argument is that text, or one of the
-            conditions that have names in csrc/refusals.cpp ("pool divides unevenly").
+        argument: the name of the tensor to check; in a list, the first tensor on mps.
+        text: the error message.
+        dtypes: the refused dtypes ("int8"); empty for all.
+        dimensions: the refused number of dimensions; None for any.
+        condition: another condition: "" for none, "reduce=prod" for an argument with this value, or a name in
+            csrc/refusals.cpp ("pool divides unevenly").
         error: "RuntimeError", "TypeError" or "NotImplementedError".
     """
 
@@ -37,10 +37,10 @@ class Refusal:
 
 
 def refuse(refusals: Iterable[Refusal]) -> None:
-    """Let native overloads refuse these calls, beside what they refuse already. The first refusal that fits counts.
+    """Add refusals to native overloads; the first that applies is raised.
 
-    Overloads without a native kernel are left as they are.
-    Raises SimulatorError where the simulated device is not loaded or torch has no such dtype.
+    Overloads without a native kernel do not change.
+    Raises SimulatorError if the simulated device is not loaded or torch has no such dtype.
     """
     if not device.is_loaded():
         raise SimulatorError("calls can be refused by the simulated mps device only, which this process has not loaded")
@@ -59,7 +59,7 @@ def refuse(refusals: Iterable[Refusal]) -> None:
 
 
 def clear() -> None:
-    """Refuse nothing any more; without the simulated device there is nothing to do."""
+    """Remove all refusals, if the simulated device is loaded."""
     if device.is_loaded():
         import torch
 

@@ -1,6 +1,6 @@
-"""Numbers of Python in the place of tensors, as operators get them; what wraps a kernel has to hand them on.
+"""Makes wrapped numbers: the tensors that operators get for Python numbers. Kernel wrappers must pass them on.
 
-A tensor that stands for a number gives way to other dtypes when types are promoted; no function of torch makes one.
+A wrapped number has the lowest priority in type promotion. No function of torch creates one.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-# By type, a tensor that stands for a number of Python.
+# A wrapped number of each type.
 _wrapped: dict[type, Tensor] = {}
 
 
 def prepare_wrapped_numbers() -> None:
-    """Make the tensors that stand for numbers, as an operator gets them; the only way to one is through autograd.
+    """Create the wrapped numbers, which is possible only through autograd.
 
-    To be called outside every kernel: inside one, autograd is off.
+    Call it outside of kernels: inside of one, autograd is off.
     """
     for kind in (bool, int, float, complex):
         if kind not in _wrapped:
@@ -27,8 +27,8 @@ def prepare_wrapped_numbers() -> None:
             _wrapped[kind] = node._saved_other
 
 
-def as_operators_get_it(value: Any) -> Any:
-    """A number in the place of a tensor as the tensor that the dispatcher made of it; Python is shown the number."""
+def wrapped_number(value: Any) -> Any:
+    """The wrapped number for a Python number; other values do not change."""
     if not isinstance(value, (bool, int, float, complex)):
         return value
     wrapped = _wrapped[type(value)].detach()

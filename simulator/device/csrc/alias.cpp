@@ -14,7 +14,7 @@ namespace mpsmith {
 namespace {
 
 c10::DispatchKeySet keys_of(c10::DispatchKey backend, const at::Tensor& like) {
-  // A ZeroTensor must be born as one: _set_zero(true) asserts.
+  // A ZeroTensor must be created as one: _set_zero(true) asserts.
   const c10::DispatchKeySet keys(backend);
   return like._is_zerotensor() ? keys | c10::DispatchKeySet(c10::DispatchKey::ZeroTensor) : keys;
 }
@@ -122,7 +122,7 @@ at::Tensor AliasScope::to_device(const at::Tensor& result) {
   }
   TORCH_CHECK_NOT_IMPLEMENTED(
       result.layout() == c10::kStrided, "The simulated mps device has no tensors of layout ", result.layout());
-  // A view of complex128 memory is harmless; that an operator computed it is not.
+  // A view of complex128 memory is allowed; a computed result is not.
   if (result.scalar_type() != c10::ScalarType::ComplexDouble || !is_aliased(result.storage())) {
     check_dtype_of_result(result.scalar_type());
   }
@@ -160,7 +160,7 @@ void AliasScope::propagate_storage(const AliasedStorage& pair) {
     }
     return;
   }
-  // The kernel replaced the memory; the alias only borrowed the old block, which goes when the original lets go.
+  // The kernel replaced the memory; the original still owns the old block.
   c10::DataPtr replaced = alias->set_data_ptr(c10::DataPtr(nullptr, host_device()));
   void* data = replaced.get();
   auto* deleter = replaced.get_deleter();
@@ -187,7 +187,7 @@ void AliasScope::propagate_tensor(const AliasedTensor& pair) {
 }
 
 void AliasScope::propagate_changes() {
-  // Both lists grow while we look (a tensor may have been set_ to a new storage), hence copies and indices.
+  // Both lists grow in this loop (a tensor may have been set_ to a new storage), hence copies and indices.
   for (size_t i = 0, count = storages_.size(); i < count; i++) {
     propagate_storage(storages_[i]);
   }

@@ -1,4 +1,4 @@
-// CPU aliases of mps tensors: how an operator of the simulated device is run by the CPU's kernel on the same bytes.
+// CPU aliases of mps tensors: CPU kernels run on the memory of the mps tensors.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,22 +8,22 @@
 namespace mpsmith {
 
 // The aliases of one operator call. Tensors that share a storage get aliases that share one, and the same tensor
-// passed twice gets the same alias, so that the CPU kernel sees every overlap that an mps kernel would see.
+// passed twice gets the same alias, so that the CPU kernel sees every overlap.
 class AliasScope {
  public:
   AliasScope() = default;
   AliasScope(const AliasScope&) = delete;
   AliasScope& operator=(const AliasScope&) = delete;
 
-  // The CPU alias of an mps tensor; a CPU tensor or an undefined one comes back as it is.
+  // The CPU alias of an mps tensor; CPU tensors and undefined ones do not change.
   at::Tensor to_host(const at::Tensor& tensor);
   c10::Storage to_host(const c10::Storage& storage);
 
-  // The mps tensor for what the CPU kernel returned: the original of an alias, a view of an original's storage, or
-  // a new mps tensor that keeps the kernel's own memory.
+  // The mps tensor for a result of the CPU kernel: the original of an alias, a view of an original's storage, or a new
+  // mps tensor with the result's memory.
   at::Tensor to_device(const at::Tensor& result);
 
-  // Gives the originals what the CPU kernel changed besides values: sizes, strides, storage (resize_, set_, out=).
+  // Copies changed metadata to the originals: sizes, strides, storage (resize_, set_, out=).
   void propagate_changes();
 
   bool has_device_tensor() const { return !tensors_.empty(); }

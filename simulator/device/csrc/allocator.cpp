@@ -44,7 +44,7 @@ void free_block(void* context) {
 struct BorrowedStorage {
   c10::Storage storage;
   size_t counted_bytes;
-  const void* start; // noted as the start of a tensor's memory, or null
+  const void* start; // registered as the start of a tensor's memory, or null
 };
 
 void release_host_pointer(void* context) { delete static_cast<BorrowedStorage*>(context); }
@@ -83,7 +83,7 @@ class HostMemory final : public c10::Allocator {
     if (bytes == 0) {
       return {nullptr, nullptr, &c10::detail::deleteNothing, label_};
     }
-    // A size close to SIZE_MAX would wrap around when it is rounded up, and succeed with a tiny block.
+    // A size close to SIZE_MAX would wrap around when rounded up, and allocate a tiny block.
     check_fits(bytes <= PTRDIFF_MAX - kAlignment, bytes);
     const size_t limit = byte_limit;
     const size_t used = bytes_in_use;
@@ -94,7 +94,7 @@ class HostMemory final : public c10::Allocator {
       std::memset(data, kUnwritten, bytes);
     }
     bytes_in_use += bytes;
-    // The memory of aliases too: an operator that grows one hands its memory over to the mps tensor.
+    // Also the memory of aliases: an operator may grow one, and the mps tensor then takes its memory.
     note_start(data, bytes);
     return {data, new Block{data, bytes}, &free_block, label_};
   }

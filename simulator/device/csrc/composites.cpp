@@ -1,5 +1,5 @@
-// Composite operators that choose their kernel by the backend. Their branch for mps is compiled out of a torch
-// without mps, so the choice that a Mac makes is made here.
+// Composite operators that choose their kernel by the backend. A torch without mps is compiled without their branch for
+// mps, so it is implemented here.
 #include "registration.h"
 
 #include <ATen/core/grad_mode.h>
@@ -21,7 +21,7 @@ using at::Tensor;
 using c10::SymInt;
 using c10::SymIntArrayRef;
 
-// The memory format that torch foresees for the results of a convolution on a Mac. The CPU's kernels may choose another.
+// The memory format of the results of a convolution on a Mac. CPU kernels may choose another.
 at::MemoryFormat foreseen_format(const Tensor& input, const Tensor& weight, bool transposed) {
   using at::native::ConvBackend;
   const auto backend = transposed ? ConvBackend::MpsTranspose : ConvBackend::Mps;
@@ -32,7 +32,7 @@ Tensor in_format(const Tensor& result, at::MemoryFormat format) {
   return result.defined() ? result.contiguous(format) : result;
 }
 
-// aten::convolution checks its arguments and hands them to the "overrideable" operator of an unknown backend.
+// aten::convolution checks its arguments and calls the "overrideable" operator for an unknown backend.
 Tensor convolution(
     const Tensor& input,
     const Tensor& weight,
@@ -92,8 +92,8 @@ bool needs_gradient(const Tensor& query, const Tensor& key, const Tensor& value)
   return at::GradMode::is_enabled() && (query.requires_grad() || key.requires_grad() || value.requires_grad());
 }
 
-// torch's own asks a DispatchStub whether it knows mps, which a build without mps refuses to answer. A Mac with
-// macOS 15 takes the operator of its own unless a gradient or dropout is wanted.
+// torch's own implementation queries a DispatchStub for mps, which raises in a build without mps. A Mac with macOS 15
+// uses its own operator unless a gradient or dropout is needed.
 Tensor scaled_dot_product_attention(
     const Tensor& query,
     const Tensor& key,

@@ -1,5 +1,5 @@
-// How python drives the simulated device: torch.ops.mpsmith_simulator.*
-// Loading the library changes nothing but this; activate() puts the device in place.
+// The control operators of the simulated device: torch.ops.mpsmith_simulator.*
+// Loading the library only registers these; activate() activates the device.
 #include "allocator.h"
 #include "autograd_threads.h"
 #include "counters.h"

@@ -20,8 +20,8 @@ Registry& registry() {
   return *all;
 }
 
-// The total is raised before the flag is read, and a drain lowers the flag before it reads the total: a call that
-// comes in between is either in the total that the drain reads or listed again for the next one.
+// The total is incremented before the flag is read, and a drain clears the flag before it reads the total: so a
+// concurrent call is either in the total that the drain reads, or listed for the next drain.
 void list_once(Counter* counter, std::atomic<bool>& listed, std::vector<Counter*>& list) {
   if (!listed.load() && !listed.exchange(true)) {
     std::lock_guard<std::mutex> lock(registry().mutex);
@@ -85,7 +85,7 @@ std::vector<OperatorCalls> drain_calls() {
     auto& before = counter->drained_;
     OperatorCalls since{now.name, now.native - before[0], now.fallback - before[1], now.error - before[2]};
     before = {now.native, now.fallback, now.error};
-    // A call that a racing drain has counted already leaves a counter listed with nothing new.
+    // If a concurrent drain has counted the call, the counter is listed with no new calls.
     if (since.native || since.fallback || since.error) {
       drained.push_back(std::move(since));
     }

@@ -1,4 +1,4 @@
-// Exact counts of what happened to every operator that reached the simulated device.
+// Exact counts of the calls of every operator on the simulated device.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ struct OperatorCalls {
   int64_t error = 0;
 };
 
-// The counts of one operator. Lives for the whole process; safe to count from any thread.
+// The counts of an operator. Never destroyed; thread-safe.
 class Counter {
  public:
   explicit Counter(std::string name) : name_(std::move(name)) {}
@@ -35,21 +35,21 @@ class Counter {
 
   const std::string name_;
   std::array<std::atomic<int64_t>, 3> totals_{};
-  // What drain_calls() reported last, guarded by the registry's mutex.
+  // The last results of drain_calls(), guarded by the registry's mutex.
   std::array<int64_t, 3> drained_{};
-  // True while the counter stands in the list of the next drain, so that a hot operator is listed once.
+  // True while the counter is in the list of the next drain, so that it is listed once.
   std::atomic<bool> listed_as_called_{false};
   std::atomic<bool> listed_as_fallen_back_{false};
 };
 
-// The counter of an operator ("aten::add.Tensor"), made when it is first asked for.
+// The counter of an operator ("aten::add.Tensor"), created on first use.
 Counter& counter_for(const std::string& name);
 
 // Every operator called since the last reset.
 std::vector<OperatorCalls> all_calls();
 void reset_counters();
 
-// What happened since the last drain of the same kind, in order of first call; costs only what was touched.
+// The calls since the last drain of the same kind, in order of first call.
 std::vector<OperatorCalls> drain_calls();
 std::vector<std::string> drain_fallbacks();
 

@@ -1,5 +1,4 @@
-// What every translation unit of the simulated mps device shares: its name, its limits, its texts.
-// Keep it small: the compiler's front end is nearly all of the build time.
+// Shared constants and errors of the simulated mps device. Keep this header small: parsing takes most of the build time.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -13,7 +12,7 @@ inline c10::Device simulated_device() { return c10::Device(c10::DeviceType::MPS,
 
 inline c10::Device host_device() { return c10::Device(c10::DeviceType::CPU); }
 
-// The two refusals of a Mac: float64 wherever a tensor would get it, complex128 as soon as an operator makes one.
+// Two refusals of a Mac: any float64 tensor, and complex128 results of operators.
 inline void check_dtype_allocatable(c10::ScalarType dtype) {
   TORCH_CHECK_TYPE(
       dtype != c10::ScalarType::Double,

@@ -12,7 +12,7 @@ c10::Stream only_stream() { return c10::Stream(c10::Stream::DEFAULT, simulated_d
 
 void* const kNeverRecorded = nullptr;
 
-// One device, one stream, all work done when the call returns: most of it has nothing to do.
+// There is one device and one stream, and calls are synchronous: most functions do nothing.
 struct DeviceGuard final : c10::impl::DeviceGuardImplInterface {
   c10::DeviceType type() const override { return c10::DeviceType::MPS; }
   c10::Device exchangeDevice(c10::Device) const override { return simulated_device(); }
@@ -31,7 +31,7 @@ struct DeviceGuard final : c10::impl::DeviceGuardImplInterface {
   void synchronizeStream(const c10::Stream&) const override {}
   void synchronizeDevice(const c10::DeviceIndex) const override {}
 
-  // torch.Event: the opaque pointer owns the time of the last record, null until there is one.
+  // torch.Event: the opaque pointer owns the time of the last record, or is null.
   void record(void** event, const c10::Stream&, const c10::DeviceIndex, const c10::EventFlag) const override {
     if (*event == kNeverRecorded) {
       *event = new EventTime();

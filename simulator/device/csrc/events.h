@@ -1,4 +1,4 @@
-// Events of the simulated device: everything is synchronous, so an event is the time at which it was recorded.
+// Events of the simulated device: calls are synchronous, so an event is the time of its recording.
 #pragma once
 
 #include <chrono>
@@ -8,7 +8,7 @@ namespace mpsmith {
 
 using EventTime = std::chrono::steady_clock::time_point;
 
-// Events that torch.mps.event.Event names by number.
+// Events by number, for torch.mps.event.Event.
 uint32_t acquire_event(bool enable_timing);
 void release_event(uint32_t id);
 void record_event(uint32_t id);

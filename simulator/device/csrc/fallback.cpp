@@ -55,7 +55,7 @@ void missing_kernel(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
       "to use the CPU as a fallback for this op. WARNING: this will be slower than running natively ", "on MPS.");
 }
 
-// With both on mps the real backend asserts: nothing but a direct call gets here, so it counts as missing.
+// With both on mps the real backend asserts. Only a direct call gets here, so it counts as missing.
 void slow_convolution_kernel(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const size_t first = stack->size() - op.schema().arguments().size();
   const c10::Device input = (*stack)[first].toTensor().device();

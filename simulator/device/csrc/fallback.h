@@ -1,4 +1,4 @@
-// What happens to operators without a kernel: the CPU fallback or the error, with the texts of the real backend.
+// Operators without a kernel: the CPU fallback or the error, with the messages of the real backend.
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -11,19 +11,19 @@ namespace mpsmith {
 // Whether a missing operator runs on the CPU (PYTORCH_ENABLE_MPS_FALLBACK) or raises NotImplementedError.
 void set_fallback_enabled(bool enabled);
 
-// The commit of torch, which the error text names.
+// The commit of torch, for the error message.
 void set_torch_commit(std::string commit);
 
-// An operator that is native on a Mac but that nothing here can compute: counts as native, then raises.
+// An operator that is native on a Mac and cannot be computed here: counts as native, then raises.
 void not_simulated_kernel(const c10::OperatorHandle& op, torch::jit::Stack* stack);
 
-// Behind the whole MPS key: every operator without a kernel of its own.
+// The fallback of the MPS key: every operator without a kernel.
 void missing_kernel(const c10::OperatorHandle& op, torch::jit::Stack* stack);
 
-// What a convolution of a CPU tensor with mps weights ends in: the real backend has this operator for its error alone.
+// Called for a convolution of a CPU tensor with mps weights: in the real backend this operator only raises.
 void slow_convolution_kernel(const c10::OperatorHandle& op, torch::jit::Stack* stack);
 
-// The operators that the real backend hands to the CPU whatever the setting.
+// The operators that the real backend always runs on the CPU.
 void always_fallback_kernel(const c10::OperatorHandle& op, torch::jit::Stack* stack);
 
 } // namespace mpsmith

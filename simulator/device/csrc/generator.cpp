@@ -13,9 +13,9 @@
 namespace mpsmith {
 namespace {
 
-// A Mac's generator counts draws: an operator moves the offset by one, and the state is what the engine gave for it,
-// the seed and the offset. The numbers are the CPU's, from a generator seeded by the seed and the offset, so that a
-// state that is put back brings its numbers back.
+// A Mac's generator counts draws: an operator increments the offset, and the state holds the engine's output, the seed
+// and the offset. The numbers come from a CPU generator seeded by seed and offset, so that a restored state gives the
+// same numbers.
 class DeviceGenerator final : public c10::GeneratorImpl {
  public:
   explicit DeviceGenerator(uint64_t seed)
@@ -81,8 +81,8 @@ class DeviceGenerator final : public c10::GeneratorImpl {
   static constexpr size_t kWordBytes = kWords * sizeof(uint32_t);
   static constexpr int64_t kStateBytes = kWordBytes + 2 * sizeof(uint64_t);
 
-  // The first draw is the CPU's own for this seed. The CPU's engine takes 32 bits, so the others are mixed well
-  // (the finalizer of splitmix64).
+  // The first draw equals the CPU's for this seed. The CPU's engine takes 32 bits, so other draws mix the bits (the
+  // finalizer of splitmix64).
   static uint64_t seed_of_draw(uint64_t seed, uint64_t offset) {
     if (offset == 0) {
       return seed;
@@ -105,7 +105,7 @@ class DeviceGenerator final : public c10::GeneratorImpl {
   at::Philox4_32 engine_;
 };
 
-// A fresh engine points at the start of its numbers, and never again once it has drawn.
+// A new engine points at the start of its numbers, and never again after a draw.
 bool has_drawn(const at::Generator& host) {
   return static_cast<at::CPUGeneratorImpl*>(host.unsafeGetGeneratorImpl())->engine().data().next_ != 0;
 }
@@ -114,7 +114,7 @@ std::mutex lending_mutex;
 
 } // namespace
 
-// Always the same seed, where a Mac takes a random one for its default generator: audits are to be repeatable.
+// A Mac's default generator has a random seed. Here it is fixed, so that audits are reproducible.
 at::Generator new_generator() { return at::make_generator<DeviceGenerator>(c10::default_rng_seed_val); }
 
 const at::Generator& default_generator() {
@@ -131,7 +131,7 @@ Draw::Draw(const at::Generator& device)
 Draw::~Draw() {
   auto* device = device_.unsafeGetGeneratorImpl();
   const std::lock_guard<std::mutex> lock(device->mutex_);
-  // Where another thread has drawn meanwhile, the step stays.
+  // If another thread has drawn meanwhile, the offset stays incremented.
   if (!has_drawn(host_) && device->get_offset() == offset_afterwards_) {
     device->set_state(*before_);
   }

@@ -1,4 +1,4 @@
-// Random numbers of the simulated device: a generator with the states of a Mac's, and the CPU's numbers.
+// Random numbers of the simulated device: a generator with the state of a Mac's, and numbers of the CPU.
 #pragma once
 
 #include <ATen/core/Generator.h>
@@ -11,8 +11,8 @@ namespace mpsmith {
 at::Generator new_generator();
 const at::Generator& default_generator();
 
-// What one operator draws from an mps generator: numbers of a CPU generator, and one step of the mps generator's
-// offset. An operator that draws nothing, or raises before it does, leaves the mps generator as it was.
+// The draws of an operator from an mps generator: numbers of a CPU generator, and one increment of the mps generator's
+// offset. An operator that draws nothing, or raises first, does not change the mps generator.
 class Draw {
  public:
   explicit Draw(const at::Generator& device);
@@ -29,8 +29,8 @@ class Draw {
   uint64_t offset_afterwards_;
 };
 
-// For operators that draw numbers but take no generator argument (native_dropout): while it lives, the CPU's
-// default generator draws for the mps device's; afterwards it has its own sequence again.
+// For operators that draw numbers without a generator argument (native_dropout): during its lifetime, the CPU's default
+// generator draws for the mps device. Afterwards its own sequence is restored.
 class LendSequenceToHost {
  public:
   LendSequenceToHost();

@@ -32,8 +32,8 @@ std::unordered_map<const void*, Start>& starts() {
   return *table;
 }
 
-// Where the memory of tensors began that are gone, as long as nothing else begins there: who still takes such an
-// address for a buffer has forgotten to retain it.
+// The start addresses of freed tensor memory, while nothing else begins there: using such an address as a buffer is a
+// missing retain.
 constexpr size_t kRemembered = 1 << 16;
 std::unordered_set<const void*>& gone() {
   static auto* addresses = new std::unordered_set<const void*>;
@@ -46,8 +46,8 @@ void remember_gone(const void* data) {
   gone().insert(data);
 }
 
-// Objects of the Objective-C runtime begin 16 bytes behind a multiple of 64, and the memory of tensors at one. Where
-// some tensor's does not, the runtime has to look into the table for each message.
+// Objects of the Objective-C runtime begin 16 bytes after a multiple of 64, and tensor memory at a multiple. If some
+// tensor's does not, the runtime must search the table for each message.
 constexpr uintptr_t kBlock = 64;
 constexpr uintptr_t kObject = 16;
 std::atomic<bool> starts_like_an_object{false};
@@ -84,20 +84,20 @@ void forget_start(const void* data, void (*release)(void*), void* context) {
   release(context);
 }
 
-// What the host side of Metal asks. How many bytes begin at an address; 0 where it is the start of no tensor's memory.
+// Called by the Metal framework: the size of the tensor memory that starts at an address, or 0.
 extern "C" __attribute__((visibility("default"))) uint64_t mpsmith_storage_bytes(const void* data) {
   const std::lock_guard<std::mutex> guard(starts_mutex());
   const auto found = starts().find(data);
   return found == starts().end() ? 0 : found->second.bytes;
 }
 
-// Whether the memory of a tensor began here that is gone.
+// Whether freed tensor memory started here.
 extern "C" __attribute__((visibility("default"))) bool mpsmith_storage_gone(const void* data) {
   const std::lock_guard<std::mutex> guard(starts_mutex());
   return gone().count(data) != 0;
 }
 
-// Somebody takes hold of the memory that begins here (+1) or lets go of it (-1).
+// Retains (+1) or releases (-1) the memory that starts here.
 extern "C" __attribute__((visibility("default"))) void mpsmith_storage_hold(const void* data, int64_t change) {
   std::vector<Release> released;
   {

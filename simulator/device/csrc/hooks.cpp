@@ -14,7 +14,7 @@
 namespace mpsmith {
 namespace {
 
-// What the device says it runs on: a macOS that is new enough for everything torch asks about.
+// A macOS version that is new enough for all checks in torch.
 constexpr unsigned kMacOS = 26;
 
 const MetalHost& loaded_metal_host() {
@@ -22,7 +22,7 @@ const MetalHost& loaded_metal_host() {
   return *metal_host();
 }
 
-// No `override`: the interface gains functions from release to release, and this source compiles with all of them.
+// No `override`: releases add functions to the interface, and this source must compile with all of them.
 struct MPSHooks : at::MPSHooksInterface {
   template <class... Arguments>
   explicit MPSHooks(Arguments&&...) {} // releases before 2.13 pass MPSHooksArgs
@@ -49,7 +49,7 @@ struct MPSHooks : at::MPSHooksInterface {
   c10::Allocator* getPinnedMemoryAllocator() const { return c10::GetCPUAllocator(); }
   void emptyCache() const {}
   size_t getCurrentAllocatedMemory() const { return allocated_bytes(); }
-  size_t getDriverAllocatedMemory() const { // nothing is cached, so the driver holds what the tensors hold
+  size_t getDriverAllocatedMemory() const { // there is no cache, so this equals the memory of tensors
     return allocated_bytes();
   }
   size_t getRecommendedMaxMemory() const { return recommended_max_bytes(); }
@@ -87,8 +87,8 @@ void register_hooks() {
       "MPSHooks", [](auto...) -> std::unique_ptr<at::MPSHooksInterface> { return std::make_unique<MPSHooks>(); });
   const at::MPSHooksInterface& cached = at::detail::getMPSHooks();
   if (!cached.hasMPS()) {
-    // Somebody asked for the hooks before (torch.manual_seed does), and torch keeps its stub for good. The stub has
-    // no data members, so giving it our virtual table makes it ours.
+    // If the hooks were used before (torch.manual_seed does), torch keeps its stub. The stub has no data members, so
+    // replacing its virtual table makes it ours.
     static_assert(sizeof(MPSHooks) == sizeof(at::MPSHooksInterface));
     static auto* hooks = new MPSHooks();
     *reinterpret_cast<void**>(const_cast<at::MPSHooksInterface*>(&cached)) = *reinterpret_cast<void**>(hooks);

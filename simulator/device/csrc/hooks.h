@@ -2,7 +2,7 @@
 
 namespace mpsmith {
 
-// Answers torch.mps.* (memory, generators, events, synchronize): torch reaches the mps backend through its hooks.
+// Implements torch.mps.* (memory, generators, events, synchronize): torch calls the mps backend through its hooks.
 void register_hooks();
 
 } // namespace mpsmith

@@ -14,7 +14,7 @@ void run_as_it_is(const c10::OperatorHandle& op, c10::DispatchKeySet host, Stack
   op.redispatchBoxed(host, stack);
 }
 
-// A Mac adds up in the dtype of the weights, in int32 for those that it cannot scatter; the CPU in float64.
+// A Mac accumulates in the dtype of the weights, or in int32 if it cannot scatter them; the CPU in float64.
 void bincount(const c10::OperatorHandle& op, c10::DispatchKeySet host, Stack* stack) {
   std::optional<c10::ScalarType> dtype;
   const size_t first = stack->size() - op.schema().arguments().size();

@@ -1,4 +1,4 @@
-// Metal's host side, where one is loaded: what the hooks of torch ask for, and mistakes that wait to be raised.
+// The simulated Metal framework, if it is loaded: functions for torch's hooks, and pending errors.
 #pragma once
 
 namespace mpsmith {
@@ -10,10 +10,10 @@ struct MetalHost {
   void (*synchronize)();
 };
 
-// Null where none is loaded.
+// Null if it is not loaded.
 const MetalHost* metal_host();
 
-// Raises a mistake of host code that was seen where nothing could be thrown, such as in a release. Costs a load.
+// Raises an error of host code that occurred where exceptions are impossible, such as in a release. Cheap.
 void raise_misuse();
 
 } // namespace mpsmith

@@ -1,5 +1,4 @@
-// Operators that have kernels on mps (and perhaps cuda) but none on the CPU: the CPU kernels that the simulated
-// device needs below its own.
+// CPU kernels for operators that only mps (and perhaps cuda) implements.
 #include "registration.h"
 
 #include <ATen/core/stack.h>
@@ -105,7 +104,7 @@ TwoTensors mps_convolution_transpose_backward(
   return {grad_input, grad_weight};
 }
 
-// Boxed, as its enable_gqa argument is younger than the operator.
+// Boxed, because enable_gqa was added to the operator later.
 void attention_math_for_mps(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   static const auto math =
       c10::Dispatcher::singleton().findSchemaOrThrow("aten::_scaled_dot_product_attention_math", "");

@@ -15,7 +15,7 @@ namespace {
 
 using torch::jit::Stack;
 
-// Operators that take cpu tensors beside mps ones: copies between the two, and indices, which may live on the CPU.
+// Operators that accept CPU tensors next to mps ones: copies, and indices on the CPU.
 DeviceMix device_mix_of(const std::string& overload) {
   static const auto* mixes = new std::unordered_map<std::string, DeviceMix>{
       {"aten::copy_", DeviceMix::copies},
@@ -40,7 +40,7 @@ bool can_hold_device_value(const c10::Argument& argument) {
   return false;
 }
 
-// Replaces what belongs to the mps device in the arguments of one call.
+// Replaces mps tensors, devices, generators and storages in the arguments of a call.
 class ArgumentConversion {
  public:
   explicit ArgumentConversion(AliasScope& scope) : scope_(scope) {}
@@ -73,13 +73,13 @@ class ArgumentConversion {
     }
   }
 
-  // The CPU generator to draw from in this call, which ends with this object.
+  // The CPU generator for this call.
   at::Generator draw_from(const at::Generator& generator) { return draw_.emplace(generator).host(); }
 
-  // A cpu tensor of no dimensions counts as a number, which may go with tensors of any device.
+  // A CPU tensor without dimensions counts as a number, which any device accepts.
   bool mixes_devices() const { return has_host_tensor_ && scope_.has_device_tensor(); }
 
-  // Whether there is an mps tensor of a dtype that memory can hold and that no operator computes with.
+  // Whether there is an mps tensor of a dtype that no operator computes with.
   bool has_complex128() const { return has_complex128_; }
 
  private:
@@ -93,7 +93,7 @@ class ArgumentConversion {
     return scope_.to_host(tensor);
   }
 
-  // The generator comes after the tensors in every schema, so it is known by now where the numbers are to go.
+  // The generator follows the tensors in every schema, so the device is known here.
   at::Generator convert_generator(const at::Generator& generator) {
     if (generator.device().is_mps()) {
       return draw_from(generator);
@@ -110,7 +110,7 @@ class ArgumentConversion {
   bool has_complex128_ = false;
 };
 
-// Whether the operator only moves or relabels memory, which a Mac does for complex128 too.
+// Whether the operator only moves or reinterprets memory, which a Mac allows for complex128.
 bool keeps_bytes(const c10::OperatorHandle& op) {
   const std::string& name = op.operator_name().name;
   const auto& returns = op.schema().returns();
@@ -118,20 +118,20 @@ bool keeps_bytes(const c10::OperatorHandle& op) {
   return is_view || name == "aten::set_" || name == "aten::resize_" || name == "aten::copy_";
 }
 
-// A copy moves bytes as long as it converts nothing.
+// A copy without conversion moves bytes.
 bool converts(const c10::OperatorHandle& op, const Stack& stack, size_t first) {
   return op.operator_name().name == "aten::copy_" &&
       stack[first].toTensor().scalar_type() != stack[first + 1].toTensor().scalar_type();
 }
 
-// A tensor of the CPU takes no indices from elsewhere.
+// A CPU tensor accepts only indices on the CPU.
 void check_indexed(const c10::IValue& indexed) {
   TORCH_CHECK(
       indexed.toTensor().is_mps(), "indices should be either on cpu or on the same device as the indexed tensor (",
       indexed.toTensor().device(), ")");
 }
 
-// Runs the host's kernel below autograd and autocast: both have done their part on the mps tensors already.
+// Runs the host's kernel below autograd and autocast, which have already processed the mps tensors.
 void run_on_host(HostKernel kernel, const c10::OperatorHandle& op, c10::DispatchKeySet host, Stack* stack) {
   static const c10::DispatchKeySet done =
       c10::autograd_dispatch_keyset_with_ADInplaceOrView | c10::autocast_dispatch_keyset;

@@ -1,4 +1,4 @@
-// The one kernel behind every operator that the coverage profile calls native.
+// The kernel of every operator that the coverage profile lists as native.
 #pragma once
 
 #include "counters.h"
@@ -14,12 +14,12 @@
 
 namespace mpsmith {
 
-// Which tensors of the CPU an operator takes beside those of the device.
+// The CPU tensors that an operator accepts next to those of the device.
 enum class DeviceMix : uint8_t { none, copies, indices };
 
 // Runs an operator on the simulated device: its mps arguments become CPU aliases of the same bytes, the CPU's
-// kernel runs on them, and its results become mps tensors again. One object an operator, so that what is known
-// from its schema is looked up once.
+// kernel runs on them, and its results become mps tensors again. One object for each operator, so that
+// its schema is analyzed once.
 class NativeKernel final : public c10::OperatorKernel {
  public:
   // `host` is the key whose kernel does the work: CPU or SparseCPU.

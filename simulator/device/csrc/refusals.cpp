@@ -14,7 +14,7 @@ namespace mpsmith {
 
 using torch::jit::Stack;
 
-// Reads the arguments of one call by their names.
+// Reads the arguments of a call by name.
 class Arguments {
  public:
   Arguments(const c10::FunctionSchema& schema, const Stack& stack, size_t first)
@@ -25,7 +25,7 @@ class Arguments {
     return position ? &stack_[first_ + static_cast<size_t>(*position)] : nullptr;
   }
 
-  // The mps tensor that an argument is, or the first one that it lists.
+  // The mps tensor in an argument, or the first in a list.
   std::optional<at::Tensor> tensor(const std::string& name) const {
     const c10::IValue* value = find(name);
     if (value == nullptr) {
@@ -58,11 +58,11 @@ using Condition = std::function<bool(const Arguments&)>;
 
 struct Refusal {
   c10::FunctionSchema schema;
-  std::string argument; // the tensor that the dtypes and the dimensions are asked of
-  std::vector<c10::ScalarType> dtypes; // any where empty
+  std::string argument; // the tensor to check
+  std::vector<c10::ScalarType> dtypes; // empty for any
   std::optional<int64_t> dimensions;
   Condition condition;
-  std::string error; // of which type: "TypeError", "NotImplementedError" or "RuntimeError"
+  std::string error; // "TypeError", "NotImplementedError" or "RuntimeError"
   std::string text;
 
   bool fits(const Arguments& arguments) const {
@@ -98,7 +98,7 @@ bool multiples(const std::array<int64_t, 2>& sizes, const std::array<int64_t, 2>
   return sizes[0] % of[0] == 0 && sizes[1] % of[1] == 0;
 }
 
-// The sizes of an adaptive pool or of its backward; none where one of them is 0.
+// The sizes of an adaptive pool or of its backward; none if one of them is 0.
 std::optional<Pooling> pooling(const Arguments& arguments) {
   const std::optional<at::Tensor> input = arguments.tensor("self");
   if (!input || input->dim() < 2) {
@@ -141,7 +141,7 @@ const std::map<std::string, Condition>& named_conditions() {
   return *conditions;
 }
 
-// "" always holds, "reduce=prod" where that argument is that text; the others have names.
+// "" is always true, "reduce=prod" compares an argument; the others are named.
 Condition condition_of(const std::string& text) {
   if (text.empty()) {
     return [](const Arguments&) { return true; };
@@ -177,7 +177,7 @@ void refuse(
   const auto dot = overload.find('.');
   const auto op = c10::Dispatcher::singleton().findSchema(
       {overload.substr(0, dot), dot == std::string::npos ? "" : overload.substr(dot + 1)});
-  if (!op) { // of another release of torch: nothing can call it
+  if (!op) { // of another release of torch
     return;
   }
   refusals_of(overload).add(

@@ -1,4 +1,4 @@
-// What native operators refuse although they are native: dtypes and arguments, with the errors of a Mac.
+// Refused dtypes and arguments of native operators, with the errors of a Mac.
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -14,10 +14,10 @@ namespace mpsmith {
 
 struct Refusal;
 
-// What one overload refuses. Lives for the whole process, so that its kernel looks it up once.
+// The refusals of an overload. Never destroyed, so that its kernel looks it up once.
 class Refusals {
  public:
-  // Raises what the first refusal that fits these arguments raises; costs nothing while there are none.
+  // Raises the error of the first refusal that applies to these arguments.
   void check(const torch::jit::Stack& stack, size_t first) const {
     if (any_.load(std::memory_order_relaxed)) {
       check_all(stack, first);
@@ -35,7 +35,7 @@ class Refusals {
   std::vector<std::shared_ptr<const Refusal>> refusals_;
 };
 
-// The refusals of an overload ("aten::abs.out"), made when they are first asked for.
+// The refusals of an overload ("aten::abs.out"), created on first use.
 Refusals& refusals_of(const std::string& overload);
 
 } // namespace mpsmith

@@ -12,7 +12,7 @@ at::Tensor sparse_values(const at::Tensor& sparse);
 at::Tensor sparse_with_parts_of(
     const at::Tensor& like, c10::DispatchKey backend, const at::Tensor& indices, const at::Tensor& values);
 
-// Makes `sparse` what `like` is, over the given parts, unless it is that already.
+// Gives `sparse` the shape of `like` and these parts, unless it has them.
 void replace_sparse_parts(
     const at::Tensor& sparse, const at::Tensor& like, const at::Tensor& indices, const at::Tensor& values);
 

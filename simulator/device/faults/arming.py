@@ -47,7 +47,7 @@ def clear() -> None:
 def _wrap(fault: Fault, overload: str) -> Any:
     import torch
 
-    from ..wrapped_numbers import as_operators_get_it, prepare_wrapped_numbers
+    from ..wrapped_numbers import prepare_wrapped_numbers, wrapped_number
     from . import conditions, corruptions
     from .call import FaultMemory, FaultyCall
 
@@ -65,7 +65,7 @@ def _wrap(fault: Fault, overload: str) -> Any:
     def faulty(keyset: Any, *args: Any, **kwargs: Any) -> Any:
         given = dict(zip((a.name for a in listed), args, strict=False))
         arguments = {a.name: given.get(a.name, kwargs.get(a.name, a.default_value)) for a in listed}
-        arguments.update({name: as_operators_get_it(arguments[name]) for name in tensors})
+        arguments.update({name: wrapped_number(arguments[name]) for name in tensors})
         call = FaultyCall(operator, arguments, lambda *a, **k: right.call_boxed(keyset, *a, **k), memory)
         # The effects use operators themselves: below autograd and autocast, as the kernel does.
         with torch._C._AutoDispatchBelowADInplaceOrView(), torch._C._DisableAutocast(), torch._C.DisableTorchFunction():

@@ -42,7 +42,7 @@ def test_strides_are_as_foreseen(name: str, of_input: torch.memory_format, of_we
     assert strides() == foreseen
 
 
-def test_what_torch_is_told() -> None:
+def test_the_backend_that_torch_reports() -> None:
     x, weight = torch.ones(1, 3, 5, 5, device="mps"), torch.ones(3, 3, 2, 2, device="mps")
     places = {"bias": None, "stride": [1, 1], "padding": [0, 0], "dilation": [1, 1], "output_padding": [0, 0]}
 

@@ -127,7 +127,7 @@ def test_reset_forgets_what_was_not_drained(fallback_enabled: None) -> None:
 
 
 def test_a_fallback_in_backward_is_seen(fallback_enabled: None) -> None:
-    """The engine runs it in a thread of its own."""
+    """The engine runs it in a separate thread."""
     x = torch.rand(1, 3, 6, 6, 6, device="mps", requires_grad=True)
     y = torch.nn.functional.adaptive_max_pool3d(x, 2).sum()
     device.drain_fallbacks()

@@ -112,7 +112,7 @@ load()
     assert "--extra-index-url https://download.pytorch.org/whl/cpu" in done.stdout
 
 
-def test_a_graph_without_a_backward_is_no_obstacle(fresh_python: FreshPython) -> None:
+def test_loads_after_a_graph_without_a_backward(fresh_python: FreshPython) -> None:
     done = fresh_python(
         LOAD
         + """
@@ -166,7 +166,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 
 @pytest.mark.parametrize("text", ["yes", "", "1.5"])
-def test_a_fallback_variable_that_is_no_number_is_an_error(fresh_python: FreshPython, text: str) -> None:
+def test_rejects_a_fallback_variable_that_is_not_a_number(fresh_python: FreshPython, text: str) -> None:
     script = """
         from mpsmith.simulator.device import loading as device
         from mpsmith.simulator.device.coverage_profile import CoverageProfile
