@@ -24,7 +24,7 @@ class FallbackRecorder(Protocol):
 
 
 class WarningRecorder:
-    """For a real device: PyTorch reports each fallback in a warning once it is told to warn always."""
+    """For a real device: PyTorch reports each fallback in a warning if it is set to warn always."""
 
     def __init__(self) -> None:
         torch.set_warn_always(True)

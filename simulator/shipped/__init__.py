@@ -1,1 +1,1 @@
-"""Which kernel of a release's shipped Metal library, with which buffers, answers a call of an operator."""
+"""Runs the shipped kernels of a release in place of the CPU's kernels."""

@@ -1,4 +1,4 @@
-"""One call of an operator as a planner sees it: arguments and results as host tensors over the device's own memory."""
+"""A call of an operator for planners: arguments and results as host tensors over the device's memory."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ _HOST = torch.device("cpu")
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call that the stand-in has answered: its results have their final sizes, strides and dtypes, and no values yet.
+    """A call after the stand-in has run: results have their final sizes, strides and dtypes, but no values yet.
 
-    Tensors are *host aliases*: tensors of the CPU in the very memory of the mps tensor, with its sizes, strides, offset
-    and dtype. So a planner may take views (`transpose`, `view`, `as_strided`) freely: no operator of the device is
-    called, nothing is counted, nothing recurs. A number that stands for a tensor (`x + 2`) is the Python number.
+    Tensors are *host aliases*: CPU tensors over the memory of the mps tensor, with its sizes, strides, offset and
+    dtype. So a planner may take views (`transpose`, `view`, `as_strided`): no operator of the device is called or
+    counted. A Python number instead of a tensor (`x + 2`) stays a number.
 
     Attributes:
         overload: the name without "aten::", e.g. "add.Tensor" or "exp".
         arguments: every argument of the schema by its name, defaults filled in.
-        results: the tensors that the call writes: those it returns, then arguments that it writes besides.
-        on_host: names of the arguments that are tensors of the CPU to the caller too: scalars, indices.
+        results: the tensors that the call writes: returned ones, then written arguments.
+        on_host: names of the arguments that are CPU tensors: scalars, indices.
     """
 
     overload: str
@@ -33,19 +33,19 @@ class Call:
     on_host: frozenset[str] = field(default=frozenset())
 
     def __getitem__(self, name: str) -> Any:
-        """The argument called `name` in the schema."""
+        """The argument `name` of the schema."""
         return self.arguments[name]
 
     @property
     def result(self) -> Tensor:
-        """The first of the results, which most operators have alone."""
+        """The first result; most operators have one."""
         return self.results[0]
 
 
 def host_alias(tensor: Tensor) -> Tensor:
-    """A tensor of the host in the memory of an mps tensor, which must outlive it; a tensor of the host is its own.
+    """A host tensor over the memory of an mps tensor, which must outlive it; a host tensor is returned as is.
 
-    Lazy conjugation and negation are kept as flags: the memory holds the values without them.
+    Lazy conjugation and negation are kept as flags.
     """
     if tensor.device.type != "mps":
         return tensor

@@ -1,4 +1,4 @@
-"""What became of the calls of each overload, counted for whoever audits this process."""
+"""Counts how the calls of each overload were computed."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 
 @dataclass
 class OverloadLaunches:
-    """What became of an overload's calls.
+    """How the calls of an overload were computed.
 
     Attributes:
-        launched: calls whose values came from shipped kernels alone.
-        stood_in: calls whose values are the stand-in's, by the reason.
-        kernels: launches by the kernel's name.
-        neutral: calls that compute no values: they were refused, the result is empty, or bytes were copied as they are.
+        launched: calls whose values came only from shipped kernels.
+        stood_in: calls with the stand-in's values, by reason.
+        kernels: launches by kernel name.
+        neutral: calls that compute no values: they were refused, the result is empty, or bytes were copied.
     """
 
     launched: int = 0
@@ -30,9 +30,9 @@ _counts: dict[str, OverloadLaunches] = {}
 
 
 def drain() -> dict[str, OverloadLaunches]:
-    """What became of the calls since the last `drain`, by overload ("aten::add.Tensor"), in order of first call.
+    """The counts since the last `drain`, by overload ("aten::add.Tensor"), in order of first call.
 
-    An overload without a planner is not listed: its calls are in the device's own counters alone.
+    Overloads without a planner are not listed; the device counts their calls.
     """
     global _counts
     with _counting:
@@ -41,7 +41,7 @@ def drain() -> dict[str, OverloadLaunches]:
 
 
 def count_launched(overload: str, kernels: Iterable[str]) -> None:
-    """A call of `overload` ("add.Tensor") took these kernels, or none where it only moved bytes."""
+    """Count a call of `overload` ("add.Tensor") that ran these kernels, or none if it only moved bytes."""
     with _counting:
         counts = _of(overload)
         launched = False
@@ -55,7 +55,7 @@ def count_launched(overload: str, kernels: Iterable[str]) -> None:
 
 
 def count_stood_in(overload: str, reason: str) -> None:
-    """A call kept the stand-in's values."""
+    """Count a call that kept the stand-in's values."""
     with _counting:
         reasons = _of(overload).stood_in
         reasons[reason] = reasons.get(reason, 0) + 1

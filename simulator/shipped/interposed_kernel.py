@@ -1,4 +1,4 @@
-"""The kernel that stands in front of the device's own for one overload: what happens in one call."""
+"""The kernel that replaces the device's kernel of an overload by shipped kernels."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from ...errors import one_line
-from ..device.wrapped_numbers import as_operators_get_it
+from ..device.wrapped_numbers import wrapped_number
 from ..errors import SimulatorError
 from ..metal.error_buffer import ErrorBuffer
 from . import counts
@@ -23,7 +23,7 @@ _NUMBERS = (bool, int, float, complex)
 
 
 class LaunchableKernel(Protocol):
-    """A compiled kernel (`AirKernel` of the room below)."""
+    """A compiled kernel (`AirKernel`)."""
 
     def prepare(
         self,
@@ -32,18 +32,18 @@ class LaunchableKernel(Protocol):
         group: tuple[int, int, int],
         threadgroup_memory: Sequence[int] = (),
     ) -> Callable[[], None]:
-        """What runs it; raises SimulatorError where arguments do not fit or it cannot be compiled."""
+        """A function that runs it; raises SimulatorError if arguments do not fit or it cannot be compiled."""
 
 
 class LaunchableKernels(ReleaseKernels, Protocol):
-    """The kernels of a release, which can be run (`AirLibrary` of the room below)."""
+    """The kernels of a release, which can be run (`AirLibrary`)."""
 
     def kernel(self, name: str, /) -> LaunchableKernel:
-        """The kernel; raises SimulatorError where its module cannot be read."""
+        """The kernel; raises SimulatorError if its module cannot be read."""
 
 
 class InterposedKernel:
-    """Answers calls of one overload with the shipped kernels that `planner` names, or with the device's own kernel."""
+    """Computes calls of an overload with the shipped kernels that `planner` names, or with the device's kernel."""
 
     def __init__(self, operator: Any, overload: str, planner: Planner, library: LaunchableKernels) -> None:
         self._overload, self._planner, self._library = overload, planner, library
@@ -55,13 +55,13 @@ class InterposedKernel:
         written = {a.name: bool(a.kwarg_only) for a in listed if a.alias_info is not None and a.alias_info.is_write}
         self._kept_results: tuple[int, ...] = getattr(planner, "keeps_stand_in", ())
         also = getattr(planner, "also_writes", ())
-        # Name -> whether the old values are of no interest to the kernel (out=).
+        # Name -> whether the kernel ignores the old values (out=).
         self._written = {**written, **dict.fromkeys((name for name in also if name in self._defaults), False)}
 
     def __call__(self, keyset: Any, *args: Any, **kwargs: Any) -> Any:
-        """Run the stand-in, then replace its values by the shipped kernels' where the planner knows them."""
+        """Run the stand-in, then replace its values by those of shipped kernels, if the planner plans them."""
         positional = [
-            as_operators_get_it(value) if may_be_number and type(value) in _NUMBERS else value
+            wrapped_number(value) if may_be_number and type(value) in _NUMBERS else value
             for value, may_be_number in zip(args, self._may_be_number, strict=False)
         ]
         if is_paused():
@@ -74,15 +74,15 @@ class InterposedKernel:
         try:
             returned = self._stand_in(keyset, *positional, **kwargs)
         except Exception:
-            counts.count_launched(self._overload, ())  # a call that is refused computes no values
+            counts.count_launched(self._overload, ())  # a refused call computes no values
             raise
         results = self._results(returned, arguments)
         if results and not any(result.numel() for result in results):
             counts.count_launched(self._overload, ())
             return returned
-        # The stand-in's part is over: what a convention calls is below autograd and seen by no mode of the caller's.
+        # Conventions run below autograd, and modes of the caller do not see their calls.
         with torch._C._AutoDispatchBelowADInplaceOrView(), torch._C.DisableTorchFunction():
-            changed, discarded = self._sorted(arguments, results, kept)
+            changed, discarded = self._changed_and_discarded(arguments, results, kept)
             stand_in = [keep(old.tensor) for old in changed if old.can_be_put_back]
             try:
                 if len(stand_in) < len(changed):
@@ -91,11 +91,11 @@ class InterposedKernel:
                     old.put_back()
                 steps = self._planned(arguments, results)
                 runs = [self._prepared(step) for step in steps]
-            except (Declined, Unchanged) as answer:
+            except (Declined, Unchanged) as outcome:
                 for values in stand_in:
                     values.put_back()
-                if isinstance(answer, Declined):
-                    counts.count_stood_in(self._overload, answer.reason)
+                if isinstance(outcome, Declined):
+                    counts.count_stood_in(self._overload, outcome.reason)
                 else:
                     counts.count_launched(self._overload, ())
                 return returned
@@ -107,7 +107,7 @@ class InterposedKernel:
         return returned
 
     def _results(self, returned: Any, arguments: Mapping[str, Any]) -> list[Tensor]:
-        """The device's tensors that the call returned, then those that it wrote besides."""
+        """The device's tensors that the call returned, then written arguments."""
         results = list(_of_device(returned))
         for name in self._written:
             results += [t for t in _of_device(arguments[name]) if not any(t is result for result in results)]
@@ -121,11 +121,11 @@ class InterposedKernel:
             return self._planner(call, self._library)
         except (Declined, Unchanged):
             raise
-        except Exception as error:  # a convention's mistake must not pass for one of torch's
+        except Exception as error:  # an error of a convention must not look like one of torch
             raise Declined(f"the convention failed: {type(error).__name__}: {one_line(error, 120)}") from error
 
     def _prepared(self, step: Step) -> Callable[[], None]:
-        """What runs a step; a kernel is compiled and bound now, while the stand-in's values are still there."""
+        """A function that runs a step. Kernels are compiled and bound now, before the stand-in's values are lost."""
         if isinstance(step, KernelLaunch):
             try:
                 return _prepared_launch(self._library.kernel(step.kernel), step)
@@ -135,12 +135,12 @@ class InterposedKernel:
             return lambda: _copy(step)
         return lambda: _fill(step)
 
-    def _sorted(
+    def _changed_and_discarded(
         self, arguments: Mapping[str, Any], results: Sequence[Tensor], kept: Sequence[Kept]
     ) -> tuple[list[Kept], list[Tensor]]:
-        """What the kernel reads and changes, which gets its old bytes back, and what it is to write anew: poison.
+        """Tensors that the kernel changes, which get their old bytes back, and tensors to poison.
 
-        A result in memory that the call reads, which it is not known to write, is of neither kind.
+        A result in memory that the call reads, but does not declare as written, is neither.
         """
         read = _storages(value for name, value in arguments.items() if not self._written.get(name))
         outs = {id(t) for name, is_out in self._written.items() if is_out for t in _of_device(arguments[name])}
@@ -200,7 +200,7 @@ def _of_device(value: Any) -> Iterator[Tensor]:
 
 
 def _aliased(value: Any) -> Any:
-    """A value with host aliases in the place of the device's strided tensors."""
+    """A value with host aliases instead of the device's strided tensors."""
     if isinstance(value, Tensor):
         return host_alias(value) if value.layout is torch.strided else value
     if isinstance(value, (list, tuple)):

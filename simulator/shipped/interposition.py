@@ -1,10 +1,8 @@
-"""Puts the shipped kernels of a release under the simulated device: native calls compute with them where a convention
-knows how.
+"""Interposition: native calls on the simulated device run the shipped kernels of a release, if a convention exists.
 
-Each call runs the stand-in (the CPU's kernel) first, so that shapes, dtypes, strides, resizing and refusals are those
-of the simulated device. Then its values are thrown away: memory that the call changes in place gets its old bytes back,
-anything else is poisoned, and the shipped kernel computes. Where the planner declines, the stand-in's values stay and
-the call counts as stood in, with the reason.
+Each call first runs the stand-in (the CPU's kernel), for shapes, dtypes, strides, resizing and refusals. Then its
+values are discarded: memory that the call changes in place gets its old bytes back, other results are poisoned, and the
+shipped kernel runs. If the planner declines, the stand-in's values stay, and the call is counted with the reason.
 """
 
 from __future__ import annotations
@@ -29,7 +27,7 @@ _active: list[Any] = []
 
 
 def activate(library: LaunchableKernels, planners: Mapping[str, Planner] | None = None) -> None:
-    """Let native overloads of the simulated device compute with the kernels of `library`, in place of any before.
+    """Run native overloads of the simulated device with the kernels of `library`, which replaces any active one.
 
     Without `planners` those are the conventions' own. Overloads that the device has no native kernel for stay as they
     are: there the release has none either.
@@ -54,13 +52,13 @@ def activate(library: LaunchableKernels, planners: Mapping[str, Planner] | None 
 
 
 def deactivate() -> None:
-    """Let the device compute with its stand-ins again; without `activate` there is nothing to do."""
+    """Restore the stand-ins, if `activate` was called."""
     while _active:
         _active.pop()._destroy()
 
 
 def is_active() -> bool:
-    """Whether shipped kernels are in place in this process."""
+    """Whether shipped kernels are active in this process."""
     return bool(_active)
 
 
@@ -73,7 +71,7 @@ def _interpose(library: LaunchableKernels, planners: Mapping[str, Planner]) -> A
     prepare_wrapped_numbers()
     registrations = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that a kernel is replaced is the point
+        warnings.simplefilter("ignore")  # kernels are replaced on purpose
         for overload, planner in planners.items():
             name, _, variant = overload.partition(".")
             operator = getattr(getattr(torch.ops.aten, name), variant or "default")

@@ -1,4 +1,4 @@
-"""TensorIterator's geometry: what is left of sizes and strides once dimensions are ordered and joined.
+"""TensorIterator's geometry: sizes and strides after dimensions are ordered and joined.
 
 The rules are those of `aten/src/ATen/TensorIterator.cpp` (`compute_shape`, `compute_strides`, `reorder_dimensions`,
 `coalesce_dimensions`), which have not changed in the releases that ship kernels. Kernels take sizes and strides in
@@ -21,12 +21,12 @@ Operand: TypeAlias = tuple[Sizes, Sizes, int]
 
 _LARGEST_OFFSET = 2**31 - 1
 INNER_CONTIGUOUS_MINIMUM = 16
-"""The shortest contiguous innermost dimension for which the host takes an `inner_contiguous` kernel."""
+"""The shortest contiguous innermost dimension for an `inner_contiguous` kernel."""
 
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """How a kernel walks over its operands, the outputs first.
+    """How a kernel iterates over its operands, outputs first.
 
     Attributes:
         shape: sizes, innermost dimension first, joined as far as all operands allow; empty for one element.
@@ -44,7 +44,7 @@ class Geometry:
 
     @property
     def prefers_inner_contiguous(self) -> bool:
-        """Whether the host would take an `inner_contiguous` kernel: the innermost run is long enough to pay."""
+        """Whether the host uses an `inner_contiguous` kernel: the innermost run is long enough."""
         return self.inner_contiguous and self.shape[0] >= INNER_CONTIGUOUS_MINIMUM
 
     @property
@@ -54,7 +54,7 @@ class Geometry:
 
     @property
     def fits_32_bits(self) -> bool:
-        """Whether 32-bit offsets reach every byte; the host splits what does not fit."""
+        """Whether 32-bit offsets reach every byte; otherwise the host splits the iterator."""
         return all(
             sum((size - 1) * abs(stride) for size, stride in zip(self.shape, strides, strict=True)) <= _LARGEST_OFFSET
             for strides in self.strides
@@ -89,7 +89,7 @@ def geometry_of(operands: tuple[Operand, ...]) -> Geometry:
 
 
 def broadcast(shapes: Sequence[Sizes]) -> Sizes:
-    """The common shape of several.
+    """The common shape of several shapes.
 
     Raises:
         ValueError: they do not broadcast.
@@ -106,7 +106,7 @@ def broadcast(shapes: Sequence[Sizes]) -> Sizes:
 
 
 def _expanded(operand: Operand, shape: list[int]) -> list[int]:
-    """The operand's strides in bytes over the common shape: 0 along dimensions that it does not have."""
+    """The operand's strides in bytes over the common shape: 0 along missing dimensions."""
     sizes, strides, element = operand
     missing = len(shape) - len(sizes)
     own = [
@@ -117,7 +117,7 @@ def _expanded(operand: Operand, shape: list[int]) -> list[int]:
 
 
 def _by_stride(shape: list[int], strides: list[list[int]]) -> list[int]:
-    """The dimensions, innermost first: an insertion sort, since the comparison below is no order of its own."""
+    """The dimensions, innermost first: an insertion sort, because the comparison below is not a total order."""
     order = list(reversed(range(len(shape))))
     for end in range(1, len(order)):
         moving = end
@@ -132,7 +132,7 @@ def _by_stride(shape: list[int], strides: list[list[int]]) -> list[int]:
 
 
 def _compare(left: int, right: int, shape: list[int], strides: list[list[int]]) -> int:
-    """Whether two dimensions are to be swapped (1), not (-1), or no operand says so (0)."""
+    """1 to swap two dimensions, -1 not to, 0 if no operand decides."""
     for row in strides:
         if row[left] == 0 or row[right] == 0:
             continue
@@ -144,7 +144,7 @@ def _compare(left: int, right: int, shape: list[int], strides: list[list[int]]) 
 
 
 def _join(shape: list[int], strides: list[list[int]]) -> None:
-    """Joins neighbouring dimensions, in place, where every operand steps through them as through one."""
+    """Join adjacent dimensions, in place, if every operand is contiguous across them."""
     if len(shape) <= 1:
         return
     last = 0

@@ -1,4 +1,4 @@
-"""Leaves calls to the stand-ins for a while, without taking the shipped kernels from under the device."""
+"""Pauses interposition: calls run the stand-ins."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ _paused = 0
 
 
 def is_paused() -> bool:
-    """Whether calls are left to the device's own kernels, uncounted."""
+    """Whether calls run the stand-ins, uncounted."""
     return _paused > 0
 
 
 @contextmanager
 def paused() -> Iterator[None]:
-    """A context in which every call of this process computes with the stand-in alone; it may be nested."""
+    """A context in which all calls of this process run the stand-ins; it may be nested."""
     global _paused
     _paused += 1
     try:

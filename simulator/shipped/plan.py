@@ -1,4 +1,4 @@
-"""What a planner answers: the launches that torch's host code makes for a call, or why there are none."""
+"""Results of planners: the launches that torch's host code makes for a call, or the reason why there are none."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ MAX_THREADS_OF_GROUP = 1024
 
 
 class _ErrorBuffer:
-    """Stands in a launch for the buffer through which kernels report errors."""
+    """A placeholder for the buffer through which kernels report errors."""
 
     def __repr__(self) -> str:
         return "ERROR_BUFFER"
 
 
 ERROR_BUFFER: Final = _ErrorBuffer()
-"""Give it as the value of an `error_buf` or `error_buffer` argument; what the kernel reports there is raised."""
+"""The value for an `error_buf` or `error_buffer` argument; errors that the kernel reports are raised."""
 
 
-class Declined(Exception):  # noqa: N818  (an answer, no error)
-    """No shipped kernel answers this call, and why: the stand-in's values are kept, marked *dispatch only*.
+class Declined(Exception):  # noqa: N818  (not an error)
+    """No shipped kernel computes this call, with the reason: the stand-in's values are kept, marked *dispatch only*.
 
     The reason is counted and shown in tables, so it names a kind of call and not one: "no kernel for float16", not a
     shape or an address.
@@ -37,8 +37,8 @@ class Declined(Exception):  # noqa: N818  (an answer, no error)
         self.reason = reason
 
 
-class Unchanged(Exception):  # noqa: N818  (an answer, no error)
-    """The stand-in did what a Mac does: bytes went between host and device as they are. The call is neutral."""
+class Unchanged(Exception):  # noqa: N818  (not an error)
+    """The stand-in did what a Mac does: it copied bytes between host and device. The call is neutral."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class KernelLaunch:
 
 @dataclass(frozen=True, slots=True)
 class BlitCopy:
-    """Bytes copied by the blit encoder, which computes nothing: one dtype, one size, both dense in one order."""
+    """A copy by the blit encoder: both tensors are dense, with the same dtype, size and order."""
 
     source: Tensor
     target: Tensor
@@ -71,7 +71,7 @@ class BlitCopy:
 
 @dataclass(frozen=True, slots=True)
 class BlitFill:
-    """Every byte of a dense tensor set to `byte` by the blit encoder, as the host zeroes what a kernel adds into."""
+    """A fill of a dense tensor with `byte` by the blit encoder, for example before a kernel accumulates into it."""
 
     target: Tensor
     byte: int = 0
@@ -92,22 +92,22 @@ class ReleaseKernels(Protocol):
     def __hash__(self) -> int: ...
 
     def signature(self, name: str, /) -> Any:
-        """The kernel's arguments, read without compiling it (`KernelSignature` of the room below)."""
+        """The kernel's arguments, read without compiling it (`KernelSignature`)."""
 
 
 Planner: TypeAlias = Callable[[Call, ReleaseKernels], Sequence[Step]]
 """Reads shapes, strides, dtypes and numbers (never what the call writes) and returns the steps in order.
 
-It may allocate temporaries with `torch.empty(..., device="cpu")`. It raises `Declined` where torch's host code takes
-no Metal kernel, where the convention does not know, or where the release has no such kernel; `Unchanged` where the
-stand-in's values are a Mac's by nature.
+It may allocate temporaries with `torch.empty(..., device="cpu")`. It raises `Declined` if torch's host code uses
+no Metal kernel, if the convention is unknown, or if the release lacks the kernel; `Unchanged` if the stand-in's values
+are always those of a Mac.
 """
 
 Declared = TypeVar("Declared", bound=Planner)
 
 
 def also_writes(*names: str) -> Callable[[Declared], Declared]:
-    """Declares arguments that a planner's kernels change in place although the schema does not say so.
+    """Declare arguments that a planner's kernels change in place and the schema does not mark.
 
     `native_batch_norm` updates `running_mean` that way.
     """
@@ -120,7 +120,7 @@ def also_writes(*names: str) -> Callable[[Declared], Declared]:
 
 
 def keeps_stand_in(*results: int) -> Callable[[Declared], Declared]:
-    """Declares results that a Mac does not compute and nobody reads: they keep the stand-in's values.
+    """Declare results that a Mac does not compute and no one reads: they keep the stand-in's values.
 
     `log_sigmoid_forward` returns a buffer that is the CPU kernel's own.
     """

@@ -1,4 +1,4 @@
-"""The memory that a call writes: kept before the stand-in runs, put back or poisoned before the shipped kernel does.
+"""The memory that a call writes: saved before the stand-in runs, restored or poisoned before the shipped kernel runs.
 
 So no value of the stand-in can pass for one of the kernel: an element that the kernel leaves out shows as poison.
 """
@@ -19,7 +19,7 @@ _INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The bytes under a tensor that a call is about to write, from its first element to its last."""
+    """The saved bytes of a tensor, from its first element to its last."""
 
     tensor: Tensor
     address: int
@@ -27,16 +27,16 @@ class Kept:
 
     @property
     def can_be_put_back(self) -> bool:
-        """Whether the tensor still lies where it lay: the call did not give it other memory."""
+        """Whether the tensor still has the same memory."""
         return self.tensor.data_ptr() == self.address and extent(self.tensor) == len(self.content)
 
     def put_back(self) -> None:
-        """Give the memory its old content."""
+        """Restore the old content."""
         ctypes.memmove(self.address, self.content, len(self.content))
 
 
 def keep(tensor: Tensor) -> Kept:
-    """Keep what lies under a tensor of the device."""
+    """Save the bytes of a tensor of the device."""
     address = tensor.data_ptr()
     return Kept(tensor, address, ctypes.string_at(address, extent(tensor)))
 

@@ -1,4 +1,4 @@
-"""The conventions: for each overload, the planner that knows how torch's host code launches its kernels.
+"""The launch conventions: for each overload, the planner that launches its kernels like torch's host code.
 
 A family is a module with one table `PLANNERS`, overload -> planner. Here they are joined; an overload has one planner.
 """
@@ -12,7 +12,7 @@ from ..plan import Planner
 
 
 def join(tables: Iterable[Mapping[str, Planner]]) -> dict[str, Planner]:
-    """One table of several.
+    """Join several tables.
 
     Raises:
         ValueError: two tables have a planner for one overload.
@@ -26,7 +26,7 @@ def join(tables: Iterable[Mapping[str, Planner]]) -> dict[str, Planner]:
     return joined
 
 
-# One line a family, in the order of the alphabet: modules of this folder with a table `PLANNERS`.
+# Modules of this folder with a table `PLANNERS`, in alphabetical order.
 FAMILIES = (
     "advanced_indexing",
     "along_index",

@@ -202,7 +202,7 @@ def _masked_select(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
 
 
 def _masked_scatter(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
-    """`index_put` into a copy, which is then copied back (`index_put.out` has no kernel of its own)."""
+    """`index_put` into a copy, which is then copied back (`index_put.out` has no kernel)."""
     mask, target = _together(call["mask"], call.result)
     steps: list[Step] = []
     found = selected(kernels, mask, steps)

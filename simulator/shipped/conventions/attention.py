@@ -26,7 +26,7 @@ _BLOCKS = 32
 
 @keeps_stand_in(1)
 def _attention(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
-    """The second result, the weights, is left as it was allocated and nobody reads it."""
+    """The second result, the weights, is not written, and no one reads it."""
     query, key, value = (_four_dimensions(call[name]) for name in ("query", "key", "value"))
     result = _four_dimensions(call.result)
     mask, causal = call["attn_mask"], call["is_causal"]

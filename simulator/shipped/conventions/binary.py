@@ -93,7 +93,7 @@ _POLYNOMIALS = (
 
 
 def _sum(sign: int) -> Planner:
-    """`add` and `sub`: alpha has kernels of its own unless it is 1."""
+    """`add` and `sub`: alpha has separate kernels unless it is 1."""
     name = "add" if sign > 0 else "sub"
 
     def plan(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:

@@ -1,7 +1,7 @@
 """The gated linear unit and its gradient, which 2.13.0 leaves to MPSGraph.
 
 The host code is that of the 2.15.0 binary (`structured_glu_out_mps`, `glu_backward_mps_out`): dense tensors have
-kernels of their own, in which x runs over a half of what lies together; others go through TensorIterator over the
+separate kernels, in which x runs over a half of what lies together; others go through TensorIterator over the
 halves.
 """
 

@@ -1,4 +1,4 @@
-"""Losses with kernels of their own: negative log likelihood and connectionist temporal classification.
+"""Losses with kernels: negative log likelihood and connectionist temporal classification.
 
 The kernels came after 2.13.0, which leaves these losses to MPSGraph or refuses them. Their host code is
 aten/src/ATen/native/mps/operations/LossOps.mm and aten/src/ATen/native/mps/kernels/LossOps.h (main, late 2026, and the

@@ -12,7 +12,7 @@ from ..plan import Declined, KernelLaunch, Planner, ReleaseKernels, Step, requir
 from .metal_types import metal_name
 
 _MULTIPLE = 32
-"""The host code refuses a weight of which a size is no multiple of this; the kernels leave elements unwritten there."""
+"""The host code refuses weights whose sizes are not multiples of this; the kernels do not write such elements."""
 
 _FEWEST_ROWS_OF_MATRICES = 12
 """With fewer rows a kernel goes row by row; from here on `large_m_int8pack_mm` takes tiles of 32 x 64."""

@@ -34,7 +34,7 @@ def _slope(kernel: str, argument: str) -> Planner:
 
 
 def _slope_backward(kernel: str, left: str, right: str, argument: str, absent: float | None = None) -> Planner:
-    """The planner of such an activation's gradient; `absent` stands for a number that is None."""
+    """The planner of such an activation's gradient; `absent` replaces a number that is None."""
 
     def plan(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
         value = absent if call[argument] is None else call[argument]
@@ -128,7 +128,7 @@ def _relu(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
 
 
 def _power(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
-    """A tensor to the power of a number: 0 fills, 1 copies, and some numbers have kernels of their own."""
+    """A tensor to the power of a number: 0 fills, 1 copies, and some numbers have separate kernels."""
     base, exponent, result = call["self"], call["exponent"], call.result
     if exponent == 0:
         return [filled(kernels, result, 1)]

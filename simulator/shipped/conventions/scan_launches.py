@@ -111,7 +111,7 @@ def outer_grid(value: Tensor, dimension: int, blocks: int, reads: int) -> tuple[
 
 
 def steps_of_long_scan(kernels: ReleaseKernels, scan: Scan) -> list[Step] | None:
-    """The steps of a scan of a dense tensor that has a kernel of its own for its sizes; None for all others."""
+    """The steps of a scan of a dense tensor with a special kernel for its sizes; None for all others."""
     if not scan.may_be_split:
         return None
     if scan.is_innermost and scan.length <= 32 and scan.count >= 4096:

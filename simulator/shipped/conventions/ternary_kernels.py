@@ -108,5 +108,5 @@ def of_one_dtype(tensors: Sequence[Tensor]) -> bool:
 
 
 def scalar_tensor(value: object, dtype: torch.dtype) -> Tensor:
-    """A number as the tensor of no dimensions that the host makes of it."""
+    """A number as a tensor without dimensions."""
     return torch.scalar_tensor(value, dtype=dtype, device="cpu")  # type: ignore[arg-type]

@@ -104,7 +104,7 @@ def _gelu(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
 
 @keeps_stand_in(1)
 def _log_sigmoid_forward(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
-    """The second result is a buffer of the CPU's kernel, which a Mac leaves empty and nobody reads."""
+    """The second result is a buffer of the CPU's kernel, which a Mac leaves empty and no one reads."""
     return [unary(kernels, "log_sigmoid_forward", call.result, call["self"])]
 
 

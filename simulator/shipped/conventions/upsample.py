@@ -101,7 +101,7 @@ def _kernel(kernels: ReleaseKernels, name: str, mode: _Mode) -> str:
 def _geometry(
     call: Call, kernels: ReleaseKernels, name: str, small: Tensor, large: Tensor, mode: _Mode
 ) -> Mapping[str, object]:
-    """Sizes, strides and scales as the kernel takes them: in one struct, or up to 2.13.0 as arguments of their own."""
+    """Sizes, strides and scales as the kernel takes them: in one struct, or up to 2.13.0 as separate arguments."""
     corners = bool(call.arguments.get("align_corners", False))
     given = [call[argument] for argument in _SCALES[mode.dimensions]]
     given = [None] * (small.dim() - 2 - len(given)) + given

@@ -1,7 +1,7 @@
 """Norms of vectors: `linalg_vector_norm` and the overloads of `norm` that end in it.
 
 Read in `norm_kernel_mps` of aten/src/ATen/native/mps/operations/ReduceOps.mm (mid and late 2026): one kernel takes
-every order and layout, and dense rows of orders 1 and 2 have kernels of their own, which are sums of another value.
+every order and layout, and dense rows of orders 1 and 2 have separate kernels, which are sums of another value.
 """
 
 from __future__ import annotations

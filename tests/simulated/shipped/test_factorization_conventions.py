@@ -41,7 +41,7 @@ def test_a_factor_goes_into_out_of_any_layout(shipped: Shipped) -> None:
         assert_near(out, torch.linalg.cholesky_ex(x, upper=True).L, 10)
 
 
-def test_where_a_matrix_ceases_to_be_definite_is_told_within_its_block(shipped: Shipped) -> None:
+def test_info_of_an_indefinite_matrix_counts_within_its_block(shipped: Shipped) -> None:
     """The CPU says 41, for the leading minor that is not positive."""
     if shipped.release != "2.13.0":
         pytest.skip("the panels of this release are not planned")

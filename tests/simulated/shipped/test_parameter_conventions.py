@@ -234,7 +234,7 @@ def test_clamping_integers_to_floats_converts_them_first(shipped: Shipped) -> No
     assert_near(shipped.run(torch.clamp, integers, 1.5, kernels=kernels), torch.clamp(integers, 1.5))
 
 
-def test_a_bound_that_is_no_number_fills(shipped: Shipped) -> None:
+def test_a_nan_bound_fills(shipped: Shipped) -> None:
     assert_near(
         shipped.run(torch.clamp, x, float("nan"), 1.0, kernels=["fill_scalar_*"]), torch.clamp(x, float("nan"), 1.0)
     )
