@@ -95,7 +95,7 @@ def execution() -> list[list[object]]:
 
 
 def compilation() -> list[list[object]]:
-    # Each round has a text of its own, which no cache has seen.
+    # Each round has a new text, which no cache has seen.
     metal.check("kernel void k(device int* a) {}")
     unseen = [f"// {time.time_ns()} {n}\n{MANY_KERNELS}" for n in range(6)]
     rows = []

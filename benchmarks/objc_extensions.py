@@ -93,7 +93,7 @@ def main() -> None:
         source.write_text(SOURCE % METAL)
         with mock.patch.object(PrecompiledHeaders, "find", return_value=None):
             cold = processor_seconds(lambda: build_extension("scale", [source], folder))
-        build_extension("scale", [source], folder)  # precompiles its headers, where nobody has
+        build_extension("scale", [source], folder)  # precompiles its headers if needed
         warm = processor_seconds(lambda: build_extension("scale", [source], folder))
         loading.load(coverage_profile(None))
         metal.install()

@@ -1,6 +1,6 @@
 """Reading a wheel's binary or its kernels, against inflating it and a full parse with lief; a cold yaml-level answer.
 
-Each method runs in a process of its own, three times: the least processor time, which other programs disturb less than
+Each method runs in a separate process, three times: the least processor time, which other programs disturb less than
 the time on the clock, and the largest memory. The ratios are of this one run.
 The wheel of RELEASE comes from mpsmith's cache, through pip where it is not there yet. lief is left out where it is not
 installed (`pip install lief`).

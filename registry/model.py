@@ -217,7 +217,7 @@ class Entry(_Model):
         for measured in self.measured.values():
             for overload in measured.overloads:
                 if overload.split(".")[0] != self.operator:
-                    raise ValueError(f"{overload} is no overload of {self.operator}")
+                    raise ValueError(f"{overload} is not an overload of {self.operator}")
         return self
 
     @property

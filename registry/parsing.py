@@ -150,7 +150,7 @@ class _Reader:
                 self._note(key, "a key must be plain text")
             elif key.value in first:
                 earlier = first[key.value].start_mark.line + 1
-                self._note(key, f"the key '{key.value}' stands twice; it is first on line {earlier}")
+                self._note(key, f"the key '{key.value}' occurs twice; it is first on line {earlier}")
             else:
                 first[key.value] = key
                 yield key, value

@@ -122,7 +122,7 @@ class ReleaseData:
 
 
 def release_order(release: str) -> tuple[int, int, int]:
-    """A sort key. Text that is no version sorts before all releases."""
+    """A sort key. Text that is not a version sorts before all releases."""
     match = _RELEASE.match(release)
     if not match:
         return (0, 0, 0)

@@ -27,7 +27,7 @@ def launch_findings(
     Args:
         release: of torch.
         findings: what to look at, in this order.
-        on_result: told of each as it is there.
+        on_result: called with each result as it arrives.
 
     Raises MpsmithError where no worker can start.
     """

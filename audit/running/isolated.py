@@ -18,7 +18,7 @@ from ...errors import MpsmithError
 from ..model.group import COMPILED_MODES, GroupKey
 from ..model.selection import Settings
 from ..model.verdicts import CaseVerdict, Grade, Outcome
-from ..shipped.kernels import kernel_that_ran, note_deadly, note_slow
+from ..shipped.kernels import kernel_that_ran, note_crashing_kernel, note_slow
 from ..store.records import STRICT, Run, StoredGroup
 from ..store.store import Store
 from . import last_call, worker
@@ -163,7 +163,7 @@ class IsolatedExecution:
             if ended.timed_out and announced is not None and announced[1] == ON_DEVICE:
                 note_slow(self._scratch, task.group, announced[0], kernel)
                 return True  # the case is run again, with the CPU's kernels
-            note_deadly(self._scratch, kernel)
+            note_crashing_kernel(self._scratch, kernel)
             ended = replace(ended, cause=f"{ended.cause} in the shipped kernel {kernel}")
         if announced is not None and announced[1] == RERUN:  # the case itself is recorded
             return True

@@ -1,4 +1,4 @@
-"""Runs the probes of torch.mps, each as a task of its own in a worker: one that aborts or hangs costs its own row."""
+"""Runs the probes of torch.mps, each as a separate task in a worker: one that aborts or hangs costs its row."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ SECONDS_BETWEEN_LINES = 10.0
 
 
 class ProgressListener(Protocol):
-    """Is told of what has been executed."""
+    """Counts what has been executed."""
 
     def advance(self, cases: int, *, group_done: bool = True, crashed: bool = False) -> None:
         """Count executed cases, and a group when it is done."""

@@ -1,4 +1,4 @@
-"""Runs one recorded case again, in a process of its own, and shows both results."""
+"""Runs one recorded case again, in a separate process, and shows both results."""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ MOST_OF_A_KIND = 3
 MOST_SECONDS = 60.0
 # What killed its worker kills another one: so many cases of an entry and a verdict, and of an audit. A time-out takes
 # as long again.
-MOST_DEATHS_OF_AN_ENTRY = 2
-MOST_DEATHS = {CaseVerdict.CRASH: 16, CaseVerdict.TIMEOUT: 4}
+MOST_CRASHES_OF_AN_ENTRY = 2
+MOST_CRASHES = {CaseVerdict.CRASH: 16, CaseVerdict.TIMEOUT: 4}
 
 
 class AttributionBudget:
@@ -61,7 +61,7 @@ class CrashBudget:
     def allows(self, key: GroupKey, verdict: CaseVerdict) -> bool:
         """Whether a case of this group that ended so is to be run again; it then counts."""
         entry = (key.source, key.operator, key.variant, verdict)
-        if self._of_verdict[verdict] >= MOST_DEATHS[verdict] or self._of_entry[entry] >= MOST_DEATHS_OF_AN_ENTRY:
+        if self._of_verdict[verdict] >= MOST_CRASHES[verdict] or self._of_entry[entry] >= MOST_CRASHES_OF_AN_ENTRY:
             return False
         self._of_entry[entry] += 1
         self._of_verdict[verdict] += 1

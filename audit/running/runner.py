@@ -78,7 +78,7 @@ def audit_into(
     execution: OpenExecution,
     progress: OpenProgress = AuditProgress,
 ) -> Run:
-    """Run an audit into an open store that nobody else plans over, or go on with an unfinished run of it."""
+    """Run an audit into an open store that no other process plans over, or continue an unfinished run."""
     with execution(settings, store) as where:
         return _Audit(settings, store, where, say, progress).run(unfinished)
 

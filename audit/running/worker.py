@@ -92,7 +92,7 @@ def run_group(task: Task) -> int:
 
     worker = current_worker()
     if worker.shipped is not None:
-        worker.shipped.leave_out_deadly()
+        worker.shipped.skip_crashing_kernels()
     marker = Marker.open(task)
     try:
         _announce(marker, MAKING_SAMPLES, worker.options.settings.timeout * GENERATION_TIMEOUT_FACTOR)

@@ -21,7 +21,7 @@ from ..model import time_limit
 
 LONGEST_WORDS = 300
 
-# What differs from one death to the next, and what stands for it. The order matters: prefixes first.
+# Parts that vary from run to run, and their replacements. The order matters: prefixes first.
 _VARYING: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\x1b\[[0-9;]*[A-Za-z]"), ""),  # colours
     (re.compile(r"\[?\b[IWEF]\d{4,8} \d\d:\d\d:\d\d[.,\d]*(?: +\d+)?(?: [\w./+-]+:\d+\]?)?\]? *"), ""),  # glog, c10
@@ -108,7 +108,7 @@ def begin(seconds: float) -> None:
 
 
 def _clear_output() -> None:
-    """What was printed before explains nothing. A process without a log of its own keeps all."""
+    """Drop what was printed before this case. A process without a log keeps everything."""
     if _listening:
         sys.stdout.flush()
         _C.fflush(None)

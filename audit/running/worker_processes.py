@@ -1,4 +1,4 @@
-"""Pools of worker processes, which begin without torch and end with whoever started them."""
+"""Pools of worker processes, which begin without torch and end with their parent."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def _interpose_shipped_kernels(options: WorkerOptions, device: MpsDevice) -> Aud
 
 
 def _refuse_dtypes(release: str | None, device: MpsDevice) -> None:
-    """Let the simulated device refuse what a release refuses on a Mac, that of its own coverage for None."""
+    """Let the simulated device refuse what a release refuses on a Mac; None: the release of its coverage."""
     from ..releases.coverage.refusals import refuse_as, refuse_as_profile
 
     if release is not None and not device.simulated:

@@ -92,7 +92,7 @@ class SelfTest:
 
     @property
     def passed(self) -> bool:
-        """Enough found, few put down to something else, no false alarm, and something was executed."""
+        """Enough faults found, few misattributed, no false alarm, and something was executed."""
         return (
             self.share("found") >= LEAST_RECALL
             and self.share("misattributed") <= MOST_WRONG_BLAME

@@ -15,7 +15,7 @@ from .proposals import (
     always,
     backward_of,
     choice,
-    deadly,
+    ends_process,
     exponentials,
     fallback,
     flag,
@@ -179,9 +179,9 @@ FAULT_CLASSES: tuple[FaultClass, ...] = (
     FaultClass("result in freed memory", memory("freed"), Scenario.OTHER_VALUES),
     FaultClass("leaks", memory("leaks"), Scenario.MEMORY),
     FaultClass("another error", always("other_error"), Scenario.REFUSED),
-    FaultClass("aborts", deadly("aborts"), Scenario.ENDS),
-    FaultClass("segfaults", deadly("segfaults"), Scenario.ENDS),
-    FaultClass("hangs", deadly("hangs"), Scenario.ENDS),
+    FaultClass("aborts", ends_process("aborts"), Scenario.ENDS),
+    FaultClass("segfaults", ends_process("segfaults"), Scenario.ENDS),
+    FaultClass("hangs", ends_process("hangs"), Scenario.ENDS),
     FaultClass("falls back unannounced", fallback, Scenario.ENDS),
 )
 

@@ -208,7 +208,7 @@ def _shows(fault: Fault, calls: list[Arguments], *, threads: bool = False, refus
     with armed(None):
         clean = execute(overload, calls, "mps", threads=threads)
         again = execute(overload, calls, "mps", threads=threads)
-    # What the clean device does not give as the CPU does, or not twice, is random or a matter of its own.
+    # What the clean device does not give as the CPU does, or not twice, is random or another defect.
     if any(_values_differ(a, b) for a, b in zip(clean, cpu, strict=True)) or any(map(differs, clean, again)):
         return False
     with armed(fault):

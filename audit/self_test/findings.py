@@ -1,4 +1,4 @@
-"""What an audit with faults in the device said of each: found, put down to something else, or missed."""
+"""The result of an audit for each injected fault: found, misattributed, or missed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..model.verdicts import CaseVerdict
 from ..store.records import StoredCase
 from .planted import PlantedFault
 
-# What is no evidence against the device.
+# Verdicts that are not evidence against the device.
 SILENT = (CaseVerdict.PASSED, CaseVerdict.SKIPPED, CaseVerdict.REFERENCE_FAILED)
 RESULTS = ("found", "misattributed", "missed")
 

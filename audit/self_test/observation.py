@@ -26,7 +26,7 @@ def execute(
 ) -> list[Any]:
     """What each call gave: its results and its arguments after it, as they can be compared; or that it raised.
 
-    `threads`: all but the first run in a thread of their own. `whole`: only the arguments, as tensors.
+    `threads`: all but the first run in separate threads. `whole`: only the arguments, as tensors.
     """
     keywords = {a.name for a in overload._schema.arguments if a.kwarg_only}
     kept: list[Any] = []
@@ -70,7 +70,7 @@ def _strided(arguments: Arguments) -> list[Tensor]:
 def _observed(returned: Any, arguments: Arguments, sizes: list[int]) -> list[Any]:
     """Results and arguments as what can be compared: values on the CPU, strides, and which share memory.
 
-    And the memory around arguments, but of those that the call resized: what is left there nobody wrote on purpose.
+    Also the memory around arguments, except those that the call resized: their memory is undefined.
     """
     tensors = [leaf for leaf in leaves([returned, list(arguments.values())]) if isinstance(leaf, Tensor)]
     strided = [t for t in tensors if t.layout is torch.strided]

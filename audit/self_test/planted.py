@@ -1,4 +1,4 @@
-"""A generated fault and what came of it. Imports no torch."""
+"""A generated fault and the call that shows it. Imports no torch."""
 
 from __future__ import annotations
 

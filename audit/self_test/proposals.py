@@ -381,7 +381,7 @@ def memory(corruption: str) -> Propose:
     return propose
 
 
-def deadly(corruption: str) -> Propose:
+def ends_process(corruption: str) -> Propose:
     """Ends the process, for few calls."""
 
     def propose(facts: Facts, rng: Random) -> Proposal | None:

@@ -34,7 +34,7 @@ DECIDED_BY = (
 SOURCES = ("opinfo", "modules", "schema")
 # In turn, each for the entries that have no group in those before: some take no floating tensors.
 DTYPES = (("float32",), ("int64", "complex64", "bool"))
-# Entries beside those of its own operator that are audited for a fault: the ones that call the fewest other overloads.
+# Entries of other operators that are audited for a fault: the ones that call the fewest other overloads.
 CALLERS = 6
 
 

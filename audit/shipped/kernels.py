@@ -88,7 +88,7 @@ class AuditedKernels:
         self._running = _RunningKernel(running_file(scratch, os.getpid()))
         self._kernels: dict[str, AuditedKernel] = {}
         self._failures: dict[str, str] = {}
-        self._deadly: frozenset[str] = frozenset()
+        self._crashing: frozenset[str] = frozenset()
 
     @property
     def release(self) -> str:
@@ -110,7 +110,7 @@ class AuditedKernels:
 
     def kernel(self, name: str) -> AuditedKernel:
         """A kernel, compiled. Raises SimulatorError where that cannot be, or where it has ended a worker process."""
-        if name in self._deadly:
+        if name in self._crashing:
             raise SimulatorError(f"the kernel {name} ended a worker process of this audit")
         if name in self._failures:
             raise SimulatorError(self._failures[name])
@@ -140,13 +140,13 @@ class AuditedKernels:
         finally:
             self._library, self._kernels, self._failures = plain
 
-    def leave_out_deadly(self) -> None:
+    def skip_crashing_kernels(self) -> None:
         """From now on leave out the kernels that ended a worker process until now."""
-        self._deadly = frozenset(deadly_kernels(self._scratch))
+        self._crashing = frozenset(crashing_kernels(self._scratch))
 
     def leave_out_none(self) -> None:
         """Launch every kernel, whatever it did before: for who wants to see it again."""
-        self._deadly = frozenset()
+        self._crashing = frozenset()
 
 
 class AuditedKernel:
@@ -221,17 +221,17 @@ def _slow_cases(scratch: Path) -> list[tuple[int, int, str]]:
     return [(int(group), int(position), kernel) for group, position, kernel in (line.split(" ", 2) for line in lines)]
 
 
-def note_deadly(scratch: Path, kernel: str) -> None:
+def note_crashing_kernel(scratch: Path, kernel: str) -> None:
     """Remember a kernel that ended a worker process."""
-    with (scratch / "deadly kernels").open("a") as file:
+    with (scratch / "crashing kernels").open("a") as file:
         file.write(f"{kernel}\n")
 
 
-def deadly_kernels(scratch: Path) -> list[str]:
+def crashing_kernels(scratch: Path) -> list[str]:
     """The kernels that killed worker processes, or did not end in time in several cases."""
     slow = Counter(kernel for _, _, kernel in _slow_cases(scratch))
     too_slow = [kernel for kernel, times in slow.items() if times >= MOST_SLOW]
     try:
-        return [*(scratch / "deadly kernels").read_text().splitlines(), *too_slow]
+        return [*(scratch / "crashing kernels").read_text().splitlines(), *too_slow]
     except OSError:
         return too_slow

@@ -2,7 +2,7 @@
 
 The folder that MPSMITH_FAKE names holds what a test and the machines say to each other. A group of the operator
 "held" waits, unless the file `released` is there: it writes two process ids, the session's and the Dask worker's, into
-the pipe `held`, and goes on when nobody keeps the file `go` locked any more.
+the pipe `held`, and continues when the file `go` is not locked any more.
 """
 
 from __future__ import annotations

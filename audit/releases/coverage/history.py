@@ -13,7 +13,7 @@ from . import OverloadCoverage, ReleaseCoverage, from_data
 
 @dataclass(frozen=True)
 class DispatchChange:
-    """An overload that dispatches differently. None stands for a release that does not have it."""
+    """An overload that dispatches differently. None means a release without it."""
 
     name: str
     before: Dispatch | None

@@ -101,7 +101,7 @@ def split_arguments(schema: str) -> list[str]:
 def parse(text: bytes | str, source: str) -> list[NativeFunction]:
     """Read the text of a native_functions.yaml. `source` names it in error messages.
 
-    Raises MpsmithError when the text is no YAML, or not a list of `func:` entries.
+    Raises MpsmithError when the text is not YAML, or not a list of `func:` entries.
     """
     entries = load_entries(text, source)
     functions = []

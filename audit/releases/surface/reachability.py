@@ -75,7 +75,7 @@ RULES: tuple[UnreachableRule, ...] = (
     ),
     UnreachableRule(
         "cpu-packed",
-        "works on a weight format packed for CPU instructions; mps has formats and operators of its own",
+        "works on a weight format packed for CPU instructions; mps has other formats and operators",
         _either(_name_like(r"_for_cpu(_|$)"), _name_like(r"^_dyn_quant_"), _name_like(r"^fbgemm_")),
     ),
     UnreachableRule(

@@ -88,7 +88,7 @@ class WheelFile:
         except OSError as error:
             raise WheelError(f"cannot read {label}: {error.strerror or error}") from None
         except _ZIP_ERRORS:
-            raise WheelError(f"{label} is no wheel, or was cut short: it is not a complete zip archive") from None
+            raise WheelError(f"{label} is not a wheel, or was cut short: it is not a complete zip archive") from None
         self.identity = _identity(self._dist_info("METADATA"), self._dist_info("WHEEL"))
 
     def has(self, name: str) -> bool:

@@ -2,7 +2,7 @@
 
 Its generator is Python and its headers are texts, so that of any release can be read on any machine. A few hundred
 kilobytes are fetched of a wheel that is not in the cache. A clone of upstream's repository has both where they are
-written: whoever works on the generator needs no build.
+written: a change of the generator needs no build.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def version_of_checkout(checkout: Path) -> str:
     except OSError:
         version = ""
     if not version or not (checkout / GENERATOR).is_file():
-        raise WheelError(f"{checkout} is no clone of pytorch's repository: it has no version.txt or no {GENERATOR}")
+        raise WheelError(f"{checkout} is not a clone of pytorch's repository: it has no version.txt or no {GENERATOR}")
     require_version(version)
     return f"{version}+git{commit}" if (commit := _commit(checkout)) else version
 

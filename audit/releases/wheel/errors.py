@@ -4,7 +4,7 @@ from ....errors import MpsmithError, printable
 
 
 class WheelError(MpsmithError):
-    """The file is no readable torch wheel for macOS on Apple silicon, or cannot be had.
+    """The file is not a readable torch wheel for macOS on Apple silicon, or cannot be fetched.
 
     Messages quote names out of files that may be damaged.
     """

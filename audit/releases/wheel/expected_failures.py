@@ -89,7 +89,7 @@ def read_expected_failures(
     """Evaluate the lists of a common_mps.py for a version of macOS such as 14.4.
 
     `opinfos` are the OpInfos of the same release; a mark for every dtype is expanded with theirs.
-    Raises MpsmithError when the text is no Python.
+    Raises MpsmithError when the text is not Python.
     """
     try:
         tree = ast.parse(common_mps)

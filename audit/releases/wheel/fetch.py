@@ -87,7 +87,7 @@ def open_url(url: str) -> Archive:
 def require_version(release: str) -> None:
     """Raise WheelError for what cannot be a release of torch."""
     if not re.fullmatch(r"\d+(\.\d+)*([a-z0-9.+]*)", release):
-        raise WheelError(f"{release} is no version of torch; write one such as 2.15.0")
+        raise WheelError(f"{release} is not a version of torch; write one such as 2.15.0")
 
 
 def _download(release: str, folder: Path) -> None:

@@ -30,7 +30,7 @@ class RangeFile(io.RawIOBase):
 
     def __init__(self, url: str) -> None:
         if urllib.parse.urlsplit(url).scheme not in ("http", "https"):
-            raise RangesNotServedError(f"{url} is no http or https address")
+            raise RangesNotServedError(f"{url} is not an http or https address")
         self.url = url
         self.fetched = 0
         self._position = 0
@@ -44,7 +44,7 @@ class RangeFile(io.RawIOBase):
         return True
 
     def seekable(self) -> bool:
-        """Always: each read is a request of its own."""
+        """Always: each read is a separate request."""
         return True
 
     def tell(self) -> int:

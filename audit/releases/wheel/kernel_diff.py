@@ -1,6 +1,6 @@
 """What changed between the kernels of two Metal libraries: which came, which went, and which have other code.
 
-Code is told apart by the hash of a kernel's module. It is the same in two releases as long as source, options and
+Code is compared by the hash of a kernel's module. It is the same in two releases as long as source, options and
 compiler are: many kernels keep theirs for several releases, and a new compiler changes them all.
 """
 

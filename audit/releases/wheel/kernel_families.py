@@ -1,7 +1,7 @@
 """Which operator a shipped kernel belongs to, as far as its name shows.
 
 `add_dense_float_float` is a kernel of the family `add`, which serves `aten::add` and `aten::_foreach_add`. A kernel
-whose name begins with no operator's, such as `mb_sort_block_tptg32_float`, has a family of its own kind (`mb_sort`).
+whose name begins with no operator's, such as `mb_sort_block_tptg32_float`, forms a separate family (`mb_sort`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class KernelFamilies:
         self._operators: Mapping[str, Collection[str]] = by_spelling
 
     def family(self, kernel: str) -> str:
-        """The longest beginning of the kernel's name that is an operator's, else what stands before its variants."""
+        """The longest beginning of the kernel's name that is an operator's, else the part before its variants."""
         words = words_without_types(kernel)
         for length in range(len(words), 0, -1):
             beginning = "_".join(words[:length])

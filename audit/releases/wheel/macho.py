@@ -282,7 +282,7 @@ def read_image(source: ByteRanges, is_extra: Callable[[Section], bool], visit_ex
 
 def _symbol_table(entries: memoryview, strings: memoryview) -> SymbolTable:
     table = np.frombuffer(entries, NLIST)
-    # Debugging entries and undefined symbols have no address of their own.
+    # Debugging entries and undefined symbols have no address.
     defined = ((table["type"] & N_STAB) == 0) & ((table["type"] & N_TYPE) == _N_SECT)
     addresses, names = table["value"][defined], table["name"][defined]
     if names.size and int(names.max()) >= len(strings):

@@ -71,7 +71,7 @@ def operator_of_opinfo(name: str) -> str:
 def read_opinfos(sources: Mapping[str, bytes]) -> list[OpInfoDeclaration]:
     """The OpInfos in the test sources, given by file name; each test once, in the order of the sources.
 
-    OpInfos that the sources make in a loop or a function are not seen. Raises MpsmithError for text that is no Python.
+    OpInfos that the sources make in a loop or a function are not seen. Raises MpsmithError for text that is not Python.
     """
     by_test: dict[str, OpInfoDeclaration] = {}
     for name, text in sources.items():
@@ -156,7 +156,7 @@ def _own_mark(call: ast.Call, lines: Sequence[str]) -> OwnMark | None:
 
 
 def _comment_above(lines: Sequence[str], index: int) -> str:
-    """The comment above a line, reaching over other marks: one comment often stands above several of them."""
+    """The comment above a line, reaching over other marks: one comment is often above several of them."""
     above = index - 1
     while above >= 0 and not lines[above].lstrip().startswith("#"):
         is_mark = re.search(r"DecorateInfo|device_type|dtypes=|unittest\.|^\s*['\")]", lines[above])

@@ -44,7 +44,7 @@ class Kind(str, Enum):
 class Registration:
     """One `m.impl`: the dispatch key, the overload with its namespace, and what is registered for it.
 
-    `generated`: the call stands in code that PyTorch generates from the yaml, not in a file written by hand.
+    `generated`: the call is in code that PyTorch generates from the yaml, not in a file written by hand.
     """
 
     key: str

@@ -63,7 +63,7 @@ class ShippedLibrary:
 
 
 def full_release(release: str) -> str:
-    """The release that a name such as `2.13`, `2.13.0` or `2.13.0+cpu` stands for.
+    """The release that a name such as `2.13`, `2.13.0` or `2.13.0+cpu` means.
 
     Raises WheelError for what cannot be a release of torch.
     """

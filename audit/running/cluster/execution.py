@@ -64,7 +64,7 @@ class ClusterExecution:
         self._connection = connection
         self._options = options
         self._members = members
-        self._deadly: dict[str, None] = {}
+        self._crashing: dict[str, None] = {}
         self._number = INTRODUCTION
 
     def plan(self) -> AuditPlan:
@@ -97,14 +97,14 @@ class ClusterExecution:
 
         def request(batch: Batch) -> Request:
             work = (GroupWork(groups[item].key, _sorted(positions.get(groups[item].key))) for item in batch)
-            return ExecuteBatch(tuple(work), tuple(self._deadly))
+            return ExecuteBatch(tuple(work), tuple(self._crashing))
 
         def take(batch: Batch, answer: object) -> None:
             executed = _expect(answer, Executed)
             requested = [groups[item] for item in batch]
             if [rows.key for rows in executed.groups] != [group.key for group in requested]:
                 raise AnswerError("it answered for other groups than it was asked for")
-            self._deadly |= dict.fromkeys(executed.deadly)
+            self._crashing |= dict.fromkeys(executed.crashing)
             rows_by_group = {group.id: rows for group, rows in zip(requested, executed.groups, strict=True)}
             for added in self._store.add_rows(list(rows_by_group.items())):
                 progress.advance(rows_by_group[added].cases)

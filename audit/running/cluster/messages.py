@@ -77,11 +77,11 @@ class GroupWork:
 class ExecuteBatch:
     """Execute groups of one mode.
 
-    `deadly`: shipped kernels that ended a process on another machine; they are not launched.
+    `crashing`: shipped kernels that ended a process on another machine; they are not launched.
     """
 
     groups: tuple[GroupWork, ...]
-    deadly: tuple[str, ...] = ()
+    crashing: tuple[str, ...] = ()
     request: Literal["execute"] = "execute"
 
 
@@ -128,7 +128,7 @@ class Executed:
     """The rows of a batch: whole groups, in the order of the request."""
 
     groups: tuple[GroupRows, ...]
-    deadly: tuple[str, ...] = ()
+    crashing: tuple[str, ...] = ()
     answer: Literal["executed"] = "executed"
 
 

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 from ....errors import MpsmithError, one_line
 from ...model.group import GroupKey
 from ...model.selection import Settings
-from ...shipped.kernels import deadly_kernels, note_deadly
+from ...shipped.kernels import crashing_kernels, note_crashing_kernel
 from ...store.records import ModuleRow, ModuleStatus, Run, StoredGroup
 from ...store.store import Store
 from ..isolated import IsolatedExecution
@@ -122,14 +122,14 @@ class Session:
         return self._store.begin_run(self._settings.recorded(), {})
 
     def _execute(self, batch: ExecuteBatch) -> Executed:
-        for kernel in set(batch.deadly) - set(deadly_kernels(self._folder)):
-            note_deadly(self._folder, kernel)
+        for kernel in set(batch.crashing) - set(crashing_kernels(self._folder)):
+            note_crashing_kernel(self._folder, kernel)
         run = self._begin_run()
         self._store.plan(run.id, {work.key: work.positions for work in batch.groups})
         groups = self._store.groups(run.id)
         positions = {work.key: frozenset(work.positions) for work in batch.groups if work.positions is not None}
         self._execution.execute(groups, positions, _NoProgress())
-        return Executed(tuple(self._store.rows_of(groups)), tuple(dict.fromkeys(deadly_kernels(self._folder))))
+        return Executed(tuple(self._store.rows_of(groups)), tuple(dict.fromkeys(crashing_kernels(self._folder))))
 
     def _probe(self, request: ProbeModule) -> ModuleProbed:
         run = self._begin_run()

@@ -26,7 +26,7 @@ class SessionProcess:
 
     Args:
         options: of its audit.
-        parent_folder: a folder of this worker, in which it gets a folder of its own.
+        parent_folder: a folder of this worker, in which it gets a separate folder.
     """
 
     def __init__(self, options: AuditOptions, parent_folder: str | None) -> None:

@@ -147,7 +147,7 @@ def rng_state() -> None:
 
 
 def generator() -> None:
-    """A generator of its own repeats by its seed and leaves the default one alone."""
+    """A separate generator is reproducible and does not change the default one."""
     state = torch.mps.get_rng_state()
     own = torch.Generator(device=DEVICE).manual_seed(5)
     first = torch.rand(4, device=DEVICE, generator=own).tolist()
@@ -261,7 +261,7 @@ def compile_shader() -> None:
 
 
 def load_metallib() -> None:
-    """What is no Metal library is refused with an error (a real one takes Apple's compiler to make)."""
+    """Anything but a Metal library is refused with an error (a real one takes Apple's compiler to make)."""
     load: Callable[[bytes], object] = torch.mps.load_metallib
     refuses(lambda: load(b"no metallib"), RuntimeError, ValueError, SyntaxError)
 

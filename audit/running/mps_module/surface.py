@@ -27,7 +27,7 @@ def public_names() -> list[str]:
 
 
 def resolve(name: str) -> Any:
-    """What a dotted name below torch stands for; None where there is no such thing."""
+    """The object of a dotted name below torch; None if there is none."""
     value: Any = torch
     for part in name.split(".")[1:]:
         value = getattr(value, part, None)

@@ -21,7 +21,7 @@ from .forms import METHODS
 
 NO_SCRIPT = "(`mpsmith replay` without --script shows it)"
 FORM_SOURCE = "forms"
-# Whose calls are functions of their own table, and stand in a program as they do there.
+# Their calls are functions of their tables; a program contains them unchanged.
 OWN_FUNCTIONS = "compiled situations"
 FUNCTIONAL = "from torch.nn import functional\n"
 

@@ -1,7 +1,7 @@
 """The forms of a call as a program writes them: the lines that make `output` from `args` and `kwargs` on `device`.
 
 They do what `audit.cases.sources.forms` and `operands` do to the call of an OpInfo, without what only a judge looks at.
-`{call}` stands for the call itself.
+`{call}` is the call itself.
 """
 
 from __future__ import annotations

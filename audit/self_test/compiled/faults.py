@@ -31,8 +31,8 @@ class GeneratorFault:
     Attributes:
         name: what is wrong, for people.
         kind: the kind of fault.
-        line: a part of the generator that stands there once.
-        changed: what stands there instead.
+        line: a part of the generator that occurs once.
+        changed: its replacement.
         shown_by: the groups of cases that are asked, as "source:operator:dtype".
     """
 

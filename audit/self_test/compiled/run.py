@@ -1,4 +1,4 @@
-"""Puts each fault into the code generator in a process of its own, which a faulty kernel may end."""
+"""Puts each fault into the code generator in a separate process, which a faulty kernel may end."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def host_view(tensor: Tensor, size: Any, stride: Any, offset: int) -> Tensor:
 def on_device(values: Tensor) -> Tensor:
     """A new tensor of the device with the values and strides of one of the host."""
     values = values.detach().resolve_conj().resolve_neg()
-    if torch._debug_has_internal_overlap(values) == 1:  # an element stands in several places
+    if torch._debug_has_internal_overlap(values) == 1:  # an element has several indices
         values = values.contiguous()
     made = torch.empty_strided(values.size(), values.stride(), dtype=values.dtype, device="mps")
     host(made).copy_(values)

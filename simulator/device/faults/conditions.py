@@ -1,6 +1,6 @@
 """For which calls a fault acts. A condition is named after what holds of an argument, given by the schema's name.
 
-Of a list of tensors a condition holds where it holds of one of them; "any" stands for all tensors of the call.
+Of a list of tensors a condition holds where it holds of one of them; "any" means all tensors of the call.
 """
 
 from __future__ import annotations
@@ -251,7 +251,7 @@ def negative(call: FaultyCall, name: str) -> bool:
 
 @condition
 def fractional(call: FaultyCall, name: str) -> bool:
-    """A number is no integer."""
+    """A number is not an integer."""
     value = call.arguments.get(name)
     return isinstance(value, float) and not value.is_integer()
 

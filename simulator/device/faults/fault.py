@@ -60,7 +60,7 @@ class Fault:
 def _term(written: str, text: str) -> Term:
     match = TERM.fullmatch(written)
     if match is None:
-        raise SimulatorError(f"fault {text!r}: {written!r} is no word with arguments; write it as {EXAMPLE!r}")
+        raise SimulatorError(f"fault {text!r}: {written!r} is not a word with arguments; write it as {EXAMPLE!r}")
     arguments = match[2].split(",") if match[2] else []
     return Term(match[1], tuple(_value(argument.strip()) for argument in arguments))
 

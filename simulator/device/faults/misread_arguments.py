@@ -104,7 +104,7 @@ def through_half(call: FaultyCall, name: str) -> Any:
 
 @corruption
 def only_first(call: FaultyCall, name: str, elements: int) -> Any:
-    """Along its longest dimension only so many elements of an argument count; zero stands for the others."""
+    """Along its longest dimension only so many elements of an argument count; the others are read as zero."""
 
     def shortened(tensor: Tensor) -> Tensor:
         copy = host(tensor).clone()

@@ -30,7 +30,7 @@ def unwritten(call: FaultyCall, name: str) -> Any:
 
 @corruption
 def changes_input(call: FaultyCall) -> Any:
-    """The first element of an argument that is no result is changed."""
+    """The first element of an argument that is not a result is changed."""
     returned = call.run()
     outputs = [*call.results(returned), *(t for name in call.written for t in call.tensors(name))]
     for tensor in call.tensors():
@@ -162,7 +162,7 @@ def hangs(call: FaultyCall) -> Any:
 
 @corruption
 def own_seed(call: FaultyCall) -> Any:
-    """Draws from a sequence of its own, whatever the seed."""
+    """Draws from a separate sequence, whatever the seed."""
     return _seeded(call, call.memory.calls)
 
 

@@ -1,4 +1,4 @@
-"""Faults of calls that mix dtypes, in operators that nobody listed: each is found by its source alone."""
+"""Faults of calls that mix dtypes, in operators that no list names: each is found by its source alone."""
 
 from __future__ import annotations
 

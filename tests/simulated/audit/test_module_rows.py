@@ -65,7 +65,7 @@ def test_what_the_simulated_device_has_works(rows: dict[str, ModuleRow], name: s
     assert rows[name] == ModuleRow(name, ModuleStatus.WORKS)
 
 
-def test_what_it_lacks_is_told_from_what_torch_lacks(rows: dict[str, ModuleRow]) -> None:
+def test_distinguishes_what_the_device_and_torch_lack(rows: dict[str, ModuleRow]) -> None:
     assert rows["torch.mps.Stream"].status is ModuleStatus.MISSING
     assert rows["torch.mps.profiler.metal_capture"].status is ModuleStatus.FAILS
     assert ModuleStatus.NOT_PROBED not in {row.status for row in rows.values()}

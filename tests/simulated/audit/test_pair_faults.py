@@ -1,4 +1,4 @@
-"""Faults that need two things at once, in operators that nobody listed: the rows of the covering arrays find them."""
+"""Faults that need two things at once, in operators that no list names: the rows of the covering arrays find them."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def sources():
     by_name = case_sources(())
     for name in SOURCES:
         list(by_name[name].groups())
-    freeze_once(set(), "all")  # as a worker does: a leak is told by many collections
+    freeze_once(set(), "all")  # as a worker does: many collections show a leak
     yield by_name
     gc.unfreeze()
 

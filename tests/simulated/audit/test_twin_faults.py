@@ -1,4 +1,4 @@
-"""Faults of overloads that are called by name alone, in operators that nobody listed: `schema twins` finds them."""
+"""Faults of overloads that are called by name alone, in operators that no list names: `schema twins` finds them."""
 
 from __future__ import annotations
 

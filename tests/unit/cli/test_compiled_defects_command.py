@@ -17,7 +17,7 @@ run = CliRunner().invoke
         (["U99"], "there is no defect U99; there are U1, U2, "),
         (["--script"], "--script prints the program of one defect: name one of U1, "),
         (["--record"], "--record keeps what defects show over releases: name some with --codegen"),
-        (["--codegen", "newest"], "newest is no version of torch"),
+        (["--codegen", "newest"], "newest is not a version of torch"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_in_one_line(arguments: list[str], message: str) -> None:
@@ -37,7 +37,7 @@ def test_a_script_is_printed_whole_and_alone() -> None:
 def test_a_folder_that_is_no_clone_is_refused_before_anything_runs(tmp_path: Path) -> None:
     refused = run(app, ["audit", "--compile", "--codegen", str(tmp_path)])
     assert isinstance(refused.exception, MpsmithError)
-    assert "is no clone of pytorch's repository" in str(refused.exception)
+    assert "is not a clone of pytorch's repository" in str(refused.exception)
 
 
 @pytest.mark.parametrize(

@@ -204,7 +204,7 @@ def test_code_that_changed_with_the_same_arguments(releases: tuple[str, str], tm
         (("list", "--torch", "2.99.0", "--wheel", "x.whl"), "name one torch: a release, a file or an address"),
         (("list", "--wheel", "absent.whl"), "there is no file or folder absent.whl"),
         (("diff", "2.98.0", "absent.whl"), "there is no file or folder absent.whl"),
-        (("diff", "2.98.0", "newest"), "newest is no version of torch"),
+        (("diff", "2.98.0", "newest"), "newest is not a version of torch"),
     ],
 )
 def test_bad_input_is_one_clear_error(arguments: tuple[str, ...], message: str) -> None:

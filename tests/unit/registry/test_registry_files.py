@@ -130,12 +130,12 @@ def test_a_release_with_a_zero_at_its_end_keeps_it(folder: Path) -> None:
         ),
         pytest.param(
             "aten::mode:\n  owner: a\n  status: missing\n  owner: b\n",
-            "4:3: the key 'owner' stands twice; it is first on line 2",
+            "4:3: the key 'owner' occurs twice; it is first on line 2",
             id="key twice",
         ),
         pytest.param(
             "aten::mode:\n  owner: a\naten::mode:\n  owner: b\n",
-            "3:1: the key 'aten::mode' stands twice; it is first on line 1",
+            "3:1: the key 'aten::mode' occurs twice; it is first on line 1",
             id="operator twice in a file",
         ),
         pytest.param(

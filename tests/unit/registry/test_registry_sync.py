@@ -314,7 +314,7 @@ def test_a_status_of_people_is_never_changed_and_drift_is_reported(tmp_path: Pat
         ),
         (measurement("aten::mode", torch="nightly"), "'nightly' does not fit: a release is written like '2.13.0'"),
         (measurement("aten::mode", overloads={"aten::mode": "?"}), "'?' is not a value of overloads"),
-        (measurement("aten::mode", overloads={"aten::sort": "native"}), "aten::sort is no overload of aten::mode"),
+        (measurement("aten::mode", overloads={"aten::sort": "native"}), "aten::sort is not an overload of aten::mode"),
         (measurement("mode", overloads={}), "an operator is written 'namespace::name'"),
         (measurement("aten::add"), "two measurements of aten::add"),
     ],
@@ -408,7 +408,7 @@ def test_what_some_cases_showed_stands_beside_the_verdict(tmp_path: Path) -> Non
     assert "dtypes: {missing: [float32, int8]}, partly: {wrong: [float32, int8]}}" in texts(tmp_path)["m.yaml"]
     entry = load(tmp_path)["aten::mode"]
     assert (entry.current_status, entry.is_partly_broken) == (Status.missing, True)
-    # A narrow audit says something of its own dtypes alone.
+    # A narrow audit only changes its own dtypes.
     sync(tmp_path, [measurement("aten::mode", "missing", dtypes={"missing": ["float32"]})])
     after = load(tmp_path)["aten::mode"].measured["simulated"]
     assert (after.verdict, after.partly) == ("missing", {"wrong": ["int8"]})

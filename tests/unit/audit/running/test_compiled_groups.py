@@ -45,7 +45,7 @@ def test_the_lane_is_recorded_where_it_is_asked_for() -> None:
 
 
 def test_without_a_compiler_no_case_is_begun(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each case would be refused, and none for a reason of its own."""
+    """Each case would be refused for the same reason."""
     monkeypatch.setattr("mpsmith.simulator.clang.compiler.locate", lambda: None)
     with pytest.raises(CompilerMissingError, match="pip install"):
         require_compiler(MpsDevice(simulated=True, profile="2.13.0", recorder=CounterRecorder()))

@@ -44,7 +44,7 @@ def key(operator: str, dtype: str = "float32") -> GroupKey:
     return GroupKey("opinfo", operator, "", dtype, "fallback")
 
 
-def test_two_deaths_of_an_entry_are_looked_at_and_so_many_of_an_audit() -> None:
+def test_reruns_two_crashes_of_an_entry_and_a_few_of_an_audit() -> None:
     budget = CrashBudget()
     asked = [key("cos", "float32"), key("cos", "float16"), key("cos", "bool"), key("sin")]
     assert [budget.allows(each, CaseVerdict.CRASH) for each in asked] == [True, True, False, True]

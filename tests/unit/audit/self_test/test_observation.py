@@ -1,4 +1,4 @@
-"""What the self-test compares of a call: values, arguments, the memory around them, and not what nobody wrote."""
+"""What the self-test compares of a call: values, arguments, the memory around them, and not undefined memory."""
 
 from __future__ import annotations
 

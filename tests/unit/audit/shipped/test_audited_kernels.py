@@ -12,9 +12,9 @@ import pytest
 from mpsmith.audit.model import time_limit
 from mpsmith.audit.shipped.kernels import (
     AuditedKernels,
-    deadly_kernels,
+    crashing_kernels,
     kernel_that_ran,
-    note_deadly,
+    note_crashing_kernel,
     note_slow,
     slow_positions,
 )
@@ -134,9 +134,9 @@ def test_a_kernel_that_raises_ran_to_its_end(kernels: AuditedKernels, library: F
 
 def test_what_ended_a_worker_is_left_out_by_those_that_come_after(kernels: AuditedKernels, tmp_path: Path) -> None:
     kernels.kernel("good")
-    note_deadly(tmp_path, "good")
-    assert deadly_kernels(tmp_path) == ["good"]
-    kernels.leave_out_deadly()
+    note_crashing_kernel(tmp_path, "good")
+    assert crashing_kernels(tmp_path) == ["good"]
+    kernels.skip_crashing_kernels()
     with pytest.raises(SimulatorError, match="the kernel good ended a worker process of this audit"):
         kernels.kernel("good")
     kernels.leave_out_none()
@@ -156,8 +156,8 @@ def test_a_slow_case_is_left_to_the_stand_ins_and_a_kernel_that_is_slow_twice_le
     note_slow(tmp_path, 3, 7, "sort block")
     assert slow_positions(tmp_path, 3) == {7}
     assert slow_positions(tmp_path, 4) == frozenset()
-    assert deadly_kernels(tmp_path) == []
+    assert crashing_kernels(tmp_path) == []
     note_slow(tmp_path, 4, 0, "sort block")
-    assert deadly_kernels(tmp_path) == ["sort block"]
-    note_deadly(tmp_path, "other")
-    assert deadly_kernels(tmp_path) == ["other", "sort block"]
+    assert crashing_kernels(tmp_path) == ["sort block"]
+    note_crashing_kernel(tmp_path, "other")
+    assert crashing_kernels(tmp_path) == ["other", "sort block"]

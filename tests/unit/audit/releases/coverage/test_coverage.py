@@ -127,7 +127,7 @@ def test_standing_of_an_operator(dispatches: list[Dispatch], standing: Standing)
     assert standing_of([overload(f"f.{number}", found) for number, found in enumerate(dispatches)]) is standing
 
 
-def test_operators_of_sparse_tensors_are_told_apart() -> None:
+def test_sparse_operators_are_separate() -> None:
     coalesce = OverloadCoverage(
         "_coalesce",
         Dispatch.MISSING_EVERYWHERE,
@@ -286,7 +286,7 @@ def test_the_installed_torch_is_the_default() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--torch", "newest"), "newest is no version of torch"),
+        (("--torch", "newest"), "newest is not a version of torch"),
         (("--torch", "2.15.0", "--wheel", "x.whl"), "name one torch"),
         (("--wheel", "absent.whl"), r"there is no file or folder absent\.whl"),
         (("diff", "absent.whl", "2.15.0"), r"there is no file or folder absent\.whl"),

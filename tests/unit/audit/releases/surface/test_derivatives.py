@@ -81,7 +81,7 @@ def test_functional_overloads_that_are_generated_have_the_formula_too() -> None:
         ("add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", False),
     ],
 )
-def test_out_overloads_are_told_by_their_arguments(schema: str, out: bool) -> None:
+def test_arguments_show_out_overloads(schema: str, out: bool) -> None:
     assert is_out(schema) is out
 
 

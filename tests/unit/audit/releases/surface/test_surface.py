@@ -101,7 +101,7 @@ def test_dispatch(small: Surface, name: str, dispatch: Dispatch) -> None:
     assert dispatch_of(small, name) is dispatch
 
 
-def test_declarations_without_kernels_are_told_from_composite_ones() -> None:
+def test_declarations_without_kernels_are_not_composite() -> None:
     surface = surface_of(EMPTY_DISPATCH, None, "2.13.0")
     assert {overload.name: overload.dispatch for overload in surface.overloads} == {
         "aten::prelu": Dispatch.COMPOSITE_IMPLICIT,

@@ -82,7 +82,7 @@ def test_without_a_network_the_error_says_where_a_wheel_helps(monkeypatch: pytes
 
 
 def test_what_is_no_release_is_refused() -> None:
-    with pytest.raises(WheelError, match="is no version of torch"):
+    with pytest.raises(WheelError, match="is not a version of torch"):
         code_generator("../2.13.0")
 
 
@@ -114,5 +114,5 @@ class TestClone:
         assert (generator.label, generator.module, generator.include) == ("torch 2.16.0a0", clone / GENERATOR, clone)
 
     def test_another_folder_is_refused(self, tmp_path: Path) -> None:
-        with pytest.raises(WheelError, match="is no clone of pytorch's repository"):
+        with pytest.raises(WheelError, match="is not a clone of pytorch's repository"):
             version_of_checkout(tmp_path)

@@ -161,7 +161,7 @@ def test_a_minor_release_stands_for_the_newest_known_patch_of_it(name: str, rele
 
 @pytest.mark.parametrize("release", ["newest", "../2.13.0", "2.13.0/..", "", "2"])
 def test_what_is_no_release_is_refused(release: str, cache: Path) -> None:
-    with pytest.raises(WheelError, match=r"is no version of torch|is not written like a release"):
+    with pytest.raises(WheelError, match=r"is not a version of torch|is not written like a release"):
         shipped_library(release)
     assert not cache.exists()
 
@@ -321,7 +321,7 @@ def test_other_files_are_refused(build: SimpleNamespace, tmp_path: Path) -> None
     for name, message in {
         "intel.dylib": "intel.dylib: the library is built for Intel Macs",
         "bare.dylib": "bare.dylib ships no compiled Metal kernels",
-        "text": "is no wheel",
+        "text": "is not a wheel",
         "absent": "there is no file or folder",
     }.items():
         with pytest.raises(WheelError, match=message), named_library(path=tmp_path / name):

@@ -57,7 +57,7 @@ def test_old_arm64_wheels_call_themselves_x86_64(
 def test_files_that_are_no_wheels(build: SimpleNamespace, tmp_path: Path) -> None:
     text = tmp_path / "text.whl"
     text.write_text("not a zip file")
-    with pytest.raises(WheelError, match=r"text\.whl is no wheel, or was cut short"):
+    with pytest.raises(WheelError, match=r"text\.whl is not a wheel, or was cut short"):
         open_path(text)
     cut = tmp_path / "cut.whl"
     cut.write_bytes(build.Wheel().packed()[:-40])

@@ -46,7 +46,7 @@ def test_registrations_are_read_by_key(build: SimpleNamespace) -> None:
     assert (evidence.minimum_macos, evidence.sdk) == ("14.0", "26.5")
 
 
-def test_generated_code_is_told_from_hand_written_code(build: SimpleNamespace) -> None:
+def test_distinguishes_generated_from_hand_written_code(build: SimpleNamespace) -> None:
     registered = read(build.MachO().build()).registered("MPS")
     assert registered["abs"].generated
     assert not registered["embedding_renorm_"].generated

@@ -129,7 +129,7 @@ def test_a_full_disk_while_the_wheel_is_moved(
 @pytest.mark.parametrize("release", ["newest", "2.15.0; rm -rf", "--index-url=x", ""])
 def test_what_is_no_version_does_not_reach_pip(release: str, monkeypatch: pytest.MonkeyPatch) -> None:
     commands = pip(monkeypatch, lambda command: NO_MATCH)
-    with pytest.raises(WheelError, match="is no version of torch"):
+    with pytest.raises(WheelError, match="is not a version of torch"):
         fetch.fetch_wheel(release)
     assert commands == []
 

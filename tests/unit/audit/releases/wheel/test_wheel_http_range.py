@@ -95,7 +95,7 @@ def test_a_server_that_sends_too_little(server: http.server.HTTPServer) -> None:
 
 
 def test_addresses_that_are_none() -> None:
-    with pytest.raises(WheelError, match="is no http or https address"):
+    with pytest.raises(WheelError, match="is not an http or https address"):
         RangeFile("file:///etc/passwd")
     with pytest.raises(WheelError, match="cannot reach http://127"):
         RangeFile("http://127.0.0.1:1/torch.whl")
@@ -112,5 +112,5 @@ def test_a_wheel_behind_an_address(server: http.server.HTTPServer, build: Simple
 
 
 def test_a_file_behind_an_address_that_is_no_wheel(server: http.server.HTTPServer) -> None:
-    with pytest.raises(WheelError, match="is no wheel"):
+    with pytest.raises(WheelError, match="is not a wheel"):
         open_url(address(server, "torch.whl"))

@@ -48,7 +48,7 @@ def exported() -> dict[str, str]:
 
 
 def certified(folder: Path) -> Path:
-    """The folder with an authority of its own and the certificates that the document makes."""
+    """The folder with a new authority and the certificates that the document makes."""
     folder.mkdir()
     subprocess.run(["bash", "-ec", "\n".join(typed("openssl"))], cwd=folder, capture_output=True, check=True)
     return folder

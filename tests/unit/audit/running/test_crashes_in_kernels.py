@@ -13,7 +13,7 @@ from mpsmith.audit.model.selection import Settings
 from mpsmith.audit.model.verdicts import CaseVerdict, Grade
 from mpsmith.audit.running.isolated import IsolatedExecution
 from mpsmith.audit.running.worker_tasks import MARK, ON_DEVICE, Task
-from mpsmith.audit.shipped.kernels import LONGEST_NAME, deadly_kernels, running_file, slow_positions
+from mpsmith.audit.shipped.kernels import LONGEST_NAME, crashing_kernels, running_file, slow_positions
 from mpsmith.audit.store.store import Store
 from support.stores import begun, new_store, opinfo
 
@@ -49,7 +49,7 @@ def test_a_crash_inside_a_kernel_is_that_cases_and_names_it(store: Store, tmp_pa
         "SIGSEGV in the shipped kernel sort_block",
     )
     assert (case.grade, case.kernels) == (Grade.SHIPPED_KERNEL, ("sort_block",))
-    assert deadly_kernels(tmp_path) == ["sort_block"]
+    assert crashing_kernels(tmp_path) == ["sort_block"]
     assert slow_positions(tmp_path, group) == frozenset()
 
 
@@ -58,7 +58,7 @@ def test_a_kernel_that_does_not_end_in_time_has_its_case_run_again(store: Store,
     assert goes_on
     assert list(store.cases(store.latest_run().id)) == []
     assert slow_positions(tmp_path, group) == {5}
-    assert deadly_kernels(tmp_path) == []
+    assert crashing_kernels(tmp_path) == []
 
 
 def test_an_end_outside_of_any_kernel_is_the_cases(store: Store, tmp_path: Path) -> None:

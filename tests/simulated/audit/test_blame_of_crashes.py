@@ -1,4 +1,4 @@
-"""What kills a worker inside a composite is put down to the call that did, by letting another worker die of it."""
+"""A crash inside a composite is attributed to the inner call, by rerunning the case in another worker."""
 
 from __future__ import annotations
 
