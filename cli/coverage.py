@@ -176,12 +176,12 @@ def _selected(overloads: Sequence[OverloadCoverage], patterns: Sequence[str]) ->
 
 def _badge(release: ReleaseCoverage) -> str:
     """An SVG badge: how many of the operators that need a kernel have one."""
-    from ..audit.releases.coverage.table import Standing, standing_of
+    from ..audit.releases.coverage.table import OperatorSupport, support_of
     from ..reports.coverage_chart import badge_svg
 
-    counts = [standing_of(overloads) for overloads in release.by_operator.values()]
-    native = sum(standing in (Standing.NATIVE, Standing.PARTLY_NATIVE) for standing in counts)
-    missing = sum(standing in (Standing.MISSING, Standing.FALLS_BACK) for standing in counts)
+    counts = [support_of(overloads) for overloads in release.by_operator.values()]
+    native = sum(support in (OperatorSupport.NATIVE, OperatorSupport.PARTLY_NATIVE) for support in counts)
+    missing = sum(support in (OperatorSupport.MISSING, OperatorSupport.FALLS_BACK) for support in counts)
     return badge_svg(native, missing)
 
 

@@ -34,6 +34,9 @@ def is_older(release: str, other: str) -> bool:
 
 def _order(release: str) -> Version:
     try:
-        return Version(public_version(release))
+        version = Version(public_version(release))
     except InvalidVersion:
-        raise ValueError(f"'{release}' is not written like a release of torch") from None
+        version = Version("0")
+    if len(version.release) < 2:
+        raise ValueError(f"'{release}' is not written like a release of torch")
+    return version

@@ -12,7 +12,7 @@ from ..audit.findings.results import AuditSummary, RegistryStatus
 from ..audit.releases import data as release_data
 from ..audit.releases.coverage import ReleaseCoverage, from_data
 from ..audit.releases.coverage.history import ReleaseCounts, history
-from ..audit.releases.coverage.table import AuditVerdicts, DtypesByStage, OperatorRow, Standing, operator_rows
+from ..audit.releases.coverage.table import AuditVerdicts, DtypesByStage, OperatorRow, OperatorSupport, operator_rows
 from ..errors import MpsmithError
 from .audit_tables import SHORT_DTYPES
 from .coverage_chart import history_svg
@@ -52,7 +52,7 @@ def operator_cells(row: OperatorRow) -> tuple[str, ...]:
     """The cells of one operator, one for each of OPERATOR_TITLES. A verdict that no Mac has shown says so."""
     return (
         row.operator,
-        row.standing.value,
+        row.support.value,
         f"{row.native_overloads} of {row.kernel_overloads}" if row.kernel_overloads else "",
         row.native_since or "",
         _short(row.metal_dtypes),
@@ -136,7 +136,7 @@ def section(
         operators=Table(
             f"Operators in torch {coverage.release}",
             OPERATOR_TITLES,
-            tuple(operator_cells(row) for row in public_first if row.standing is not Standing.COMPOSITE),
+            tuple(operator_cells(row) for row in public_first if row.support is not OperatorSupport.COMPOSITE),
             "Operators that are composed of others are left out: they need no kernel.",
             frozenset({"operator", "replacement"}),
         ),

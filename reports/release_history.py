@@ -8,21 +8,21 @@ from functools import cache
 
 from ..audit.findings.results import AuditSummary
 from ..audit.releases import data as release_data
-from ..audit.releases.coverage.table import Standing, standings
+from ..audit.releases.coverage.table import OperatorSupport, support_by_release
 from ..audit.releases.surface.native_functions import functional_name
 from ..errors import MpsmithError
 
-WITH_KERNEL = (Standing.NATIVE, Standing.PARTLY_NATIVE)
+WITH_KERNEL = (OperatorSupport.NATIVE, OperatorSupport.PARTLY_NATIVE)
 
 # How a row of releases is drawn: a letter each.
-LETTERS: dict[Standing | None, str] = {
-    Standing.NATIVE: "N",
-    Standing.PARTLY_NATIVE: "P",
-    Standing.COMPOSITE: "C",
-    Standing.FALLS_BACK: "F",
-    Standing.MISSING: "M",
-    Standing.SPARSE_ONLY: "S",
-    Standing.MISSING_EVERYWHERE: "E",
+LETTERS: dict[OperatorSupport | None, str] = {
+    OperatorSupport.NATIVE: "N",
+    OperatorSupport.PARTLY_NATIVE: "P",
+    OperatorSupport.COMPOSITE: "C",
+    OperatorSupport.FALLS_BACK: "F",
+    OperatorSupport.MISSING: "M",
+    OperatorSupport.SPARSE_ONLY: "S",
+    OperatorSupport.MISSING_EVERYWHERE: "E",
     None: "-",
 }
 
@@ -50,7 +50,7 @@ class ReleaseHistory:
 
     releases: tuple[str, ...]
     audited: str
-    standings: Mapping[str, tuple[Standing | None, ...]]
+    standings: Mapping[str, tuple[OperatorSupport | None, ...]]
 
     def of(self, operator: str) -> OperatorReleases | None:
         """The releases of `aten::mode`; None for an operator that no release is known to have."""
@@ -84,5 +84,5 @@ def history_of(summary: AuditSummary) -> ReleaseHistory | None:
 
 
 @cache
-def _standings() -> dict[str, tuple[Standing | None, ...]]:
-    return standings(release_data.load())
+def _standings() -> dict[str, tuple[OperatorSupport | None, ...]]:
+    return support_by_release(release_data.load())

@@ -13,7 +13,7 @@ from enum import Enum
 from operator import attrgetter
 
 from ...audit.model.verdicts import OverloadVerdict
-from ...audit.releases.coverage.table import Standing
+from ...audit.releases.coverage.table import OperatorSupport
 from ...audit.releases.surface.native_functions import functional_name
 from .devices import DeviceFamily, Findings, OperatorFinding, newest_first
 
@@ -65,9 +65,9 @@ class Wheels:
     """
 
     releases: Sequence[str] = ()
-    standings: Mapping[str, Sequence[Standing | None]] = field(default_factory=dict)
+    standings: Mapping[str, Sequence[OperatorSupport | None]] = field(default_factory=dict)
 
-    def of(self, operator: str, release: str) -> Standing | None:
+    def of(self, operator: str, release: str) -> OperatorSupport | None:
         """The declaration for an operator ("aten::mode") in a release; None where nothing is known."""
         row = self.standings.get(functional_name(operator.removeprefix("aten::")))
         return row[self.releases.index(release)] if row is not None and release in self.releases else None
@@ -78,7 +78,7 @@ class OperatorRelease:
     """One operator with one release: the wheel's declaration, and the finding of each device."""
 
     release: str
-    declared: Standing | None
+    declared: OperatorSupport | None
     findings: Mapping[MatrixColumn, OperatorFinding]
 
     @property

@@ -6,18 +6,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ...audit.model.verdicts import OverloadVerdict
-from ...audit.releases.coverage.table import Standing
+from ...audit.releases.coverage.table import OperatorSupport
 from ..evidence.devices import OperatorFinding
 from ..evidence.matrix import ColumnKind, Matrix, MatrixColumn, OperatorRelease
 
-_STYLES: dict[Standing, OverloadVerdict] = {
-    Standing.NATIVE: OverloadVerdict.NATIVE,
-    Standing.PARTLY_NATIVE: OverloadVerdict.DTYPE_GAP,
-    Standing.COMPOSITE: OverloadVerdict.COMPOSITE,
-    Standing.FALLS_BACK: OverloadVerdict.FALLBACK,
-    Standing.MISSING: OverloadVerdict.MISSING,
-    Standing.SPARSE_ONLY: OverloadVerdict.MISSING,
-    Standing.MISSING_EVERYWHERE: OverloadVerdict.UNREACHABLE,
+_STYLES: dict[OperatorSupport, OverloadVerdict] = {
+    OperatorSupport.NATIVE: OverloadVerdict.NATIVE,
+    OperatorSupport.PARTLY_NATIVE: OverloadVerdict.DTYPE_GAP,
+    OperatorSupport.COMPOSITE: OverloadVerdict.COMPOSITE,
+    OperatorSupport.FALLS_BACK: OverloadVerdict.FALLBACK,
+    OperatorSupport.MISSING: OverloadVerdict.MISSING,
+    OperatorSupport.SPARSE_ONLY: OverloadVerdict.MISSING,
+    OperatorSupport.MISSING_EVERYWHERE: OverloadVerdict.UNREACHABLE,
 }
 
 

@@ -1,7 +1,4 @@
-"""One table for all that is known of an operator: releases, kernels, upstream's tests, audit, registry, replacement.
-
-Each column comes from another source; this is where they are joined, by operator.
-"""
+"""A table of operators that joins releases, kernels, upstream's tests, audits, the registry and replacements."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ from . import OverloadCoverage, ReleaseCoverage, from_data
 DtypesByStage = Mapping[str, tuple[str, ...]]
 
 
-class Standing(str, Enum):
+class OperatorSupport(str, Enum):
     """How far an operator's overloads have kernels on mps, composite ones left aside."""
 
     NATIVE = "native"
@@ -49,7 +46,7 @@ class OperatorRow:
     """
 
     operator: str
-    standing: Standing
+    support: OperatorSupport
     native_overloads: int
     kernel_overloads: int
     native_since: str | None
@@ -90,7 +87,7 @@ def operator_rows(
     failures = failures_by_operator(coverage)
     rows = []
     for operator, overloads in sorted(coverage.by_operator.items()):
-        standing = standing_of(overloads)
+        support = support_of(overloads)
         expected = failures.get(operator, {})
         names = _names(operator, overloads)
         entry = next((registry[name] for name in names if name in registry), None) if registry else None
@@ -99,13 +96,13 @@ def operator_rows(
         rows.append(
             OperatorRow(
                 operator=operator,
-                standing=standing,
+                support=support,
                 native_overloads=sum(overload.dispatch.has_kernel for overload in overloads),
                 kernel_overloads=len(needing),
                 native_since=since.get(operator),
                 metal_dtypes=coverage.metal_dtypes.get(operator, ()),
                 expected_failures=expected,
-                drift=_drift(operator, standing, expected, coverage),
+                drift=_drift(operator, support, expected, coverage),
                 verdict=verdict,
                 measured_on=device,
                 grade=grade,
@@ -116,29 +113,29 @@ def operator_rows(
     return rows
 
 
-def standing_of(overloads: Sequence[OverloadCoverage]) -> Standing:
-    """The standing of an operator with these overloads."""
+def support_of(overloads: Sequence[OverloadCoverage]) -> OperatorSupport:
+    """The support of an operator with these overloads."""
     dispatches = {overload.dispatch for overload in overloads}
     kernels = any(dispatch.has_kernel for dispatch in dispatches)
     lacking = not dispatches.isdisjoint({Dispatch.MISSING, Dispatch.ALWAYS_FALLS_BACK})
     if kernels:
-        return Standing.PARTLY_NATIVE if lacking else Standing.NATIVE
+        return OperatorSupport.PARTLY_NATIVE if lacking else OperatorSupport.NATIVE
     if Dispatch.MISSING in dispatches:
-        return Standing.MISSING
+        return OperatorSupport.MISSING
     if Dispatch.ALWAYS_FALLS_BACK in dispatches:
-        return Standing.FALLS_BACK
+        return OperatorSupport.FALLS_BACK
     if Dispatch.MISSING_EVERYWHERE in dispatches:
         has_sparse = any(overload.sparse or overload.sparse_compressed for overload in overloads)
-        return Standing.SPARSE_ONLY if has_sparse else Standing.MISSING_EVERYWHERE
-    return Standing.COMPOSITE
+        return OperatorSupport.SPARSE_ONLY if has_sparse else OperatorSupport.MISSING_EVERYWHERE
+    return OperatorSupport.COMPOSITE
 
 
-def standings(data: ReleaseData) -> dict[str, tuple[Standing | None, ...]]:
-    """The standing of every operator in each release, oldest first; None where a release does not have it."""
-    found: dict[str, list[Standing | None]] = {}
+def support_by_release(data: ReleaseData) -> dict[str, tuple[OperatorSupport | None, ...]]:
+    """The support of every operator in each release, oldest first; None where a release does not have it."""
+    found: dict[str, list[OperatorSupport | None]] = {}
     for position in range(len(data.releases)):
         for operator, overloads in from_data(data, position).by_operator.items():
-            found.setdefault(operator, [None] * len(data.releases))[position] = standing_of(overloads)
+            found.setdefault(operator, [None] * len(data.releases))[position] = support_of(overloads)
     return {operator: tuple(row) for operator, row in found.items()}
 
 
@@ -179,7 +176,9 @@ def _in_order(dtypes: Iterable[str]) -> tuple[str, ...]:
     return ("all",) if "all" in given else tuple(dtype for dtype in DTYPES if dtype in given)
 
 
-def _drift(operator: str, standing: Standing, expected: DtypesByStage, coverage: ReleaseCoverage) -> tuple[Drift, ...]:
+def _drift(
+    operator: str, support: OperatorSupport, expected: DtypesByStage, coverage: ReleaseCoverage
+) -> tuple[Drift, ...]:
     """Only operators that PyTorch tests can drift, and only in releases that ship their expectations.
 
     An entry for some integer dtypes does not contradict a kernel; one for float32 does.
@@ -187,9 +186,9 @@ def _drift(operator: str, standing: Standing, expected: DtypesByStage, coverage:
     if operator not in coverage.tested or not coverage.failures:
         return ()
     listed = expected.get("unimplemented", ())
-    if standing is Standing.NATIVE and "float32" in listed:
+    if support is OperatorSupport.NATIVE and "float32" in listed:
         return (Drift.LISTED_BUT_NATIVE,)
-    without_kernel = standing in (Standing.MISSING, Standing.FALLS_BACK)
+    without_kernel = support in (OperatorSupport.MISSING, OperatorSupport.FALLS_BACK)
     if without_kernel and not listed and "opinfo" not in expected:
         return (Drift.MISSING_BUT_NOT_LISTED,)
     return ()

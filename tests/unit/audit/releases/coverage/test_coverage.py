@@ -8,7 +8,7 @@ import pytest
 from mpsmith.audit.releases import data as release_data
 from mpsmith.audit.releases.coverage import OverloadCoverage, ReleaseCoverage, from_data, lacking
 from mpsmith.audit.releases.coverage.history import compare, history
-from mpsmith.audit.releases.coverage.table import AuditVerdicts, Drift, Standing, operator_rows, standing_of
+from mpsmith.audit.releases.coverage.table import AuditVerdicts, Drift, OperatorSupport, operator_rows, support_of
 from mpsmith.audit.releases.data import FailureKey, OverloadHistory, ReleaseData, ReleaseFacts
 from mpsmith.audit.releases.surface.overloads import Dispatch
 from mpsmith.audit.releases.wheel.rebuild import rebuild
@@ -113,18 +113,18 @@ def test_history_of_the_committed_data_has_the_known_figures() -> None:
 
 
 @pytest.mark.parametrize(
-    ("dispatches", "standing"),
+    ("dispatches", "support"),
     [
-        ([NATIVE, COMPOSITE], Standing.NATIVE),
-        ([NATIVE, MISSING], Standing.PARTLY_NATIVE),
-        ([MISSING, COMPOSITE], Standing.MISSING),
-        ([Dispatch.ALWAYS_FALLS_BACK, COMPOSITE], Standing.FALLS_BACK),
-        ([COMPOSITE], Standing.COMPOSITE),
-        ([Dispatch.MISSING_EVERYWHERE], Standing.MISSING_EVERYWHERE),
+        ([NATIVE, COMPOSITE], OperatorSupport.NATIVE),
+        ([NATIVE, MISSING], OperatorSupport.PARTLY_NATIVE),
+        ([MISSING, COMPOSITE], OperatorSupport.MISSING),
+        ([Dispatch.ALWAYS_FALLS_BACK, COMPOSITE], OperatorSupport.FALLS_BACK),
+        ([COMPOSITE], OperatorSupport.COMPOSITE),
+        ([Dispatch.MISSING_EVERYWHERE], OperatorSupport.MISSING_EVERYWHERE),
     ],
 )
-def test_standing_of_an_operator(dispatches: list[Dispatch], standing: Standing) -> None:
-    assert standing_of([overload(f"f.{number}", found) for number, found in enumerate(dispatches)]) is standing
+def test_standing_of_an_operator(dispatches: list[Dispatch], support: OperatorSupport) -> None:
+    assert support_of([overload(f"f.{number}", found) for number, found in enumerate(dispatches)]) is support
 
 
 def test_sparse_operators_are_separate() -> None:
@@ -136,7 +136,7 @@ def test_sparse_operators_are_separate() -> None:
         sparse=True,
         sparse_compressed=False,
     )
-    assert standing_of([coalesce]) is Standing.SPARSE_ONLY
+    assert support_of([coalesce]) is OperatorSupport.SPARSE_ONLY
 
 
 def test_the_table_joins_every_source() -> None:
@@ -151,7 +151,7 @@ def test_the_table_joins_every_source() -> None:
     measured = Measured(torch="1.2.0", verdict="native")
     entry = Entry(operator="aten::mode", status=Status.native, kernel="mode", measured={"simulated": measured})
     mode, sin = operator_rows(coverage, data, {"aten::mode": entry})
-    assert (mode.operator, mode.standing, mode.native_since) == ("mode", Standing.NATIVE, "1.2.0")
+    assert (mode.operator, mode.support, mode.native_since) == ("mode", OperatorSupport.NATIVE, "1.2.0")
     assert (mode.native_overloads, mode.kernel_overloads) == (1, 1)
     assert mode.metal_dtypes == ("float32", "int8")
     assert mode.expected_failures == {"opinfo": ("all",), "unimplemented": ("int8",)}
@@ -254,7 +254,7 @@ def test_the_operator_table_in_every_form() -> None:
     assert run(*arguments, "--format", "csv").splitlines()[1].startswith("softshrink,native,2 of 2,2.2.2,f32 f16 bf16")
     assert run(*arguments, "--format", "markdown").startswith("| operator")
     (row,) = json.loads(run(*arguments, "--json"))["operators"]
-    assert (row["standing"], row["native_since"]) == ("native", "2.2.2")
+    assert (row["support"], row["native_since"]) == ("native", "2.2.2")
 
 
 def test_drift_is_a_filter() -> None:
