@@ -11,15 +11,15 @@ from mpsmith.audit.findings.compiled.beside_eager import CompiledBeside
 from mpsmith.audit.findings.known_reports import ReportResult, ReportStatus
 from mpsmith.audit.findings.results import OperatorSummary, OverloadSummary, RegistryStatus
 from mpsmith.audit.model.verdicts import CaseVerdict, Grade, OverloadVerdict
-from mpsmith.audit.releases.coverage.table import Standing
+from mpsmith.audit.releases.coverage.table import OperatorSupport
 from mpsmith.reports.operator_advice import Answers, answers
 from mpsmith.reports.release_history import ReleaseHistory
 
-NATIVE, MISSING, COMPOSITE = Standing.NATIVE, Standing.MISSING, Standing.COMPOSITE
+NATIVE, MISSING, COMPOSITE = OperatorSupport.NATIVE, OperatorSupport.MISSING, OperatorSupport.COMPOSITE
 RELEASES = ("2.0.1", "2.1.2", "2.2.2", "2.3.1")
 
 
-def history(*standings: Standing | None, audited: str = "2.2.2") -> ReleaseHistory:
+def history(*standings: OperatorSupport | None, audited: str = "2.2.2") -> ReleaseHistory:
     return ReleaseHistory(RELEASES, audited, {"mode": standings})
 
 
@@ -46,14 +46,14 @@ def commands(found: Answers) -> list[str]:
     [
         ((NATIVE,) * 4, "It has had a kernel since torch 2.0.1 or longer: that is the oldest release", "NNNN"),
         ((MISSING, NATIVE, NATIVE, NATIVE), "It has had a kernel since torch 2.1.2.", "MNNN"),
-        ((NATIVE, MISSING, Standing.PARTLY_NATIVE, NATIVE), "It has had a kernel since torch 2.2.2.", "NMPN"),
+        ((NATIVE, MISSING, OperatorSupport.PARTLY_NATIVE, NATIVE), "It has had a kernel since torch 2.2.2.", "NMPN"),
         ((MISSING, MISSING, MISSING, NATIVE), "It has a kernel from torch 2.3.1 on; torch 2.2.2, which was", "MMMN"),
         ((NATIVE, NATIVE, MISSING, MISSING), "Torch 2.1.2 was the last release with a kernel of it", "NNMM"),
         ((None, MISSING, MISSING, MISSING), "No release from 2.0.1 to 2.3.1 has a kernel of it.", "-MMM"),
         ((COMPOSITE,) * 4, "It needs no kernel of its own", "CCCC"),
     ],
 )
-def test_since_which_release(standings: tuple[Standing | None, ...], since: str, row: str) -> None:
+def test_since_which_release(standings: tuple[OperatorSupport | None, ...], since: str, row: str) -> None:
     found = told(known=history(*standings))
     assert found.since.startswith(since)
     assert found.row == row

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from mpsmith.audit.model.verdicts import OverloadVerdict
-from mpsmith.audit.releases.coverage.table import Standing
+from mpsmith.audit.releases.coverage.table import OperatorSupport
 from mpsmith.reports.evidence.devices import DeviceFamily, findings_by_device
 from mpsmith.reports.evidence.matrix import ColumnKind, Matrix, MatrixColumn, Wheels
 from support.evidence_files import evidence
 
 WRONG, PASSES = ({"aten::mode": {"float32": {verdict: 1}}} for verdict in ("wrong", "passed"))
-WHEELS = Wheels(("2.9.1", "2.13.0"), {"mode": (Standing.MISSING, Standing.NATIVE), "sort": (None, Standing.NATIVE)})
+WHEELS = Wheels(
+    ("2.9.1", "2.13.0"),
+    {"mode": (OperatorSupport.MISSING, OperatorSupport.NATIVE), "sort": (None, OperatorSupport.NATIVE)},
+)
 M1, M3 = (MatrixColumn(ColumnKind.REAL_DEVICE, f"Apple M{number}", "15") for number in (1, 3))
 
 
@@ -28,13 +31,13 @@ def test_each_kind_of_evidence_has_its_own_column() -> None:
         "Apple M3, macOS 15",
     ]
     newest, oldest = found.of("aten::mode")
-    assert (newest.release, newest.declared) == ("2.13.0", Standing.NATIVE)
+    assert (newest.release, newest.declared) == ("2.13.0", OperatorSupport.NATIVE)
     assert {str(column): each.verdict.value for column, each in newest.findings.items()} == {
         "SIMULATED": "wrong",
         "Apple M1, macOS 15": "native",
         "Apple M3, macOS 15": "native",
     }
-    assert (oldest.release, oldest.declared, oldest.findings) == ("2.9.1", Standing.MISSING, {})
+    assert (oldest.release, oldest.declared, oldest.findings) == ("2.9.1", OperatorSupport.MISSING, {})
 
 
 def test_real_devices_are_in_conflict_and_simulated_ones_are_not() -> None:
@@ -51,9 +54,9 @@ def test_releases_that_only_a_device_had_are_in_the_matrix() -> None:
     found = Matrix(findings_by_device([evidence(PASSES, torch="2.10.0")]), WHEELS)
     assert found.releases == ("2.13.0", "2.10.0", "2.9.1")
     assert [(row.release, row.declared) for row in found.of("aten::mode")] == [
-        ("2.13.0", Standing.NATIVE),
+        ("2.13.0", OperatorSupport.NATIVE),
         ("2.10.0", None),
-        ("2.9.1", Standing.MISSING),
+        ("2.9.1", OperatorSupport.MISSING),
     ]
 
 
