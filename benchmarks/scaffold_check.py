@@ -22,8 +22,8 @@ from mpsmith.scaffold.targets import Request, extension
 
 def seconds(file: Path, options: Options) -> float:
     start = time.perf_counter()
-    (answer,) = check_files([file], None, options)
-    assert answer.accepted, answer.findings
+    (result,) = check_files([file], None, options)
+    assert result.accepted, result.findings
     return time.perf_counter() - start
 
 

@@ -13,7 +13,7 @@ from .printing import print_json
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ..scaffold.proof.answers import Answer
+    from ..scaffold.proof.check_results import CheckResult
 
 NOT_RUN = "Checked by compiling and linking only: nothing was loaded or run on a Mac."
 SIMULATED = "Run on mpsmith's simulated device: nothing was run on a Mac."
@@ -43,8 +43,8 @@ def check(
             return
         raise ScaffoldError("give a file or folder to check, or --setup to fetch the compiler")
     files = files_to_check(path)
-    answers = check_files(files, torch)
-    accepted = _print_json(answers, path if run else None) if as_json else _print_text(answers)
+    results = check_files(files, torch)
+    accepted = _print_json(results, path if run else None) if as_json else _print_text(results)
     if accepted and run and not as_json:
         accepted = _run(path)
     if not accepted:
@@ -76,11 +76,11 @@ def _set_up(release: str | None) -> None:
     typer.echo(f"ready to check against torch {toolchain.release}: mpsmith check PATH", err=True)
 
 
-def _print_json(answers: Iterable[Answer], to_run: Path | None) -> bool:
+def _print_json(results: Iterable[CheckResult], to_run: Path | None) -> bool:
     """`to_run`: whose tests are run where everything was accepted."""
-    listed = list(answers)
-    accepted = all(answer.accepted for answer in listed)
-    data: dict[str, object] = {"note": NOT_RUN, "files": [answer.as_json() for answer in listed]}
+    listed = list(results)
+    accepted = all(result.accepted for result in listed)
+    data: dict[str, object] = {"note": NOT_RUN, "files": [result.as_json() for result in listed]}
     if accepted and to_run is not None:
         from ..scaffold.patch_build import try_scaffold
 
@@ -92,28 +92,28 @@ def _print_json(answers: Iterable[Answer], to_run: Path | None) -> bool:
     return accepted
 
 
-def _print_text(answers: Iterable[Answer]) -> bool:
+def _print_text(results: Iterable[CheckResult]) -> bool:
     counts = {"ok": 0, "refused": 0, "not checked": 0}
-    for answer in answers:
-        for finding in answer.findings:
+    for result in results:
+        for finding in result.findings:
             typer.echo(str(finding))
-        counts[_verdict(answer)] += 1
-        typer.echo(_summary(answer))
+        counts[_verdict(result)] += 1
+        typer.echo(_summary(result))
     unchecked = f", {counts['not checked']} not checked" if counts["not checked"] else ""
     typer.echo(f"{counts['ok']} accepted, {counts['refused']} refused{unchecked}. {NOT_RUN}")
     return not counts["refused"] and not counts["not checked"]
 
 
-def _verdict(answer: Answer) -> str:
-    if not answer.checked:
+def _verdict(result: CheckResult) -> str:
+    if not result.checked:
         return "not checked"
-    return "ok" if answer.accepted else "refused"
+    return "ok" if result.accepted else "refused"
 
 
-def _summary(answer: Answer) -> str:
-    words = [", ".join(answer.steps) or "nothing could be done"]
-    if answer.registers:
-        words.append(f"registers {', '.join(answer.registers)}")
-    if answer.cached:
+def _summary(result: CheckResult) -> str:
+    words = [", ".join(result.steps) or "nothing could be done"]
+    if result.registers:
+        words.append(f"registers {', '.join(result.registers)}")
+    if result.cached:
         words.append("unchanged: answered from the cache")
-    return f"{answer.path}: {_verdict(answer)} ({'; '.join(words)})"
+    return f"{result.path}: {_verdict(result)} ({'; '.join(words)})"

@@ -1,6 +1,6 @@
-"""`mpsmith check`: everything that can be said about Objective-C++ and Metal source without a Mac, file by file.
+"""`mpsmith check`: checks Objective-C++ and Metal source without a Mac, file by file.
 
-Types, code, an image linked against torch's own macOS libraries, and the operators that it registers. Nothing is run.
+It checks types, compiles, links with torch's macOS libraries, and reads the registered operators. Nothing runs.
 """
 
 from __future__ import annotations
@@ -17,12 +17,11 @@ from ...simulator.clang import CompilerMissingError, Diagnostic
 from ...simulator.metal import reflect
 from ..errors import ScaffoldError
 from ..manifest import Manifest, manifest_above
-from .answers import Answer, answer_key, keep, kept_answer
+from .check_results import CheckResult, cache_result, cached_result, result_key
 from .diagnostics import has_errors
 from .family_launches import NOT_RUN, RUN, check_family_launches, family_of, is_part_of_a_patch, python_of
-from .forwarded_launches import check_forwarded
 from .host_code import check_host_code
-from .host_launches import check_encoders, check_launches, kernel_parameters, named_types
+from .literal_launches import check_encoders, check_literal_launches, kernel_parameters, named_types
 from .mach_object import MachObject
 from .macos_compiler import CompilationUnit, MacosCompiler
 from .metal_sources import METAL, UNCHECKED, bundled_metal, check_metal, kernel_names, metal_keys, metal_programs
@@ -30,6 +29,7 @@ from .patches import check_patch
 from .registrations import check_registrations, known_overloads, read_registrations
 from .signatures import signature_assertions
 from .toolchain import Toolchain, find
+from .upstream_launches import check_upstream_launches
 
 CODE = (".mm", ".cpp")
 PATCH = (".patch",)
@@ -48,7 +48,7 @@ class Options:
 
 
 def files_to_check(path: Path) -> list[Path]:
-    """The file itself, or everything below a folder that can be checked: of a family what stands for itself.
+    """The file itself, or all files of a folder that can be checked.
 
     Raises ScaffoldError when there is nothing, and for a family's host code, which is checked as a part of its patch.
     """
@@ -64,15 +64,17 @@ def files_to_check(path: Path) -> list[Path]:
         return [path]
     if not path.exists():
         raise ScaffoldError(f"there is no file or folder {path}")
-    found = (file for file in path.rglob("*") if file.suffix in suffixes and "build" not in file.parts)
-    files = sorted(file for file in found if not is_part_of_a_patch(file))
+    candidates = (file for file in path.rglob("*") if file.suffix in suffixes and "build" not in file.parts)
+    files = sorted(file for file in candidates if not is_part_of_a_patch(file))
     if not files:
         raise ScaffoldError(f"{path} has no {', '.join(suffixes)} file to check")
     return files
 
 
-def check_files(paths: Sequence[Path], release: str | None = None, options: Options = Options()) -> Iterator[Answer]:
-    """An answer for each file, in order, as soon as there is one.
+def check_files(
+    paths: Sequence[Path], release: str | None = None, options: Options = Options()
+) -> Iterator[CheckResult]:
+    """A result for each file, in order, as soon as there is one.
 
     `release`: the macOS release of torch; by default that of the installed torch. Metal files need none.
     Raises ToolchainError when the compiler for the others was not set up, or fails.
@@ -80,29 +82,29 @@ def check_files(paths: Sequence[Path], release: str | None = None, options: Opti
     needs_macos = any(path.suffix not in METAL for path in paths)
     macos = MacosCompiler(find(release), precompile=options.precompile) if needs_macos else None
     for path in paths:
-        yield _answer(path, macos, options)
+        yield _checked(path, macos, options)
 
 
-def _answer(path: Path, macos: MacosCompiler | None, options: Options) -> Answer:
+def _checked(path: Path, macos: MacosCompiler | None, options: Options) -> CheckResult:
     try:
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ScaffoldError(f"cannot read {path}: {error}") from None
     key = _key(path, text, macos, options)
-    if options.use_cache and (kept := kept_answer(key, path)):
+    if options.use_cache and (kept := cached_result(key, path)):
         return kept
     start = time.perf_counter()
-    answer = _examine(path, text, macos, options)
-    answer = replace(answer, seconds=time.perf_counter() - start)
-    keep(key, answer)
-    return answer
+    result = _examine(path, text, macos, options)
+    result = replace(result, seconds=time.perf_counter() - start)
+    cache_result(key, result)
+    return result
 
 
-def _examine(path: Path, text: str, macos: MacosCompiler | None, options: Options) -> Answer:
+def _examine(path: Path, text: str, macos: MacosCompiler | None, options: Options) -> CheckResult:
     if macos is None or path.suffix in METAL:
         return _examine_metal(path, text)
     if path.suffix in PATCH:
-        return Answer(path, ("patch",), (), tuple(check_patch(path, text, macos.toolchain.torch)), 0.0)
+        return CheckResult(path, ("patch",), (), tuple(check_patch(path, text, macos.toolchain.torch)), 0.0)
     findings: list[Diagnostic] = []
     steps: list[str] = []
     for file, programs in _metal_inside(path):
@@ -132,17 +134,17 @@ def _examine(path: Path, text: str, macos: MacosCompiler | None, options: Option
             registers = tuple(
                 f"{row.namespace}::{row.name.rpartition('::')[2]} ({row.key})" for row in registered if row.key
             )
-    return Answer(path, tuple(steps), registers, tuple(findings), 0.0)
+    return CheckResult(path, tuple(steps), registers, tuple(findings), 0.0)
 
 
-def _examine_metal(path: Path, text: str) -> Answer:
+def _examine_metal(path: Path, text: str) -> CheckResult:
     findings = check_metal(path, metal_programs(path, text))
     steps = _metal_step(findings)
     family = family_of(path)
     if family and steps and not has_errors(findings):
         findings += check_family_launches(path, family)
         steps += () if any(finding.rule == NOT_RUN for finding in findings) else (RUN,)
-    return Answer(path, steps, (), tuple(findings), 0.0)
+    return CheckResult(path, steps, (), tuple(findings), 0.0)
 
 
 def _metal_inside(path: Path) -> Iterator[tuple[Path, list[str]]]:
@@ -156,7 +158,7 @@ def _metal_inside(path: Path) -> Iterator[tuple[Path, list[str]]]:
 
 
 def _against_metal(path: Path, text: str) -> list[Diagnostic]:
-    """What the host code and the Metal source that it launches say of each other."""
+    """Findings where the host code and the Metal source that it launches do not match."""
     files = _with_local_includes(path.resolve())
     texts = {path if file == path.resolve() else file: file.read_text("utf-8", "replace") for file in files}
     findings = [finding for file, own in texts.items() for finding in check_encoders(file, own)]
@@ -173,9 +175,9 @@ def _against_metal(path: Path, text: str) -> list[Diagnostic]:
         }
     except CompilerMissingError:
         return findings
-    findings += check_launches(path, text, names, kernel_parameters(programs), named_types(texts.values()))
+    findings += check_literal_launches(path, text, names, kernel_parameters(programs), named_types(texts.values()))
     for file, own in texts.items():
-        findings += check_forwarded(file, own, kernels)
+        findings += check_upstream_launches(file, own, kernels)
     return findings
 
 
@@ -200,15 +202,15 @@ def _source(path: Path, text: str, located: tuple[Path, Manifest] | None, option
 
 
 def _promises(manifest: Manifest, path: Path, folder: Path) -> bool:
-    """Whether this file is the one in which the scaffold registers its operators."""
+    """Whether the scaffold generated this file, which then registers its operators."""
     return str(path.resolve().relative_to(folder)) in manifest.files
 
 
 def _key(path: Path, text: str, macos: MacosCompiler | None, options: Options) -> str:
-    """A hash of all that decides the answer: what the file and its Metal include, the manifest, the tools, the code."""
+    """The key of the result: the file, its includes, its Metal source, the manifest, the tools and our code."""
     if macos is None or path.suffix in METAL:
         python = [file.read_bytes() for file in python_of(path)] if family_of(path) else []
-        return answer_key(path, "metal", [*metal_keys(path, metal_programs(path, text)), *python])
+        return result_key(path, "metal", [*metal_keys(path, metal_programs(path, text)), *python])
     parts: list[str | bytes] = [str(options.arc)]
     parts += [key for file, programs in _metal_inside(path) for key in metal_keys(file, programs)]
     parts += [file.read_bytes() for file in (*_with_local_includes(path.resolve()), *bundled_metal(path, text))]
@@ -216,13 +218,13 @@ def _key(path: Path, text: str, macos: MacosCompiler | None, options: Options) -
         folder, manifest = located
         parts += [file.read_bytes() for file in _generated_headers(folder, manifest)]
         parts.append(manifest.to_json())
-    return answer_key(path, macos.toolchain.identity, parts)
+    return result_key(path, macos.toolchain.identity, parts)
 
 
 def _generated_headers(folder: Path, manifest: Manifest) -> list[Path]:
-    """The headers that came with a scaffold, in the folders that are searched before all others."""
-    found = sorted(file for place in manifest.include for file in (folder / place).rglob("*"))
-    return [file for file in found if file.suffix in _HEADERS]
+    """The headers of a scaffold, in the folders that are searched first."""
+    headers = sorted(file for place in manifest.include for file in (folder / place).rglob("*"))
+    return [file for file in headers if file.suffix in _HEADERS]
 
 
 def _with_local_includes(path: Path) -> list[Path]:

@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import islice, product
 from typing import Literal
 
-from .bound_arguments import split_arguments
+from .argument_matching import split_arguments
 
 Kind = Literal["tensor", "number", "array", "errors", "unknown"]
 

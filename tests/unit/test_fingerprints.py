@@ -10,14 +10,14 @@ import pytest
 
 import mpsmith
 from mpsmith.cache import fingerprint, fingerprint_of_code, source_files
-from mpsmith.scaffold.proof.answers import JUDGES
+from mpsmith.scaffold.proof import check_results
 from mpsmith.simulator.metal.compiler import DECIDING_CODE
 from mpsmith.simulator.objc.apple.location import GENERATORS
 
 ROOT = Path(mpsmith.__file__).parent
 # The names that go into a fingerprint, and the modules where the deciding begins.
 CACHES = {
-    "answers of mpsmith check": (JUDGES, [ROOT / "scaffold/proof/checking.py"]),
+    "results of mpsmith check": (check_results.DECIDING_CODE, [ROOT / "scaffold/proof/checking.py"]),
     "declarations of Apple's frameworks": (
         GENERATORS,
         [ROOT / f"simulator/objc/apple/{name}.py" for name in ("metal_header", "mps_headers", "sources")],

@@ -15,7 +15,7 @@ from mpsmith.scaffold.generation.writing import plan, write
 from mpsmith.scaffold.manifest import Manifest
 from mpsmith.scaffold.operators.kinds import KernelKind
 from mpsmith.scaffold.operators.source import source_of
-from mpsmith.scaffold.proof.checking import Answer, Options, check_files, files_to_check
+from mpsmith.scaffold.proof.checking import CheckResult, Options, check_files, files_to_check
 from mpsmith.scaffold.proof.setup import set_up
 from mpsmith.scaffold.proof.toolchain import Toolchain
 from mpsmith.scaffold.release_files import files_of
@@ -42,9 +42,9 @@ def package(tmp_path: Path, toolchain: Toolchain) -> Path:
     return tmp_path
 
 
-def checked(folder: Path) -> Answer:
-    (answer,) = check_files([path for path in files_to_check(folder) if path.suffix == ".mm"])
-    return answer
+def checked(folder: Path) -> CheckResult:
+    (result,) = check_files([path for path in files_to_check(folder) if path.suffix == ".mm"])
+    return result
 
 
 def change(path: Path, old: str, new: str) -> int:
@@ -56,10 +56,10 @@ def change(path: Path, old: str, new: str) -> int:
 
 
 def test_the_scaffold_itself_is_accepted(package: Path) -> None:
-    answer = checked(package)
-    assert answer.accepted, answer.findings
-    assert answer.steps == ("metal", "types", "compiled", "linked", "registrations")
-    assert answer.registers == ("aten::softshrink.out (MPS)",)
+    result = checked(package)
+    assert result.accepted, result.findings
+    assert result.steps == ("metal", "types", "compiled", "linked", "registrations")
+    assert result.registers == ("aten::softshrink.out (MPS)",)
 
 
 MISTAKES = {
@@ -137,9 +137,9 @@ MISTAKES = {
 def test_a_mistake_is_refused(package: Path, mistake: str) -> None:
     file, old, new, message = MISTAKES[mistake]
     line = change(package / file, old, new)
-    answer = checked(package)
-    assert not answer.accepted
-    errors = [finding for finding in answer.findings if finding.severity == "error"]
+    result = checked(package)
+    assert not result.accepted
+    errors = [finding for finding in result.findings if finding.severity == "error"]
     found = [finding for finding in errors if re.search(message, finding.message)]
     assert found, [str(finding) for finding in errors]
     if mistake not in ("forgotten registration", "signature that differs from the schema"):
@@ -162,9 +162,9 @@ def test_an_undefined_symbol_is_named_as_it_is_written(package: Path) -> None:
 def test_an_unknown_selector_is_an_error_without_arc_too(tmp_path: Path, toolchain: Toolchain) -> None:
     file = tmp_path / "a.mm"
     file.write_text("#import <Metal/Metal.h>\n\nvoid f(id<MTLBuffer> buffer) { [buffer contentz]; }\n")
-    (answer,) = check_files([file], None, Options(arc=False))
-    assert not answer.accepted
-    assert (answer.findings[0].line, "contentz" in answer.findings[0].message) == (3, True)
+    (result,) = check_files([file], None, Options(arc=False))
+    assert not result.accepted
+    assert (result.findings[0].line, "contentz" in result.findings[0].message) == (3, True)
 
 
 def test_an_unchanged_file_is_answered_from_the_cache(package: Path) -> None:
@@ -189,5 +189,5 @@ def test_scaffolds_are_accepted(tmp_path: Path, toolchain: Toolchain, operator: 
     promised = (made.registers, made.include, made.definitions, made.arc)
     manifest = Manifest(model.full_name, target, "unary", source.release, *promised)
     write(plan(folder_as_destination(tmp_path), made.files, manifest))
-    for answer in check_files(files_to_check(tmp_path)):
-        assert answer.accepted, [str(finding) for finding in answer.findings]
+    for result in check_files(files_to_check(tmp_path)):
+        assert result.accepted, [str(finding) for finding in result.findings]

@@ -14,7 +14,7 @@ from mpsmith import kernels  # noqa: E402
 from mpsmith.scaffold.errors import ScaffoldError  # noqa: E402
 from mpsmith.scaffold.proof import checking, family_launches  # noqa: E402
 from mpsmith.scaffold.proof.family_launches import NOT_RUN, check_family_launches, family_of, python_of  # noqa: E402
-from mpsmith.scaffold.proof.recorded_launches import LaunchRecord, recording  # noqa: E402
+from mpsmith.scaffold.proof.launch_recorder import LaunchRecord, recording  # noqa: E402
 from mpsmith.simulator import metal  # noqa: E402
 
 SOURCE = """
@@ -124,7 +124,7 @@ def test_check_tells_of_a_family_what_its_launches_do(monkeypatch: pytest.Monkey
         return [metal.Diagnostic(str(path), 7, 0, "error", "sort_rows: buffer 3 is not bound", "launch")]
 
     monkeypatch.setattr(checking, "check_family_launches", told)
-    (answer,) = checking.check_files([path], options=checking.Options(use_cache=False))
+    (result,) = checking.check_files([path], options=checking.Options(use_cache=False))
     assert asked == ["mode"]
-    assert not answer.accepted
-    assert answer.steps == ("metal", "launches")
+    assert not result.accepted
+    assert result.steps == ("metal", "launches")

@@ -15,7 +15,7 @@ from mpsmith.scaffold.generation.writing import plan, write
 from mpsmith.scaffold.manifest import Manifest
 from mpsmith.scaffold.operators.kinds import KernelKind
 from mpsmith.scaffold.operators.source import source_of
-from mpsmith.scaffold.proof.checking import Answer, check_files
+from mpsmith.scaffold.proof.checking import CheckResult, check_files
 from mpsmith.scaffold.proof.setup import set_up
 from mpsmith.scaffold.targets import Request, extension
 
@@ -174,9 +174,9 @@ def package(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def checked(package: Path) -> Answer:
-    (answer,) = check_files([package / HOST])
-    return answer
+def checked(package: Path) -> CheckResult:
+    (result,) = check_files([package / HOST])
+    return result
 
 
 def change(path: Path, old: str, new: str) -> None:
@@ -187,8 +187,8 @@ def change(path: Path, old: str, new: str) -> None:
 
 class TestHostMutations:
     def test_the_scaffold_itself_is_accepted(self, package: Path) -> None:
-        answer = checked(package)
-        assert answer.accepted, answer.findings
+        result = checked(package)
+        assert result.accepted, result.findings
 
     @pytest.mark.parametrize("name", MUTATIONS)
     def test_a_mutation_is_refused(self, package: Path, name: str) -> None:

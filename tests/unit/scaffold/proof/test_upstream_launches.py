@@ -12,8 +12,8 @@ import pytest
 from mpsmith.kernels.runtime import catalog
 from mpsmith.scaffold.operators.source import source_of
 from mpsmith.scaffold.proof.checking import check_files
-from mpsmith.scaffold.proof.forwarded_launches import check_forwarded, host_launches
 from mpsmith.scaffold.proof.metal_sources import bundled_metal
+from mpsmith.scaffold.proof.upstream_launches import check_upstream_launches, host_launches
 from mpsmith.scaffold.release_files import files_of
 from mpsmith.scaffold.targets.upstream import family
 from mpsmith.scaffold.targets.upstream.patch import tree_of
@@ -70,7 +70,7 @@ def kernels() -> Mapping[str, ReflectedKernel]:
 
 
 def said(host: str) -> list[str]:
-    return [f"{one.line}: {one.message}" for one in check_forwarded(Path("a.mm"), host, kernels())]
+    return [f"{one.line}: {one.message}" for one in check_upstream_launches(Path("a.mm"), host, kernels())]
 
 
 release = cache(lambda: (source_of(None), tree_of(files_of(None))))
@@ -79,7 +79,7 @@ release = cache(lambda: (source_of(None), tree_of(files_of(None))))
 @cache
 def code_of(name: str) -> tuple[str, Mapping[str, ReflectedKernel]]:
     """A family's host code and kernels as its patch has them."""
-    files = family.generate(name, *release()).generated.files
+    files = family.generate(family.Family.named(name), *release()).generated.files
     (host,) = (text for path, text in files.items() if path.startswith(f"tree/{OPERATIONS}"))
     (metal,) = (text for path, text in files.items() if path.startswith(f"tree/{KERNELS}"))
     return host, reflect(metal)
@@ -94,7 +94,7 @@ def test_there_is_host_code_in_every_family_but_those() -> None:
 def test_the_host_code_of_a_family_follows_its_metal(name: str) -> None:
     host, metal = code_of(name)
     assert host_launches(host)
-    assert check_forwarded(Path(f"{name}.mm"), host, metal) == []
+    assert check_upstream_launches(Path(f"{name}.mm"), host, metal) == []
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -102,9 +102,11 @@ def test_a_parameter_that_metal_gains_and_a_kernel_that_it_loses_are_told(name: 
     host, metal = code_of(name)
     gained = {key: ReflectedKernel(key, one.function, (*one.buffers, *one.buffers[-1:])) for key, one in metal.items()}
     launches = [launch for launch in host_launches(host) if launch.bindings]
-    assert {one.line for one in check_forwarded(Path("a.mm"), host, gained)} == {launch.line for launch in launches}
+    assert {one.line for one in check_upstream_launches(Path("a.mm"), host, gained)} == {
+        launch.line for launch in launches
+    }
     renamed = {f"renamed_{key}": one for key, one in metal.items()}
-    assert check_forwarded(Path("a.mm"), host, renamed)
+    assert check_upstream_launches(Path("a.mm"), host, renamed)
 
 
 def test_what_fits_is_not_spoken_of() -> None:
@@ -177,7 +179,7 @@ void reduce(const std::string& name, const Tensor& self, Tensor& out) {
 
 
 def test_nothing_is_said_without_the_metal_source() -> None:
-    assert check_forwarded(Path("a.mm"), HOST.replace('"mode_"', '"modes_"'), {}) == []
+    assert check_upstream_launches(Path("a.mm"), HOST.replace('"mode_"', '"modes_"'), {}) == []
 
 
 def test_the_source_that_pytorch_bundles_stands_beside(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from ...errors import near
 from ...simulator.clang import Diagnostic
 from ...simulator.objc.comments import without_comments
-from .bound_arguments import DeclaredBuffer, argument_problems, split_arguments
+from .argument_matching import DeclaredBuffer, argument_problems, split_arguments
 
 RULE = "launch"
 # The types for which host code builds a kernel's name, where no function of its own says which.
@@ -73,7 +73,7 @@ def named_types(texts: Iterable[str]) -> Sequence[str]:
     return _TYPES
 
 
-def check_launches(
+def check_literal_launches(
     path: Path,
     text: str,
     names: Collection[str],

@@ -1,4 +1,4 @@
-"""What was found out about a file, and the answers that are kept until something changes that decided them."""
+"""The result of a check, and the cache of results."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from ..release_files import check_folder
 from .diagnostics import has_errors
 from .metal_sources import UNCHECKED
 
-# Whose code decides what is wrong with a file: an answer is kept only until any of it changes.
-JUDGES = (
+# The code that decides a result: a cached result is void as soon as any of it changes.
+DECIDING_CODE = (
     "scaffold.proof",
     "scaffold.manifest",
     "scaffold.errors",
@@ -35,16 +35,16 @@ JUDGES = (
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What was found out about one file.
+class CheckResult:
+    """The result of checking one file.
 
     Attributes:
         path: the file.
-        steps: what was done: `types`, `compiled`, `linked`, `registrations`, `metal`, `patch`.
+        steps: the checks that were done: `types`, `compiled`, `linked`, `registrations`, `metal`, `patch`.
         registers: what the compiled code registers, such as `aten::softshrink.out (MPS)`.
-        findings: what is wrong, and what is worth knowing.
-        seconds: how long it took; of a cached answer, how long it had taken.
-        cached: whether the answer was there already.
+        findings: errors, warnings and notes.
+        seconds: how long it took; of a cached result, how long it had taken.
+        cached: whether the result was there already.
     """
 
     path: Path
@@ -56,12 +56,12 @@ class Answer:
 
     @property
     def checked(self) -> bool:
-        """Whether anything was done that could have refused the file."""
+        """Whether any check was done that could have rejected the file."""
         return bool(self.steps) or has_errors(self.findings)
 
     @property
     def complete(self) -> bool:
-        """Whether nothing had to be left out for want of a compiler."""
+        """Whether no check was skipped because a compiler is missing."""
         return not any(finding.rule == UNCHECKED for finding in self.findings)
 
     @property
@@ -70,7 +70,7 @@ class Answer:
         return self.checked and not has_errors(self.findings)
 
     def as_json(self) -> dict[str, object]:
-        """The answer as plain data."""
+        """The result as plain data."""
         return {
             "file": str(self.path),
             "accepted": self.accepted,
@@ -83,29 +83,29 @@ class Answer:
         }
 
 
-def answer_key(path: Path, tools: str, decided_by: Iterable[str | bytes]) -> str:
-    """What an answer hangs on: the file, the identity of the tools, all else that was read, the code that judges."""
-    return fingerprint(str(path), tools, fingerprint_of_code(*JUDGES), *decided_by)
+def result_key(path: Path, tools: str, inputs: Iterable[str | bytes]) -> str:
+    """The key of a result: the file's path, the identity of the tools, all that was read, and the checking code."""
+    return fingerprint(str(path), tools, fingerprint_of_code(*DECIDING_CODE), *inputs)
 
 
-def kept_answer(key: str, path: Path) -> Answer | None:
-    """The answer that was kept under a key; None when there is none, or when it is damaged."""
-    kept = _answers().find(key, ".json")
-    if kept is None:
+def cached_result(key: str, path: Path) -> CheckResult | None:
+    """The cached result for a key; None if there is none or it is damaged."""
+    entry = _cache().find(key, ".json")
+    if entry is None:
         return None
     try:
-        data = json.loads(kept[1])
+        data = json.loads(entry[1])
         findings = tuple(Diagnostic(**finding) for finding in data["findings"])
-        return Answer(path, tuple(data["steps"]), tuple(data["registers"]), findings, data["seconds"], cached=True)
+        return CheckResult(path, tuple(data["steps"]), tuple(data["registers"]), findings, data["seconds"], cached=True)
     except (ValueError, TypeError, KeyError):
         return None
 
 
-def keep(key: str, answer: Answer) -> None:
-    """Keep an answer; not one that leaves something unchecked, which is another one as soon as there is a compiler."""
-    if answer.complete:
-        _answers().store(key, ".json", json.dumps(answer.as_json()).encode())
+def cache_result(key: str, result: CheckResult) -> None:
+    """Cache a complete result. An incomplete one changes as soon as there is a compiler."""
+    if result.complete:
+        _cache().store(key, ".json", json.dumps(result.as_json()).encode())
 
 
-def _answers() -> BuildCache:
-    return BuildCache(check_folder() / "answers")
+def _cache() -> BuildCache:
+    return BuildCache(check_folder() / "results")

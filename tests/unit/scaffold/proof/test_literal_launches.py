@@ -6,7 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.scaffold.proof.host_launches import check_encoders, check_launches, kernel_parameters, named_types
+from mpsmith.scaffold.proof.literal_launches import (
+    check_encoders,
+    check_literal_launches,
+    kernel_parameters,
+    named_types,
+)
 from mpsmith.scaffold.proof.signatures import signature_assertions
 
 METAL = """
@@ -72,7 +77,7 @@ void launch() {
 
 
 def said(host: str, metal: str = METAL, names: set[str] = NAMES) -> list[str]:
-    found = check_launches(Path("a.mm"), host, names, kernel_parameters([metal]))
+    found = check_literal_launches(Path("a.mm"), host, names, kernel_parameters([metal]))
     return [f"{one.line}: {one.message}" for one in found]
 
 
@@ -98,7 +103,7 @@ inline std::string metal_type(at::ScalarType dtype) {
 """
         assert named_types([SUPPORT, support]) == ["float", "long"]
         assert named_types([SUPPORT]) == ("float", "half", "bfloat")
-        found = check_launches(Path("a.mm"), HOST, NAMES, kernel_parameters([METAL]), named_types([support]))
+        found = check_literal_launches(Path("a.mm"), HOST, NAMES, kernel_parameters([METAL]), named_types([support]))
         assert [one.message for one in found if "has no kernel mode_long" in one.message]
 
     def test_a_host_name_that_was_changed_or_a_dtype_that_is_not_instantiated(self) -> None:

@@ -1,4 +1,4 @@
-"""Which answers of `mpsmith check` are kept, and what makes a kept one void."""
+"""Which results of `mpsmith check` are kept, and what makes a kept one void."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from mpsmith import cache
-from mpsmith.scaffold.proof import answers, metal_sources
-from mpsmith.scaffold.proof.answers import JUDGES
-from mpsmith.scaffold.proof.checking import Answer, check_files
+from mpsmith.scaffold.proof import check_results as results
+from mpsmith.scaffold.proof import metal_sources
+from mpsmith.scaffold.proof.check_results import DECIDING_CODE
+from mpsmith.scaffold.proof.checking import CheckResult, check_files
 from mpsmith.simulator.clang import CompilerMissingError
 
 WITH_DOUBLE = """\
@@ -39,9 +40,9 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return programs
 
 
-def checked(file: Path) -> Answer:
-    (answer,) = check_files([file])
-    return answer
+def checked(file: Path) -> CheckResult:
+    (result,) = check_files([file])
+    return result
 
 
 def without_compiler(*_: object, **__: object) -> list[object]:
@@ -53,8 +54,8 @@ def test_what_could_not_be_checked_is_neither_accepted_nor_kept(file: Path, monk
         machine.setattr(metal_sources, "check", without_compiler)
         machine.setattr(metal_sources, "check_key", without_compiler)
         for _ in range(2):
-            answer = checked(file)
-            assert (answer.checked, answer.accepted, answer.cached) == (False, False, False)
+            result = checked(file)
+            assert (result.checked, result.accepted, result.cached) == (False, False, False)
     pytest.importorskip("ziglang")
     with_compiler = checked(file)
     assert not with_compiler.accepted
@@ -85,7 +86,7 @@ def test_address_spaces_are_real_in_a_check(file: Path) -> None:
     assert (finding.line, finding.severity, finding.rule) == (1, "error", "metal: address-space")
 
 
-@pytest.mark.parametrize("judge", JUDGES)
+@pytest.mark.parametrize("judge", DECIDING_CODE)
 def test_a_change_of_what_decides_voids_the_answer(
     file: Path, told: list[str], judge: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -103,6 +104,6 @@ def test_a_change_of_what_decides_voids_the_answer(
 
 def test_a_damaged_answer_is_not_used(file: Path, told: list[str]) -> None:
     checked(file)
-    (kept,) = (answers.check_folder() / "answers").rglob("*.json")
+    (kept,) = (results.check_folder() / "results").rglob("*.json")
     kept.write_text("{}")
     assert not checked(file).cached

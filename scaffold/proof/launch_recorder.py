@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -18,8 +18,10 @@ from ...errors import MpsmithError
 from ...kernels.runtime import catalog
 from ...kernels.runtime.registration import enable
 from ...simulator.metal import MetalRuntimeError, MetalValueError, SimulatedKernel
+from ...simulator.metal.binding import ArgCasts, Buffer, Device, bind
+from ...simulator.metal.dispatch import KernelParameter
+from ...simulator.metal.element_types import mistaken, of_another_width
 from ...simulator.opening import DeviceKind
-from .binding_rules import binding_problems
 from .family_launches import NOTHING_TO_RUN_ON
 
 _FAMILIES = Path(catalog.__file__).resolve().parents[1]
@@ -28,7 +30,7 @@ _RUNTIME = _FAMILIES / "runtime"
 
 @dataclass(frozen=True)
 class LaunchFinding:
-    """What is wrong with a launch, and the line of Python that makes it."""
+    """A problem of a launch, and the Python line that launches."""
 
     file: str
     line: int
@@ -37,7 +39,7 @@ class LaunchFinding:
 
 @dataclass
 class LaunchRecord:
-    """What was launched: how often, and the findings, each once."""
+    """The number of launches, and the findings without repetitions."""
 
     launches: int = 0
     findings: dict[LaunchFinding, None] = field(default_factory=dict)
@@ -64,7 +66,7 @@ def main(family: str) -> int:
 
 
 def _run(call: Any, dtype: Any, record: LaunchRecord) -> None:
-    """One call, forward and backward. What it raises is no finding of its own where a launch was one already."""
+    """One call, forward and backward. An error is a finding unless a launch of the call was one already."""
     import torch
 
     for case in call.cases(dtype):
@@ -77,7 +79,7 @@ def _run(call: Any, dtype: Any, record: LaunchRecord) -> None:
         except (MetalRuntimeError, MetalValueError, SyntaxError) as error:
             if len(record.findings) == before:
                 record.findings.setdefault(_placed(str(error), traceback.extract_tb(error.__traceback__)))
-        except Exception:  # a refusal of the operator's own: what is asked here is what was launched until then
+        except Exception:  # the operator's own error: only the launches before it count
             continue
 
 
@@ -93,7 +95,7 @@ def _on_mps(argument: Any) -> Any:
 
 @contextmanager
 def recording(record: LaunchRecord) -> Iterator[None]:
-    """Inside, each launch is compared with its kernel before it happens."""
+    """In the context, each launch is compared with its kernel before it happens."""
     launch = SimulatedKernel.__call__
 
     def compared(self: SimulatedKernel, *args: object, **options: Any) -> None:
@@ -112,11 +114,65 @@ def recording(record: LaunchRecord) -> Iterator[None]:
 
 
 def _placed(message: str, stack: Sequence[traceback.FrameSummary]) -> LaunchFinding:
-    """At the innermost line of a family; of what families share, where none is."""
+    """The finding at the innermost line of a family, else of the code that families share."""
     own = [frame for frame in stack if Path(frame.filename).resolve().is_relative_to(_FAMILIES)]
     inside = [frame for frame in own if not Path(frame.filename).resolve().is_relative_to(_RUNTIME)] or own
     place = inside[-1] if inside else None
     return LaunchFinding(place.filename if place else "", place.lineno or 0 if place else 0, message)
+
+
+def binding_problems(
+    parameters: Mapping[int, tuple[str, KernelParameter]],
+    arguments: Sequence[object],
+    arg_casts: ArgCasts,
+    device: Device,
+    error_buffer: int | None = None,
+) -> Iterator[str]:
+    """The problems of one launch, which does not run.
+
+    Args:
+        parameters: the kernel's parameters by buffer index: name and type.
+        arguments: the arguments of the launch, in the order of the buffers.
+        arg_casts: torch's `arg_casts`.
+        device: the device of the tensors.
+        error_buffer: the index of the buffer that torch binds itself.
+    """
+    expected = {index: parameter for index, parameter in parameters.items() if index != error_buffer}
+    buffers = max(expected, default=-1) + 1
+    if len(arguments) > buffers:
+        yield f"{len(arguments)} arguments are bound, and the kernel has buffers for {buffers}"
+    for index, (name, parameter) in sorted(expected.items()):
+        if index >= len(arguments):
+            yield f"buffer {index}, {name}, is not bound"
+        elif problem := _problem(arguments[index], index, parameter, arg_casts, device):
+            yield f"buffer {index}, {name}, {problem}"
+
+
+def _problem(
+    argument: object, index: int, parameter: KernelParameter, arg_casts: ArgCasts, device: Device
+) -> str | None:
+    is_number = isinstance(argument, bool | int | float)
+    if is_number and parameter.writable:
+        return "is written by the kernel, and a number is bound to it"
+    if parameter.size and parameter.numbers and _elements(argument) > 1:
+        return "is a number, and memory of several elements is bound to it"
+    try:
+        buffer = bind(argument, index, arg_casts, device, tight=True)
+    except MetalRuntimeError as error:
+        return f"cannot be bound: {error}"
+    if parameter.size > buffer.available:
+        return f"takes {parameter.size} bytes, and {buffer.available} are bound"
+    return _of_numbers(buffer, parameter)
+
+
+def _of_numbers(buffer: Buffer, parameter: KernelParameter) -> str | None:
+    given = buffer.numbers, buffer.by_value, parameter.numbers
+    return mistaken(*given) or of_another_width(*given)
+
+
+def _elements(argument: Any) -> int:
+    torch = sys.modules.get("torch")
+    return int(argument.numel()) if torch is not None and isinstance(argument, torch.Tensor) else 1
 
 
 if __name__ == "__main__":

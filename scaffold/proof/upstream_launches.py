@@ -17,7 +17,7 @@ from ...errors import near
 from ...simulator.clang import Diagnostic
 from ...simulator.metal import ReflectedKernel
 from ...simulator.objc.comments import without_comments
-from .bound_arguments import DeclaredBuffer, argument_problems, split_arguments
+from .argument_matching import DeclaredBuffer, argument_problems, split_arguments
 from .host_values import Scope, Value, is_open, says_nothing, shown_as
 
 RULE = "launch"
@@ -58,7 +58,7 @@ def host_launches(text: str) -> list[HostLaunch]:
     return list(_launches(without_comments(text)))
 
 
-def check_forwarded(path: Path, text: str, kernels: Mapping[str, ReflectedKernel]) -> list[Diagnostic]:
+def check_upstream_launches(path: Path, text: str, kernels: Mapping[str, ReflectedKernel]) -> list[Diagnostic]:
     """Findings about the launches of one file. Without kernels nothing is said: the source may stand elsewhere."""
     if not kernels:
         return []
