@@ -43,26 +43,30 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+_AUTHORS, _MAINTAINERS = "For authors of kernels", "For maintainers"
+
 app.command(name="audit")(audit.audit)
-app.command(name="replay")(replay.replay)
-app.command(name="self-test")(self_test.self_test)
 app.command(name="report")(report.report)
-app.command(name="compare")(compare.compare)
-app.add_typer(registry.app, name="registry")
-app.add_typer(coverage.app, name="coverage")
-app.add_typer(shipped.app, name="shipped")
-app.add_typer(compiled_defects.app, name="compiled")
-app.add_typer(shader.app, name="shader")
-app.add_typer(kernels.app, name="kernels")
-app.add_typer(evidence.app, name="evidence")
-app.command(name="scaffold")(scaffold.scaffold)
-app.command(name="check")(check.check)
-app.command(name="build")(build.build)
-app.add_typer(upstream.app, name="upstream")
-app.command(name="next")(next_gap.next_gap)
+app.command(name="replay")(replay.replay)
 app.command(name="trace", context_settings={"allow_interspersed_args": False})(trace.trace)
-app.command(name="networks")(networks.networks)
 app.command(name="doctor")(doctor.doctor)
+
+app.command(name="next", rich_help_panel=_AUTHORS)(next_gap.next_gap)
+app.command(name="scaffold", rich_help_panel=_AUTHORS)(scaffold.scaffold)
+app.command(name="check", rich_help_panel=_AUTHORS)(check.check)
+app.command(name="build", rich_help_panel=_AUTHORS)(build.build)
+app.add_typer(kernels.app, name="kernels", rich_help_panel=_AUTHORS)
+app.add_typer(shader.app, name="shader", rich_help_panel=_AUTHORS)
+app.add_typer(upstream.app, name="upstream", rich_help_panel=_AUTHORS)
+app.add_typer(registry.app, name="registry", rich_help_panel=_AUTHORS)
+
+app.add_typer(coverage.app, name="coverage", rich_help_panel=_MAINTAINERS)
+app.add_typer(shipped.app, name="shipped", rich_help_panel=_MAINTAINERS)
+app.add_typer(compiled_defects.app, name="compiled", rich_help_panel=_MAINTAINERS)
+app.command(name="compare", rich_help_panel=_MAINTAINERS)(compare.compare)
+app.command(name="networks", rich_help_panel=_MAINTAINERS)(networks.networks)
+app.add_typer(evidence.app, name="evidence", rich_help_panel=_MAINTAINERS)
+app.command(name="self-test", rich_help_panel=_MAINTAINERS)(self_test.self_test)
 
 
 def _print_version(wanted: bool) -> None:

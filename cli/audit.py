@@ -48,7 +48,7 @@ from .options import (
 )
 from .printing import print_json, say
 from .registry import sync_store
-from .report import PUBLISHED, publish
+from .site import PUBLISHED, publish
 
 if TYPE_CHECKING:
     from collections import Counter

@@ -14,14 +14,11 @@ from .printing import print_json
 if TYPE_CHECKING:
     from ..scaffold.building.subject import BuildSubject
 
-SIMULATED = "Built for mpsmith's simulated device: nothing of it was built for a Mac, or runs on one."
+SIMULATED = "Built for mpsmith's simulated device: it does not run on a Mac."
 
 
 def build(
     path: Annotated[Path, typer.Argument(metavar="PATH", help="A .mm file, or a folder with a setup.py.")],
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where a file's module goes; default: beside the file.")
-    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Build an extension: on a Mac with its toolchain, on Linux for the simulated device, with the same source."""
@@ -31,7 +28,7 @@ def build(
     from ..scaffold.building.subject import subject_at
 
     start = time.perf_counter()
-    subject = subject_at(path, out, None)
+    subject = subject_at(path)
     on_a_mac = platform.system() == "Darwin"
     modules = _built_on_a_mac(subject) if on_a_mac else _built_for_the_simulated_device(subject)
     seconds = round(time.perf_counter() - start, 1)

@@ -38,7 +38,6 @@ def compare(
         ),
     ],
     after: Annotated[str, typer.Argument(help="What to compare it with.")],
-    every: Annotated[bool, typer.Option("--all", help=f"List every difference, not the first {LISTED}.")] = False,
     shipped: Annotated[
         bool,
         typer.Option(
@@ -74,11 +73,11 @@ def compare(
         of_cases = {} if cases is None else {"runs": _runs(stores), **_plain(cases)}
         print_json({**plain(changes), **of_cases})
     elif markdown:
-        print("\n".join(markdown_lines(changes, every)))
+        print("\n".join(markdown_lines(changes)))
     else:
-        print("\n".join(text_lines(changes, every)))
+        print("\n".join(text_lines(changes)))
         if cases is not None:
-            print(_text(cases, every))
+            print(_text(cases))
     if _fails(changes, cases, fail_on):
         raise typer.Exit(1)
 
@@ -154,14 +153,14 @@ def _plain(comparison: RunComparison) -> dict[str, Any]:
     }
 
 
-def _text(comparison: RunComparison, every: bool) -> str:
+def _text(comparison: RunComparison) -> str:
     lines = [
         f"{comparison.before:,} cases before, {comparison.after:,} after: {comparison.same:,} the same,"
         f" {len(comparison.differences):,} different"
     ]
     lines += [f"  {count:,} {kind}" for kind, count in comparison.by_kind.most_common()]
-    listed = comparison.differences if every else comparison.differences[:LISTED]
+    listed = comparison.differences[:LISTED]
     lines += [f"{difference.label}: {difference.kind}" for difference in listed]
     if left := len(comparison.differences) - len(listed):
-        lines.append(f"… {left:,} more (--all lists them)")
+        lines.append(f"… {left:,} more (--json lists them)")
     return "\n".join(lines)

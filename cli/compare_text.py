@@ -1,4 +1,4 @@
-"""What `mpsmith compare` says of two sides, as text, as Markdown for a pull request, and as plain data."""
+"""The output of `mpsmith compare`: text, Markdown for a pull request, and JSON."""
 
 from __future__ import annotations
 
@@ -17,54 +17,68 @@ LISTED = 40
 _MARKUP = re.compile(r"([\\`*_\[\]|~#])")
 
 
-def text_lines(found: Differences, every: bool) -> Iterator[str]:
-    """Both sides, then overloads that changed, new failing cases and times; at most LISTED of each unless `every`."""
-    yield f"before: {found.before.described}"
-    yield f"after:  {found.after.described}"
-    changes = list(found.verdicts)
-    yield f"{counted(len(changes), _unit(found))} differ{_by_kind(changes)}"
-    for change in changes if every else changes[:LISTED]:
-        yield f"  {change.became.value}: {_named(change)}: {_stood(change.before)} -> {_stood(change.after)}"
-    if not every and len(changes) > LISTED:
-        yield f"  … {len(changes) - LISTED:,} more (--all lists them)"
-    if found.failures:
-        yield f"{counted(len(found.failures), 'case')} crash, hang or are wrong that did not before"
-    for failure in found.failures if every else found.failures[:LISTED]:
+def text_lines(differences: Differences) -> Iterator[str]:
+    """Both sides, then overloads that changed, new failing cases and times; at most LISTED of each."""
+    yield f"before: {differences.before.described}"
+    yield f"after:  {differences.after.described}"
+    changes = list(differences.verdicts)
+    yield f"{counted(len(changes), _unit(differences))} differ{_by_kind(changes)}"
+    for change in changes[:LISTED]:
+        yield f"  {change.became.value}: {_named(change)}: {_shown(change.before)} -> {_shown(change.after)}"
+    if len(changes) > LISTED:
+        yield f"  … {len(changes) - LISTED:,} more (--json lists them)"
+    if differences.failures:
+        yield f"{counted(len(differences.failures), 'case')} crash, hang or are wrong that did not before"
+    for failure in differences.failures[:LISTED]:
         yield f"  {failure.case}: {failure.verdict.value}{f', {failure.message}' if failure.message else ''}"
-    if not every and len(found.failures) > LISTED:
-        yield f"  … {len(found.failures) - LISTED:,} more (--all lists them)"
-    yield from (f"  {each.operator}: {_ms(each.before)} -> {_ms(each.after)}{_ratio(each)}" for each in found.times)
+    if len(differences.failures) > LISTED:
+        yield f"  … {len(differences.failures) - LISTED:,} more (--json lists them)"
+    yield from (
+        f"  {each.operator}: {_ms(each.before)} -> {_ms(each.after)}{_ratio(each)}" for each in differences.times
+    )
 
 
-def markdown_lines(found: Differences, every: bool) -> Iterator[str]:
+def markdown_lines(differences: Differences) -> Iterator[str]:
     """The same as Markdown; what came out of files is shown as it is, whatever markup it holds."""
     yield "# What changed"
     yield ""
-    yield f"- before: {escaped(found.before.described)}"
-    yield f"- after: {escaped(found.after.described)}"
+    yield f"- before: {escaped(differences.before.described)}"
+    yield f"- after: {escaped(differences.after.described)}"
     yield ""
-    changes = list(found.verdicts)
-    yield f"{counted(len(changes), _unit(found))} differ{_by_kind(changes)}."
+    changes = list(differences.verdicts)
+    yield f"{counted(len(changes), _unit(differences))} differ{_by_kind(changes)}."
     if changes:
         yield from ("", "| became | overload | dtype | before | after |", "|---|---|---|---|---|")
-    for change in changes if every else changes[:LISTED]:
-        cells = (change.became.value, change.overload, change.dtype, _stood(change.before), _stood(change.after))
+    for change in changes[:LISTED]:
+        cells = (
+            change.became.value,
+            change.overload,
+            change.dtype,
+            _shown(change.before),
+            _shown(change.after),
+        )
         yield f"| {' | '.join(map(escaped, cells))} |"
-    if found.failures:
-        yield from ("", f"{counted(len(found.failures), 'case')} crash, hang or are wrong that did not before:", "")
-    for failure in found.failures if every else found.failures[:LISTED]:
+    if differences.failures:
+        yield from (
+            "",
+            f"{counted(len(differences.failures), 'case')} crash, hang or are wrong that did not before:",
+            "",
+        )
+    for failure in differences.failures[:LISTED]:
         yield f"- {escaped(failure.case)}: {failure.verdict.value}, {escaped(failure.message)}"
-    if found.times:
+    if differences.times:
         yield from ("", "| kernel | ms before | ms after |", "|---|---|---|")
-        yield from (f"| {escaped(each.operator)} | {_ms(each.before)} | {_ms(each.after)} |" for each in found.times)
+        yield from (
+            f"| {escaped(each.operator)} | {_ms(each.before)} | {_ms(each.after)} |" for each in differences.times
+        )
 
 
-def plain(found: Differences) -> dict[str, Any]:
-    """The same for programs."""
+def plain(differences: Differences) -> dict[str, Any]:
+    """The same as JSON."""
     return {
-        "before": found.before.described,
-        "after": found.after.described,
-        "by_dtype": found.by_dtype,
+        "before": differences.before.described,
+        "after": differences.after.described,
+        "by_dtype": differences.by_dtype,
         "verdicts": [
             {
                 "became": change.became.value,
@@ -73,13 +87,13 @@ def plain(found: Differences) -> dict[str, Any]:
                 "before": str(change.before) if change.before else None,
                 "after": str(change.after) if change.after else None,
             }
-            for change in found.verdicts
+            for change in differences.verdicts
         ],
         "new_failures": [
             {"case": failure.case, "verdict": failure.verdict.value, "message": failure.message}
-            for failure in found.failures
+            for failure in differences.failures
         ],
-        "times": [{"operator": t.operator, "before": t.before, "after": t.after} for t in found.times],
+        "times": [{"operator": t.operator, "before": t.before, "after": t.after} for t in differences.times],
     }
 
 
@@ -88,8 +102,8 @@ def escaped(text: str) -> str:
     return _MARKUP.sub(r"\\\1", html.escape(" ".join(text.split()), quote=False))
 
 
-def _unit(found: Differences) -> str:
-    return "overload and dtype" if found.by_dtype else "overload"
+def _unit(differences: Differences) -> str:
+    return "overload and dtype" if differences.by_dtype else "overload"
 
 
 def _by_kind(changes: list[VerdictChange]) -> str:
@@ -101,8 +115,8 @@ def _named(change: VerdictChange) -> str:
     return f"{change.overload} in {change.dtype}" if change.dtype else change.overload
 
 
-def _stood(standing: object | None) -> str:
-    return str(standing) if standing is not None else "no evidence"
+def _shown(verdict: object | None) -> str:
+    return str(verdict) if verdict is not None else "no evidence"
 
 
 def _ms(milliseconds: float | None) -> str:

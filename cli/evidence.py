@@ -127,7 +127,6 @@ def show(
     file: Annotated[
         Path | None, typer.Argument(metavar="[FILE]", help="A file of evidence; without one, all that was added.")
     ] = None,
-    every: Annotated[bool, typer.Option("--all", help="List every failing case.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Check and show one file of evidence, or show what all added evidence says and where devices disagree.
@@ -141,7 +140,7 @@ def show(
         if as_json:
             print_json(file_json(evidence))
         else:
-            _print(file_lines(evidence, every))
+            _print(file_lines(evidence))
         return
     from ..reports.evidence.adding import added_evidence
     from ..reports.evidence.devices import findings_by_device

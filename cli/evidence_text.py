@@ -25,11 +25,11 @@ def machine_line(machine: MachineFacts) -> str:
 
 
 def mark(simulated: bool) -> str:
-    """What stands before everything that a simulated device showed."""
+    """Whether a real or a simulated device showed it."""
     return "SIMULATED, not evidence about a Mac" if simulated else "real device"
 
 
-def file_lines(evidence: EvidenceFile, every: bool) -> Iterator[str]:
+def file_lines(evidence: EvidenceFile) -> Iterator[str]:
     """One file: where, what the audit and the kernels showed, and the cases that fail."""
     audit = evidence.audit
     yield f"{mark(evidence.simulated)}: {machine_line(evidence.machine)}, {evidence.day}"
@@ -46,10 +46,10 @@ def file_lines(evidence: EvidenceFile, every: bool) -> Iterator[str]:
     told = ", ".join(f"{number:,} {verdict}" for verdict, number in verdicts.most_common())
     yield f"  {len(audit.overloads):,} overloads; overload and dtype: {told}"
     failing = [case for case in audit.failing_cases() if case[1].value not in ("fallback", "missing")]
-    shown = failing if every else failing[:LISTED]
+    shown = failing[:LISTED]
     yield from (f"  {label}: {verdict.value}{f', {message}' if message else ''}" for label, verdict, message in shown)
     if len(failing) > len(shown):
-        yield f"  … {len(failing) - len(shown):,} more (--all lists them)"
+        yield f"  … {len(failing) - len(shown):,} more (--json lists them)"
     if audit.left_out:
         yield f"  {sum(audit.left_out.values()):,} failing cases are counted and not listed"
     if evidence.kernels:

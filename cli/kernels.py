@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .kernels_on_nvidia import bench_on_nvidia, open_nvidia_under_mps, require_nvidia
-from .options import AsJson, Profile
+from .options import AsJson
 from .printing import print_json
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class MetalHost(str, Enum):
-    """Where Metal source runs on a machine that is no Mac."""
+    """Where Metal source runs on a machine that is not a Mac."""
 
     HOST = "host"
     NVIDIA = "nvidia"
@@ -44,7 +44,7 @@ Shipped = Annotated[
 
 On = Annotated[
     MetalHost,
-    typer.Option("--on", help="Where Metal runs if this is no Mac: host, or nvidia for an NVIDIA GPU of this machine."),
+    typer.Option("--on", help="Where Metal runs if this is not a Mac: host, or nvidia for an NVIDIA GPU."),
 ]
 
 
@@ -52,9 +52,9 @@ _FAILURES_SHOWN = 5
 
 
 @app.command("list")
-def list_(operators: Operators = None, profile: Profile = None, as_json: AsJson = False) -> None:
-    """List every kernel, the dtypes that it is verified for, and whether it answers here."""
-    simulated = _open_device(profile)
+def list_(operators: Operators = None, as_json: AsJson = False) -> None:
+    """List every kernel, the dtypes that it is verified for, and whether torch uses it here."""
+    simulated = _open_device()
     from ..kernels import status
     from ..kernels.runtime.catalog import named
     from ..kernels.verification.source import calls_of
@@ -96,7 +96,7 @@ def verify(
     on: On = MetalHost.HOST,
     as_json: AsJson = False,
 ) -> None:
-    """Hand kernels to the auditor's judge in every dtype and layout, with gradients; exits 1 on a failure.
+    """Verify kernels in every dtype and layout, with gradients; exits with 1 on a failure.
 
     On the simulated device the evidence says so, and no kernel is called verified. With --shipped, the same cases go
     through the kernels that a release of torch ships for these operators, and both are compared with float64. With
@@ -146,20 +146,20 @@ def bench(
         bool,
         typer.Option(
             "--compile",
-            help="Also what Inductor makes of the call without our kernel: launches, the memory they bind, and time.",
+            help="Also what Inductor generates without our kernel: launches, the memory they bind, and time.",
         ),
     ] = False,
     report: Annotated[Path | None, typer.Option(help="With --on nvidia: a folder for a page and a picture.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Time kernels, what answers without them (fallback or torch's own), and the CPU, side by side.
+    """Time kernels beside what runs without them (a fallback or torch's own kernel) and the CPU.
 
     With --on nvidia: our kernels beside torch's own CUDA operators and a copy, from 2^10 to 2^28 elements, in three
     dtypes, contiguous and strided; in some sizes beside torch.compile, the CPU and, with --shipped, the kernels of a
     release.
     """
     if on is MetalHost.NVIDIA and compiled:
-        raise typer.BadParameter("is for mps, and goes not with --on nvidia", param_hint="--compile")
+        raise typer.BadParameter("cannot be combined with --on nvidia", param_hint="--compile")
     if on is MetalHost.NVIDIA:
         return bench_on_nvidia(_families(operators), elements, shipped, report, as_json)
     elements = elements or 2**20
@@ -219,7 +219,7 @@ def _composition_row(each: Composition) -> tuple[object, ...]:
     return each.operator, *launches, *megabytes, time, each.says
 
 
-def _open_device(profile: str | None = None, *, lacking: bool = False) -> bool:
+def _open_device(*, lacking: bool = False) -> bool:
     """Make mps usable in this process; whether it is the simulated one, with Metal on the host.
 
     `lacking`: the simulated device lacks every overload that we have a kernel for, so that all of them can be shown.
@@ -229,11 +229,11 @@ def _open_device(profile: str | None = None, *, lacking: bool = False) -> bool:
 
     torch = import_torch()
     if torch.backends.mps.is_available():
-        return open_device(DeviceKind.MPS, coverage_profile, profile).simulated
+        return open_device(DeviceKind.MPS, coverage_profile, None).simulated
     from ..simulator import metal
     from ..simulator.device import loading as device
 
-    chosen = coverage_profile(profile)
+    chosen = coverage_profile(None)
     device.load(_without_ours(chosen) if lacking else chosen)
     metal.install()
     return True

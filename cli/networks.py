@@ -40,7 +40,6 @@ def networks(
     ] = None,
     profile: Profile = None,
     workers: Workers = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Run again what an earlier run has recorded.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Run networks on mps and say since which release of torch none of their operators falls back.
@@ -57,7 +56,7 @@ def networks(
     from ..tracing.summary import finished_kernels
 
     device = DeviceKind.AUTO if profile is None else DeviceKind.SIMULATED
-    options = running.RunOptions(chosen, _modes(modes), device, profile, workers or os.cpu_count() or 1, fresh=fresh)
+    options = running.RunOptions(chosen, _modes(modes), device, profile, workers or os.cpu_count() or 1)
     try:
         observations = running.observations(options, report=_report)
     except KeyboardInterrupt:

@@ -60,9 +60,6 @@ def show(
     ] = None,
     status: Annotated[list[str] | None, typer.Option(help="Only with this status; may be repeated.")] = None,
     owner: Annotated[str | None, typer.Option(help="Only operators that this person works on.")] = None,
-    drift: Annotated[
-        bool, typer.Option("--drift", help="Only operators whose status contradicts the measurement.")
-    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show all that is known of one operator, or a table of several; without any, of all.
@@ -73,10 +70,9 @@ def show(
 
     registry = load(None)
     names = operators or []
-    if len(names) == 1 and not _is_pattern(names[0]) and not (status or owner or drift):
+    if len(names) == 1 and not _is_pattern(names[0]) and not (status or owner):
         _show_entry(registry, names[0], as_json)
         return
-    from ..registry.drift import drift_of
     from ..registry.model import Status
     from ..registry.rendering import as_json as entry_json
 
@@ -86,7 +82,6 @@ def show(
         for entry in _selected(registry, names)
         if (not statuses or entry.current_status in statuses or (Status.wrong in statuses and entry.is_partly_broken))
         and (owner is None or entry.owner == owner)
-        and (not drift or drift_of(entry) is not None)
     ]
     if as_json:
         print_json([entry_json(entry, registry.place(entry.operator)) for entry in entries])

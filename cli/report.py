@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
@@ -13,16 +16,14 @@ import typer
 
 from ..errors import MpsmithError
 from .options import DEFAULT_STORE, Operators, StorePath, values_of
+from .site import earlier_audit, summary_of, write_site_of
 
 if TYPE_CHECKING:
-    from ..audit.findings.results import AuditSummary, RegistryStatus
-    from ..audit.model.verdicts import CaseVerdict, OverloadVerdict
+    from ..audit.findings.results import AuditSummary
+    from ..audit.model.verdicts import OverloadVerdict
     from ..audit.store.records import Run, StoredCase
     from ..audit.store.store import Store
     from ..reports.case_list import RuleOf
-    from ..reports.evidence.devices import DeviceEvidence
-
-PUBLISHED = Path("reports/published")
 
 V = TypeVar("V", bound=Enum)
 
@@ -35,11 +36,14 @@ class Format(str, Enum):
     JSON = "json"
     CSV = "csv"
     HTML = "html"
-    ALL = "all"
     JSON_SCHEMA = "json-schema"
 
 
 def report(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[PAGE]...", help="With --pages, which pages; default: those made in a few seconds."),
+    ] = None,
     store: StorePath = DEFAULT_STORE,
     run: Annotated[
         int | None, typer.Option(help="The number of the audit in the store; the newest by default.")
@@ -48,12 +52,8 @@ def report(
         Format | None,
         typer.Option(
             "--format",
-            help="The form, terminal by default; json-schema describes the JSON form, all is the site with every file.",
+            help="The form, terminal by default; json-schema describes the JSON form.",
         ),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(help="The file to write; with --format all the folder (default: reports/published)."),
     ] = None,
     site: Annotated[
         Path | None,
@@ -64,13 +64,17 @@ def report(
             help="Write a site of pages with the data files, to open from disk.",
         ),
     ] = None,
+    pages: Annotated[
+        Path | None,
+        typer.Option("--pages", metavar="DIR", file_okay=False, help="Write the generated pages as Markdown, by name."),
+    ] = None,
     before: Annotated[
         Path | None,
         typer.Option(
             "--before",
             metavar="FILE",
-            help="With --site, tell what changed since this audit: a results store or a JSON report; of the same store "
-            "the run before.",
+            help="With --site, what changed since this audit: a results store (the same one: its run before) or a JSON "
+            "report.",
         ),
     ] = None,
     trace: Annotated[
@@ -83,7 +87,9 @@ def report(
     ] = None,
     networks: Annotated[
         Path | None,
-        typer.Option("--networks", metavar="FILE", help="With --site, a page of what `mpsmith networks --json` said."),
+        typer.Option(
+            "--networks", metavar="FILE", help="With --site or --pages, what `mpsmith networks --json` printed."
+        ),
     ] = None,
     verdict: Annotated[
         list[str] | None, typer.Option(help="Only this verdict, such as missing or dtype-gap; may be repeated.")
@@ -101,7 +107,7 @@ def report(
     ] = False,
     compiled: Annotated[
         bool,
-        typer.Option("--compiled", help="The newest audit under torch.compile (terminal, markdown, json or all)."),
+        typer.Option("--compiled", help="The newest audit under torch.compile (terminal, markdown or json)."),
     ] = False,
     sync: Annotated[
         bool, typer.Option("--sync", help="Write what the newest audit of the store measured into the registry.")
@@ -109,56 +115,114 @@ def report(
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
 ) -> None:
     """Show what an audit found. With filters, list the overloads or the cases that match."""
-    from ..audit.model.verdicts import CaseVerdict, OverloadVerdict
-    from ..audit.store.store import Store
+    from ..audit.model.verdicts import OverloadVerdict
 
     form = _form(form, as_json)
-    if site is not None:
-        if form is not Format.TERMINAL or output is not None:
-            raise MpsmithError("--site has every form in it: leave out --format and --output")
-        form, output = Format.ALL, site
-    if (before or trace or networks) and form is not Format.ALL:
-        raise MpsmithError("--before, --trace and --networks are for pages: name a folder for them with --site")
-    operators, dtypes = values_of(ops, "--ops"), values_of(dtype, "--dtype")
+    if pages is not None:
+        _write_pages(names or [], pages, store, networks)
+        return
+    if names:
+        raise MpsmithError(f"{names[0]}: pages are written with --pages DIR")
     if form is Format.JSON_SCHEMA:
         from ..reports.json_report import render_schema
 
-        _emit(render_schema(), output)
+        sys.stdout.write(render_schema())
         return
     if sync:
         _sync(store, run, compiled=compiled, as_json=as_json)
         return
-    case_verdicts = _verdicts(CaseVerdict, verdict) if cases or unexplained else []
-    overload_verdicts = [] if cases or unexplained else _verdicts(OverloadVerdict, verdict)
-    with Store.open(store) as opened:
-        chosen = opened.latest_run(compiled=compiled) if run is None else opened.run(run)
+    if site is None and (before or trace or networks):
+        raise MpsmithError("--before, --trace and --networks are for pages: name a folder for them with --site")
+    if site is not None and form is not Format.TERMINAL:
+        raise MpsmithError("--site has every form in it: leave out --format")
+    filters = Filters(verdict, values_of(ops, "--ops"), values_of(dtype, "--dtype"))
+    with _opened(store, run, compiled=compiled) as (opened, chosen):
         if chosen.compiled:
-            if site is not None:
-                raise MpsmithError("a site is of calls as they are, with a page of compiled ones: choose such a run")
-            if cases or unexplained or verdict or operators or dtypes:
+            if cases or unexplained or filters.given:
                 raise MpsmithError("the report of compiled calls takes no filters: its JSON has every operator")
-            _emit_compiled(opened, chosen, form, output)
+            _show_compiled(opened, chosen, form, site)
             return
         if cases or unexplained:
-            found = _cases(opened, chosen, case_verdicts, operators, dtypes, only_unexplained=unexplained)
-            any_left = _Noticing(found)
-            _emit_lines(_case_lines(any_left, chosen, form, _rule_of(chosen)), output)
-            if unexplained and any_left.seen:
-                raise typer.Exit(1)
+            _show_cases(opened, chosen, filters, form, only_unexplained=unexplained)
             return
-        summary = _summary(opened, chosen)
-    selected = _selected(summary, overload_verdicts, operators, dtypes)
-    filtered = selected is not summary
-    if form is Format.ALL:
-        if output is None and filtered:
-            raise MpsmithError(f"{PUBLISHED} is for the whole report: name another folder for a part with --site")
-        earlier = _before(before, store, chosen) if before is not None else None
-        for path in _write_site(selected, output or PUBLISHED, earlier, trace or [], networks):
+        verdicts = _verdicts(OverloadVerdict, filters.verdicts)
+        summary = summary_of(opened, chosen)
+    selected = _selected(summary, verdicts, filters)
+    if site is not None:
+        earlier = earlier_audit(before, store, chosen) if before is not None else None
+        for path in write_site_of(selected, site, earlier, trace or [], networks):
             print(path)
     else:
-        _write(selected, form, output, filtered=filtered)
+        _write(selected, form, filtered=selected is not summary)
     if summary.run.executed == 0:
         raise MpsmithError(f"run {chosen.id} of {store} executed no case, so nothing is known (audit again)")
+
+
+@dataclass(frozen=True)
+class Filters:
+    """Which overloads or cases to list: verdicts by name, operators and dtypes; empty means all."""
+
+    verdicts: list[str] | None
+    operators: Sequence[str]
+    dtypes: Sequence[str]
+
+    @property
+    def given(self) -> bool:
+        """Whether anything is filtered."""
+        return bool(self.verdicts or self.operators or self.dtypes)
+
+
+@contextmanager
+def _opened(path: Path, number: int | None, *, compiled: bool) -> Iterator[tuple[Store, Run]]:
+    from ..audit.store.store import Store
+
+    with Store.open(path) as store:
+        yield store, store.latest_run(compiled=compiled) if number is None else store.run(number)
+
+
+def _write_pages(names: Sequence[str], folder: Path, store: Path, networks: Path | None) -> None:
+    """Write generated pages; without names those that need neither a device nor a wheel, as far as their data exist."""
+    from ..errors import near
+    from ..reports.pages import PAGES, Needs, PageInputs
+    from ..reports.publish import write
+    from .kernels import open_with_kernels
+    from .printing import say
+
+    unknown = next((name for name in names if name not in PAGES), None)
+    if unknown is not None:
+        raise MpsmithError(f"no page is called {unknown}; there are {', '.join(PAGES)}{near(unknown, PAGES)}")
+    stores = [store] if store.exists() else []
+    inputs = PageInputs(stores, networks, open_device=open_with_kernels, workers=os.cpu_count() or 1, report=say)
+    slow = (Needs.DEVICE, Needs.WHEEL)
+    quick = [page.name for page in PAGES.values() if page.needs not in slow and page.can_be_made(inputs)]
+    for name in names or quick:
+        path = folder / f"{name}.md"
+        write(path, PAGES[name].markdown(inputs))
+        print(path)
+
+
+def _show_cases(store: Store, run: Run, filters: Filters, form: Format, *, only_unexplained: bool) -> None:
+    """Print the cases that match; with `only_unexplained` those that no rule explains, and exit with 1 if any."""
+    from ..audit.model.verdicts import CaseVerdict
+    from ..reports.case_list import select_cases
+
+    rule_of = _rule_of(run)
+    cases = select_cases(store, run, _verdicts(CaseVerdict, filters.verdicts), filters.operators, filters.dtypes)
+    unexplained = 0
+
+    def listed() -> Iterator[StoredCase]:
+        nonlocal unexplained
+        for case in cases:
+            if not only_unexplained:
+                yield case
+            elif case.outcome.verdict is not CaseVerdict.PASSED and not rule_of(case):
+                unexplained += 1
+                yield case
+
+    for line in _case_lines(listed(), run, form, rule_of):
+        print(line)
+    if unexplained:
+        raise typer.Exit(1)
 
 
 def _sync(path: Path, number: int | None, *, compiled: bool, as_json: bool) -> None:
@@ -180,150 +244,41 @@ def _sync(path: Path, number: int | None, *, compiled: bool, as_json: bool) -> N
         print_json(changes)
 
 
-def _emit_compiled(store: Store, run: Run, form: Format, output: Path | None) -> None:
+def _show_compiled(store: Store, run: Run, form: Format, site: Path | None) -> None:
     from .compiled import publish_compiled, render
 
-    if form is Format.ALL:
-        for path in publish_compiled(store, run, output or PUBLISHED):
-            print(path)
-    else:
-        _emit(render(store, run, form.value), output)
-
-
-def publish(store: Path, folder: Path = PUBLISHED) -> list[Path]:
-    """Write the site of the store's newest run into `folder`, with the data files; its paths."""
-    from ..audit.store.store import Store
-
-    with Store.open(store) as opened:
-        summary = _summary(opened, opened.latest_run())
-    return _write_site(summary, folder)
-
-
-def _write_site(
-    summary: AuditSummary,
-    folder: Path,
-    before: AuditSummary | None = None,
-    traces: Sequence[Path] = (),
-    networks: Path | None = None,
-) -> list[Path]:
-    from ..registry import found_wrong
-    from ..registry.files import load
-    from ..registry.problems import RegistryError
-    from ..reports.pages.networks import read_networks
-    from ..reports.site.content import SiteContent
-    from ..reports.site.traces import read_trace
-    from ..reports.site.writing import OPERATORS, write_site
-
-    traced = [read_trace(path) for path in traces]
-    observed = read_networks(networks) if networks is not None else None
-    devices = _devices()
-    try:
-        content = SiteContent(summary, load(), found_wrong.load(), before, traced, observed, devices)
-    except RegistryError:  # said by _registered already
-        content = SiteContent(summary, before=before, traces=traced, networks=observed, devices=devices)
-    written = write_site(content, folder)
-    operators = folder / OPERATORS
-    return [*(path for path in written if path.parent != operators), operators]
-
-
-def _devices() -> DeviceEvidence:
-    """What the evidence beside the registry says. A site without it is better than none."""
-    from ..reports.evidence.adding import added_evidence
-    from ..reports.evidence.devices import DeviceEvidence, device_evidence
-    from ..reports.evidence.files import EvidenceError, evidence_folder
-
-    try:
-        return device_evidence(added_evidence(evidence_folder()))
-    except EvidenceError as error:
-        print(f"warning: the site leaves the evidence of other machines out: {error}", file=sys.stderr)
-        return DeviceEvidence()
-
-
-def _before(path: Path, store: Path, chosen: Run) -> AuditSummary:
-    """The audit to compare with: a JSON report, or the newest of a store; of the shown one's store the run before."""
-    from ..audit.store.store import Store
-    from ..reports import json_report
-
-    if path.suffix == ".json":
-        try:
-            return json_report.read(path.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise MpsmithError(f"cannot read {path}: {error.strerror}") from error
-    with Store.open(path) as opened:
-        same = path.resolve() == store.resolve()
-        runs = [
-            each
-            for each in opened.runs()
-            if each.finished and not each.compiled and not (same and each.id >= chosen.id)
-        ]
-        if not runs:
-            raise MpsmithError(f"{path} has no finished audit to compare with (name a store or JSON report that has)")
-        return _summary(opened, runs[-1])
+    if site is None:
+        sys.stdout.write(render(store, run, form.value))
+        return
+    for path in publish_compiled(store, run, site):
+        print(path)
 
 
 def _form(form: Format | None, as_json: bool) -> Format:
     if as_json and form not in (None, Format.JSON):
-        raise typer.BadParameter(f"it is --format json, and goes not with --format {form.value}", param_hint="--json")
+        raise typer.BadParameter(
+            f"it is --format json, and cannot be combined with --format {form.value}", param_hint="--json"
+        )
     return Format.JSON if as_json else form or Format.TERMINAL
 
 
-def _summary(store: Store, run: Run) -> AuditSummary:
-    from ..audit.findings.audited_surface import audited_surface
-    from ..audit.findings.summary import summarize
-
-    return summarize(store, run, audited_surface(run), _registered())
-
-
-def _registered() -> dict[str, RegistryStatus]:
-    """What the registry says. A report without it is better than none: its problems have a command of their own."""
-    from ..registry.problems import RegistryError
-    from ..reports.registry_join import registered
-
-    try:
-        return registered()
-    except RegistryError as error:
-        print(f"warning: the report leaves the registry out: {error}", file=sys.stderr)
-        return {}
-
-
-def _selected(
-    summary: AuditSummary, verdicts: list[OverloadVerdict], ops: Sequence[str], dtypes: Sequence[str]
-) -> AuditSummary:
+def _selected(summary: AuditSummary, verdicts: list[OverloadVerdict], filters: Filters) -> AuditSummary:
     from ..audit.findings.summary_filter import select
 
-    return select(summary, verdicts, ops, dtypes) if verdicts or ops or dtypes else summary
+    return select(summary, verdicts, filters.operators, filters.dtypes) if filters.given else summary
 
 
-def _write(summary: AuditSummary, form: Format, output: Path | None, *, filtered: bool) -> None:
+def _write(summary: AuditSummary, form: Format, *, filtered: bool) -> None:
     if form is Format.TERMINAL:
         from ..reports import terminal
 
         width = shutil.get_terminal_size((120, 40)).columns
-        _emit(terminal.render_selection(summary, width) if filtered else terminal.render(summary, width), output)
+        sys.stdout.write(terminal.render_selection(summary, width) if filtered else terminal.render(summary, width))
         return
     from ..reports.publish import FILES
 
     _, render = FILES[form.value]
-    _emit(render(summary), output)
-
-
-def _cases(
-    store: Store,
-    run: Run,
-    verdicts: list[CaseVerdict],
-    ops: Sequence[str],
-    dtypes: Sequence[str],
-    *,
-    only_unexplained: bool,
-) -> Iterator[StoredCase]:
-    from ..audit.model.verdicts import CaseVerdict
-    from ..reports.case_list import select_cases
-
-    found = select_cases(store, run, verdicts, ops, dtypes)
-    if not only_unexplained:
-        return found
-    rule_of = _rule_of(run)
-    return (case for case in found if case.outcome.verdict is not CaseVerdict.PASSED and not rule_of(case))
+    sys.stdout.write(render(summary))
 
 
 def _rule_of(run: Run) -> RuleOf:
@@ -339,19 +294,6 @@ def _rule_of(run: Run) -> RuleOf:
     return name_of
 
 
-class _Noticing:
-    """Hands cases on, and knows afterwards whether there was one."""
-
-    def __init__(self, cases: Iterator[StoredCase]) -> None:
-        self._cases = cases
-        self.seen = False
-
-    def __iter__(self) -> Iterator[StoredCase]:
-        for case in self._cases:
-            self.seen = True
-            yield case
-
-
 def _case_lines(cases: Iterable[StoredCase], run: Run, form: Format, rule_of: RuleOf) -> Iterator[str]:
     from ..reports import case_list
 
@@ -364,30 +306,12 @@ def _case_lines(cases: Iterable[StoredCase], run: Run, form: Format, rule_of: Ru
     raise MpsmithError(f"--cases comes as terminal, json or csv, not as {form.value}")
 
 
-def _emit(text: str, output: Path | None) -> None:
-    if output is None:
-        sys.stdout.write(text)
-        return
-    from ..reports.publish import write
-
-    write(output, text)
-    print(output)
-
-
-def _emit_lines(lines: Iterator[str], output: Path | None) -> None:
-    if output is not None:
-        _emit("".join(f"{line}\n" for line in lines), output)
-        return
-    for line in lines:
-        print(line)
-
-
 def _verdicts(kind: type[V], names: list[str] | None) -> list[V]:
-    known: dict[str, V] = {str(verdict.value): verdict for verdict in kind}
-    found = []
+    by_name: dict[str, V] = {str(verdict.value): verdict for verdict in kind}
+    verdicts = []
     for name in values_of(names, "--verdict"):
-        spelled = name.lower().replace("-", " ").replace("_", " ")
-        if spelled not in known:
-            raise MpsmithError(f"unknown verdict {name!r} (there are: {', '.join(known)})")
-        found.append(known[spelled])
-    return found
+        plain = name.lower().replace("-", " ").replace("_", " ")
+        if plain not in by_name:
+            raise MpsmithError(f"unknown verdict {name!r} (there are: {', '.join(by_name)})")
+        verdicts.append(by_name[plain])
+    return verdicts

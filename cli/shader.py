@@ -1,4 +1,4 @@
-"""`mpsmith shader`: check and run Metal source on this machine."""
+"""`mpsmith shader`: run Metal source on this machine."""
 
 from __future__ import annotations
 
@@ -12,13 +12,10 @@ from .printing import print_json
 
 app = typer.Typer(
     name="shader",
-    help="Check and run Metal source without a Mac. What runs is simulated on the CPU.",
+    help="Run Metal source without a Mac, simulated on the CPU.",
     no_args_is_help=True,
 )
 
-_Include = Annotated[
-    list[Path] | None, typer.Option("--include", "-I", help="One more folder for #include.", show_default=False)
-]
 _File = Annotated[Path, typer.Argument(metavar="FILE.metal", help="Metal source.", show_default=False)]
 
 
@@ -42,14 +39,17 @@ def run(
     cast: Annotated[
         list[str] | None, typer.Option("--cast", help="INDEX=fp16|bf16|int32|int16|int8|uint8 for a number.")
     ] = None,
-    include: _Include = None,
-    mode: Annotated[str, typer.Option(help="fast, schedules or checked.")] = "checked",
     out: Annotated[
         list[str] | None, typer.Option("--out", help="INDEX=FILE.npy: write that array after the run.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run one kernel of a Metal program on the CPU and print its arrays."""
+    """Run one kernel of a Metal program on the CPU and print its arrays.
+
+    MPSMITH_METAL_MODE is checked (the default), schedules or fast.
+    """
+    import os
+
     from ..simulator import metal
     from ..simulator.metal.command_line import (
         parse_argument,
@@ -61,7 +61,8 @@ def run(
     )
     from ..simulator.metal.modes import validate_mode
 
-    library = metal.compile(_read(file), filename=file, include=include or [], mode=validate_mode(mode))
+    mode = os.environ.get("MPSMITH_METAL_MODE", "checked")
+    library = metal.compile(_read(file), filename=file, mode=validate_mode(mode))
     values = [parse_argument(text) for text in arg or []]
     outputs = parse_outputs(out or [], values)
     getattr(library, kernel)(
@@ -92,5 +93,5 @@ def _read(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise MpsmithError(f"cannot read {file}: {reason}") from error

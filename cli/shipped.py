@@ -90,7 +90,6 @@ def _show_kernel(shipped: ShippedLibrary, name: str, as_json: bool) -> None:
 def diff(
     before: Annotated[str, typer.Argument(metavar="BEFORE", help="A release, or the path of a wheel.")],
     after: Annotated[str, typer.Argument(metavar="AFTER", help="A later release, or the path of a wheel.")],
-    library: Library = None,
     ops: Operators = None,
     arguments: Annotated[
         bool,
@@ -103,7 +102,7 @@ def diff(
     from ..audit.releases.wheel.kernel_families import known_families
 
     operators = values_of(ops, "--ops")
-    with _release_or_file(before, library) as old, _release_or_file(after, library) as new:
+    with _release_or_file(before) as old, _release_or_file(after) as new:
         chosen = set(_selected((*old.file.names, *new.file.names), (), operators))
         was, is_now = (
             [function for function in found.file.functions if function.name in chosen] for found in (old, new)
@@ -195,9 +194,9 @@ def _named(torch: str | None, wheel: str | None, section: str | None) -> Abstrac
     return named_library(release=torch, path=None if wheel is None else Path(wheel), section=section)
 
 
-def _release_or_file(name: str, section: str | None) -> AbstractContextManager[ShippedLibrary]:
+def _release_or_file(name: str) -> AbstractContextManager[ShippedLibrary]:
     is_file = Path(name).exists() or name.endswith((".whl", ".dylib", ".metallib"))
-    return _named(None, name, section) if is_file else _named(name, None, section)
+    return _named(None, name, None) if is_file else _named(name, None, None)
 
 
 def _announce(release: str, section: str | None) -> None:

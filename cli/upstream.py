@@ -22,13 +22,14 @@ app = typer.Typer(
 _HEADERS = ("family", "rows", "patch", "applies", "builds for macOS", "runs", "cases alike")
 # Outcomes of a step that need no explanation.
 _FINE = ("yes", "", "not needed")
+# The folder for the patches of a survey.
+SURVEY_FOLDER = Path("work/upstream")
 NOT_A_MAC = "simulated: host code and Metal ran on this machine, not on a Mac"
 
 
 @app.command()
 def survey(
     operators: Operators = None,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for the patches.")] = Path("work/upstream"),
     as_json: AsJson = False,
 ) -> None:
     """Make, apply, build and run each finished family as a patch; exits with 1 if one fails."""
@@ -40,7 +41,7 @@ def survey(
     wanted = values_of(operators, "--ops")
     families = sorted({family_of(name) for name in wanted}) if wanted else finished_families()
     rows: list[FamilyRow] = []
-    for row in rows_of(source_of(None), families, out):
+    for row in rows_of(source_of(None), families, SURVEY_FOLDER):
         rows.append(row)
         typer.echo(f"{row.family}: {_outcome(row)}", err=True)
     if as_json:

@@ -44,11 +44,6 @@ def test_verify_records_simulated_evidence_that_the_import_then_follows(
     assert states == {"aten::heaviside.out": "registered", "aten::softshrink.out": "native"}
 
 
-def test_an_old_profile_leaves_more_to_replace(fresh_python: FreshPython, tmp_path: Path) -> None:
-    done = run(fresh_python, "list", "softshrink", "--profile", "2.0.1", "--json", MPSMITH_REGISTRY=str(tmp_path))
-    assert [row["state"] for row in json.loads(done.stdout)["kernels"]] == ["unfinished"]
-
-
 def test_bench_times_kernel_fallback_and_cpu_and_says_what_it_ran_on(fresh_python: FreshPython) -> None:
     done = run(fresh_python, "bench", "heaviside", "--elements", "64", "--compile", "--json")
     assert done.returncode == 0, done.stderr

@@ -106,7 +106,6 @@ def test_run_takes_arrays_from_files(tmp_path: Path) -> None:
         (["run", "FILE", "axpy", "--arg", "int[3]:many"], "unknown content many"),
         (["run", "FILE", "axpy", "--arg", "@none.npy"], "none.npy"),
         (["run", "FILE", "nothing"], "Failed to create function state object for: nothing"),
-        (["run", "FILE", "axpy", "--mode", "slow"], "'slow' is not a checking mode"),
         (["run", "FILE", "axpy", "--threads", "many"], "give numbers such as"),
         (["run", "FILE", "axpy", "--out", "4=x.npy"], "argument 4 is not an array"),
         (["run", "FILE", "axpy", "--cast", "fp16"], "give INDEX=VALUE"),

@@ -131,7 +131,6 @@ def test_list(folder: Path) -> None:
         (["--status", "missing", "--status", "wrong"], ["aten::mode", "aten::mul"]),
         (["--status", "verified"], []),
         (["--owner", "ada"], ["aten::median"]),
-        (["--drift"], []),
         (["mul", "m?de"], ["aten::mode", "aten::mul"]),
         (["aten::m*", "--status", "native"], ["aten::median"]),
     ],

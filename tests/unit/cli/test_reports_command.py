@@ -17,6 +17,7 @@ from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
 from mpsmith.audit.store.store import Store
 from mpsmith.cli import report as command
+from mpsmith.cli.site import publish
 from mpsmith.errors import MpsmithError
 from mpsmith.registry.sync import Measurement, sync
 from mpsmith.reports.registry_join import registered
@@ -58,19 +59,13 @@ def test_the_terminal_report_is_the_default(store: Path, capsys: pytest.CaptureF
         (command.Format.JSON_SCHEMA, "{\n"),
     ],
 )
-def test_every_form_goes_to_standard_output_or_a_file(
-    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], form: command.Format, start: str
-) -> None:
+def test_prints_every_form(store: Path, capsys: pytest.CaptureFixture[str], form: command.Format, start: str) -> None:
     command.report(store=store, form=form)
-    printed = capsys.readouterr().out
-    assert printed.startswith(start)
-    command.report(store=store, form=form, output=tmp_path / "out" / "report")
-    assert (tmp_path / "out" / "report").read_text(encoding="utf-8") == printed
-    assert capsys.readouterr().out == f"{tmp_path / 'out' / 'report'}\n"
+    assert capsys.readouterr().out.startswith(start)
 
 
 def test_all_forms_at_once(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command.report(store=store, form=command.Format.ALL, output=tmp_path / "all")
+    command.report(store=store, site=tmp_path / "all")
     listed = [Path(name) for name in capsys.readouterr().out.split()]
     assert {"index.html", "coverage.csv", "coverage.json", "coverage.md"} <= {path.name for path in listed}
     assert all(path.exists() for path in listed)
@@ -111,12 +106,21 @@ def test_what_a_site_cannot_be_made_of_is_one_clear_error(store: Path, tmp_path:
         command.report(store=store, site=tmp_path, trace=[other])
     with pytest.raises(MpsmithError, match=r"other\.json has no networks: about: Field required"):
         command.report(store=store, site=tmp_path, networks=other)
-    with pytest.raises(MpsmithError, match="is for the whole report"):
-        command.report(store=store, form=command.Format.ALL, ops=["mode"])
+    with pytest.raises(MpsmithError, match="pages are written with --pages DIR"):
+        command.report(["recall"], store=store)
+    with pytest.raises(MpsmithError, match=r"no page is called recal; .*did you mean recall"):
+        command.report(["recal"], store=store, pages=tmp_path)
+
+
+def test_pages_are_written_by_name(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command.report(["releases", "compiled_defects"], store=store, pages=tmp_path / "pages")
+    written = [tmp_path / "pages" / f"{name}.md" for name in ("releases", "compiled_defects")]
+    assert capsys.readouterr().out.splitlines() == list(map(str, written))
+    assert all(path.read_text(encoding="utf-8").startswith("# ") for path in written)
 
 
 def test_publish_writes_the_newest_run(store: Path, tmp_path: Path) -> None:
-    paths = command.publish(store, tmp_path / "published")
+    paths = publish(store, tmp_path / "published")
     assert {tmp_path / "published" / name for name in ("coverage.md", "index.html")} <= set(paths)
     assert all(path.exists() for path in paths)
 
@@ -124,7 +128,7 @@ def test_publish_writes_the_newest_run(store: Path, tmp_path: Path) -> None:
 def test_json_is_the_json_form(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command.report(store=store, as_json=True)
     assert json.loads(capsys.readouterr().out)["summary"]["run"]["executed"] == 8
-    with pytest.raises(typer.BadParameter, match="goes not with --format html"):
+    with pytest.raises(typer.BadParameter, match="cannot be combined with --format html"):
         command.report(store=store, as_json=True, form=command.Format.HTML)
 
 
@@ -226,7 +230,6 @@ def test_cases_of_an_overload_that_is_no_entry(store: Path, capsys: pytest.Captu
         ({"ops": ["mod"], "cases": True}, r"no case of run 1 is of an operator that matches mod \(did you mean mode"),
         ({"dtype": ["float64"]}, "no case has dtype 'float64'"),
         ({"run": 4}, "no run 4"),
-        ({"form": command.Format.ALL, "verdict": ["missing"]}, "reports/published is for the whole report"),
         ({"cases": True, "form": command.Format.HTML}, "--cases comes as terminal, json or csv"),
     ],
 )

@@ -1,0 +1,108 @@
+"""The site of a report: pages of one run with the data files."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import MpsmithError
+
+if TYPE_CHECKING:
+    from ..audit.findings.results import AuditSummary, RegistryStatus
+    from ..audit.store.records import Run
+    from ..audit.store.store import Store
+    from ..reports.evidence.devices import DeviceEvidence
+
+PUBLISHED = Path("reports/published")
+
+
+def publish(store: Path, folder: Path = PUBLISHED) -> list[Path]:
+    """Write the site of the store's newest run into `folder`, with the data files; its paths."""
+    from ..audit.store.store import Store
+
+    with Store.open(store) as opened:
+        summary = summary_of(opened, opened.latest_run())
+    return write_site_of(summary, folder)
+
+
+def write_site_of(
+    summary: AuditSummary,
+    folder: Path,
+    before: AuditSummary | None = None,
+    traces: Sequence[Path] = (),
+    networks: Path | None = None,
+) -> list[Path]:
+    """Write the site of an audit with its data files; returns the paths."""
+    from ..registry import found_wrong
+    from ..registry.files import load
+    from ..registry.problems import RegistryError
+    from ..reports.pages.networks import read_networks
+    from ..reports.site.content import SiteContent
+    from ..reports.site.traces import read_trace
+    from ..reports.site.writing import OPERATORS, write_site
+
+    traced = [read_trace(path) for path in traces]
+    observed = read_networks(networks) if networks is not None else None
+    devices = _devices()
+    try:
+        content = SiteContent(summary, load(), found_wrong.load(), before, traced, observed, devices)
+    except RegistryError:  # said by _registered already
+        content = SiteContent(summary, before=before, traces=traced, networks=observed, devices=devices)
+    written = write_site(content, folder)
+    operators = folder / OPERATORS
+    return [*(path for path in written if path.parent != operators), operators]
+
+
+def _devices() -> DeviceEvidence:
+    """What the evidence beside the registry says. A site without it is better than none."""
+    from ..reports.evidence.adding import added_evidence
+    from ..reports.evidence.devices import DeviceEvidence, device_evidence
+    from ..reports.evidence.files import EvidenceError, evidence_folder
+
+    try:
+        return device_evidence(added_evidence(evidence_folder()))
+    except EvidenceError as error:
+        print(f"warning: the site leaves the evidence of other machines out: {error}", file=sys.stderr)
+        return DeviceEvidence()
+
+
+def earlier_audit(path: Path, store: Path, chosen: Run) -> AuditSummary:
+    """The audit to compare with: a JSON report, or the newest of a store; of the shown one's store the run before."""
+    from ..audit.store.store import Store
+    from ..reports import json_report
+
+    if path.suffix == ".json":
+        try:
+            return json_report.read(path.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise MpsmithError(f"cannot read {path}: {error.strerror}") from error
+    with Store.open(path) as opened:
+        same = path.resolve() == store.resolve()
+        runs = [
+            run for run in opened.runs() if run.finished and not run.compiled and not (same and run.id >= chosen.id)
+        ]
+        if not runs:
+            raise MpsmithError(f"{path} has no finished audit to compare with (name a store or JSON report that has)")
+        return summary_of(opened, runs[-1])
+
+
+def summary_of(store: Store, run: Run) -> AuditSummary:
+    """What a run showed, with what the registry says of each operator."""
+    from ..audit.findings.audited_surface import audited_surface
+    from ..audit.findings.summary import summarize
+
+    return summarize(store, run, audited_surface(run), _registered())
+
+
+def _registered() -> dict[str, RegistryStatus]:
+    """What the registry says. A report without it is better than none: its problems have a command of their own."""
+    from ..registry.problems import RegistryError
+    from ..reports.registry_join import registered
+
+    try:
+        return registered()
+    except RegistryError as error:
+        print(f"warning: the report leaves the registry out: {error}", file=sys.stderr)
+        return {}
