@@ -6,16 +6,6 @@ import fnmatch
 from collections.abc import Iterable, Sequence
 
 from ....errors import MpsmithError, near
-from .overloads import Overload
-
-
-def select_overloads(overloads: Sequence[Overload], patterns: Iterable[str]) -> list[Overload]:
-    """The overloads that any pattern matches, in their order; without a pattern all of them.
-
-    Raises MpsmithError as `select_names` does.
-    """
-    selected = set(select_names([overload.name for overload in overloads], patterns))
-    return [overload for overload in overloads if overload.name in selected]
 
 
 def select_names(names: Sequence[str], patterns: Iterable[str]) -> list[str]:

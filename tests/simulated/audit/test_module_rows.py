@@ -61,7 +61,7 @@ def test_a_crash_and_a_hang_cost_a_row_each(rows: dict[str, ModuleRow]) -> None:
         'torch.set_default_device("mps")',
     ],
 )
-def test_what_the_simulated_device_has_works(rows: dict[str, ModuleRow], name: str) -> None:
+def test_functions_of_the_simulated_device_work(rows: dict[str, ModuleRow], name: str) -> None:
     assert rows[name] == ModuleRow(name, ModuleStatus.WORKS)
 
 

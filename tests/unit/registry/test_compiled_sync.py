@@ -53,7 +53,7 @@ class TestSyncCompiled:
         assert compiled(registry) == {}
         assert "aten::new" not in load(registry)
 
-    def test_a_word_that_is_no_verdict_changes_nothing(self, registry: Path) -> None:
+    def test_rejects_unknown_verdicts(self, registry: Path) -> None:
         with pytest.raises(RegistryError, match="what became of aten::mode compiled is malformed"):
             sync_compiled(registry, "simulated", "2.13.0", None, {MODE: {"lowered": ["float32"]}})
         assert compiled(registry) == {}

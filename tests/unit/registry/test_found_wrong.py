@@ -45,7 +45,7 @@ def test_a_sound_entry_has_no_problem(tmp_path: Path) -> None:
         ("aten::exp]", "aten::expp]", "there is no operator aten::expp"),
     ],
 )
-def test_what_is_wrong_with_an_entry_is_said(tmp_path: Path, replaced: str, by: str, said: str) -> None:
+def test_reports_problems_of_an_entry(tmp_path: Path, replaced: str, by: str, said: str) -> None:
     assert replaced in ENTRY
     (message,) = problems_of(tmp_path, ENTRY.replace(replaced, by), ("aten::exp",))
     assert said in message

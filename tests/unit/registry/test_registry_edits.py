@@ -40,7 +40,7 @@ def test_a_list_is_replaced_in_its_line() -> None:
     assert with_entries(text, {"aten::mode": {"d": {"wrong": ["int8", "int64"], "passed": ["bool"]}}}) == expected
 
 
-def test_comments_in_what_goes_stay_above_it() -> None:
+def test_keeps_comments_of_removed_lines() -> None:
     text = (
         "aten::mode:\n"
         "  d:\n"

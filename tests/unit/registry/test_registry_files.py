@@ -212,7 +212,7 @@ def test_a_release_with_a_zero_at_its_end_keeps_it(folder: Path) -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_named_with_its_place(folder: Path, text: str, expected: str) -> None:
+def test_reports_problems_with_line_and_column(folder: Path, text: str, expected: str) -> None:
     write(folder, text)
     found = messages(folder)
     assert any(expected in message for message in found), found
@@ -272,7 +272,7 @@ def test_a_file_with_the_other_suffix_is_not_overlooked_in_silence(folder: Path)
     ]
 
 
-def test_what_is_valid_is_read_beside_problems(folder: Path) -> None:
+def test_reads_valid_entries_beside_problems(folder: Path) -> None:
     from mpsmith.registry.files import examine
 
     write(folder, "aten::a:\n  ownr: x\naten::b:\n  owner: y\n")
@@ -386,7 +386,7 @@ def test_evidence_of_many_operators_is_written_at_once_or_not_at_all(folder: Pat
     assert {load(folder)[name].kernel for name in ("aten::new_here", "aten::mode")} == {"mode"}
 
 
-def test_what_ran_on_the_simulated_device_verifies_nothing(folder: Path) -> None:
+def test_simulated_evidence_does_not_verify(folder: Path) -> None:
     path = write(folder, GOOD)
     record_evidence(folder, "simulated", {"aten::mode": IMPLEMENTED})
     before = path.read_text()

@@ -63,7 +63,7 @@ def test_the_scan_agrees_with_the_parser(tmp_path: Path) -> None:
         "aten::a:\n  kernel: >-\n    a\n",
     ],
 )
-def test_what_the_scan_would_misread_is_refused(tmp_path: Path, text: str) -> None:
+def test_refuses_entries_that_the_scan_misreads(tmp_path: Path, text: str) -> None:
     (tmp_path / "a.yaml").write_text(text)
     with pytest.raises(RegistryError, match="an entry with a kernel is written plainly"):
         load(tmp_path)
@@ -74,13 +74,13 @@ def test_an_empty_registry_has_no_kernels(tmp_path: Path) -> None:
     assert kernel_entries(tmp_path / "none") == {}
 
 
-def test_what_cannot_be_read_is_an_error(tmp_path: Path) -> None:
+def test_unreadable_files_are_an_error(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").mkdir()
     with pytest.raises(RegistryError, match="cannot read the registry"):
         kernel_entries(tmp_path)
 
 
-def test_what_is_no_text_is_an_error(tmp_path: Path) -> None:
+def test_rejects_files_that_are_not_text(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_bytes(b"aten::a:\n  kernel: \xff\n")
     with pytest.raises(RegistryError, match="cannot read the registry"):
         kernel_entries(tmp_path)

@@ -54,7 +54,7 @@ def test_an_entry_without_a_status_follows_its_measurement(verdict: str, status:
     assert entry(measured={"simulated": measured(verdict)}).current_status is status
 
 
-def test_a_status_of_people_stands_above_the_measurement() -> None:
+def test_a_persons_status_outranks_the_measurement() -> None:
     found = entry(status="upstreamed", measured={"mps": measured("missing")})
     assert found.current_status is Status.upstreamed
 
@@ -106,7 +106,7 @@ def test_values_that_do_not_fit_are_refused(fields: dict[str, object], message: 
         entry(**fields)
 
 
-def test_verified_stands_with_kernel_and_evidence() -> None:
+def test_verified_needs_kernel_and_evidence() -> None:
     found = entry(status="verified", kernel="mode", evidence={"mps": KERNEL_EVIDENCE})
     assert found.current_status is Status.verified
 

@@ -245,7 +245,7 @@ def test_another_release_takes_nothing_over_from_the_one_before(tmp_path: Path) 
     assert (found.verdict, found.dtypes) == ("native", {"passed": ["float32"]})
 
 
-def test_no_executed_case_is_no_new_evidence(tmp_path: Path) -> None:
+def test_an_audit_without_cases_keeps_the_evidence(tmp_path: Path) -> None:
     sync(tmp_path, [measurement("aten::mode", "wrong", dtypes={"wrong": ["int64"]})])
     sync(tmp_path, [measurement("aten::mode", "reference failed", dtypes={}, overloads={"aten::mode": "native"})])
     found = load(tmp_path)["aten::mode"].measured["simulated"]
@@ -402,7 +402,7 @@ def test_any_syncs_keep_the_persons_lines_and_settle(
         assert comment in synced
 
 
-def test_what_some_cases_showed_stands_beside_the_verdict(tmp_path: Path) -> None:
+def test_records_partly_broken_dtypes(tmp_path: Path) -> None:
     whole = measurement("aten::mode", "missing", dtypes={"missing": ["float32", "int8"]})
     sync(tmp_path, [replace(whole, partly={"wrong": ["int8", "float32"]})])
     assert "dtypes: {missing: [float32, int8]}, partly: {wrong: [float32, int8]}}" in texts(tmp_path)["m.yaml"]
@@ -429,7 +429,7 @@ def test_a_dtype_that_is_broken_decides_only_where_it_did_before(tmp_path: Path)
     ("status", "drifts"),
     [(Status.native, True), (Status.composite, True), (Status.wrong, False), (Status.missing, True)],
 )
-def test_a_status_is_checked_against_what_some_cases_showed(tmp_path: Path, status: Status, drifts: bool) -> None:
+def test_partly_broken_dtypes_cause_drift(tmp_path: Path, status: Status, drifts: bool) -> None:
     verdict = "composite" if status is Status.composite else "native"
     sync(tmp_path, [replace(measurement("aten::mul", verdict), partly={"wrong": ["float32"]})])
     edit(tmp_path, "aten::mul", {"status": status})

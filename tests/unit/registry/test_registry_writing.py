@@ -77,7 +77,7 @@ def test_a_disk_that_fills_up_midway_loses_nothing(folder: Path) -> None:
     assert everything(folder) == before
 
 
-def test_a_path_that_is_no_folder_is_refused(folder: Path) -> None:
+def test_refuses_a_path_that_is_not_a_folder(folder: Path) -> None:
     from mpsmith.registry.sync import sync
 
     with pytest.raises(RegistryError, match=r"cannot write the registry in .*m.yaml/x: .*; nothing was changed"):
@@ -105,7 +105,7 @@ def test_permissions_stay(folder: Path) -> None:
     assert (folder / "m.yaml").stat().st_mode & 0o777 == 0o640
 
 
-def test_what_a_killed_writer_left_goes_with_the_next_edit(folder: Path) -> None:
+def test_removes_files_of_killed_writers(folder: Path) -> None:
     (folder / ".m.yaml.4711.tmp").write_text("half an ent")
     edit(folder, "mode", {"owner": "b"})
     assert sorted(everything(folder)) == ["m.yaml", "s.yaml"]

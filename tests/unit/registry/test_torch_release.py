@@ -40,6 +40,6 @@ def test_a_build_is_as_old_as_its_release() -> None:
     assert not is_older("2.13.0", "2.13.0+cpu")
 
 
-def test_what_is_no_release_has_no_order() -> None:
+def test_rejects_versions_without_order() -> None:
     with pytest.raises(ValueError, match="'nightly' is not written like a release"):
         is_older("nightly", "2.13.0")

@@ -58,7 +58,7 @@ def finish(store: Store, group: int, cases: int) -> None:
     store.mark_done(group)
 
 
-def test_what_was_done_is_not_done_again(store: Store, tmp_path: Path) -> None:
+def test_skips_recorded_cases(store: Store, tmp_path: Path) -> None:
     batch = batch_of(store, tmp_path, "abs", "exp", "sort")
     finish(store, batch[0].group, 4)
     (tmp_path / "marker").write_bytes(MARK.pack(batch[1].group, 2, ON_DEVICE))

@@ -53,7 +53,7 @@ def test_without_a_compiler_no_case_is_begun(monkeypatch: pytest.MonkeyPatch) ->
 
 
 class TestShownAlike:
-    def test_what_shows_something_else_is_no_evidence(self) -> None:
+    def test_other_verdicts_are_not_evidence(self) -> None:
         wrong = CompiledOutcome(CompiledVerdict.WRONG, Outcome(CaseVerdict.WRONG), reason="a", source="first")
         rejected = CompiledOutcome(CompiledVerdict.REJECTED, Outcome(CaseVerdict.WRONG), source="second")
         found = iter((wrong, rejected, wrong))

@@ -58,14 +58,14 @@ def test_another_case_or_other_code_is_not_known(decided_by: str, label: str, tm
 
 
 @pytest.mark.parametrize("verdict", [CompiledVerdict.CRASH, CompiledVerdict.TIMEOUT, CompiledVerdict.REFERENCE_FAILED])
-def test_what_may_end_otherwise_is_asked_again(verdict: CompiledVerdict, tmp_path: Path) -> None:
+def test_does_not_cache_unstable_outcomes(verdict: CompiledVerdict, tmp_path: Path) -> None:
     judging = Judging(replace(WRONG, verdict=verdict))
     for _ in range(2):
         OutcomeCache(tmp_path, "a").outcome_of(LABEL, judging)
     assert judging.asked == 2
 
 
-def test_the_source_of_what_is_right_is_not_kept(tmp_path: Path) -> None:
+def test_drops_the_source_of_right_outcomes(tmp_path: Path) -> None:
     right = replace(WRONG, verdict=CompiledVerdict.METAL)
     for expected in (right, replace(right, source="")):
         assert OutcomeCache(tmp_path, "a").outcome_of(LABEL, Judging(right)) == expected
@@ -82,7 +82,7 @@ def test_a_damaged_entry_and_a_folder_that_refuses_cost_time_alone(tmp_path: Pat
     assert judging.asked == 3
 
 
-def test_what_decides_is_part_of_the_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_key_holds_everything_decisive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MPSMITH_CACHE", str(tmp_path))
     judging, plain = Judging(), Settings()
     others = [

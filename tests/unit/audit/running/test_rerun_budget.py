@@ -51,8 +51,3 @@ def test_reruns_two_crashes_of_an_entry_and_a_few_of_an_audit() -> None:
     assert budget.allows(key("cos"), CaseVerdict.TIMEOUT)
     assert sum(budget.allows(key(f"op{n}"), CaseVerdict.TIMEOUT) for n in range(9)) == 3
     assert sum(budget.allows(key(f"op{n}"), CaseVerdict.CRASH) for n in range(99)) == 13
-
-
-def test_what_a_worker_may_spend() -> None:
-    assert rerun_budget.MOST_OF_A_KIND == 3
-    assert rerun_budget.MOST_SECONDS == 60.0

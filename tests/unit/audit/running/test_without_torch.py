@@ -16,13 +16,13 @@ from mpsmith.simulator.opening import MpsDevice
 @pytest.mark.parametrize(
     "module", ["audit.running.worker", "audit.running.cluster.auditing", "audit.running.cluster.session"]
 )
-def test_torch_is_not_loaded_with_what_starts_workers(module: str) -> None:
+def test_starting_workers_does_not_load_torch(module: str) -> None:
     program = f"import sys, mpsmith.{module}; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
 
 
-def test_what_a_worker_says_of_its_machine_brings_no_torch() -> None:
+def test_unpickling_an_environment_does_not_load_torch() -> None:
     found = environment(MpsDevice(True, "2.13.0", CounterRecorder()))
     program = f"import pickle, sys; pickle.loads({pickle.dumps(found)!r}); print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -16,7 +16,7 @@ def thawed() -> Iterator[None]:
     gc.unfreeze()
 
 
-def test_what_a_source_loads_is_left_out_of_collections_once() -> None:
+def test_freezes_the_objects_of_a_source_once() -> None:
     frozen: set[str] = set()
     freeze_once(frozen, "opinfo")
     loaded = gc.get_freeze_count()

@@ -52,7 +52,7 @@ def test_last_words_say_nothing_that_differs_from_run_to_run(tmp_path: Path, lin
         "==4321==",
     ],
 )
-def test_a_warning_is_not_what_ended_a_process(tmp_path: Path, idle: str) -> None:
+def test_warnings_are_not_the_cause_of_an_exit(tmp_path: Path, idle: str) -> None:
     log = tmp_path / "log"
     log.write_text(f"double free\n{idle}\n")
     assert last_output(log) == "double free"

@@ -17,7 +17,7 @@ def test_a_fault_changes_the_one_line_that_it_names() -> None:
 
 
 @pytest.mark.parametrize("source", ["a max b", "min min"])
-def test_a_line_that_is_not_there_once_is_no_place_for_a_fault(source: str) -> None:
+def test_rejects_a_line_that_does_not_occur_once(source: str) -> None:
     message = rf"^the line of the fault 'a test' is {source.count('min')} times in the installed code generator"
     with pytest.raises(MpsmithError, match=message):
         faulty(FAULT, source)
@@ -39,7 +39,7 @@ def test_every_fault_has_its_place_in_the_installed_generator(fault: GeneratorFa
     compile(changed, "mps.py", "exec")
 
 
-def test_a_torch_without_the_generator_is_no_place_for_faults(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_rejects_a_torch_without_the_generator(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "torch").mkdir()
     (tmp_path / "torch" / "__init__.py").write_text("")
     monkeypatch.setattr("importlib.util.find_spec", lambda name: _Spec(str(tmp_path / "torch" / "__init__.py")))

@@ -18,7 +18,7 @@ def test_memory_around_an_argument_counts() -> None:
     assert differs(before, after)
 
 
-def test_what_is_left_in_memory_that_a_call_resized_does_not_count() -> None:
+def test_ignores_memory_of_resized_tensors() -> None:
     overload = overload_of("aten::smooth_l1_loss.out")
     out = torch.ones(())  # made as large as the input for the terms, and then as small as the result
     arguments = {"self": torch.ones(5), "target": torch.zeros(5), "reduction": 1, "beta": 1.0, "out": out}

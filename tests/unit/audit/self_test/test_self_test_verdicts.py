@@ -54,7 +54,7 @@ def test_found_misattributed_and_missed(failing: list[StoredCase], blamed: list[
     assert finding_of(EXP, ("exp",), failing, blamed).result == expected
 
 
-def test_what_is_blamed_is_counted_by_cases_of_the_faults_own_entries() -> None:
+def test_counts_blame_by_cases_of_the_faults_entries() -> None:
     named = [at_fault("aten::sum", "exp.variant"), at_fault("aten::sin", "sin")]
     assert finding_of(EXP, ("exp",), [WRONG], named).blamed == {"aten::sum": 2}
 

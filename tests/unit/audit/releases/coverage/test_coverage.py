@@ -75,7 +75,7 @@ def test_gaps_are_those_that_users_reach() -> None:
     assert [row.name for row in lacking(rows)] == ["a"]
 
 
-def test_what_changed_between_two_releases() -> None:
+def test_compares_two_releases() -> None:
     before = release(
         "1", {"a": MISSING, "b": NATIVE, "c": NATIVE, "d": NATIVE, "f": COMPOSITE}, {"b": ("float32", "bool")}
     )

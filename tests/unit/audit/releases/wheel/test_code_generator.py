@@ -52,7 +52,7 @@ def test_the_generator_and_its_headers_are_laid_out_as_in_the_wheel(put_wheel: P
     assert files == {name: FILES[name] for name in (GENERATOR, f"{HEADERS}utils.h", f"{HEADERS}deeper/more.h")}
 
 
-def test_what_was_read_once_is_not_read_again(put_wheel: PutWheel, cache: Path) -> None:
+def test_reads_each_file_once(put_wheel: PutWheel, cache: Path) -> None:
     put_wheel(FILES)
     first = code_generator("2.99.0")
     for wheel in (cache / "wheels").iterdir():
@@ -81,7 +81,7 @@ def test_without_a_network_the_error_says_where_a_wheel_helps(monkeypatch: pytes
         code_generator("2.99.0")
 
 
-def test_what_is_no_release_is_refused() -> None:
+def test_rejects_text_that_is_not_a_release() -> None:
     with pytest.raises(WheelError, match="is not a version of torch"):
         code_generator("../2.13.0")
 

@@ -136,7 +136,7 @@ def test_reports_what_cannot_be_evaluated(opinfos: list[OpInfoDeclaration]) -> N
     assert found.problems[0].startswith("common_mps.py, line 13: load_list()")
 
 
-def test_text_that_is_no_python(opinfos: list[OpInfoDeclaration]) -> None:
+def test_rejects_text_that_is_not_python(opinfos: list[OpInfoDeclaration]) -> None:
     with pytest.raises(MpsmithError, match=r"common_mps\.py is not valid Python"):
         read_expected_failures("def f(:", opinfos)
     with pytest.raises(MpsmithError, match=r"common_methods_invocations\.py is not valid Python"):

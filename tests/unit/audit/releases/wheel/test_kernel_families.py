@@ -28,7 +28,7 @@ FAMILIES = KernelFamilies(["add.Tensor", "add_.Tensor", "_foreach_add.List", "ad
         ("float_float", "float_float"),
     ],
 )
-def test_the_family_is_what_a_name_begins_with(kernel: str, family: str) -> None:
+def test_the_family_is_the_prefix_of_a_name(kernel: str, family: str) -> None:
     assert FAMILIES.family(kernel) == family
 
 

@@ -49,7 +49,7 @@ def test_expressions(text: str, expected: object) -> None:
         "1 < 2 < 3",
     ],
 )
-def test_what_is_outside_is_refused_and_not_executed(text: str) -> None:
+def test_refuses_code_outside_the_subset(text: str) -> None:
     with pytest.raises(NotInSubsetError, match="line 1: "):
         value(text, x=[])
 

@@ -93,7 +93,7 @@ def test_another_library_is_read_when_it_is_named(put_wheel: Callable[..., Path]
         shipped_library("2.99.0", "metal_41")
 
 
-def test_what_is_in_the_cache_needs_no_wheel(put_wheel: Callable[..., Path], offline: None) -> None:
+def test_uses_the_cache_before_the_wheel(put_wheel: Callable[..., Path], offline: None) -> None:
     wheel = put_wheel(BOTH)
     assert cached_library("2.99.0") is None
     path = shipped_library("2.99.0")
@@ -112,7 +112,7 @@ def test_nothing_behind_the_library_is_inflated(
     assert names(shipped_library("2.99.0")) == ("abs_float", "abs_half")
 
 
-def test_what_a_killed_process_left_is_removed(put_wheel: Callable[..., Path], cache: Path) -> None:
+def test_removes_files_of_killed_processes(put_wheel: Callable[..., Path], cache: Path) -> None:
     put_wheel(BOTH)
     stale = cache / "shipped" / "2.99.0" / ".new-abc" / "metal_basic.metallib"
     stale.parent.mkdir(parents=True)
@@ -122,9 +122,7 @@ def test_what_a_killed_process_left_is_removed(put_wheel: Callable[..., Path], c
 
 
 @pytest.mark.parametrize("damage", ["library", "record"])
-def test_what_is_damaged_in_the_cache_is_taken_out_of_the_wheel_again(
-    put_wheel: Callable[..., Path], damage: str
-) -> None:
+def test_replaces_damaged_cache_files(put_wheel: Callable[..., Path], damage: str) -> None:
     put_wheel(BOTH)
     path = shipped_library("2.99.0")
     damaged = path if damage == "library" else path.with_name("sections.json")
@@ -155,18 +153,18 @@ def test_releases_from_before_the_first_kernels_are_not_looked_at(
     ("name", "release"),
     [("2.13", "2.13.0"), ("2.14", "2.14.1"), ("2.14.0", "2.14.0"), ("2.13.0+cpu", "2.13.0"), ("2.99", "2.99")],
 )
-def test_a_minor_release_stands_for_the_newest_known_patch_of_it(name: str, release: str) -> None:
+def test_a_minor_release_means_its_newest_patch(name: str, release: str) -> None:
     assert full_release(name) == release
 
 
 @pytest.mark.parametrize("release", ["newest", "../2.13.0", "2.13.0/..", "", "2"])
-def test_what_is_no_release_is_refused(release: str, cache: Path) -> None:
+def test_rejects_text_that_is_not_a_release(release: str, cache: Path) -> None:
     with pytest.raises(WheelError, match=r"is not a version of torch|is not written like a release"):
         shipped_library(release)
     assert not cache.exists()
 
 
-def test_without_a_network_the_error_says_what_helps(offline: None, cache: Path) -> None:
+def test_errors_without_a_network_name_a_remedy(offline: None, cache: Path) -> None:
     message = "check the network, or put a wheel of it for macOS on arm64 into .*wheels$"
     with pytest.raises(UnreachableError, match=message) as caught:
         shipped_library("2.99.0")
@@ -188,9 +186,7 @@ def test_an_index_that_serves_no_ranges_gives_the_whole_wheel(
     assert names(shipped_library("2.99.0")) == ("abs_float", "abs_half")
 
 
-def test_a_wheel_that_is_not_at_hand_is_read_where_it_lies(
-    build: SimpleNamespace, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_reads_remote_wheels_in_place(build: SimpleNamespace, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wheel = build.Wheel(library=build.MachO(metal=BOTH).build()).packed()
     monkeypatch.setattr(fetch, "open_remote", lambda release: WheelFile(io.BytesIO(wheel), f"remote {release}"))
     assert names(shipped_library("2.99.0")) == ("abs_float", "abs_half")
@@ -204,7 +200,7 @@ def test_a_wheel_of_another_platform_is_refused(put_wheel: Callable[..., Path], 
     assert left_over(cache) == []
 
 
-def test_a_module_that_is_not_what_its_hash_says_is_not_kept(
+def test_rejects_modules_with_a_wrong_hash(
     build: SimpleNamespace, cache: Path, wheel_file: Callable[..., Path]
 ) -> None:
     damaged = build.MachO(metal=BOTH).build().replace(b"code of abs_half", b"bits of abs_half")
@@ -258,7 +254,7 @@ def test_a_cache_that_cannot_be_written(put_wheel: Callable[..., Path], cache: P
         shipped_library("2.99.0")
 
 
-def test_the_second_of_two_processes_waits_and_finds_what_the_first_one_wrote(
+def test_concurrent_processes_extract_once(
     put_wheel: Callable[..., Path], cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put_wheel(BOTH)

@@ -12,7 +12,7 @@ from mpsmith.audit.releases.wheel.errors import WheelError
 Write = Callable[[Any], Path]
 
 
-def test_a_wheel_says_what_it_is(build: SimpleNamespace, wheel_file: Write) -> None:
+def test_reads_the_identity_of_a_wheel(build: SimpleNamespace, wheel_file: Write) -> None:
     archive = open_path(wheel_file(build.Wheel()))
     assert (archive.identity.project, archive.identity.release) == ("torch", "2.99.0")
     assert archive.identity.platforms == ("macosx_14_0_arm64",)
@@ -69,7 +69,7 @@ def test_files_that_are_no_wheels(build: SimpleNamespace, tmp_path: Path) -> Non
         open_path(tmp_path)
 
 
-def test_a_zip_archive_without_metadata_is_no_wheel(tmp_path: Path) -> None:
+def test_rejects_a_zip_archive_without_metadata(tmp_path: Path) -> None:
     import zipfile
 
     path = tmp_path / "plain.whl"
@@ -107,6 +107,6 @@ def test_an_unreadable_file(build: SimpleNamespace, wheel_file: Write) -> None:
         open_path(path)
 
 
-def test_a_directory_is_no_zip_file(tmp_path: Path) -> None:
+def test_rejects_a_directory_as_zip_file(tmp_path: Path) -> None:
     with pytest.raises(WheelError, match="cannot read here"):
         WheelFile(tmp_path, "here")

@@ -103,7 +103,7 @@ def test_a_binary_that_ends_early_is_refused(build: SimpleNamespace) -> None:
         read(b"")
 
 
-def test_a_symbol_whose_name_lies_outside_is_an_error(build: SimpleNamespace) -> None:
+def test_rejects_symbol_names_outside_the_table(build: SimpleNamespace) -> None:
     data = bytearray(build.MachO().build())
     header = read_header(StreamRanges(io.BytesIO(data), len(data)))
     struct.pack_into("<I", data, header.symbol_offset, header.string_size)
@@ -171,7 +171,7 @@ def test_differences_are_explained_by_rules(build: SimpleNamespace) -> None:
     }
 
 
-def test_what_no_rule_explains_is_reported(build: SimpleNamespace) -> None:
+def test_reports_unexplained_differences(build: SimpleNamespace) -> None:
     initializers = {
         build.generated("MPS", 1): [build.Call("abs"), build.Call("sin.out"), build.Call("mode")],
         build.by_hand("MPS", 2): [build.Call("linalg_svd")],

@@ -86,9 +86,7 @@ def test_a_fetched_wheel_is_not_fetched_again(
         ("", "pip failed without a message"),
     ],
 )
-def test_what_pip_says_becomes_one_line(
-    cache: Path, monkeypatch: pytest.MonkeyPatch, output: str, message: str
-) -> None:
+def test_summarises_errors_of_pip(cache: Path, monkeypatch: pytest.MonkeyPatch, output: str, message: str) -> None:
     pip(monkeypatch, lambda command: output)
     with pytest.raises(WheelError, match=message) as caught:
         fetch.fetch_wheel("9.9.9")
@@ -127,7 +125,7 @@ def test_a_full_disk_while_the_wheel_is_moved(
 
 
 @pytest.mark.parametrize("release", ["newest", "2.15.0; rm -rf", "--index-url=x", ""])
-def test_what_is_no_version_does_not_reach_pip(release: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_checks_versions_before_running_pip(release: str, monkeypatch: pytest.MonkeyPatch) -> None:
     commands = pip(monkeypatch, lambda command: NO_MATCH)
     with pytest.raises(WheelError, match="is not a version of torch"):
         fetch.fetch_wheel(release)

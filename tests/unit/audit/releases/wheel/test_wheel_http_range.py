@@ -54,7 +54,7 @@ def address(server: http.server.HTTPServer, path: str) -> str:
     return f"http://127.0.0.1:{server.server_port}/{path}"
 
 
-def test_reads_what_was_asked_for(server: http.server.HTTPServer) -> None:
+def test_reads_requested_ranges(server: http.server.HTTPServer) -> None:
     file = RangeFile(address(server, "file"))
     data: bytes = server.data  # type: ignore[attr-defined]
     assert file.size == len(data)
@@ -94,7 +94,7 @@ def test_a_server_that_sends_too_little(server: http.server.HTTPServer) -> None:
         file.read(10)
 
 
-def test_addresses_that_are_none() -> None:
+def test_rejects_malformed_addresses() -> None:
     with pytest.raises(WheelError, match="is not an http or https address"):
         RangeFile("file:///etc/passwd")
     with pytest.raises(WheelError, match="cannot reach http://127"):
@@ -111,6 +111,6 @@ def test_a_wheel_behind_an_address(server: http.server.HTTPServer, build: Simple
     assert named_coverage(url=url, yaml_only=True).by_name["abs"].registered == "not read"
 
 
-def test_a_file_behind_an_address_that_is_no_wheel(server: http.server.HTTPServer) -> None:
+def test_rejects_a_remote_file_that_is_not_a_wheel(server: http.server.HTTPServer) -> None:
     with pytest.raises(WheelError, match="is not a wheel"):
         open_url(address(server, "torch.whl"))

@@ -44,12 +44,12 @@ def with_delegate(build: SimpleNamespace, wheel_file: Write) -> WheelReading:
     return read_wheel(open_path(wheel_file(build.Wheel(yaml=yaml, library=library))))
 
 
-def test_delegates_inherit_what_is_written_by_hand(with_delegate: WheelReading) -> None:
+def test_delegates_inherit_hand_written_registrations(with_delegate: WheelReading) -> None:
     assert with_delegate.facts is not None
     assert with_delegate.facts.inherited == {"sin": "always falls back"}
 
 
-def test_committed_data_say_what_the_wheel_says(with_delegate: WheelReading) -> None:
+def test_committed_data_match_the_wheel(with_delegate: WheelReading) -> None:
     computed, committed = from_wheel(with_delegate), from_data(combine([with_delegate]), 0)
     assert dict(committed.by_name) == dict(computed.by_name)
     assert committed.metal_dtypes == computed.metal_dtypes
@@ -72,7 +72,7 @@ def test_the_command_reads_wheels_and_folders(build: SimpleNamespace, wheel_file
 
 @pytest.mark.network
 @pytest.mark.parametrize("release", ["1.12.1", "2.13.0", "2.15.0"])
-def test_real_wheels_say_what_is_committed(release: str) -> None:
+def test_real_wheels_match_committed_data(release: str) -> None:
     """Needs a package index and about 140 MB; `pytest -m network` runs it."""
     reading = read_release(release)
     data = release_data.load()

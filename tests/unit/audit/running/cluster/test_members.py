@@ -13,7 +13,7 @@ def of(**changes: Any) -> dict[str, str]:
     return members.device_of({**MAC, "python": "3.12.1", "variables": {}, **changes})
 
 
-def test_what_decides_about_results_tells_devices_apart() -> None:
+def test_names_decisive_differences() -> None:
     assert members.difference(of(python="3.13.0", mpsmith="9"), of()) == ""
     assert members.difference(of(torch="2.12.0", chip="Apple M1"), of()) == (
         "torch 2.12.0, not 2.13.0; chip Apple M1, not Apple M4"

@@ -79,7 +79,7 @@ def test_each_end_of_a_probe_has_its_status(
     assert probed(name, package()) == ModuleRow(name, status, detail)
 
 
-def test_what_must_be_refused_fails_when_it_is_not() -> None:
+def test_probe_fails_if_the_call_is_not_refused() -> None:
     refuses(lambda: 1 / 0, ZeroDivisionError)
     with pytest.raises(ProbeError, match="does not raise ValueError"):
         refuses(lambda: None, ValueError)

@@ -107,7 +107,7 @@ def test_every_form_is_known(form_cases: list[tuple[GroupKey, Case]]) -> None:
     assert titles == {*FORMS, "autocast float16", "autocast bfloat16", "a number and a 0-dim tensor"}
 
 
-def test_a_form_of_a_call_is_written_as_what_it_does(form_cases: list[tuple[GroupKey, Case]]) -> None:
+def test_writes_the_form_of_a_call(form_cases: list[tuple[GroupKey, Case]]) -> None:
     for key, case in form_cases:
         if case.title == "a number and a 0-dim tensor":
             continue
@@ -130,7 +130,7 @@ def test_a_form_of_a_call_is_written_as_what_it_does(form_cases: list[tuple[Grou
 
 
 @pytest.mark.parametrize("title", ["out= exact", "out= every other element", "out= transposed", "in place"])
-def test_what_surrounds_an_output_is_shown(title: str, form_cases: list[tuple[GroupKey, Case]]) -> None:
+def test_shows_the_memory_around_an_output(title: str, form_cases: list[tuple[GroupKey, Case]]) -> None:
     key, case = next((key, case) for key, case in form_cases if key.operator == "sin" and case.title == title)
     output, *_, storage = written(case, key)["run"]("cpu")
     assert output.untyped_storage().data_ptr() == storage.untyped_storage().data_ptr()
@@ -174,7 +174,7 @@ def test_a_sparse_tensor_is_written_down() -> None:
 @pytest.mark.parametrize(
     ("source", "title"), [("forms", "a number and a 0-dim tensor"), ("random", "distribution"), ("repetition", "")]
 )
-def test_what_no_few_lines_repeat_says_what_to_do(source: str, title: str) -> None:
+def test_says_when_a_case_has_no_short_script(source: str, title: str) -> None:
     key = GroupKey(source, "abs", "", "float32", "fallback")
     with pytest.raises(MpsmithError, match=r"no few lines of Python repeat this call .*`mpsmith replay`"):
         script_of(Case(torch.abs, (torch.ones(2),), title=title), key, WRONG, simulated=False)
@@ -188,7 +188,7 @@ def test_a_layout_of_gradients_that_the_program_would_not_have_is_refused() -> N
 
 
 @pytest.mark.parametrize("argument", [torch.arange(3000), torch.eye(3).to_sparse_csr(), object()])
-def test_what_cannot_be_written_down_is_said(argument: object) -> None:
+def test_reports_values_without_a_literal(argument: object) -> None:
     with pytest.raises(MpsmithError, match="cannot be written down"):
         script_of(Case(torch.abs, (argument,)), KEY, WRONG, simulated=False)
 
@@ -203,7 +203,7 @@ def test_what_cannot_be_written_down_is_said(argument: object) -> None:
         torch.full((9,), 1 + 2j),
     ],
 )
-def test_a_tensor_of_one_number_is_what_it_was(made: torch.Tensor) -> None:
+def test_writes_tensors_of_one_number(made: torch.Tensor) -> None:
     (again,), _ = written(Case(torch.abs, (made,)), KEY)["inputs"]("cpu")
     assert (again.dtype, again.shape, again.stride()) == (made.dtype, made.shape, made.stride())
     assert torch.equal(again, made)

@@ -19,7 +19,7 @@ def wrong_when(condition):
     return judge
 
 
-def test_sizes_shrink_to_what_the_failure_needs() -> None:
+def test_shrinks_sizes_while_the_case_fails() -> None:
     case = Case(torch.nn.functional.softshrink, (torch.randn(7, 12, 5),))
     smallest, outcome = shrink(case, wrong_when(lambda x: x.dim() >= 1 and x.shape[-1] >= 3))
     assert outcome.verdict is CaseVerdict.WRONG
