@@ -1,4 +1,4 @@
-"""The tables of the reports as plain data; the terminal, Markdown and HTML renderers only draw them."""
+"""The tables of the reports as plain data; the renderers only format them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def verdict_table(summary: AuditSummary) -> Table:
     ]
     rows.append(("", "all", len(summary.overloads), len(summary.operators), ""))
     note = (
-        "The verdict of most cases in which the device was asked; what fewer cases showed stands under Broken in some "
+        "The verdict of most cases that ran on the device; what fewer cases showed is listed under Broken in some "
         "cases. An operator has the worst verdict of its overloads that were executed."
     )
     columns = ("", "verdict", "overloads", "operators", "meaning")
@@ -121,7 +121,7 @@ def fault_table(summary: AuditSummary, verdict: OverloadVerdict, *, numbers: boo
             rule = worst_case_rule(summary, overload)
             grade = graded(overload.grade)
             rows.append((overload.name, dtypes_of(overload, verdict), grade, overload.reason, rule, case))
-    rows.sort(key=lambda row: row[4] != UNEXPLAINED)  # what nobody has understood comes first
+    rows.sort(key=lambda row: row[4] != UNEXPLAINED)  # unexplained ones first
     return Table(
         marked(verdict.value.capitalize(), summary),
         ("overload", "dtypes", "grade", "evidence", "explained by", "case" if numbers else "worst case"),
@@ -154,7 +154,7 @@ def unexplained_table(summary: AuditSummary, *, numbers: bool = False) -> Table:
         marked("Unexplained non-passes", summary),
         ("entry", "verdict", "grade", "cases", "dtypes", "message", "case" if numbers else "first case"),
         tuple(rows),
-        "No rule says why these cases did not pass: each is new, or nobody has looked at it yet. `mpsmith report "
+        "No rule says why these cases did not pass: each is new or not yet examined. `mpsmith report "
         "--unexplained` lists them all.",
         frozenset({"entry", "first case"}),
     )

@@ -1,4 +1,4 @@
-"""Single cases of a run with the numbers and labels by which `mpsmith replay` finds them."""
+"""Single cases of a run with their numbers and labels for `mpsmith replay`."""
 
 from __future__ import annotations
 
@@ -44,17 +44,17 @@ def select_cases(
 
     A pattern is a shell pattern of an entry ("nn.functional.softshrink") or its first or last part, or of "linalg_svd"
     for "linalg.svd", with or without "aten::",
-    or else of overloads: then it stands for the entries that called them. Raises MpsmithError for a pattern that
+    or else of overloads: then it selects the entries that called them. Raises MpsmithError for a pattern that
     matches nothing.
     """
     groups = store.groups(run.id)
     wanted = {name for pattern in patterns for name in _entries(store, run, groups, pattern)}
     conditions, parameters = [], list[object]()
     if verdicts:
-        conditions.append(f"c.verdict IN ({_places(verdicts)})")
+        conditions.append(f"c.verdict IN ({_placeholders(verdicts)})")
         parameters += [verdict.value for verdict in verdicts]
     if dtypes:
-        conditions.append(f"g.dtype IN ({_places(dtypes)})")
+        conditions.append(f"g.dtype IN ({_placeholders(dtypes)})")
         parameters += dtypes
     if not (verdicts or patterns or dtypes):
         conditions.append("c.verdict != 'passed'")
@@ -64,16 +64,16 @@ def select_cases(
 
 
 def text_lines(cases: Iterable[StoredCase], run: Run, rule_of: RuleOf) -> Iterator[str]:
-    """A heading, then a line a case for a terminal: number, verdict, name, grade, what it showed, its rule."""
+    """A heading, then one line for each case: number, verdict, label, grade, message, rule."""
     yield f"cases of run {run.id} on the {'SIMULATED ' if run.environment.get('simulated') else ''}mps device"
     empty = True
     for case in cases:
         empty = False
         outcome = case.outcome
-        told = outcome.message or ", ".join(outcome.fallbacks)
+        message = outcome.message or ", ".join(outcome.fallbacks)
         rule = rule_of(case)
         rest = f"  [{grade}]" if (grade := _grade(case)) else ""
-        rest += f"  {told}" if told else ""
+        rest += f"  {message}" if message else ""
         rest += f"  ({rule})" if rule else ""
         rest += f"  [at fault: {case.at_fault.overload}]" if case.at_fault else ""
         yield f"{case.id:>8}  {outcome.verdict.value:<16}  {case.label}{rest}"
@@ -82,7 +82,7 @@ def text_lines(cases: Iterable[StoredCase], run: Run, rule_of: RuleOf) -> Iterat
 
 
 def csv_lines(cases: Iterable[StoredCase], run: Run, rule_of: RuleOf) -> Iterator[str]:
-    """CSV with a header, a line a case; fallbacks are separated by spaces."""
+    """CSV with a header and one line for each case; fallbacks are separated by spaces."""
     yield ",".join(COLUMNS)
     for case in cases:
         out = io.StringIO()
@@ -93,7 +93,7 @@ def csv_lines(cases: Iterable[StoredCase], run: Run, rule_of: RuleOf) -> Iterato
 
 
 def json_lines(cases: Iterable[StoredCase], run: Run, rule_of: RuleOf) -> Iterator[str]:
-    """A JSON object a line, with the columns of the CSV as keys."""
+    """One JSON object for each line, with the columns of the CSV as keys."""
     for case in cases:
         yield json.dumps(_fields(case, run, rule_of), ensure_ascii=False)
 
@@ -108,7 +108,7 @@ def _fields(case: StoredCase, run: Run, rule_of: RuleOf) -> dict[str, object]:
 
 
 def _grade(case: StoredCase) -> str:
-    """What the case is evidence of; "" where the device was not asked."""
+    """The grade of the case; "" where the device did not run it."""
     return case.grade.value if case.outcome.verdict.executed else ""
 
 
@@ -132,5 +132,5 @@ def _spellings(entry: SourceEntry) -> set[str]:
     return {entry.name, entry.operator, entry.operator.replace(".", "_"), entry.operator.rsplit(".", 1)[-1], first}
 
 
-def _places(values: Sequence[object]) -> str:
+def _placeholders(values: Sequence[object]) -> str:
     return ", ".join("?" * len(values))

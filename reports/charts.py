@@ -12,9 +12,9 @@ from ..audit.findings.results import FAULTS, AuditSummary
 from ..audit.model.verdicts import OverloadVerdict
 from .wording import LETTERS
 
-WIDTH = 1000  # of the drawing's own coordinates; the page stretches it
+WIDTH = 1000  # in the coordinates of the drawing; the page stretches it
 
-# From left to right: support, the faults from the mildest to the worst, and what could not be judged.
+# From left to right: support, the faults from the mildest to the worst, and failed references.
 ORDER: tuple[OverloadVerdict, ...] = (
     OverloadVerdict.NATIVE,
     OverloadVerdict.COMPOSITE,
@@ -25,7 +25,7 @@ ORDER: tuple[OverloadVerdict, ...] = (
 
 @dataclass(frozen=True)
 class Segment:
-    """One part of a bar. `style` is the class that colours it, `letter` its sign in the legend."""
+    """One part of a bar. `style` is its CSS class, `letter` its letter in the legend."""
 
     name: str
     style: str
@@ -44,7 +44,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Chart:
-    """Bars under one heading, with the legend of what occurs in them."""
+    """Bars under one heading, with their legend."""
 
     heading: str
     bars: tuple[Bar, ...]
@@ -52,7 +52,7 @@ class Chart:
 
 
 def charts(summary: AuditSummary) -> list[Chart]:
-    """The charts of the page: how much was executed, what that showed, and the same by dtype."""
+    """The charts of a page: executed overloads, verdicts, and verdicts by dtype."""
     return [chart for chart in (_reach(summary), _verdicts(summary), _dtypes(summary)) if chart.bars]
 
 
@@ -88,7 +88,7 @@ def _dtypes(summary: AuditSummary) -> Chart:
 
 
 def _segments(counts: Mapping[OverloadVerdict, int]) -> list[Segment]:
-    """The parts of a bar in their order; what was not executed is left out."""
+    """The segments of a bar in order, without those that were not executed."""
     return [Segment(v.value, style_of(v), LETTERS[v], counts[v]) for v in ORDER if v in counts]
 
 

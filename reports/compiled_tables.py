@@ -1,4 +1,4 @@
-"""What torch.compile makes of the operators of an audit, beside how they stand as they are: the tables and words."""
+"""Tables and words about the operators of an audit under torch.compile, compared with eager calls."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FOUND_NOTE = (
 
 
 def cure_table(summary: AuditSummary) -> Table:
-    """The operators that mps lacks or breaks as they are, and that are right in generated Metal."""
+    """Operators whose eager call is missing or broken, and which are right in generated Metal."""
     rows = [
         _row(operator, operator.compiled, operator.compiled.cures)
         for operator in summary.operators
@@ -29,7 +29,7 @@ def cure_table(summary: AuditSummary) -> Table:
 
 
 def break_table(summary: AuditSummary) -> Table:
-    """The operators that work as they are, and not under torch.compile."""
+    """Operators whose eager call works, but which fail under torch.compile."""
     rows = [
         _row(operator, operator.compiled, operator.compiled.breaks)
         for operator in summary.operators
@@ -39,7 +39,7 @@ def break_table(summary: AuditSummary) -> Table:
 
 
 def found_table(summary: AuditSummary) -> Table:
-    """What the audit under torch.compile found, the worst first; it has the programs for a Mac."""
+    """The findings of the audit under torch.compile, the worst first."""
     found = summary.compiled.findings if summary.compiled else ()
     rows = [
         (
@@ -78,7 +78,7 @@ def _table(heading: str, summary: AuditSummary, rows: list[tuple[Cell, ...]]) ->
 
 
 def in_one_word(compiled: CompiledBeside | None) -> str:
-    """The compiled verdict in a cell, with what it means beside the call as it is: "metal: cure"."""
+    """The compiled verdict in a cell, with its effect compared with the eager call: "metal: cure"."""
     if compiled is None:
         return ""
     meant = [word for word, dtypes in (("cure", compiled.cures), ("breaks", compiled.breaks)) if dtypes]
@@ -86,7 +86,7 @@ def in_one_word(compiled: CompiledBeside | None) -> str:
 
 
 def in_a_sentence(compiled: CompiledBeside | None) -> str:
-    """What became of the operator under torch.compile, dtype by dtype; "" where it was not compiled."""
+    """The verdicts of the operator under torch.compile by dtype; "" where it was not compiled."""
     if compiled is None:
         return ""
     by_verdict: dict[str, list[str]] = {}

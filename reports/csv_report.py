@@ -46,7 +46,7 @@ COLUMNS: tuple[str, ...] = (
     "profile",
 )
 
-# What stands in the column "operator" of the rows that are about torch.mps itself.
+# The column "operator" of rows about torch.mps itself.
 MODULE = "torch.mps itself"
 
 

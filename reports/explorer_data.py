@@ -1,8 +1,8 @@
-"""What the pages' scripts list: operators, overloads and test entries, small; and the details of each, apart from them.
+"""Data for the pages' scripts: tables of operators, overloads and test entries, and their details in separate files.
 
-Tables are columns by name, which JSON holds in a third of what rows would take. Verdicts, dtypes, grades and long texts
-are given by their position in their own table. A column named `dtype…` is a text with a digit for each dtype, "-" where
-there is no evidence, and empty where there is none at all. Details are loaded when somebody asks for them.
+Tables are stored by column, which takes a third of the JSON of rows. Verdicts, dtypes, grades and long texts are stored
+as positions in their own tables. A column named `dtype…` is a text with a digit for each dtype, "-" for a dtype without
+evidence, and empty without any evidence. Details are loaded on demand.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from .release_history import LETTERS as RELEASE_LETTERS
 from .release_history import ReleaseHistory
 from .wording import CASE_LETTERS, GRADE_MEANING, LETTERS, MEANING
 
-# What the pages show of each overload and entry, so that they stay small however much fails; the JSON has all of it.
+# Limits for each overload and entry, which keep pages small; the JSON report has everything.
 SHOWN_CASES = 4
 SHOWN_TEXT = 300
 
-# In how many files the details stand. The name of an operator decides which: a change shows in its own file alone.
+# The number of detail files. The name of an operator selects its file.
 PARTS = 64
 
 GRADES = tuple(Grade)
@@ -77,7 +77,7 @@ class Texts:
         self._positions: dict[str, int] = {}
 
     def position(self, text: str) -> int:
-        """Where the text stands in `all`."""
+        """The position of the text in `all`."""
         text = cut(text)
         if text not in self._positions:
             self._positions[text] = len(self.all)
@@ -91,7 +91,7 @@ def cut(text: str) -> str:
 
 
 def legend(summary: AuditSummary, history: ReleaseHistory | None = None) -> dict[str, Any]:
-    """What the positions in the tables stand for, and the releases of the rows of releases."""
+    """The meanings of the positions in the tables, and the releases of the rows of releases."""
     known = {} if history is None else {"releases": list(history.releases), "audited": history.audited}
     return {
         **known,
@@ -119,7 +119,7 @@ def operator_table(summary: AuditSummary, facts: Mapping[str, OperatorFacts]) ->
 
 
 def overload_table(summary: AuditSummary, before: Mapping[str, OverloadVerdict]) -> dict[str, Any]:
-    """The overloads, a row each. `before`: what the run before said of them, where there is one."""
+    """The overloads, a row each. `before`: their verdicts in an earlier run."""
     texts = Texts()
     rows = [
         (
@@ -162,7 +162,7 @@ def entry_table(summary: AuditSummary) -> dict[str, Any]:
 
 
 def details(summary: AuditSummary, facts: Mapping[str, OperatorFacts]) -> list[dict[str, Any]]:
-    """The details, PARTS files of them: of operators, with their answers and overloads, and of entries, by name."""
+    """The details in PARTS files: of operators, with advice and overloads, and of entries, by name."""
     parts: list[dict[str, Any]] = [{"operators": {}, "entries": {}} for _ in range(PARTS)]
     overloads: defaultdict[str, list[OverloadSummary]] = defaultdict(list)
     called: defaultdict[str, list[str]] = defaultdict(list)
@@ -173,7 +173,7 @@ def details(summary: AuditSummary, facts: Mapping[str, OperatorFacts]) -> list[d
     for operator in summary.operators:
         own = sorted(overloads[operator.name], key=lambda o: SEVERITY.index(o.verdict))
         parts[part_of(operator.name)]["operators"][operator.name] = {
-            **facts[operator.name].answers.as_data(),
+            **facts[operator.name].advice.as_data(),
             "compiled": compiled_tables.in_a_sentence(operator.compiled),
             "overloads": [_overload_detail(summary, o) for o in own],
         }
@@ -183,7 +183,7 @@ def details(summary: AuditSummary, facts: Mapping[str, OperatorFacts]) -> list[d
 
 
 def is_public(operator: str) -> bool:
-    """Whether people call it: not the private ones of torch, and not the backward of another."""
+    """Whether users call it: it is neither private nor the backward of another operator."""
     name = operator.removeprefix("aten::")
     return not name.startswith("_") and "_backward" not in name
 
@@ -266,7 +266,7 @@ def _evidence(
 
 
 def _cases(summary: AuditSummary, labels: Iterable[str | None]) -> list[dict[str, Any]]:
-    """The first few of these cases that say different things."""
+    """The first few of these cases with different messages."""
     by_message: dict[str, str] = {}
     for label in labels:
         if label is not None:
@@ -289,7 +289,7 @@ def _cases(summary: AuditSummary, labels: Iterable[str | None]) -> list[dict[str
 
 
 def _entry_reason(summary: AuditSummary, entry: EntrySummary) -> str:
-    """What the worst of an entry's cases said."""
+    """The message of the worst case of an entry."""
     shown = [each for each in entry.dtypes.values() if each.worst_case is not None]
     if not shown:
         return ""
@@ -298,7 +298,7 @@ def _entry_reason(summary: AuditSummary, entry: EntrySummary) -> str:
 
 
 def _broken(o: OverloadSummary) -> dict[str, int]:
-    """By dtype, the worst of what some cases showed beside the verdict."""
+    """The worst breakage of some cases, by dtype."""
     found: dict[str, int] = {}
     for each in o.breakages:
         for dtype in each.dtypes:

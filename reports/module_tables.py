@@ -1,4 +1,4 @@
-"""The tables of what is no operator: torch.mps itself, and the upstream reports of wrong results."""
+"""The tables that are not about operators: torch.mps itself, and upstream reports of wrong results."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def module_table(summary: AuditSummary, *, faults_only: bool = False) -> Table:
 
 
 def known_report_table(summary: AuditSummary, *, faults_only: bool = False) -> Table:
-    """Each upstream report with how it stands here, what is still wrong first, and the lasting name of its case.
+    """Each upstream report with its result here, those still wrong first, and the label of its case.
 
     `faults_only`: what is neither right nor untried, and the number of its case.
     """

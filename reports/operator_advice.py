@@ -1,4 +1,4 @@
-"""What a visitor asks of an operator: does it work, since which release, and what to do if it does not."""
+"""Advice about an operator: whether it works, since which release, and what to do if it does not."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WORKS: dict[OverloadVerdict, str] = {
     OverloadVerdict.REFERENCE_FAILED: "Not known: the CPU itself failed, so there was nothing to compare with.",
     OverloadVerdict.UNREACHABLE: "Not known: no call of it was executed.",
 }
-# What people wrote a kernel for and finished; `scaffolded` is none yet.
+# Statuses of finished kernels; a `scaffolded` one is not finished.
 FINISHED = ("implemented", "verified", "upstreamed")
 LACKING = (OverloadVerdict.MISSING, OverloadVerdict.FALLBACK)
 BROKEN = (OverloadVerdict.WRONG, OverloadVerdict.CRASH, OverloadVerdict.TIMEOUT)
@@ -35,21 +35,21 @@ BROKEN = (OverloadVerdict.WRONG, OverloadVerdict.CRASH, OverloadVerdict.TIMEOUT)
 
 @dataclass(frozen=True)
 class Step:
-    """One thing to do: a sentence, and the command or the address that goes with it."""
+    """One thing to do: a sentence with a command or a link."""
 
     text: str
     command: str = ""
     link: str = ""
 
     def as_data(self) -> dict[str, str]:
-        """The parts that are not empty."""
+        """The parts that are not empty, by name."""
         parts = {"text": self.text, "command": self.command, "link": self.link}
         return {name: value for name, value in parts.items() if value}
 
 
 @dataclass(frozen=True)
-class Answers:
-    """The three answers of one operator. `row` has a letter for each known release, "" where none is known."""
+class OperatorAdvice:
+    """The advice about one operator. `row` has a letter for each release; "" without release data."""
 
     works: tuple[str, ...]
     since: str
@@ -57,7 +57,7 @@ class Answers:
     steps: tuple[Step, ...]
 
     def as_data(self) -> dict[str, Any]:
-        """The answers for the page's script."""
+        """The advice as data for the page's script."""
         return {
             "works": list(self.works),
             "since": self.since,
@@ -66,7 +66,7 @@ class Answers:
         }
 
 
-def answers(
+def advice_for(
     operator: OperatorSummary,
     reason: str,
     history: ReleaseHistory | None,
@@ -74,19 +74,19 @@ def answers(
     overloads: Sequence[OverloadSummary] = (),
     *,
     simulated: bool,
-) -> Answers:
-    """The answers of one operator.
+) -> OperatorAdvice:
+    """The advice about one operator.
 
     Args:
-        operator: what was measured of it.
+        operator: its summary.
         reason: one line on why it has its verdict.
-        history: the releases, where they are known.
+        history: the release data, if known.
         reports: the upstream reports of wrong results that name it.
         overloads: its overloads; the operator has the worst verdict of those that were executed.
-        simulated: whether no Mac was asked.
+        simulated: whether the device was simulated.
     """
     releases = history.of(operator.name) if history else None
-    return Answers(
+    return OperatorAdvice(
         works=tuple(_works(operator, reason, overloads, simulated=simulated)),
         since=_since(operator, history, releases),
         row=releases.row if releases else "",
@@ -95,32 +95,32 @@ def answers(
 
 
 def works_in_part(operator: OperatorSummary, overloads: Sequence[OverloadSummary]) -> bool:
-    """Whether some of its overloads are right on mps, and others are why it is not called so."""
+    """Whether some of its overloads work on mps although the operator does not."""
     return not operator.verdict.is_support and any(o.executed and o.verdict.is_support for o in overloads)
 
 
 def _works(
     operator: OperatorSummary, reason: str, overloads: Sequence[OverloadSummary], *, simulated: bool
 ) -> list[str]:
-    told = [WORKS[operator.verdict]]
+    sentences = [WORKS[operator.verdict]]
     if works_in_part(operator, overloads):
         words = {o.name: "right" if o.verdict.is_support else o.verdict.value for o in overloads if o.executed}
-        told = [f"In part, by overload: {_by_word(words, joined=': ')}."]
+        sentences = [f"In part, by overload: {_by_word(words, joined=': ')}."]
     if operator.verdict.is_support and operator.breakages:
-        told = ["Mostly: most calls tried are right on mps itself, and some are not."]
+        sentences = ["Mostly: most calls tried are right on mps itself, and some are not."]
     beside = {dtype: found[0].value for dtype, found in operator.dtype_breakages.items() if found}
     if beside:
-        told.append(f"In some cases: {_by_word(beside, every=len(operator.dtypes))}.")
+        sentences.append(f"In some cases: {_by_word(beside, every=len(operator.dtypes))}.")
     verdicts = {dtype: verdict.value for dtype, verdict in operator.dtypes.items()}
     if len(set(verdicts.values())) > 1:
-        told.append(f"By dtype: {_by_word(verdicts)}.")
+        sentences.append(f"By dtype: {_by_word(verdicts)}.")
     if reason and operator.verdict in (*BROKEN, OverloadVerdict.UNREACHABLE, OverloadVerdict.DTYPE_GAP):
-        told.append(f"{reason}.")
+        sentences.append(f"{reason}.")
     if operator.grade is not None:
-        told.append(f"Evidence: {operator.grade.value}: {GRADE_MEANING[operator.grade]}.")
+        sentences.append(f"Evidence: {operator.grade.value}: {GRADE_MEANING[operator.grade]}.")
     if simulated:
-        told.append("The device was simulated: no Mac has shown this.")
-    return told
+        sentences.append("The device was simulated: no Mac has shown this.")
+    return sentences
 
 
 def _since(operator: OperatorSummary, history: ReleaseHistory | None, releases: OperatorReleases | None) -> str:
@@ -141,8 +141,8 @@ def _since(operator: OperatorSummary, history: ReleaseHistory | None, releases: 
 
 
 def _steps(operator: OperatorSummary, releases: OperatorReleases | None, reports: Sequence[ReportResult]) -> list[Step]:
-    standing = [report for report in reports if report.status is ReportStatus.STILL_WRONG]
-    if operator.verdict.is_support and not operator.breakages and not standing:
+    still_wrong = [report for report in reports if report.status is ReportStatus.STILL_WRONG]
+    if operator.verdict.is_support and not operator.breakages and not still_wrong:
         return []
     steps = [*_newer_release(releases), *_kernel(operator), *_compiled(operator), *_without_kernel(operator)]
     registered = operator.registered
@@ -152,7 +152,7 @@ def _steps(operator: OperatorSummary, releases: OperatorReleases | None, reports
         steps.append(Step("Ask with your own call.", f"mpsmith audit --ops {operator.name}"))
     steps += [
         Step(f"Upstream report #{report.issue}, {report.status.value}: {report.summary}", link=report.url)
-        for report in standing
+        for report in still_wrong
     ]
     if registered and registered.upstream:
         steps.append(Step("Upstream:", link=address_of(registered.upstream)))
@@ -201,12 +201,12 @@ def _without_kernel(operator: OperatorSummary) -> list[Step]:
 
 
 def address_of(reference: str) -> str:
-    """Where an upstream reference leads: a number is one of pytorch/pytorch."""
+    """The address of an upstream reference; a number belongs to pytorch/pytorch."""
     return reference if reference.startswith("http") else f"{ISSUES}{reference.removeprefix('#')}"
 
 
 def _by_word(words: dict[str, str], every: int = 0, joined: str = " in ") -> str:
-    """The names of each word, "native in float32, float16; missing in bool"; `every`: how many dtypes are all."""
+    """The names grouped by word, "native in float32, float16; missing in bool"; `every`: the number of all dtypes."""
     names: dict[str, list[str]] = {}
     for name, word in words.items():
         names.setdefault(word, []).append(name)

@@ -1,4 +1,4 @@
-"""What stands beside an operator's verdict: since when it has a kernel, what upstream knows, what changed."""
+"""Facts about each operator beside its verdict: its releases, upstream reports, the earlier verdict, and advice."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from ..audit.findings.known_reports import ReportResult
 from ..audit.findings.overload_verdict import SEVERITY
 from ..audit.findings.results import AuditSummary, OverloadSummary
 from ..audit.model.verdicts import OverloadVerdict
-from .operator_advice import Answers, answers, works_in_part
+from .operator_advice import OperatorAdvice, advice_for, works_in_part
 from .release_history import ReleaseHistory
 
 
 @dataclass(frozen=True)
 class OperatorFacts:
-    """Beside one operator.
+    """Facts about one operator.
 
     Attributes:
-        since: the release from which on it has had a kernel, also where that is later than the audited one; "".
+        since: the first release with a kernel, which may be later than the audited one; "" without one.
         upstream: numbers of issues in pytorch/pytorch, or addresses.
-        before: its verdict in the run before; None without one.
-        answers: to what a visitor asks.
-        in_part: some of its overloads are right on mps, although its verdict, the worst of them, says otherwise.
+        before: its verdict in an earlier run; None without one.
+        advice: for its users.
+        in_part: some of its overloads work on mps although its verdict, the worst of them, is another.
     """
 
     since: str
     upstream: tuple[str, ...]
     before: OverloadVerdict | None
-    answers: Answers
+    advice: OperatorAdvice
     in_part: bool = False
 
 
@@ -51,7 +51,7 @@ def operator_facts(
         named = [str(report.issue) for report in reports[operator.name]]
         if operator.registered and operator.registered.upstream:
             named.insert(0, operator.registered.upstream.removeprefix("#"))
-        told = answers(
+        advice = advice_for(
             operator,
             reasons.get(operator.name, ""),
             history,
@@ -62,7 +62,7 @@ def operator_facts(
         since = (releases.since or releases.later or "") if releases else ""
         in_part = works_in_part(operator, overloads[operator.name])
         upstream = tuple(dict.fromkeys(named))
-        facts[operator.name] = OperatorFacts(since, upstream, earlier.get(operator.name), told, in_part)
+        facts[operator.name] = OperatorFacts(since, upstream, earlier.get(operator.name), advice, in_part)
     return facts
 
 

@@ -1,4 +1,4 @@
-"""An audit in numbers, sentences and charts: what the pages show of it before any table."""
+"""An overview of an audit: numbers, sentences and charts for the top of a page."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from .wording import completeness, key_figures, surface_note
 
 @dataclass(frozen=True)
 class AuditOverview:
-    """What stands at the top of a page.
+    """The content at the top of a page.
 
     Attributes:
-        simulated: no Mac was asked.
-        warning: an audit that is not whole, or executed nothing; "".
-        surface_note: a surface that is not that of the torch that ran; "".
-        figures: big numbers: a number, what it counts, and the class that colours it.
-        sentences: what the run says.
-        charts: the same drawn.
+        simulated: whether the device was simulated.
+        warning: that the audit is incomplete or executed nothing; "".
+        surface_note: that the surface is of another torch than the one that ran; "".
+        figures: large numbers, each with a label and a CSS class.
+        sentences: the key figures.
+        charts: of verdicts.
         views: the lists of the explorer: their key, name, and number of rows.
     """
 
@@ -37,8 +37,8 @@ class AuditOverview:
     views: tuple[tuple[str, str, int], ...]
 
 
-def overview(summary: AuditSummary, places: Mapping[str, str]) -> AuditOverview:
-    """The overview of an audit. `places`: the addresses of the tables that sentences point to, by their heading."""
+def overview(summary: AuditSummary, links: Mapping[str, str]) -> AuditOverview:
+    """The overview of an audit. `links`: the addresses of tables by heading, for sentences that refer to them."""
     run = summary.run
     whole = run.executed > 0 and run.complete
     return AuditOverview(
@@ -46,7 +46,7 @@ def overview(summary: AuditSummary, places: Mapping[str, str]) -> AuditOverview:
         warning=Markup("") if whole else as_code(completeness(run)),
         surface_note=surface_note(summary) or "",
         figures=tuple(_figures(summary)),
-        sentences=tuple(linked(sentence, places) for sentence in key_figures(summary)),
+        sentences=tuple(linked(sentence, links) for sentence in key_figures(summary)),
         charts=tuple(charts(summary)),
         views=(
             ("operators", "Operators", len(summary.operators)),
@@ -56,10 +56,10 @@ def overview(summary: AuditSummary, places: Mapping[str, str]) -> AuditOverview:
     )
 
 
-def linked(sentence: str, places: Mapping[str, str]) -> Markup:
-    """A sentence in which "see Disagreements" leads to that table."""
+def linked(sentence: str, links: Mapping[str, str]) -> Markup:
+    """The sentence, with "see Disagreements" linked to that table."""
     text = as_code(sentence)
-    for heading, address in places.items():
+    for heading, address in links.items():
         link = Markup('see <a href="{}">{}</a>').format(address, heading)
         text = Markup(text.replace(escape(f"see {heading}"), link))  # both are escaped
     return text

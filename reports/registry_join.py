@@ -1,4 +1,4 @@
-"""What the registry says of each operator, in the form in which reports show it beside the verdicts."""
+"""Registry data about each operator, as reports show it beside the verdicts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..registry.files import load
 
 
 def measured_verdicts(folder: Path | None = None) -> dict[str, str]:
-    """What was measured of every operator, on the device whose measurement counts.
+    """The measured verdict of every operator, on the device whose measurement counts.
 
     `folder`: the registry's, as for `registry.files.load`. Raises RegistryError when it has problems.
     """

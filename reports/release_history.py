@@ -29,13 +29,13 @@ LETTERS: dict[OperatorSupport | None, str] = {
 
 @dataclass(frozen=True)
 class OperatorReleases:
-    """One operator over the releases that are known.
+    """One operator over the known releases.
 
     Attributes:
         row: a letter of LETTERS for each release, oldest first.
-        since: from which release to the audited one it has had a kernel without a break; None where that has none.
-        later: where the audited release has none, the first later one that has; None where none has.
-        lost: the last release before the audited one that had a kernel, where the audited one has none.
+        since: the first release of an unbroken range with a kernel up to the audited one; None without a kernel there.
+        later: without a kernel in the audited release, the first later one that has it; None where none has.
+        lost: without a kernel in the audited release, the last earlier one that had it.
     """
 
     row: str
@@ -46,7 +46,7 @@ class OperatorReleases:
 
 @dataclass(frozen=True)
 class ReleaseHistory:
-    """What the committed data say of all operators, seen from the release that was audited."""
+    """The release data of all operators, relative to the audited release."""
 
     releases: tuple[str, ...]
     audited: str
@@ -54,18 +54,18 @@ class ReleaseHistory:
 
     def of(self, operator: str) -> OperatorReleases | None:
         """The releases of `aten::mode`; None for an operator that no release is known to have."""
-        found = self.standings.get(functional_name(operator.removeprefix("aten::")))
-        if found is None:
+        by_release = self.standings.get(functional_name(operator.removeprefix("aten::")))
+        if by_release is None:
             return None
         at = self.releases.index(self.audited)
-        native = [standing in WITH_KERNEL for standing in found]
+        native = [standing in WITH_KERNEL for standing in by_release]
         first = at
         while first >= 0 and native[first]:
             first -= 1
         later = next((self.releases[i] for i in range(at + 1, len(native)) if native[i]), None)
         lost = next((self.releases[i] for i in range(at - 1, -1, -1) if native[i]), None)
         return OperatorReleases(
-            row="".join(LETTERS[standing] for standing in found),
+            row="".join(LETTERS[standing] for standing in by_release),
             since=self.releases[first + 1] if native[at] else None,
             later=None if native[at] else later,
             lost=None if native[at] else lost,

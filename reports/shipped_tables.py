@@ -1,4 +1,4 @@
-"""The tables of the kernels that a release ships: which were launched, what stood in, and what came out wrong."""
+"""Tables about shipped kernels: launches, wrong results, and the overloads that took no shipped kernel."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST_KERNELS = 3
 
 
 def shipped_table(summary: AuditSummary) -> Table:
-    """How many kernels of the release were launched, how often, and what they say of overloads; empty without any."""
+    """The numbers of launched kernels, launches and overloads; empty without shipped kernels."""
     shipped = summary.shipped
     rows: list[tuple[Cell, ...]] = []
     if shipped is not None:
@@ -36,7 +36,7 @@ def shipped_table(summary: AuditSummary) -> Table:
 
 
 def wrong_kernel_table(summary: AuditSummary, *, numbers: bool = False) -> Table:
-    """What came out wrong in cases that shipped kernels alone computed, what no rule explains first."""
+    """Wrong results of cases that only shipped kernels computed, unexplained ones first."""
     rows = [
         (
             wrong.overload or wrong.entry,
@@ -84,7 +84,7 @@ def stood_in_table(summary: AuditSummary) -> Table:
 
 
 def never_launched_table(summary: AuditSummary) -> Table:
-    """The kernels of the release that no case launched, by family."""
+    """Kernels of the release that no case launched, by family."""
     rows: list[tuple[Cell, ...]] = []
     if summary.shipped is not None:
         families = known_families()

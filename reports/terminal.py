@@ -1,4 +1,4 @@
-"""The report for a terminal: what matters most, in tables that fit its width."""
+"""The report for a terminal: the most important tables, fitted to its width."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _head(summary: AuditSummary, width: int) -> str:
 
 
 def _execution(summary: AuditSummary) -> list[str]:
-    """When this run was, and how long it took: what no other run shares, and no published file shows."""
+    """The time and duration of this run, which no published file shows."""
     execution = summary.execution
     if execution is None:
         return []
@@ -99,9 +99,9 @@ def _narrow(table: Table, columns: tuple[str, ...]) -> Table:
 
 
 def _fitted(table: Table, rows: tuple[tuple[Cell, ...], ...], width: int) -> list[list[Cell]]:
-    """Shorten texts until the table fits: the widest text columns give way first, names of operators never do.
+    """Shorten texts until the table fits, the widest columns first; names of operators are never shortened.
 
-    tabulate pads heads by two, and sets two spaces between columns.
+    tabulate pads headings by two and puts two spaces between columns.
     """
     widths = [max([len(c) + 2, *(len(f"{row[i]}") for row in rows)]) for i, c in enumerate(table.columns)]
     free = [i for i, column in enumerate(table.columns) if column not in ("overload", "operator", "rule")]

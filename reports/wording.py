@@ -1,4 +1,4 @@
-"""The sentences that every format shares, so that all of them say the same of a run."""
+"""Sentences that all formats share."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ CASE_LETTERS: dict[CaseVerdict, str] = {
 }
 
 
-# Stands beside the letter of a verdict where some cases, not most, crash, time out or are wrong.
+# Marks the letter of a verdict if a minority of cases crashes, times out or is wrong.
 PARTLY_BROKEN = "!"
 
 
@@ -79,14 +79,14 @@ def title(summary: AuditSummary) -> str:
 
 
 def simulated_note(summary: AuditSummary) -> str:
-    """What a simulated run is no evidence of; "" for a real device."""
+    """The note on what a simulated run is not evidence of; "" for a real device."""
     if not summary.run.simulated:
         return ""
     return SIMULATED_NOTE if summary.shipped is None else SHIPPED_NOTE.format(release=summary.shipped.release)
 
 
 def subtitle(summary: AuditSummary) -> str:
-    """Whose coverage that is: of the simulated release, or of this chip and system."""
+    """The simulated release, or this chip and system."""
     environment = summary.run.environment
     if summary.run.simulated:
         return f"with the coverage of torch {environment.get('profile') or summary.surface_release}"
@@ -99,7 +99,7 @@ def marked(heading: str, summary: AuditSummary) -> str:
 
 
 def key_figures(summary: AuditSummary) -> list[str]:
-    """What the run says, in a few sentences: first what was executed, then what that showed."""
+    """The run in a few sentences: first what was executed, then the results."""
     run = summary.run
     if run.executed == 0:
         return [f"No case was executed, so nothing is known of any operator. {completeness(run)}"]
@@ -169,7 +169,7 @@ def _of_known_reports(summary: AuditSummary) -> list[str]:
 
 
 def of_compiled_calls(summary: AuditSummary) -> list[str]:
-    """What the audit under torch.compile that stands beside found, in two sentences; nothing where there is none."""
+    """The results of the audit under torch.compile in two sentences; empty without one."""
     lane = summary.compiled
     if lane is None:
         return []
@@ -231,7 +231,7 @@ def surface_note(summary: AuditSummary) -> str | None:
 
 
 def duration_text(seconds: float | None) -> str:
-    """Seconds as people say them: "3 min 7 s"; "unfinished" for None."""
+    """A duration such as "3 min 7 s"; "unfinished" for None."""
     if seconds is None:
         return "unfinished"
     minutes, rest = divmod(round(seconds), 60)

@@ -35,7 +35,7 @@ MAX_SITES = 1 << 15
 
 
 class CallSites:
-    """The call sites seen so far, each with a number; UNKNOWN is no site, OVERFLOW_SITE every site after the limit."""
+    """The call sites seen so far, each with a number; UNKNOWN means none, OVERFLOW_SITE all after the limit."""
 
     def __init__(self, limit: int = MAX_SITES) -> None:
         self._most = limit

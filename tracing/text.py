@@ -109,7 +109,7 @@ def _allowed_by_user() -> bool:
 
 
 class _Output(Console):
-    """Standard output. Where nobody reads it any more that is an error like print's, and not the end of the command."""
+    """Standard output; a closed pipe raises BrokenPipeError like print, and does not exit."""
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError

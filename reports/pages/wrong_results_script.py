@@ -38,16 +38,16 @@ def verdict(call, output, index, seen, is_nan):
         mac = element(call("mps"), output, index)
     except Exception as error:
         return "NOT TRIED: " + type(error).__name__ + ": " + str(error)
-    found = bits(mac)
-    told = f"the Mac {mac.item()} ({found}), the CPU {cpu.item()}, the kernel on Linux {seen}"
-    if found == seen or (is_nan and bool(torch.isnan(mac))):
-        return "CONFIRMED: " + told
+    mac_bits = bits(mac)
+    values = f"the Mac {mac.item()} ({mac_bits}), the CPU {cpu.item()}, the kernel on Linux {seen}"
+    if mac_bits == seen or (is_nan and bool(torch.isnan(mac))):
+        return "CONFIRMED: " + values
     if torch.isclose(mac, cpu, rtol=1e-4, atol=0.0, equal_nan=True):
-        return "REFUTED: " + told
-    return "WRONG, BUT OTHERWISE: " + told
+        return "REFUTED: " + values
+    return "WRONG, BUT OTHERWISE: " + values
 
 
-# Name, the call on a device, the output and its element that is furthest off, what the kernel gave on Linux, if NaN.
+# Name, call on a device, output and its element with the largest error, the kernel's bits on Linux, whether NaN.
 FOUND = [
 @FINDINGS@
 ]

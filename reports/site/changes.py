@@ -12,11 +12,11 @@ SUPPORT = (OverloadVerdict.NATIVE, OverloadVerdict.COMPOSITE)
 
 
 def change_table(before: AuditSummary, after: AuditSummary) -> Table:
-    """The overloads whose verdict changed; what is worse now comes first."""
+    """The overloads whose verdict changed, those that got worse first."""
     earlier = {o.name: o.verdict for o in before.overloads}
     rows: list[tuple[Cell, ...]] = []
     for o in after.overloads:
-        was = earlier.pop(o.name, OverloadVerdict.UNREACHABLE if o.executed == 0 else None)  # as good as not there
+        was = earlier.pop(o.name, OverloadVerdict.UNREACHABLE if o.executed == 0 else None)  # counts as absent
         if was is not o.verdict:
             rows.append((o.name, _kind(was, o.verdict), was.value if was else "", o.verdict.value, o.reason))
     gone = {name: was for name, was in earlier.items() if was is not OverloadVerdict.UNREACHABLE}
@@ -33,7 +33,7 @@ def change_table(before: AuditSummary, after: AuditSummary) -> Table:
 
 
 def in_a_sentence(changes: Table) -> str:
-    """How many overloads changed, and how."""
+    """The numbers of changed overloads, in one sentence."""
     if not changes.rows:
         return "No overload has another verdict than in the last run."
     kinds = [str(row[1]) for row in changes.rows]
@@ -45,7 +45,7 @@ def _kind(was: OverloadVerdict | None, now: OverloadVerdict) -> str:
     if was is None:
         return "new"
     if OverloadVerdict.UNREACHABLE in (was, now):
-        return "other"  # executed in one of the two alone
+        return "other"  # executed in only one of the two
     if (was in SUPPORT) == (now in SUPPORT) and was in SUPPORT:
         return "other"
     return "worse" if SEVERITY.index(now) < SEVERITY.index(was) else "better"

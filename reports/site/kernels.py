@@ -1,4 +1,4 @@
-"""The page of our kernels: which operators they replace, how far they are, and what showed it."""
+"""The page of our kernels: the operators that they replace, their status and evidence."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..table import Cell, Table
 
 
 def kernel_table(registry: Mapping[str, Entry], summary: AuditSummary, since: Mapping[str, str]) -> Table:
-    """A row for each operator that has a kernel in mpsmith. `since`: the first release with a kernel of torch's own."""
+    """Each operator with a kernel of mpsmith. `since`: the first release with a native kernel."""
     verdicts = {operator.name: operator.verdict.value for operator in summary.operators}
     rows: list[tuple[Cell, ...]] = []
     for name, entry in sorted(registry.items(), key=lambda item: (item[1].kernel or "", item[0])):
@@ -42,7 +42,7 @@ def kernel_table(registry: Mapping[str, Entry], summary: AuditSummary, since: Ma
 
 
 def gap_table(summary: AuditSummary, since: Mapping[str, str]) -> Table:
-    """The operators that lack a kernel on mps and have none of ours."""
+    """Operators without a kernel on mps and without one of ours."""
     rows: list[tuple[Cell, ...]] = [
         (
             operator.name,

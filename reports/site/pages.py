@@ -1,4 +1,4 @@
-"""The pages of a site, each as text; what they load stands in data files beside them."""
+"""The pages of a site as text, and the data files that they load."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ UNDER = "under torch.compile: "  # how the sentence of a compiled operator begin
 
 @dataclass(frozen=True)
 class _Listing:
-    """A page of tables: its file, name, what it is about, what stands above the tables, and these."""
+    """A page of tables: its file, name, description, lead, tables and links."""
 
     file: str
     name: str
@@ -128,7 +128,7 @@ class Site:
         return self._page("releases.html", wide=True).render("releases.html.j2", coverage=found)
 
     def _of_devices(self) -> Iterator[tuple[str, str]]:
-        """The page of all devices, one of each that sent evidence, and one of each operator."""
+        """The page of all devices, a page for each device with evidence, and one for each operator."""
         newest = self._content.devices.newest
         named = {str(kind): file for kind, file in newest.items()}
         of_device = devices.file_names(named, "device-")
@@ -151,11 +151,11 @@ class Site:
             yield page.file, page.render("operator.html.j2", operator=content)
 
     def _note_of_devices(self) -> str:
-        """Where simulated and real devices stand side by side: what the simulated ones are no evidence of."""
+        """The note about simulated devices, if there are any."""
         return devices.NOTE if any(kind.simulated for kind in self._findings) else ""
 
     def _titled(self, file: str, title: str, **more: Any) -> HtmlPage:
-        """A page that the list of pages does not have."""
+        """A page outside of the list of pages."""
         scripts = ("site.js", "tables.js")
         return HtmlPage(file=file, title=title, links=self._links, scripts=scripts, **more)
 
@@ -202,8 +202,8 @@ class Site:
 
 
 def _subtitle(summary: AuditSummary, file: str) -> str:
-    told = subtitle(summary)
-    return told if file == "index.html" else f"{title(summary)} {told}"
+    text = subtitle(summary)
+    return text if file == "index.html" else f"{title(summary)} {text}"
 
 
 def _content_of(listing: _Listing) -> Mapping[str, Any]:
@@ -211,7 +211,7 @@ def _content_of(listing: _Listing) -> Mapping[str, Any]:
 
 
 def _compiled_table(summary: AuditSummary) -> Table:
-    """Every operator that was compiled, the one that a compiled call is worst for first."""
+    """Every compiled operator, by the severity of its eager verdict."""
     rows = [
         (
             o.name,

@@ -13,7 +13,7 @@ from ...errors import MpsmithError
 from ..table import Cell, Table
 
 
-class _At(BaseModel):
+class _SiteCalls(BaseModel):
     """Calls of one operator from one line."""
 
     overload: str
@@ -33,7 +33,7 @@ class _At(BaseModel):
 
 
 class Trace(BaseModel):
-    """What a traced program showed."""
+    """The recording of a traced program."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -43,8 +43,8 @@ class Trace(BaseModel):
     torch: str | None = None
     calls: dict[str, int]
     elapsed: int | float | None = None
-    fallbacks: list[_At]
-    waits: list[_At]
+    fallbacks: list[_SiteCalls]
+    waits: list[_SiteCalls]
     replaced_by_kernels: list[str] = []
     without_a_kernel: list[str] = []
     advice: str | None = None
@@ -59,9 +59,9 @@ def read_trace(path: Path) -> Trace:
         raise MpsmithError(f"cannot read {path}: {error.strerror}") from error
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "the document"
+        site = ".".join(map(str, first["loc"])) or "the document"
         raise MpsmithError(
-            f"{path} is no trace: {place}: {first['msg']} (write one with `mpsmith trace PROGRAM --json > {path}`)"
+            f"{path} is not a trace: {site}: {first['msg']} (write one with `mpsmith trace PROGRAM --json > {path}`)"
         ) from None
 
 
@@ -84,7 +84,7 @@ def trace_lead(trace: Trace) -> list[str]:
 
 
 def trace_tables(trace: Trace) -> list[Table]:
-    """What ran on the CPU, and where else the host waits for the GPU."""
+    """The calls that ran on the CPU, and the other waits for the GPU."""
     root = _root([*trace.fallbacks, *trace.waits])
     found = [_table("Ran on the CPU", trace.fallbacks, root, "Copies wait for the GPU, and the GPU waits for the CPU.")]
     if trace.with_kernels is not None:
@@ -95,13 +95,13 @@ def trace_tables(trace: Trace) -> list[Table]:
     return [table for table in found if table.rows]
 
 
-def _root(places: Sequence[_At]) -> str:
-    """The folder that all files are in, which a reader elsewhere has no use for."""
-    folders = {Path(at.file).parent for at in places if at.file and Path(at.file).is_absolute()}
+def _root(calls: Sequence[_SiteCalls]) -> str:
+    """The common folder of all files, which is not shown."""
+    folders = {Path(at.file).parent for at in calls if at.file and Path(at.file).is_absolute()}
     return f"{os.path.commonpath(folders)}{os.sep}" if folders else ""
 
 
-def _table(heading: str, places: Sequence[_At], root: str, note: str) -> Table:
+def _table(heading: str, calls: Sequence[_SiteCalls], root: str, note: str) -> Table:
     rows: list[tuple[Cell, ...]] = [
         (
             at.overload,
@@ -114,15 +114,15 @@ def _table(heading: str, places: Sequence[_At], root: str, note: str) -> Table:
             at.bytes_to_mps,
             "; ".join(filter(None, map(_operands, at.operands[:3]))),
         )
-        for at in places
+        for at in calls
     ]
     columns = ("operator", "calls", "where", "module", "ms", "share", "bytes to CPU", "bytes back", "operands")
     return Table(heading, columns, tuple(rows), note, frozenset({"operator", "operands"}))
 
 
-def _where(at: _At, root: str) -> str:
-    place = f"{at.file.removeprefix(root)}:{at.line}" if at.file else at.library or at.note or "unknown"
-    return f"{place} (backward)" if at.backward else place
+def _where(at: _SiteCalls, root: str) -> str:
+    site = f"{at.file.removeprefix(root)}:{at.line}" if at.file else at.library or at.note or "unknown"
+    return f"{site} (backward)" if at.backward else site
 
 
 def _operands(group: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Writes a site into a folder: whole files, and none that would stay the same."""
+"""Writes a site into a folder; unchanged files are not written again."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ..publish import FILES, write
 from .content import SiteContent
 from .pages import DATA_FILES, Site
 
-# Pages that a site may have and another of the same folder may not: a trace that is no longer given.
+# Optional pages, which are removed when a new site does not have them.
 _PAGES = re.compile(
     r"(index|operators|releases|devices|device-[\w-]+|findings|kernels|compiled|run|networks|trace(-\d+)?)\.html"
 )
-# The folder of the operators' pages, of which nothing else is there.
+# The folder of the operators' pages, which holds nothing else.
 OPERATORS = "operators"
 
 

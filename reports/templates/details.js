@@ -1,5 +1,5 @@
 "use strict";
-// What is known of one operator, overload or test entry: drawn when somebody opens it.
+// The details of one operator, overload or test entry, drawn when it is opened.
 window.mpsmith.details = (() => {
   const { make, rowsOf, copyable, number, load } = window.mpsmith;
   let legend = null;

@@ -1,5 +1,5 @@
 "use strict";
-// Lists operators, overloads or test entries; the choice stands in the address after #, so that it can be shared.
+// Lists operators, overloads or test entries; the selection is in the address after #, so that it can be shared.
 document.addEventListener("DOMContentLoaded", async () => {
   const { make, rowsOf, load, number, search, details } = window.mpsmith;
   const element = (id) => document.getElementById(id);
@@ -9,7 +9,7 @@ document.addEventListener("DOMContentLoaded", async () => {
   const { dtypes, grades } = legend;
   const digits = (text) => (text ? [...text].map((digit) => (digit === "-" ? -1 : Number(digit))) : []);
 
-  // ---- the three lists in one form; overloads and entries are loaded when somebody looks at them
+  // ---- the three lists in one form; overloads and entries are loaded when they are shown
 
   const views = {
     operators: { verdicts: legend.verdicts, noun: "operators" },

@@ -53,7 +53,7 @@ window.mpsmith = (() => {
 
   const number = (value) => value.toLocaleString("en");
 
-  // ---- theme: the system's, until somebody chooses; the choice holds for all pages
+  // ---- theme: the system's, until the user chooses; the choice applies to all pages
 
   const root = document.documentElement;
   const systemDark = matchMedia("(prefers-color-scheme: dark)");

@@ -1,12 +1,12 @@
 "use strict";
-// The first page: a name in, three answers out. What is asked stands in the address after #.
+// The first page: search an operator and show three answers. The query is in the address after #.
 document.addEventListener("DOMContentLoaded", async () => {
   const { make, rowsOf, load, number, search, details } = window.mpsmith;
   const field = document.getElementById("ask");
   if (!field) return;
   const MOST = 8;
   const found = document.getElementById("ask-found");
-  const told = document.getElementById("ask-told");
+  const status = document.getElementById("ask-told");
   const answer = document.getElementById("answer");
   const legend = details.use(await load("legend"));
   const { texts, ...columns } = await load("operators");
@@ -45,7 +45,7 @@ document.addEventListener("DOMContentLoaded", async () => {
 
   function ask(text, wanted) {
     const matches = matching(text);
-    told.textContent = !text.trim() ? "" : matches.length
+    status.textContent = !text.trim() ? "" : matches.length
       ? `${number(matches.length)} ${matches.length === 1 ? "operator matches" : "operators match"}`
       : "no operator of torch has a name like it; what a module or a function of many operators calls, mpsmith trace tells";
     found.replaceChildren(...matches.slice(0, MOST).map(({ row }) => make("li", {}, make("button", { type: "button", "data-name": row.name,
@@ -69,7 +69,7 @@ document.addEventListener("DOMContentLoaded", async () => {
   });
   function readAddress() {
     const given = new URLSearchParams(location.hash.slice(1));
-    field.value = given.get("q") || given.get("open") || field.value;  // somebody may be typing already
+    field.value = given.get("q") || given.get("open") || field.value;  // the user may be typing already
     return ask(field.value, given.get("open") || "");
   }
   addEventListener("hashchange", readAddress);

@@ -1,5 +1,5 @@
 "use strict";
-// Tables that stand in the page: sorted by a click on a head, narrowed by a field above them; a link opens its section.
+// Tables of the page: sorted by a click on a heading, filtered by a field above them; a link opens its section.
 document.addEventListener("DOMContentLoaded", () => {
   const { make, number } = window.mpsmith;
   const value = (row, column) => {
@@ -37,7 +37,7 @@ document.addEventListener("DOMContentLoaded", () => {
 
   for (const field of document.querySelectorAll("input[data-narrows]")) {
     const table = document.getElementById(field.dataset.narrows);
-    const told = document.getElementById(`${field.dataset.narrows}-found`);
+    const status = document.getElementById(`${field.dataset.narrows}-found`);
     const rows = [...table.tBodies[0].rows];
     const texts = rows.map((row) => row.textContent.toLowerCase());
     field.addEventListener("input", () => {
@@ -47,7 +47,7 @@ document.addEventListener("DOMContentLoaded", () => {
         row.hidden = !words.every((word) => texts[i].includes(word));
         left += !row.hidden;
       });
-      told.textContent = words.length ? `${number(left)} of ${number(rows.length)} rows` : "";
+      status.textContent = words.length ? `${number(left)} of ${number(rows.length)} rows` : "";
     });
   }
 

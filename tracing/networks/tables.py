@@ -19,10 +19,10 @@ METHOD = (
     "Each network is a small form with random weights; nothing is downloaded. It is run once in each mode, in a "
     "process with limits of time and memory: inference without gradients; a training step with AdamW; the same step "
     "under autocast, in float16 with a GradScaler; inference under torch.compile. Which overloads reach the device is "
-    "recorded as `mpsmith trace` does it, with the simulated device's own counters. How an overload stands on a "
-    "release is read from the data of its macOS wheel (docs/coverage.md). So this page speaks of kernels alone: not "
-    "of dtypes that a kernel refuses, not of wrong numbers, and not of whether the library runs with so old a torch, "
-    "whose own layers and optimizers may call other operators."
+    "recorded as `mpsmith trace` does it, with the simulated device's own counters. Whether a release "
+    "has a kernel is read from the data of its macOS wheel (docs/coverage.md). So this page is about kernels only: not "
+    "about dtypes that a kernel refuses, wrong numbers, or whether the library runs with so old a torch, whose own "
+    "layers and optimizers may call other operators."
 )
 
 

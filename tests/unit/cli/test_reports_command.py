@@ -102,7 +102,7 @@ def test_what_a_site_cannot_be_made_of_is_one_clear_error(store: Path, tmp_path:
         command.report(store=store, site=tmp_path, before=tmp_path / "absent.json")
     other = tmp_path / "other.json"
     other.write_text("{}")
-    with pytest.raises(MpsmithError, match=r"other\.json is no trace: calls: Field required"):
+    with pytest.raises(MpsmithError, match=r"other\.json is not a trace: calls: Field required"):
         command.report(store=store, site=tmp_path, trace=[other])
     with pytest.raises(MpsmithError, match=r"other\.json has no networks: about: Field required"):
         command.report(store=store, site=tmp_path, networks=other)

@@ -229,13 +229,6 @@ def test_details_show_a_few_cases_and_the_start_of_long_texts(tmp_path: Path) ->
 # ---- the pages
 
 
-def test_the_figures_are_those_of_the_summary(summary: AuditSummary) -> None:
-    page = dict(files(content_of(summary)))["index.html"]
-    assert f"<dt>overloads supported</dt><dd>{summary.supported}</dd>" in page
-    assert f"<dt>missing</dt><dd>{summary.overload_counts[OverloadVerdict.MISSING]}</dd>" in page
-    assert f"<dt>cases executed</dt><dd>{summary.run.executed}</dd>" in page
-
-
 def test_sentences_lead_to_the_tables_that_they_name(summary: AuditSummary) -> None:
     heading = "Findings that no overload answers for"
     page = dict(files(content_of(summary)))["index.html"]

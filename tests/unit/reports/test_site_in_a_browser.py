@@ -12,8 +12,8 @@ import pytest
 
 from mpsmith.reports.evidence.devices import device_evidence
 from mpsmith.reports.html_page import render
+from mpsmith.reports.pages.networks import Networks
 from mpsmith.reports.site.content import SiteContent
-from mpsmith.reports.site.networks import Networks
 from mpsmith.reports.site.traces import Trace
 from mpsmith.reports.site.writing import write_site
 from support.audits import make_summary
@@ -38,7 +38,7 @@ NETWORKS = Networks.model_validate(
             {
                 "heading": "Without a fallback since",
                 "note": "`not yet`: the newest release lacks something.",
-                "titles": ["network", *(f"{number}.0.1" for number in range(18))],
+                "columns": ["network", *(f"{number}.0.1" for number in range(18))],
                 "rows": [["mlp", *["5 > 2"] * 18], ["transformer-encoder", *["0"] * 18]],
             }
         ],

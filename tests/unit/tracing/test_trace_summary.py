@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 from html.parser import HTMLParser
-from pathlib import Path
 
 import pytest
 
-from mpsmith.tracing import annotations, json_form, page, text, timeline
+from mpsmith.tracing import annotations, json_form, page, text
 from mpsmith.tracing.recording import Calls, CallSite, Event, Kind, Operand, Recording
 from mpsmith.tracing.summary import advice, is_allowed, summarize
 
@@ -106,28 +105,6 @@ def test_annotations_are_what_github_reads() -> None:
         "backward",
         "::warning file=/somewhere/train.py,line=7,title=mps fallback::aten::softshrink.out ran on the CPU 3 times",
     ]
-
-
-def test_the_timeline_has_a_lane_for_each_kind(tmp_path: Path) -> None:
-    timeline.write(tmp_path / "trace.json", recording())
-    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
-    lanes = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
-    placed = [(event["name"], lanes[event["tid"]], event["ts"], event["dur"]) for event in events if event["ph"] == "X"]
-    assert placed == [
-        ("aten::mm", "mps work, as issued by the host", 0, 1),
-        ("aten::softshrink.out", "CPU fallbacks", 2, 4),
-        ("aten::_local_scalar_dense", "synchronisations", 7, 3),
-    ]
-    (fallback,) = [event["args"] for event in events if event.get("cat") == "fallback"]
-    assert fallback == {
-        "where": "/somewhere/train.py:7",
-        "phase": "forward",
-        "module": "model.1",
-        "dtypes": "float32",
-        "shapes": "[2, 3]",
-        "bytes to CPU": 24,
-        "bytes to mps": 12,
-    }
 
 
 class _Tags(HTMLParser):

@@ -86,15 +86,6 @@ def test_kernels_that_failed_are_not_verified(tmp_path: Path, registry: Path, fi
     assert (added.verified, added.not_verified) == ((), {})
 
 
-def test_what_is_refused_leaves_nothing(tmp_path: Path, registry: Path) -> None:
-    before = texts(registry)
-    file = written(tmp_path, evidence(MODE, chip="x86_64"))
-    with pytest.raises(EvidenceError, match="not one of Apple's"):
-        add([file], registry)
-    assert texts(registry) == before
-    assert not (registry / "evidence").exists()
-
-
 def test_a_new_registry_can_begin_with_evidence(tmp_path: Path) -> None:
     add([written(tmp_path, evidence(MODE))], tmp_path / "new")
     assert list(load(tmp_path / "new")) == ["aten::mode"]

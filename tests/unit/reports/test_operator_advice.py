@@ -1,4 +1,4 @@
-"""The answers to what a visitor asks of an operator: true to the verdict, and always something to do."""
+"""Advice about operators: it follows from the verdict, and what does not work has a next step."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mpsmith.audit.findings.known_reports import ReportResult, ReportStatus
 from mpsmith.audit.findings.results import OperatorSummary, OverloadSummary, RegistryStatus
 from mpsmith.audit.model.verdicts import CaseVerdict, Grade, OverloadVerdict
 from mpsmith.audit.releases.coverage.table import OperatorSupport
-from mpsmith.reports.operator_advice import Answers, answers
+from mpsmith.reports.operator_advice import OperatorAdvice, advice_for
 from mpsmith.reports.release_history import ReleaseHistory
 
 NATIVE, MISSING, COMPOSITE = OperatorSupport.NATIVE, OperatorSupport.MISSING, OperatorSupport.COMPOSITE
@@ -23,7 +23,7 @@ def history(*standings: OperatorSupport | None, audited: str = "2.2.2") -> Relea
     return ReleaseHistory(RELEASES, audited, {"mode": standings})
 
 
-def told(
+def advice(
     verdict: OverloadVerdict = OverloadVerdict.MISSING,
     known: ReleaseHistory | None = None,
     reports: tuple[ReportResult, ...] = (),
@@ -32,12 +32,12 @@ def told(
     reason: str = "",
     simulated: bool = True,
     **fields: Any,
-) -> Answers:
+) -> OperatorAdvice:
     operator = OperatorSummary("aten::mode", verdict, fields.pop("dtypes", {}), (), 1, **fields)
-    return answers(operator, reason, known, reports, overloads, simulated=simulated)
+    return advice_for(operator, reason, known, reports, overloads, simulated=simulated)
 
 
-def commands(found: Answers) -> list[str]:
+def commands(found: OperatorAdvice) -> list[str]:
     return [step.command for step in found.steps if step.command]
 
 
@@ -54,18 +54,18 @@ def commands(found: Answers) -> list[str]:
     ],
 )
 def test_since_which_release(standings: tuple[OperatorSupport | None, ...], since: str, row: str) -> None:
-    found = told(known=history(*standings))
+    found = advice(known=history(*standings))
     assert found.since.startswith(since)
     assert found.row == row
 
 
 def test_an_operator_that_no_release_is_known_to_have() -> None:
-    assert told(known=ReleaseHistory(RELEASES, "2.2.2", {})).since.startswith("Not known")
-    assert told().row == ""
+    assert advice(known=ReleaseHistory(RELEASES, "2.2.2", {})).since.startswith("Not known")
+    assert advice().row == ""
 
 
 def test_what_works_needs_nothing() -> None:
-    found = told(OverloadVerdict.NATIVE, history(*(NATIVE,) * 4), simulated=False, grade=Grade.REAL_DEVICE)
+    found = advice(OverloadVerdict.NATIVE, history(*(NATIVE,) * 4), simulated=False, grade=Grade.REAL_DEVICE)
     assert found.works == (
         "Yes: right results from a kernel of its own on mps.",
         "Evidence: real device: a Mac computed it.",
@@ -79,20 +79,20 @@ def test_overloads_that_work_are_told_where_others_do_not() -> None:
 
     plain = overload("aten::mode", OverloadVerdict.NATIVE)
     other = overload("aten::mode.dtype", OverloadVerdict.MISSING)
-    found = told(overloads=(plain, other, overload("aten::mode.out", OverloadVerdict.UNREACHABLE, 0)))
+    found = advice(overloads=(plain, other, overload("aten::mode.out", OverloadVerdict.UNREACHABLE, 0)))
     assert found.works[0] == "In part, by overload: right: aten::mode; missing: aten::mode.dtype."
-    assert told(overloads=(other,)).works[0] == "No: mps has no kernel for it."
+    assert advice(overloads=(other,)).works[0] == "No: mps has no kernel for it."
 
 
 def test_what_is_simulated_says_so() -> None:
-    assert "The device was simulated: no Mac has shown this." in told(simulated=True).works
-    assert not any("simulated" in line for line in told(simulated=False).works)
+    assert "The device was simulated: no Mac has shown this." in advice(simulated=True).works
+    assert not any("simulated" in line for line in advice(simulated=False).works)
 
 
 def test_a_missing_operator_has_ways_in_the_order_of_their_worth() -> None:
     cure = CompiledBeside(CompiledVerdict.METAL, {"float32": CompiledVerdict.METAL}, cures=("float32",))
     known = RegistryStatus("implemented", "mode", "https://github.com/pytorch/pytorch/pull/1")
-    found = told(known=history(MISSING, MISSING, MISSING, NATIVE), registered=known, compiled=cure)
+    found = advice(known=history(MISSING, MISSING, MISSING, NATIVE), registered=known, compiled=cure)
     assert commands(found) == [
         "pip install --upgrade 'torch>=2.3.1'",
         "import mpsmith.kernels",
@@ -104,21 +104,21 @@ def test_a_missing_operator_has_ways_in_the_order_of_their_worth() -> None:
 
 
 def test_where_nobody_has_a_kernel_one_can_be_written() -> None:
-    assert "mpsmith scaffold aten::mode" in commands(told())
-    begun = told(registered=RegistryStatus("scaffolded", "mode"))
+    assert "mpsmith scaffold aten::mode" in commands(advice())
+    begun = advice(registered=RegistryStatus("scaffolded", "mode"))
     assert "mpsmith scaffold aten::mode" not in commands(begun)
     assert "import mpsmith.kernels" not in commands(begun)
     assert begun.steps[0].text == "mpsmith's kernel mode is begun, and not finished: scaffolded."
 
 
 def test_a_fallback_needs_no_variable() -> None:
-    assert not any("FALLBACK" in command for command in commands(told(OverloadVerdict.FALLBACK)))
-    assert "mpsmith trace your_program.py" in commands(told(OverloadVerdict.FALLBACK))
+    assert not any("FALLBACK" in command for command in commands(advice(OverloadVerdict.FALLBACK)))
+    assert "mpsmith trace your_program.py" in commands(advice(OverloadVerdict.FALLBACK))
 
 
 def test_a_dtype_gap_names_the_dtypes_that_are_right() -> None:
     dtypes = {"float32": OverloadVerdict.NATIVE, "bool": OverloadVerdict.DTYPE_GAP}
-    found = told(OverloadVerdict.DTYPE_GAP, dtypes=dtypes, reason="refuses bool")
+    found = advice(OverloadVerdict.DTYPE_GAP, dtypes=dtypes, reason="refuses bool")
     assert "By dtype: native in float32; dtype gap in bool." in found.works
     assert "refuses bool." in found.works
     assert found.steps[0].text == "Convert first: it is right in float32."
@@ -128,13 +128,13 @@ def test_what_is_broken_in_some_cases_is_not_called_right() -> None:
     wrong = (CaseVerdict.WRONG,)
     dtypes = dict.fromkeys(("float32", "float16"), OverloadVerdict.NATIVE)
     beside = {"breakages": wrong, "dtypes": dtypes}
-    found = told(OverloadVerdict.NATIVE, **beside, dtype_breakages={"float16": wrong})
+    found = advice(OverloadVerdict.NATIVE, **beside, dtype_breakages={"float16": wrong})
     assert found.works[:2] == (
         "Mostly: most calls tried are right on mps itself, and some are not.",
         "In some cases: wrong in float16.",
     )
     assert commands(found) == ['result = f(x.cpu()).to("mps")']
-    everywhere = told(OverloadVerdict.NATIVE, **beside, dtype_breakages=dict.fromkeys(dtypes, wrong))
+    everywhere = advice(OverloadVerdict.NATIVE, **beside, dtype_breakages=dict.fromkeys(dtypes, wrong))
     assert "In some cases: wrong in every dtype tried." in everywhere.works
 
 
@@ -142,21 +142,21 @@ def test_an_upstream_report_that_stands_is_told_even_of_what_works() -> None:
     def report(standing: ReportStatus) -> ReportResult:
         return ReportResult(7, "https://x/7", "It is wrong.", "silent", ("aten::mode",), "2.0", standing, 1)
 
-    still = told(OverloadVerdict.NATIVE, reports=(report(ReportStatus.STILL_WRONG),))
+    still = advice(OverloadVerdict.NATIVE, reports=(report(ReportStatus.STILL_WRONG),))
     assert [(step.text, step.link) for step in still.steps] == [
         ("Upstream report #7, still wrong: It is wrong.", "https://x/7")
     ]
-    assert told(OverloadVerdict.NATIVE, reports=(report(ReportStatus.RIGHT),)).steps == ()
+    assert advice(OverloadVerdict.NATIVE, reports=(report(ReportStatus.RIGHT),)).steps == ()
 
 
 def test_a_number_is_an_issue_of_pytorch() -> None:
-    found = told(registered=RegistryStatus("missing", None, "#77764"))
+    found = advice(registered=RegistryStatus("missing", None, "#77764"))
     assert found.steps[-1].link == "https://github.com/pytorch/pytorch/issues/77764"
 
 
 @pytest.mark.parametrize("verdict", OverloadVerdict)
 def test_whatever_does_not_work_has_something_to_do(verdict: OverloadVerdict) -> None:
-    found = told(verdict, dtypes={"float32": OverloadVerdict.NATIVE})
+    found = advice(verdict, dtypes={"float32": OverloadVerdict.NATIVE})
     assert found.works[0]
     if verdict is OverloadVerdict.REFERENCE_FAILED:
         return  # the call itself is not valid on any device
