@@ -16,7 +16,7 @@ from .gradients import GradientSource
 from .known_wrong import KnownWrongSource
 from .large import LargeKnownWrongSource, LargeSource
 from .layouts import LayoutSource
-from .mixed_dtype_sources import MixedDtypeCallSource, MixedDtypeSource
+from .mixed_dtypes import MixedDtypeCallSource, MixedDtypeSource
 from .modules import ModuleSource
 from .opinfo import OpInfoSource
 from .pairs import PairSource
@@ -27,9 +27,9 @@ from .schema_forms import SchemaFormSource
 from .schema_random import SchemaRandomSource
 from .sizes import SizeSource
 from .special_values import SpecialValueSource
-from .target_sources import SchemaTargetSource, TargetSource
 from .tensor_layouts import TensorLayoutSource
 from .without_gradients import WithoutGradientSource
+from .write_targets import SchemaTargetSource, TargetSource
 
 
 def case_sources(imports: Sequence[str]) -> dict[str, CaseSource]:

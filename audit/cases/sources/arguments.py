@@ -29,9 +29,8 @@ from ..calls.invocation import full_name, overload_of, runs_a_kernel, written_ar
 from .argument_values import END_NAMES, FACTOR_NAMES, other_values
 from .calls_in_a_row import InARow, Step, in_dtype, scaled, unchanged, with_others
 from .case_tensors import accepts, call_on_cpu, tensors_of
-from .derived import distinct
+from .derived import BasedSource, distinct
 from .indices import out_of_range
-from .over_another import SourceOverAnother
 from .schema import SchemaSource
 
 BASES = 2
@@ -102,7 +101,7 @@ class Variation:
         return not any(isinstance(leaf, Tensor) for leaf in leaves(dict(self.others)))
 
 
-class ArgumentSource(SourceOverAnother[SchemaSource]):
+class ArgumentSource(BasedSource[SchemaSource]):
     """Recorded calls of each overload with other values for their arguments."""
 
     name = "arguments"

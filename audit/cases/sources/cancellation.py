@@ -14,7 +14,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from ...model.case import Case
+from ...model.case import Case, CaseSource
 from ...model.group import GroupKey
 from ...model.selection import Samples
 from .case_tensors import map_tensors, tensors_of
@@ -36,7 +36,7 @@ MANY_LAYERS = re.compile(r"^nn\.(Transformer|LSTM|GRU|RNN)")
 Change = Callable[[Tensor], Tensor]
 
 
-class CancellationSource(DerivedSource):
+class CancellationSource(DerivedSource[CaseSource]):
     """Samples in float32 near zero, with a large mean, and with large values."""
 
     name = "cancellation"

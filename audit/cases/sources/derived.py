@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Collection, Hashable, Iterable, Iterator
+from dataclasses import replace
 from itertools import islice
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from torch import Tensor
 
@@ -13,8 +14,6 @@ from ...model.case import Case, CaseSource, QuickShare
 from ...model.group import GroupKey
 from ...model.nested import leaves
 from ...model.selection import DTYPES, Samples
-from .opinfo import OpInfoSource
-from .over_another import SourceOverAnother
 
 # A sampler puts its plain cases first; among so many there is one to vary.
 LOOKED_AT = 8
@@ -30,7 +29,40 @@ MAIN_DTYPES = ("float32", "float16", "complex64", "int64", "bool")
 PREFIXES = {"opinfo": "", "modules": "module ", "schema": "schema "}
 
 
-class DerivedSource(SourceOverAnother[CaseSource]):
+Base = TypeVar("Base", bound=CaseSource)
+
+
+class BasedSource(CaseSource, Generic[Base]):
+    """Makes further cases for groups of another source, its base."""
+
+    def __init__(self, base: Base) -> None:
+        self._base = base
+
+    def groups(self) -> Iterable[GroupKey]:
+        """Those of the base's groups that are `taken`."""
+        return self._own(self._base.groups())
+
+    def operators(self) -> frozenset[str]:
+        """Those of the base, whether a group of theirs is taken or not: telling that may cost seconds."""
+        return self._base.operators()
+
+    def groups_of(self, operators: Collection[str]) -> Iterable[GroupKey]:
+        """The same of some operators."""
+        return self._own(self._base.groups_of(operators))
+
+    @abstractmethod
+    def taken(self, keys: Iterable[GroupKey]) -> Iterator[GroupKey]:
+        """Those of the base's groups `keys` that this source has cases of, in their order."""
+
+    def base_key(self, key: GroupKey) -> GroupKey:
+        """The base's own group to one of this source."""
+        return replace(key, source=self._base.name)
+
+    def _own(self, keys: Iterable[GroupKey]) -> Iterator[GroupKey]:
+        return (replace(key, source=self.name) for key in self.taken(keys))
+
+
+class DerivedSource(BasedSource[Base]):
     """Varies cases of each group of another source in a fixed sequence of ways.
 
     `name` of a class says in what they are varied; that of an object also what is varied, so that the groups of one
@@ -46,7 +78,7 @@ class DerivedSource(SourceOverAnother[CaseSource]):
     dtypes: tuple[str, ...] = DTYPES
     quick = QuickShare.ONE_DTYPE
 
-    def __init__(self, base: CaseSource) -> None:
+    def __init__(self, base: Base) -> None:
         super().__init__(base)
         self.name = PREFIXES.get(base.name, f"{base.name} ") + type(self).name
 
@@ -85,14 +117,6 @@ class DerivedSource(SourceOverAnother[CaseSource]):
     def further_variations(self, key: GroupKey, case: Case) -> Iterator[Case]:
         """The variations of the second and any further chosen case of a group; a source may want fewer of them."""
         return self.variations(key, case)
-
-
-class DerivedOpInfoSource(DerivedSource):
-    """A derived source that asks the OpInfos about the operators, and so varies nothing else."""
-
-    def __init__(self, opinfos: OpInfoSource) -> None:
-        super().__init__(opinfos)
-        self._opinfos = opinfos
 
 
 def representative(cases: Iterable[Case]) -> Case | None:

@@ -13,17 +13,16 @@ from ...model.case import Case
 from ...model.group import GroupKey
 from ...model.selection import Samples
 from .case_tensors import accepts, strided_positions, tensors_of, with_one
-from .derived import representative
+from .derived import BasedSource, representative
 from .forms import detached
 from .opinfo import ON_HOST, OpInfoSource, without_double
-from .over_another import SourceOverAnother
 from .sizes import UNCHECKED, draws, is_a_part, is_any_of
 
 # Of so many tensors each is tried in a size that does not fit.
 MOST_TENSORS = 2
 
 
-class ErrorSource(SourceOverAnother[OpInfoSource]):
+class ErrorSource(BasedSource[OpInfoSource]):
     """The error inputs of every OpInfo that has some; the device must raise what the CPU raises.
 
     And a sample with one tensor larger than the others allow.

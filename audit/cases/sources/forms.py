@@ -18,8 +18,9 @@ from ...judging.transfer import differentiable_leaves
 from ...model.case import Case
 from ...model.group import GroupKey
 from ...model.nested import leaves, map_leaves
-from .derived import MAIN_DTYPES, DerivedOpInfoSource
+from .derived import MAIN_DTYPES, DerivedSource
 from .operand_forms import number_and_tensor, overlapping
+from .opinfo import OpInfoSource
 
 GUARD = 37  # elements before and after an out= tensor; odd, so that a vectorised overrun does not end on its border
 # OpInfos that claim to take out= because nobody said otherwise.
@@ -35,7 +36,7 @@ OUT_KINDS = (EXACT, "transposed", "every other element", *RESIZED)
 Call = Callable[..., Any]
 
 
-class FormSource(DerivedOpInfoSource):
+class FormSource(DerivedSource[OpInfoSource]):
     """Each representative sample in every form that its OpInfo says the operator has."""
 
     name = "forms"
@@ -47,7 +48,7 @@ class FormSource(DerivedOpInfoSource):
             yield replace(called, form=called.title)
 
     def _forms(self, key: GroupKey, case: Case) -> Iterator[Case]:
-        op = self._opinfos.opinfo(key)
+        op = self._base.opinfo(key)
         plain = replace(case, differentiable=False, args=detached(case.args), kwargs=detached(case.kwargs))
         if takes_out(op) and "out" not in case.kwargs and not case.uninitialised:
             for form in map(OutForm, OUT_KINDS):

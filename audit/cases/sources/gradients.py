@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from ...judging.transfer import differentiable_leaves
-from ...model.case import Case
+from ...model.case import Case, CaseSource
 from ...model.group import GroupKey
 from ...model.nested import leaves, map_leaves
 from .case_tensors import call_on_cpu, tensors_of, with_tensors
@@ -47,7 +47,7 @@ def zero(tensor: Tensor) -> Tensor:
 COTANGENTS: tuple[Layout, ...] = (as_of_a_sum, offset, zero)
 
 
-class GradientSource(DerivedSource):
+class GradientSource(DerivedSource[CaseSource]):
     """The backward of each representative sample, asked for in other ways."""
 
     name = "gradients"

@@ -8,7 +8,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from ...model.case import Case
+from ...model.case import Case, CaseSource
 from ...model.group import GroupKey
 from .case_tensors import tensors_in, tensors_of, with_tensors
 from .derived import MAIN_DTYPES, DerivedSource
@@ -118,7 +118,7 @@ LAYOUTS: tuple[Layout, ...] = (
 )
 
 
-class LayoutSource(DerivedSource):
+class LayoutSource(DerivedSource[CaseSource]):
     """Each representative sample once in every layout that its tensors can have."""
 
     name = "layouts"

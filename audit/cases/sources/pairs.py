@@ -1,9 +1,7 @@
 """Pairs of levels: each row of a covering array of an operator as a case.
 
-Many faults need two things at once: float16 and transposed, in place and NaN, int64 and more than 65,536 elements. The
-other derived sources vary one thing at a time. A row names a level of each factor; a level is put into effect by a
-function from a case to a case, or to None where the case cannot have it. Then the next level of the factor is taken,
-so that no row is wasted; what a case really is at is observed when it runs.
+Many faults need two levels at once: float16 and transposed, in place and NaN, int64 and more than 65,536 elements. The
+other derived sources vary one factor at a time. `variations` has the functions that bring a case to a level.
 """
 
 from __future__ import annotations
@@ -19,8 +17,11 @@ from ..covering.array import Excluded, Factors, covering_array, excluding
 from ..covering.levels import levels_of
 from ..covering.pairs import DTYPE, FORM, GRADIENT, LAYOUT, OTHER_LAYOUTS, SIZE, VALUES, Levels
 from ..covering.pruning import elements
-from .derived import LARGEST_TO_VARY, LOOKED_AT_FOR_KINDS, representative
-from .effects import (
+from .derived import LARGEST_TO_VARY, LOOKED_AT_FOR_KINDS, BasedSource, representative
+from .forms import takes_out
+from .opinfo import ELEMENTWISE, OpInfoSource
+from .unsafe_values import excluded
+from .variations import (
     BASE,
     FLOATING_VALUES,
     GRADIENTS,
@@ -31,13 +32,10 @@ from .effects import (
     OUT,
     PLAIN,
     SIZES,
-    Effects,
     raised,
+    variations_of,
+    varied_case,
 )
-from .forms import takes_out
-from .opinfo import ELEMENTWISE, OpInfoSource
-from .over_another import SourceOverAnother
-from .unsafe_values import excluded
 
 # So many samples of a group are varied: a representative one, and others for their flags. Samplers of elementwise
 # operators may have one dimension alone: they get one of these shapes, in which every layout is told from others.
@@ -51,7 +49,7 @@ INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "bool")
 FAMILIES = (FLOATING, INTEGERS)
 
 
-class PairSource(SourceOverAnother[OpInfoSource]):
+class PairSource(BasedSource[OpInfoSource]):
     """For each dense OpInfo and dtype the rows of a covering array over the dtypes of its kind."""
 
     name = "pairs"
@@ -75,11 +73,11 @@ class PairSource(SourceOverAnother[OpInfoSource]):
         if takes_any_shape(op):
             shapes = (*SHAPES[: len(bases)], MANY_DIMENSIONS)
             bases = [raised(case, shape) for case, shape in zip((*bases, bases[0]), shapes, strict=True)]
-        effects = Effects(op, key.dtype)
+        variations = variations_of(op, key.dtype)
         seen: set[Levels] = set()
         for row in chain.from_iterable(covering_array(each, EXCLUDED) for each in models_of(op, self._family(base))):
             if row[DTYPE] == key.dtype:
-                case = effects.case_of(row, bases)
+                case = varied_case(variations, row, bases)
                 levels = levels_of(case)
                 if levels not in seen:
                     seen.add(levels)

@@ -14,8 +14,9 @@ from ...judging.randomness import draws_in_any_overload, generators_as_before
 from ...model.case import Case
 from ...model.group import GroupKey
 from ...model.nested import leaves
-from .derived import DerivedOpInfoSource
+from .derived import DerivedSource
 from .forms import Call, copied, detached
+from .opinfo import OpInfoSource
 
 # So many numbers are drawn for a distribution, in at most so many calls.
 DRAWS = 8192
@@ -24,18 +25,18 @@ MOST_CALLS = 1024
 TELLING = 64
 
 
-class RandomSource(DerivedOpInfoSource):
+class RandomSource(DerivedSource[OpInfoSource]):
     """A representative sample of each operator that draws: under seeds, and often enough to know the distribution."""
 
     name = "random"
 
     def varies(self, key: GroupKey) -> bool:
         """Whether PyTorch says that the operator draws from the generator that a seed controls."""
-        return draws_numbers(key.operator, self._opinfos.opinfo(key).aten_name)
+        return draws_numbers(key.operator, self._base.opinfo(key).aten_name)
 
     def variations(self, key: GroupKey, case: Case) -> Iterator[Case]:
         """One case under seeds, and one of many draws."""
-        operator = self._opinfos.opinfo(key).op
+        operator = self._base.opinfo(key).op
         plain = replace(case, differentiable=False, args=detached(case.args), kwargs=detached(case.kwargs))
         yield replace(plain, call=under_seeds(operator), title="under seeds")
         yield replace(

@@ -25,7 +25,7 @@ from torch import Tensor
 
 from ...judging.compare import same_bits
 from ...judging.randomness import draws
-from ...model.case import Case, QuickShare
+from ...model.case import Case, CaseSource, QuickShare
 from ...model.group import GroupKey
 from ...model.nested import leaves, map_leaves
 from ...model.selection import DTYPES, Samples
@@ -56,7 +56,7 @@ ORDERED = re.compile(
 )
 
 
-class RepetitionSource(DerivedSource):
+class RepetitionSource(DerivedSource[CaseSource]):
     """A call of each operator, in one dtype, repeated in the ways above.
 
     Of overloads those that run a kernel; threads and many calls are for them alone, an OpInfo's operator calls them.

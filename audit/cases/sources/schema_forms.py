@@ -21,6 +21,7 @@ from ...model.nested import leaves
 from ...model.selection import Samples
 from ..calls.invocation import SchemaCall, full_name, out_arguments, overload_of, runs_a_kernel
 from .case_tensors import strided_positions, tensors_of, with_tensors
+from .derived import BasedSource
 from .dimensions import Axis, Dimensions, map_dense, results_of, stretched
 from .forms import under
 from .layouts import Layout, conjugate_view, expanded, negative_view, offset, padded_rows, stepped, transposed
@@ -36,7 +37,6 @@ from .number_ranges import (
     spread,
     with_distinguishable_results,
 )
-from .over_another import SourceOverAnother
 from .schema import SchemaSource
 from .shared_storage import in_one_memory
 from .sizes import (
@@ -136,7 +136,7 @@ ELEMENTS_IN_BATCHES = {"float32": ELEMENTS, "float16": 1, "bfloat16": 1}
 OF_THEIR_SIZES = ("_weight_norm_interface", "native_channel_shuffle", "multilabel_margin_loss_forward")
 
 
-class SchemaFormSource(SourceOverAnother[SchemaSource]):
+class SchemaFormSource(BasedSource[SchemaSource]):
     """The representative call of each overload that is called by name alone, varied as a functional one is."""
 
     name = "schema twins"

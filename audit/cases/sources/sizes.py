@@ -121,7 +121,7 @@ PLANS: dict[str, dict[str, SizePlan]] = {
 ELEMENTWISE_AND_REDUCTIONS = (*ELEMENTWISE, "ReductionOpInfo")
 
 
-class SizeSource(DerivedSource):
+class SizeSource(DerivedSource[CaseSource]):
     """The representative case of each group in other sizes, and a case of another kind in some of them.
 
     Not of operators that draw random numbers: their values cannot be compared, and the `random` cases draw many.

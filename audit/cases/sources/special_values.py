@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from ...model.case import Case
+from ...model.case import Case, CaseSource
 from ...model.group import GroupKey
 from ...model.nested import leaves
 from .case_tensors import map_tensors
@@ -78,7 +78,7 @@ SPRINKLED: dict[bool, ValuePlan] = {
 }
 
 
-class SpecialValueSource(DerivedSource):
+class SpecialValueSource(DerivedSource[CaseSource]):
     """Cases of each group with one class of special values in their tensors, in all at once or in one alone."""
 
     name = "special values"

@@ -15,7 +15,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from ...model.case import Case
+from ...model.case import Case, CaseSource
 from ...model.group import GroupKey
 from ...model.nested import leaves
 from ...model.selection import Samples
@@ -67,7 +67,7 @@ KERNEL_DIES = frozenset({"_weight_int8pack_mm"})
 IN_TURN = ("float16", "int64", "complex64")
 
 
-class TensorLayoutSource(DerivedSource):
+class TensorLayoutSource(DerivedSource[CaseSource]):
     """Every tensor of a representative sample alone in every layout; of other samples and dtypes some in turn."""
 
     name = "tensor layouts"

@@ -19,8 +19,8 @@ import torch
 from ...model.case import Case, QuickShare, described, seed_generators
 from ...model.group import GroupKey
 from ...model.selection import Samples
+from .derived import BasedSource
 from .opinfo import OpInfoSource
-from .over_another import SourceOverAnother
 
 DTYPES = ("float32", "float16", "bfloat16", "complex64")
 TORCH_TESTING = "torch.testing._internal."
@@ -30,7 +30,7 @@ BETWEEN = ("CACHE", "COPY", "EXTENDED_ARG", "NOP", "TO_BOOL", "UNARY_NOT")
 DEEPEST = 4
 
 
-class WithoutGradientSource(SourceOverAnother[OpInfoSource]):
+class WithoutGradientSource(BasedSource[OpInfoSource]):
     """What the sampler of an OpInfo makes without gradients beyond what it makes with them."""
 
     name = "samples without gradients"

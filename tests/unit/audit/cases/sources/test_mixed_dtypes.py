@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from mpsmith.audit.cases.sources.case_tensors import tensors_of
-from mpsmith.audit.cases.sources.mixed_dtype_sources import MixedDtypeCallSource, MixedDtypeSource
 from mpsmith.audit.cases.sources.mixed_dtypes import (
+    MixedDtypeCallSource,
+    MixedDtypeSource,
     each_as_scalar_tensor,
     each_in_others,
     in_dtype,

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from mpsmith.audit.cases.covering.levels import levels_of
 from mpsmith.audit.cases.covering.pairs import pairs_of
-from mpsmith.audit.cases.sources import effects
+from mpsmith.audit.cases.sources import variations
 from mpsmith.audit.cases.sources.opinfo import OpInfoSource
 from mpsmith.audit.cases.sources.pairs import PairSource, distinct_flags, models_of
 from mpsmith.audit.model.case import Case, make_cases
@@ -112,19 +112,19 @@ def binary(**fields: object) -> Case:
 
 def test_one_tensor_gets_a_layout_and_keeps_its_values_and_gradient() -> None:
     case = binary()
-    changed = effects.first_relaid(case, effects.LAYOUTS["transposed"])
+    changed = variations.first_relaid(case, variations.LAYOUTS["transposed"])
     assert changed is not None
     assert [t.stride() for t in changed.args] == [(1, 2), (3, 1)]
     assert [t.requires_grad for t in changed.args] == [True, True]
     assert torch.equal(changed.args[0], case.args[0])
-    changed = effects.others_relaid(case, effects.LAYOUTS_OF_OTHERS["expanded"])
+    changed = variations.others_relaid(case, variations.LAYOUTS_OF_OTHERS["expanded"])
     assert changed is not None
     assert [t.stride() for t in changed.args] == [(3, 1), (0, 1)]
 
 
 def test_a_layout_that_no_tensor_can_have_is_none() -> None:
-    assert effects.first_relaid(binary(), effects.LAYOUTS["channels last"]) is None
-    assert effects.others_relaid(Case(torch.exp, (torch.rand(2, 3),)), effects.LAYOUTS["offset"]) is None
+    assert variations.first_relaid(binary(), variations.LAYOUTS["channels last"]) is None
+    assert variations.others_relaid(Case(torch.exp, (torch.rand(2, 3),)), variations.LAYOUTS["offset"]) is None
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_a_layout_that_no_tensor_can_have_is_none() -> None:
     ],
 )
 def test_a_size_keeps_the_number_of_dimensions(size: str, shape: tuple[int, ...], expected: tuple[int, ...]) -> None:
-    changed = effects.resized(Case(torch.exp, (torch.rand(shape),)), effects.SIZES[size])
+    changed = variations.resized(Case(torch.exp, (torch.rand(shape),)), variations.SIZES[size])
     assert changed is not None
     assert changed.args[0].shape == expected
     assert dict(levels_of(changed))["size"] == size
@@ -145,15 +145,15 @@ def test_a_size_keeps_the_number_of_dimensions(size: str, shape: tuple[int, ...]
 
 def test_shapes_that_broadcast_are_made_one_where_the_operator_is_elementwise() -> None:
     args = (torch.rand(4, 1, 3), torch.rand(5, 1), torch.tensor(2.0))
-    wanted = effects.SIZES["over 1,024 rows"]
-    changed = effects.resized(Case(torch.addcmul, args, elementwise=True), wanted)
+    wanted = variations.SIZES["over 1,024 rows"]
+    changed = variations.resized(Case(torch.addcmul, args, elementwise=True), wanted)
     assert changed is not None
     assert [t.shape for t in changed.args] == [(2, 513, 3), (2, 513, 3), ()]
-    assert effects.resized(Case(torch.addcmul, args), wanted) is None
+    assert variations.resized(Case(torch.addcmul, args), wanted) is None
 
 
 def test_special_values_stand_beside_plain_ones() -> None:
-    change = effects.special_values(torch.float32)["infinities"]
+    change = variations.special_values(torch.float32)["infinities"]
     changed = change(Case(torch.add, (torch.ones(8), torch.ones(8, dtype=torch.int64))))
     assert changed is not None
     inf = float("inf")
@@ -164,14 +164,16 @@ def test_special_values_stand_beside_plain_ones() -> None:
 
 
 def test_a_subset_of_the_inputs_wants_a_gradient() -> None:
-    changed = effects.with_one_gradient(binary())
+    changed = variations.with_one_gradient(binary())
     assert changed is not None
     assert [t.requires_grad for t in changed.args] == [False, True]
-    assert effects.with_one_gradient(Case(torch.exp, (torch.rand(2, requires_grad=True),), differentiable=True)) is None
+    assert (
+        variations.with_one_gradient(Case(torch.exp, (torch.rand(2, requires_grad=True),), differentiable=True)) is None
+    )
 
 
 def test_in_place_writes_into_the_layout_that_is_there() -> None:
-    case = effects.called_in_place(Case(torch.add, (torch.ones(3, 2).t(), torch.ones(2, 3))), Tensor.add_)
+    case = variations.called_in_place(Case(torch.add, (torch.ones(3, 2).t(), torch.ones(2, 3))), Tensor.add_)
     assert case is not None
     first = case.args[0]
     result, same = case.call(*case.args)

@@ -18,10 +18,10 @@ from mpsmith.audit.cases.sources.repetition import (
     ManyTimes,
     RepetitionSource,
     WithOtherValues,
+    changes_arguments,
     is_repeated,
     other_values,
     repeated,
-    writes,
 )
 from mpsmith.audit.cases.sources.schema import SchemaSource
 from mpsmith.audit.model.case import Case, make_cases
@@ -103,7 +103,7 @@ def test_a_call_that_writes_gets_tensors_of_its_own() -> None:
 
 
 def test_what_changes_its_arguments() -> None:
-    assert [name for name in ("aten::exp", "aten::exp_", "aten::native_batch_norm") if writes(name)] == [
+    assert [name for name in ("aten::exp", "aten::exp_", "aten::native_batch_norm") if changes_arguments(name)] == [
         "aten::exp_",
         "aten::native_batch_norm",
     ]

@@ -11,9 +11,10 @@ from torch import Tensor
 from mpsmith.audit.cases.calls.invocation import SchemaCall
 from mpsmith.audit.cases.sources.opinfo import OpInfoSource
 from mpsmith.audit.cases.sources.schema import SchemaSource
-from mpsmith.audit.cases.sources.target_sources import SchemaTargetSource, TargetSource
 from mpsmith.audit.cases.sources.write_targets import (
     MARGIN,
+    SchemaTargetSource,
+    TargetSource,
     around,
     at_an_offset,
     channels_last,
