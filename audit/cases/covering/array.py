@@ -7,11 +7,10 @@ other. An array takes up to a tenth of a second, and most operators have the sam
 from __future__ import annotations
 
 from functools import cache
-from itertools import combinations
 
 import covertable
 
-from .pairs import Level, Pair
+from .pairs import Level
 
 # The factors in their order with their levels; the first level of each is the plain one.
 Factors = tuple[tuple[str, tuple[str, ...]], ...]
@@ -28,17 +27,6 @@ def excluding(*pairs: tuple[str, tuple[str, ...], str, tuple[str, ...]]) -> Excl
         for level in levels
         for other_level in other_levels
     )
-
-
-def valid_pairs(factors: Factors, excluded: Excluded) -> set[Pair]:
-    """Every pair of levels of two factors that do not exclude each other."""
-    return {
-        ((one, level), (other, other_level))
-        for (one, levels), (other, other_levels) in combinations(sorted(factors), 2)
-        for level in levels
-        for other_level in other_levels
-        if frozenset(((one, level), (other, other_level))) not in excluded
-    }
 
 
 @cache

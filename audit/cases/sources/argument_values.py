@@ -99,14 +99,14 @@ def other_values(argument: Any, arguments: Arguments) -> Iterator[Any]:
         arguments: all arguments of a call by their names.
     """
     current = arguments.get(argument.name)
-    seen = {_told_apart(current)}
+    seen = {_identity(current)}
     for value in _candidates(argument, current, arguments):
-        if _told_apart(value) not in seen:
-            seen.add(_told_apart(value))
+        if _identity(value) not in seen:
+            seen.add(_identity(value))
             yield value
 
 
-def _told_apart(value: Any) -> str:
+def _identity(value: Any) -> str:
     return "a tensor" if isinstance(value, Tensor) else repr(value)
 
 

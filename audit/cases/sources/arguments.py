@@ -46,7 +46,7 @@ ROW_DTYPES = ("float16", "int64", "bfloat16", "complex64", "uint8", "bool")
 MOST_ROW_DTYPES = 2
 
 # Overloads whose result is undefined, or whose CPU kernel trusts what it is told of memory that is not there.
-TRUSTING = re.compile(
+UNCHECKED_OPERATORS = re.compile(
     r"unsafe_(?!split|chunk)|^_?(resize|set_|empty|new_empty|as_strided|_reshape_alias|nested)|_nested_"
     r"|ctc_loss_backward|^_pack|^_pad_packed|_cslt|fbgemm|_thnn|sparse"
     r"|^_(cummax|cummin)_helper|^_fft_c2r|moving_avg_obs|^_weight_norm_interface|^range"
@@ -64,7 +64,7 @@ TRUSTED: tuple[tuple[str, frozenset[str]], ...] = (
 # Operators whose CPU kernel divides integers by a number of elements, or a threshold, that may be zero.
 DIVIDES_INTEGERS = re.compile(r"avg_pool|smooth_l1_loss")
 # Refusals that say nothing of the arguments: the CPU has no kernel for the dtype, or no kernel is reached at all.
-UNTELLING = re.compile(
+UNRELATED_REFUSALS = re.compile(
     r"not implemented for|not supported|unsupported|INTERNAL ASSERT|Expected a value of type|expected at most"
     r"|is missing value for argument|Overloaded torch operator|cannot be converted|memory|Could not run",
     re.IGNORECASE,
@@ -133,7 +133,7 @@ def is_varied(operator: str) -> bool:
     """Whether an overload has a kernel of its own and arguments to vary, and gives the same result at every call."""
     name = full_name(operator)
     overload = overload_of(name)
-    if TRUSTING.search(operator) or draws(overload) or not runs_a_kernel(name):
+    if UNCHECKED_OPERATORS.search(operator) or draws(overload) or not runs_a_kernel(name):
         return False
     return any(str(argument.type) not in ("Tensor", "List[Tensor]") for argument in overload._schema.arguments)
 
@@ -253,7 +253,7 @@ class Variations:
         try:
             call_on_cpu(self._made(Variation(title, others)))
         except Exception as error:
-            return None if UNTELLING.search(str(error)) else Variation(title, others, refused=True)
+            return None if UNRELATED_REFUSALS.search(str(error)) else Variation(title, others, refused=True)
         return Variation(title, others)
 
     def _made(self, variation: Variation) -> Case:

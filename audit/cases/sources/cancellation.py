@@ -62,12 +62,12 @@ class CancellationSource(DerivedSource[CaseSource]):
             return
         yield _varied(case, "near zero", lambda tensor: tensor * NEAR_ZERO)
         if len(_floating(case)) > 1 and isinstance(self._base, OpInfoSource):
-            yield here_and_there(case)
+            yield partly_near_zero_case(case)
         yield with_large_mean(case)
         yield _varied(case, "large", lambda tensor: tensor * LARGE)
 
 
-def here_and_there(case: Case) -> Case:
+def partly_near_zero_case(case: Case) -> Case:
     """Any of several tensors near zero where others are not: in some element each set of them.
 
     A quotient of two small numbers is none, and what is added to a small number hides it.

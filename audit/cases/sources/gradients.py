@@ -23,7 +23,7 @@ from .case_tensors import call_on_cpu, tensors_of, with_tensors
 from .derived import DerivedSource
 from .layouts import Layout, offset, stepped
 from .opinfo import OpInfoSource
-from .tensor_layouts import from_turn, start_of
+from .tensor_layouts import rotated, turn_of
 
 THOROUGH = "float32"
 IN_TURN = ("float16", "complex64")
@@ -65,10 +65,10 @@ class GradientSource(DerivedSource[CaseSource]):
         every = [*with_cotangents(case), *of_some_inputs(case), *of_some_outputs(case)]
         if key.dtype == THOROUGH and key.variant != "eval":
             yield from every
-            yield from islice(used_otherwise(case, start_of(key)), 1)
+            yield from islice(used_otherwise(case, turn_of(key)), 1)
         else:
-            every.extend(used_otherwise(case, start_of(key)))
-            yield from from_turn(every, start_of(key))[:SOME]
+            every.extend(used_otherwise(case, turn_of(key)))
+            yield from rotated(every, turn_of(key))[:SOME]
 
 
 # ---- cotangents
@@ -91,7 +91,7 @@ def with_cotangent(case: Case, layout: Layout) -> Case:
 
 def of_some_inputs(case: Case) -> Iterator[Case]:
     """Each input alone wanting its gradient; then, of three or more, each alone not wanting it."""
-    wanted = wanting(case)
+    wanted = positions_with_gradient(case)
     if len(wanted) < 2:
         return
     for position in wanted[:MOST_INPUTS]:
@@ -102,7 +102,7 @@ def of_some_inputs(case: Case) -> Iterator[Case]:
             yield of_inputs(case, others, f"no gradient of tensor {position}")
 
 
-def wanting(case: Case) -> list[int]:
+def positions_with_gradient(case: Case) -> list[int]:
     """The positions of the tensors that want a gradient."""
     return [position for position, tensor in enumerate(tensors_of(case)) if tensor.requires_grad]
 
@@ -110,7 +110,7 @@ def wanting(case: Case) -> list[int]:
 def of_inputs(case: Case, positions: Sequence[int], title: str) -> Case:
     """The case with gradients for the tensors at these positions alone."""
     tensors = tensors_of(case)
-    others = {i: tensors[i].detach() for i in wanting(case) if i not in positions}
+    others = {i: tensors[i].detach() for i in positions_with_gradient(case) if i not in positions}
     return with_tensors(case, others, title)
 
 
@@ -148,7 +148,7 @@ def only(process_output: Callable[[Any], Any], number: int) -> Callable[[Any], A
 
 def used_otherwise(case: Case, start: int) -> Iterator[Case]:
     """The case with the gradients from other uses of it, the first of them another for each `start`."""
-    for use in from_turn(USES, start):
+    for use in rotated(USES, start):
         yield use(case)
 
 

@@ -22,7 +22,7 @@ from .derived import DerivedSource
 from .forms import STRIDES_OF_OUT_IGNORED, takes_out
 from .operand_forms import number_position
 from .opinfo import OpInfoSource
-from .tensor_layouts import KERNEL_DIES, filled, from_turn, start_of, writes
+from .tensor_layouts import KERNEL_DIES, filled, rotated, turn_of, writes
 from .write_targets import (
     STRIDES_IGNORED,
     in_place_case,
@@ -91,7 +91,7 @@ def each_in_others(case: Case, most: int, turn: int = 0, but: Sequence[int] = ()
     dtypes = {tensor.dtype for tensor in tensors_of(case)}
     for position in [p for p in strided_positions(case) if p not in but][:MOST_TENSORS]:
         own = tensors_of(case)[position].dtype
-        others = from_turn(others_of(own, dtypes), turn + position)[:most]
+        others = rotated(others_of(own, dtypes), turn + position)[:most]
         for dtype in (*others, *(FURTHER.get(own, ()) if most > 1 else ())):
             varied = one_in(case, position, dtype)
             if varied is not None:
@@ -151,7 +151,7 @@ def out_in_others(case: Case, targets: Sequence[int], most: int, turn: int = 0) 
         return
     tensor = tensors_of(case)[targets[0]]
     others = OTHERS.get(tensor.dtype, ())
-    for dtype in from_turn(others, turn)[:most]:
+    for dtype in rotated(others, turn)[:most]:
         name = str(dtype).removeprefix("torch.")
         yield with_tensors(of_mixed_dtypes(case), {targets[0]: in_dtype(tensor, dtype)}, f"{case.title} {name}")
 
@@ -160,7 +160,7 @@ def out_in_others(case: Case, targets: Sequence[int], most: int, turn: int = 0) 
 
 THOROUGH = "float32"
 # Overloads whose CPU kernel trusts the dtype of what it is given: what it writes is undefined, or refused later.
-TRUSTING = frozenset({"_compute_linear_combination.out", "multilabel_margin_loss_forward.output"})
+UNCHECKED_OPERATORS = frozenset({"_compute_linear_combination.out", "multilabel_margin_loss_forward.output"})
 IN_TURN = ("float16", "int64", "bool")
 
 
@@ -175,7 +175,7 @@ class MixedDtypeSource(DerivedSource[OpInfoSource]):
 
     def variations(self, key: GroupKey, case: Case) -> Iterator[Case]:
         """Plain calls, then in place with the others in another dtype, then out= of another dtype."""
-        op, turn = self._base.opinfo(key), start_of(key)
+        op, turn = self._base.opinfo(key), turn_of(key)
         most = 3 if key.dtype == THOROUGH else 1
         listed = with_three(case)
         if listed is not None:
@@ -201,7 +201,7 @@ class MixedDtypeCallSource(DerivedSource[CaseSource]):
 
     def varies(self, key: GroupKey) -> bool:
         """Calls in float32, modules in training."""
-        left_out = KERNEL_DIES | STRIDES_IGNORED | TRUSTING
+        left_out = KERNEL_DIES | STRIDES_IGNORED | UNCHECKED_OPERATORS
         return key.dtype == THOROUGH and key.variant != "eval" and key.operator not in left_out
 
     def chosen(self, cases: Iterable[Case]) -> Iterable[Case]:
@@ -210,7 +210,7 @@ class MixedDtypeCallSource(DerivedSource[CaseSource]):
 
     def variations(self, key: GroupKey, case: Case) -> Iterator[Case]:
         """Of what writes, the source, then the target in another dtype, in a slice; of others some tensors."""
-        turn = start_of(key)
+        turn = turn_of(key)
         if not writes(key):
             if len(tensors_of(case)) > 1:
                 yield from islice(each_in_others(case, 1, turn), turn % 2, None, 2)

@@ -132,7 +132,7 @@ def smaller(tensor: Tensor) -> Tensor:
     return tensor * factors.view(tensor.shape).to(tensor.dtype)
 
 
-def near_zero_here_and_there(case: Case) -> Iterator[Case]:
+def partly_near_zero(case: Case) -> Iterator[Case]:
     """Of several tensors any of them small where others are not: in some element each set of them.
 
     A quotient of two small numbers is none, and what is added to a small number hides it.

@@ -22,7 +22,7 @@ from .opinfo import OpInfoSource
 DRAWS = 8192
 MOST_CALLS = 1024
 # With fewer numbers two seeds may well give the same ones.
-TELLING = 64
+NUMBERS_FOR_SEEDS = 64
 
 
 class RandomSource(DerivedSource[OpInfoSource]):
@@ -65,7 +65,7 @@ def under_seeds(operator: Call) -> Call:
 
     def call(*args: Any, **kwargs: Any) -> Any:
         def draw() -> list[Tensor]:
-            return told_draws(operator, args, kwargs)
+            return draws_for_seeds(operator, args, kwargs)
 
         with generators_as_before():
             torch.manual_seed(1)
@@ -117,9 +117,9 @@ def draws_of(operator: Call, args: Any, kwargs: Any, wanted: int, most_calls: in
     return draws + [draw() for _ in range(calls - 1)]
 
 
-def told_draws(operator: Call, args: Any, kwargs: Any) -> list[Tensor]:
+def draws_for_seeds(operator: Call, args: Any, kwargs: Any) -> list[Tensor]:
     """Enough draws to tell two seeds apart, on the host: no other operator of the device puts them together."""
-    draws = draws_of(operator, args, kwargs, TELLING, TELLING)
+    draws = draws_of(operator, args, kwargs, NUMBERS_FOR_SEEDS, NUMBERS_FOR_SEEDS)
     return [torch.cat([t.cpu() for t in outputs]) for outputs in zip(*draws, strict=True)]
 
 

@@ -1,7 +1,7 @@
 """Calls of the overloads that draw, with parameters away from their defaults, and what is certain of their results.
 
 A distribution tells parameters apart that are clearly different. What has a chance of none, a probability of zero or
-one, the ends of a range, is told exactly: by the numbers themselves, or in words that are the same for every sound
+one, the ends of a range, is checked exactly: by the numbers themselves, or by words that are the same for every correct
 generator.
 """
 
@@ -20,10 +20,10 @@ FLOATS = ("float32", "float16", "bfloat16")
 NUMBERS = ("float32", "float16", "int64", "uint8")
 CPU = torch.device("cpu")
 
-# From the result of a call to what is certain of it.
-Told = Callable[[Tensor], Any]
-# From a dtype and how many numbers are wanted to the arguments of a call.
-Made = Callable[[torch.dtype, int], tuple[Any, ...]]
+# Gives what is certain of the result of a call.
+Check = Callable[[Tensor], Any]
+# Makes the arguments of a call from a dtype and a number of random numbers.
+MakeArguments = Callable[[torch.dtype, int], tuple[Any, ...]]
 
 
 @dataclass(frozen=True)
@@ -33,16 +33,16 @@ class Draw:
     Attributes:
         overload: without its namespace.
         title: its parameters, for people.
-        made: its arguments.
-        told: what is certain of its first result; None where there is the distribution alone.
+        make: makes its arguments.
+        check: gives what is certain of its first result; None if only its distribution is compared.
         dtypes: those in which it is called.
         factory: whether the arguments lack a tensor, so that dtype and device are named.
     """
 
     overload: str
     title: str
-    made: Made
-    told: Told | None = None
+    make: MakeArguments
+    check: Check | None = None
     dtypes: tuple[str, ...] = FLOATS
     factory: bool = False
 
@@ -58,10 +58,10 @@ def values(result: Tensor) -> str:
     return f"draws {', '.join(numbers)}"
 
 
-def within(low: float, high: float) -> Told:
+def within(low: float, high: float) -> Check:
     """Whether all numbers are in a closed range; where it has two ends, whether they come near both."""
 
-    def told(result: Tensor) -> str:
+    def check(result: Tensor) -> str:
         numbers = result.cpu().flatten().double()
         # Of a dtype's numbers the nearest to an end may lie beyond it.
         unit = torch.finfo(result.dtype).eps if result.is_floating_point() else 0.0
@@ -74,7 +74,7 @@ def within(low: float, high: float) -> Told:
         near = [bool((numbers <= low + margin).any()), bool((numbers >= high - margin).any())]
         return f"{words}, near the ends: {near}"
 
-    return told
+    return check
 
 
 def distinct_rows(result: Tensor) -> str:
@@ -103,7 +103,7 @@ def whole_channels(result: Tensor) -> str:
     return f"{'whole channels' if whole else 'parts of channels'}; {values(flat)}"
 
 
-def full(value: float) -> Made:
+def full(value: float) -> MakeArguments:
     """One tensor of one value."""
     return lambda dtype, count: (torch.full((count,), value, dtype=dtype),)
 
@@ -113,7 +113,7 @@ def alternating(dtype: torch.dtype, count: int, *numbers: float) -> Tensor:
     return torch.tensor([numbers[i % len(numbers)] for i in range(count)], dtype=dtype)
 
 
-def rows(*weights: float) -> Made:
+def rows(*weights: float) -> MakeArguments:
     """The same row again and again."""
     return lambda dtype, count: (torch.tensor(weights, dtype=dtype).repeat(max(1, count // len(weights)), 1),)
 
@@ -123,20 +123,20 @@ def channels(dtype: torch.dtype, count: int) -> tuple[Any, ...]:
     return (torch.ones(max(1, count // 12), 4, 3, dtype=dtype),)
 
 
-def plain(*parameters: Any) -> Made:
+def plain(*parameters: Any) -> MakeArguments:
     """Parameters as they are."""
     return lambda dtype, count: parameters
 
 
-def together(*made: Made) -> Made:
+def together(*makers: MakeArguments) -> MakeArguments:
     """The arguments that several give, one after the other."""
-    return lambda dtype, count: tuple(argument for each in made for argument in each(dtype, count))
+    return lambda dtype, count: tuple(argument for make in makers for argument in make(dtype, count))
 
 
-def filled(overload: str, value: float, told: Told | None, *parameters: Any, **more: Any) -> Draw:
+def filled(overload: str, value: float, check: Check | None, *parameters: Any, **more: Any) -> Draw:
     """A call that gets a tensor of one value, then plain parameters."""
     title = ", ".join(map(str, parameters)) or f"of {value:g}"
-    return Draw(overload, title, together(full(value), plain(*parameters)), told, **more)
+    return Draw(overload, title, together(full(value), plain(*parameters)), check, **more)
 
 
 def _bernoulli() -> Iterator[Draw]:
@@ -224,7 +224,7 @@ def _discrete() -> Iterator[Draw]:
 
 
 def _multinomial() -> Iterator[Draw]:
-    kinds: tuple[tuple[tuple[float, ...], int, bool, Told], ...] = (
+    kinds: tuple[tuple[tuple[float, ...], int, bool, Check], ...] = (
         ((0, 0.5, 0, 1.5), 4, True, values),
         ((0, 0.5, 0, 1.5), 2, False, distinct_rows),
         ((0.5, 1, 1.5, 2), 4, True, values),
@@ -233,13 +233,13 @@ def _multinomial() -> Iterator[Draw]:
         ((0, 0, 1), 1, True, certain),
         ((0, 0, 1), 1, False, certain),
     )
-    for weights, samples, replacement, told in kinds:
+    for weights, samples, replacement, check in kinds:
         title = f"{weights}, {samples}, {replacement}"
         yield Draw(
             "multinomial",
             title,
             together(rows(*weights), plain(samples, replacement)),
-            told,
+            check,
         )
     yield Draw("multinomial", "one row", lambda d, n: (torch.tensor([1, 2, 0, 4], dtype=d), n, True), values)
 
@@ -252,12 +252,12 @@ def _dropout() -> Iterator[Draw]:
         yield filled(overload, 1, certain, 1.0, True)
         yield filled(overload, 1, certain, 0.5, False)
     for overload in ("feature_dropout", "feature_alpha_dropout"):
-        for p, told in ((0.25, whole_channels), (0.0, certain), (1.0, certain)):
+        for p, check in ((0.25, whole_channels), (0.0, certain), (1.0, certain)):
             yield Draw(
                 overload,
                 f"{p}",
                 together(channels, plain(p, True)),
-                told,
+                check,
             )
 
 

@@ -30,7 +30,7 @@ from ...model.group import GroupKey
 from ...model.nested import leaves, map_leaves
 from ...model.selection import DTYPES, Samples
 from ..calls.invocation import SchemaCall, full_name, overload_of, runs_a_kernel, written_arguments
-from .arguments import MAIN_DTYPES, TRUSTING
+from .arguments import MAIN_DTYPES, UNCHECKED_OPERATORS
 from .case_tensors import accepts, tensors_of
 from .derived import DerivedSource, distinct
 from .forms import copied, detached
@@ -107,7 +107,7 @@ def is_repeated(operator: str, *, of_schema: bool) -> bool:
     if not of_schema:
         return not draws_numbers(operator)
     name = full_name(operator)
-    if TRUSTING.search(operator) or draws(overload_of(name)):
+    if UNCHECKED_OPERATORS.search(operator) or draws(overload_of(name)):
         return False
     return runs_a_kernel(name)
 

@@ -32,7 +32,7 @@ from .number_ranges import (
     far_from_zero,
     in_all_directions,
     near_zero,
-    near_zero_here_and_there,
+    partly_near_zero,
     results_on_cpu,
     spread,
     with_distinguishable_results,
@@ -54,7 +54,7 @@ from .sizes import (
     largest_size,
 )
 from .special_values import ValuePlan, with_special_values
-from .tensor_layouts import GROWN, KERNEL_DIES, alone_in, filled, start_of
+from .tensor_layouts import GROWN, KERNEL_DIES, alone_in, filled, turn_of
 
 # Above 1,024 rows, and above the 2,048 elements that one threadgroup sorts.
 ROWS = 2_050
@@ -70,7 +70,7 @@ def negative_complex_view(tensor: Tensor) -> Tensor | None:
 
 
 @dataclass(frozen=True)
-class Variety:
+class DtypeVariations:
     """In what the calls of a dtype are varied.
 
     Attributes:
@@ -90,8 +90,8 @@ class Variety:
     together: bool = False
 
 
-VARIETY: dict[str, Variety] = {
-    "float32": Variety(
+DTYPE_VARIATIONS: dict[str, DtypeVariations] = {
+    "float32": DtypeVariations(
         ValuePlan(("nan", "infinities", "signed zeros", "negative zeros", "largest finite"), ("nan middle",)),
         (transposed, stepped, offset, expanded, negative_view, padded_rows),
         sizes=(ROWS, LONGEST),
@@ -99,19 +99,19 @@ VARIETY: dict[str, Variety] = {
         near_zero=True,
         together=True,
     ),
-    "float16": Variety(ValuePlan(("nan", "infinities", "signed zeros")), (stepped,), sizes=(ROWS,)),
-    "bfloat16": Variety(ValuePlan(("nan",)), (transposed, expanded), sizes=(ROWS,)),
-    "int64": Variety(
+    "float16": DtypeVariations(ValuePlan(("nan", "infinities", "signed zeros")), (stepped,), sizes=(ROWS,)),
+    "bfloat16": DtypeVariations(ValuePlan(("nan",)), (transposed, expanded), sizes=(ROWS,)),
+    "int64": DtypeVariations(
         ValuePlan(("extreme integers", "negative", "beyond 2^24", "beyond 2^53", "zeros"), ("beyond 2^53",)),
         (transposed, stepped, offset, expanded, padded_rows),
         sizes=(ROWS,),
         mixed=True,
         together=True,
     ),
-    "int8": Variety(ValuePlan(("extreme integers",)), (expanded,)),
-    "uint8": Variety(ValuePlan(("extreme integers",)), (transposed,)),
-    "bool": Variety(ValuePlan(("all true",)), (stepped,), sizes=(ROWS,), mixed=True),
-    "complex64": Variety(
+    "int8": DtypeVariations(ValuePlan(("extreme integers",)), (expanded,)),
+    "uint8": DtypeVariations(ValuePlan(("extreme integers",)), (transposed,)),
+    "bool": DtypeVariations(ValuePlan(("all true",)), (stepped,), sizes=(ROWS,), mixed=True),
+    "complex64": DtypeVariations(
         ValuePlan(("nan", "zeros")),
         (conjugate_view, negative_complex_view, stepped, transposed, expanded),
         sizes=(ROWS,),
@@ -122,18 +122,18 @@ VARIETY: dict[str, Variety] = {
 # They make their first argument anew, or say nothing of its values.
 WITHOUT_VALUES = ("resize*", "_resize*", "set_*", "empty*", "new_empty*")
 # Their CPU kernels trust that all tensors fit each other, and write beyond the memory of those that do not.
-TRUSTING = (
+UNCHECKED_OPERATORS = (
     *("_cummax_helper", "_cummin_helper", "_cholesky_solve_helper", "adaptive_max_pool3d_backward"),
     *("_compute_linear_combination", "_ctc_loss_backward", "_stack"),
 )
 # Nothing computes with their dtypes.
-OF_EIGHT_BITS = ("_scaled_mm*",)
+EIGHT_BIT_OPERATORS = ("_scaled_mm*",)
 # The CPU leaves a resized tensor of theirs as memory was, or gives it strides of its own.
 NOT_RESIZED = ("*batch_norm*", *DECOMPOSITIONS)
 # The elements that a part has at least when its batch is repeated: of half precision the rows alone count.
 ELEMENTS_IN_BATCHES = {"float32": ELEMENTS, "float16": 1, "bfloat16": 1}
 # In other sizes their CPU kernels divide by zero, read what nobody wrote, or give back their input itself.
-OF_THEIR_SIZES = ("_weight_norm_interface", "native_channel_shuffle", "multilabel_margin_loss_forward")
+FIXED_SIZE_OPERATORS = ("_weight_norm_interface", "native_channel_shuffle", "multilabel_margin_loss_forward")
 
 
 class SchemaFormSource(BasedSource[SchemaSource]):
@@ -144,26 +144,26 @@ class SchemaFormSource(BasedSource[SchemaSource]):
 
     def taken(self, keys: Iterable[GroupKey]) -> Iterator[GroupKey]:
         """Each such overload with a kernel of its own, in one dtype of each kind."""
-        return (key for key in keys if key.dtype in VARIETY and is_varied(key.operator))
+        return (key for key in keys if key.dtype in DTYPE_VARIATIONS and is_varied(key.operator))
 
     def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
         """The variations, called as the overload is."""
         recorded = self._base.cases(self.base_key(key), Samples.DEFAULT)
-        twin = functional_twin(key.operator)
+        twin = functional_form(key.operator)
         called = [case for case in recorded if not case.skipped and isinstance(case.call, SchemaCall)]
         plain = [without_outs(case, key.operator, twin) for case in called] if twin is not None else called
         dtype = getattr(torch, key.dtype)
         of_dtype = [case for case in plain if any(tensor.dtype is dtype for tensor in tensors_of(case))]
         for found in filled(of_dtype or plain):
-            case = found if is_any_of(key.operator, OF_THEIR_SIZES) else grown(found)
+            case = found if is_any_of(key.operator, FIXED_SIZE_OPERATORS) else grown(found)
             case = with_distinguishable_results(in_all_directions(spread(case)))
             resizes = not is_any_of(key.operator, NOT_RESIZED) and contiguous_results(case)
-            made = chain(variations(key, case), batches(key, of_dtype), wanting_gradients(key, case))
+            made = chain(variations(key, case), batches(key, of_dtype), requiring_gradients(key, case))
             for number, varied in enumerate(made):
                 sure = replace(varied, differentiable=False, errors_count=True, elementwise=False)
                 resized = resizes and number % RESIZED == RESIZED - 1
                 own = sure if twin is None else with_outs(sure, key.operator, case, resized=resized)
-                yield without_graph(own) if is_wanting(own) else own
+                yield without_graph(own) if requires_gradient(own) else own
 
 
 def is_varied(operator: str) -> bool:
@@ -171,18 +171,18 @@ def is_varied(operator: str) -> bool:
     name = full_name(operator)
     if (
         operator in KERNEL_DIES
-        or is_any_of(operator, (*UNCHECKED, *WITHOUT_VALUES, *TRUSTING, *OF_EIGHT_BITS))
+        or is_any_of(operator, (*UNCHECKED, *WITHOUT_VALUES, *UNCHECKED_OPERATORS, *EIGHT_BIT_OPERATORS))
         or draws(operator)
     ):
         return False
     if not SchemaCall(name).needs_torch_alone or not runs_a_kernel(name):
         return False
     if out_arguments(name):
-        return functional_twin(operator) is not None
+        return functional_form(operator) is not None
     return SchemaCall(name).writes or is_a_part(operator)
 
 
-def functional_twin(operator: str) -> str | None:
+def functional_form(operator: str) -> str | None:
     """The overload with the same arguments less the out= ones, or None for what has no such twin."""
     name = full_name(operator)
     outs = out_arguments(name)
@@ -250,30 +250,30 @@ def grown(case: Case) -> Case:
 
 def variations(key: GroupKey, case: Case) -> Iterator[Case]:
     """The variations of one call that its dtype has."""
-    variety = VARIETY[key.dtype]
+    plan = DTYPE_VARIATIONS[key.dtype]
     written = set(written_positions(case))
-    yield from with_special_values(case, key.operator, key.dtype, variety.values)
-    if variety.near_zero:
+    yield from with_special_values(case, key.operator, key.dtype, plan.values)
+    if plan.near_zero:
         yield from near_zero(case)
-        yield from near_zero_here_and_there(case)
+        yield from partly_near_zero(case)
         yield from far_from_zero(case, key.operator)
-    turn = start_of(key)
-    yield from in_layouts(case, variety.layouts, written)
-    if variety.mixed and not is_any_of(key.operator, DECOMPOSITIONS):
+    turn = turn_of(key)
+    yield from in_layouts(case, plan.layouts, written)
+    if plan.mixed and not is_any_of(key.operator, DECOMPOSITIONS):
         yield from each_in_others(case, 2, turn, but=sorted(written))
         yield from islice(each_in_others(case, 1, turn, but=[*range(FIRST_MIXED), *written]), MOST_TENSORS)
         if is_elementwise(case):
             for varied in each_as_scalar_tensor(replace(case, elementwise=True), turn):
                 yield replace(varied, elementwise=False)
-    if variety.sizes and not is_any_of(key.operator, OF_THEIR_SIZES):
+    if plan.sizes and not is_any_of(key.operator, FIXED_SIZE_OPERATORS):
         made = in_one_shape(case) if is_a_part(key.operator) else in_sizes(case, key.operator)
-        yield from islice(made, 1 + len(variety.sizes))
+        yield from islice(made, 1 + len(plan.sizes))
         if is_elementwise(case) or (len(tensors_of(case)) == 1 and not is_a_part(key.operator)):
-            yield from of_one_element(case, turn, written)
-    if len(variety.sizes) > 1 and not is_a_part(key.operator):
+            yield from with_one_element(case, turn, written)
+    if len(plan.sizes) > 1 and not is_a_part(key.operator):
         yield from in_five_dimensions(case)
     yield from with_padding(case)
-    if variety.together:
+    if plan.together:
         regular = is_elementwise(case) and (not written or may_overlap(key.operator))
         yield from map(with_distinguishable_results, in_one_memory(case, sorted(written), elementwise=regular))
 
@@ -290,9 +290,9 @@ def batches(key: GroupKey, cases: Sequence[Case]) -> Iterator[Case]:
         yield from with_many_rows(cases, ELEMENTS_IN_BATCHES[key.dtype])
 
 
-def wanting_gradients(key: GroupKey, case: Case) -> Iterator[Case]:
+def requiring_gradients(key: GroupKey, case: Case) -> Iterator[Case]:
     """A call whose floating tensors want gradients, as inside of `no_grad`: kernels see that and may go other ways."""
-    if VARIETY[key.dtype].near_zero:
+    if DTYPE_VARIATIONS[key.dtype].near_zero:
         wanting = {i: tensor.detach().clone() for i, tensor in enumerate(tensors_of(case)) if has_gradient(tensor)}
         if wanting:
             yield with_tensors(case, {i: t.requires_grad_() for i, t in wanting.items()}, "wanting gradients")
@@ -303,7 +303,7 @@ def has_gradient(tensor: Tensor) -> bool:
     return tensor.layout is torch.strided and (tensor.is_floating_point() or tensor.is_complex())
 
 
-def is_wanting(case: Case) -> bool:
+def requires_gradient(case: Case) -> bool:
     """Whether a tensor of a case wants a gradient."""
     return any(tensor.requires_grad for tensor in tensors_of(case))
 
@@ -366,7 +366,7 @@ def in_sizes(case: Case, operator: str) -> Iterator[Case]:
             yield replace(dimensions.resized(sizes), title=title)
 
 
-def of_one_element(case: Case, turn: int, written: Collection[int]) -> Iterator[Case]:
+def with_one_element(case: Case, turn: int, written: Collection[int]) -> Iterator[Case]:
     """A call on one element with dimensions, and on one without; there in other dtypes too."""
     tensors = dict(enumerate(tensors_of(case)))
     if not all(tensor.numel() and tensor.layout is torch.strided for tensor in tensors.values()):

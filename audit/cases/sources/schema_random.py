@@ -20,10 +20,10 @@ from ..calls.invocation import SchemaCall, full_name, out_arguments, overload_of
 from .case_tensors import accepts
 from .derived import representative
 from .forms import copied
-from .random import compared, many_draws, told_draws, under_seeds
+from .random import compared, draws_for_seeds, many_draws, under_seeds
 from .random_parameters import CPU, DRAWN, DRAWS, Draw, certain
 from .schema import SchemaSource
-from .schema_forms import functional_twin
+from .schema_forms import functional_form
 
 Call = Callable[..., Any]
 
@@ -40,7 +40,7 @@ MASKED: dict[str, tuple[Any, ...]] = {
 
 
 # Of each overload the first call with a distribution: the one that is made with a single number as well.
-ONE_OF_EACH = tuple({draw.overload: draw for draw in reversed(DRAWS) if draw.told is not certain}.values())
+ONE_OF_EACH = tuple({draw.overload: draw for draw in reversed(DRAWS) if draw.check is not certain}.values())
 
 
 class SchemaRandomSource(CaseSource):
@@ -74,7 +74,7 @@ class SchemaRandomSource(CaseSource):
         for draw in DRAWS:
             if draw.overload == key.operator and key.dtype in draw.dtypes:
                 yield from of_a_draw(draw, dtype)
-        twin = functional_twin(key.operator)
+        twin = functional_form(key.operator)
         for draw in ONE_OF_EACH:
             if full_name(draw.overload) == twin and key.dtype in draw.dtypes:
                 yield from into_an_out(draw, dtype, key.operator)
@@ -116,16 +116,16 @@ def of_a_draw(draw: Draw, dtype: torch.dtype) -> Iterator[Case]:
     """What is certain of a call, its distribution, and that of calls that draw one number each."""
     call = SchemaCall(full_name(draw.overload))
     kwargs = {"dtype": dtype, "device": CPU} if draw.factory else {}
-    case = Case(call, draw.made(dtype, DRAWN), kwargs)
+    case = Case(call, draw.make(dtype, DRAWN), kwargs)
     if not accepts(case):
         return
-    if draw.told is not None:
-        told = draw.told
-        yield replace(case, call=certainly(call, told), title=f"certain: {draw.title}")
-    if draw.told is certain:
+    if draw.check is not None:
+        check = draw.check
+        yield replace(case, call=certainly(call, check), title=f"certain: {draw.title}")
+    if draw.check is certain:
         return
     yield replace(case, call=many_draws(call), distribution=True, title=f"distribution: {draw.title}")
-    one = replace(case, args=draw.made(dtype, 1))
+    one = replace(case, args=draw.make(dtype, 1))
     if dtype is torch.float32 and draw in ONE_OF_EACH and accepts(one):
         yield replace(one, call=many_draws(call), distribution=True, title=f"one at a time: {draw.title}")
 
@@ -139,21 +139,21 @@ def into_an_out(draw: Draw, dtype: torch.dtype, operator: str) -> Iterator[Case]
         return call(*args, **kwargs | {name: torch.empty_like(kwargs[name])})
 
     answer.__name__ = call.__name__
-    args = draw.made(dtype, DRAWN)
+    args = draw.make(dtype, DRAWN)
     shape = next((arg.shape for arg in args if isinstance(arg, Tensor)), torch.Size([0]))
     case = Case(answer, args, {name: torch.zeros(shape, dtype=dtype)})
     if accepts(case):
         yield replace(case, call=many_draws(answer), distribution=True, title=f"distribution in out=: {draw.title}")
 
 
-def certainly(call: Call, told: Callable[[Tensor], Any]) -> Call:
+def certainly(call: Call, check: Callable[[Tensor], Any]) -> Call:
     """What is certain of the first result; the generator is left as it was, since it is no random result."""
 
     def answer(*args: Any, **kwargs: Any) -> Any:
         with generators_as_before():
             copies, named = copied(args), copied(kwargs)
             result = next(leaf for leaf in leaves(call(*copies, **named)) if isinstance(leaf, Tensor))
-        return told(result), list(result.stride())
+        return check(result), list(result.stride())
 
     answer.__name__ = "certain"
     return answer
@@ -169,7 +169,7 @@ def with_generator(call: Call) -> Call:
 
         def draw(generator: torch.Generator | None) -> list[Tensor]:
             given_args, given_kwargs = Binding(name, args, kwargs).with_others({"generator": generator})
-            return told_draws(call, given_args, given_kwargs)
+            return draws_for_seeds(call, given_args, given_kwargs)
 
         with generators_as_before():
             torch.manual_seed(1)

@@ -87,7 +87,7 @@ class TensorLayoutSource(DerivedSource[CaseSource]):
             return
         cases_of_kinds = distinct(made, 1 + OTHER_SAMPLES)
         for turn, case in enumerate(cases_of_kinds):
-            yield from self.variations(base, case) if turn == 0 else each_in_turn(case, start_of(base) + turn)
+            yield from self.variations(base, case) if turn == 0 else each_in_turn(case, turn_of(base) + turn)
         yield from pairs_in_one_storage(cases_of_kinds)
 
     def chosen(self, cases: Iterable[Case]) -> Iterable[Case]:
@@ -100,11 +100,11 @@ class TensorLayoutSource(DerivedSource[CaseSource]):
         if self._is_thorough(key) and many <= MOST_TENSORS:
             yield from each_alone(case, FURTHER if many == 1 else ALONE)
             return
-        yield from each_in_turn(case, start_of(key))
+        yield from each_in_turn(case, turn_of(key))
         if key.source != "opinfo":
-            whole = (in_layout(unsure(case), layout) for layout in from_turn(WHOLE, start_of(key)))
+            whole = (in_layout(unsure(case), layout) for layout in rotated(WHOLE, turn_of(key)))
             yield from islice((varied for varied in whole if varied is not None), 1)
-        yield from islice(pairs_in_one_storage([case], from_turn(SHARED, start_of(key))), 1)
+        yield from islice(pairs_in_one_storage([case], rotated(SHARED, turn_of(key))), 1)
 
     def _is_thorough(self, key: GroupKey) -> bool:
         return self._base.name == "opinfo" and key.dtype == THOROUGH
@@ -132,12 +132,12 @@ def _ramp(position: int, dtype: torch.dtype) -> Tensor:
     return ((torch.arange(count) * (position + 2)) % 7 + position).view(GROWN).to(dtype)
 
 
-def start_of(key: GroupKey) -> int:
+def turn_of(key: GroupKey) -> int:
     """Which variation comes first, where a group is tried in one of several: another for each operator and dtype."""
     return zlib.crc32(f"{key.operator}:{key.dtype}".encode())
 
 
-def from_turn(choices: Sequence[Choice], turn: int) -> tuple[Choice, ...]:
+def rotated(choices: Sequence[Choice], turn: int) -> tuple[Choice, ...]:
     """The choices in their order, beginning with another one for each turn."""
     start = turn % len(choices) if choices else 0
     return (*choices[start:], *choices[:start])
@@ -164,7 +164,7 @@ def each_in_turn(case: Case, start: int, but: Sequence[int] = ()) -> Iterator[Ca
     Those at the positions `but` stay as they are.
     """
     for position in [p for p in strided_positions(case) if p not in but][:MOST_TENSORS]:
-        varied = (alone_in(case, position, layout) for layout in from_turn(ALONE, start + position))
+        varied = (alone_in(case, position, layout) for layout in rotated(ALONE, start + position))
         yield from islice((found for found in varied if found is not None), 1)
 
 

@@ -25,7 +25,7 @@ from .derived import DerivedSource
 from .forms import STRIDES_OF_OUT_IGNORED, takes_out
 from .opinfo import OpInfoSource
 from .shared_storage import halves, sharing
-from .tensor_layouts import IN_TURN, THOROUGH, each_in_turn, filled, from_turn, start_of, writes
+from .tensor_layouts import IN_TURN, THOROUGH, each_in_turn, filled, rotated, turn_of, writes
 
 # Elements of storage before and behind a target: odd, so that a vectorised overrun does not end on its border.
 MARGIN = 5
@@ -265,20 +265,20 @@ class TargetSource(DerivedSource[OpInfoSource]):
 
     def variations(self, key: GroupKey, case: Case) -> Iterator[Case]:
         """In place: everywhere, beside another operand, the others in layouts of their own. Then out=."""
-        op, start = self._base.opinfo(key), start_of(key)
+        op, start = self._base.opinfo(key), turn_of(key)
         thorough = key.dtype == THOROUGH
         if op.inplace_variant is not None and any(isinstance(leaf, Tensor) for leaf in leaves(case.args[:1])):
             called, targets = in_place_case(case, op.inplace_variant)
             if thorough and len(targets) == 1:
                 yield from written_everywhere(called, targets)
             else:
-                yield from islice(written_everywhere(called, targets, from_turn(PLACES, start)), PLACES_IN_TURN)
+                yield from islice(written_everywhere(called, targets, rotated(PLACES, start)), PLACES_IN_TURN)
             yield from beside_another(called, targets)
             yield from each_in_turn(surrounded(called, targets), start, but=targets)
         if takes_out(op) and "out" not in case.kwargs and not case.uninitialised:
             given = out_case(case, op.op) if key.operator not in STRIDES_OF_OUT_IGNORED else None
             if given is not None:
-                places = OUT_PLACES if thorough else from_turn(OUT_PLACES, start)[:1]
+                places = OUT_PLACES if thorough else rotated(OUT_PLACES, start)[:1]
                 yield from written_everywhere(*given, places)
 
 
@@ -301,9 +301,9 @@ class SchemaTargetSource(DerivedSource[CaseSource]):
         if given is None:
             return
         called, targets = given
-        start = start_of(key)
+        start = turn_of(key)
         yield from written_everywhere(called, targets, (transposed,))
-        others = from_turn(tuple(place for place in PLACES if place is not transposed), start)
+        others = rotated(tuple(place for place in PLACES if place is not transposed), start)
         yield from islice(written_everywhere(called, targets, others), 1)
         yield from beside_another(called, targets)
         yield from each_in_turn(surrounded(called, targets), start, but=targets)

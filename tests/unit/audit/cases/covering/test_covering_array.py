@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mpsmith.audit.cases.covering.array import Excluded, Factors, covering_array, excluding, valid_pairs
-from mpsmith.audit.cases.covering.pairs import pairs_of
+from mpsmith.audit.cases.covering.array import Excluded, Factors, covering_array, excluding
+from mpsmith.audit.cases.covering.pairs import Pair, pairs_of
 
 names = st.lists(st.sampled_from("pqrstuvw"), min_size=1, max_size=5, unique=True).map(tuple)
 all_factors = st.lists(names, min_size=2, max_size=5).map(
@@ -32,6 +34,17 @@ def test_every_valid_pair_and_no_other_is_in_the_array(model: tuple[Factors, Exc
     factors, excluded = model
     rows = covering_array(factors, excluded)
     assert {pair for row in rows for pair in pairs_of(row.items())} == valid_pairs(factors, excluded)
+
+
+def valid_pairs(factors: Factors, excluded: Excluded) -> set[Pair]:
+    """Every pair of levels of two factors that do not exclude each other."""
+    return {
+        ((one, level), (other, other_level))
+        for (one, levels), (other, other_levels) in combinations(sorted(factors), 2)
+        for level in levels
+        for other_level in other_levels
+        if frozenset(((one, level), (other, other_level))) not in excluded
+    }
 
 
 def test_an_array_is_much_smaller_than_the_product() -> None:

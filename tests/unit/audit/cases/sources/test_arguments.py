@@ -8,7 +8,7 @@ import torch
 
 from mpsmith.audit.cases.calls.invocation import SchemaCall
 from mpsmith.audit.cases.sources.arguments import (
-    UNTELLING,
+    UNRELATED_REFUSALS,
     ArgumentSource,
     Variations,
     chosen_dtypes,
@@ -50,9 +50,11 @@ def test_what_the_cpu_refuses_must_be_refused_and_the_rest_compared() -> None:
 
 
 def test_a_refusal_before_any_operator_says_nothing() -> None:
-    assert UNTELLING.search("\"cumsum\" not implemented for 'Half'")
-    assert UNTELLING.search("aten::topk() Expected a value of type 'int' for argument 'k' but instead found type")
-    assert not UNTELLING.search("Dimension out of range (expected to be in range of [-1, 0], but got 2)")
+    assert UNRELATED_REFUSALS.search("\"cumsum\" not implemented for 'Half'")
+    assert UNRELATED_REFUSALS.search(
+        "aten::topk() Expected a value of type 'int' for argument 'k' but instead found type"
+    )
+    assert not UNRELATED_REFUSALS.search("Dimension out of range (expected to be in range of [-1, 0], but got 2)")
 
 
 def test_calls_in_a_row_hold_the_base_call_at_both_ends_and_another_dtype() -> None:

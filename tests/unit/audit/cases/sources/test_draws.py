@@ -152,7 +152,7 @@ def test_parameters_in_tensors_are_no_integers_alone() -> None:
     """A kernel that makes integers of them draws otherwise then."""
     for overload in ("normal.float_Tensor", "normal.Tensor_Tensor", "_sample_dirichlet", "multinomial"):
         given = [
-            draw.made(torch.float32, 12) for draw in DRAWS if draw.overload == overload and draw.told is not certain
+            draw.make(torch.float32, 12) for draw in DRAWS if draw.overload == overload and draw.check is not certain
         ]
         tensors = [leaf for leaf in leaves(given) if isinstance(leaf, torch.Tensor)]
         assert any(bool((tensor != tensor.trunc()).any()) for tensor in tensors), overload

@@ -16,8 +16,8 @@ from mpsmith.audit.cases.sources.gradients import (
     of_some_outputs,
     of_views,
     only,
+    positions_with_gradient,
     used_twice,
-    wanting,
     with_cotangents,
     zero,
 )
@@ -60,8 +60,8 @@ def test_cotangents_are_expanded_at_an_offset_and_zero() -> None:
 
 def test_each_input_alone_wants_its_gradient_and_each_alone_does_not() -> None:
     case = case_of([leaf(1), torch.ones(1)], leaf(2), leaf(3))
-    assert wanting(case) == [0, 2, 3]
-    found = {varied.title: wanting(varied) for varied in of_some_inputs(case)}
+    assert positions_with_gradient(case) == [0, 2, 3]
+    found = {varied.title: positions_with_gradient(varied) for varied in of_some_inputs(case)}
     assert found == {
         "gradient of tensor 0 alone": [0],
         "gradient of tensor 2 alone": [2],
@@ -70,7 +70,7 @@ def test_each_input_alone_wants_its_gradient_and_each_alone_does_not() -> None:
         "no gradient of tensor 2": [0, 3],
         "no gradient of tensor 3": [0, 2],
     }
-    assert wanting(case) == [0, 2, 3]
+    assert positions_with_gradient(case) == [0, 2, 3]
     assert list(of_some_inputs(case_of(leaf(1), 2))) == []
     assert len(list(of_some_inputs(case_of(leaf(1), leaf(2))))) == 2
 

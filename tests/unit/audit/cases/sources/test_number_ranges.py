@@ -8,7 +8,7 @@ from mpsmith.audit.cases.calls.invocation import SchemaCall
 from mpsmith.audit.cases.sources.number_ranges import (
     far_from_zero,
     in_all_directions,
-    near_zero_here_and_there,
+    partly_near_zero,
     spread,
     with_distinguishable_results,
 )
@@ -50,14 +50,14 @@ def test_complex_results_are_told_apart() -> None:
 
 
 def test_each_set_of_tensors_is_small_in_some_element() -> None:
-    (case,) = near_zero_here_and_there(Case(torch.addcdiv, tuple(torch.ones(24) for _ in range(3))))
+    (case,) = partly_near_zero(Case(torch.addcdiv, tuple(torch.ones(24) for _ in range(3))))
     small = {tuple(bool(tensor[i] < 0.5) for tensor in case.args) for i in range(24)}
     assert len(small) == 8
-    assert not list(near_zero_here_and_there(Case(torch.exp, (torch.ones(24),))))
+    assert not list(partly_near_zero(Case(torch.exp, (torch.ones(24),))))
 
 
 def test_the_last_of_hundreds_of_tensors_is_small_everywhere() -> None:
-    (case,) = near_zero_here_and_there(Case(torch._foreach_abs, ([torch.ones(3) for _ in range(100)],)))
+    (case,) = partly_near_zero(Case(torch._foreach_abs, ([torch.ones(3) for _ in range(100)],)))
     assert (case.args[0][-1] < 0.5).all()
 
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from mpsmith.audit.cases.sources.schema import SchemaSource
-from mpsmith.audit.cases.sources.schema_forms import SchemaFormSource, functional_twin, is_varied
+from mpsmith.audit.cases.sources.schema_forms import SchemaFormSource, functional_form, is_varied
 from mpsmith.audit.model.case import Case, make_cases
 from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.selection import Samples
@@ -33,7 +33,7 @@ def made(operator: str, dtype: str = "float32") -> dict[str, Case]:
     ],
 )
 def test_the_functional_twin(operator: str, twin: str | None) -> None:
-    assert functional_twin(operator) == twin
+    assert functional_form(operator) == twin
 
 
 @pytest.mark.parametrize(
