@@ -82,8 +82,8 @@ NEAR_INTEGERS: tuple[tuple[tuple[float, ...], float], ...] = (((1_048_576, 1_048
 
 
 @dataclass(frozen=True)
-class Variation:
-    """Other values for some arguments.
+class ArgumentChange:
+    """Other values for some arguments of a call.
 
     Attributes:
         title: for people: "keepdim=True".
@@ -117,7 +117,7 @@ class ArgumentSource(BasedSource[SchemaSource]):
         cases = distinct(filter(_is_small, base), BASES)
         main = key.dtype == self._dtypes[key.operator][0]
         for case in filter(accepts, cases if main else cases[:1]):
-            made = Variations(full_name(key.operator), case)
+            made = ArgumentChanges(full_name(key.operator), case)
             yield from made.all() if main else made.in_a_row()
 
     @cached_property
@@ -147,8 +147,8 @@ def chosen_dtypes(operator: str, accepted: Iterable[str]) -> tuple[str, ...]:
     return main, *others[:MOST_ROW_DTYPES]
 
 
-class Variations:
-    """The variations of one call.
+class ArgumentChanges:
+    """The changes to the arguments of one call.
 
     Args:
         name: the overload, "aten::topk".
@@ -170,7 +170,7 @@ class Variations:
         yield from self.in_a_row(accepted)
         yield from self._near()
 
-    def single(self) -> Iterator[Variation]:
+    def single(self) -> Iterator[ArgumentChange]:
         """One argument at another value; of what the CPU refuses, one value of each argument."""
         for argument in self._binding.schema:
             if not may_vary(self._operator, argument.name):
@@ -180,7 +180,7 @@ class Variations:
             yield from islice((v for v in tried if v is not None and not v.refused), MOST_OF_AN_ARGUMENT)
             yield from islice((v for v in tried if v is not None and v.refused), 1)
 
-    def in_a_row(self, accepted: list[Variation] | None = None) -> Iterator[Case]:
+    def in_a_row(self, accepted: list[ArgumentChange] | None = None) -> Iterator[Case]:
         """The series of all accepted plain values, the base call between them and at the end, and another dtype."""
         if accepted is None:
             accepted = [variation for variation in self.single() if not variation.refused]
@@ -206,7 +206,7 @@ class Variations:
         if accepts(replace(self._case, args=args, kwargs=kwargs)):
             yield step
 
-    def _together(self, accepted: list[Variation]) -> Iterator[Variation]:
+    def _together(self, accepted: list[ArgumentChange]) -> Iterator[ArgumentChange]:
         """All flags turned at once, and values of two arguments at once."""
         flags = {n: v for a in accepted for n, v in a.others.items() if isinstance(v, bool)}
         pairs = [(a, b) for a in accepted for b in accepted if min(a.others) < min(b.others)]
@@ -217,7 +217,7 @@ class Variations:
             if variation is not None and not variation.refused:
                 yield variation
 
-    def _special(self) -> Iterator[Variation]:
+    def _special(self) -> Iterator[ArgumentChange]:
         """Indices out of range, and NaN where a factor of zero says that it is not looked at."""
         for title, others in out_of_range(self._operator, self._binding.given):
             variation = self._tried(others)
@@ -247,16 +247,16 @@ class Variations:
                 title = f"numbers near each other: {argument.name}"
                 yield replace(self._case, call=call, form="in a row", title=title)
 
-    def _tried(self, others: Mapping[str, Any]) -> Variation | None:
+    def _tried(self, others: Mapping[str, Any]) -> ArgumentChange | None:
         """The variation as the CPU takes or refuses it; None where its refusal says nothing."""
         title = ", ".join(f"{name}={_shown(value)}" for name, value in others.items())
         try:
-            call_on_cpu(self._made(Variation(title, others)))
+            call_on_cpu(self._made(ArgumentChange(title, others)))
         except Exception as error:
-            return None if UNRELATED_REFUSALS.search(str(error)) else Variation(title, others, refused=True)
-        return Variation(title, others)
+            return None if UNRELATED_REFUSALS.search(str(error)) else ArgumentChange(title, others, refused=True)
+        return ArgumentChange(title, others)
 
-    def _made(self, variation: Variation) -> Case:
+    def _made(self, variation: ArgumentChange) -> Case:
         args, kwargs = self._binding.with_others(variation.others)
         return replace(self._case, args=args, kwargs=kwargs, title=variation.title, errors_count=variation.refused)
 

@@ -9,8 +9,8 @@ import torch
 from mpsmith.audit.cases.calls.invocation import SchemaCall
 from mpsmith.audit.cases.sources.arguments import (
     UNRELATED_REFUSALS,
+    ArgumentChanges,
     ArgumentSource,
-    Variations,
     chosen_dtypes,
     is_varied,
     may_vary,
@@ -22,8 +22,8 @@ from mpsmith.audit.model.case import Case
 X = torch.arange(6.0).reshape(2, 3)
 
 
-def variations(name: str, *args: object) -> Variations:
-    return Variations(f"aten::{name}", Case(SchemaCall(f"aten::{name}"), args))
+def variations(name: str, *args: object) -> ArgumentChanges:
+    return ArgumentChanges(f"aten::{name}", Case(SchemaCall(f"aten::{name}"), args))
 
 
 def test_each_argument_of_topk_has_cases_of_its_own() -> None:
