@@ -43,7 +43,7 @@ class Call:
 
 
 def host_alias(tensor: Tensor) -> Tensor:
-    """A host tensor over the memory of an mps tensor, which must outlive it; a host tensor is returned as is.
+    """A host tensor over the memory of an mps tensor, which must outlive it; a host tensor is returned unchanged.
 
     Lazy conjugation and negation are kept as flags.
     """

@@ -110,7 +110,7 @@ def test_no_compiler_is_a_clear_error(fresh_python: FreshPython, sources: Path, 
 def test_a_failed_compilation_leaves_its_log_and_nothing_else(
     fresh_python: FreshPython, sources: Path, tmp_path: Path
 ) -> None:
-    (sources / "small.cpp").write_text("this is no C++")
+    (sources / "small.cpp").write_text("not C++")
     done = fresh_python(BUILD.format(folder=str(sources)), MPSMITH_CACHE=str(tmp_path / "cache"))
     message, log = done.stdout.strip().split(" are in ")
     assert message == "the simulated mps device does not compile here; the compiler's messages"
