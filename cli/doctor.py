@@ -19,7 +19,7 @@ PACKAGES = ("torch", "numpy", "pebble", "pydantic", "pyyaml", "ninja", "ziglang"
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at: whether it is there, what was found, and what to do where it is not."""
+    """One check: what it is about, whether it is present, details, and what to do if it is absent."""
 
     what: str
     ok: bool
@@ -28,7 +28,7 @@ class Finding:
 
 
 def doctor(as_json: AsJson = False) -> None:
-    """Say what this machine can do: a real or a simulated mps device, compilers, versions."""
+    """Show what this machine can do: a real or a simulated mps device, compilers, versions."""
     findings = [*_versions(), *_devices(), _compiler(), _metal()]
     if as_json:
         print_json([asdict(finding) for finding in findings])
@@ -68,7 +68,7 @@ def _devices() -> list[Finding]:
 
     try:
         import torch
-    except Exception as error:  # a broken installation raises whatever it meets first
+    except Exception as error:  # a broken installation raises any exception
         why, advice = f"torch cannot be imported: {one_line(error)}", "pip install torch"
         return [Finding(device, False, why, advice) for device in ("real mps device", "simulated mps device")]
     if torch.backends.mps.is_available():

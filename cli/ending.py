@@ -20,7 +20,7 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 class Commands(TyperGroup):
-    """The commands of mpsmith, each of which ends as `written` says."""
+    """The commands of mpsmith; `written` turns their output errors into user errors."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was asked for."""
@@ -30,15 +30,15 @@ class Commands(TyperGroup):
 
 @contextmanager
 def written() -> Iterator[None]:
-    """What the system refuses to write, or to read, is a user's error with the name of the file; so is no torch.
+    """Turn an OSError with a file name, a full disk or a missing torch into an MpsmithError.
 
-    Where nobody reads the output any more (head, less), nothing is wrong: the command ends.
+    If the reader of the output has gone (head, less), the command ends with 0.
     """
     try:
         try:
             yield
         finally:
-            sys.stdout.flush()  # here, where an error can still be told, not when the interpreter ends
+            sys.stdout.flush()  # here, because errors cannot be reported when the interpreter ends
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
@@ -50,15 +50,15 @@ def written() -> Iterator[None]:
         raise typer.Exit(0) from error
     except OSError as error:
         if error.filename is None and error.errno not in NO_ROOM:
-            raise  # a library's, in its own words: not known to be the user's
+            raise  # a library's error
         if error.filename is None:
             _drop_output()
         raise MpsmithError(f"{error.filename or 'cannot write the output'}: {error.strerror}") from error
 
 
 @contextmanager
-def readers_may_go() -> Iterator[None]:
-    """Where nobody reads the output any more, what comes after it goes on, and prints to nobody."""
+def ignore_broken_pipe() -> Iterator[None]:
+    """Drop further output if the reader of the pipe has gone; what follows the block still runs."""
     try:
         yield
         sys.stdout.flush()
@@ -69,12 +69,12 @@ def readers_may_go() -> Iterator[None]:
 
 
 def _reader_has_gone() -> bool:
-    """Whether standard output is a pipe that nobody reads any more."""
+    """Whether standard output is a pipe without a reader."""
     output = select.poll()
     output.register(sys.stdout.fileno(), select.POLLOUT)
     return any(events & (select.POLLERR | select.POLLHUP) for _, events in output.poll(0))
 
 
 def _drop_output() -> None:
-    """What could not be written is not tried again when the interpreter ends."""
+    """Redirect standard output to nothing, so that the interpreter does not fail again when it ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""How commands say things: results on standard output, what happens meanwhile on standard error."""
+"""How commands print: results on standard output, progress on standard error."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import sys
 
 
 def say(text: str) -> None:
-    """A line about what is going on, kept apart from the results."""
+    """Print a line of progress on standard error."""
     print(text, file=sys.stderr, flush=True)
 
 
 def print_json(data: object) -> None:
-    """A result for programs."""
+    """Print a result as JSON."""
     print(json.dumps(data, indent=1))
 
 
 def counted(number: int, singular: str, plural: str | None = None) -> str:
-    """`1 kernel`, `2 kernels`; `plural` where an s does not do."""
+    """`1 kernel`, `2 kernels`; `plural` if it is not the singular with an s."""
     return f"{number} {singular if number == 1 else plural or singular + 's'}"

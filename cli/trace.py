@@ -12,7 +12,7 @@ import typer
 
 from ..errors import MpsmithError
 from ..simulator.opening import DeviceKind
-from .ending import readers_may_go
+from .ending import ignore_broken_pipe
 from .options import AsJson, Device, Profile, values_of
 from .printing import print_json, say
 
@@ -85,7 +85,7 @@ def trace(
 
     ended, summary = run(kernels=False)
     after = run(kernels=True)[1] if with_kernels else None
-    with readers_may_go():  # the exit code is the program's all the same
+    with ignore_broken_pipe():  # the exit code is the program's all the same
         if as_json:
             logged = {"metal_log": [asdict(each) for each in ended.metal_log]} if metal_log else {}
             print_json(json_form.to_json(summary) | {"status": ended.status} | logged | _second(after))

@@ -20,7 +20,7 @@ from .validation import described, entries_of, entry_from, index_problems
 from .writing import exclusive, writable_folder, write
 
 HEADER = """\
-# Operators of PyTorch and where they stand on mps. `mpsmith registry sync` writes what stands under `measured`;
+# Operators of PyTorch and where they stand on mps. `mpsmith audit --sync` writes what stands under `measured`;
 # everything else is written by people or on their word (`mpsmith registry set`). See docs/registry.md.
 
 """

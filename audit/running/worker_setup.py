@@ -120,7 +120,7 @@ def _refuse_dtypes(release: str | None, device: MpsDevice) -> None:
     from ..releases.coverage.refusals import refuse_as, refuse_as_profile
 
     if release is not None and not device.simulated:
-        raise MpsmithError("--refuse-dtypes-of is for the simulated device; a real one refuses what it refuses")
+        raise MpsmithError("only the simulated device can refuse the dtypes of another release")
     if release is not None:
         refuse_as(release)
     elif device.profile is not None:

@@ -122,7 +122,8 @@ def test_what_a_killed_program_and_its_children_did_is_told(tmp_path: Path) -> N
     assert "the program was ended by SIGKILL; this is what was seen until then" in result.stderr
 
 
-def test_a_failing_module_has_its_own_traceback_and_status(tmp_path: Path) -> None:
+def test_a_failing_module_has_its_own_traceback_and_status(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
     (tmp_path / "package").mkdir()
     source = """
     import sys, torch
