@@ -11,24 +11,20 @@ from ..audit.findings.results import FAULTS, AuditSummary, FaultyOverload, Overl
 from ..audit.model.selection import DTYPES
 from ..audit.model.verdicts import CASE_SEVERITY, CaseVerdict, OverloadVerdict
 from .table import Cell, Table, shortened
-from .wording import GRADE_MEANING, LETTERS, MEANING, PARTLY_BROKEN, completeness, graded, marked, settings_text
+from .wording import (
+    GRADE_MEANING,
+    LETTERS,
+    MEANING,
+    PARTLY_BROKEN,
+    SHORT_DTYPES,
+    completeness,
+    graded,
+    marked,
+    settings_text,
+)
 
 UNEXPLAINED = "UNEXPLAINED"
 STALE = "STALE: explained nothing in this full run; it may be out of date"
-
-# Column heads for maps in a terminal.
-SHORT_DTYPES = {
-    "float32": "f32",
-    "float16": "f16",
-    "bfloat16": "bf16",
-    "complex64": "c64",
-    "int8": "i8",
-    "int16": "i16",
-    "int32": "i32",
-    "int64": "i64",
-    "uint8": "u8",
-    "bool": "b",
-}
 
 
 def verdict_table(summary: AuditSummary) -> Table:

@@ -24,12 +24,11 @@ from ..audit.findings.results import (
 )
 from ..audit.model.verdicts import CASE_SEVERITY, CaseVerdict, Grade, OverloadVerdict
 from . import compiled_tables
-from .audit_tables import SHORT_DTYPES
 from .charts import style_of
 from .operator_facts import OperatorFacts, reasons_of
 from .release_history import LETTERS as RELEASE_LETTERS
 from .release_history import ReleaseHistory
-from .wording import CASE_LETTERS, GRADE_MEANING, LETTERS, MEANING
+from .wording import CASE_LETTERS, GRADE_MEANING, LETTERS, MEANING, SHORT_DTYPES
 
 # Limits for each overload and entry, which keep pages small; the JSON report has everything.
 SHOWN_CASES = 4

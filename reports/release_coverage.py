@@ -14,9 +14,9 @@ from ..audit.releases.coverage import ReleaseCoverage, from_data
 from ..audit.releases.coverage.history import ReleaseCounts, history
 from ..audit.releases.coverage.table import AuditVerdicts, DtypesByStage, OperatorRow, OperatorSupport, operator_rows
 from ..errors import MpsmithError
-from .audit_tables import SHORT_DTYPES
 from .coverage_chart import history_svg
 from .table import Table
+from .wording import SHORT_DTYPES
 
 OPERATOR_TITLES = (
     "operator",

@@ -72,6 +72,21 @@ CASE_LETTERS: dict[CaseVerdict, str] = {
 PARTLY_BROKEN = "!"
 
 
+# Column heads for maps in a terminal.
+SHORT_DTYPES = {
+    "float32": "f32",
+    "float16": "f16",
+    "bfloat16": "bf16",
+    "complex64": "c64",
+    "int8": "i8",
+    "int16": "i16",
+    "int32": "i32",
+    "int64": "i64",
+    "uint8": "u8",
+    "bool": "b",
+}
+
+
 def title(summary: AuditSummary) -> str:
     """What was audited: "Coverage of torch 2.13.0+cpu on the SIMULATED mps device"."""
     device = "SIMULATED mps device" if summary.run.simulated else "mps device"
