@@ -92,7 +92,7 @@ ERRORS: dict[str, Callable[[str], Any]] = {
 
 
 @pytest.mark.parametrize("name", ERRORS)
-def test_what_the_cpu_refuses_is_refused_in_its_words(name: str) -> None:
+def test_errors_equal_the_cpu(name: str) -> None:
     with pytest.raises((RuntimeError, ValueError)) as expected:
         ERRORS[name]("cpu")
     with pytest.raises(type(expected.value)) as actual:
@@ -101,6 +101,6 @@ def test_what_the_cpu_refuses_is_refused_in_its_words(name: str) -> None:
 
 
 @pytest.mark.parametrize("rate", [-1.0, math.nan])
-def test_a_rate_that_is_negative_is_reported(rate: float) -> None:
+def test_negative_rate_is_reported(rate: float) -> None:
     with pytest.raises(RuntimeError, match="invalid Poisson rate, expected rate to be non-negative"):
         torch.poisson(torch.tensor([1.0, rate], device="mps")).cpu()

@@ -1,4 +1,4 @@
-"""The gradient of the CTC loss where forward variables and log probabilities are no numbers: those of the CPU."""
+"""The gradient of the CTC loss with NaN and infinite forward variables and log probabilities equals the CPU's."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def problem() -> tuple[Tensor, Tensor, Tensor, Tensor]:
 
 @pytest.mark.parametrize("forgives", [False, True])
 @pytest.mark.parametrize("special", SPECIAL)
-def test_a_forward_variable_that_is_no_number_spoils_what_it_spoils_on_the_cpu(special: float, forgives: bool) -> None:
+def test_special_forward_variables_propagate_as_on_the_cpu(special: float, forgives: bool) -> None:
     log_probs, alpha, loss, targets = problem()
     alphas = one_in_each_item(alpha, special)
     items = len(alphas)
@@ -73,7 +73,7 @@ def test_a_forward_variable_that_is_no_number_spoils_what_it_spoils_on_the_cpu(s
 
 @pytest.mark.parametrize("forgives", [False, True])
 @pytest.mark.parametrize("special", SPECIAL)
-def test_a_probability_that_is_no_number_spoils_what_it_spoils_on_the_cpu(special: float, forgives: bool) -> None:
+def test_special_probabilities_propagate_as_on_the_cpu(special: float, forgives: bool) -> None:
     log_probs, alpha, loss, targets = problem()
     many = one_in_each_item(log_probs.movedim(1, 0), special).movedim(0, 1).contiguous()
     items = many.shape[1]
@@ -84,7 +84,7 @@ def test_a_probability_that_is_no_number_spoils_what_it_spoils_on_the_cpu(specia
     assert expected.isfinite().any()
 
 
-def test_a_target_that_no_group_holds_at_once_ends_in_its_last_label_and_blank_alone() -> None:
+def test_target_longer_than_a_group() -> None:
     generator = torch.Generator().manual_seed(4)
     targets = torch.arange(140).remainder(11).add(1)[None]
     log_probs = torch.randn(150, 1, 13, generator=generator).log_softmax(-1)

@@ -73,7 +73,7 @@ def repeated(rows: int) -> torch.Tensor:
 
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_every_norm_in_neighbours_and_one_by_one(dtype: torch.dtype, norm: float, launched: list[str]) -> None:
+def test_every_norm_with_and_without_vectors(dtype: torch.dtype, norm: float, launched: list[str]) -> None:
     limit = 30.0 if norm == 0 else LIMIT
     with metal.checking("checked"):
         for columns in (40, 41, 320):
@@ -85,7 +85,7 @@ def test_every_norm_in_neighbours_and_one_by_one(dtype: torch.dtype, norm: float
 
 @pytest.mark.parametrize("norm", [2.0, 1.0, -math.inf])
 @pytest.mark.parametrize("columns", [1024, 1028, 8192, 8196, 20_000, 20_001])
-def test_rows_longer_than_what_threads_hold(columns: int, norm: float) -> None:
+def test_rows_longer_than_registers(columns: int, norm: float) -> None:
     """Eight times 256 threads hold 8,192 floats in vectors, and 2,048 one by one."""
     check(numbers(3, columns), torch.tensor([2, 0, 2]), norm, limit=0.01)
 
@@ -97,9 +97,7 @@ def test_a_simd_group_for_each_of_many_rows(columns: int, norm: float) -> None:
 
 
 @pytest.mark.parametrize("norm", [2.0, 1.0])
-def test_columns_far_apart_take_the_wide_form(
-    norm: float, launched: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_large_strides_use_64_bit_offsets(norm: float, launched: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedding_renorm, "LARGEST_32_BIT", 500)
     check(numbers(6, 400), repeated(6), norm)
     check(numbers(6, 600), repeated(6), norm)
@@ -108,14 +106,14 @@ def test_columns_far_apart_take_the_wide_form(
     assert launched == [f"embedding_renorm_{form}float" for form in (first, "64_", "64_")]
 
 
-def test_rows_that_do_not_start_at_sixteen_bytes_are_moved_one_by_one(launched: list[str]) -> None:
+def test_unaligned_rows_use_no_vectors(launched: list[str]) -> None:
     memory = numbers(40, 40).flatten()
     for offset, stride, columns in ((0, 44, 40), (1, 44, 40), (0, 42, 40), (0, 44, 38), (4, 40, 36)):
         check(memory.as_strided((9, columns), (stride, 1), offset), repeated(9), 2.0)
     assert [name == "embedding_renorm_vectors_float" for name in launched] == [True, False, False, False, True]
 
 
-def test_a_row_is_scaled_once_however_often_it_is_named() -> None:
+def test_repeated_index_scales_once() -> None:
     """The number of nonzeros stays what it is, so that a second time would show."""
     with metal.checking("schedules"):
         check(numbers(5, 40), torch.tensor([[3, 3, 3, 0], [3, 0, 4, 3]]), 0.0, limit=10.0)
@@ -123,7 +121,7 @@ def test_a_row_is_scaled_once_however_often_it_is_named() -> None:
 
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("columns", [64, 65])
-def test_a_nan_leaves_its_row_as_it_is(columns: int, norm: float) -> None:
+def test_nan_keeps_its_row(columns: int, norm: float) -> None:
     table = numbers(4, columns)
     table[1, 3], table[2, 60] = math.nan, math.inf
     expected = torch.embedding_renorm_(table.clone(), torch.arange(4), LIMIT, norm)

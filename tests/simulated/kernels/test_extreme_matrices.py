@@ -44,7 +44,7 @@ def test_least_squares_of_the_largest_and_smallest_numbers(
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_gels_solves_for_columns_of_scales_far_apart(dtype: torch.dtype) -> None:
+def test_gels_with_columns_of_different_scales(dtype: torch.dtype) -> None:
     a = matrices(5, 3, dtype=dtype, scale=1.0) * torch.tensor([1e-38, 1.0, 3e37])
     b = a @ torch.ones(3, 2, dtype=dtype)
     found = torch.linalg.lstsq(a.to("mps"), b.to("mps"), driver="gels").solution.cpu()
@@ -54,7 +54,7 @@ def test_gels_solves_for_columns_of_scales_far_apart(dtype: torch.dtype) -> None
     torch.testing.assert_close(found[0, 0], torch.ones((), dtype=dtype), rtol=1e-5, atol=0.0)
 
 
-def test_autocast_rounds_nothing_inside_of_least_squares() -> None:
+def test_least_squares_ignore_autocast() -> None:
     a, b = (matrices(4, n, dtype=torch.float32, scale=1.0).to("mps") for n in (3, 2))
     expected = torch.linalg.lstsq(a, b).solution
     with torch.autocast("mps", dtype=torch.float16):
@@ -65,7 +65,7 @@ def test_autocast_rounds_nothing_inside_of_least_squares() -> None:
 
 
 @pytest.mark.parametrize("driver", ["gels", "gelsd"])
-def test_the_rest_of_zeros_is_zero_for_gels_alone(driver: str) -> None:
+def test_residuals_of_a_zero_matrix(driver: str) -> None:
     a, b = torch.zeros(4, 3), torch.ones(4, 2)
     expected = torch.linalg.lstsq(a, b, driver=driver)
     found = torch.linalg.lstsq(a.to("mps"), b.to("mps"), driver=driver)
@@ -76,7 +76,7 @@ def test_the_rest_of_zeros_is_zero_for_gels_alone(driver: str) -> None:
 @pytest.mark.parametrize(
     ("rows", "columns", "sides", "driver"), [(4, 0, 3, "gels"), (4, 0, 3, "gelsd"), (4, 3, 0, "gelsy")]
 )
-def test_least_squares_of_nothing(rows: int, columns: int, sides: int, driver: str) -> None:
+def test_least_squares_of_empty_matrices(rows: int, columns: int, sides: int, driver: str) -> None:
     a, b = torch.ones(rows, columns), torch.ones(rows, sides)
     for ours, theirs in zip(
         torch.linalg.lstsq(a.to("mps"), b.to("mps"), driver=driver),
@@ -88,9 +88,7 @@ def test_least_squares_of_nothing(rows: int, columns: int, sides: int, driver: s
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("scale", [3e38, 1e-36])
-def test_singular_values_of_columns_that_are_longer_or_shorter_than_float32_holds(
-    dtype: torch.dtype, scale: float
-) -> None:
+def test_singular_values_of_columns_out_of_range(dtype: torch.dtype, scale: float) -> None:
     a = matrices(9, 3, dtype=dtype, scale=scale)
     u, s, vh = (x.cpu() for x in torch.linalg.svd(a.to("mps"), full_matrices=False))
     wide = torch.complex128 if dtype.is_complex else torch.float64
@@ -100,7 +98,7 @@ def test_singular_values_of_columns_that_are_longer_or_shorter_than_float32_hold
     torch.testing.assert_close(s, expected.float(), rtol=1e-5, atol=0.0)
 
 
-def test_eigenvalues_of_numbers_whose_parts_are_the_largest() -> None:
+def test_eigenvalues_that_overflow() -> None:
     a = torch.tensor([[3e38, 3e38 + 3e38j], [3e38 - 3e38j, -2e38]], dtype=torch.complex64)
     expected = torch.linalg.eigvalsh(a.to(torch.complex128) / 3e38)
     values, vectors = (x.cpu() for x in torch.linalg.eigh(a.to("mps")))
@@ -109,7 +107,7 @@ def test_eigenvalues_of_numbers_whose_parts_are_the_largest() -> None:
     torch.testing.assert_close((v.mH @ (a.to(v) / 3e38) @ v).diagonal().real, expected, rtol=1e-6, atol=0.0)
 
 
-def test_a_reflector_of_numbers_whose_parts_are_the_largest() -> None:
+def test_reflector_that_overflows() -> None:
     column = torch.tensor([[3e38 + 3e38j], [1e38 + 2e38j]], dtype=torch.complex64)
     _, tau = torch.geqrf(column.to("mps"))
     _, expected = torch.geqrf(column.to(torch.complex128))

@@ -43,7 +43,7 @@ def floats(bits: list[int]) -> Tensor:
 
 @pytest.mark.parametrize("dtype", HALVES, ids=str)
 @pytest.mark.parametrize("others", [0, 7, 8, 15])
-def test_every_pattern_of_16_bits(dtype: torch.dtype, others: int) -> None:
+def test_all_16_bit_patterns(dtype: torch.dtype, others: int) -> None:
     """Alone, and in 16 bytes or more with ones, which decide whether it is read as one of several normal numbers."""
     patterns = torch.arange(2**16).to(torch.int16).unsqueeze(1)
     ones = torch.full((2**16, others), ONE[dtype], dtype=torch.int16)
@@ -63,7 +63,7 @@ def test_floats_of_any_bits(numbers: list[int], negative: int, start: int) -> No
 
 
 @pytest.mark.parametrize("edge", EDGES, ids=hex)
-def test_an_edge_among_normal_floats(edge: int) -> None:
+def test_special_float_among_normal_ones(edge: int) -> None:
     """In each place of 16 bytes, and before and behind those that are aligned."""
     for place in range(1, 12):
         numbers = [0x3F9DF3B6 + 977 * i for i in range(11)]
@@ -96,7 +96,7 @@ def test_rows_that_start_anywhere_in_16_bytes() -> None:
 
 
 @pytest.mark.parametrize("start", [0, 1])
-def test_any_byte_but_zero_is_true(start: int) -> None:
+def test_any_nonzero_byte_is_true(start: int) -> None:
     """A view: a copy would make ones of them."""
     x = torch.tensor([0, 2, 0] * 33, dtype=torch.uint8).to("mps").view(torch.bool)
     assert hashes(x[start:]) == [1]

@@ -15,13 +15,13 @@ def warnings_kept(recwarn: pytest.WarningsRecorder) -> None:
     """Fallbacks warn here, as they should."""
 
 
-def test_a_training_step_falls_back_without_the_kernels_and_not_with_them() -> None:
+def test_kernels_end_the_fallbacks_of_a_training_step() -> None:
     step = next(step for step in steps_of("pdist") if step.trains)
     both = ("aten::_pdist_forward", "aten::_pdist_backward")
     assert step == ProgramStep("pdist", "nn.functional.pdist", True, both, (), both)
 
 
-def test_what_still_falls_back_or_raises_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_step_reports_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*arguments: object) -> None:
         raise RuntimeError("out of ideas\nin two lines")
 

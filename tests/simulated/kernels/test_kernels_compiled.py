@@ -150,7 +150,7 @@ def compare(what: str, mine: Any, expected: Any) -> None:
         torch.testing.assert_close(mine.detach().cpu(), expected.detach(), rtol=1e-3, atol=1e-4, msg=message)
 
 
-def test_every_family_is_compiled_without_a_break_and_once_for_all_sizes() -> None:
+def test_compiles_every_family_in_one_dynamic_graph() -> None:
     overloads = [kernel.overload for kernel in catalog.all_kernels() if kernel.applies is None]
     compiled = torch.compile(everything, fullgraph=True, dynamic=True)
     with counting(*overloads) as calls:
@@ -169,7 +169,7 @@ def test_every_family_is_compiled_without_a_break_and_once_for_all_sizes() -> No
     assert extern <= {overload.split(".")[0] for overload in calls}  # compiled code called our kernels
 
 
-def test_products_of_8_bit_floats_are_compiled() -> None:
+def test_compiles_scaled_mm() -> None:
     x = torch.arange(-128, 128).reshape(16, 16).to(torch.float8_e4m3fn)
     scale = torch.tensor(0.5)
     compiled = torch.compile(lambda x, scale: torch._scaled_mm(x, x.t(), scale, scale, out_dtype=torch.float32))
@@ -178,7 +178,7 @@ def test_products_of_8_bit_floats_are_compiled() -> None:
     assert calls["aten::_scaled_mm.out"]
 
 
-def test_inductor_is_as_it_was_for_what_we_do_not_answer() -> None:
+def test_inductor_is_unchanged_without_our_kernel() -> None:
     airy = torch.compile(lambda x: torch.special.airy_ai(x), fullgraph=True)
     x = torch.tensor([0.5, -2.0])
     with kernels.use("special_airy_ai"):
@@ -190,14 +190,14 @@ def test_inductor_is_as_it_was_for_what_we_do_not_answer() -> None:
         airy(x.to("mps"))
 
 
-def test_losses_on_the_cpu_are_taken_apart_as_ever() -> None:
+def test_losses_on_the_cpu_are_still_decomposed() -> None:
     rows, classes = torch.tensor([[0.1, 0.9, 0.3]]), torch.tensor([1])
     with kernels.use("multi_margin_loss"):
         compiled = torch.compile(functional.multi_margin_loss, backend="aot_eager_decomp_partition")
         assert math.isclose(compiled(rows, classes).item(), functional.multi_margin_loss(rows, classes).item())
 
 
-def test_inductor_is_loaded_and_changed_by_the_first_compilation(fresh_python: FreshPython) -> None:
+def test_first_compilation_patches_inductor(fresh_python: FreshPython) -> None:
     fresh_python(
         """
         import sys

@@ -1,4 +1,4 @@
-"""What kernels demand of their arguments and outputs: torch's own texts, resized outputs, 64-bit offsets, seeds."""
+"""Contracts of kernels: torch's error texts, resized outputs, 64-bit offsets, seeds."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ OUTS: dict[str, tuple[Callable[..., Any], tuple[Any, ...], tuple[str, ...]]] = {
 
 @pytest.mark.parametrize("name", OUTS)
 @pytest.mark.parametrize("kind", ["empty", "wrong", "strided"])
-def test_outputs_are_resized_and_filled_whatever_their_strides(name: str, kind: str) -> None:
+def test_outputs_of_any_strides_are_resized_and_written(name: str, kind: str) -> None:
     call, arguments, outputs = OUTS[name]
     dtypes = (torch.float32, torch.int64)[: len(outputs)]
     # The CPU's own out variants of pooling ignore strides: the reference is what a fresh output gets.
@@ -160,7 +160,7 @@ ERRORS: dict[str, Callable[[str], Any]] = {
 
 
 @pytest.mark.parametrize("name", ERRORS)
-def test_errors_are_those_of_the_cpu(name: str) -> None:
+def test_errors_equal_the_cpu(name: str) -> None:
     with pytest.raises((RuntimeError, IndexError, ValueError)) as expected:
         ERRORS[name]("cpu")
     with pytest.raises(type(expected.value)) as actual:
@@ -169,7 +169,7 @@ def test_errors_are_those_of_the_cpu(name: str) -> None:
     assert [word for word in str(actual.value).split("\n")[0].split() if word.isalpha()][:6] == words
 
 
-def test_an_operand_without_dimensions_may_be_on_the_cpu() -> None:
+def test_scalar_tensor_may_be_on_the_cpu() -> None:
     x = on_mps([-1.0, 0.0, 1.0])
     assert torch.heaviside(x, torch.tensor(5.0)).tolist() == [0, 5, 1]
     assert torch.take(x, torch.tensor(2)).item() == 1
@@ -177,7 +177,7 @@ def test_an_operand_without_dimensions_may_be_on_the_cpu() -> None:
 
 
 @pytest.mark.parametrize("p", [1.5, 2.9])
-def test_the_power_of_a_margin_loss_has_no_fraction(p: float) -> None:
+def test_margin_loss_truncates_its_power(p: float) -> None:
     x, target = torch.tensor([[0.5, -1.0, 2.0], [0.1, 0.7, 0.3]]), torch.tensor([1, 2])
     for call in (
         lambda x, target: aten.multi_margin_loss(x, target, p),
@@ -186,7 +186,7 @@ def test_the_power_of_a_margin_loss_has_no_fraction(p: float) -> None:
         torch.testing.assert_close(call(x.to("mps"), target.to("mps")).cpu(), call(x, target))
 
 
-def test_a_margin_loss_of_no_rows_leaves_the_number_of_its_output() -> None:
+def test_margin_loss_of_no_rows_keeps_its_output() -> None:
     x, target, out = torch.ones(0, 3, device="mps"), on_mps([], torch.int64), on_mps(7.0)
     assert aten.multi_margin_loss.out(x, target, out=out).item() == 7.0
     rows = aten.multi_margin_loss.out(x, target, 1, 1, None, 0, out=torch.empty(0, 2, device="mps"))
@@ -197,7 +197,7 @@ def test_a_margin_loss_of_no_rows_leaves_the_number_of_its_output() -> None:
 
 
 @pytest.mark.parametrize("order", [(0, 2, 1), (2, 1, 0)])
-def test_an_empty_output_of_heaviside_gets_the_strides_of_its_input(order: tuple[int, ...]) -> None:
+def test_heaviside_out_gets_the_strides_of_its_input(order: tuple[int, ...]) -> None:
     x, values = torch.randn(2, 3, 4).permute(order), torch.ones(())
     expected = torch.heaviside(x, values, out=torch.empty(0))
     found = torch.heaviside(x.to("mps"), values.to("mps"), out=torch.empty(0, device="mps"))
@@ -206,13 +206,13 @@ def test_an_empty_output_of_heaviside_gets_the_strides_of_its_input(order: tuple
 
 
 @pytest.mark.parametrize("training", [False, True])
-def test_rrelu_returns_rows_whatever_the_strides_of_its_input(training: bool) -> None:
+def test_rrelu_returns_contiguous_tensors(training: bool) -> None:
     x = torch.randn(2, 3, 4).transpose(0, 2)
     expected = torch.nn.functional.rrelu(x, training=training)
     assert torch.nn.functional.rrelu(x.to("mps"), training=training).stride() == expected.stride()
 
 
-def test_an_extremum_is_cast_to_the_dtype_of_the_output() -> None:
+def test_extremum_is_cast_to_the_output() -> None:
     x = on_mps([3, -7, 5], torch.int16)
     assert torch.max(x, out=torch.empty((), device="mps")).item() == 5.0
     with pytest.raises(RuntimeError, match="result type Float can't be cast to the desired output type Long"):
@@ -220,14 +220,14 @@ def test_an_extremum_is_cast_to_the_dtype_of_the_output() -> None:
 
 
 @pytest.mark.parametrize(("zero_point", "enabled"), [(1.7, 1.0), (-0.7, 1.0), (1.0, 0.7)])
-def test_zero_point_and_switch_of_fake_quantization_are_whole_numbers(zero_point: float, enabled: float) -> None:
+def test_fake_quantization_truncates_zero_point_and_switch(zero_point: float, enabled: float) -> None:
     call = aten._fake_quantize_per_tensor_affine_cachemask_tensor_qparams
     tensors = [torch.tensor(values) for values in ([0.33, 0.94], [0.1], [zero_point], [enabled])]
     for ours, theirs in zip(call(*(t.to("mps") for t in tensors), 0, 8), call(*tensors, 0, 8), strict=True):
         assert torch.equal(ours.cpu(), theirs)
 
 
-def test_take_refuses_an_output_that_it_reads() -> None:
+def test_take_refuses_overlap() -> None:
     x = on_mps([1.0, 2.0, 3.0])
     with pytest.raises(RuntimeError, match="refer to a single memory location"):
         torch.take(x, on_mps([2, 1]), out=x[:2])
@@ -235,13 +235,13 @@ def test_take_refuses_an_output_that_it_reads() -> None:
     assert torch.take(memory[:3], on_mps([2, 1]), out=memory[3:]).tolist() == [3.0, 2.0]
 
 
-def test_log_ndtr_of_the_largest_numbers() -> None:
+def test_log_ndtr_of_large_numbers() -> None:
     largest = torch.finfo(torch.float32).max
     values = torch.special.log_ndtr(on_mps([largest, 1e20, 20.0, -1e20, -largest])).tolist()
     assert values == [0.0, 0.0, 0.0, -math.inf, -math.inf]
 
 
-def test_other_operands_on_the_cpu_are_refused_as_torch_refuses_them() -> None:
+def test_operands_on_the_cpu_are_refused() -> None:
     x = on_mps([[1.0, 2.0]])
     calls: list[Callable[[], Any]] = [
         lambda: torch.take(x, torch.tensor([0])),
@@ -255,12 +255,12 @@ def test_other_operands_on_the_cpu_are_refused_as_torch_refuses_them() -> None:
             call()
 
 
-def test_a_dtype_without_a_kernel_is_a_clear_error() -> None:
+def test_unsupported_dtype() -> None:
     with pytest.raises(NotImplementedError, match=r"special_ndtri is not implemented for torch.complex64 on mps"):
         aten.special_ndtri.out(on_mps([1j]), out=on_mps([1j]))
 
 
-def test_an_input_that_overlaps_the_output_is_read_before_it_is_written() -> None:
+def test_overlapping_input_is_copied() -> None:
     memory = torch.rand(10)
     expected = torch.special.ndtri(memory[:8:2])  # with gaps: torch refuses dense ones alone
     m = memory.to("mps")
@@ -416,7 +416,7 @@ def test_special_functions_against_many_digits(name: str, low: float, high: floa
     assert (error <= 1e-6 * expected.abs() + 1e-9 * (name != "airy_ai"))[smooth].all()
 
 
-def test_steps_on_the_cpu_may_be_views() -> None:
+def test_adagrad_steps_may_be_views() -> None:
     """torch passes a 0-dim CPU tensor without its storage offset: a step would be another parameter's."""
     steps = torch.tensor([1.0, 2.0, 9.0])
     parameters = [on_mps([1.0]) for _ in steps]
@@ -425,7 +425,7 @@ def test_steps_on_the_cpu_may_be_views() -> None:
     torch.testing.assert_close(torch.cat(parameters).cpu(), 1 - 1 / steps)
 
 
-def test_found_inf_skips_and_grad_scale_unscales() -> None:
+def test_adagrad_found_inf_and_grad_scale() -> None:
     def step(found_inf: float) -> list[torch.Tensor]:
         lists = [[on_mps([1.0, 2.0])], [on_mps([4.0, -8.0])], [on_mps([1.0, 1.0])], [on_mps(1.0)]]
         torch._fused_adagrad_(
@@ -447,7 +447,7 @@ def test_found_inf_skips_and_grad_scale_unscales() -> None:
     assert [t.tolist() for t in step(1.0)] == [[1.0, 2.0], [4.0, -8.0], [1.0, 1.0]]
 
 
-def test_the_optimizer_takes_the_fused_kernel() -> None:
+def test_optimizer_uses_fused_adagrad() -> None:
     def train(device: str, **options: Any) -> list[torch.Tensor]:
         torch.manual_seed(0)
         model = torch.nn.Linear(5, 3)
@@ -467,12 +467,11 @@ PLANES = torch.randn(4, 3, 8, 8)
 POOLED, PLACES = aten.fractional_max_pool2d(PLANES, [2, 2], [3, 3], torch.rand(4, 3, 2))
 SYMMETRIC = torch.eye(3)
 
-# What reads another dtype or shape than a tensor has would compute with whatever lies there.
-REFUSED = [one for family in catalog.families() for one in refused_calls(family)]
+REFUSED = [call for family in catalog.families() for call in refused_calls(family)]
 
 
 @pytest.mark.parametrize("refused", REFUSED, ids=lambda refused: refused.title)
-def test_what_a_kernel_would_misread_is_refused_as_on_the_cpu(refused: RefusedCall) -> None:
+def test_invalid_operands_are_refused_as_on_the_cpu(refused: RefusedCall) -> None:
     with pytest.raises(RuntimeError) as on_the_cpu:
         refused.call(*refused.arguments)
     with pytest.raises(type(on_the_cpu.value)) as here:
@@ -481,7 +480,7 @@ def test_what_a_kernel_would_misread_is_refused_as_on_the_cpu(refused: RefusedCa
 
 
 @pytest.mark.parametrize("dtype", [torch.int64, torch.int16])
-def test_pivots_of_every_integer_dtype_solve(dtype: torch.dtype) -> None:
+def test_ldl_pivots_of_any_integer_dtype(dtype: torch.dtype) -> None:
     hollow = torch.tensor([[0.0, 1.0, 2.0], [1.0, 0.0, 3.0], [2.0, 3.0, 0.0]])
     factors, pivots, _ = torch.linalg.ldl_factor_ex(hollow.to("mps"))
     solved = torch.linalg.ldl_solve(factors, pivots.to(dtype), torch.ones(3, 1, device="mps"))
@@ -489,25 +488,25 @@ def test_pivots_of_every_integer_dtype_solve(dtype: torch.dtype) -> None:
 
 
 @pytest.mark.parametrize("pivots", [[3000, 2, 3], [0, 1, 2], [-4, -4, 3], [-(2**31), 1, 1]])
-def test_pivots_that_lead_outside_of_the_matrix_give_nan(pivots: list[int]) -> None:
+def test_ldl_pivots_out_of_range_give_nan(pivots: list[int]) -> None:
     side = torch.linalg.ldl_solve(SYMMETRIC.to("mps"), on_mps(pivots, torch.int32), torch.ones(3, 2, device="mps"))
     assert side.isnan().all()
 
 
-def test_pivots_that_contradict_each_other_stay_inside() -> None:
+def test_inconsistent_ldl_pivots_stay_in_bounds() -> None:
     for pivots in ([1, 2, -3], [-1, 1, 1], [-1, -1, -1]):
         torch.linalg.ldl_solve(SYMMETRIC.to("mps"), on_mps(pivots, torch.int32), torch.ones(3, 1, device="mps")).cpu()
 
 
 @pytest.mark.parametrize("order", [math.inf, -math.inf, -1.0])
-def test_rows_are_scaled_by_the_norm_of_any_order(order: float) -> None:
+def test_embedding_renorm_of_any_order(order: float) -> None:
     table, rows = torch.tensor([[3.0, 4.0], [0.0, 1.0], [-5.0, 2.0]]), torch.tensor([0, 1, 2])
     expected = aten.embedding_renorm_(table.clone(), rows, 1.0, order)
     torch.testing.assert_close(aten.embedding_renorm_(table.to("mps"), rows.to("mps"), 1.0, order).cpu(), expected)
 
 
 @pytest.mark.parametrize("p", [0.0, 1.0, 3.0, math.inf])
-def test_a_nan_reaches_every_distance_and_gradient_of_its_row(p: float) -> None:
+def test_pdist_propagates_nan(p: float) -> None:
     rows = torch.tensor([[math.nan, 1.0, 2.0], [0.0, 1.0, 3.0], [2.0, 0.0, 1.0]])
     on_both = [rows.clone().requires_grad_(), rows.to("mps").requires_grad_()]
     distances = [torch.pdist(x, p) for x in on_both]
@@ -516,7 +515,7 @@ def test_a_nan_reaches_every_distance_and_gradient_of_its_row(p: float) -> None:
         torch.testing.assert_close(actual.cpu(), expected, equal_nan=True)
 
 
-def test_outputs_over_a_part_of_an_input_and_on_the_cpu_are_refused() -> None:
+def test_overlapping_and_cpu_outputs_are_refused() -> None:
     memory = torch.rand(6, device="mps")
     with pytest.raises(RuntimeError, match="refer to a single memory location"):
         torch.special.ndtri(memory[:4], out=memory[1:5])
@@ -526,7 +525,7 @@ def test_outputs_over_a_part_of_an_input_and_on_the_cpu_are_refused() -> None:
         torch.special.ndtri(memory, out=torch.empty(6))
 
 
-def test_out_of_another_shape_is_resized_to_what_the_inputs_broadcast_to() -> None:
+def test_out_is_resized_to_the_broadcast_shape() -> None:
     out = torch.empty(3, device="mps")
     with pytest.warns(UserWarning, match="resized"):
         torch.heaviside(torch.zeros(3, device="mps"), torch.ones(2, 3, device="mps"), out=out)
@@ -541,7 +540,7 @@ def deterministic() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("deterministic")
-def test_what_is_not_deterministic_says_so_where_that_was_asked_for() -> None:
+def test_alerts_not_deterministic() -> None:
     x, place = torch.zeros(4, device="mps"), on_mps([1])
     with pytest.raises(RuntimeError, match="put_ does not have a deterministic implementation"):
         x.put_(place, on_mps([1.0]))
@@ -554,9 +553,7 @@ def test_what_is_not_deterministic_says_so_where_that_was_asked_for() -> None:
 
 @pytest.mark.usefixtures("deterministic")
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16, torch.complex64, torch.int64])
-def test_sums_into_places_are_the_same_in_every_order_of_threads(
-    dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_deterministic_put_does_not_depend_on_thread_order(dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
     """Numbers of every size, of which any other order of summands gives another sum."""
     launched: list[str] = []
     kernel = put_take._shader.kernel
@@ -576,7 +573,7 @@ def test_sums_into_places_are_the_same_in_every_order_of_threads(
 
 
 @pytest.mark.parametrize("observes", [0.5, 1.0])
-def test_arguments_of_a_quantization_that_is_off_are_not_used(observes: float) -> None:
+def test_disabled_quantization_ignores_its_arguments(observes: float) -> None:
     def state_after(device: str) -> list[torch.Tensor]:
         x, switches = torch.tensor([[-1.0, 2.0]]), (torch.tensor([observes]), torch.tensor([0.0]))
         state = [torch.tensor(numbers) for numbers in ([0.5], [1.5], [0.25, 0.75], [0.4])]
@@ -588,7 +585,7 @@ def test_arguments_of_a_quantization_that_is_off_are_not_used(observes: float) -
         torch.testing.assert_close(mine, cpus)
 
 
-def test_numbers_that_cannot_be_observed_are_refused_as_on_the_cpu() -> None:
+def test_observer_refuses_other_dtypes() -> None:
     def refused(device: str, observes: int, limits: int) -> None:
         one, low = torch.ones(1, device=device), torch.zeros(limits, device=device)
         x, switch = torch.ones(2, 2, dtype=torch.bool, device=device), torch.tensor([observes], device=device)
@@ -605,7 +602,7 @@ def test_numbers_that_cannot_be_observed_are_refused_as_on_the_cpu() -> None:
 
 
 @pytest.mark.parametrize("limits", [(0.5, 0.25), (math.nan, 0.5), (0.0, math.inf)])
-def test_rrelu_looks_at_its_limits_where_it_draws(limits: tuple[float, float]) -> None:
+def test_rrelu_checks_its_limits_only_for_draws(limits: tuple[float, float]) -> None:
     for device in ("cpu", "mps"):
         x, noise = torch.tensor([0.5, 2.0], device=device), torch.zeros(2, device=device)
         assert torch.equal(torch.ops.aten.rrelu_with_noise(x, noise, *limits, True), x)
@@ -614,7 +611,7 @@ def test_rrelu_looks_at_its_limits_where_it_draws(limits: tuple[float, float]) -
             torch.ops.aten.rrelu_with_noise(-x, noise, 0.5, 0.25, True)
 
 
-def test_rrelu_takes_any_noise_without_training() -> None:
+def test_rrelu_accepts_any_noise_without_training() -> None:
     x, noise = torch.tensor([-1.0, 2.0]), torch.zeros(2, dtype=torch.float16)
     slopes = torch.ops.aten.rrelu_with_noise(x.to("mps"), noise.to("mps"), 0.25, 0.75, False)
     assert slopes.tolist() == torch.ops.aten.rrelu_with_noise(x, noise, 0.25, 0.75, False).tolist()

@@ -1,4 +1,4 @@
-"""Every family of kernels on the simulated device before the auditor's judge, in every layout, several schedules."""
+"""Every kernel family on the simulated device, judged by the auditor in every layout and several schedules."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_values_and_gradients_in_every_layout(family: str) -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_no_stray_access_and_no_race(family: str) -> None:
+def test_memory_accesses_and_races(family: str) -> None:
     """A few cases of the first dtype, with every load, store and barrier checked."""
     refused, accepted = [], 0
     overloads = [kernel.overload for kernel in catalog.family(family)]
@@ -46,8 +46,8 @@ def test_no_stray_access_and_no_race(family: str) -> None:
             dtype: torch.dtype = call.dtypes[0]
             strided = cases_of(call, dtype, [padded_rows, stepped])
             chosen = [*islice(call.cases(dtype), 4), *(case for case in strided if case.title)][:10]
-            for one in judged(chosen, CounterRecorder(), 0, call.label):
-                accepted += one.accepted
-                refused += [f"{call.label}: {one.reason}"] if one.refused else []
+            for case in judged(chosen, CounterRecorder(), 0, call.label):
+                accepted += case.accepted
+                refused += [f"{call.label}: {case.reason}"] if case.refused else []
     assert not refused, "\n".join(refused[:5])
     assert accepted

@@ -55,7 +55,7 @@ aten::softshrink_backward:
 """
 
 
-def test_one_import_ends_the_fallbacks_of_a_model(fresh_python: FreshPython, tmp_path: Path) -> None:
+def test_import_replaces_the_fallbacks_of_a_model(fresh_python: FreshPython, tmp_path: Path) -> None:
     (tmp_path / "s.yaml").write_text(REGISTRY)
     done = fresh_python(SEQUENTIAL, MPSMITH_REGISTRY=str(tmp_path), MPSMITH_KERNELS=None)
     before, after, last = json.loads(done.stdout)
@@ -64,7 +64,7 @@ def test_one_import_ends_the_fallbacks_of_a_model(fresh_python: FreshPython, tmp
     assert last == before
 
 
-def test_the_environment_chooses(fresh_python: FreshPython, tmp_path: Path) -> None:
+def test_environment_selects_kernels(fresh_python: FreshPython, tmp_path: Path) -> None:
     (tmp_path / "s.yaml").write_text(REGISTRY)
     script = """
         from mpsmith.audit.releases.surface.profiles import coverage_profile
@@ -86,7 +86,7 @@ def test_the_environment_chooses(fresh_python: FreshPython, tmp_path: Path) -> N
         assert done.stdout.strip() == expected
 
 
-def test_kernels_that_newer_releases_have_natively(fresh_python: FreshPython) -> None:
+def test_kernels_that_are_native_in_newer_releases(fresh_python: FreshPython) -> None:
     done = fresh_python("""
         from mpsmith.audit.releases.surface.profiles import coverage_profile
         from mpsmith.simulator import metal

@@ -1,4 +1,4 @@
-"""What the out forms of all kernels do with an output of another dtype or shape is what the CPU does with it."""
+"""Out forms of all kernels treat outputs of another dtype or shape as the CPU does."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ OVERLOADS = sorted(
 )
 DTYPES = (torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int16, torch.uint8, torch.bool)
 CALLS = 2  # of each overload and dtype
-# The CPU's kernel writes its noise and result without a look at their shapes, and crashes.
+# The CPU's kernel does not check the shapes of noise and result, and crashes.
 UNCHECKED_ON_CPU = {"aten::rrelu_with_noise.out"}
-# The CPU's kernel takes the memory of an output for that of the inputs' dtype, and writes beyond a narrower one.
+# The CPU's kernel writes an output as if it had the inputs' dtype, and out of bounds for a narrower one.
 DTYPE_UNCHECKED_ON_CPU = {"aten::_compute_linear_combination.out"}
 
 
@@ -46,11 +46,11 @@ def memory() -> RecordedCalls:
 
 
 def calls(overload: str) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
-    """Recorded calls that the CPU accepts, their outputs already of the right shape."""
-    known = memory().overloads[overload]
-    chosen = [dtype for dtype in ("float32", "float16", "bfloat16", "int64") if dtype in known.dtypes]
-    for dtype in chosen or known.dtypes:
-        for call in known.accepted(dtype)[:CALLS]:
+    """Recorded calls that the CPU accepts, with outputs of the right shape."""
+    recorded = memory().overloads[overload]
+    chosen = [dtype for dtype in ("float32", "float16", "bfloat16", "int64") if dtype in recorded.dtypes]
+    for dtype in chosen or recorded.dtypes:
+        for call in recorded.accepted(dtype)[:CALLS]:
             args, kwargs = arguments_of(call, dtype)
             with contextlib.suppress(RuntimeError, NotImplementedError, ValueError):
                 overload_of(overload)(*args, **kwargs)
@@ -78,13 +78,13 @@ def attempt(
     return (output.shape, output.dtype), any("resized" in str(one.message) for one in caught)
 
 
-def test_every_out_form_is_tried() -> None:
+def test_every_out_form_has_calls() -> None:
     assert len(OVERLOADS) >= 24
     assert all(list(calls(overload)) for overload in OVERLOADS)
 
 
 @pytest.mark.parametrize("overload", [name for name in OVERLOADS if name not in DTYPE_UNCHECKED_ON_CPU])
-def test_an_output_of_another_dtype_is_refused_or_filled_as_on_the_cpu(overload: str) -> None:
+def test_output_of_another_dtype(overload: str) -> None:
     for args, kwargs in calls(overload):
         for which in out_arguments(overload):
             for dtype in (*DTYPES, torch.complex64):
@@ -95,7 +95,7 @@ def test_an_output_of_another_dtype_is_refused_or_filled_as_on_the_cpu(overload:
 
 
 @pytest.mark.parametrize("overload", [name for name in OVERLOADS if name not in UNCHECKED_ON_CPU])
-def test_an_output_of_another_shape_is_resized_as_on_the_cpu(overload: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_output_of_another_shape(overload: str, capfd: pytest.CaptureFixture[str]) -> None:
     for args, kwargs in calls(overload):
         for which in out_arguments(overload):
             right = kwargs[which]

@@ -1,4 +1,4 @@
-"""What is accepted as a kernel's result: never the CPU's, and never more than one tolerance from the right value."""
+"""Accepted results of kernels: never computed on the CPU, and within one tolerance of the right value."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def differing(right: float, by: float, dtype: torch.dtype) -> Callable[[torch.Te
     ],
 )
 @pytest.mark.parametrize("sign", [1, -1])
-def test_the_tolerance_of_a_kernel_is_that_of_torch_testing(
+def test_tolerance_is_that_of_torch_testing(
     dtype: torch.dtype, right: float, within: float, beyond: float, sign: int
 ) -> None:
     integers = torch.arange(3)  # without floating inputs no rounding of theirs excuses anything
@@ -71,7 +71,7 @@ def test_integers_are_exact(dtype: torch.dtype) -> None:
 
 
 @pytest.mark.usefixtures("fallback_enabled")
-def test_what_falls_back_to_the_cpu_is_not_accepted() -> None:
+def test_fallback_is_refused() -> None:
     x = torch.tensor([-1.0, 0.0, 2.0])
     fallen = judge_one(torch.heaviside, x, x.abs())
     assert fallen.reason == "ran on the CPU: aten::heaviside.out"
@@ -81,12 +81,12 @@ def test_what_falls_back_to_the_cpu_is_not_accepted() -> None:
         assert judge_one(torch.heaviside, x, x.abs()).accepted
 
 
-def test_without_a_kernel_a_call_is_refused() -> None:
+def test_missing_kernel_is_refused() -> None:
     x = torch.tensor([-1.0, 0.0, 2.0])
     assert judge_one(torch.heaviside, x, x.abs()).outcome.verdict is CaseVerdict.MISSING
 
 
-def test_a_result_on_the_cpu_is_not_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_result_on_the_cpu_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Right values, computed by the CPU, left there: nobody falls back, nothing raises."""
     replaced(monkeypatch, "put_take", "aten::take", lambda self, index: torch.take(self.cpu(), index.cpu()))
     result = verify("put_take", [])
@@ -124,7 +124,7 @@ def reasons(result: FamilyResult) -> list[str]:
     return [failure.reason for failure in result.failures]
 
 
-def test_what_torchs_own_kernel_answers_is_not_accepted_as_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_native_kernel_is_not_evidence(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sizes that divide each other go to torch's kernel, sizes that do not to ours."""
     only(monkeypatch, pooled_to(4, 3))
     result = verify("adaptive_avg_pool3d", [])
@@ -135,7 +135,7 @@ def test_what_torchs_own_kernel_answers_is_not_accepted_as_ours(monkeypatch: pyt
     assert not result.passed
 
 
-def test_a_kernel_that_no_case_calls_is_a_failure_and_no_evidence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kernel_without_calls_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     only(monkeypatch, pooled_to(4))
     result = verify("adaptive_avg_pool3d", [])
     idle = {failure.what for failure in result.failures}
@@ -146,7 +146,7 @@ def test_a_kernel_that_no_case_calls_is_a_failure_and_no_evidence(monkeypatch: p
     assert not result.passed
 
 
-def test_a_wrong_kernel_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_kernel_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     """Heaviside with the operands exchanged."""
     right = heaviside.elementwise
     monkeypatch.setattr(heaviside, "elementwise", lambda s, n, outputs, inputs: right(s, n, outputs, inputs[::-1]))
@@ -155,7 +155,7 @@ def test_a_wrong_kernel_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not result.passed
 
 
-def test_a_family_whose_inputs_the_cpu_refuses_has_not_passed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_family_without_reference_does_not_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     def negative(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
         yield torch.ones(2, 3, dtype=dtype), -1
 
@@ -165,7 +165,7 @@ def test_a_family_whose_inputs_the_cpu_refuses_has_not_passed(monkeypatch: pytes
     assert not result.passed
 
 
-def test_calls_are_counted_where_our_kernel_answers_alone() -> None:
+def test_counts_only_calls_of_our_kernel() -> None:
     uneven, even = torch.ones(1, 1, 5, 5, device="mps"), torch.ones(1, 1, 4, 4, device="mps")
     with counting("_adaptive_avg_pool2d", "heaviside") as calls:
         torch.nn.functional.adaptive_avg_pool2d(even, 2)
@@ -194,7 +194,7 @@ def written_beside(output: torch.Tensor, twin: torch.Tensor) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("finish", [not_written, written_beside])
-def test_outputs_with_gaps_that_are_not_written_or_written_beside_are_seen(
+def test_finds_wrong_writes_to_outputs_with_gaps(
     monkeypatch: pytest.MonkeyPatch, finish: Callable[..., torch.Tensor]
 ) -> None:
     monkeypatch.setattr(adaptive_max_pool3d, "finish", finish)

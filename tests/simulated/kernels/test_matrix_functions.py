@@ -42,7 +42,7 @@ ERRORS: dict[str, Callable[[str], Any]] = {
 
 
 @pytest.mark.parametrize("name", ERRORS)
-def test_what_the_cpu_refuses_is_refused_in_its_words(name: str) -> None:
+def test_errors_equal_the_cpu(name: str) -> None:
     with pytest.raises((RuntimeError, IndexError)) as expected:
         ERRORS[name]("cpu")
     with pytest.raises(type(expected.value)) as actual:
@@ -52,7 +52,7 @@ def test_what_the_cpu_refuses_is_refused_in_its_words(name: str) -> None:
 
 
 @pytest.mark.parametrize("n", [2, 34])
-def test_each_matrix_of_a_batch_is_squared_as_often_as_its_own_norm_asks_for(n: int) -> None:
+def test_matrix_exp_squares_each_matrix_by_its_own_norm(n: int) -> None:
     """Diagonal ones, whose exponentials are known, from norms that are not halved to those that always are."""
     numbers = torch.tensor([1e-8, 1.0, 2.5, 40.0, 5e4, 1e20, 3e38])
     x = torch.diag_embed(-numbers[:, None].expand(-1, n)).contiguous()

@@ -55,14 +55,14 @@ def call(name: str, out: Tensor, key: Tensor, *limits: Any) -> Tensor:
     return result.cpu()
 
 
-def test_the_first_key_is_the_published_answer_to_zeros() -> None:
+def test_first_key_equals_the_published_answer() -> None:
     """Random123's kat_vectors: counter and key zero."""
     folded = torch.ops.aten._philox_key_fold_in(key_of(0, 0), 0)
     assert folded.cpu().tolist() == [0xE169C58D6627E8D5, 0x9B00DBD8BC57AC4C]
     assert block(0, 0) == [0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8]
 
 
-def test_keys_are_split_and_folded_beyond_the_largest_offset() -> None:
+def test_offsets_wrap_in_split_and_fold_in() -> None:
     keys = key_of(SEED, OFFSET, 7, 2**63).reshape(2, 1, 2)
     split = torch.ops.aten._philox_key_split(keys, 3)
     assert split.shape == (3, 2, 1, 2)
@@ -120,7 +120,7 @@ def test_whole_numbers(dtype: torch.dtype, limits: tuple[int | None, int | None]
     assert found.tolist() == [(number - info.min) % span + info.min for number in numbers[:9]]
 
 
-def test_each_key_of_a_batch_fills_its_part() -> None:
+def test_keys_of_a_batch() -> None:
     keys = torch.ops.aten._philox_key_split(key_of(SEED, OFFSET), 6)
     out = torch.empty(2, 5, 3, device="mps").transpose(1, 2)
     batch = keys[:3].reshape(1, 3, 1, 2)
@@ -152,7 +152,7 @@ ERRORS = {
 
 
 @pytest.mark.parametrize("message", ERRORS)
-def test_what_is_refused(message: str) -> None:
+def test_errors(message: str) -> None:
     name, arguments = ERRORS[message]
     moved = [argument.to("mps") if isinstance(argument, Tensor) else argument for argument in arguments]
     with pytest.raises(RuntimeError, match=message):

@@ -1,4 +1,4 @@
-"""Families found in a folder, and kernels found by name, in a package made by hand."""
+"""Families of a folder and kernels by name, in a fake package."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _forget() -> None:
     catalog.family.cache_clear()
 
 
-def test_families_are_folders_with_a_module_of_their_name_in_order() -> None:
+def test_families_are_folders_with_a_module_of_their_name() -> None:
     assert catalog.families() == ("alpha", "beta")
     assert catalog.folder_of("beta").name == "beta"
     with pytest.raises(UnknownKernelError, match=r"^there is no family alpho in mpsmith.kernels \(did you mean alpha"):
@@ -78,7 +78,7 @@ def test_families_are_imported_from_the_package_of_kernels() -> None:
     assert PACKAGE == "mpsmith.kernels"
 
 
-def test_a_family_has_the_rows_of_its_tables() -> None:
+def test_family_has_the_rows_of_its_tables() -> None:
     rows = [(k.overload, k.family, k.function, k.applies) for k in catalog.family("alpha")]
     assert rows == [
         ("aten::alpha", "alpha", first, None),
@@ -90,7 +90,7 @@ def test_a_family_has_the_rows_of_its_tables() -> None:
     assert [kernel.overload for kernel in catalog.all_kernels()][-2:] == ["aten::beta", "aten::shared"]
 
 
-def test_a_part_of_a_family_is_optional() -> None:
+def test_parts_are_optional() -> None:
     cases = catalog.part_of("alpha", "cases")
     assert cases is not None
     assert cases.WORK == 7
@@ -114,13 +114,13 @@ def entries(*rows: tuple[str, str, str | None]) -> dict[str, KernelEntry]:
         (None, False),
     ],
 )
-def test_what_the_registry_calls_finished(status: str | None, finished: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_finished_statuses(status: str | None, finished: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalog, "kernel_entries", lambda: entries(("aten::beta", "beta", status)))
     assert [entry.operator for entry in catalog.finished_entries()] == ["aten::beta"] * finished
     assert [kernel.overload for kernel in catalog.finished()] == ["aten::beta"] * finished
 
 
-def test_of_a_family_those_operators_are_finished_that_name_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_finished_operators_of_a_family(monkeypatch: pytest.MonkeyPatch) -> None:
     named = entries(
         ("aten::shared", "beta", "implemented"),
         ("aten::alpha", "alpha", "verified"),
@@ -131,7 +131,7 @@ def test_of_a_family_those_operators_are_finished_that_name_it(monkeypatch: pyte
     assert [kernel.overload for kernel in catalog.finished()] == ["aten::alpha", "aten::alpha.out", "aten::shared"]
 
 
-def test_a_registry_that_names_no_family_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_family_in_the_registry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalog, "kernel_entries", lambda: entries(("aten::x", "gamma", "implemented")))
     with pytest.raises(UnknownKernelError, match="no family gamma"):
         catalog.finished_entries()
@@ -139,7 +139,7 @@ def test_a_registry_that_names_no_family_is_an_error(monkeypatch: pytest.MonkeyP
         catalog.finished()
 
 
-def test_kernels_are_found_by_operator_or_overload_each_once_in_the_order_asked_for() -> None:
+def test_names_are_operators_or_overloads() -> None:
     def found(*names: str) -> list[str]:
         return [kernel.overload for kernel in catalog.named(names)]
 

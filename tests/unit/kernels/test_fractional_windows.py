@@ -14,7 +14,7 @@ SIZES = st.integers(1, 100_000)
 
 
 @given(st.tuples(SIZES, SIZES, SIZES))
-def test_groups_can_be_launched_and_leave_few_lanes_idle(threads: tuple[int, int, int]) -> None:
+def test_groups_fit_limits_and_leave_few_idle_lanes(threads: tuple[int, int, int]) -> None:
     group = group_of(threads)
     assert group[0] * group[1] * group[2] <= 256
     assert all(1 <= size <= most for size, most in zip(group, (32, 256, 64), strict=True))
@@ -34,21 +34,21 @@ def test_small_planes_share_a_group() -> None:
 
 
 @given(st.integers(1, 2**31 - 1), st.integers(2, 2**31 - 1))
-def test_the_distance_of_windows_is_what_float32_gives(distance: int, outputs: int) -> None:
+def test_alpha_is_computed_in_float32(distance: int, outputs: int) -> None:
     windows = FractionalWindows((1, distance + 2, 9), (1, outputs, 1), (1, 2, 9))
     expected = torch.tensor(distance).float() / torch.tensor(outputs - 1).float()
     assert windows.alpha == [0.0, expected.item(), 0.0]
 
 
-class Asked:
-    """Stands for a family's shader: which kernel was asked for, and with what it was called."""
+class FakeShader:
+    """A fake shader that records the requested kernel and its call."""
 
     def __init__(self) -> None:
         self.name = ""
         self.called: tuple[object, ...] = ()
         self.options: dict[str, object] = {}
 
-    def kernel(self, name: str, device: torch.device) -> Asked:
+    def kernel(self, name: str, device: torch.device) -> FakeShader:
         self.name = name
         return self
 
@@ -56,9 +56,9 @@ class Asked:
         self.called, self.options = arguments, options
 
 
-def asked(x: torch.Tensor, sizes: list[int], outputs: list[int]) -> Asked:
+def launched(x: torch.Tensor, sizes: list[int], outputs: list[int]) -> FakeShader:
     """The launch over a tensor without memory."""
-    shader = Asked()
+    shader = FakeShader()
     images = x.shape[0] if x.dim() == len(sizes) + 2 else 1
     samples = x.new_empty(images, x.shape[-len(sizes) - 1], len(sizes))
     shape = (*x.shape[: -len(sizes)], *outputs)
@@ -76,19 +76,19 @@ def asked(x: torch.Tensor, sizes: list[int], outputs: list[int]) -> Asked:
         ((1, 2, 2**15, 2**15 - 1), "pool_rows_32_float"),
     ],
 )
-def test_places_beyond_31_bits_take_the_wide_form(shape: tuple[int, ...], name: str) -> None:
+def test_positions_beyond_31_bits_use_64_bits(shape: tuple[int, ...], name: str) -> None:
     outputs = [min(4, side // 2) for side in shape[-2:]]
-    assert asked(torch.empty(shape, device="meta"), [2, 2], outputs).name == name
+    assert launched(torch.empty(shape, device="meta"), [2, 2], outputs).name == name
 
 
-def test_strides_beyond_31_bits_take_the_wide_form() -> None:
+def test_strides_beyond_31_bits_use_64_bits() -> None:
     apart = torch.empty(0, device="meta").as_strided((2, 1, 8, 8), (2**31, 64, 8, 1))
-    shader = asked(apart, [2, 2], [4, 4])
+    shader = launched(apart, [2, 2], [4, 4])
     assert shader.name == "pool_rows_float"
     assert shader.options["arg_casts"] is None
 
 
 def test_a_thread_takes_four_rows_of_volumes_too() -> None:
-    shader = asked(torch.empty(2, 3, 9, 12, 13, device="meta"), [2, 2, 2], [5, 6, 7])
+    shader = launched(torch.empty(2, 3, 9, 12, 13, device="meta"), [2, 2, 2], [5, 6, 7])
     assert shader.options == {"threads": (7, 2, 30), "group_size": (7, 2, 15), "arg_casts": {4: "int32"}}
     assert shader.called[4] == [9, 12, 13, 5, 6, 7, 2, 2, 2, 6, 4212, 1404, 156, 13, 1]

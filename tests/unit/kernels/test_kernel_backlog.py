@@ -30,20 +30,20 @@ def store(folder: Path, *after: Outcome, profile: str = "2.13.0") -> Path:
     return folder / "store.sqlite"
 
 
-def test_of_what_fell_back_nothing_is_left_where_it_passes_with_our_kernels(tmp_path: Path) -> None:
+def test_backlog_is_empty_if_our_kernels_pass(tmp_path: Path) -> None:
     backlog = backlog_of(store(tmp_path, PASSED, PASSED))
     mode = backlog.overloads["aten::mode"]
     assert (mode.lacking, mode.passed, dict(mode.left)) == (2, 2, {})
     assert (backlog.left, backlog.release, backlog.simulated, backlog.executed) == ((), "2.13.0", True, 2)
 
 
-def test_what_still_falls_back_is_left(tmp_path: Path) -> None:
+def test_backlog_has_remaining_fallbacks(tmp_path: Path) -> None:
     backlog = backlog_of(store(tmp_path, PASSED, FELL))
     assert backlog.left == ("aten::mode",)
     assert backlog.overloads["aten::mode"].left == {CaseVerdict.FALLBACK: 1}
 
 
-def test_a_store_without_an_audit_with_kernels_is_refused(tmp_path: Path) -> None:
+def test_refuses_store_without_kernels(tmp_path: Path) -> None:
     with new_store(tmp_path) as opened:
         begun(opened, {"imports": []}).finish()
         other = begun(opened, {"imports": [OURS], "ops": ["take"]})
@@ -65,5 +65,5 @@ def test_the_page_compares_releases_and_names_what_is_left(tmp_path: Path) -> No
     ("overload", "family"),
     [("aten::mode", "mode"), ("aten::heaviside_", "heaviside"), ("aten::max.unary_out", "extremum"), ("aten::add", "")],
 )
-def test_the_family_that_answers_is_found_by_the_form_that_torch_derives(overload: str, family: str) -> None:
+def test_family_of_derived_forms(overload: str, family: str) -> None:
     assert family_of(overload) == family

@@ -16,7 +16,7 @@ def passed(operators: set[str], family: str = "mode") -> FamilyResult:
     return FamilyResult(family, operators, cases=3, checks={"numerics"}, dtypes={"float32", "int64"})
 
 
-def test_the_simulated_device_makes_a_kernel_implemented_and_never_verified(tmp_path: Path) -> None:
+def test_simulated_device_never_verifies(tmp_path: Path) -> None:
     (entry,) = record(tmp_path, [passed({"aten::mode"})], simulated=True)
     assert entry.status is Status.implemented
     assert entry.kernel == "mode"
@@ -30,7 +30,7 @@ def test_the_simulated_device_makes_a_kernel_implemented_and_never_verified(tmp_
     assert entry.status is Status.verified
 
 
-def test_neither_a_failure_nor_nothing_is_evidence(tmp_path: Path) -> None:
+def test_failures_and_empty_results_are_not_evidence(tmp_path: Path) -> None:
     failed = passed({"aten::mode"})
     failed.failures.append(Failure("mode, float32, (float32[2])", "wrong"))
     assert record(tmp_path, [failed, FamilyResult("heaviside")], simulated=False) == []
@@ -38,13 +38,13 @@ def test_neither_a_failure_nor_nothing_is_evidence(tmp_path: Path) -> None:
     assert str(failed.failures[0]) == "mode, float32, (float32[2]): wrong"
 
 
-def test_the_simulated_device_says_nothing_about_operators_that_torch_has(tmp_path: Path) -> None:
+def test_simulated_device_has_no_evidence_for_overrides(tmp_path: Path) -> None:
     result = passed({"aten::_adaptive_avg_pool2d", "aten::_adaptive_avg_pool3d"}, "adaptive_avg_pool3d")
     assert [entry.operator for entry in record(tmp_path, [result], simulated=True)] == ["aten::_adaptive_avg_pool3d"]
     assert len(record(tmp_path, [result], simulated=False)) == 2
 
 
-def test_without_registered_kernels_nothing_is_verified() -> None:
+def test_verifies_nothing_without_registered_kernels() -> None:
     result = verify("mode")
     assert result.cases == 0
     assert not result.passed

@@ -65,20 +65,20 @@ def test_logical_order_counts_as_a_contiguous_tensor(x: torch.Tensor) -> None:
     assert found == x.reshape(-1).tolist()
 
 
-def test_dense_layouts_are_known_in_any_order_of_dimensions() -> None:
+def test_dense_in_any_order_of_dimensions() -> None:
     x = torch.empty(3, 4, 5).permute(2, 0, 1)
     assert layout_of([x, torch.empty_like(x)]).is_dense
     assert not layout_of([x, torch.empty(x.shape)]).is_dense
     assert layout_of([torch.empty(())]).is_dense
 
 
-def test_64_bit_offsets_from_the_size_on_that_needs_them() -> None:
+def test_fits_32_bits() -> None:
     assert Layout((2**31 - 1,), ((1,),), 2**31 - 1).fits_32_bits
     assert not Layout((2**31,), ((1,),), 2**31).fits_32_bits
     assert not Layout((3,), ((1,), (2**30,)), 3).fits_32_bits
 
 
-def test_more_elements_than_a_row_of_threads_become_rows() -> None:
+def test_launches_large_tensors_in_rows() -> None:
     calls: list[object] = []
 
     def kernel(*arguments: object, **options: object) -> None:
@@ -100,14 +100,14 @@ def test_overlaps() -> None:
 
 
 class TestVectors:
-    def test_neighbours_that_stay_together_move_as_one(self) -> None:
+    def test_contiguous_neighbours_become_vectors(self) -> None:
         rows = layout_of([torch.empty(3, 16)[:, :8], torch.empty(3, 8)])
         assert rows.in_vectors(4) == Layout((2, 3), ((1, 4), (1, 2)), 6)
 
     @pytest.mark.parametrize(
         "operand", [torch.empty(3, 6), torch.empty(3, 9)[:, :8], torch.empty(8, 3).t(), torch.empty(())]
     )
-    def test_neighbours_that_come_apart_do_not(self, operand: torch.Tensor) -> None:
+    def test_no_vectors_of_separate_neighbours(self, operand: torch.Tensor) -> None:
         other = torch.empty(operand.shape)
         assert layout_of([other, operand]).in_vectors(4) is None
 
@@ -125,7 +125,7 @@ def test_parts_cover_every_element_once(x: torch.Tensor, other: torch.Tensor) ->
             assert sorted(found) == whole
 
 
-def test_the_longest_dimension_is_divided_and_nothing_that_does_not_divide() -> None:
+def test_divides_the_longest_divisible_dimension() -> None:
     assert Layout((8, 12, 3), ((1, 9, 200), (2, 20, 400)), 288).in_parts(4) == (
         Layout((8, 3, 3), ((1, 9, 200), (2, 20, 400)), 72),
         [27, 60],

@@ -1,4 +1,4 @@
-"""What kernels demand of given outputs before they write: shape, dtype, device, and memory that nobody else reads."""
+"""Checks of given outputs: shape, dtype, device, and overlapping memory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ aten = torch.ops.aten
 SHARED = "refer to a single memory location"
 
 
-def test_an_output_is_ready_when_it_can_be_written_as_it_is() -> None:
+def test_is_ready() -> None:
     output = torch.empty(2, 3, device="meta")  # for one on a GPU
     assert is_ready(output, (2, 3), torch.float32)
     assert is_ready(torch.empty(3, 2, device="meta").t(), [2, 3], torch.float32)
@@ -36,7 +36,7 @@ def test_an_output_is_ready_when_it_can_be_written_as_it_is() -> None:
     assert not is_ready(torch.empty(2, 3), (2, 3), torch.float32)
 
 
-def test_an_output_of_another_shape_is_resized_with_a_warning_where_it_held_elements() -> None:
+def test_resize_warns_for_outputs_with_elements() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for quiet in (torch.empty(0), torch.empty(2, 3)):
@@ -49,7 +49,7 @@ def test_an_output_of_another_shape_is_resized_with_a_warning_where_it_held_elem
     assert full.is_contiguous()
 
 
-def test_other_devices_and_dtypes_are_refused_by_name() -> None:
+def test_refuses_other_devices_and_dtypes() -> None:
     here, elsewhere = torch.ones(2), torch.ones(2, device="meta")
     require_device(here, {"index": here, "weight": None}, "take")
     with pytest.raises(RuntimeError, match=r"two devices, cpu and meta! \(when checking argument index of take"):
@@ -61,7 +61,7 @@ def test_other_devices_and_dtypes_are_refused_by_name() -> None:
         require_dtype(here, torch.int64, "take, out")
 
 
-def test_a_result_goes_where_it_can_be_cast_to() -> None:
+def test_require_castable() -> None:
     require_castable(torch.int64, torch.float16)
     require_castable(torch.float32, torch.bfloat16)
     with pytest.raises(RuntimeError, match="result type Float can't be cast to the desired output type Byte"):
@@ -70,14 +70,14 @@ def test_a_result_goes_where_it_can_be_cast_to() -> None:
         require_castable(torch.complex64, torch.float32)
 
 
-def test_an_output_whose_elements_share_memory_is_refused() -> None:
+def test_refuses_internal_overlap() -> None:
     refuse_internal_overlap(torch.empty(1, 3).expand(1, 3))
     refuse_internal_overlap(torch.empty(4, 3).t())
     with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
         refuse_internal_overlap(torch.empty(1, 3).expand(2, 3))
 
 
-def test_an_output_over_an_input_that_is_read_in_any_order_is_refused() -> None:
+def test_refuses_overlap() -> None:
     memory = torch.zeros(10)
     refuse_overlap(memory[:5], memory[5:])
     refuse_overlap(memory[5:], memory[:5])
@@ -101,7 +101,7 @@ def test_an_output_over_an_input_that_is_read_in_any_order_is_refused() -> None:
     refuse_overlap(memory[4:], memory[:5:4])
 
 
-def test_an_output_over_a_part_of_an_input_is_refused() -> None:
+def test_refuses_partial_overlap() -> None:
     memory = torch.zeros(4, 4)
     refuse_partial_overlap(memory, memory)
     refuse_partial_overlap(memory[:2], memory[2:])
@@ -111,7 +111,7 @@ def test_an_output_over_a_part_of_an_input_is_refused() -> None:
             refuse_partial_overlap(written, source)
 
 
-def test_writing_in_place_needs_no_copy_and_a_shifted_view_does() -> None:
+def test_overlaps() -> None:
     memory = torch.zeros(4, 4)
     assert not overlaps(memory, memory)
     assert not overlaps(memory[1:], memory[1:])
@@ -120,7 +120,7 @@ def test_writing_in_place_needs_no_copy_and_a_shifted_view_does() -> None:
         assert overlaps(memory, other)
 
 
-def test_a_shadow_has_shape_strides_and_dtype_and_no_memory() -> None:
+def test_on_meta() -> None:
     x = torch.ones(4, 6, dtype=torch.float16).t()[::2]
     shadow, number, (inner, *_) = on_meta([x, 3, [x, x]])
     assert (shadow.device.type, shadow.dtype, number) == ("meta", torch.float16, 3)
@@ -139,20 +139,20 @@ def test_outputs_get_the_shape_of_the_meta_kernel() -> None:
         check_outputs(aten.heaviside.out, [x, torch.ones(7)], {"out": out}, [torch.float32])
 
 
-def test_an_output_that_fits_is_refused_all_the_same_where_its_elements_share_memory() -> None:
+def test_check_outputs_refuses_internal_overlap() -> None:
     x = torch.ones(2, 3)
     with pytest.raises(RuntimeError, match="more than one element"):
         check_outputs(aten.heaviside.out, [x, x], {"out": torch.empty(1, 3).expand(2, 3)}, [torch.float32])
 
 
-def test_a_word_becomes_the_number_that_a_kernel_gets() -> None:
+def test_number_of() -> None:
     numbers = {"max": 0, "amax": 0, "mean": 1}
     assert [number_of("reduce", word, numbers) for word in (*numbers, None)] == [0, 0, 1, 0]
     with pytest.raises(RuntimeError, match="reduce argument must be one of max, amax, mean, got median"):
         number_of("reduce", "median", numbers)
 
 
-def test_a_number_among_operands_has_the_dtype_of_the_floating_tensor_beside_it() -> None:
+def test_as_tensors() -> None:
     out = torch.empty(2)
     half, whole = torch.ones(2, dtype=torch.float16), torch.ones(2, dtype=torch.int64)
     assert [x.dtype for x in as_tensors([1.5, half], out)] == [torch.float16] * 2

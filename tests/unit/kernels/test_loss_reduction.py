@@ -1,4 +1,4 @@
-"""What becomes of the losses of the rows."""
+"""The reduction of the losses of all rows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Recorded(TorchDispatchMode):
 @pytest.mark.parametrize(
     ("reduction", "operator", "value"), [(MEAN, "aten.mean.out", 1.9375), (SUM, "aten.sum.IntList_out", 7.75)]
 )
-def test_a_float32_result_is_written_by_the_reduction_itself(reduction: int, operator: str, value: float) -> None:
+def test_float32_results_need_no_copy(reduction: int, operator: str, value: float) -> None:
     """A copy would be a launch more."""
     out = torch.empty(0)
     with Recorded() as recorded:

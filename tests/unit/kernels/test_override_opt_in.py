@@ -1,4 +1,4 @@
-"""Kernels that answer calls which torch's own refuse are registered when they are asked for."""
+"""Overrides are registered only on request."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def native_torch(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     registration.disable()
 
 
-def test_one_word_registers_all_of_them_and_takes_them_away() -> None:
+def test_one_word_means_all_overrides() -> None:
     assert {"aten::_adaptive_avg_pool2d", "aten::linalg_lu_solve.out"} <= OVERRIDDEN
     assert set(kernels.enable()).isdisjoint(OVERRIDDEN)
     assert set(kernels.enable("overrides")) == OVERRIDDEN
@@ -51,14 +51,14 @@ def test_one_word_registers_all_of_them_and_takes_them_away() -> None:
     assert kernels.registered() == ()
 
 
-def test_names_may_stand_beside_the_word() -> None:
+def test_names_beside_the_word() -> None:
     assert set(kernels.enable("mode", "linalg_lu_solve", "overrides")) == OVERRIDDEN
 
 
 @pytest.mark.parametrize(
     ("value", "expected"), [("overrides", OVERRIDDEN), ("mode,overrides", OVERRIDDEN), ("", set())]
 )
-def test_the_import_registers_them_where_the_variable_says_so(
+def test_environment_variable_registers_overrides(
     value: str, expected: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MPSMITH_KERNELS", value)

@@ -1,4 +1,4 @@
-"""When a kernel is registered, and when it is not: a dispatcher and kernels made by hand, on any machine."""
+"""When a kernel is registered and when it is not, with a fake dispatcher and fake kernels."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ class World:
         self.native = {"aten::over"}
         self.impls: list[tuple[str, str, dict[str, Any]]] = []
         self.functions: dict[str, Callable[..., Any]] = {}
-        self.asked_for_entries = 0
+        self.active = True
+        self.entries_read = 0
 
     def named(self, names: Any) -> tuple[Kernel, ...]:
         full = [name if "::" in name else f"aten::{name}" for name in names]
@@ -42,7 +43,7 @@ class World:
         return found
 
     def entries(self) -> tuple[()]:
-        self.asked_for_entries += 1
+        self.entries_read += 1
         return ()
 
 
@@ -75,7 +76,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.setattr(dispatcher, "mps_is_available", lambda: world.device)
     monkeypatch.setattr(dispatcher, "exists", lambda overload: overload in world.exist)
     monkeypatch.setattr(dispatcher, "has_mps_kernel", lambda overload: overload in world.native)
-    monkeypatch.setattr(dispatcher, "is_registered_in", lambda file, overload: True)
+    monkeypatch.setattr(dispatcher, "is_registered_in", lambda file, overload: world.active)
     monkeypatch.setattr(registration, "all_kernels", lambda: KERNELS)
     monkeypatch.setattr(registration, "finished", lambda: KERNELS[:3])
     monkeypatch.setattr(registration, "finished_entries", world.entries)
@@ -90,46 +91,46 @@ def states() -> dict[str, str]:
 # ---- states
 
 
-def test_what_torch_lacks_is_available_if_it_is_finished(world: World) -> None:
+def test_overloads_that_torch_lacks_are_available_if_finished(world: World) -> None:
     assert states() == {"plain": "available", "plain.out": "available", "over": "available", "draft": "unfinished"}
     assert [status.family for status in registration.status()] == ["plain", "plain", "over", "draft"]
 
 
-def test_what_torch_has_is_native_unless_the_kernel_answers_some_calls_alone(world: World) -> None:
+def test_overloads_of_torch_are_native_except_for_overrides(world: World) -> None:
     world.native = {"aten::plain", "aten::over", "aten::draft"}
     assert states() == {"plain": "native", "plain.out": "available", "over": "available", "draft": "native"}
 
 
-def test_what_this_torch_does_not_know_cannot_be_registered(world: World) -> None:
+def test_unknown_overloads_cannot_be_registered(world: World) -> None:
     world.exist = {"aten::plain"}
     assert set(states().values()) == {"available", "not in this torch"}
     assert registration.enable() == ("aten::plain",)
 
 
-def test_an_override_needs_a_way_to_the_original(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_override_needs_get_kernel(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(torch.library, "get_kernel")
     assert states()["over"] == "cannot be overridden"
     assert registration.enable("over") == ()
     assert states()["plain"] == "available"
 
 
-def test_without_a_device_nothing_is_registered(world: World) -> None:
+def test_registers_nothing_without_device(world: World) -> None:
     world.device = False
     assert set(states().values()) == {"no mps device"}
     assert registration.enable() == ()
-    assert world.asked_for_entries == 1, "a registry that makes no sense is told anyway"
+    assert world.entries_read == 1, "a broken registry is reported anyway"
     assert registration.enable("plain") == ()
-    assert world.asked_for_entries == 1
+    assert world.entries_read == 1
     assert world.impls == []
 
 
-def test_what_is_registered_is_so_whatever_else_holds(world: World) -> None:
+def test_registered_kernels_stay_registered(world: World) -> None:
     registration.enable("plain")
     world.device, world.native = False, {"aten::plain"}
     assert states()["plain"] == "registered"
 
 
-def test_every_state_is_explained() -> None:
+def test_explains_every_state() -> None:
     assert len({state.explanation for state in State}) == len(State)
     assert State.registered.explanation == "the kernel of mpsmith is registered"
     assert State.native.explanation == "torch has its own kernel"
@@ -138,7 +139,7 @@ def test_every_state_is_explained() -> None:
 # ---- enable, disable, use
 
 
-def test_enable_registers_what_is_finished_for_the_mps_key(world: World) -> None:
+def test_enable_registers_finished_kernels_for_mps(world: World) -> None:
     assert registration.enable() == ("aten::plain", "aten::plain.out", "aten::over")
     assert registration.registered() == ("aten::plain", "aten::plain.out", "aten::over")
     assert world.impls == [
@@ -147,39 +148,39 @@ def test_enable_registers_what_is_finished_for_the_mps_key(world: World) -> None
         ("over", "MPS", {"with_keyset": True, "allow_override": True}),
     ]
     assert world.functions["plain"](3) == "plain 3"
-    assert world.asked_for_entries == 0
+    assert world.entries_read == 0
 
 
-def test_a_name_registers_what_is_not_finished_too(world: World) -> None:
+def test_enable_by_name_registers_unfinished_kernels(world: World) -> None:
     assert registration.enable("draft") == ("aten::draft",)
     assert registration.registered() == ("aten::draft",)
     with pytest.raises(UnknownKernelError):
         registration.enable("nosuch")
 
 
-def test_enabling_again_is_harmless(world: World) -> None:
+def test_enable_twice(world: World) -> None:
     registration.enable("plain")
     assert registration.enable("plain") == ("aten::plain", "aten::plain.out")
     assert len(world.impls) == 2
 
 
-def test_a_torch_without_allow_override_is_not_asked_for_it(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_older_torch_without_allow_override(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registered_kernel, "_TAKES_OVERRIDE", False)
     registration.enable("plain.out")
     assert world.impls == [("plain.out", "MPS", {"with_keyset": False})]
 
 
-def test_what_this_torch_takes_is_known() -> None:
+def test_detects_allow_override() -> None:
     assert TAKES_OVERRIDE is ("allow_override" in inspect.signature(torch.library.Library.impl).parameters)
 
 
-def test_an_override_answers_the_calls_that_it_applies_to_and_torch_all_others(world: World) -> None:
+def test_override_replaces_only_calls_that_it_applies_to(world: World) -> None:
     registration.enable("over")
     assert world.functions["over"]("keys", 2) == "over 2"
     assert world.functions["over"]("keys", -2) == "torch's (-2,) under keys"
 
 
-def test_disable_takes_away_what_is_named_or_all(world: World) -> None:
+def test_disable_by_name_or_all(world: World) -> None:
     registration.enable()
     assert registration.disable("over") == ("aten::over",)
     assert registration.disable("over", "draft") == ()
@@ -189,7 +190,7 @@ def test_disable_takes_away_what_is_named_or_all(world: World) -> None:
     assert registration.registered() == ()
 
 
-def test_use_registers_exactly_these_and_brings_back_those_of_before(world: World) -> None:
+def test_use_registers_exactly_its_kernels(world: World) -> None:
     registration.enable("over")
     with registration.use("plain.out") as active:
         assert active == ("aten::plain.out",)
@@ -197,7 +198,7 @@ def test_use_registers_exactly_these_and_brings_back_those_of_before(world: Worl
     assert registration.registered() == ("aten::over",)
 
 
-def test_an_error_inside_brings_back_those_of_before_too(world: World) -> None:
+def test_use_restores_after_an_error(world: World) -> None:
     registration.enable("over")
 
     def call() -> None:
@@ -210,13 +211,50 @@ def test_an_error_inside_brings_back_those_of_before_too(world: World) -> None:
     assert registration.registered() == ("aten::over",)
 
 
-def test_with_nothing_registered_before_nothing_is_afterwards(world: World) -> None:
+def test_use_restores_nothing_if_nothing_was_registered(world: World) -> None:
     with registration.use("plain"):
         pass
     assert registration.registered() == ()
 
 
-def test_counting_tells_how_often_each_kernel_answered(world: World) -> None:
+def test_use_keeps_kernels_registered_before_and_inside(world: World) -> None:
+    registration.enable("plain.out", "over")
+    before = world.functions["plain.out"]
+    with registration.use("plain"):
+        assert world.functions["plain.out"] is before
+    assert world.functions["plain.out"] is before
+    assert [name for name, _, _ in world.impls].count("plain.out") == 1
+
+
+def test_use_may_end_before_a_later_one(world: World) -> None:
+    """Threads share the dispatcher: the first of two may leave while the second is inside."""
+    registration.enable("over")
+    first, second = registration.use("plain.out"), registration.use("draft")
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert registration.registered() == ("aten::draft",)
+    assert set(world.functions) == {"draft"}
+    second.__exit__(None, None, None)
+    assert registration.registered() == ("aten::over",)
+
+
+def test_enable_inside_use_ends_with_it(world: World) -> None:
+    with registration.use("over"):
+        registration.enable("draft")
+        registration.disable("over")
+        assert registration.registered() == ("aten::draft",)
+    assert registration.registered() == ()
+
+
+def test_state_of_an_overload_that_another_library_registered_later(world: World) -> None:
+    registration.enable("plain.out")
+    world.active = False
+    assert states()["plain.out"] == "replaced"
+    assert registration.disable("plain.out") == ("aten::plain.out",)
+
+
+def test_counting_counts_calls_of_kernels(world: World) -> None:
     with registration.counting("plain", "over") as calls:
         assert [world.functions["plain"](n) for n in (1, 2)] == ["plain 1", "plain 2"]
         world.functions["over"]("keys", 2)
@@ -224,9 +262,7 @@ def test_counting_tells_how_often_each_kernel_answered(world: World) -> None:
     assert calls == {"aten::plain": 2, "aten::over": 1}, "what torch answered is not counted"
 
 
-def test_the_warning_about_an_override_is_not_shown_and_others_are(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hides_only_the_override_warning(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     class Noisy:
         def __init__(self, *_: Any) -> None:
             """As torch's."""
@@ -262,7 +298,7 @@ def test_the_warning_about_an_override_is_not_shown_and_others_are(
         ("over, plain.out,", ("aten::over", "aten::plain.out")),
     ],
 )
-def test_the_variable_says_what_an_import_registers(
+def test_environment_variable(
     world: World, monkeypatch: pytest.MonkeyPatch, value: str | None, expected: tuple[str, ...]
 ) -> None:
     if value is None:
@@ -274,7 +310,7 @@ def test_the_variable_says_what_an_import_registers(
 
 
 @pytest.mark.parametrize(("value", "source"), [("nosuch", "MPSMITH_KERNELS=nosuch"), ("", "mpsmith.kernels")])
-def test_an_import_never_fails_for_what_it_cannot_register(
+def test_import_warns_instead_of_failing(
     world: World, monkeypatch: pytest.MonkeyPatch, value: str, source: str
 ) -> None:
     def broken() -> Any:
@@ -287,7 +323,7 @@ def test_an_import_never_fails_for_what_it_cannot_register(
     assert registration.registered() == ()
 
 
-def test_the_warning_points_at_who_imports_the_package(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_warning_points_at_the_import(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     def package() -> None:
         registration.enable_from_environment()
 
@@ -304,7 +340,7 @@ def test_the_warning_points_at_who_imports_the_package(world: World, monkeypatch
 @pytest.mark.parametrize(
     ("left_alone", "answered", "keys"), [(True, (), []), (False, ("aten::whole",), ["MPS", "AutogradMPS"])]
 )
-def test_what_torch_makes_of_other_operators_is_ours_only_where_it_goes_to_the_cpu(
+def test_composite_is_registered_only_for_a_cpu_fallback(
     world: World, monkeypatch: pytest.MonkeyPatch, left_alone: bool, answered: tuple[str, ...], keys: list[str]
 ) -> None:
     world.exist.add("aten::whole")
@@ -335,7 +371,7 @@ FALLBACK_DUMP = "MPS: fallback registered at aten/src/ATen/mps/MPSFallback.mm:75
         ("aten::linalg_svd", False, NATIVE_DUMP, False),
     ],
 )
-def test_a_hand_over_to_the_cpu_is_no_kernel(
+def test_cpu_fallback_is_not_a_native_kernel(
     overload: str, has_key: bool, dump: str, native: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[tuple[str, str]] = []
@@ -347,7 +383,15 @@ def test_a_hand_over_to_the_cpu_is_no_kernel(
     assert asked == [(overload, "MPS")]
 
 
-def test_an_overload_exists_where_this_torch_has_it() -> None:
+def test_active_kernel_is_that_of_the_last_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    dump = "CPU: registered at a.cpp:1 [ kernel ]\nMPS: registered at /x/kernels.py:90 [ boxed ]\n"
+    dump += "MPS (inactive): registered at /y/older.py:9 [ boxed ]\n"
+    monkeypatch.setattr(torch._C, "_dispatch_dump", lambda overload: dump)
+    assert dispatcher.is_registered_in("/x/kernels.py", "aten::plain")
+    assert not dispatcher.is_registered_in("/y/older.py", "aten::plain")
+
+
+def test_overload_exists() -> None:
     assert dispatcher.exists("aten::relu")
     assert not dispatcher.exists("aten::nosuch")
     assert dispatcher.mps_is_available() is torch.backends.mps.is_available()

@@ -1,4 +1,4 @@
-"""Rows for kernels: whatever dimensions they run along, they stand behind each other, and go back where they were."""
+"""Rows along any dimensions are contiguous, and `from_rows` is the inverse of `rows_of`."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ class TestRowLayout:
             assert torch.equal(rows.sum(1).reshape(reduced_shape(tensor, dims, keepdim)), expected)
         assert torch.equal(from_rows(rows, tensor.shape, dims), tensor)
 
-    def test_a_number_is_one_row_of_one(self) -> None:
+    def test_scalar_tensor(self) -> None:
         number = torch.tensor(3.0)
         assert rows_of(number, -1).tolist() == [[3.0]]
         assert reduced_shape(number, 0) == []
         assert from_rows(rows_of(number, 0), number.shape, 0).item() == 3.0
 
-    def test_empty_rows_are_counted(self) -> None:
+    def test_empty_rows(self) -> None:
         assert rows_of(torch.empty(3, 0), 1).shape == (3, 0)
         assert rows_of(torch.empty(0, 3), 1).shape == (0, 3)
 
-    def test_a_dimension_that_is_not_there(self) -> None:
+    def test_dimension_out_of_range(self) -> None:
         with pytest.raises(IndexError, match=r"expected to be in range of \[-3, 2\], but got 3"):
             rows_of(BLOCK, 3)
 
-    def test_lists_say_how_many_they_hold(self) -> None:
+    def test_sizes_of(self) -> None:
         assert sizes_of(BLOCK) == [3, 2, 3, 4]
         assert sizes_of(()) == [0]
 
-    def test_matrices_of_a_batch_are_counted_whatever_their_size(self) -> None:
+    def test_matrix_count(self) -> None:
         assert [matrix_count(torch.empty(shape)) for shape in [(3, 2), (0, 0), (2, 5, 0, 3), (0, 4, 4)]] == [
             1,
             1,
