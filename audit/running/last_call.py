@@ -1,4 +1,4 @@
-"""The call inside a case that a worker made last: written down before it is made, for the process may die of it."""
+"""The last inner call of a case: recorded before it is made, because it may end the process."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from .worker_exit import WorkerExit
 
 
 def path_of(marker: Path) -> Path:
-    """Where a worker with this marker file writes its last call."""
+    """The file in which a worker with this marker file records its last call."""
     return marker.with_suffix(".call")
 
 
 def note(descriptor: int, overload: str, call: str) -> None:
-    """Write down the innermost call that is being made; an empty overload when none is."""
+    """Record the innermost current call; an empty overload for none."""
     text = f"{overload}\n{call}".encode()
     os.pwrite(descriptor, text, 0)
     os.ftruncate(descriptor, len(text))
 
 
 def read(path: Path, death: WorkerExit) -> AtFault | None:
-    """The call during which a worker died; None where it died of something else."""
+    """The call that ended a worker; None if it ended outside a call."""
     try:
         overload, _, call = path.read_text(errors="replace").partition("\n")
     except FileNotFoundError:

@@ -1,8 +1,8 @@
-"""What compiled calls showed before, kept under everything that decides it: an audit that was run once is quick again.
+"""A cache of outcomes of compiled calls, with a key of everything that decides them: repeated audits are quick.
 
 The key of a case is its name in the audit and a fingerprint of what its verdict is a function of: the sources of the
 auditor and of the simulator, torch's files, the code generator, seed, profile, processor and environment variables.
-Only the simulated device answers the same each time; what a Mac showed is asked of it again.
+Only the simulated device is deterministic; on a Mac every call runs again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CODE = ("audit", "simulator")
 # Where torch decides what is generated, and what the generated code is compared with.
 TORCH_PARTS = ("_decomp", "_dynamo", "_functorch", "_inductor", "_prims", "_refs", "_subclasses", "include/c10", "lib")
 VARIABLES = ("MPSMITH_METAL", "PYTORCH_", "TORCH")
-# What the machine was short of may be there the next time.
+# Missing resources may be there the next time.
 NOT_KEPT = frozenset(
     {CompiledVerdict.CRASH, CompiledVerdict.TIMEOUT, CompiledVerdict.REFERENCE_FAILED, CompiledVerdict.SKIPPED}
 )
@@ -49,7 +49,7 @@ class OutcomeCache:
         self._decided_by = decided_by
 
     def outcome_of(self, label: str, judge: Callable[[], CompiledOutcome]) -> CompiledOutcome:
-        """What is known of a case, or what `judge` says of it now."""
+        """The cached outcome of a case, or the outcome that `judge` gives now."""
         key = fingerprint(self._decided_by, label)
         known = self._kept.find(key, SUFFIX)
         if known is not None:
@@ -63,12 +63,12 @@ class OutcomeCache:
 
 
 def outcome_cache(settings: Settings, environment: Mapping[str, Any]) -> OutcomeCache | None:
-    """What is known for an audit with these settings; None where a case may show something else each time.
+    """The cache for an audit with these settings; None if outcomes may vary.
 
     Args:
         environment: of the audit, as its store has it.
     """
-    if not environment["simulated"] or settings.faults or settings.imports or _at_work(settings.codegen):
+    if not environment["simulated"] or settings.faults or settings.imports or _is_checkout(settings.codegen):
         return None
     chosen = (settings.seed, settings.samples.value, settings.codegen, settings.refuse_dtypes_of, settings.large)
     variables = {name: value for name, value in os.environ.items() if name.startswith(VARIABLES)}
@@ -80,13 +80,13 @@ def outcome_cache(settings: Settings, environment: Mapping[str, Any]) -> Outcome
     return known
 
 
-def _at_work(codegen: str | None) -> bool:
-    """Whether the code generator is that of a clone, where somebody may be changing it."""
+def _is_checkout(codegen: str | None) -> bool:
+    """Whether the code generator is in a clone, where it may change."""
     return codegen is not None and Path(codegen).is_absolute()
 
 
 def _torch_files() -> str:
-    """A fingerprint of names, sizes and times of torch's files: somebody may work on the generator itself."""
+    """A fingerprint of names, sizes and times of torch's files, which may be edited too."""
     import torch
 
     root = Path(torch.__file__).parent

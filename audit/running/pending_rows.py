@@ -1,4 +1,4 @@
-"""Rows of a worker that are not in the store yet: written together, since a commit costs more than the rows."""
+"""Rows of a worker that are not in the store yet. They are written together: a commit costs more than the rows."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Callable
 
 from ..store.store import Store
 
-# Seconds after which the next row brings all of them to be written: what is lost with a worker is executed again.
+# Seconds after which the next row writes all of them. Rows that are lost with a worker are executed again.
 LONGEST_WAIT = 0.2
 
 
 class PendingRows:
-    """What is to be recorded next.
+    """The rows to record next.
 
-    A worker that dies takes its pending rows along. Nothing is lost by that, for a case that is not in the store is
-    executed again; but before anything that a recorded case alone explains, a look inside it, they are to be written.
+    A worker that ends loses its pending rows, and their cases are executed again. Before a rerun, which may end the
+    worker and needs its case in the store, they must be written.
 
     Args:
         store: where they go.
@@ -27,7 +27,7 @@ class PendingRows:
         self._since = 0.0
 
     def add(self, write: Callable[[], None]) -> None:
-        """Let `write`, a call of the store's, be made with the others."""
+        """Call `write`, a method of the store, with the others."""
         if not self._writes:
             self._since = time.monotonic()
         self._writes.append(write)

@@ -1,4 +1,4 @@
-"""How many cases that broke are looked into, so that an operator which is broken everywhere costs little."""
+"""Limits how many failed cases are run again to find the inner call at fault."""
 
 from __future__ import annotations
 
@@ -10,19 +10,18 @@ from contextlib import contextmanager
 from ..model.group import GroupKey
 from ..model.verdicts import CaseVerdict, Outcome
 
-# Of the cases of a group that say the same but for numbers, the first few are looked into.
+# Of the cases of a group with the same symptom, only the first few are run again.
 MOST_OF_A_KIND = 3
-# Seconds of processor time that a worker may spend so in an audit. What it does not look into any more is put down by
-# what was found until then.
+# Seconds of processor time that a worker may spend on this in an audit. Later cases are attributed by earlier ones.
 MOST_SECONDS = 60.0
-# What killed its worker kills another one: so many cases of an entry and a verdict, and of an audit. A time-out takes
-# as long again.
+# A rerun of a crashed case ends another worker: limits for an entry and a verdict, and for an audit. The rerun of a
+# time-out takes as long as the time-out.
 MOST_CRASHES_OF_AN_ENTRY = 2
 MOST_CRASHES = {CaseVerdict.CRASH: 16, CaseVerdict.TIMEOUT: 4}
 
 
 class AttributionBudget:
-    """What one worker has spent on looking into cases."""
+    """The time that one worker has spent on reruns."""
 
     def __init__(self, seconds: float = MOST_SECONDS) -> None:
         self._left = seconds
@@ -30,9 +29,9 @@ class AttributionBudget:
         self._looked: Counter[tuple[object, ...]] = Counter()
 
     def allows(self, group: int, outcome: Outcome, kernels: Sequence[str] = ()) -> bool:
-        """Whether this case is to be looked into; it then counts. Groups come one after the other.
+        """Whether to run this case again; it then counts. Groups come one after the other.
 
-        With `kernels`, cases that launched others are of another kind.
+        With `kernels`, cases that launched other kernels have another symptom.
         """
         if group != self._group:
             self._group = group
@@ -43,7 +42,7 @@ class AttributionBudget:
 
     @contextmanager
     def spending(self) -> Iterator[None]:
-        """Around a look: its processor time is spent."""
+        """Count the processor time of the enclosed rerun."""
         start = time.process_time()
         try:
             yield
@@ -52,14 +51,14 @@ class AttributionBudget:
 
 
 class CrashBudget:
-    """What an audit has spent on running cases again that killed their workers."""
+    """The number of reruns of crashed cases in an audit."""
 
     def __init__(self) -> None:
         self._of_entry: Counter[tuple[str, str, str, CaseVerdict]] = Counter()
         self._of_verdict: Counter[CaseVerdict] = Counter()
 
     def allows(self, key: GroupKey, verdict: CaseVerdict) -> bool:
-        """Whether a case of this group that ended so is to be run again; it then counts."""
+        """Whether to run a crashed case of this group again; it then counts."""
         entry = (key.source, key.operator, key.variant, verdict)
         if self._of_verdict[verdict] >= MOST_CRASHES[verdict] or self._of_entry[entry] >= MOST_CRASHES_OF_AN_ENTRY:
             return False

@@ -1,10 +1,10 @@
-"""An audit from its plan to its last row: what is executed, in which order, and what a stopped one goes on with.
+"""An audit from its plan to its last row: what it executes, in which order, and how it resumes.
 
 The parent loads neither torch nor any samples, so that its memory does not grow with the number of cases. First
 every group runs with PYTORCH_ENABLE_MPS_FALLBACK=1, where each fallback is seen; then the cases in which something
 fell back run again in strict processes. A case without any fallback makes the same calls in both modes.
 
-Where groups run is the business of a `GroupExecution`: worker processes of this machine (isolated.py), or machines.
+A `GroupExecution` decides where groups run: in worker processes of this machine (isolated.py), or on a cluster.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from .worker_tasks import AuditPlan
 
 
 class GroupExecution(Protocol):
-    """Where the groups of one audit are executed. What they show is in the store when `execute` comes back."""
+    """Executes the groups of one audit. Their rows are in the store when `execute` returns."""
 
     def plan(self) -> AuditPlan:
-        """What there is to execute, and on what. Raises MpsmithError where nothing is selected, or nothing starts."""
+        """The groups and the environment. Raises MpsmithError if nothing is selected, or no worker starts."""
 
     def execute(
         self, groups: Sequence[StoredGroup], positions: Mapping[GroupKey, frozenset[int]], progress: ProgressListener
@@ -117,7 +117,7 @@ class _Audit:
         return self._store.run(run.id)
 
     def _probe_module(self, run: Run) -> None:
-        """Last, so that whatever a probe leaves behind reaches no case; not where a few operators are asked for."""
+        """Last, so that side effects of probes reach no case; not in audits of some operators."""
         settings = self._settings
         if not (settings.faults or settings.ops or settings.dtypes):
             self._execution.probe_module(run)

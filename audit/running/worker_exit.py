@@ -1,6 +1,6 @@
-"""How a worker process died, in words that are the same whenever it dies of the same: no pids, addresses or times.
+"""The cause of the exit of a worker process, as text without pids, addresses and times: equal causes compare equal.
 
-A worker's output goes to a log that is emptied when a case begins, so that the last words are those of the case.
+A worker's output goes to a log that is emptied when a case begins, so the last line is from that case.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pebble import ProcessExpired
 
 from ..model import time_limit
 
-LONGEST_WORDS = 300
+LONGEST_OUTPUT = 300
 
 # Parts that vary from run to run, and their replacements. The order matters: prefixes first.
 _VARYING: tuple[tuple[re.Pattern[str], str], ...] = (
@@ -34,13 +34,13 @@ _VARYING: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"(?i)\b(pid|tid|process|thread)([ =:#]{1,2})\d+\b"), r"\1\2…"),
     (re.compile(r"\b(tmp|mpsmith-)[a-z0-9_]{8}\b"), r"\1…"),  # names of temporary files
 )
-# Lines that never tell of the end: what the dynamic linker's probes and torch's warnings say.
-_IDLE_TALK = re.compile(r"USDT:|\[?[IW]\d{4,8} \d\d:|(?:.*: )?\w*Warning: ")
+# Lines that never name the cause: from the dynamic linker's probes and torch's warnings.
+_UNRELATED = re.compile(r"USDT:|\[?[IW]\d{4,8} \d\d:|(?:.*: )?\w*Warning: ")
 
 
 @dataclass(frozen=True)
 class WorkerExit:
-    """The end of a worker process: its signal or exit code and its last words in one line, or the time limit."""
+    """The exit of a worker process: its signal or exit code and its last output in one line, or the time limit."""
 
     cause: str
     timed_out: bool = False
@@ -50,7 +50,7 @@ class WorkerExit:
 
 
 def exit_of(expired: ProcessExpired, scratch: Path) -> WorkerExit:
-    """What ended a worker whose log is in `scratch`."""
+    """The exit of a worker whose log is in `scratch`."""
     if time_limit.exceeded(expired.exitcode):
         return WorkerExit("time-out", timed_out=True)
     cause = signal.Signals(-expired.exitcode).name if expired.exitcode < 0 else f"exit code {expired.exitcode}"
@@ -59,15 +59,15 @@ def exit_of(expired: ProcessExpired, scratch: Path) -> WorkerExit:
 
 
 def last_output(log: Path) -> str:
-    """What a dead worker printed last since its case began: often the assertion that ended it."""
+    """The last line that a worker printed in its case: often the assertion that ended it."""
     lines = log.read_text(errors="replace").split("\n") if log.exists() else []
     for line in reversed(lines):
-        if not _IDLE_TALK.match(line.strip()) and (words := _unvarying(line)):
-            return words[:LONGEST_WORDS]
+        if not _UNRELATED.match(line.strip()) and (words := _without_varying_parts(line)):
+            return words[:LONGEST_OUTPUT]
     return ""
 
 
-def _unvarying(line: str) -> str:
+def _without_varying_parts(line: str) -> str:
     for varying, stand_in in _VARYING:
         line = varying.sub(stand_in, line)
     return line.strip()
@@ -77,23 +77,23 @@ def _unvarying(line: str) -> str:
 
 
 def log_path(scratch: Path, pid: int | None) -> Path:
-    """Where the worker with this process id puts what it prints."""
+    """The log of the worker with this process id."""
     return scratch / f"{pid}.log"
 
 
 def capture_output(scratch: Path) -> None:
-    """Let what this process prints, above all on its way down, go to its log."""
-    global _listening
+    """Redirect the output of this process, above all of a crash, to its log."""
+    global _has_log
     descriptor = os.open(log_path(scratch, os.getpid()), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(descriptor, 1)
     os.dup2(descriptor, 2)
     os.close(descriptor)
-    _listening = True
+    _has_log = True
 
 
 @contextmanager
 def at_risk(seconds: float) -> Iterator[None]:
-    """Around what may end this process: its last words count from here, and so does its limit of processor time."""
+    """Around code that may end this process: its log and its limit of processor time begin here."""
     begin(seconds)
     try:
         yield
@@ -102,18 +102,18 @@ def at_risk(seconds: float) -> Iterator[None]:
 
 
 def begin(seconds: float) -> None:
-    """The same without an end: the next one, or `time_limit.stop`, ends it."""
+    """The same for a case without a context: the next case or `time_limit.stop` ends it."""
     _clear_output()
     time_limit.start(seconds)
 
 
 def _clear_output() -> None:
     """Drop what was printed before this case. A process without a log keeps everything."""
-    if _listening:
+    if _has_log:
         sys.stdout.flush()
         _C.fflush(None)
         os.ftruncate(1, 0)
 
 
-_listening = False
+_has_log = False
 _C = ctypes.CDLL(None)
