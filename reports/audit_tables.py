@@ -366,11 +366,10 @@ def not_executed_table(summary: AuditSummary) -> Table:
 
 def missed_table(summary: AuditSummary) -> Table:
     """The reachable overloads that were not executed, with the calls that were tried and what stood in the way."""
-    rows: list[tuple[Cell, ...]] = [(n.overload, n.calls, n.tried, "; ".join(n.reasons)) for n in summary.not_executed]
     return Table(
         marked("Overloads that were not executed, and why", summary),
         ("overload", "calls known", "calls tried", "skipped because, or the CPU's errors"),
-        tuple(rows),
+        tuple((n.overload, n.calls, n.tried, "; ".join(n.reasons)) for n in summary.not_executed),
         "Reachable overloads without an executed case. A call is known when the CPU accepts it; where none was found, "
         "calls were tried, and these are the errors. `python -m mpsmith.audit.cases.argument_search --ops OVERLOAD` "
         "tries again.",

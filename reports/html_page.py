@@ -27,8 +27,8 @@ def render(summary: AuditSummary) -> str:
         inline=True,
     )
     listed = [*finding_tables(summary), *compiled(summary), *run_tables(summary)]
-    places = {heading: f"#{slug(heading)}" for heading in map(heading_of, listed)}
-    return page.render("report.html.j2", audit=overview(summary, places), tables=listed, coverage=section_of(summary))
+    links = {heading: f"#{slug(heading)}" for heading in map(heading_of, listed)}
+    return page.render("report.html.j2", audit=overview(summary, links), tables=listed, coverage=section_of(summary))
 
 
 def data_of(summary: AuditSummary) -> list[str]:
