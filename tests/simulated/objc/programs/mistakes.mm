@@ -101,7 +101,7 @@ static void encode(
 
 // in * by + plus, on a separate command buffer.
 static at::Tensor scaled(const at::Tensor& given, double by, double plus, Mistake mistake) {
-  const at::Tensor in = mistake == "strides that nobody looks at" ? given : given.contiguous();
+  const at::Tensor in = mistake == "ignored strides" ? given : given.contiguous();
   at::Tensor out = at::full(given.sizes(), -1, given.options()); // not what a launch before left there
   const at::Tensor lost = mistake == "a copy of the output" ? out.clone() : out;
   @autoreleasepool {
