@@ -196,9 +196,15 @@ def _write_pages(names: Sequence[str], folder: Path, store: Path, networks: Path
     slow = (Needs.DEVICE, Needs.WHEEL)
     quick = [page.name for page in PAGES.values() if page.needs not in slow and page.can_be_made(inputs)]
     for name in names or quick:
-        path = folder / f"{name}.md"
-        write(path, PAGES[name].markdown(inputs))
-        print(path)
+        try:
+            text = PAGES[name].markdown(inputs)
+        except MpsmithError as error:
+            if names:
+                raise
+            say(f"{name} is not written: {error}")
+            continue
+        write(folder / f"{name}.md", text)
+        print(folder / f"{name}.md")
 
 
 def _show_cases(store: Store, run: Run, filters: Filters, form: Format, *, only_unexplained: bool) -> None:
