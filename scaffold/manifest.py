@@ -1,6 +1,6 @@
-"""What a scaffold says of itself, in one file beside what it generated: `.mpsmith.json`.
+"""The manifest of a scaffold, `.mpsmith.json`.
 
-It lets a later run tell an edited file from one that is as it was generated, and the checker what was promised.
+A later run compares with it to find edited files; `mpsmith check` reads from it how to compile and what must register.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ class Accuracy:
 
 
 def accuracy_of(family: str) -> list[Accuracy]:
-    """Run the family's own cases, as they are, with its kernels. Raises UnknownKernelError for what is no family."""
+    """Run the family's own cases, as they are, with its kernels. Raises UnknownKernelError for an unknown family."""
     overloads = [kernel.overload for kernel in catalog.family(family)]
     with use(*overloads):
         return accuracy_where(family, lambda outcome: True)

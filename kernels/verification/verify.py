@@ -58,7 +58,7 @@ class FamilyResult:
 
     @property
     def passed(self) -> bool:
-        """Whether anything ran and nothing failed: no case at all is no pass."""
+        """Whether anything ran and nothing failed: without a case it does not pass."""
         return self.cases > 0 and not self.failures
 
 

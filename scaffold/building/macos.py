@@ -1,4 +1,4 @@
-"""Builds on a Mac, with torch's own extension builder and Apple's compiler. Nothing of the simulator takes part."""
+"""Builds on a Mac, with torch's own extension builder and Apple's compiler. The simulator is not involved."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ setup(
 
 
 def build(subject: BuildSubject) -> list[Path]:
-    """Build the modules; they stand where they are returned from. The toolchain's messages go to the terminal.
+    """Build the modules and return their paths. The toolchain's messages go to the terminal.
 
     Raises:
         ScaffoldError: the toolchain failed, or left no module.
@@ -48,10 +48,10 @@ def _run(script: Path, words: Sequence[str], folder: Path, subject: BuildSubject
     before = _modules(folder)
     done = subprocess.run([sys.executable, str(script), *words], cwd=script.parent, stdout=sys.stderr, check=False)
     if done.returncode:
-        raise ScaffoldError(f"{subject.path} was not built: the toolchain's messages stand above")
+        raise ScaffoldError(f"{subject.path} was not built: see the toolchain's messages above")
     built = [path for path, changed in _modules(folder).items() if before.get(path) != changed]
     if not built and not before:
-        raise ScaffoldError(f"{subject.path}: the toolchain made no module; does the source define one?")
+        raise ScaffoldError(f"{subject.path}: the toolchain built no module; does the source define one?")
     return sorted(built or before)  # unchanged ones stay as they were
 
 

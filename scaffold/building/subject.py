@@ -1,4 +1,4 @@
-"""What there is to build: a lone Objective-C++ file, or a folder whose setup.py says what."""
+"""The input of `mpsmith build`: one Objective-C++ file, or a folder with a setup.py."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from ..errors import ScaffoldError
 from ..manifest import Manifest, manifest_above
 
-# With what a lone file is compiled and linked on a Mac, besides what torch's builder adds.
+# The options for a single file on a Mac, in addition to those of torch's builder.
 ARC = "-fobjc-arc"
 FRAMEWORKS = ("-framework", "Metal", "-framework", "Foundation")
 SETUP = "setup.py"
@@ -42,7 +42,7 @@ class BuildSubject:
 
 
 def subject_at(path: Path, out: Path | None = None, arc: bool | None = None) -> BuildSubject:
-    """What stands at a path. Raises ScaffoldError that says what can be built, and how else the rest is run."""
+    """The file or folder to build. Raises ScaffoldError if it cannot be built, with what to do instead."""
     if not path.exists():
         raise ScaffoldError(f"there is no file or folder {path}")
     if path.is_file():
@@ -57,7 +57,7 @@ def subject_at(path: Path, out: Path | None = None, arc: bool | None = None) -> 
 
 def _file(path: Path, out: Path | None, arc: bool | None) -> BuildSubject:
     if path.suffix != ".mm":
-        raise ScaffoldError(f"{path} is no Objective-C++ file (.mm); a folder with a setup.py can be built, too")
+        raise ScaffoldError(f"{path} is not an Objective-C++ file (.mm); a folder with a setup.py can also be built")
     if not path.stem.isidentifier():
         raise ScaffoldError(f"{path.name}: Python cannot import a module of this name; rename the file")
     if arc is None:

@@ -1,6 +1,6 @@
 """`mpsmith check PATH --run`: runs the tests that came with a kernel, on the mps device of this machine.
 
-Whatever the code does, it does in a process of its own: a crash is an answer.
+The tests run in their own process; a crash is a result.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from xml.etree import ElementTree
 from ..errors import ScaffoldError
 
 TESTS = "tests"
-# Not the tests' business: what the caller's process had set for its own device.
-_OF_THE_CALLER = ("MPSMITH_SIMULATE", "MPSMITH_AUTOLOAD", "PYTORCH_ENABLE_MPS_FALLBACK")
+# The caller's settings for its own device, which the tests do not inherit.
+_CALLERS_VARIABLES = ("MPSMITH_SIMULATE", "MPSMITH_AUTOLOAD", "PYTORCH_ENABLE_MPS_FALLBACK")
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class TrialResult:
     """How the tests went.
 
     Attributes:
-        folder: where they stand.
+        folder: their folder.
         passed, failed: how many; errors count as failed.
         skipped: how many were not run.
         died: the signal that ended the process, such as SIGSEGV, or "".
@@ -61,7 +61,7 @@ def try_tests(
     `tests`: their folder in it. `plugin`: a module that pytest loads before them; `environment`: more variables.
 
     Raises:
-        ScaffoldError: no tests came with what stands there, or they could not be started.
+        ScaffoldError: there are no tests, or they could not be started.
     """
     folder = path / tests
     if not folder.is_dir() or not any(folder.glob("test_*.py")):
@@ -72,12 +72,12 @@ def try_tests(
         words = [sys.executable, "-m", "pytest", str(folder), "-q", "--no-header", "-p", "no:cacheprovider"]
         words += ["-c", os.devnull, "--rootdir", str(path), f"--junitxml={report}"]
         words += ["-p", plugin] if plugin else []
-        own = {name: value for name, value in os.environ.items() if name not in _OF_THE_CALLER}
+        own = {name: value for name, value in os.environ.items() if name not in _CALLERS_VARIABLES}
         done = subprocess.run(words, env=own | dict(environment or {}), stdout=sys.stderr, check=False)
         if done.returncode < 0:
             return TrialResult(folder, 0, 0, 0, signal.Signals(-done.returncode).name)
         if not report.is_file():
-            raise ScaffoldError(f"the tests in {folder} could not be run: pytest's message stands above")
+            raise ScaffoldError(f"the tests in {folder} could not be run: see pytest's message above")
         return _counted(folder, report)
 
 

@@ -1,4 +1,4 @@
-"""Puts generated files in place without ever losing what somebody wrote: plans first, then writes all or nothing."""
+"""Puts generated files in place without losing hand-written changes: it plans first, then writes all or nothing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .three_way import merged_three_ways
 
 
 class Action(str, Enum):
-    """What becomes of a file."""
+    """The action for a file."""
 
     NEW = "new"
     UNCHANGED = "unchanged"
@@ -30,7 +30,7 @@ class Action(str, Enum):
 
 @dataclass(frozen=True)
 class FileChange:
-    """One file: what is there and what shall be. `before` is None for a new one."""
+    """The current and the planned contents of one file. `before` is None for a new file."""
 
     path: Path
     action: Action
@@ -66,7 +66,7 @@ def plan(destination: Destination, files: Mapping[str, str], manifest: Manifest)
     `files`: texts by path relative to the folder. A file that is as it was generated is updated; of one that was
     edited, the marked regions are kept, and lines outside them where what is generated did not change the same ones;
     else it is a conflict.
-    Raises ScaffoldError when a place is taken by something that is no file, or when marks are damaged.
+    Raises ScaffoldError if a path is not a file, or if marks are damaged.
     """
     there = destination.manifest
     known, texts = (there.files, there.texts) if there else ({}, {})
@@ -79,11 +79,11 @@ def plan(destination: Destination, files: Mapping[str, str], manifest: Manifest)
 
 
 def _change(path: Path, generated: str, digest: str | None, ancestor: str | None) -> FileChange:
-    """What becomes of one file. `digest`, `ancestor`: of what was generated there the last time."""
+    """The change of one file. `digest`, `ancestor`: of the last generated text."""
     if not path.exists():
         return FileChange(path, Action.NEW, None, generated)
     if not path.is_file():
-        raise ScaffoldError(f"{path} stands where a file should go and is none; move it away")
+        raise ScaffoldError(f"{path} is not a file but a file must go there; move it away")
     try:
         before = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:

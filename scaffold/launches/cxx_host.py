@@ -1,4 +1,4 @@
-"""What the host sides of a launch in C++ have in common, whichever interface of PyTorch they use."""
+"""The parts of C++ host code that an extension and PyTorch's own tree share."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class CxxHost:
     support: str = ""
     shaped: bool = False
 
-    # ---- what the interfaces write differently
+    # ---- written differently by the subclasses
     tensor = "Tensor"
 
     def empty(self, shape: str, like: str, element: str) -> str:
@@ -263,7 +263,7 @@ class CxxHost:
 
 
 def _unknown(name: str) -> str:
-    """What stands where a shape follows from nothing that was seen."""
+    """The comment in place of a shape that no observed call explains."""
     return f"// Say here which shape {name} has: no rule holds in all calls that were seen."
 
 

@@ -165,9 +165,9 @@ class Launch:
 
     @property
     def a_thread_a_matrix(self) -> bool:
-        """Whether a thread works on a matrix of a batch: some results, such as factors nobody asked for, are empty."""
+        """Whether a thread works on a matrix of a batch. Results that the call does not request are empty."""
         factors = self.kind is KernelKind.LINALG and not _MULTIPLIES.search(self.overload.function.operator)
-        return factors and self.source is not None and self.is_told_sizes(self.source)
+        return factors and self.source is not None and self.has_bound_sizes(self.source)
 
     @property
     def is_one_row(self) -> bool:
@@ -175,13 +175,13 @@ class Launch:
         rules = [self.shape_of(buffer) for buffer in self.outputs]
         return self.by_rows and not self.row_dim and bool(rules) and all(rule == "one" for rule in rules)
 
-    def is_told_sizes(self, buffer: BoundBuffer) -> bool:
-        """Whether the kernel is told the sizes of a tensor."""
+    def has_bound_sizes(self, buffer: BoundBuffer) -> bool:
+        """Whether the sizes of a tensor are bound."""
         return any(told.says == "sizes" and told.of == buffer.name for told in self.bound)
 
     @property
     def windows(self) -> Windows | None:
-        """The windows of a pooling kernel that is told the sizes of what it reads and writes."""
+        """The windows of a pooling kernel, if the sizes of its input and output are bound."""
         told = {buffer.of for buffer in self.bound if buffer.says == "sizes"}
         needed = {self.source.name, self.outputs[0].name} if self.source and self.outputs else {""}
         return windows_of(self.overload.function.operator) if needed <= told else None
@@ -303,7 +303,7 @@ class Launch:
         return name if name in names else name.removesuffix("_")
 
     def type_of(self, argument: str) -> Type | None:
-        """The type of an argument by its name; None for what is no argument, such as a result."""
+        """The type of an argument by its name; None for a result or another name."""
         return next((own.type for own in self.overload.arguments if own.name == argument), None)
 
 
@@ -356,7 +356,7 @@ def launch_of(overload: OverloadModel, kind: KernelKind, observation: Observatio
 
 
 def _sized(launch: Launch) -> list[BoundBuffer]:
-    """The tensors whose sizes the kernel is told: those neither spread over the output nor laid out by rows."""
+    """The tensors whose sizes are bound: those neither spread over the output nor laid out by rows."""
     arranged = {*launch.in_rows, *(buffer.name for buffer in launch.spread)}
     whole = [buffer for buffer in launch.inputs if buffer.name not in arranged]
     whole += [buffer for buffer in launch.read if buffer.written and buffer.name not in arranged]
@@ -392,7 +392,7 @@ def _has_dims(overload: OverloadModel) -> bool:
 
 
 def _number(kind: Type) -> tuple[str, str, bool] | None:
-    """The Metal type, the C++ type, and whether it is a list; None for what is no number."""
+    """The Metal type, the C++ type, and whether it is a list; None if it is not a number."""
     inner = kind.elem if isinstance(kind, ListType) else kind
     if not isinstance(inner, BaseType) or inner.name not in _NUMBERS:
         return None

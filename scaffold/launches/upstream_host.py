@@ -97,7 +97,7 @@ class UpstreamHost(AtenHost):
 
     @property
     def profiled(self) -> str:
-        """The tensors that the profiler is told of: those that are read and always there."""
+        """The tensors passed to the profiler: the inputs that are not optional."""
         names = [f"{buffer.name}_dense" for buffer in self.launch.inputs if not buffer.optional]
         return ", ".join(names or [f"{buffer.name}_dense" for buffer in self.launch.outputs])
 

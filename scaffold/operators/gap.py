@@ -1,4 +1,4 @@
-"""Whether users of mps miss an operator, and what it is instead where they do not."""
+"""Decides whether an operator is a gap on mps, and says why not otherwise."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .model import OperatorModel, lacks_kernel
 
 
 def require_gap(operator: OperatorModel) -> None:
-    """Raise ScaffoldError unless the operator is one that users of mps miss: what it is instead, and since when."""
+    """Raise ScaffoldError unless the operator is a gap, with the reason."""
     lacking = [overload for overload in operator.overloads if lacks_kernel(overload.surface)]
     if not lacking:
         raise ScaffoldError(f"{_why_not_missing(operator)}; --force scaffolds a kernel all the same")

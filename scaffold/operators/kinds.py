@@ -151,5 +151,5 @@ def chosen_kind(word: str | None) -> KernelKind | None:
     if word is None:
         return None
     if word not in names:
-        raise ScaffoldError(f"'{word}' is no kind of kernel; there are {', '.join(names)}{near(word, names)}")
+        raise ScaffoldError(f"'{word}' is not a kind of kernel; there are {', '.join(names)}{near(word, names)}")
     return KernelKind(word)

@@ -170,7 +170,7 @@ def _make_mps(folder: Path, report: Report) -> None:
 def _member(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
     stream = archive.extractfile(member)
     if stream is None:
-        raise ToolchainError(f"{sources.NODE_API_URL}: {member.name} is no file")
+        raise ToolchainError(f"{sources.NODE_API_URL}: {member.name} is not a file")
     return stream.read()
 
 

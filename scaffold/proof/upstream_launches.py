@@ -162,7 +162,7 @@ def _of_value(argument: str, value: Value, buffer: DeclaredBuffer, declaration: 
             and buffer.is_pointer
             and not re.search(r"\bconst", declaration)
         ):
-            return f"is written by the kernel, and {argument} may be a copy that nobody keeps"
+            return f"is written by the kernel, and {argument} may be a copy that is discarded"
         return ""
     if value.kind == "number" and buffer.is_pointer:
         return f"points to memory, and the number {argument} is bound"

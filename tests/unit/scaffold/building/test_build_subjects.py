@@ -49,7 +49,7 @@ def test_what_cannot_be_built_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ScaffoldError, match="there is no file or folder"):
         subject_at(tmp_path / "gone.mm")
     (tmp_path / "kernel.metal").write_text("")
-    with pytest.raises(ScaffoldError, match=r"no Objective-C\+\+ file"):
+    with pytest.raises(ScaffoldError, match=r"not an Objective-C\+\+ file"):
         subject_at(tmp_path / "kernel.metal")
     (tmp_path / "my-kernel.mm").write_text("")
     with pytest.raises(ScaffoldError, match="cannot import a module of this name"):

@@ -91,9 +91,9 @@ def test_a_package_is_built_in_place_by_its_setup_script(tmp_path: Path) -> None
 
 
 def test_a_toolchain_that_fails_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(ScaffoldError, match=r"broken\.mm was not built: the toolchain's messages stand above"):
+    with pytest.raises(ScaffoldError, match=r"broken\.mm was not built: see the toolchain's messages above"):
         macos.build(subject_at(source(tmp_path / "work", "broken"), tmp_path / "out"))
-    with pytest.raises(ScaffoldError, match="made no module"):
+    with pytest.raises(ScaffoldError, match="built no module"):
         macos.build(subject_at(source(tmp_path / "work", "empty"), tmp_path / "out"))
 
 

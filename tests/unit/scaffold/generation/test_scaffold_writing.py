@@ -107,7 +107,7 @@ def test_a_file_of_somebody_else_is_a_conflict(tmp_path: Path) -> None:
 
 def test_a_folder_in_the_place_of_a_file_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "a.mm").mkdir()
-    with pytest.raises(ScaffoldError, match="is none; move it away"):
+    with pytest.raises(ScaffoldError, match="is not a file but a file must go there; move it away"):
         plan(folder_as_destination(tmp_path), {"a.mm": GENERATED}, MANIFEST)
 
 

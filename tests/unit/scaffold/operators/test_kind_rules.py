@@ -111,5 +111,7 @@ def test_only_elementwise_kinds_are_elementwise_and_each_has_words() -> None:
 def test_a_kind_may_be_asked_for_by_its_name() -> None:
     assert chosen_kind(None) is None
     assert all(chosen_kind(kind.value) is kind for kind in KernelKind)
-    with pytest.raises(ScaffoldError, match=r"'unari' is no kind of kernel; there are unary, .*\(did you mean unary"):
+    with pytest.raises(
+        ScaffoldError, match=r"'unari' is not a kind of kernel; there are unary, .*\(did you mean unary"
+    ):
         chosen_kind("unari")
