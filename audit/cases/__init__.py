@@ -1,1 +1,1 @@
-"""Which calls are worth a try: recorded calls, sources of cases, covering arrays, the search for arguments."""
+"""Makes the cases: recorded calls, case sources, covering arrays, the argument search."""

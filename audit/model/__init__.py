@@ -1,1 +1,1 @@
-"""What the parts of the auditor pass to each other: cases, groups of cases, choices of the user, verdicts."""
+"""Data that all parts of the auditor share: cases, groups, settings, verdicts."""

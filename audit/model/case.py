@@ -1,8 +1,8 @@
-"""What a case is, where cases come from, and how a selection of them is made reproducible.
+"""Cases, case sources, and the reproducible selection of groups.
 
-A case source yields groups (one operator entry and one dtype) without making any input; the inputs of a group are
-made together from a seed that depends on nothing but the user's seed and the group's name. So a case is identified
-by its group and position, on every machine, and a worker can make it anew from those alone.
+A case source lists groups (one operator entry and one dtype) without making inputs. The inputs of a group are made
+together from a seed that depends only on the user's seed and the group's name. So a case is identified by its group and
+position on every machine, and a worker can make it again from those alone.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .group import GroupKey
 from .operator_names import matching
 from .selection import DTYPES, Samples, Settings
 
-# The values of these outputs are whatever the memory held.
+# The outputs of these operators are uninitialised memory.
 UNINITIALISED = frozenset(
     {
         "empty",
@@ -47,18 +47,18 @@ class Case:
     """One call with its inputs on the CPU.
 
     Attributes:
-        call: the operator as a user calls it; receives `args` and `kwargs` after they were moved to a device.
+        call: the operator as a user calls it. It gets `args` and `kwargs` after they were moved to a device.
         args, kwargs: the inputs; tensors, lists of tensors and plain values.
-        differentiable: whether gradients of the outputs with respect to the inputs are defined.
+        differentiable: whether the gradients of the outputs are compared.
         process_output: picks from the outputs what may be differentiated.
         uninitialised: why the values of the outputs are undefined, or "" when they are defined.
-        on_host: positions of arguments that the operator wants on the CPU whatever the device.
+        on_host: positions of arguments that stay on the CPU on every device.
         default_device: the call names no device and has no tensor: it runs with mps as the default device.
-        errors_count: whatever the CPU does, return or raise, is what the device must do, down to the exception's type.
-        rounded_to: the call may round to this dtype wherever it likes (autocast); None for the dtypes as they are.
-        elementwise: every output element depends on the input elements at its place alone; PyTorch then promises the
+        errors_count: if the CPU raises, the device must raise an exception of the same type.
+        rounded_to: the call may round intermediate results to this dtype (autocast); None if it may not.
+        elementwise: each output element depends only on the input elements at its index; PyTorch then promises the
             strides of the output.
-        distribution: the outputs are many draws whose distribution is to be that of the CPU's.
+        distribution: the outputs are random numbers, and their distribution is compared with the CPU's.
         cotangent_layout: puts what the outputs' gradients are multiplied with into another memory layout.
         same_memory: whether outputs share memory with each other, are an input itself, and are leaves of autograd,
             where the CPU's are; views of inputs they are in any case.
@@ -67,7 +67,7 @@ class Case:
         form: how the operator is called ("in place", "out= transposed", "autocast float16"), or "plain".
         entry: the operator of the case's group ("linalg.eig", "linalg_eig.out"), whatever the call wraps; "" for a case
             that belongs to no group.
-        title: what is particular about the case, for people.
+        title: how the case differs from others of its group.
         skipped: why the case is not executed, or "".
     """
 
@@ -94,7 +94,7 @@ class Case:
 
 
 def described(case: Case) -> str:
-    """The case's particularity and its inputs, in one line."""
+    """The case's title and its inputs, in one line."""
     inputs = f"{describe(case.args)}, {describe(case.kwargs)}" if case.kwargs else describe(case.args)
     return f"{case.title}: {inputs}" if case.title else inputs
 
@@ -108,7 +108,7 @@ class QuickShare(Enum):
 
 
 class CaseSource(ABC):
-    """Something that knows operators and how to make inputs for them.
+    """Makes cases of one kind for the operators that it lists.
 
     Attributes:
         name: the source's name, part of every case's identity.
@@ -171,7 +171,7 @@ QUICK_CASES = 3
 
 
 def is_wanted(source: CaseSource, settings: Settings) -> bool:
-    """Whether the user asked for a source: by its name, or all by naming none; some run only where asked for."""
+    """Whether an audit runs a source: one that the user named, or all but the opt-in ones if none is named."""
     if source.opt_in:
         return settings.large or source.name in settings.sources
     return not settings.sources or source.name in settings.sources

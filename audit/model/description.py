@@ -1,4 +1,4 @@
-"""How the inputs of a case are shown to people, on one line."""
+"""Describes the inputs of a case on one line."""
 
 from __future__ import annotations
 

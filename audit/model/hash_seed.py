@@ -1,7 +1,7 @@
-"""The same order of sets in every process that makes cases.
+"""Fixes the hash seed, so that sets have the same order in every process that makes cases.
 
 Some of PyTorch's samplers loop over sets of strings (meshgrid's over its two values of `indexing`), and Python gives
-each process another order. A case is known by its position, so that order must not be left to chance.
+each process another order. A case is identified by its position, so the order must be fixed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What became of the calls of overloads in an audit with shipped kernels, as plain data. Imports no torch."""
+"""Counts the calls of overloads that launched shipped kernels. Imports no torch."""
 
 from __future__ import annotations
 

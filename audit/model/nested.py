@@ -1,6 +1,6 @@
-"""Walks through nested inputs and outputs: lists, tuples, named tuples and dictionaries of anything.
+"""Functions over nested inputs and outputs: lists, tuples, named tuples and dictionaries.
 
-`torch.utils._pytree` does this for any registered type; a case holds only these, and is walked a dozen times.
+`torch.utils._pytree` does the same for any registered type, but slower, and each case is walked a dozen times.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which groups a user means by an operator's name: each source has its own spelling of it.
+"""Finds the groups that a user means by an operator's name: each source spells it differently.
 
 An OpInfo is called "nn.functional.softshrink" or "linalg.svd", a module "nn.Softshrink", and a schema's group is called
 as the overload, "softshrink", "softshrink.out" or "pow_.Scalar".
@@ -21,7 +21,7 @@ _WORD_BEGINS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def matching(pattern: str, names: Iterable[str]) -> set[str]:
-    """The names of groups that a pattern stands for.
+    """The names of groups that match a pattern.
 
     A name ("pow", "softshrink", "linalg.svd", "nn.functional.softshrink", with "aten::" or without) stands for all
     groups of the operator, from every source, its in-place and out= overloads among them. One overload

@@ -1,4 +1,4 @@
-"""What a user asks of an audit: which cases, in which modes, within which limits. Imports no torch."""
+"""The settings of an audit: which cases, in which modes, within which limits. Imports no torch."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ NARROWING = ("ops", "dtypes", "sources")
 
 
 def is_narrowed(settings: Mapping[str, Any]) -> bool:
-    """Whether recorded settings chose some operators, dtypes or sources: what they left out says nothing then."""
+    """Whether recorded settings left out some operators, dtypes or sources."""
     return any(settings.get(name) for name in NARROWING)
 
 

@@ -1,4 +1,4 @@
-"""The words in which the auditor speaks: what one case showed, and what all cases together say of an overload."""
+"""The verdicts of cases and overloads, and the grades of evidence."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Finding calls that the CPU accepts for overloads without known inputs, and proving that they repeat."""
+"""Searches for arguments that the CPU accepts, and verifies that the calls are reproducible."""

@@ -1,7 +1,7 @@
 """In a worker process: tries calls of one overload until enough different ones were accepted.
 
-First what is recorded, then what was written by hand, then what its neighbours take, then variations of what was
-accepted, last what a search makes up. Every step is noted in a journal, because any call may end the process.
+The order is: recorded calls, examples written by hand, calls of related overloads, changes to accepted calls, random
+arguments. Each step is written to a journal, because any call may end the process.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NO_KERNEL = "Could not run '"
 
 @dataclass
 class Tried:
-    """What came of trying one overload.
+    """The result of trying one overload.
 
     Attributes:
         calls: the accepted calls.
@@ -41,7 +41,7 @@ class Tried:
 
 @dataclass(frozen=True)
 class Attempt:
-    """What a worker is asked to do.
+    """The task of a worker.
 
     Attributes:
         name: the overload.

@@ -1,8 +1,8 @@
-"""Whether a call means anything: two processes whose memory holds different rubbish must get the same result.
+"""Verifies calls: two processes with different contents of fresh memory must get the same result.
 
-An operator that is called with arguments that nobody checks may read what was never written, or write outside its
-tensors. So every call runs in two processes. In both, fresh memory is filled, with another byte in each; one of them
-also has the C library check its heap at every turn, which ends it when something was overwritten.
+An operator that does not check its arguments may read uninitialised memory or write outside its tensors. So each call
+runs in two processes. Each fills fresh memory with another byte. In one of them the C library also checks the heap and
+ends the process if memory was overwritten.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Calls of every overload by its schema: recorded as data, made by hand where no search finds one."""
+"""Calls of overloads by their schemas: recorded as data, or written by hand if no search finds one."""

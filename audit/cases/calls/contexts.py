@@ -1,6 +1,6 @@
-"""Overloads that can be called in one situation only: inside inference mode, on a tensor that autograd follows.
+"""Contexts for overloads that can only be called in inference mode, in forward mode or on a tensor with autograd.
 
-The situation is made on whichever device the arguments are on, around the call alone.
+The context is entered around the call only, on the device of the arguments.
 """
 
 from __future__ import annotations

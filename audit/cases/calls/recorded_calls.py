@@ -1,4 +1,4 @@
-"""What is recorded of every overload: calls that the CPU accepts, and where none was found, what was tried."""
+"""The recorded calls of every overload that the CPU accepts, or the errors if none was found."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from ....errors import MpsmithError
 from . import recorded_files
 
-# The committed memory.
+# The recorded calls of this repository.
 FOLDER = Path(__file__).with_name("recorded")
 
 # With so many different calls an overload needs no further search.

@@ -1,4 +1,4 @@
-"""Covering arrays: few rows in which every pair of levels stands that a case can be at.
+"""Covering arrays: few rows in which each valid pair of levels occurs.
 
 covertable makes them: it completes what its greedy search leaves, where allpairspy stops early once levels exclude each
 other. An array takes up to a tenth of a second, and most operators have the same few factors: each is made once.

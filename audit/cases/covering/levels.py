@@ -1,4 +1,4 @@
-"""What a case is at, observed from its inputs. Observing must be cheap: it happens to every case."""
+"""The levels of a case, read from its inputs. This must be cheap: it runs for every case."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pairs of levels: what a fault may depend on, and an operator's cases are to be at. Imports no torch.
+"""Factors, levels and pairs of levels that the cases of an operator shall cover. Imports no torch.
 
 A level is one value of a factor: float16 of the dtype, transposed of the layout. A fault is often about two factors
 together (float16 and transposed, in place and NaN), so what counts is which pairs of levels the cases are at.

@@ -1,4 +1,4 @@
-"""Which groups the level `quick` executes: every operator in every dtype plainly, its variations in one dtype each.
+"""Chooses the groups of the sample level `quick`: plain cases in every dtype, each kind of variation in one dtype.
 
 Variations (layouts, values, sizes and the like) show a fault in most dtypes alike, so another dtype for each operator
 and kind of variation sees more of them than float32 for all; float32, which most programs compute in, is every second.

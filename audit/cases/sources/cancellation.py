@@ -1,8 +1,8 @@
-"""Samples whose results are the small rest of large things, or small themselves: there a careless formula shows.
+"""Samples near zero, with a large mean and with large values, which show cancellation and overflow in a formula.
 
 With a large mean, a variance as E[x²] − E[x]² keeps no digit; with large numbers a softmax that does not subtract the
-maximum overflows; near zero, log(1 + x) has only the digits that 1 + x has. A careful kernel is exact in all three, as
-the CPU's is, and the judge holds the device to that (`audit/judging/compare.py`).
+maximum overflows; near zero, log(1 + x) has only the digits that 1 + x has. The CPU's kernels are accurate in all three
+ranges, and the judge expects the same of the device (`audit/judging/compare.py`).
 """
 
 from __future__ import annotations

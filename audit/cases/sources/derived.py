@@ -1,4 +1,4 @@
-"""What the sources have in common that vary the cases of another source: of the OpInfos, the modules, the schemas."""
+"""The base classes of sources that vary the cases of another source: OpInfos, modules, schemas."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""How the tensors of a case hang together: which of their dimensions have to change their sizes at once.
+"""Finds which dimensions of a case's tensors must change their sizes together.
 
-A size says little of what it is: five rows may meet five columns, five features or the five of another batch. So each
-dimension of the largest tensor is tried in company of those that may belong to it, the likeliest first, at two small
-sizes on the CPU; the first company that the CPU takes is an `Axis`. What it gives tells how the results grow.
+Equal sizes need not belong together: five rows may go with five columns, five features or another batch of five. So
+each dimension of the largest tensor is tried together with sets of others, the likeliest first, in two small sizes on
+the CPU. The first set that the CPU accepts is an `Axis`. The two results show how the results grow.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ class Dimensions:
         places = self._of_size(size)
         from_end = dimension - len(self.shapes[tensor])
         others = [other for other in places if other[0] != tensor]
-        companies: list[Sequence[Place]] = (
+        candidates: list[Sequence[Place]] = (
             [places]
             if not self.checks
             else [
@@ -173,10 +173,10 @@ class Dimensions:
                 places,
             ]
         )
-        for company in dict.fromkeys(map(frozenset, companies)):
-            yield Axis(size, company, in_lists=False)
+        for together in dict.fromkeys(map(frozenset, candidates)):
+            yield Axis(size, together, in_lists=False)
             if any(_in_lists(size, argument) for argument in (*self.case.args, *self.case.kwargs.values())):
-                yield Axis(size, company, in_lists=True)
+                yield Axis(size, together, in_lists=True)
 
     def _of_size(self, size: int) -> list[Place]:
         return [(i, d) for i, shape in enumerate(self.shapes) for d in range(len(shape)) if shape[d] == size]

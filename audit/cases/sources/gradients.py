@@ -1,8 +1,7 @@
-"""Backward as programs run it: cotangents that `sum` expands, one output of several used, a part of the inputs wanted.
+"""Backward as programs run it: expanded cotangents, one of several outputs used, gradients of some inputs only.
 
-The samples of the OpInfos want the gradients of all inputs, and the judge multiplies all outputs with contiguous
-random numbers; kernels that leave out what nobody wants (pytorch/pytorch#183825), or read a cotangent as if it were
-contiguous, are right there.
+The samples of OpInfos require the gradients of all inputs, and the judge's cotangents are contiguous random numbers. So
+they do not find kernels that skip gradients wrongly (pytorch/pytorch#183825) or ignore the strides of a cotangent.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The same values in other memory layouts: where most silent wrong results on mps have come from."""
+"""The same values in other memory layouts, the most common cause of silent wrong results on mps."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def offset(tensor: Tensor) -> Tensor:
 
 
 def expanded(tensor: Tensor) -> Tensor | None:
-    """The first entry of the first dimension repeated with stride 0 (the values change, for both devices alike).
+    """The first entry of the first dimension repeated with stride 0 (the values change, but equally on both devices).
 
     The storage has room for all entries: some of the CPU's kernels read and write there as if it were contiguous.
     """

@@ -1,7 +1,7 @@
-"""Tensors of different dtypes in one call, as promotion allows them, and what does not promote refused.
+"""Tensors of different dtypes in one call: promoted if PyTorch allows it, refused otherwise.
 
-Kernels for several tensors are compiled for one dtype and get there by casts that somebody had to think of
-(pytorch/pytorch#78879, #149951); in copies into slices the casts go wrong with the strides (#95417).
+Kernels for several tensors are compiled for one dtype, and a cast may be missing (pytorch/pytorch#78879, #149951). In
+copies into slices the cast may ignore strides (#95417).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The numbers of a recorded call in other ranges: of both signs, near zero, far from zero beside their spread.
+"""The numbers of a recorded call in other ranges: both signs, near zero, a mean that is large beside the deviation.
 
-Recorded values are mostly between zero and one. There a wrong sign does not show, nor the digits that a careless
-formula loses for small numbers, or for what is left of large ones.
+Recorded values are mostly between zero and one. With these a wrong sign is not found, nor lost digits of small numbers
+or of differences of large ones.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Calls of the overloads that draw, with parameters away from their defaults, and what is certain of their results.
+"""Calls of random overloads with many parameters, and checks of what is certain of their results.
 
 A distribution tells parameters apart that are clearly different. What has a chance of none, a probability of zero or
 one, the ends of a range, is checked exactly: by the numbers themselves, or by words that are the same for every correct

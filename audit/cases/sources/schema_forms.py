@@ -1,7 +1,7 @@
-"""What is called by its overload alone, varied as what users call is: out= and in-place forms, and backwards.
+"""Varies overloads that are only called by name: out= and in-place forms, backwards and internal parts of operators.
 
-OpInfos and recorded calls of functional overloads have special values, layouts and sizes; their twins that write,
-and the parts that only other operators call, have kernels of their own that may be wrong where the others are right.
+Other sources vary OpInfos and recorded calls of functional overloads. The forms that write, and the overloads that only
+other operators call, have their own kernels, which may be wrong when the functional kernel is right.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def negative_complex_view(tensor: Tensor) -> Tensor | None:
 
 @dataclass(frozen=True)
 class DtypeVariations:
-    """In what the calls of a dtype are varied.
+    """The variations of calls in one dtype.
 
     Attributes:
         values: the classes of special values.
@@ -119,14 +119,14 @@ DTYPE_VARIATIONS: dict[str, DtypeVariations] = {
         together=True,
     ),
 }
-# They make their first argument anew, or say nothing of its values.
+# They allocate their first argument again, or ignore its values.
 WITHOUT_VALUES = ("resize*", "_resize*", "set_*", "empty*", "new_empty*")
-# Their CPU kernels trust that all tensors fit each other, and write beyond the memory of those that do not.
+# Their CPU kernels do not check sizes, and write out of bounds if the tensors do not fit each other.
 UNCHECKED_OPERATORS = (
     *("_cummax_helper", "_cummin_helper", "_cholesky_solve_helper", "adaptive_max_pool3d_backward"),
     *("_compute_linear_combination", "_ctc_loss_backward", "_stack"),
 )
-# Nothing computes with their dtypes.
+# No other operator computes with their dtypes.
 EIGHT_BIT_OPERATORS = ("_scaled_mm*",)
 # The CPU leaves a resized tensor of theirs as memory was, or gives it strides of its own.
 NOT_RESIZED = ("*batch_norm*", *DECOMPOSITIONS)

@@ -1,6 +1,6 @@
 """Cases in other sizes: without elements, with one, over 1,024 rows, over 2^16 and 2^17 elements, in six dimensions.
 
-There kernels change their ways: a threadgroup ends at 1,024 threads, an index at 16 bits, a launch at a grid's edge.
+Kernels change at these sizes: a threadgroup has at most 1,024 threads, an index 16 bits, a launch a largest grid.
 """
 
 from __future__ import annotations

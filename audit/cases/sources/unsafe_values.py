@@ -1,6 +1,6 @@
-"""Where special values say nothing of an operator: it is undefined for them, loops on them, or reads beyond memory.
+"""Operators that do not get some special values: they are undefined for them, loop, or read out of bounds.
 
-Everything else gets them. What the CPU refuses, it refuses: the device has to refuse it as well.
+All others get them. If the CPU refuses a value, the device must refuse it too.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What is written, in place or through out=, in memory that is not contiguous: results get lost there, or go astray.
+"""In-place and out= calls whose written tensors are not contiguous: kernels may lose results or write elsewhere.
 
-A target stands in a larger storage of ones. The case's result holds what surrounds the target too, so that a write
-beside it shows.
+A target is a part of a larger storage of ones. The case's result includes the rest of that storage, so that a write
+outside the target is found.
 """
 
 from __future__ import annotations
