@@ -119,7 +119,7 @@ def test_cases_that_need_much_memory_stand_apart(packaged: dict[int, KnownReport
         ("call: torch.where", "call: torch.where\n      form: out", "'out' and the tensors under 'out' go together"),
         ("call: torch.where", "call: torch.where\n      form: backward", "needs a tensor with requires_grad: true"),
         ("150967:", "issue-1:", ":1:1: issue-1: the key is the number of an issue"),
-        ("        - 0\n", "        - 0\n150967:\n  class: abort\n", "the key '150967' stands twice"),
+        ("        - 0\n", "        - 0\n150967:\n  class: abort\n", "the key '150967' occurs twice"),
     ],
 )
 def test_a_mistake_is_named_with_its_line(tmp_path: Path, before: str, after: str, expected: str) -> None:
