@@ -28,7 +28,7 @@ _PACKAGE = "torch._inductor.codegen"
 MODULE = f"{_PACKAGE}.mps"
 
 
-class CannotLayOverError(MpsmithError):
+class OverlayError(MpsmithError):
     """A code generator does not work with the Inductor that is installed."""
 
 
@@ -60,12 +60,12 @@ def generator_of(release: str) -> Generator:
 
 
 @contextmanager
-def laid_over(generator: Generator) -> Iterator[None]:
+def overlaid(generator: Generator) -> Iterator[None]:
     """A context in which torch.compile generates Metal for mps with this generator, on the simulated device.
 
     Inductor's caches are off in it: they know nothing of another generator.
 
-    Raises CannotLayOverError where the installed Inductor lacks what the generator needs to be imported.
+    Raises OverlayError where the installed Inductor lacks what the generator needs to be imported.
     """
     import torch
     from torch._inductor import config
@@ -90,7 +90,7 @@ def laid_over(generator: Generator) -> Iterator[None]:
 
 def lay_over(generator: Generator) -> None:
     """The same for the rest of this process."""
-    _for_good.enter_context(laid_over(generator))
+    _for_good.enter_context(overlaid(generator))
 
 
 # What is laid over for good: a context that nothing holds would end.
@@ -107,7 +107,7 @@ def _imported(generator: Generator) -> ModuleType:
     try:
         spec.loader.exec_module(module)
     except Exception as error:  # whatever a module of another release stumbles over
-        raise CannotLayOverError(
+        raise OverlayError(
             f"the code generator of {generator.label} cannot be laid over the installed Inductor: {one_line(error)}"
         ) from None
     importlib.import_module(_PACKAGE).mps = module  # type: ignore[attr-defined]

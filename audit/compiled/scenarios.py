@@ -1,4 +1,4 @@
-"""Calls that OpInfo's samples do not make, and that generated kernels are known to trip over: one table, SITUATIONS.
+"""Calls that OpInfo's samples do not make, and that generated kernels are known to trip over: one table, SCENARIOS.
 
 Reductions of sizes around a SIMD group, a threadgroup and beyond, over each dimension; integers beyond 32 bits and all
 negative; two operators on narrow integers, whose middle must wrap; transposed and offset inputs; more buffers than
@@ -18,7 +18,7 @@ from ..model.case import Case, CaseSource
 from ..model.group import GroupKey
 from ..model.selection import Samples
 from .programs import PROGRAMS
-from .scenario import FLOATING, Situation, numbers, one
+from .scenario import FLOATING, Scenario, numbers, one
 
 NARROW = ("int8", "uint8", "int16", "int32")
 INTEGERS = ("int64", *NARROW)
@@ -26,8 +26,8 @@ INTEGERS = ("int64", *NARROW)
 REDUCED_SIZES = (31, 33, 40, 1025, 3000)
 
 
-class SituationSource(CaseSource):
-    """The cases of SITUATIONS."""
+class ScenarioSource(CaseSource):
+    """The cases of SCENARIOS."""
 
     name = "compiled situations"
 
@@ -35,24 +35,24 @@ class SituationSource(CaseSource):
         """One group for each row and dtype."""
         return [
             GroupKey(self.name, each.operator, each.variant, dtype, "fallback")
-            for each in SITUATIONS
+            for each in SCENARIOS
             for dtype in each.dtypes
         ]
 
     def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
         """The cases of a row."""
-        (situation,) = (s for s in SITUATIONS if (s.operator, s.variant) == (key.operator, key.variant))
+        (scenario,) = (s for s in SCENARIOS if (s.operator, s.variant) == (key.operator, key.variant))
         dtype: torch.dtype = getattr(torch, key.dtype)
-        for args in situation.inputs(dtype):
-            if situation.differentiable:
+        for args in scenario.inputs(dtype):
+            if scenario.differentiable:
                 args = tuple(_wanting_gradient(each) for each in args)
             yield Case(
-                situation.call,
+                scenario.call,
                 args,
-                differentiable=situation.differentiable,
-                errors_count=situation.refused,
-                distribution=situation.distribution,
-                title=situation.variant,
+                differentiable=scenario.differentiable,
+                errors_count=scenario.refused,
+                distribution=scenario.distribution,
+                title=scenario.variant,
             )
 
 
@@ -247,76 +247,76 @@ def _forty(x: Tensor) -> Any:
     return tuple(x + i for i in range(40))
 
 
-def _reductions() -> Iterator[Situation]:
+def _reductions() -> Iterator[Scenario]:
     """Each reduction over a dimension of each size, floating and integral, and negative integers alone."""
     for name in ("sum", "prod", "amax", "amin", "argmax", "argmin"):
         call = getattr(torch, name)
-        yield Situation(name, "sizes", call, _to_reduce, (*FLOATING, *INTEGERS))
-        yield Situation(name, "whole", call, _to_reduce_whole, (*FLOATING, "int64"))
-        yield Situation(name, "all negative", call, _negative, ("int64", "int32"))
+        yield Scenario(name, "sizes", call, _to_reduce, (*FLOATING, *INTEGERS))
+        yield Scenario(name, "whole", call, _to_reduce_whole, (*FLOATING, "int64"))
+        yield Scenario(name, "all negative", call, _negative, ("int64", "int32"))
     for name in ("mean", "var", "std", "logsumexp", "softmax", "cumsum"):
-        yield Situation(name, "sizes", getattr(torch, name), _to_reduce, FLOATING, differentiable=name != "cumsum")
+        yield Scenario(name, "sizes", getattr(torch, name), _to_reduce, FLOATING, differentiable=name != "cumsum")
     for name in ("any", "all", "count_nonzero"):
-        yield Situation(name, "sizes", getattr(torch, name), _to_reduce, ("float32", "int64"))
+        yield Scenario(name, "sizes", getattr(torch, name), _to_reduce, ("float32", "int64"))
 
 
-def _elementwise() -> Iterator[Situation]:
+def _elementwise() -> Iterator[Scenario]:
     """Special values into what generated code writes out itself."""
     for name in (
         *("erfcx", "log_ndtr", "ndtr", "i0e", "i1e", "entr"),
         *("bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "erfinv", "digamma"),
     ):
-        yield Situation(f"special.{name}", "special values", getattr(torch.special, name), _special, ("float32",))
+        yield Scenario(f"special.{name}", "special values", getattr(torch.special, name), _special, ("float32",))
     for name in (
         *("acosh", "asinh", "cosh", "lgamma", "sigmoid", "tanh", "round", "sign", "expm1", "log1p", "erfc", "exp2"),
         *("floor", "frac", "isfinite", "nan_to_num", "rsqrt", "sinc", "trunc"),
     ):
-        yield Situation(name, "special values", getattr(torch, name), _special, ("float32", "float16"))
+        yield Scenario(name, "special values", getattr(torch, name), _special, ("float32", "float16"))
     for name in ("gelu", "silu", "softplus", "mish", "elu", "hardswish", "hardshrink", "softshrink", "logsigmoid"):
-        yield Situation(
+        yield Scenario(
             f"nn.functional.{name}", "special values", getattr(functional, name), _special, ("float32", "float16")
         )
 
 
-SITUATIONS: tuple[Situation, ...] = (
+SCENARIOS: tuple[Scenario, ...] = (
     *_reductions(),
     *_elementwise(),
-    Situation("amax", "special values", torch.amax, _special_rows, FLOATING),
-    Situation("argmax", "special values", torch.argmax, _special_rows, FLOATING),
-    Situation("prod", "of a constant", _prod_of_constant, _to_reduce, ("float32", "int64")),
-    Situation("sum", "of a constant", _sum_of_constant, _to_reduce, ("float32",)),
-    Situation("argmax", "transposed, offset", torch.argmax, _transposed, ("float32", "int64")),
-    Situation("sum", "transposed, offset", torch.sum, _transposed, ("float32", "int64")),
-    Situation("where", "beyond 32 bits", _zero_if_negative, _beyond_32_bits, ("int64",)),
-    Situation("masked_fill", "beyond 32 bits", _one_if_negative, _beyond_32_bits, ("int64",)),
-    Situation("mul", "beyond 32 bits", _scaled_and_moved, _beyond_32_bits, ("int64",)),
-    Situation("to", "beyond 32 bits", _to_float32, _beyond_32_bits, ("int64",)),
-    Situation("sum", "beyond 32 bits", torch.sum, _beyond_32_bits, ("int64",)),
-    Situation("amax", "beyond 32 bits", torch.amax, _beyond_32_bits, ("int64",)),
-    Situation("sign", "beyond 32 bits", torch.sign, _beyond_32_bits, ("int64",)),
-    Situation("add", "then widened", _doubled_and_widened, _at_the_ends, NARROW),
-    Situation("sub", "then compared", _moved_and_compared, _at_the_ends, NARROW),
-    Situation("mul", "then shifted", _doubled_and_halved, _at_the_ends, NARROW),
-    Situation("neg", "then compared", _negated_and_compared, _at_the_ends, NARROW),
-    Situation("bitwise_left_shift", "then divided", _shifted_and_halved, _at_the_ends, NARROW),
-    Situation("bitwise_left_shift", "of a number", _a_number_shifted, _places, ("int64",)),
-    Situation("add", "40 inputs", _sum_of_all, _many, ("float32", "int64")),
-    Situation("add", "40 outputs", _forty, one, ("float32",)),
-    Situation("nn.functional.batch_norm", "running statistics", _train, _batch, ("float32", "float16")),
-    Situation("mul_", "mutates its input", _in_place, one, ("float32", "int64")),
-    Situation("sub_", "a step with momentum", _momentum_step, _parameter, FLOATING),
-    Situation("nn.functional.layer_norm", "sizes", _normalized, _to_normalize, FLOATING, differentiable=True),
-    Situation("index", "size by data", _nonzero_times, one, ("float32",)),
-    Situation("index", "negative and repeated", _indexing, _indexed, ("float32", "int64")),
-    Situation("index", "out of range", _indexing, _out_of_range, ("float32",), refused=True),
-    Situation(
+    Scenario("amax", "special values", torch.amax, _special_rows, FLOATING),
+    Scenario("argmax", "special values", torch.argmax, _special_rows, FLOATING),
+    Scenario("prod", "of a constant", _prod_of_constant, _to_reduce, ("float32", "int64")),
+    Scenario("sum", "of a constant", _sum_of_constant, _to_reduce, ("float32",)),
+    Scenario("argmax", "transposed, offset", torch.argmax, _transposed, ("float32", "int64")),
+    Scenario("sum", "transposed, offset", torch.sum, _transposed, ("float32", "int64")),
+    Scenario("where", "beyond 32 bits", _zero_if_negative, _beyond_32_bits, ("int64",)),
+    Scenario("masked_fill", "beyond 32 bits", _one_if_negative, _beyond_32_bits, ("int64",)),
+    Scenario("mul", "beyond 32 bits", _scaled_and_moved, _beyond_32_bits, ("int64",)),
+    Scenario("to", "beyond 32 bits", _to_float32, _beyond_32_bits, ("int64",)),
+    Scenario("sum", "beyond 32 bits", torch.sum, _beyond_32_bits, ("int64",)),
+    Scenario("amax", "beyond 32 bits", torch.amax, _beyond_32_bits, ("int64",)),
+    Scenario("sign", "beyond 32 bits", torch.sign, _beyond_32_bits, ("int64",)),
+    Scenario("add", "then widened", _doubled_and_widened, _at_the_ends, NARROW),
+    Scenario("sub", "then compared", _moved_and_compared, _at_the_ends, NARROW),
+    Scenario("mul", "then shifted", _doubled_and_halved, _at_the_ends, NARROW),
+    Scenario("neg", "then compared", _negated_and_compared, _at_the_ends, NARROW),
+    Scenario("bitwise_left_shift", "then divided", _shifted_and_halved, _at_the_ends, NARROW),
+    Scenario("bitwise_left_shift", "of a number", _a_number_shifted, _places, ("int64",)),
+    Scenario("add", "40 inputs", _sum_of_all, _many, ("float32", "int64")),
+    Scenario("add", "40 outputs", _forty, one, ("float32",)),
+    Scenario("nn.functional.batch_norm", "running statistics", _train, _batch, ("float32", "float16")),
+    Scenario("mul_", "mutates its input", _in_place, one, ("float32", "int64")),
+    Scenario("sub_", "a step with momentum", _momentum_step, _parameter, FLOATING),
+    Scenario("nn.functional.layer_norm", "sizes", _normalized, _to_normalize, FLOATING, differentiable=True),
+    Scenario("index", "size by data", _nonzero_times, one, ("float32",)),
+    Scenario("index", "negative and repeated", _indexing, _indexed, ("float32", "int64")),
+    Scenario("index", "out of range", _indexing, _out_of_range, ("float32",), refused=True),
+    Scenario(
         "nn.functional.multilabel_margin_loss",
         "labels that end",
         torch.nn.functional.multilabel_margin_loss,
         _labels_that_end,
         ("float32",),
     ),
-    Situation(
+    Scenario(
         "nn.functional.avg_pool1d",
         "last window hangs over",
         _averaged_to_the_end,
@@ -324,12 +324,12 @@ SITUATIONS: tuple[Situation, ...] = (
         ("float32",),
         differentiable=True,
     ),
-    Situation("remainder", "signs", torch.remainder, _two, ("float32", "int64", "int32")),
-    Situation("fmod", "signs", torch.fmod, _two, ("float32", "int64", "int32")),
-    Situation("floor_divide", "signs", torch.floor_divide, _two, ("float32",)),
-    Situation("hypot", "plain", torch.hypot, _two, ("float32",)),
-    Situation("copysign", "plain", torch.copysign, _two, ("float32",)),
-    Situation("nextafter", "plain", torch.nextafter, _two, ("float32",)),
-    Situation("logical_xor", "plain", torch.logical_xor, _two, ("float32", "int64")),
+    Scenario("remainder", "signs", torch.remainder, _two, ("float32", "int64", "int32")),
+    Scenario("fmod", "signs", torch.fmod, _two, ("float32", "int64", "int32")),
+    Scenario("floor_divide", "signs", torch.floor_divide, _two, ("float32",)),
+    Scenario("hypot", "plain", torch.hypot, _two, ("float32",)),
+    Scenario("copysign", "plain", torch.copysign, _two, ("float32",)),
+    Scenario("nextafter", "plain", torch.nextafter, _two, ("float32",)),
+    Scenario("logical_xor", "plain", torch.logical_xor, _two, ("float32", "int64")),
     *PROGRAMS,
 )

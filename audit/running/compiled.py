@@ -28,9 +28,9 @@ def with_own_sources(settings: Settings) -> Settings:
 
 def compiled_sources() -> dict[str, CaseSource]:
     """The sources that only such a run has, by name."""
-    from ..compiled.scenarios import SituationSource
+    from ..compiled.scenarios import ScenarioSource
 
-    return {SituationSource.name: SituationSource()}
+    return {ScenarioSource.name: ScenarioSource()}
 
 
 def require_compiler(device: MpsDevice) -> None:

@@ -11,7 +11,7 @@ from ..table import Document, Table
 
 if TYPE_CHECKING:
     from ...audit.compiled.defects.defect import Defect, Report
-    from ...audit.compiled.defects.measurement_file import KeptRelease, KeptShown
+    from ...audit.compiled.defects.measurement_file import StoredRelease, StoredResult
 
 # The most lines of a kernel that are shown.
 MOST_LINES = 40
@@ -45,7 +45,7 @@ wheel) in place of that of torch {installed}: an *overlay*; nobody has this comb
 release fixed there still shows. A dash: right."""
 
 
-def defects_document(defects: Sequence[Defect], releases: Sequence[KeptRelease]) -> Document:
+def defects_document(defects: Sequence[Defect], releases: Sequence[StoredRelease]) -> Document:
     """The page of the defects.
 
     Args:
@@ -80,7 +80,7 @@ def defects_document(defects: Sequence[Defect], releases: Sequence[KeptRelease])
     )
 
 
-def _row(defect: Defect, shown: KeptShown) -> tuple[str, ...]:
+def _row(defect: Defect, shown: StoredResult) -> tuple[str, ...]:
     public = ", ".join(map(_number, defect.reports)) or "none found"
     return defect.number, defect.title, shown.verdict, defect.certainty.value, shown.faulty_stage or "–", public
 
@@ -89,13 +89,13 @@ def _number(report: Report) -> str:
     return f"#{report.link.rpartition('/')[2]}"
 
 
-def _cell(shown: KeptShown | None) -> str:
+def _cell(shown: StoredResult | None) -> str:
     if shown is None:
         return ""
     return "–" if shown.verdict in RIGHT else shown.verdict
 
 
-def _changes(releases: Sequence[KeptRelease]) -> Iterator[str]:
+def _changes(releases: Sequence[StoredRelease]) -> Iterator[str]:
     """What each release fixed and broke, compared with the one before it."""
     for before, after in pairwise(releases):
         fixed = [n for n in after.shown if _bad(before.shown, n) and not _bad(after.shown, n)]
@@ -105,11 +105,11 @@ def _changes(releases: Sequence[KeptRelease]) -> Iterator[str]:
             yield f"- {after.release} {' and '.join(parts)} (compared with {before.release})."
 
 
-def _bad(shown: Mapping[str, KeptShown], number: str) -> bool:
+def _bad(shown: Mapping[str, StoredResult], number: str) -> bool:
     return number in shown and shown[number].verdict not in RIGHT
 
 
-def _section(defect: Defect, installed: KeptRelease) -> Iterator[str]:
+def _section(defect: Defect, installed: StoredRelease) -> Iterator[str]:
     shown = installed.shown[defect.number]
     yield f"## {defect.number}: {defect.title}"
     yield ""

@@ -17,7 +17,7 @@ FILE = Path(__file__).with_name("measured.json")
 
 
 @dataclass(frozen=True)
-class KeptShown:
+class StoredResult:
     """What one program showed with one code generator.
 
     Attributes:
@@ -34,7 +34,7 @@ class KeptShown:
 
 
 @dataclass(frozen=True)
-class KeptRelease:
+class StoredRelease:
     """What all programs showed with the code generator of a release.
 
     Attributes:
@@ -47,13 +47,13 @@ class KeptRelease:
     release: str
     overlay: bool
     cannot: str
-    shown: Mapping[str, KeptShown]
+    shown: Mapping[str, StoredResult]
 
 
-def kept(measured: MeasuredRelease) -> KeptRelease:
+def kept(measured: MeasuredRelease) -> StoredRelease:
     """What is kept of a measurement."""
     shown = {
-        each.defect.number: KeptShown(
+        each.defect.number: StoredResult(
             verdict=each.outcome.verdict.value,
             reason=each.outcome.reason,
             faulty_stage=_faulty_stage(each),
@@ -61,7 +61,7 @@ def kept(measured: MeasuredRelease) -> KeptRelease:
         )
         for each in measured.shown
     }
-    return KeptRelease(measured.release, measured.overlay, measured.cannot, shown)
+    return StoredRelease(measured.release, measured.overlay, measured.cannot, shown)
 
 
 def _faulty_stage(shown: Shown) -> str:
@@ -69,7 +69,7 @@ def _faulty_stage(shown: Shown) -> str:
     return stage.value if stage and not shown.defect.compiles_itself else ""
 
 
-def joined(before: Sequence[KeptRelease], anew: Sequence[KeptRelease]) -> list[KeptRelease]:
+def joined(before: Sequence[StoredRelease], anew: Sequence[StoredRelease]) -> list[StoredRelease]:
     """What was kept, with what some defects have shown since in its place.
 
     Raises MpsmithError where the releases are not the same ones: a row of the page has a verdict for each.
@@ -83,19 +83,19 @@ def joined(before: Sequence[KeptRelease], anew: Sequence[KeptRelease]) -> list[K
     return [replace(each, shown={**known[each.release].shown, **each.shown}) for each in anew]
 
 
-def write(releases: Sequence[KeptRelease], path: Path = FILE) -> None:
+def write(releases: Sequence[StoredRelease], path: Path = FILE) -> None:
     """Keep what was measured, all releases together."""
     path.write_text(json.dumps([asdict(each) for each in releases], indent=1) + "\n", encoding="utf-8")
 
 
-def read(path: Path = FILE) -> list[KeptRelease]:
+def read(path: Path = FILE) -> list[StoredRelease]:
     """What was measured last."""
     return [
-        KeptRelease(
+        StoredRelease(
             each["release"],
             each["overlay"],
             each["cannot"],
-            {number: KeptShown(**shown) for number, shown in each["shown"].items()},
+            {number: StoredResult(**shown) for number, shown in each["shown"].items()},
         )
         for each in json.loads(path.read_text(encoding="utf-8"))
     ]

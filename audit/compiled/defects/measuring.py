@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ....simulator.fallback_recorders import FallbackRecorder
 from ...model.case import Case
 from ..judging import compiled_call
-from ..overlay import CannotLayOverError, generator_of, laid_over
+from ..overlay import OverlayError, generator_of, overlaid
 from ..verdicts import CompiledOutcome
 from .defect import Defect
 
@@ -81,7 +81,7 @@ def measure(
     say(f"torch {release}: {len(defects)} programs")
     overlay = release != installed
     try:
-        with laid_over(generator_of(release)) if overlay else nullcontext():
+        with overlaid(generator_of(release)) if overlay else nullcontext():
             return MeasuredRelease(release, overlay, tuple(show(defect, recorder) for defect in defects))
-    except CannotLayOverError as error:
+    except OverlayError as error:
         return MeasuredRelease(release, overlay, cannot=str(error))

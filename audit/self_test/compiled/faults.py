@@ -16,7 +16,7 @@ from pathlib import Path
 from ....errors import MpsmithError
 from ....simulator.fallback_recorders import FallbackRecorder
 from ...compiled.judging import compiled_call
-from ...compiled.overlay import Generator, laid_over
+from ...compiled.overlay import Generator, overlaid
 from ...model.case import CaseSource, make_cases
 from ...model.group import GroupKey
 from ...model.selection import Samples
@@ -80,7 +80,7 @@ def with_fault(fault: GeneratorFault, folder: Path) -> Iterator[None]:
     """A context in which the installed code generator has this fault; `folder` takes the changed module."""
     path = folder / "mps.py"
     path.write_text(faulty(fault, installed_generator().read_text("utf-8")), "utf-8")
-    with laid_over(Generator(f"the fault {fault.name!r}", path)):
+    with overlaid(Generator(f"the fault {fault.name!r}", path)):
         yield
 
 

@@ -60,13 +60,13 @@ def _find(fault: GeneratorFault) -> Found | None:
 
     from ....simulator.opening import device_of_this_process
     from ...cases.sources import case_sources
-    from ...compiled.scenarios import SituationSource
+    from ...compiled.scenarios import ScenarioSource
     from ...releases.surface.profiles import coverage_profile
 
     torch.set_num_threads(1)
     device = device_of_this_process(coverage_profile)
     if not device.simulated:
         raise MpsmithError("faults go into the code generator on the simulated device; this machine has a real one")
-    sources = {**case_sources(()), SituationSource.name: SituationSource()}
+    sources = {**case_sources(()), ScenarioSource.name: ScenarioSource()}
     with tempfile.TemporaryDirectory() as folder:
         return find(fault, sources, device.recorder, Path(folder), MOST_CASES)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.audit.compiled.defects.measurement_file import KeptRelease, KeptShown
+from mpsmith.audit.compiled.defects.measurement_file import StoredRelease, StoredResult
 from mpsmith.audit.compiled.defects.table import DEFECTS
 from mpsmith.audit.compiled.verdicts import CompiledOutcome, CompiledVerdict, FaultyStage
 from mpsmith.audit.findings.compiled.defect_matches import NOT_ASKED, found_by_audits
@@ -27,8 +27,8 @@ from support.stores import opinfo
 
 PUBLISHED = PACKAGE / "reports" / "published"
 
-WRONG = KeptShown("wrong", "forward: 1 of 3 elements differ", "Inductor's Metal", "kernel void k() {\n}\n")
-RIGHT = KeptShown("metal", "", "", "")
+WRONG = StoredResult("wrong", "forward: 1 of 3 elements differ", "Inductor's Metal", "kernel void k() {\n}\n")
+RIGHT = StoredResult("metal", "", "", "")
 
 FAULT = GeneratorFault("a sum starts at 1", "identity of a reduction", "0", "1", ("opinfo:sum:float32",))
 DIFFERS = TriedFault(FAULT, Found("opinfo:sum:float32:3", "wrong", "forward: 1 of 1 elements differ"))
@@ -64,9 +64,9 @@ def test_a_page_without_its_inputs_is_an_error(name: str) -> None:
         PAGES[name].markdown(PageInputs())
 
 
-def measured(name: str, overlay: bool, *wrong: str, cannot: str = "") -> KeptRelease:
+def measured(name: str, overlay: bool, *wrong: str, cannot: str = "") -> StoredRelease:
     shown = {} if cannot else {each.number: WRONG if each.number in wrong else RIGHT for each in DEFECTS}
-    return KeptRelease(name, overlay, cannot, shown)
+    return StoredRelease(name, overlay, cannot, shown)
 
 
 def test_the_defects_over_the_releases() -> None:
@@ -86,8 +86,8 @@ def test_the_defects_over_the_releases() -> None:
 
 def test_a_long_kernel_is_cut_in_the_middle() -> None:
     lines = "\n".join(f"line {number};" for number in range(100))
-    shown = {each.number: RIGHT for each in DEFECTS} | {"U2": KeptShown("wrong", "", "", lines)}
-    page = defects_document(DEFECTS, [KeptRelease("2.13.0", False, "", shown)]).markdown()
+    shown = {each.number: RIGHT for each in DEFECTS} | {"U2": StoredResult("wrong", "", "", lines)}
+    page = defects_document(DEFECTS, [StoredRelease("2.13.0", False, "", shown)]).markdown()
     assert "line 0;" in page
     assert "line 99;" in page
     assert f"// ... {100 - MOST_LINES + 1} lines" in page

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mpsmith.audit.cases.sources.opinfo import OpInfoSource
-from mpsmith.audit.compiled.scenarios import SituationSource
+from mpsmith.audit.compiled.scenarios import ScenarioSource
 from mpsmith.audit.self_test.compiled.faults import GeneratorFault, find
 from mpsmith.audit.self_test.compiled.table import FAULTS
 from mpsmith.errors import MpsmithError
@@ -19,9 +19,9 @@ MOST_CASES = 12
 
 
 @pytest.fixture(scope="module")
-def sources() -> dict[str, OpInfoSource | SituationSource]:
+def sources() -> dict[str, OpInfoSource | ScenarioSource]:
     metal.install()
-    return {"opinfo": OpInfoSource(), "compiled situations": SituationSource()}
+    return {"opinfo": OpInfoSource(), "compiled situations": ScenarioSource()}
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def sources() -> dict[str, OpInfoSource | SituationSource]:
     ],
 )
 def test_ordinary_cases_find_a_fault(
-    name: str, verdict: str, sources: dict[str, OpInfoSource | SituationSource], tmp_path: Path
+    name: str, verdict: str, sources: dict[str, OpInfoSource | ScenarioSource], tmp_path: Path
 ) -> None:
     found = find(BY_NAME[name], sources, CounterRecorder(), tmp_path, MOST_CASES)
     assert found is not None
@@ -41,7 +41,7 @@ def test_ordinary_cases_find_a_fault(
 
 
 def test_a_change_that_changes_nothing_is_not_found(
-    sources: dict[str, OpInfoSource | SituationSource], tmp_path: Path
+    sources: dict[str, OpInfoSource | ScenarioSource], tmp_path: Path
 ) -> None:
     harmless = GeneratorFault(
         "none", "", 'return f"metal::floor({x})"', 'return f"(metal::floor({x}))"', ("opinfo:floor:float32",)
@@ -49,9 +49,7 @@ def test_a_change_that_changes_nothing_is_not_found(
     assert find(harmless, sources, CounterRecorder(), tmp_path, 2) is None
 
 
-def test_a_group_that_no_source_has_is_named(
-    sources: dict[str, OpInfoSource | SituationSource], tmp_path: Path
-) -> None:
+def test_a_group_that_no_source_has_is_named(sources: dict[str, OpInfoSource | ScenarioSource], tmp_path: Path) -> None:
     lost = GeneratorFault("none", "", "x", "y", ("opinfo:nothing:float32",))
     with pytest.raises(MpsmithError, match=r"^the source 'opinfo' has no group nothing"):
         find(lost, sources, CounterRecorder(), tmp_path, 2)

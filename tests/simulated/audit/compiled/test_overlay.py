@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from mpsmith.audit.compiled.lowering import watching
-from mpsmith.audit.compiled.overlay import MODULE, CannotLayOverError, Generator, laid_over
+from mpsmith.audit.compiled.overlay import MODULE, Generator, OverlayError, overlaid
 from mpsmith.audit.self_test.compiled.faults import installed_generator
 from mpsmith.simulator import metal
 
@@ -51,7 +51,7 @@ def test_the_other_generator_writes_the_metal_and_the_installed_one_does_again_a
     changed: ChangedGenerator,
 ) -> None:
     before = importlib.import_module(MODULE)
-    with laid_over(changed('return f"metal::floor({x})"', 'return f"metal::ceil({x})"')):
+    with overlaid(changed('return f"metal::floor({x})"', 'return f"metal::ceil({x})"')):
         values, source = floor_of(torch.tensor([0.5, -0.5]))
         assert "metal::ceil" in source
         assert values == [1.0, 0.0]
@@ -65,7 +65,7 @@ def test_its_headers_are_found_before_the_installed_ones(changed: ChangedGenerat
     header = tmp_path / "include" / "c10" / "metal" / "utils.h"
     header.parent.mkdir(parents=True)
     header.write_text("#include <metal_stdlib>\nnamespace c10 { inline float other(float x) { return 7; } }\n")
-    with laid_over(changed('return f"metal::floor({x})"', 'return f"c10::other({x})"', tmp_path / "include")):
+    with overlaid(changed('return f"metal::floor({x})"', 'return f"c10::other({x})"', tmp_path / "include")):
         values, _ = floor_of(torch.tensor([0.5]))
     assert values == [7.0]
 
@@ -81,7 +81,7 @@ def test_a_generator_that_answers_with_a_library_is_called_by_the_kernel_s_name(
         wrapper.define_kernel(name, src_code, "", gpu=False)
         return name
 """
-    with laid_over(changed(old, new)):
+    with overlaid(changed(old, new)):
         values, generated = floor_of(torch.tensor([0.5, -0.5]))
     assert values == [0.0, -1.0]
     assert "kernel void generated_kernel(" in generated
@@ -93,7 +93,7 @@ def test_a_generator_that_cannot_be_imported_says_why_and_leaves_the_installed_o
     message = (
         "^the code generator of a test cannot be laid over the installed Inductor: cannot import name 'NoSuchThing'"
     )
-    with pytest.raises(CannotLayOverError, match=message), laid_over(generator):
+    with pytest.raises(OverlayError, match=message), overlaid(generator):
         pytest.fail("it was laid over")
     assert sys.modules[MODULE] is before
     assert floor_of(torch.tensor([0.5]))[0] == [0.0]

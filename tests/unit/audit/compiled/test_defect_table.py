@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from mpsmith.audit.compiled.defects.defect import Certainty, Defect
-from mpsmith.audit.compiled.defects.measurement_file import KeptRelease, KeptShown, joined, read
+from mpsmith.audit.compiled.defects.measurement_file import StoredRelease, StoredResult, joined, read
 from mpsmith.audit.compiled.defects.table import DEFECTS
 from mpsmith.errors import MpsmithError
 
-SHOWN = KeptShown("wrong", "1 of 3 elements differ", "Inductor's Metal", "")
+SHOWN = StoredResult("wrong", "1 of 3 elements differ", "Inductor's Metal", "")
 
 each_defect = pytest.mark.parametrize("defect", DEFECTS, ids=lambda defect: defect.number)
 
@@ -68,8 +68,8 @@ def test_what_was_measured_has_every_defect_in_every_release_that_can_be_laid_ov
 
 class TestJoined:
     BEFORE = (
-        KeptRelease("2.13.0", False, "", {"U1": SHOWN, "U2": SHOWN}),
-        KeptRelease("2.15.0", True, "", {"U1": SHOWN, "U2": SHOWN}),
+        StoredRelease("2.13.0", False, "", {"U1": SHOWN, "U2": SHOWN}),
+        StoredRelease("2.15.0", True, "", {"U1": SHOWN, "U2": SHOWN}),
     )
 
     def test_one_defect_is_measured_anew_and_the_others_stay(self) -> None:

@@ -14,7 +14,7 @@ from mpsmith.audit.cases.sources.forms import FormSource
 from mpsmith.audit.cases.sources.modules import ModuleCall, ModuleSource
 from mpsmith.audit.cases.sources.operand_forms import SOUND
 from mpsmith.audit.cases.sources.opinfo import OpInfoSource
-from mpsmith.audit.compiled.scenarios import SITUATIONS, SituationSource
+from mpsmith.audit.compiled.scenarios import SCENARIOS, ScenarioSource
 from mpsmith.audit.model import nested as tensors_in
 from mpsmith.audit.model.case import Case, make_cases
 from mpsmith.audit.model.group import GroupKey
@@ -241,8 +241,8 @@ def test_a_compiled_call_is_compiled_by_the_script_and_shows_its_arguments(monke
 
 
 def test_every_situation_of_compiled_calls_is_a_program_that_does_what_its_row_does() -> None:
-    source = SituationSource()
-    for situation in SITUATIONS:
+    source = ScenarioSource()
+    for situation in SCENARIOS:
         key = GroupKey(source.name, situation.operator, situation.variant, situation.dtypes[0], "fallback")
         case = make_cases(source, key, Samples.QUICK, 0)[0]
         too_many = max(t.numel() for t in tensors(case.args)) > MOST_ELEMENTS
@@ -259,7 +259,7 @@ def test_every_situation_of_compiled_calls_is_a_program_that_does_what_its_row_d
 
 
 def test_the_functions_of_situations_stand_in_the_program_without_types() -> None:
-    source = SituationSource()
+    source = ScenarioSource()
     key = GroupKey(source.name, "nn.functional.batch_norm", "running statistics", "float32", "compiled")
     program = script_of(make_cases(source, key, Samples.QUICK, 0)[1], key, WRONG, simulated=True)
     assert "from torch.nn import functional\n\n\ndef _train(x, mean, var):\n" in program

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from mpsmith.audit.compiled.defects.defect import Defect
-from mpsmith.audit.compiled.defects.measurement_file import KeptShown, read
+from mpsmith.audit.compiled.defects.measurement_file import StoredResult, read
 from mpsmith.audit.compiled.defects.table import DEFECTS
 from mpsmith.audit.compiled.verdicts import CompiledVerdict, FaultyStage
 from mpsmith.audit.findings.rules.generated_metal import PATTERNS, known_defect
@@ -26,7 +26,7 @@ NOT_TOLD = ("U11", "U24", "U27")
 MEASURED = next(each for each in read() if not each.overlay).shown
 
 
-def taken_for(shown: KeptShown, operator: str, dtype: str) -> str:
+def taken_for(shown: StoredResult, operator: str, dtype: str) -> str:
     verdict, faulty_stage = (
         CompiledVerdict(shown.verdict),
         FaultyStage(shown.faulty_stage) if shown.faulty_stage else None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from mpsmith.audit.compiled.scenarios import SITUATIONS, SituationSource
+from mpsmith.audit.compiled.scenarios import SCENARIOS, ScenarioSource
 from mpsmith.audit.judging.execution import execute
 from mpsmith.audit.judging.transfer import move
 from mpsmith.audit.model.case import make_cases
@@ -14,20 +14,20 @@ from mpsmith.audit.model.selection import Samples
 
 
 @pytest.fixture(scope="module")
-def source() -> SituationSource:
-    return SituationSource()
+def source() -> ScenarioSource:
+    return ScenarioSource()
 
 
 def test_no_two_rows_have_one_name() -> None:
-    names = [(each.operator, each.variant) for each in SITUATIONS]
+    names = [(each.operator, each.variant) for each in SCENARIOS]
     assert len(names) == len(set(names))
 
 
-def test_the_cpu_does_what_each_row_says(source: SituationSource) -> None:
+def test_the_cpu_does_what_each_row_says(source: ScenarioSource) -> None:
     """A row that the CPU refuses would be no evidence, in silence."""
     wrong = []
     for key in source.groups():
-        situation = next(s for s in SITUATIONS if (s.operator, s.variant) == (key.operator, key.variant))
+        scenario = next(s for s in SCENARIOS if (s.operator, s.variant) == (key.operator, key.variant))
         cases = make_cases(source, key, Samples.DEFAULT, 0)
         assert cases
         for case in cases.values():
@@ -36,12 +36,12 @@ def test_the_cpu_does_what_each_row_says(source: SituationSource) -> None:
                 refused = False
             except Exception:
                 refused = True
-            if refused is not situation.refused:
+            if refused is not scenario.refused:
                 wrong.append(key.label)
     assert wrong == []
 
 
-def test_integers_stay_in_their_range(source: SituationSource) -> None:
+def test_integers_stay_in_their_range(source: ScenarioSource) -> None:
     key = GroupKey(source.name, "add", "then widened", "uint8", "fallback")
     (case,) = make_cases(source, key, Samples.DEFAULT, 0).values()
     assert case.args[0].tolist() == [255, 128, 0, 3, 1, 0]

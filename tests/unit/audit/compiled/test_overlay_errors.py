@@ -11,7 +11,7 @@ import torch
 from torch._inductor.codegen import common
 
 from mpsmith.audit.compiled import overlay
-from mpsmith.audit.compiled.overlay import MODULE, Generator, laid_over, lay_over
+from mpsmith.audit.compiled.overlay import MODULE, Generator, lay_over, overlaid
 
 SOURCE = """
 from .simd import SIMDScheduling
@@ -37,7 +37,7 @@ def undone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_everything_is_as_before_afterwards(generator: Generator) -> None:
     common.init_backend_registration()
     before = common.device_codegens["mps"], sys.modules[MODULE], torch.mps.compile_shader
-    with laid_over(generator):
+    with overlaid(generator):
         assert common.device_codegens["mps"].scheduling.mark == ".generated_kernel"  # type: ignore[attr-defined]
         assert Path(str(sys.modules[MODULE].__file__)) == generator.module
         assert torch.mps.compile_shader is not before[2]
