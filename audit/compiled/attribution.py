@@ -1,9 +1,9 @@
-"""Who is answerable for a wrong result of a compiled call: each part of the way is run without the parts after it.
+"""Finds the compilation stage at fault for a wrong result, by running each stage without the later ones.
 
-The plain call on mps that is wrong too is an eager kernel. `aot_eager_decomp_partition` runs what Inductor compiles,
-its decompositions, with eager kernels: wrong with the CPU's is a decomposition; wrong on mps alone is the graph that
-was traced for mps, where a decomposition asks for the device, or a kernel is registered that has no gradient. What is
-left is Inductor's: its lowering, or the Metal that it writes.
+If the eager call on mps is wrong too, an eager kernel is at fault. `aot_eager_decomp_partition` runs Inductor's
+decompositions with eager kernels. If it is wrong on the CPU, a decomposition is at fault. If it is wrong only on mps,
+the graph traced for mps is: a decomposition depends on the device, or a registered kernel has no gradient. Otherwise
+Inductor is: its lowering, or the Metal that it generates.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ..model.verdicts import CaseVerdict
 from .call import CompiledCall, traceable
 from .verdicts import CompiledOutcome, FaultyStage
 
-# What a call that draws is compared in.
+# How the results of random calls are compared.
 RANDOM = ("random", "distribution")
 DECOMPOSED = "aot_eager_decomp_partition"
 
@@ -35,11 +35,11 @@ DECOMPOSED = "aot_eager_decomp_partition"
 def faulty_stage_of(
     case: Case, recorder: FallbackRecorder, seed: int, label: str, found: CompiledOutcome
 ) -> FaultyStage:
-    """Whom the wrong result of a case is due to.
+    """The compilation stage at fault for the wrong result of a case.
 
     Args:
-        case: the case, its call as it is.
-        found: what the compiled call showed.
+        case: the case with its eager call.
+        found: the outcome of the compiled call.
     """
     stage = found.outcome.stage
     if _is_wrong(case, recorder, seed, label, stage):
@@ -54,7 +54,7 @@ def faulty_stage_of(
 
 
 def _is_wrong(case: Case, recorder: FallbackRecorder, seed: int, label: str, stage: str) -> bool:
-    """Whether the case is wrong on mps by then; one that raises shows no wrong result."""
+    """Whether the case is wrong on mps at this stage. An error is not a wrong result."""
     outcome = Trial(case, recorder, seed, label).outcome()
     if outcome.verdict is not CaseVerdict.WRONG or outcome.message.startswith("raises "):
         return False
@@ -62,10 +62,10 @@ def _is_wrong(case: Case, recorder: FallbackRecorder, seed: int, label: str, sta
 
 
 def _decomposed_is_wrong(case: Case, seed: int, label: str, stage: str, *, random: bool) -> bool:
-    """Whether the decompositions compute something else on the CPU by then; what they refuse is no wrong result."""
+    """Whether the decompositions are wrong on the CPU at this stage. An error is not a wrong result."""
     torch._dynamo.reset()
     call: Callable[..., Any] = torch.compile(traceable(case.call), backend=DECOMPOSED)
-    case = replace(case, same_memory=False)  # as of any compiled call
+    case = replace(case, same_memory=False)  # as for every compiled call
     cotangents: list[torch.Tensor] = []
     seed_cpu = partial(seed_generators, seed, label)
     comparison = Comparison(case, WideRuns(case, cotangents, seed_cpu), "cpu", random=random)
@@ -79,7 +79,7 @@ def _decomposed_is_wrong(case: Case, seed: int, label: str, stage: str, *, rando
         for execution in (expected, actual):
             execution.gradients = gradients(execution, [each.clone() for each in cotangents])
         return isinstance(comparison.backward(actual, expected), Difference)
-    except Exception:  # whatever the decomposed call raises, it shows no wrong result
+    except Exception:  # an error of the decomposed call is not a wrong result
         return False
     finally:
         torch._dynamo.reset()

@@ -1,4 +1,4 @@
-"""Judges one call under torch.compile: the auditor's judge compares, and what was watched says how it was computed."""
+"""Judges one call under torch.compile: compares its result, and records how it was computed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .verdicts import CompiledOutcome, CompiledVerdict, of_uncompiled
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# What the checks of the simulator say of threads that meet, by what the message says.
+# The verdicts of the simulator's checks, by a word of their message.
 _OF_CHECKS = {"data race": CompiledVerdict.RACE, "UndefinedLanesError": CompiledVerdict.UNDEFINED_LANES}
 
 
@@ -38,24 +38,24 @@ def compiled_call(
     on_device: Callable[[], None] = lambda: None,
     on_graph: Callable[[Lowering], None] = lambda lowering: None,
 ) -> CompiledOutcome:
-    """Run a case on the CPU as it is and on mps under torch.compile, and say what became of it.
+    """Run a case eagerly on the CPU and compiled on mps, and judge it.
 
     Args:
         case: the case; its inputs stay as they are.
-        recorder: attributes fallbacks to operators, for the kind of device at hand.
-        seed, label: make random operators repeatable.
+        recorder: records which operators fall back on this kind of device.
+        seed, label: make random operators reproducible.
         dynamic: whether all sizes are symbols.
-        checked: whether a right result is run again where the simulator checks every access, if threads meet in it.
-        on_device: told when the CPU has run and the compiled call comes next.
-        on_graph: told when the code of a graph is complete; what it raises ends the call.
+        checked: run a right result again with every access checked, if threads of its kernels communicate.
+        on_device: called after the CPU run and before the compiled call.
+        on_graph: called when the code of a graph is complete; an error of it ends the call.
 
-    Raises what says nothing of the call: OSError where the disk is full, MpsmithError where the compiler fails.
+    Raises errors that are not about the call: OSError where the disk is full, MpsmithError where the compiler fails.
     """
     if case.skipped:
         return CompiledOutcome(CompiledVerdict.SKIPPED, Outcome(CaseVerdict.SKIPPED, message=case.skipped))
     call = CompiledCall(case, dynamic=dynamic)
     with watching(on_graph) as lowering, ready_to_compile():
-        outcome = _tried(call.case, recorder, seed, label, on_device)
+        outcome = _outcome(call.case, recorder, seed, label, on_device)
         if call.raised is not None and (fault := fault_of_this_machine(call.raised)):
             raise fault
         found = _found(lowering, call, outcome)
@@ -69,7 +69,7 @@ def compiled_call(
     return found
 
 
-def _tried(
+def _outcome(
     case: Case, recorder: FallbackRecorder, seed: int, label: str, on_device: Callable[[], None] = lambda: None
 ) -> Outcome:
     return Trial(case, recorder, seed, label, on_device=on_device).outcome()
@@ -109,9 +109,9 @@ def _how_computed(lowering: Lowering) -> CompiledVerdict:
 
 
 def _checked(found: CompiledOutcome, case: Case, recorder: FallbackRecorder, seed: int, label: str) -> CompiledOutcome:
-    """The same call once more where every access is checked, and lanes without a thread hold poison."""
+    """Run the call again with every access checked, and with poison in lanes without a thread."""
     with metal.checking("checked"):
-        outcome = _tried(case, recorder, seed, label)
+        outcome = _outcome(case, recorder, seed, label)
     if outcome.verdict in (CaseVerdict.PASSED, CaseVerdict.FALLBACK):
         return found
     if outcome.message.startswith("raises "):
@@ -123,7 +123,7 @@ def _checked(found: CompiledOutcome, case: Case, recorder: FallbackRecorder, see
 
 @contextmanager
 def ready_to_compile() -> Iterator[None]:
-    """Inductor without its caches, which would hide what it generates, and in this process alone."""
+    """Turn off Inductor's caches, which would hide the generated code, and its worker processes."""
     import torch._inductor.config as inductor
 
     quiet, plain = warnings.catch_warnings(), inductor.patch(force_disable_caches=True, compile_threads=1)
@@ -134,7 +134,7 @@ def ready_to_compile() -> Iterator[None]:
 
 @contextmanager
 def _without_timing_guards() -> Iterator[None]:
-    """Without Dynamo's measurement of its guards, which empties the processor's caches first: 25 ms for each graph."""
+    """Turn off Dynamo's timing of its guards, which flushes the processor's caches: 25 ms for each graph."""
     guards: Any = importlib.import_module("torch._dynamo.guards")
     measuring = getattr(guards, "profile_guard_manager", None)
     if measuring is None:

@@ -1,7 +1,7 @@
-"""Watches torch.compile while it compiles: which Metal it generates, what stays a call of aten, where graphs break.
+"""Records what torch.compile does: the Metal that it generates, the remaining calls of aten, and graph breaks.
 
-Inductor is asked through its own objects, not through the text that it writes: the nodes that its scheduler has when
-a graph's code is complete say for each operation whether it became a kernel.
+It reads the nodes of Inductor's scheduler when the code of a graph is complete, not the generated text. They show for
+each operation whether it became a kernel.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import Any
 
 import torch
 
-# What Inductor's extern nodes that compute nothing are called: they hand over a result or a number, or check one.
+# Inductor's extern nodes that compute nothing: they pass on a result or a number, or check one.
 _BOOKKEEPING = frozenset(
     {"AssertScalar", "DynamicScalar", "DynamicSelectStorageOffset", "MemoryCheckKernel", "MultiOutput"}
 )
 HOST_KERNEL = "C++ of Inductor's for the CPU"
-# What a reduction, an atomic or an addition to memory is written with: only there can threads meet.
+# The code of reductions, atomics and additions to memory: only there do threads communicate.
 _THREADS_MEET = re.compile(r"threadgroup|simd_|atomic|\] \+= ")
-# How a generator writes a kernel into the code of a graph: the second way up to torch 2.11.
+# How a generator writes a kernel into the code of a graph; the second form up to torch 2.11.
 _METAL = re.compile(
     r"(?:async_compile\.metal\('\w+', |compile_mps_shader\()(?P<quotes>'''|\"{3})(?P<source>.*?)(?P=quotes)", re.DOTALL
 )
@@ -30,12 +30,12 @@ _METAL = re.compile(
 
 @dataclass
 class Lowering:
-    """What torch.compile made of the calls inside a `watching`.
+    """What torch.compile did with the calls inside `watching`.
 
     Attributes:
         sources: the Metal sources that Inductor gave to the compiler, in that order.
         kernels: how many operations became Metal kernels, after fusion.
-        aten: the operators that stayed calls, each once.
+        aten: the operators that remain calls of aten, each once.
         graphs: how many graphs were compiled.
         breaks: why Dynamo broke the graph, each reason once.
         recompilations: how often the same code was compiled again.
@@ -55,16 +55,16 @@ class Lowering:
 
     @property
     def threads_meet(self) -> bool:
-        """Whether threads of a generated kernel read or write what others write: only then may their order matter."""
+        """Whether threads of a generated kernel access what others write, so that their order may matter."""
         return _THREADS_MEET.search(self.source) is not None
 
 
 @contextmanager
 def watching(on_graph: Callable[[Lowering], None] = lambda lowering: None) -> Iterator[Lowering]:
-    """A context in which what is compiled is recorded, from a state of Dynamo and Inductor as in a new process.
+    """A context that records compilations, with Dynamo and Inductor reset as in a new process.
 
     Args:
-        on_graph: told when the code of a graph is complete, before its Metal is compiled; may raise to go no further.
+        on_graph: called when the code of a graph is complete, before its Metal is compiled. It may raise to stop.
     """
     from torch._dynamo.utils import counters
     from torch._inductor.graph import GraphLowering
@@ -94,7 +94,7 @@ def _as_in_a_new_process() -> None:
 
     torch._dynamo.reset()
     counters.clear()
-    # The headers are an attribute of the class: what one kernel needs, every later one of the process includes.
+    # The headers are an attribute of the class: later kernels of the process include those of earlier ones.
     if hasattr(MetalKernel, "headers"):
         MetalKernel.headers = type(MetalKernel.headers)(["utils"])
 
@@ -132,7 +132,7 @@ def name_of_call(node: Any) -> str | None:
     if overload is None:
         written = str(getattr(extern, "python_kernel_name", None) or kind)
         return re.sub(r"^(?:extern_kernels|aten|torch\.ops\.aten)\.(\w+).*", r"aten::\1", written)
-    # The overload with out= is how Inductor calls it; what stayed is the operator.
+    # Inductor calls the out= overload; the operator is what remains.
     return str(getattr(overload, "_schema", overload).name)
 
 
@@ -151,7 +151,7 @@ def _first_line(reason: Any) -> str:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without the pages that Dynamo and Inductor log where they fail: the exception says it all."""
+    """Silence the logs of Dynamo and Inductor on failure; the exception has the same information."""
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:

@@ -1,8 +1,8 @@
-"""Another code generator laid over the installed Inductor: that of another release, or one with a fault in it.
+"""Replaces the Metal code generator of the installed Inductor by that of another release, or by a faulty one.
 
-Inductor's back end for mps is one Python module with a folder of Metal headers. Another one can take its place, and
-everything above it (tracing, decompositions, lowerings, scheduling) stays that of the installed release. So what runs
-is no release as anybody has it, and is labelled *overlay* wherever it is shown.
+Inductor's mps back end is one Python module with a folder of Metal headers. Only that module is replaced; tracing,
+decompositions, lowerings and scheduling stay those of the installed release. No user has such a combination, so its
+results are labelled *overlay*.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ MODULE = f"{_PACKAGE}.mps"
 
 
 class OverlayError(MpsmithError):
-    """A code generator does not work with the Inductor that is installed."""
+    """A code generator does not work with the installed Inductor."""
 
 
 @dataclass(frozen=True)
 class Generator:
-    """A code generator to lay over the installed one.
+    """A code generator to use in place of the installed one.
 
     Attributes:
-        label: what it is called in messages, such as "torch 2.15.0".
-        module: the file that takes the place of torch/_inductor/codegen/mps.py.
+        label: its name in messages, such as "torch 2.15.0".
+        module: the file that replaces torch/_inductor/codegen/mps.py.
         include: a folder that is searched for Metal headers before the installed one; None for those alone.
     """
 
@@ -48,9 +48,9 @@ class Generator:
 
 
 def generator_of(release: str) -> Generator:
-    """The code generator of a release, out of its macOS wheel; of a clone of upstream's where that is an absolute path.
+    """The code generator of a release, from its macOS wheel, or from a clone of PyTorch given by an absolute path.
 
-    Raises WheelError where it cannot be had.
+    Raises WheelError where it is not available.
     """
     clone = Path(release)
     if clone.is_absolute():
@@ -61,9 +61,9 @@ def generator_of(release: str) -> Generator:
 
 @contextmanager
 def overlaid(generator: Generator) -> Iterator[None]:
-    """A context in which torch.compile generates Metal for mps with this generator, on the simulated device.
+    """A context in which torch.compile generates Metal with this generator, on the simulated device.
 
-    Inductor's caches are off in it: they know nothing of another generator.
+    Inductor's caches are off, because their keys do not include the generator.
 
     Raises OverlayError where the installed Inductor lacks what the generator needs to be imported.
     """
@@ -89,16 +89,16 @@ def overlaid(generator: Generator) -> Iterator[None]:
 
 
 def lay_over(generator: Generator) -> None:
-    """The same for the rest of this process."""
+    """Use the generator for the rest of this process."""
     _for_good.enter_context(overlaid(generator))
 
 
-# What is laid over for good: a context that nothing holds would end.
+# Holds the overlay for the rest of the process.
 _for_good = ExitStack()
 
 
 def _imported(generator: Generator) -> ModuleType:
-    """The generator as a module of Inductor, in the place of the installed one."""
+    """Import the generator as a module of Inductor, in place of the installed one."""
     spec = importlib.util.spec_from_file_location(MODULE, generator.module)
     assert spec is not None
     assert spec.loader is not None
@@ -106,7 +106,7 @@ def _imported(generator: Generator) -> ModuleType:
     sys.modules[MODULE] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:  # whatever a module of another release stumbles over
+    except Exception as error:  # whatever a module of another release raises
         raise OverlayError(
             f"the code generator of {generator.label} cannot be laid over the installed Inductor: {one_line(error)}"
         ) from None
@@ -115,7 +115,7 @@ def _imported(generator: Generator) -> ModuleType:
 
 
 def _call_kernels_by_name(scheduling: Any) -> None:
-    """From 2.9 to 2.11 a generator answered with a kernel's library, and the wrapper around it added the name."""
+    """From 2.9 to 2.11 a generator returned a kernel's library, and its wrapper added the name."""
     source = inspect.getsource(scheduling)
     if ".generated_kernel" in source or "async_compile" in source:
         return

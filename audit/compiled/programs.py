@@ -1,7 +1,7 @@
-"""What users compile is rarely one operator: small networks, steps of optimisers, random numbers, control flow.
+"""Small programs like those that users compile: networks, optimizer steps, random numbers, control flow.
 
-Each is one function of tensors that names torch and torch.nn.functional alone, so that a program for a Mac can hold it
-as it stands. Random numbers are compared by their distribution, 8,192 draws each.
+Each is one function of tensors that uses only torch and torch.nn.functional, so that a program for a Mac can contain
+it unchanged. Random numbers are compared by their distribution, 8,192 draws each.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .scenario import FLOATING, Scenario, one
 DRAWN = (64, 128)
 
 
-# ---- networks: a loss, or what goes on to one; forward and backward are compared
+# ---- networks: forward and backward are compared
 
 
 def perceptron(x: Tensor, w1: Tensor, b1: Tensor, w2: Tensor, b2: Tensor, target: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""One row of a table of calls that torch.compile is asked about, and the inputs that many rows share."""
+"""One row of the table of compiled calls, and inputs that many rows share."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ class Scenario:
     """One row of a table.
 
     Attributes:
-        operator: what the calls are about, as reports name it.
-        variant: what is particular about them.
+        operator: the operator of the calls, as reports name it.
+        variant: what distinguishes the calls.
         call: the call.
         inputs: makes the positional arguments of each case for a dtype.
         dtypes: the dtypes to make them in.
         differentiable: whether gradients are compared too.
-        refused: whether the CPU refuses the call, as the compiled one must.
-        distribution: whether the results are many draws, whose distribution is to be the CPU's.
+        refused: whether the CPU refuses the call. The compiled call must refuse it too.
+        distribution: whether the results are random numbers, whose distribution is compared.
     """
 
     operator: str

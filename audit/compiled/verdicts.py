@@ -1,4 +1,4 @@
-"""What became of a call under torch.compile, in words. Imports no torch."""
+"""The verdicts on calls under torch.compile. Imports no torch."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from ..model.verdicts import CaseVerdict, Outcome
 
 
 class CompiledVerdict(str, Enum):
-    """What became of one compiled call. Every call ends with exactly one of these."""
+    """The verdict on one compiled call."""
 
     METAL = "metal"
     """Inductor generated Metal for all of it, and the result is right."""
     METAL_AND_ATEN = "metal + aten"
-    """A part of it is generated Metal, a part stayed calls of aten; the result is right."""
+    """Part of it is generated Metal, part are calls of aten; the result is right."""
     ATEN = "aten"
-    """All that computes stayed calls of aten; the result is right."""
+    """All computation is in calls of aten; the result is right."""
     NO_KERNEL = "no kernel"
-    """Nothing is left to compute: views, and what is known when it is compiled."""
+    """Nothing is computed: only views and constants."""
     CANNOT_TRACE = "cannot trace"
     """Dynamo made no graph of it: it ran as eager code, or not at all."""
     NOT_LOWERED = "not lowered"
@@ -27,17 +27,17 @@ class CompiledVerdict(str, Enum):
     REJECTED = "rejected"
     """The Metal compiler refuses the generated source."""
     WRONG = "wrong"
-    """The compiled call returned something else than the CPU."""
+    """The compiled result differs from the CPU's."""
     UNDEFINED_LANES = "undefined lanes"
-    """Right where lanes without a thread read as 0, wrong or caught where they hold anything else."""
+    """Right only if lanes without a thread read as 0."""
     RACE = "race"
-    """Right in the order that was run, and threads read and write the same place with nothing between them."""
+    """Right in the executed order, but threads access the same memory without synchronization."""
     MISSING = "missing"
-    """A part stayed a call of aten that mps has no kernel for."""
+    """Part of it is a call of aten without an mps kernel."""
     DTYPE_GAP = "dtype gap"
-    """It asks for a dtype that mps does not have."""
+    """It needs a dtype that mps does not have."""
     ERROR = "error"
-    """The compiled call raised something else where the CPU returned."""
+    """The compiled call raised another error where the CPU returned."""
     TIMEOUT = "timeout"
     CRASH = "crash"
     REFERENCE_FAILED = "reference failed"
@@ -45,22 +45,22 @@ class CompiledVerdict(str, Enum):
 
     @property
     def executed(self) -> bool:
-        """Whether torch.compile was asked at all."""
+        """Whether torch.compile ran."""
         return self not in (CompiledVerdict.REFERENCE_FAILED, CompiledVerdict.SKIPPED)
 
     @property
     def is_right(self) -> bool:
-        """Whether the compiled call returned what the CPU does, whoever computed it."""
+        """Whether the compiled result is the CPU's, in Metal or not."""
         return self in RIGHT
 
     @property
     def lowered(self) -> bool:
-        """Whether a part of the call at least is generated Metal that is right."""
+        """Whether at least part of the call is generated Metal, and the result is right."""
         return self in (CompiledVerdict.METAL, CompiledVerdict.METAL_AND_ATEN)
 
     @property
     def is_broken(self) -> bool:
-        """Whether a call that works as it is stops working: a graph that Dynamo does not make runs as eager code."""
+        """Whether compiling breaks a working call. A call that Dynamo cannot trace runs eagerly and is not broken."""
         return self in BROKEN
 
 
@@ -80,7 +80,7 @@ RIGHT = frozenset(
     {CompiledVerdict.METAL, CompiledVerdict.METAL_AND_ATEN, CompiledVerdict.ATEN, CompiledVerdict.NO_KERNEL}
 )
 
-# From the worst to the best: of several calls of an operator, the worst is its verdict.
+# From the worst to the best. The worst of several calls is the verdict of the operator.
 SEVERITY: tuple[CompiledVerdict, ...] = (
     CompiledVerdict.CRASH,
     CompiledVerdict.TIMEOUT,
@@ -105,7 +105,7 @@ SEVERITY: tuple[CompiledVerdict, ...] = (
 def worst_compiled(verdicts: Iterable[CompiledVerdict]) -> CompiledVerdict | None:
     """The most severe of `verdicts`, or None when there are none.
 
-    An operator of which one call is all Metal and another all aten is both: metal + aten.
+    One call in Metal and another in aten together are metal + aten.
     """
     present = set(verdicts)
     worst = next((verdict for verdict in SEVERITY if verdict in present), None)
@@ -125,17 +125,16 @@ class FaultyStage(str, Enum):
 
 @dataclass(frozen=True)
 class CompiledOutcome:
-    """What one compiled call showed.
+    """The outcome of one compiled call.
 
     Attributes:
-        verdict: what became of it.
-        outcome: what the judge says of it, as it does of a call that was not compiled.
-        aten: the operators of aten that stayed calls, in order of names.
+        outcome: the judge's outcome, as for an eager call.
+        aten: the operators that remain calls of aten, by name.
         kernels: how many Metal kernels were generated, forward and backward.
         graphs: how many graphs were compiled.
         breaks: why Dynamo broke the graph, each reason once.
-        recompilations: how often a guard failed and the same code was compiled again.
-        reason: what Dynamo, Inductor, the Metal compiler or the checks said, in one line; "" where it is right.
+        recompilations: how often a failed guard caused a recompilation.
+        reason: the message of Dynamo, Inductor, the Metal compiler or the checks, in one line; "" where it is right.
         line: the line of the generated source that was refused.
         faulty_stage: the compilation stage at fault for a wrong result.
         source: the generated Metal source.
@@ -155,7 +154,7 @@ class CompiledOutcome:
 
 
 def of_uncompiled(outcome: Outcome) -> CompiledVerdict:
-    """The verdict that does not depend on what was compiled: no evidence, a death, or what mps lacks."""
+    """The compiled verdict for outcomes that do not depend on compilation, such as a crash or a missing operator."""
     return {
         CaseVerdict.SKIPPED: CompiledVerdict.SKIPPED,
         CaseVerdict.REFERENCE_FAILED: CompiledVerdict.REFERENCE_FAILED,

@@ -18,7 +18,7 @@ from ...errors import MpsmithError
 from ..model.group import COMPILED_MODES, GroupKey
 from ..model.selection import Settings
 from ..model.verdicts import CaseVerdict, Grade, Outcome
-from ..shipped.kernels import kernel_that_ran, note_crashing_kernel, note_slow
+from ..shipped.kernels import kernel_that_ran, record_crashing_kernel, record_slow_case
 from ..store.records import STRICT, Run, StoredGroup
 from ..store.store import Store
 from . import last_call, worker
@@ -161,9 +161,9 @@ class IsolatedExecution:
         kernel = kernel_that_ran(self._scratch, expired.pid)
         if kernel:
             if ended.timed_out and announced is not None and announced[1] == ON_DEVICE:
-                note_slow(self._scratch, task.group, announced[0], kernel)
+                record_slow_case(self._scratch, task.group, announced[0], kernel)
                 return True  # the case is run again, with the CPU's kernels
-            note_crashing_kernel(self._scratch, kernel)
+            record_crashing_kernel(self._scratch, kernel)
             ended = replace(ended, cause=f"{ended.cause} in the shipped kernel {kernel}")
         if announced is not None and announced[1] == RERUN:  # the case itself is recorded
             return True

@@ -128,7 +128,7 @@ def rerun_crashed_case(task: Task) -> None:
 
     worker, case, label, computing = _only_case(task)
     if worker.shipped is not None:
-        worker.shipped.leave_out_none()
+        worker.shipped.skip_no_kernels()
     descriptor = os.open(last_call.path_of(task.marker), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with at_risk(worker.options.settings.timeout), computing.of_case(_position(task)):
         at_fault = fault_inside(

@@ -1,8 +1,8 @@
-"""Which cases of a group run through shipped kernels: a few of each kind, the same on every machine. Imports no torch.
+"""Chooses the cases of a group that run through shipped kernels, the same on every machine. Imports no torch.
 
-A kind is what decides which kernel a call takes and which way it goes inside: how the tensors lie in memory, their
-size, the class of values, whether there are gradients. A case is taken as long as it has a level of one of these
-factors that fewer than PER_LEVEL cases before it had, and its source is one of SOURCES.
+Layout, size, values and gradients decide which kernel a call launches and which branch the kernel takes. A case is
+chosen if its source is in SOURCES, and it has a level of one of these factors that fewer than PER_LEVEL earlier cases
+had.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from ..cases.covering.pairs import DTYPE, GRADIENT, LAYOUT, OTHER_LAYOUTS, SHAPE
 from ..model.selection import ShippedSamples
 
 PER_LEVEL = 1
-# Elements of a case's inputs beyond which a GPU's kernel takes the host too long.
+# With more input elements the host takes too long for a GPU kernel.
 MOST_ELEMENTS = 1 << 20
-# What users reported of Macs: all of it, each case is there for its values.
+# Reports of users: all cases run, because each has its particular values.
 WHOLE_SOURCES = frozenset({"known wrong", "large known wrong"})
-# The sources in which every operator, dtype, layout, size and class of values comes. The others combine and repeat
-# these, which says more of the host's code than of kernels.
+# These sources cover every operator, dtype, layout, size and class of values. The others combine and repeat them, which
+# tests host code more than kernels.
 SOURCES = frozenset({"opinfo", "modules", "schema", "special values", "sizes", "tensor layouts"})
 FACTORS = frozenset({DTYPE, LAYOUT, OTHER_LAYOUTS, SIZE, SHAPES, VALUES, GRADIENT})
 
@@ -27,13 +27,13 @@ FACTORS = frozenset({DTYPE, LAYOUT, OTHER_LAYOUTS, SIZE, SHAPES, VALUES, GRADIEN
 def positions_through_shipped(
     source: str, levels: Mapping[int, Levels], elements: Mapping[int, int], samples: ShippedSamples
 ) -> frozenset[int]:
-    """The positions of the cases of a group that run through shipped kernels; the others take the stand-ins.
+    """The positions of the cases of a group that run through shipped kernels; the others keep the stand-ins.
 
     Args:
         source: the case source of the group.
-        levels: what each case is at, by position.
-        elements: how many each case's inputs have, by position.
-        samples: whether all are wanted.
+        levels: of each case, by position.
+        elements: the number of input elements of each case, by position.
+        samples: whether all cases are to run.
     """
     if samples is ShippedSamples.ALL:
         return frozenset(levels)

@@ -1,4 +1,4 @@
-"""The shipped kernels of a release under the device of this process, and what became of the calls of each case."""
+"""Runs the simulated device of this process with shipped kernels, and records the launches of each case."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Drained = Callable[[], LaunchesByOverload]
 
 
 def put_under_device(library: Path, release: str, scratch: Path) -> AuditedKernels:
-    """Let the simulated device of this process compute with the kernels of a library. Raises MpsmithError."""
+    """Make the simulated device of this process compute with the kernels of a library. Raises MpsmithError."""
     from ...simulator.air.library import AirLibrary
 
     kernels = AuditedKernels(AirLibrary(library, release), scratch)
@@ -28,9 +28,9 @@ def put_under_device(library: Path, release: str, scratch: Path) -> AuditedKerne
 
 
 class GroupComputing:
-    """What computes the cases of one group: shipped kernels in some, the stand-ins in the others.
+    """Selects shipped kernels or stand-ins for each case of a group.
 
-    `positions`: the cases that take shipped kernels, where those are in place; None where they are not.
+    `positions`: the cases that use shipped kernels; None where the device has none.
     """
 
     def __init__(self, positions: frozenset[int] | None) -> None:
@@ -38,7 +38,7 @@ class GroupComputing:
 
     @contextmanager
     def of_case(self, position: int) -> Iterator[Drained]:
-        """A context for one case; its value says what became of the native calls until it is asked."""
+        """A context for one case. Its value returns the launches of the native calls so far."""
         if self._positions is None:
             yield dict
         elif position in self._positions:
@@ -51,7 +51,7 @@ class GroupComputing:
 
 
 def launches() -> LaunchesByOverload:
-    """What became of the native calls since the last time; those that compute no values are left out."""
+    """The launches of native calls since the last call of this function, without those that compute no values."""
     planned = interposition.drain()
     found = {
         overload: Launches(each.launched, Counter(each.kernels), Counter(each.stood_in))

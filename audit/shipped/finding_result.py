@@ -1,4 +1,4 @@
-"""What a release's kernels gave for findings, as plain data. Imports no torch."""
+"""The results of findings with the kernels of a release, as plain data. Imports no torch."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from ..model.verdicts import CaseVerdict, Grade, UlpSensitivity
 
 @dataclass(frozen=True)
 class FurthestElement:
-    """The element of a result that is furthest from the CPU's.
+    """The element of a result with the largest difference from the CPU's.
 
     Attributes:
         kind: "outputs" or "gradients".
-        number: which of these.
+        number: the index among these.
         index: of the element in the flattened tensor.
-        given, expected: what the kernel and the CPU give there.
+        given, expected: the values of the kernel and the CPU.
         given_bits, expected_bits: the same, "0x7fc00000".
     """
 
@@ -30,17 +30,17 @@ class FurthestElement:
 
 @dataclass(frozen=True)
 class FindingResult:
-    """What came of one finding with the kernels of one release.
+    """The result of one finding with the kernels of one release.
 
     Attributes:
         name: of the finding.
-        verdict: the judge's on its call.
-        grade: *shipped kernel* where nothing else computed.
-        message: what differs, or what was raised.
+        verdict: the judge's verdict on its call.
+        grade: *shipped kernel* if nothing else computed.
+        message: what differs, or the error.
         kernels: those that were launched.
-        stood_in: native calls that the stand-in answered, with the reason.
-        inputs: the call's, in words.
-        place: the element that is furthest off, where values are wrong.
+        stood_in: native calls that kept the stand-in, with the reason.
+        inputs: of the call, described.
+        place: the element with the largest difference, if values are wrong.
         ulp_sensitivity: whether that hangs on last bits.
     """
 
@@ -56,7 +56,7 @@ class FindingResult:
 
     @property
     def is_wrong(self) -> bool:
-        """Whether shipped kernels alone gave a wrong result, or did what a GPU would not forgive."""
+        """Whether shipped kernels alone gave a wrong result or crashed."""
         return self.grade is Grade.SHIPPED_KERNEL and self.verdict in (CaseVerdict.WRONG, CaseVerdict.CRASH)
 
     @property

@@ -1,4 +1,4 @@
-"""What the kernels of a release give for a wrong result that was found before."""
+"""Runs the call of a known finding with the shipped kernels of a release."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ SEED = 0
 
 
 def result_of(found: FoundWrong, kernels: AuditedKernels, recorder: FallbackRecorder) -> FindingResult:
-    """Make the call of a finding with shipped kernels and look at what comes.
+    """Run the call of a finding with shipped kernels.
 
     Args:
         found: the finding.
-        kernels: those that compute in this process.
-        recorder: attributes fallbacks to operators.
+        kernels: the shipped kernels of this process.
+        recorder: records which operators fall back.
     """
     case = made(found.name, found.case)
     places: list[FurthestElement] = []
@@ -67,7 +67,7 @@ def _judged(case: Case, recorder: FallbackRecorder, label: str, look: Callable[[
 
 
 def _largest_difference(trial: Trial) -> Iterator[FurthestElement]:
-    """The element that is furthest off, of the first output or gradient that has any."""
+    """The element with the largest difference, of the first output or gradient that differs."""
     if trial.cpu is None or trial.mps is None:
         return
     with paused():
@@ -81,7 +81,7 @@ def _largest_difference(trial: Trial) -> Iterator[FurthestElement]:
 
 
 def _furthest(mine: Any, cpus: Any) -> tuple[int, str, str, str, str] | None:
-    """Of two tensors: the flat index of the element that is furthest off, both values and both bits."""
+    """The flat index of the element with the largest difference, both values, and the bits of both."""
     if not isinstance(mine, Tensor) or not isinstance(cpus, Tensor) or mine.shape != cpus.shape or not cpus.numel():
         return None
     flat_mine, flat_cpus = mine.detach().cpu().flatten(), cpus.detach().flatten()
@@ -98,7 +98,7 @@ def _furthest(mine: Any, cpus: Any) -> tuple[int, str, str, str, str] | None:
 
 
 def bits_of(value: Tensor) -> str:
-    """The bits of a number, in hexadecimal; of a complex one those of both parts."""
+    """The bits of a number in hexadecimal; of both parts of a complex number."""
     parts = torch.view_as_real(value) if value.is_complex() else value.reshape(1)
     size = parts.element_size()
     stored = bytes(parts.contiguous().view(torch.uint8).tolist())

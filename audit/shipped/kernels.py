@@ -1,9 +1,9 @@
-"""A release's kernels as a worker process runs them: what they cost is theirs, not the case's that needs them first.
+"""Shipped kernels in a worker process.
 
-Compiling a kernel counts against no time limit of a case. A kernel that cannot be compiled is not tried again in this
-process, and one that killed a worker process is not launched again in this audit: its calls are left to the stand-in.
-One that does not end in time may be slow on the host alone, where a GPU has thousands of lanes: that case is run again
-with the stand-ins, and only a kernel that did so in several cases is left out of all others.
+Compiling a kernel does not count against the time limit of a case. A kernel that cannot be compiled is not tried again
+in this process. A kernel that crashed a worker is not launched again in this audit: its calls keep the stand-in. A
+kernel that exceeds the time limit may be slow only on the host, without a GPU's thousands of lanes: that case runs
+again with the stand-ins, and a kernel that did so in several cases is skipped in all others.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from ..model import time_limit
 
 Size = tuple[int, int, int]
 
-# So many threads of a launch the host runs within a case's time: those of kernels that wait, and of others.
+# The most threads of a launch that the host runs in time: of kernels that synchronize, and of others.
 MOST_WAITING_THREADS = 1 << 15
 MOST_THREADS = 1 << 21
 
 # The name of the kernel that is running, in a file that outlives the process.
 LONGEST_NAME = 512
-# In so many cases a kernel may fail to end in time before it is launched in no other.
+# A kernel that exceeded the time limit in this many cases is skipped.
 MOST_SLOW = 2
 
 
@@ -36,16 +36,16 @@ class CompiledKernel(Protocol):
     """A kernel of a release (`simulator.air.library.AirKernel`)."""
 
     def compile(self) -> None:
-        """Make it ready. Raises SimulatorError where that cannot be."""
+        """Compile it. Raises SimulatorError where that fails."""
 
     @property
     def waits(self) -> bool:
-        """Whether its threads wait for each other."""
+        """Whether its threads synchronize."""
 
     def prepare(
         self, arguments: Mapping[str, object], threads: Size, group: Size, threadgroup_memory: Sequence[int] = ()
     ) -> Callable[[], None]:
-        """What runs it. Raises SimulatorError where the arguments do not fit."""
+        """Bind arguments and return the launch. Raises SimulatorError where they do not fit."""
 
 
 class KernelLibrary(Protocol):
@@ -62,16 +62,16 @@ class KernelLibrary(Protocol):
     def __contains__(self, name: str, /) -> bool: ...
 
     def signature(self, name: str, /) -> object:
-        """What a kernel says of its arguments."""
+        """The signature of a kernel."""
 
     def kernel(self, name: str, /) -> CompiledKernel:
         """A kernel. Raises SimulatorError where its module cannot be read."""
 
     def uses_mathematics(self, name: str, /) -> bool:
-        """Whether a kernel calls mathematics whose last bits are not known."""
+        """Whether a kernel calls functions of Apple's library whose last bits are unknown."""
 
     def moved(self, seed: int, /) -> KernelLibrary:
-        """The same kernels with these last bits moved."""
+        """The same kernels with these last bits perturbed."""
 
 
 class AuditedKernels:
@@ -104,12 +104,12 @@ class AuditedKernels:
         return isinstance(name, str) and name in self._library
 
     def signature(self, name: str) -> object:
-        """What a kernel says of its arguments."""
+        """The signature of a kernel."""
         with time_limit.suspended():
             return self._library.signature(name)
 
     def kernel(self, name: str) -> AuditedKernel:
-        """A kernel, compiled. Raises SimulatorError where that cannot be, or where it has ended a worker process."""
+        """A compiled kernel. Raises SimulatorError where it does not compile, or has crashed a worker."""
         if name in self._crashing:
             raise SimulatorError(f"the kernel {name} ended a worker process of this audit")
         if name in self._failures:
@@ -126,13 +126,13 @@ class AuditedKernels:
         return self._kernels[name]
 
     def uses_mathematics(self, name: str) -> bool:
-        """Whether a kernel calls mathematics whose last bits are not known."""
+        """Whether a kernel calls functions of Apple's library whose last bits are unknown."""
         with time_limit.suspended():
             return self._library.uses_mathematics(name)
 
     @contextmanager
     def moved(self, seed: int) -> Iterator[None]:
-        """A context in which the results of the kernels' mathematics are moved within Apple's bounds."""
+        """A context in which library functions of the kernels are perturbed within Apple's bounds."""
         plain = self._library, self._kernels, self._failures
         self._library, self._kernels, self._failures = self._library.moved(seed), {}, {}
         try:
@@ -141,16 +141,16 @@ class AuditedKernels:
             self._library, self._kernels, self._failures = plain
 
     def skip_crashing_kernels(self) -> None:
-        """From now on leave out the kernels that ended a worker process until now."""
+        """Skip the kernels that have crashed a worker so far."""
         self._crashing = frozenset(crashing_kernels(self._scratch))
 
-    def leave_out_none(self) -> None:
-        """Launch every kernel, whatever it did before: for who wants to see it again."""
+    def skip_no_kernels(self) -> None:
+        """Launch every kernel, also those that crashed: to reproduce a crash."""
         self._crashing = frozenset()
 
 
 class AuditedKernel:
-    """One kernel, whose name is known while it runs."""
+    """One kernel, which records its name while it runs."""
 
     def __init__(self, kernel: CompiledKernel, name: str, running: _RunningKernel) -> None:
         self._kernel, self._name, self._running = kernel, name.encode(), running
@@ -177,7 +177,7 @@ class AuditedKernel:
 
 
 class _RunningKernel:
-    """The name of the kernel that runs, in a file."""
+    """A file with the name of the running kernel."""
 
     def __init__(self, path: Path) -> None:
         with path.open("w+b") as file:
@@ -189,12 +189,12 @@ class _RunningKernel:
 
 
 def running_file(scratch: Path, pid: int | None) -> Path:
-    """Where the worker with this process id says which kernel it runs."""
+    """The file with the running kernel of the worker with this process id."""
     return scratch / f"{pid}.kernel"
 
 
 def kernel_that_ran(scratch: Path, pid: int | None) -> str:
-    """The kernel that a worker was in when it ended, "" where it was in none."""
+    """The kernel that a worker was running when it ended, or ""."""
     try:
         name, _, _ = running_file(scratch, pid).read_bytes().partition(b"\0")
     except OSError:
@@ -202,14 +202,14 @@ def kernel_that_ran(scratch: Path, pid: int | None) -> str:
     return name.decode()
 
 
-def note_slow(scratch: Path, group: int, position: int, kernel: str) -> None:
-    """Remember a case in which a kernel did not end in time."""
+def record_slow_case(scratch: Path, group: int, position: int, kernel: str) -> None:
+    """Record a case in which a kernel exceeded the time limit."""
     with (scratch / "slow cases").open("a") as file:
         file.write(f"{group} {position} {kernel}\n")
 
 
 def slow_positions(scratch: Path, group: int) -> frozenset[int]:
-    """The cases of a group in which a kernel did not end in time: they are left to the stand-ins."""
+    """The cases of a group in which a kernel exceeded the time limit. They run with the stand-ins."""
     return frozenset(position for slow, position, _ in _slow_cases(scratch) if slow == group)
 
 
@@ -221,14 +221,14 @@ def _slow_cases(scratch: Path) -> list[tuple[int, int, str]]:
     return [(int(group), int(position), kernel) for group, position, kernel in (line.split(" ", 2) for line in lines)]
 
 
-def note_crashing_kernel(scratch: Path, kernel: str) -> None:
-    """Remember a kernel that ended a worker process."""
+def record_crashing_kernel(scratch: Path, kernel: str) -> None:
+    """Record a kernel that crashed a worker."""
     with (scratch / "crashing kernels").open("a") as file:
         file.write(f"{kernel}\n")
 
 
 def crashing_kernels(scratch: Path) -> list[str]:
-    """The kernels that killed worker processes, or did not end in time in several cases."""
+    """The kernels that crashed workers, or exceeded the time limit in several cases."""
     slow = Counter(kernel for _, _, kernel in _slow_cases(scratch))
     too_slow = [kernel for kernel, times in slow.items() if times >= MOST_SLOW]
     try:

@@ -1,7 +1,4 @@
-"""Which releases' kernels an audit is to launch: what the user asks for, made sure of before any worker starts.
-
-Imports no torch.
-"""
+"""Resolves the releases whose kernels an audit launches, before any worker starts. Imports no torch."""
 
 from __future__ import annotations
 
@@ -18,15 +15,14 @@ NONE, AUTO = "none", "auto"
 
 
 def releases_to_launch(asked: str, say: Callable[[str], None]) -> tuple[str | None, ...]:
-    """The releases whose shipped kernels are to compute, each with its library in the cache; (None,) for none.
+    """The releases whose shipped kernels compute, each with its library in the cache; (None,) for none.
 
     Args:
-        asked: releases joined by commas; "auto" for that of the installed torch where its kernels can be had, "none".
-        say: is told what is fetched, and why "auto" does without.
+        asked: releases joined by commas, "none", or "auto": the installed torch's release if its kernels are available.
+        say: receives messages on downloads, and on why "auto" uses none.
 
     Raises:
-        MpsmithError: a release is unknown or ships no kernels, its kernels can neither be found nor fetched, or there
-            is no compiler for them.
+        MpsmithError: a release is unknown or ships no kernels, its kernels cannot be fetched, or there is no compiler.
     """
     if asked == NONE:
         return (None,)
@@ -42,12 +38,12 @@ def releases_to_launch(asked: str, say: Callable[[str], None]) -> tuple[str | No
 
 
 def coverage_of(release: str | None) -> str | None:
-    """The coverage profile that goes with a release's kernels; None where that is the installed torch's own."""
+    """The coverage profile of a release's kernels; None for the installed torch's own."""
     return None if release is None or release == public_version(installed_release()) else release
 
 
 def _installed(say: Callable[[str], None]) -> str | None:
-    """The release of the installed torch if its kernels can be had; a Mac launches its own."""
+    """The release of the installed torch if its kernels are available; None on a Mac, which launches its own."""
     if sys.platform == "darwin":
         return None
     release = public_version(installed_release())
@@ -60,7 +56,7 @@ def _installed(say: Callable[[str], None]) -> str | None:
 
 
 def _fetched(release: str, say: Callable[[str], None]) -> None:
-    installed_compiler()  # without it no kernel would run, and nothing need be fetched
+    installed_compiler()  # checked first: without a compiler no kernel runs
     if cached_library(release) is None:
         say(f"taking the Metal kernels of torch {release} out of its macOS wheel, once (up to 250 MB)")
         shipped_library(release)

@@ -1,4 +1,4 @@
-"""Which native overloads compute no values, so that it does not matter for a case which kernel answered them."""
+"""Which native overloads compute values. For the others it does not matter which kernel ran."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from functools import cache
 
 import torch
 
-# They give memory out, or another description of memory, or hand over bytes as they are.
+# They allocate memory, describe it differently, or copy bytes unchanged.
 NEUTRAL = frozenset(
     f"aten::{name}"
     for name in (
@@ -30,12 +30,12 @@ NEUTRAL = frozenset(
 
 @cache
 def computes_values(overload: str) -> bool:
-    """Whether an overload ("aten::add.Tensor") computes values: no view, no factory of empty memory, no copy does."""
+    """Whether an overload ("aten::add.Tensor") computes values. Views, factories of empty memory and copies do not."""
     return overload not in NEUTRAL and not _is_view(overload)
 
 
 def _is_view(overload: str) -> bool:
-    """Whether its schema says that it gives the memory of an argument again, and changes none."""
+    """Whether the schema says that it returns the memory of an argument and writes none."""
     namespace, _, rest = overload.partition("::")
     name, _, variant = rest.partition(".")
     try:

@@ -18,11 +18,11 @@ FILE = Path(__file__).with_name("measured.json")
 
 @dataclass(frozen=True)
 class StoredResult:
-    """What one program showed with one code generator.
+    """The outcome of one program with one code generator.
 
     Attributes:
-        verdict: what became of it.
-        reason: what was different, or who refused it and how; "" where it is right.
+        verdict: of the program.
+        reason: what differed, or the refusal; "" where it is right.
         faulty_stage: the compilation stage at fault for a wrong result; "" for any other.
         source: the generated Metal; "" where none was generated, and for releases other than the installed one.
     """
@@ -35,12 +35,12 @@ class StoredResult:
 
 @dataclass(frozen=True)
 class StoredRelease:
-    """What all programs showed with the code generator of a release.
+    """The outcomes of all programs with the code generator of a release.
 
     Attributes:
         release: the release.
-        overlay: whether its generator was laid over the installed Inductor.
-        cannot: why it cannot be laid over, or "".
+        overlay: whether it replaced the installed generator.
+        cannot: why it does not work with the installed Inductor, or "".
         shown: by the number of the defect.
     """
 
@@ -51,7 +51,7 @@ class StoredRelease:
 
 
 def kept(measured: MeasuredRelease) -> StoredRelease:
-    """What is kept of a measurement."""
+    """The stored form of a measurement."""
     shown = {
         each.defect.number: StoredResult(
             verdict=each.outcome.verdict.value,
@@ -70,7 +70,7 @@ def _faulty_stage(shown: Shown) -> str:
 
 
 def joined(before: Sequence[StoredRelease], anew: Sequence[StoredRelease]) -> list[StoredRelease]:
-    """What was kept, with what some defects have shown since in its place.
+    """The stored outcomes, updated by new measurements of some defects.
 
     Raises MpsmithError where the releases are not the same ones: a row of the page has a verdict for each.
     """
@@ -84,12 +84,12 @@ def joined(before: Sequence[StoredRelease], anew: Sequence[StoredRelease]) -> li
 
 
 def write(releases: Sequence[StoredRelease], path: Path = FILE) -> None:
-    """Keep what was measured, all releases together."""
+    """Write the outcomes of all releases."""
     path.write_text(json.dumps([asdict(each) for each in releases], indent=1) + "\n", encoding="utf-8")
 
 
 def read(path: Path = FILE) -> list[StoredRelease]:
-    """What was measured last."""
+    """Read the stored outcomes."""
     return [
         StoredRelease(
             each["release"],

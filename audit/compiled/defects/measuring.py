@@ -18,11 +18,11 @@ SEED = 0
 
 @dataclass(frozen=True)
 class Shown:
-    """What the program of a defect showed with one code generator.
+    """The outcome of a defect's program with one code generator.
 
     Attributes:
         defect: the defect.
-        outcome: what became of the program; its verdict is right where the defect is not there.
+        outcome: its verdict is right where the defect is absent.
     """
 
     defect: Defect
@@ -30,24 +30,24 @@ class Shown:
 
     @property
     def is_there(self) -> bool:
-        """Whether the program showed anything but a right result."""
+        """Whether the result is not right."""
         return not self.outcome.verdict.is_right
 
     @property
     def as_expected(self) -> bool:
-        """Whether the verdict is the one that was written down."""
+        """Whether the verdict is the documented one."""
         return self.outcome.verdict is self.defect.verdict
 
 
 @dataclass(frozen=True)
 class MeasuredRelease:
-    """What all programs showed with the code generator of one release.
+    """The outcomes of all programs with the code generator of one release.
 
     Attributes:
-        release: the release whose code generator it was.
-        overlay: whether it was laid over the installed Inductor.
-        shown: one for each defect; nothing where the generator cannot be laid over.
-        cannot: why it cannot be laid over, or "".
+        release: whose code generator was used.
+        overlay: whether it replaced the installed generator.
+        shown: one for each defect; empty where the generator does not work with the installed Inductor.
+        cannot: why it does not work, or "".
     """
 
     release: str
@@ -57,7 +57,7 @@ class MeasuredRelease:
 
 
 def show(defect: Defect, recorder: FallbackRecorder) -> Shown:
-    """Run the program of a defect on the CPU and compiled on mps, with the code generator that is in place."""
+    """Run the program of a defect on the CPU and compiled on mps, with the current code generator."""
     program, inputs = defect.program()
     case = Case(program, args=tuple(inputs))
     return Shown(defect, compiled_call(case, recorder, SEED, defect.number))
@@ -73,10 +73,10 @@ def measure(
         installed: the release of the installed torch, whose own generator is used as it is.
         defects: which programs.
         recorder: attributes fallbacks to operators.
-        say: told of each release, for people who wait.
+        say: receives progress messages.
 
     Raises:
-        WheelError: the code generator of the release cannot be had.
+        WheelError: the code generator of the release is not available.
     """
     say(f"torch {release}: {len(defects)} programs")
     overlay = release != installed

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 from ....errors import MpsmithError, one_line
 from ...model.group import GroupKey
 from ...model.selection import Settings
-from ...shipped.kernels import crashing_kernels, note_crashing_kernel
+from ...shipped.kernels import crashing_kernels, record_crashing_kernel
 from ...store.records import ModuleRow, ModuleStatus, Run, StoredGroup
 from ...store.store import Store
 from ..isolated import IsolatedExecution
@@ -123,7 +123,7 @@ class Session:
 
     def _execute(self, batch: ExecuteBatch) -> Executed:
         for kernel in set(batch.crashing) - set(crashing_kernels(self._folder)):
-            note_crashing_kernel(self._folder, kernel)
+            record_crashing_kernel(self._folder, kernel)
         run = self._begin_run()
         self._store.plan(run.id, {work.key: work.positions for work in batch.groups})
         groups = self._store.groups(run.id)

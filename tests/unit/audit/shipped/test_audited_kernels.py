@@ -14,8 +14,8 @@ from mpsmith.audit.shipped.kernels import (
     AuditedKernels,
     crashing_kernels,
     kernel_that_ran,
-    note_crashing_kernel,
-    note_slow,
+    record_crashing_kernel,
+    record_slow_case,
     slow_positions,
 )
 from mpsmith.simulator.errors import SimulatorError
@@ -134,12 +134,12 @@ def test_a_kernel_that_raises_ran_to_its_end(kernels: AuditedKernels, library: F
 
 def test_what_ended_a_worker_is_left_out_by_those_that_come_after(kernels: AuditedKernels, tmp_path: Path) -> None:
     kernels.kernel("good")
-    note_crashing_kernel(tmp_path, "good")
+    record_crashing_kernel(tmp_path, "good")
     assert crashing_kernels(tmp_path) == ["good"]
     kernels.skip_crashing_kernels()
     with pytest.raises(SimulatorError, match="the kernel good ended a worker process of this audit"):
         kernels.kernel("good")
-    kernels.leave_out_none()
+    kernels.skip_no_kernels()
     kernels.kernel("good")
 
 
@@ -153,11 +153,11 @@ def test_a_launch_too_large_for_the_host_is_left_to_the_stand_in(kernels: Audite
 
 def test_a_slow_case_is_left_to_the_stand_ins_and_a_kernel_that_is_slow_twice_left_out(tmp_path: Path) -> None:
     assert slow_positions(tmp_path, 3) == frozenset()
-    note_slow(tmp_path, 3, 7, "sort block")
+    record_slow_case(tmp_path, 3, 7, "sort block")
     assert slow_positions(tmp_path, 3) == {7}
     assert slow_positions(tmp_path, 4) == frozenset()
     assert crashing_kernels(tmp_path) == []
-    note_slow(tmp_path, 4, 0, "sort block")
+    record_slow_case(tmp_path, 4, 0, "sort block")
     assert crashing_kernels(tmp_path) == ["sort block"]
-    note_crashing_kernel(tmp_path, "other")
+    record_crashing_kernel(tmp_path, "other")
     assert crashing_kernels(tmp_path) == ["other", "sort block"]
