@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from .scenario import FLOATING, Scenario, one
+from .scenario import FLOATING, CompiledScenario, one
 
 DRAWN = (64, 128)
 
@@ -354,7 +354,7 @@ _DRAWING: dict[str, tuple[Callable[..., Any], ...]] = {
 }
 
 
-def _networks() -> Iterator[Scenario]:
+def _networks() -> Iterator[CompiledScenario]:
     for call, inputs in (
         (perceptron, _perceptron_inputs),
         (convolutional, _image_inputs),
@@ -365,32 +365,32 @@ def _networks() -> Iterator[Scenario]:
         (embedded, _embedding_inputs),
         (radiance, _ray_inputs),
     ):
-        yield Scenario(f"networks.{call.__name__}", "training", call, inputs, FLOATING, differentiable=True)
+        yield CompiledScenario(f"networks.{call.__name__}", "training", call, inputs, FLOATING, differentiable=True)
 
 
-def _optimiser_steps() -> Iterator[Scenario]:
+def _optimiser_steps() -> Iterator[CompiledScenario]:
     for call, inputs in (
         (sgd_step, _three_lists),
         (adam_step, _four_lists),
         (foreach_adam_step, _four_lists),
         (average_step, _two_lists),
     ):
-        yield Scenario(f"optim.{call.__name__}", "a step", call, inputs, FLOATING)
+        yield CompiledScenario(f"optim.{call.__name__}", "a step", call, inputs, FLOATING)
 
 
-def _draws() -> Iterator[Scenario]:
+def _draws() -> Iterator[CompiledScenario]:
     for operator, calls in _DRAWING.items():
         for call in calls:
             variant = f"draws: {call.__name__}"
-            yield Scenario(operator, variant, call, _zeros_to_draw_for, ("float32",), distribution=True)
+            yield CompiledScenario(operator, variant, call, _zeros_to_draw_for, ("float32",), distribution=True)
 
 
-def _control() -> Iterator[Scenario]:
-    yield Scenario("control.branch", "of Python", branch_by_sum, _both_signs, ("float32", "int64"))
-    yield Scenario("control.branch", "by cond", branch_by_cond, _both_signs, ("float32",))
-    yield Scenario("control.loop", "while large", halved_while_large, _both_signs, ("float32",))
-    yield Scenario("control.item", "a number of Python", scaled_by_item, one, ("float32", "int64"))
-    yield Scenario("control.size", "by data", counted_size, _some_above_one, ("float32",))
+def _control() -> Iterator[CompiledScenario]:
+    yield CompiledScenario("control.branch", "of Python", branch_by_sum, _both_signs, ("float32", "int64"))
+    yield CompiledScenario("control.branch", "by cond", branch_by_cond, _both_signs, ("float32",))
+    yield CompiledScenario("control.loop", "while large", halved_while_large, _both_signs, ("float32",))
+    yield CompiledScenario("control.item", "a number of Python", scaled_by_item, one, ("float32", "int64"))
+    yield CompiledScenario("control.size", "by data", counted_size, _some_above_one, ("float32",))
 
 
-PROGRAMS: tuple[Scenario, ...] = (*_networks(), *_optimiser_steps(), *_draws(), *_control())
+PROGRAMS: tuple[CompiledScenario, ...] = (*_networks(), *_optimiser_steps(), *_draws(), *_control())

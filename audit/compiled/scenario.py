@@ -15,7 +15,7 @@ Inputs = Callable[[torch.dtype], Iterable[tuple[Any, ...]]]
 
 
 @dataclass(frozen=True)
-class Scenario:
+class CompiledScenario:
     """One row of a table.
 
     Attributes:

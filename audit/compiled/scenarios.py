@@ -18,7 +18,7 @@ from ..model.case import Case, CaseSource
 from ..model.group import GroupKey
 from ..model.selection import Samples
 from .programs import PROGRAMS
-from .scenario import FLOATING, Scenario, numbers, one
+from .scenario import FLOATING, CompiledScenario, numbers, one
 
 NARROW = ("int8", "uint8", "int16", "int32")
 INTEGERS = ("int64", *NARROW)
@@ -247,76 +247,80 @@ def _forty(x: Tensor) -> Any:
     return tuple(x + i for i in range(40))
 
 
-def _reductions() -> Iterator[Scenario]:
+def _reductions() -> Iterator[CompiledScenario]:
     """Each reduction over a dimension of each size, floating and integral, and negative integers alone."""
     for name in ("sum", "prod", "amax", "amin", "argmax", "argmin"):
         call = getattr(torch, name)
-        yield Scenario(name, "sizes", call, _to_reduce, (*FLOATING, *INTEGERS))
-        yield Scenario(name, "whole", call, _to_reduce_whole, (*FLOATING, "int64"))
-        yield Scenario(name, "all negative", call, _negative, ("int64", "int32"))
+        yield CompiledScenario(name, "sizes", call, _to_reduce, (*FLOATING, *INTEGERS))
+        yield CompiledScenario(name, "whole", call, _to_reduce_whole, (*FLOATING, "int64"))
+        yield CompiledScenario(name, "all negative", call, _negative, ("int64", "int32"))
     for name in ("mean", "var", "std", "logsumexp", "softmax", "cumsum"):
-        yield Scenario(name, "sizes", getattr(torch, name), _to_reduce, FLOATING, differentiable=name != "cumsum")
+        yield CompiledScenario(
+            name, "sizes", getattr(torch, name), _to_reduce, FLOATING, differentiable=name != "cumsum"
+        )
     for name in ("any", "all", "count_nonzero"):
-        yield Scenario(name, "sizes", getattr(torch, name), _to_reduce, ("float32", "int64"))
+        yield CompiledScenario(name, "sizes", getattr(torch, name), _to_reduce, ("float32", "int64"))
 
 
-def _elementwise() -> Iterator[Scenario]:
+def _elementwise() -> Iterator[CompiledScenario]:
     """Special values into what generated code writes out itself."""
     for name in (
         *("erfcx", "log_ndtr", "ndtr", "i0e", "i1e", "entr"),
         *("bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "erfinv", "digamma"),
     ):
-        yield Scenario(f"special.{name}", "special values", getattr(torch.special, name), _special, ("float32",))
+        yield CompiledScenario(
+            f"special.{name}", "special values", getattr(torch.special, name), _special, ("float32",)
+        )
     for name in (
         *("acosh", "asinh", "cosh", "lgamma", "sigmoid", "tanh", "round", "sign", "expm1", "log1p", "erfc", "exp2"),
         *("floor", "frac", "isfinite", "nan_to_num", "rsqrt", "sinc", "trunc"),
     ):
-        yield Scenario(name, "special values", getattr(torch, name), _special, ("float32", "float16"))
+        yield CompiledScenario(name, "special values", getattr(torch, name), _special, ("float32", "float16"))
     for name in ("gelu", "silu", "softplus", "mish", "elu", "hardswish", "hardshrink", "softshrink", "logsigmoid"):
-        yield Scenario(
+        yield CompiledScenario(
             f"nn.functional.{name}", "special values", getattr(functional, name), _special, ("float32", "float16")
         )
 
 
-SCENARIOS: tuple[Scenario, ...] = (
+SCENARIOS: tuple[CompiledScenario, ...] = (
     *_reductions(),
     *_elementwise(),
-    Scenario("amax", "special values", torch.amax, _special_rows, FLOATING),
-    Scenario("argmax", "special values", torch.argmax, _special_rows, FLOATING),
-    Scenario("prod", "of a constant", _prod_of_constant, _to_reduce, ("float32", "int64")),
-    Scenario("sum", "of a constant", _sum_of_constant, _to_reduce, ("float32",)),
-    Scenario("argmax", "transposed, offset", torch.argmax, _transposed, ("float32", "int64")),
-    Scenario("sum", "transposed, offset", torch.sum, _transposed, ("float32", "int64")),
-    Scenario("where", "beyond 32 bits", _zero_if_negative, _beyond_32_bits, ("int64",)),
-    Scenario("masked_fill", "beyond 32 bits", _one_if_negative, _beyond_32_bits, ("int64",)),
-    Scenario("mul", "beyond 32 bits", _scaled_and_moved, _beyond_32_bits, ("int64",)),
-    Scenario("to", "beyond 32 bits", _to_float32, _beyond_32_bits, ("int64",)),
-    Scenario("sum", "beyond 32 bits", torch.sum, _beyond_32_bits, ("int64",)),
-    Scenario("amax", "beyond 32 bits", torch.amax, _beyond_32_bits, ("int64",)),
-    Scenario("sign", "beyond 32 bits", torch.sign, _beyond_32_bits, ("int64",)),
-    Scenario("add", "then widened", _doubled_and_widened, _at_the_ends, NARROW),
-    Scenario("sub", "then compared", _moved_and_compared, _at_the_ends, NARROW),
-    Scenario("mul", "then shifted", _doubled_and_halved, _at_the_ends, NARROW),
-    Scenario("neg", "then compared", _negated_and_compared, _at_the_ends, NARROW),
-    Scenario("bitwise_left_shift", "then divided", _shifted_and_halved, _at_the_ends, NARROW),
-    Scenario("bitwise_left_shift", "of a number", _a_number_shifted, _places, ("int64",)),
-    Scenario("add", "40 inputs", _sum_of_all, _many, ("float32", "int64")),
-    Scenario("add", "40 outputs", _forty, one, ("float32",)),
-    Scenario("nn.functional.batch_norm", "running statistics", _train, _batch, ("float32", "float16")),
-    Scenario("mul_", "mutates its input", _in_place, one, ("float32", "int64")),
-    Scenario("sub_", "a step with momentum", _momentum_step, _parameter, FLOATING),
-    Scenario("nn.functional.layer_norm", "sizes", _normalized, _to_normalize, FLOATING, differentiable=True),
-    Scenario("index", "size by data", _nonzero_times, one, ("float32",)),
-    Scenario("index", "negative and repeated", _indexing, _indexed, ("float32", "int64")),
-    Scenario("index", "out of range", _indexing, _out_of_range, ("float32",), refused=True),
-    Scenario(
+    CompiledScenario("amax", "special values", torch.amax, _special_rows, FLOATING),
+    CompiledScenario("argmax", "special values", torch.argmax, _special_rows, FLOATING),
+    CompiledScenario("prod", "of a constant", _prod_of_constant, _to_reduce, ("float32", "int64")),
+    CompiledScenario("sum", "of a constant", _sum_of_constant, _to_reduce, ("float32",)),
+    CompiledScenario("argmax", "transposed, offset", torch.argmax, _transposed, ("float32", "int64")),
+    CompiledScenario("sum", "transposed, offset", torch.sum, _transposed, ("float32", "int64")),
+    CompiledScenario("where", "beyond 32 bits", _zero_if_negative, _beyond_32_bits, ("int64",)),
+    CompiledScenario("masked_fill", "beyond 32 bits", _one_if_negative, _beyond_32_bits, ("int64",)),
+    CompiledScenario("mul", "beyond 32 bits", _scaled_and_moved, _beyond_32_bits, ("int64",)),
+    CompiledScenario("to", "beyond 32 bits", _to_float32, _beyond_32_bits, ("int64",)),
+    CompiledScenario("sum", "beyond 32 bits", torch.sum, _beyond_32_bits, ("int64",)),
+    CompiledScenario("amax", "beyond 32 bits", torch.amax, _beyond_32_bits, ("int64",)),
+    CompiledScenario("sign", "beyond 32 bits", torch.sign, _beyond_32_bits, ("int64",)),
+    CompiledScenario("add", "then widened", _doubled_and_widened, _at_the_ends, NARROW),
+    CompiledScenario("sub", "then compared", _moved_and_compared, _at_the_ends, NARROW),
+    CompiledScenario("mul", "then shifted", _doubled_and_halved, _at_the_ends, NARROW),
+    CompiledScenario("neg", "then compared", _negated_and_compared, _at_the_ends, NARROW),
+    CompiledScenario("bitwise_left_shift", "then divided", _shifted_and_halved, _at_the_ends, NARROW),
+    CompiledScenario("bitwise_left_shift", "of a number", _a_number_shifted, _places, ("int64",)),
+    CompiledScenario("add", "40 inputs", _sum_of_all, _many, ("float32", "int64")),
+    CompiledScenario("add", "40 outputs", _forty, one, ("float32",)),
+    CompiledScenario("nn.functional.batch_norm", "running statistics", _train, _batch, ("float32", "float16")),
+    CompiledScenario("mul_", "mutates its input", _in_place, one, ("float32", "int64")),
+    CompiledScenario("sub_", "a step with momentum", _momentum_step, _parameter, FLOATING),
+    CompiledScenario("nn.functional.layer_norm", "sizes", _normalized, _to_normalize, FLOATING, differentiable=True),
+    CompiledScenario("index", "size by data", _nonzero_times, one, ("float32",)),
+    CompiledScenario("index", "negative and repeated", _indexing, _indexed, ("float32", "int64")),
+    CompiledScenario("index", "out of range", _indexing, _out_of_range, ("float32",), refused=True),
+    CompiledScenario(
         "nn.functional.multilabel_margin_loss",
         "labels that end",
         torch.nn.functional.multilabel_margin_loss,
         _labels_that_end,
         ("float32",),
     ),
-    Scenario(
+    CompiledScenario(
         "nn.functional.avg_pool1d",
         "last window hangs over",
         _averaged_to_the_end,
@@ -324,12 +328,12 @@ SCENARIOS: tuple[Scenario, ...] = (
         ("float32",),
         differentiable=True,
     ),
-    Scenario("remainder", "signs", torch.remainder, _two, ("float32", "int64", "int32")),
-    Scenario("fmod", "signs", torch.fmod, _two, ("float32", "int64", "int32")),
-    Scenario("floor_divide", "signs", torch.floor_divide, _two, ("float32",)),
-    Scenario("hypot", "plain", torch.hypot, _two, ("float32",)),
-    Scenario("copysign", "plain", torch.copysign, _two, ("float32",)),
-    Scenario("nextafter", "plain", torch.nextafter, _two, ("float32",)),
-    Scenario("logical_xor", "plain", torch.logical_xor, _two, ("float32", "int64")),
+    CompiledScenario("remainder", "signs", torch.remainder, _two, ("float32", "int64", "int32")),
+    CompiledScenario("fmod", "signs", torch.fmod, _two, ("float32", "int64", "int32")),
+    CompiledScenario("floor_divide", "signs", torch.floor_divide, _two, ("float32",)),
+    CompiledScenario("hypot", "plain", torch.hypot, _two, ("float32",)),
+    CompiledScenario("copysign", "plain", torch.copysign, _two, ("float32",)),
+    CompiledScenario("nextafter", "plain", torch.nextafter, _two, ("float32",)),
+    CompiledScenario("logical_xor", "plain", torch.logical_xor, _two, ("float32", "int64")),
     *PROGRAMS,
 )
