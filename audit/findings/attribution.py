@@ -1,4 +1,4 @@
-"""Who is answerable for what a case showed: from an entry of a case source to overloads.
+"""Attributes the cases of a source entry to overloads.
 
 A case calls an operator as its source names it ("nn.functional.softshrink"). Which overloads that reaches is known
 from the called_overloads, the overloads that traced cases called; the names in fallback reports are exact already.
@@ -40,7 +40,7 @@ class SourceEntry:
 
 @dataclass(frozen=True)
 class Suspects:
-    """The overloads that answer for a case. More than one: one of them is it, the case cannot say which.
+    """The overloads that a case may count for. If there are several, the case does not show which one is at fault.
 
     `namesakes`: they are overloads of the operator that the entry is named after.
     """
@@ -50,7 +50,7 @@ class Suspects:
 
     @property
     def certain(self) -> bool:
-        """Whether exactly one overload answers."""
+        """Whether there is exactly one suspect."""
         return len(self.overloads) == 1
 
 
@@ -87,7 +87,7 @@ class Attribution:
         return {name for (known, _), names in self._by_dtype.items() if known == entry for name in names}
 
     def suspects(self, entry: SourceEntry, dtype: str) -> Suspects:
-        """Who answers for a finding that names no operator: a wrong result, a crash, a time-out, a refused dtype.
+        """The suspects of a finding that names no operator: a wrong result, a crash, a time-out, a refused dtype.
 
         The overload itself where the entry is named after one. Else the outermost overload; of several, those named
         like the entry, else all of them. Where nothing was traced (the first case crashed), what the entry calls with

@@ -1,4 +1,4 @@
-"""Which cases that did not pass are understood: each by a named rule with its reason, all others listed.
+"""Explains non-passes by named rules, and lists the non-passes without a rule.
 
 A rule explains and never acquits: the case keeps its verdict, and its overload too. What no rule explains is what
 somebody has to look at.
@@ -60,7 +60,7 @@ class Unexplained:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What the rules say of one run.
+    """The rules that explain the non-passes of a run.
 
     Attributes:
         non_passes: cases that did not pass, skipped ones and failed references included.
@@ -175,7 +175,7 @@ class _Use:
 
 
 def explainer_of(run: Run, surface: Surface, rules: Sequence[ExplainingRule] = ALL_RULES) -> Explainer:
-    """What explains the cases of a run: the rules that hold on its kind of device, and the overloads it met."""
+    """The explainer of a run: the rules for its kind of device, and the overloads of its surface."""
     simulated = bool(run.environment.get("simulated", False))
     imports = run.settings.get("imports", ())
     shipped = run.environment.get("shipped")

@@ -1,4 +1,4 @@
-"""What a run showed of the upstream reports in the known-wrong corpus: still wrong, right here, or not tried."""
+"""The result of each known upstream report in a run: still wrong, right here, or not tried."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SOURCES = ("known wrong", "large known wrong")
 
 
 class ReportStatus(str, Enum):
-    """What became of one report in a run, the worst of its cases."""
+    """The result of one report in a run: the worst of its cases."""
 
     STILL_WRONG = "still wrong"
     MISSING = "missing"
@@ -38,7 +38,7 @@ STATUS_OF: dict[CaseVerdict, ReportStatus] = {
 
 @dataclass(frozen=True)
 class ReportResult:
-    """One upstream report and what this run shows of it.
+    """One upstream report and its result in this run.
 
     `worst_case` is the label of the case that decided, if any; `grade` the strongest evidence of its cases.
     """

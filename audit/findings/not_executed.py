@@ -1,4 +1,4 @@
-"""The reachable overloads that a run did not execute, each with the calls that were tried and what stood in the way."""
+"""The reachable overloads that a run did not execute, each with the tried calls and the reasons."""
 
 from __future__ import annotations
 

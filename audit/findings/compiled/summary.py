@@ -1,4 +1,4 @@
-"""What a run under torch.compile says of each operator and dtype, and which cases it found something in."""
+"""Summarizes a run under torch.compile: a verdict for each operator and dtype, and the findings."""
 
 from __future__ import annotations
 

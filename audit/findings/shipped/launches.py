@@ -1,4 +1,4 @@
-"""What a run shows of the kernels that a release ships: which were launched, by which overloads, and what stood in."""
+"""Counts the launches of shipped kernels in a run, and the calls that kept the stand-in."""
 
 from __future__ import annotations
 
