@@ -15,14 +15,14 @@ from mpsmith.scaffold.generation.writing import plan, write
 from mpsmith.scaffold.manifest import Manifest
 from mpsmith.scaffold.operators.kinds import KernelKind
 from mpsmith.scaffold.operators.source import source_of
-from mpsmith.scaffold.proof.checking import Options, check_files
+from mpsmith.scaffold.proof.checking import check_files
 from mpsmith.scaffold.proof.toolchain import find
 from mpsmith.scaffold.targets import Request, extension
 
 
-def seconds(file: Path, options: Options) -> float:
+def seconds(file: Path, *, use_cache: bool = False, precompile: bool = True) -> float:
     start = time.perf_counter()
-    (result,) = check_files([file], None, options)
+    (result,) = check_files([file], use_cache=use_cache, precompile=precompile)
     assert result.accepted, result.findings
     return time.perf_counter() - start
 
@@ -41,10 +41,10 @@ def main() -> None:
         manifest = Manifest("aten::softshrink", "extension", "unary", "", made.registers, (), made.definitions)
         write(plan(folder_as_destination(folder), made.files, manifest))
         file = folder / "src" / "softshrink.mm"
-        plain = seconds(file, Options(use_cache=False, precompile=False))
-        seconds(file, Options(use_cache=False))  # builds the precompiled header where there is none yet
-        changed = seconds(file, Options(use_cache=False))
-        unchanged = seconds(file, Options())
+        plain = seconds(file, precompile=False)
+        seconds(file)  # builds the precompiled header where there is none yet
+        changed = seconds(file)
+        unchanged = seconds(file, use_cache=True)
     print(f"without precompiled headers  {plain:6.2f} s")
     print(f"changed file, with them      {changed:6.2f} s  {plain / changed:5.1f} times as fast")
     print(f"unchanged file, cached       {unchanged:6.2f} s  {plain / unchanged:5.1f} times as fast")

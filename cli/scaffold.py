@@ -116,7 +116,7 @@ def _write_family(made: FamilyScaffold, force: bool, dry_run: bool, as_json: boo
         return
     print(f"{made.patch.family}: kernels for {', '.join(rows.kernels)}")
     if rows.native:
-        print(f"  torch {release} has kernels of its own for {', '.join(rows.native)}")
+        print(f"  torch {release} has its own kernels for {', '.join(rows.native)}")
     print(f"in {made.plan.folder}:")
     for change in made.plan.changes:
         print(f"  {change.action.value}: {change.path}")

@@ -44,7 +44,7 @@ class PatchLibrary:
 
 
 def pytest_configure() -> None:
-    """Load the simulated device without kernels of its own for the patch's overloads, then the patch's library."""
+    """Load the simulated device without its kernels for the patch's overloads, then the patch's library."""
     from ..kernels.verification.device_under_test import device_without
 
     patch = json.loads(os.environ[LIBRARY])

@@ -65,7 +65,7 @@ def chosen_release(release: str | None) -> str:
 def files_of(release: str | None) -> ReleaseFiles:
     """The files of the installed torch, or of another release that was set up.
 
-    Raises ToolchainError when that release was not set up, WheelError for what is no release.
+    Raises ToolchainError when that release was not set up, WheelError for an invalid release.
     """
     own = chosen_release(None)
     if release is None or release == own:

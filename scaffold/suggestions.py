@@ -1,7 +1,7 @@
 """`mpsmith next`: which gap is worth a contributor's time, from what is missing, what users ask for, and the effort.
 
 Effort, reach and demand are estimates that people made, kept in data/gaps.tsv: effort from 1 (an afternoon) to 4
-(weeks), the number of torch's OpInfos whose tests stop falling back, and demand from 0 (nobody asked) to 3 (asked for
+(weeks), the number of torch's OpInfos whose tests stop falling back, and demand from 0 (no request) to 3 (asked for
 often).
 """
 
@@ -19,7 +19,7 @@ GAPS = Path(__file__).parent / "data" / "gaps.tsv"
 
 # Somebody is at it, or it is done.
 _TAKEN = (Status.scaffolded, Status.implemented, Status.verified, Status.upstreamed, Status.not_applicable)
-# For operators that nobody has estimated yet, by kind.
+# For operators without an estimate, by kind.
 _EFFORT = {KernelKind.LINALG: 4, KernelKind.SORT: 3}
 _USUAL_EFFORT = 2
 _MOST_OPINFOS = 3
@@ -61,7 +61,7 @@ def estimates(path: Path = GAPS) -> dict[str, Estimate]:
 
 
 def suggestions(source: Source, registry: Registry, kind: KernelKind | None = None) -> list[Suggestion]:
-    """The gaps that nobody works on, the best first; those that somebody owns come last.
+    """The gaps, the best first; gaps that have an owner come last.
 
     `kind`: only gaps of this kind.
     """

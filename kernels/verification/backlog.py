@@ -73,7 +73,7 @@ class Backlog:
 def backlog_of(path: Path) -> Backlog:
     """The backlog by the newest audit with kernels in a store.
 
-    Raises StoreError for a file that is no store, MpsmithError for a store without such an audit.
+    Raises StoreError for a file that is not a store, MpsmithError for a store without such an audit.
     """
     with Store.open(path) as store:
         before, after = _runs(store, path)

@@ -69,7 +69,7 @@ class KernelCall:
 
 @dataclass(frozen=True)
 class RefusedCall:
-    """A call that the CPU refuses, where a kernel without a check of its own would compute with whatever lies there.
+    """A call that the CPU refuses, but a kernel that does not check its arguments would compute from arbitrary memory.
 
     Attributes:
         title: what is wrong with it, in words.

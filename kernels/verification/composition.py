@@ -22,7 +22,7 @@ from ..runtime.shader import MetalKernel, Shader
 from .timing import median_milliseconds, moved, workload_of
 from .workload import Workload
 
-# A smaller part of the memory is no difference: one way has a small buffer of sizes, or an output that nobody reads.
+# Smaller differences in memory are ignored: one side may bind a small buffer of sizes, or write an unused output.
 NO_DIFFERENCE = 0.05
 
 
@@ -103,7 +103,7 @@ def _ours(family: str, work: Workload, arguments: tuple[Any, ...]) -> Traffic | 
 
 
 def _compiled(work: Workload, arguments: tuple[Any, ...]) -> tuple[Traffic | None, float | None, str]:
-    """What the compiled call asks, its time, and what stands in its way."""
+    """The traffic of the compiled call, its time, and the reason if it cannot be measured."""
     expected = work.call(*_copied(arguments))
     with ready_to_compile(), watching() as lowering, _launches_of_compiled_code() as counted:
         call = torch.compile(lambda *inputs: work.call(*inputs))

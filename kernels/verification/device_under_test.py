@@ -24,7 +24,7 @@ def device() -> MpsDevice:
 
 
 def device_without(*overloads: str) -> MpsDevice:
-    """The device; a simulated one is loaded without kernels of its own for these overloads of aten.
+    """The device; a simulated one is loaded without its kernels for these overloads of aten.
 
     Otherwise torch's kernel for another overload of the operator could serve in place of the kernel under test. A real
     device, or one that is already loaded, stays as it is.

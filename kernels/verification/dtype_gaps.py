@@ -17,7 +17,7 @@ from .source import calls_of
 
 
 class GapAnswer(str, Enum):
-    """What stands behind a pair."""
+    """The evidence for a pair."""
 
     kernel = "kernel"
     override = "override"

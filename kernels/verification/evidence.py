@@ -26,7 +26,7 @@ def source_files(family: str) -> list[Path]:
 
 
 def source_digest(family: str) -> str:
-    """A digest of these files, so that evidence for older ones can be told."""
+    """A digest of these files, to recognize evidence for older ones."""
     digest = hashlib.sha256()
     for path in source_files(family):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())

@@ -1,6 +1,6 @@
 """out= calls whose outputs have gaps or another order in memory: results get lost there, or go astray.
 
-The CPU gets contiguous outputs: some of its own kernels ignore the strides of what they write into
+The CPU gets contiguous outputs: some of its kernels ignore the strides of what they write into
 (`adaptive_max_pool3d.out`), and what a call returns must not depend on them.
 """
 

@@ -3,7 +3,8 @@
     python -m mpsmith.kernels.verification.mutants [--families mode,pdist] [--markdown FILE]
 
 A mutant changes a family's Metal source, or how the family launches it. The family's own calls then run on the
-simulated device, in `checked` and again in `schedules`, in each until one fails. What no mode finds is told as such.
+simulated device, in `checked` and again in `schedules`, in each until one fails. The report also lists the mutants that
+no mode detects.
 """
 
 from __future__ import annotations

@@ -229,7 +229,7 @@ def _compiled_microseconds(work: Workload, call: _Call, arguments: Any) -> float
 
 
 def _is_taken_apart(operator: Any) -> bool:
-    """Whether Inductor has code of its own for an overload, by a decomposition or a lowering."""
+    """Whether Inductor has its own code for an overload, by a decomposition or a lowering."""
     from torch._inductor.decomposition import decompositions
     from torch._inductor.lowering import fallbacks, lowerings
 

@@ -1,7 +1,7 @@
 """Our kernels beside those that a release of torch ships for the same operators: exactness and time.
 
 The simulated device lacks either the operators that we have kernels for, or none that the release has: so theirs run in
-a process of their own. A case counts for them where nothing but shipped kernels computed.
+a separate process. A case counts for them where nothing but shipped kernels computed.
 """
 
 from __future__ import annotations
@@ -154,5 +154,5 @@ def _open(release: str, scratch: Path) -> None:
     from ...simulator.opening import DeviceKind, open_device
 
     if not open_device(DeviceKind.SIMULATED, coverage_profile, release).simulated:
-        raise MpsmithError("--shipped is for the simulated device; a Mac has kernels of its own")
+        raise MpsmithError("--shipped is for the simulated device; a Mac has its own kernels")
     put_under_device(shipped_library(release), release, scratch)

@@ -30,7 +30,7 @@ SIZES = SizePlan(small=True, rows=0, many=2)
 def calls_of(family: str) -> tuple[KernelCall, ...]:
     """The CASES of the family's `cases.py`, none where it has no such file.
 
-    Raises UnknownKernelError for a name that is no family.
+    Raises UnknownKernelError for an unknown family.
     """
     module = catalog.part_of(family, "cases")
     return () if module is None else tuple(module.CASES)
@@ -39,7 +39,7 @@ def calls_of(family: str) -> tuple[KernelCall, ...]:
 def refused_calls(family: str) -> tuple[RefusedCall, ...]:
     """What the function `refused` of the family's `cases.py` yields, where it has one.
 
-    Raises UnknownKernelError for a name that is no family.
+    Raises UnknownKernelError for an unknown family.
     """
     return tuple(getattr(catalog.part_of(family, "cases"), "refused", tuple)())
 

@@ -49,7 +49,7 @@ class ProgramStep:
 def steps_of(family: str) -> list[ProgramStep]:
     """The steps of a family, one for each group of operators that one of its calls runs, in the call's first dtype.
 
-    Fallbacks must be enabled. Raises UnknownKernelError for a name that is no family.
+    Fallbacks must be enabled. Raises UnknownKernelError for an unknown family.
     """
     first = {call.operators: call for call in reversed(calls_of(family))}  # other variants run the same kernels
     return [_step(family, call) for call in reversed(first.values())]

@@ -80,7 +80,7 @@ def workload_of(family: str) -> Workload:
 
 
 def moved(argument: Any, device: str, *, copy: bool = False) -> Any:
-    """An argument of a workload with its tensors on the device; `copy`: with memory of their own in any case."""
+    """An argument of a workload with its tensors on the device; `copy`: always copies them."""
     if isinstance(argument, torch.Tensor):
         return argument.to(device, copy=copy)
     return [item.to(device, copy=copy) for item in argument] if isinstance(argument, list) else argument

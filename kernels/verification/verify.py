@@ -42,7 +42,7 @@ class FamilyResult:
         cases: how many cases were executed on mps.
         without_reference: how many more had nothing to compare with: the CPU refuses them, or they are left out.
         failures: what did not come out right, and kernels that no case called.
-        native: the calls that were left out, since the running torch has kernels of its own for all they call.
+        native: the calls that were skipped because torch has native kernels for everything they call.
         checks: "numerics", and "gradients" where some were compared.
         dtypes: those of the family's own cases that came out right.
     """
@@ -65,7 +65,7 @@ class FamilyResult:
 def verify(family: str, layouts: Sequence[Layout] = LAYOUTS) -> FamilyResult:
     """Run every case of a family with its kernels, as far as the running torch lacks them.
 
-    Raises UnknownKernelError for a name that is no family.
+    Raises UnknownKernelError for an unknown family.
     """
     result = FamilyResult(family)
     overloads = [kernel.overload for kernel in catalog.family(family)]

@@ -22,47 +22,46 @@ class BuildSubject:
 
     Attributes:
         path: the file, or the folder with its setup.py.
-        out: where a lone file's module goes; a folder's goes where its setup.py has it.
-        arc: whether a lone file is compiled with automatic reference counting.
+        arc: whether a file is compiled with automatic reference counting; of a folder, its setup.py decides.
     """
 
     path: Path
-    out: Path
     arc: bool = True
 
     @property
     def is_file(self) -> bool:
-        """Whether it is a lone file."""
+        """Whether it is a file."""
         return self.path.is_file()
 
     @property
+    def out(self) -> Path:
+        """The folder that a file's module is written to."""
+        return self.path.parent
+
+    @property
     def name(self) -> str:
-        """The name that a lone file's module has."""
+        """The name of a file's module."""
         return self.path.stem
 
 
-def subject_at(path: Path, out: Path | None = None, arc: bool | None = None) -> BuildSubject:
+def subject_at(path: Path) -> BuildSubject:
     """The file or folder to build. Raises ScaffoldError if it cannot be built, with what to do instead."""
     if not path.exists():
         raise ScaffoldError(f"there is no file or folder {path}")
     if path.is_file():
-        return _file(path.resolve(), out, arc)
-    if out is not None or arc is not None:
-        raise ScaffoldError(f"{path} is a folder: its setup.py says where the module goes and how it is compiled")
-    found = manifest_above(path)
+        return _file(path.resolve())
     if not (path / SETUP).is_file():
-        raise ScaffoldError(_no_setup(path, found[1] if found else None))
-    return BuildSubject(path.resolve(), path.resolve())
+        located = manifest_above(path)
+        raise ScaffoldError(_no_setup(path, located[1] if located else None))
+    return BuildSubject(path.resolve())
 
 
-def _file(path: Path, out: Path | None, arc: bool | None) -> BuildSubject:
+def _file(path: Path) -> BuildSubject:
     if path.suffix != ".mm":
         raise ScaffoldError(f"{path} is not an Objective-C++ file (.mm); a folder with a setup.py can also be built")
     if not path.stem.isidentifier():
         raise ScaffoldError(f"{path.name}: Python cannot import a module of this name; rename the file")
-    if arc is None:
-        arc = _NO_ARC not in path.read_text("utf-8", "replace")
-    return BuildSubject(path, (out or path.parent).resolve(), arc)
+    return BuildSubject(path, arc=_NO_ARC not in path.read_text("utf-8", "replace"))
 
 
 def _no_setup(path: Path, manifest: Manifest | None) -> str:

@@ -33,7 +33,7 @@ class Scaffold:
     Attributes:
         operator: the operator that gets a kernel, which may be the one that the asked-for one shares its kernel with.
         asked: the operator that was asked for.
-        choice: the kind of kernel and what it was told by.
+        choice: the kind of kernel and how it was chosen.
         target: where it goes.
         destination: the folder.
         plan: what would be written.
@@ -101,7 +101,7 @@ def prepare(
 def prepare_all(
     source: Source, target: KernelTarget, out: Path, *, kind: KernelKind | None = None, force: bool = False
 ) -> Iterator[Scaffold | ScaffoldError]:
-    """A scaffold for every gap of a release, each in a folder of its own below `out`; an error for those that fail."""
+    """A scaffold for every gap of a release, each in its own folder below `out`, or the error."""
     for gap in source.gaps():
         try:
             place = out / source.serving(gap).stem

@@ -1,7 +1,6 @@
 """The launch of one overload's kernel: what is bound, as Metal buffers, in one order for host and shader.
 
-What is said of it here holds in every language; how its host side is written stands in `python_host`, `aten_host` and
-`upstream_host`.
+It is the same for every language; `python_host`, `aten_host` and `upstream_host` write its host code.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ from .windows import Windows, windows_of
 
 # The last buffer is the number of threads.
 MOST_BUFFERS = MAX_BUFFERS - 1
-# Kinds whose threads work on a row each, and are told how long it is.
+# Kinds with one thread a row; the length of a row is bound.
 ROW_KINDS = (KernelKind.REDUCTION, KernelKind.SCAN, KernelKind.SORT)
-# Of the kind linalg: what multiplies, an element of the result a thread, and factors no matrix of its own.
+# Products of the kind linalg: one thread an element of the result. All others have one thread a matrix.
 _MULTIPLIES = re.compile(r"(^|_)b?mm(_|$)|conv|rnn|linear(_|$)")
-# What a kind that works by rows needs on the host alone: it puts the rows behind each other and shapes the results.
+# Arguments that only the host needs: it lays out the rows and gives the results their shapes.
 _OF_ROWS = ("dim", "keepdim")
 
 _NUMBERS = {
@@ -54,8 +53,8 @@ class Launch:
         observation: what calls on the CPU showed; None where there are none.
         reference: what torch says of how the operator computes, a line each.
         elements: the types that the kernel is instantiated for.
-        served_by: the overload whose kernel does the work: the out form, which this one calls with results of its own.
-        served_outputs: what that one calls its outputs.
+        served_by: the out overload that this one calls with new results; empty if it launches its own kernel.
+        served_outputs: the names of that overload's outputs.
     """
 
     overload: OverloadModel
@@ -177,14 +176,14 @@ class Launch:
 
     def has_bound_sizes(self, buffer: BoundBuffer) -> bool:
         """Whether the sizes of a tensor are bound."""
-        return any(told.says == "sizes" and told.of == buffer.name for told in self.bound)
+        return any(bound.says == "sizes" and bound.of == buffer.name for bound in self.bound)
 
     @property
     def windows(self) -> Windows | None:
         """The windows of a pooling kernel, if the sizes of its input and output are bound."""
-        told = {buffer.of for buffer in self.bound if buffer.says == "sizes"}
+        sized = {buffer.of for buffer in self.bound if buffer.says == "sizes"}
         needed = {self.source.name, self.outputs[0].name} if self.source and self.outputs else {""}
-        return windows_of(self.overload.function.operator) if needed <= told else None
+        return windows_of(self.overload.function.operator) if needed <= sized else None
 
     @property
     def spread(self) -> tuple[BoundBuffer, ...]:
@@ -241,7 +240,7 @@ class Launch:
 
     @property
     def returned(self) -> list[str]:
-        """What is returned: a written argument or a result for each value; `{}` for one of a type that is no tensor."""
+        """A written argument or a result for each returned value; `{}` for a value that is not a tensor."""
         if self.form in ("out", "in-place"):
             return [argument.name for argument in self.overload.written][: len(self.overload.returns)]
         results = iter([result.name for result in self.results])

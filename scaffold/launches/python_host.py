@@ -392,6 +392,6 @@ def _default(argument: Argument) -> str | None:
         return f"({text[1:-1].rstrip(',')},)"
     kind = argument.type.elem if isinstance(argument.type, OptionalType) else argument.type
     if isinstance(kind, ListType) and text.lstrip("-").isdigit():
-        # One number stands for a list of it: `int[2] stride=1`.
+        # One number is short for a list of it: `int[2] stride=1`.
         return f"({', '.join([text] * (kind.size or 1))},)"
     return text

@@ -57,7 +57,7 @@ class UpstreamHost(AtenHost):
 
     @property
     def prepared(self) -> list[str]:
-        """The lines before the launch; a choice that is too long for one stands on three."""
+        """The lines before the launch; a long conditional expression is split into three."""
         return [_broken(line) for line in super().prepared]
 
     # ---- rows along one dimension, which is moved to the end; several go through functions that the file brings

@@ -34,7 +34,7 @@ class Windows:
 
 
 def windows_of(operator: str) -> Windows | None:
-    """The windows of an operator by its name, `adaptive_max_pool3d`; None for a gradient, which has none of its own."""
+    """The windows of an operator by its name, `adaptive_max_pool3d`; None for a gradient, which has no windows."""
     dimensions = re.search(r"pool(\d)d", operator)
     if dimensions is None or "backward" in operator:
         return None

@@ -34,7 +34,7 @@ def _why_not_missing(operator: OperatorModel) -> str:
         return f"{operator.full_name} has native kernels on mps{since}"
     if dispatches == {Dispatch.MISSING_EVERYWHERE}:
         return f"{operator.full_name} has no kernel for the CPU either: there is nothing to compare a kernel with"
-    return f"{operator.full_name} is composed of other operators and needs no kernel of its own"
+    return f"{operator.full_name} is composed of other operators and needs no kernel"
 
 
 def native_since(operator: OperatorModel) -> str | None:

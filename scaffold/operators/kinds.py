@@ -1,4 +1,4 @@
-"""The kind of a kernel: which body and which launch fit an operator, told by its name, schema, tags and OpInfo."""
+"""The kind of a kernel: the body and the launch for an operator, chosen by its name, schema, tags and OpInfo."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class Choice:
-    """A kind, and what it was told by."""
+    """A kind, and the reason for it."""
 
     kind: KernelKind
     because: str

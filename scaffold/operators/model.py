@@ -50,7 +50,7 @@ class OverloadModel:
 
     @property
     def has_kernel(self) -> bool:
-        """Whether torch has a kernel of its own for it on mps."""
+        """Whether torch has a kernel for it on mps."""
         return self.surface.dispatch.has_kernel
 
     @property
@@ -120,7 +120,7 @@ class OperatorModel:
 
     @cached_property
     def kernels(self) -> tuple[OverloadModel, ...]:
-        """The overloads to write kernels for: the missing ones, or all with kernels of their own where none is missing.
+        """The overloads to write kernels for: the missing ones, or all that have their own kernels if none is missing.
 
         Overloads that share the kernel of another (structured delegates) and composite ones need none.
         """

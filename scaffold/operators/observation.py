@@ -37,7 +37,7 @@ class ObservedTensor:
     Attributes:
         element: FOLLOWS, or the name of the dtype that it always had, `int32`.
         shape: `like NAME` of an input, `reduced` by dim and keepdim, `broadcast`, `one` for a 0-dim one, or empty.
-        sizes: its dimensions one by one, where `shape` is empty and they could be told.
+        sizes: its dimensions, if `shape` is empty and they could be derived.
         is_loss: whether it is a 0-dim one unless `reduction` says "none": the shape is that of the loss for each.
         asked_by: the argument without which it has no elements, and one dimension; empty where nothing is asked.
     """

@@ -1,4 +1,4 @@
-"""Observes operators in a process of its own: given arguments that were made up, some CPU kernels end the process."""
+"""Observes operators in a separate process: some CPU kernels crash when called with generated arguments."""
 
 from __future__ import annotations
 

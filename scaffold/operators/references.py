@@ -102,5 +102,5 @@ def _word(value: Any, words: dict[Any, str]) -> str:
         return f"[{', '.join(_word(one, words) for one in value)}]"
     try:
         return words.get(value, str(value))
-    except TypeError:  # what cannot be looked up is no node
+    except TypeError:  # unhashable, so not a node
         return str(value)

@@ -55,7 +55,7 @@ def shape_rule(seen: Sequence[SeenCall], place: int) -> str:
 
 
 def size_rules(seen: Sequence[SeenCall], place: int) -> tuple[Size, ...]:
-    """The dimensions of a result one by one, where no rule gives its whole shape; empty where that cannot be told.
+    """The dimensions of a result one by one, where no rule gives its whole shape; empty if they cannot be derived.
 
     One shape alone, or shapes that are alike, would agree with anything.
     """
@@ -89,7 +89,7 @@ def _leading(seen: Sequence[SeenCall]) -> Iterator[Size | None]:
 
 
 def asking_flag(seen: Sequence[SeenCall], place: int) -> str:
-    """The argument without which a result has no elements, as nobody asked for it; empty where there is none."""
+    """The flag that requests a result; without it the result has no elements. Empty if there is no such flag."""
     for flag in _flags(seen):
         refused = [one for one in seen if not one.arguments[flag]]
         others = [one for one in seen if one.arguments[flag]]

@@ -65,7 +65,7 @@ class Source:
             if delegate:
                 return self.operator(delegate)
         raise ScaffoldError(
-            f"{operator.full_name} is composed of other operators and takes no kernel of its own; "
+            f"{operator.full_name} is composed of other operators and needs no kernel; "
             f"find out which of them is missing with: mpsmith coverage --ops {operator.full_name}"
         )
 
@@ -116,7 +116,7 @@ def _parsed(function: NativeFunction) -> FunctionSchema | None:
 def source_of(release: str | None) -> Source:
     """The operators of a release that was set up (`mpsmith check --setup --torch RELEASE`), or of the installed torch.
 
-    Raises ToolchainError when that release was not set up, WheelError for what is no release.
+    Raises ToolchainError when that release was not set up, WheelError for an invalid release.
     """
     files = files_of(release)
     source = str(files.native_functions) if files.installed else f"native_functions.yaml of torch {files.release}"

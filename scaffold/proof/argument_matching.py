@@ -39,7 +39,7 @@ def split_arguments(text: str, opening: int) -> list[str]:
 
 
 def _inside_template(part: str) -> bool:
-    """Whether a comma stands in template arguments: `std::pair<a, b>`, not `a < b, c`."""
+    """Whether a comma is inside template arguments: `std::pair<a, b>`, not `a < b, c`."""
     opened = re.search(r"\w<[\w:\s*&,]*$", part)
     return opened is not None
 

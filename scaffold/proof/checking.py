@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 from ...simulator.clang import CompilerMissingError, Diagnostic
@@ -39,12 +39,81 @@ _LOCAL_INCLUDE = re.compile(r'^\s*#\s*(?:include|import)\s*"([^"]+)"', re.MULTIL
 
 
 @dataclass(frozen=True)
-class Options:
-    """How to check. `arc`: compile with automatic reference counting; None decides by manifest and includes."""
+class CheckedFile:
+    """A file to check, with the files that it includes and the manifest of its scaffold.
 
-    arc: bool | None = None
-    use_cache: bool = True
-    precompile: bool = True
+    Attributes:
+        path: the file.
+        text: its text.
+        folder: the folder of its scaffold, or the file's own folder.
+        manifest: the manifest of the scaffold; None if no scaffold generated the folder.
+    """
+
+    path: Path
+    text: str
+    folder: Path
+    manifest: Manifest | None
+
+    @classmethod
+    def read(cls, path: Path) -> CheckedFile:
+        """Read a file. Raises ScaffoldError if it cannot be read."""
+        try:
+            text = path.read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ScaffoldError(f"cannot read {path}: {error}") from None
+        folder, manifest = manifest_above(path) or (path.parent, None)
+        return cls(path, text, folder, manifest)
+
+    @cached_property
+    def with_includes(self) -> list[Path]:
+        """The file and the files that it includes in quotes, from its own folder."""
+        seen: dict[Path, None] = {}
+        waiting = [self.path.resolve()]
+        while waiting:
+            file = waiting.pop()
+            if file in seen or not file.is_file():
+                continue
+            seen[file] = None
+            waiting += [file.parent / name for name in _LOCAL_INCLUDE.findall(file.read_text("utf-8", "replace"))]
+        return list(seen)
+
+    @cached_property
+    def generated_headers(self) -> list[Path]:
+        """The headers of the scaffold, in the folders that are searched first."""
+        folders = self.manifest.include if self.manifest else ()
+        headers = sorted(file for folder in folders for file in (self.folder / folder).rglob("*"))
+        return [file for file in headers if file.suffix in _HEADERS]
+
+    @cached_property
+    def embedded_metal(self) -> list[tuple[Path, list[str]]]:
+        """The Metal programs in string literals of the file, of its includes and of the scaffold's headers."""
+        generated = self.generated_headers if self.path.suffix in CODE else []
+        embedded = []
+        for file in dict.fromkeys([*self.with_includes, *generated]):
+            programs = metal_programs(file, file.read_text("utf-8")) if file.suffix not in METAL else []
+            if programs:
+                embedded.append((self.as_given(file), programs))
+        return embedded
+
+    @property
+    def promised(self) -> Mapping[str, str]:
+        """The operators that the file must register: those of the manifest, if the scaffold generated the file."""
+        if self.manifest and str(self.path.resolve().relative_to(self.folder)) in self.manifest.files:
+            return self.manifest.registers
+        return {}
+
+    @property
+    def unit(self) -> CompilationUnit:
+        """The file with the options that it is compiled with."""
+        if self.manifest is None:
+            definitions = (f"TORCH_EXTENSION_NAME={self.path.stem}",)
+            return CompilationUnit(self.path, self.text, _NO_ARC not in self.text, (), definitions)
+        include = tuple(self.folder / folder for folder in self.manifest.include)
+        return CompilationUnit(self.path, self.text, self.manifest.arc, include, self.manifest.definitions)
+
+    def as_given(self, file: Path) -> Path:
+        """A file as messages name it: the checked file by the path that the user gave."""
+        return self.path if file == self.path.resolve() else file
 
 
 def files_to_check(path: Path) -> list[Path]:
@@ -72,7 +141,7 @@ def files_to_check(path: Path) -> list[Path]:
 
 
 def check_files(
-    paths: Sequence[Path], release: str | None = None, options: Options = Options()
+    paths: Sequence[Path], release: str | None = None, *, use_cache: bool = True, precompile: bool = True
 ) -> Iterator[CheckResult]:
     """A result for each file, in order, as soon as there is one.
 
@@ -80,40 +149,37 @@ def check_files(
     Raises ToolchainError when the compiler for the others was not set up, or fails.
     """
     needs_macos = any(path.suffix not in METAL for path in paths)
-    macos = MacosCompiler(find(release), precompile=options.precompile) if needs_macos else None
+    macos = MacosCompiler(find(release), precompile=precompile) if needs_macos else None
     for path in paths:
-        yield _checked(path, macos, options)
+        yield _checked(path, macos, use_cache)
 
 
-def _checked(path: Path, macos: MacosCompiler | None, options: Options) -> CheckResult:
-    try:
-        text = path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ScaffoldError(f"cannot read {path}: {error}") from None
-    key = _key(path, text, macos, options)
-    if options.use_cache and (kept := cached_result(key, path)):
-        return kept
+def _checked(path: Path, macos: MacosCompiler | None, use_cache: bool) -> CheckResult:
+    file = CheckedFile.read(path)
+    key = _key(file, macos)
+    if use_cache and (cached := cached_result(key, path)):
+        return cached
     start = time.perf_counter()
-    result = _examine(path, text, macos, options)
+    result = _examine(file, macos)
     result = replace(result, seconds=time.perf_counter() - start)
     cache_result(key, result)
     return result
 
 
-def _examine(path: Path, text: str, macos: MacosCompiler | None, options: Options) -> CheckResult:
+def _examine(file: CheckedFile, macos: MacosCompiler | None) -> CheckResult:
+    path, text = file.path, file.text
     if macos is None or path.suffix in METAL:
         return _examine_metal(path, text)
     if path.suffix in PATCH:
         return CheckResult(path, ("patch",), (), tuple(check_patch(path, text, macos.toolchain.torch)), 0.0)
     findings: list[Diagnostic] = []
     steps: list[str] = []
-    for file, programs in _metal_inside(path):
-        findings += check_metal(file, programs)
+    for place, programs in file.embedded_metal:
+        findings += check_metal(place, programs)
         steps = [*_metal_step(findings)]
     findings += check_host_code(path, text)
-    located = manifest_above(path)
-    findings += _against_metal(path, text)
-    source = _source(path, text, located, options)
+    findings += _against_metal(file)
+    source = file.unit
     asserted = signature_assertions(path, text, _known(macos.toolchain))
     if asserted:
         source = replace(source, behind=asserted, include=(path.resolve().parent, *source.include))
@@ -128,8 +194,7 @@ def _examine(path: Path, text: str, macos: MacosCompiler | None, options: Option
             findings += missing
             steps += [] if missing else ["linked"]
             registered = read_registrations(MachObject(compiled.object_file))
-            expected = located[1].registers if located and _promises(located[1], path, located[0]) else {}
-            findings += check_registrations(registered, _known(macos.toolchain), path, text, expected)
+            findings += check_registrations(registered, _known(macos.toolchain), path, text, file.promised)
             steps.append("registrations")
             registers = tuple(
                 f"{row.namespace}::{row.name.rpartition('::')[2]} ({row.key})" for row in registered if row.key
@@ -147,22 +212,11 @@ def _examine_metal(path: Path, text: str) -> CheckResult:
     return CheckResult(path, steps, (), tuple(findings), 0.0)
 
 
-def _metal_inside(path: Path) -> Iterator[tuple[Path, list[str]]]:
-    """The Metal programs in string literals of a C++ file, of the headers beside it and of those of its package."""
-    located = manifest_above(path)
-    generated = _generated_headers(*located) if located and path.suffix in CODE else []
-    for file in dict.fromkeys([*_with_local_includes(path.resolve()), *generated]):
-        programs = metal_programs(file, file.read_text("utf-8")) if file.suffix not in METAL else []
-        if programs:
-            yield path if file == path.resolve() else file, programs
-
-
-def _against_metal(path: Path, text: str) -> list[Diagnostic]:
+def _against_metal(checked: CheckedFile) -> list[Diagnostic]:
     """Findings where the host code and the Metal source that it launches do not match."""
-    files = _with_local_includes(path.resolve())
-    texts = {path if file == path.resolve() else file: file.read_text("utf-8", "replace") for file in files}
+    path, text, embedded = checked.path, checked.text, checked.embedded_metal
+    texts = {checked.as_given(file): file.read_text("utf-8", "replace") for file in checked.with_includes}
     findings = [finding for file, own in texts.items() for finding in check_encoders(file, own)]
-    embedded = list(_metal_inside(path))
     programs = [program for _, listed in embedded for program in listed]
     try:
         names = {name for file, listed in embedded for program in listed for name in kernel_names(program, file)}
@@ -191,50 +245,14 @@ def _known(toolchain: Toolchain) -> frozenset[str]:
     return known_overloads(toolchain.native_functions, f"native_functions.yaml of torch {toolchain.release}")
 
 
-def _source(path: Path, text: str, located: tuple[Path, Manifest] | None, options: Options) -> CompilationUnit:
-    folder, manifest = located or (path.parent, None)
-    arc = options.arc
-    if arc is None:
-        arc = manifest.arc if manifest else _NO_ARC not in text
-    include = tuple(folder / place for place in manifest.include) if manifest else ()
-    definitions = manifest.definitions if manifest else (f"TORCH_EXTENSION_NAME={path.stem}",)
-    return CompilationUnit(path, text, arc, include, definitions)
-
-
-def _promises(manifest: Manifest, path: Path, folder: Path) -> bool:
-    """Whether the scaffold generated this file, which then registers its operators."""
-    return str(path.resolve().relative_to(folder)) in manifest.files
-
-
-def _key(path: Path, text: str, macos: MacosCompiler | None, options: Options) -> str:
+def _key(file: CheckedFile, macos: MacosCompiler | None) -> str:
     """The key of the result: the file, its includes, its Metal source, the manifest, the tools and our code."""
+    path = file.path
     if macos is None or path.suffix in METAL:
-        python = [file.read_bytes() for file in python_of(path)] if family_of(path) else []
-        return result_key(path, "metal", [*metal_keys(path, metal_programs(path, text)), *python])
-    parts: list[str | bytes] = [str(options.arc)]
-    parts += [key for file, programs in _metal_inside(path) for key in metal_keys(file, programs)]
-    parts += [file.read_bytes() for file in (*_with_local_includes(path.resolve()), *bundled_metal(path, text))]
-    if located := manifest_above(path):
-        folder, manifest = located
-        parts += [file.read_bytes() for file in _generated_headers(folder, manifest)]
-        parts.append(manifest.to_json())
+        python = [module.read_bytes() for module in python_of(path)] if family_of(path) else []
+        return result_key(path, "metal", [*metal_keys(path, metal_programs(path, file.text)), *python])
+    parts: list[str | bytes] = [key for place, programs in file.embedded_metal for key in metal_keys(place, programs)]
+    read = [*file.with_includes, *bundled_metal(path, file.text), *file.generated_headers]
+    parts += [header.read_bytes() for header in read]
+    parts += [file.manifest.to_json()] if file.manifest else []
     return result_key(path, macos.toolchain.identity, parts)
-
-
-def _generated_headers(folder: Path, manifest: Manifest) -> list[Path]:
-    """The headers of a scaffold, in the folders that are searched first."""
-    headers = sorted(file for place in manifest.include for file in (folder / place).rglob("*"))
-    return [file for file in headers if file.suffix in _HEADERS]
-
-
-def _with_local_includes(path: Path) -> list[Path]:
-    """The file and all that it includes in quotes, from its own folder."""
-    seen: dict[Path, None] = {}
-    waiting = [path]
-    while waiting:
-        file = waiting.pop()
-        if file in seen or not file.is_file():
-            continue
-        seen[file] = None
-        waiting += [file.parent / name for name in _LOCAL_INCLUDE.findall(file.read_text("utf-8", "replace"))]
-    return list(seen)

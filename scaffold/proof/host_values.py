@@ -59,7 +59,7 @@ UNKNOWN = Value("unknown")
 
 @dataclass(frozen=True)
 class Scope:
-    """The code of a file without comments, and what of the function around a place stands before it."""
+    """The code of a file without comments, and the part of the enclosing function before a position."""
 
     code: str
     before: str

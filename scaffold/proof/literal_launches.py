@@ -1,8 +1,8 @@
 """Host code against the Metal source that it launches: names of kernels, bound arguments, encoders.
 
-What a compiler of either side cannot see, since a string stands between them. Only what is written in plain sight is
-judged: a call of `launch`, or of torch's own functions that give a kernel, with a literal name, numbers that are
-converted in place, tensors that carry the name of a parameter. What is computed elsewhere is left alone.
+No compiler sees such mistakes, because host code refers to a kernel by a string. This module checks only what the text
+shows: calls of `launch` or of torch's functions that return a kernel, with a literal name; numbers that are cast in the
+call; tensors with the name of a parameter. Values that are computed elsewhere are not checked.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ...simulator.objc.comments import without_comments
 from .argument_matching import DeclaredBuffer, argument_problems, split_arguments
 
 RULE = "launch"
-# The types for which host code builds a kernel's name, where no function of its own says which.
+# The types for which host code builds a kernel's name, if it has no function that lists them.
 _TYPES = ("float", "half", "bfloat")
 _NAMES_TYPES = re.compile(r"\bstd::string metal_type\([^)]*\)\s*\{(?P<body>.*?)\n\}", re.DOTALL)
 _NAMED_TYPE = re.compile(r'return "(?P<metal>\w+)";')

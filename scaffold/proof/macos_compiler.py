@@ -196,11 +196,11 @@ def _warnings() -> list[str]:
 
 
 def findings_in(stderr: str) -> list[Diagnostic]:
-    """Clang's messages; the first note that is no list of candidates is told with what it explains."""
-    return [_told(message) for message in messages(stderr)]
+    """Clang's messages; the first note that is not a list of candidates is added to its error."""
+    return [_diagnostic(message) for message in messages(stderr)]
 
 
-def _told(message: Message) -> Diagnostic:
+def _diagnostic(message: Message) -> Diagnostic:
     note = next((note for note in message.notes if "candidate" not in note.text), None)
     text = f"{message.text} (note: {note.text}, {Path(note.file).name}:{note.line})" if note else message.text
     return Diagnostic(message.file, message.line, message.column, message.severity, text, message.flag or COMPILE)

@@ -22,8 +22,8 @@ _IS_METAL = re.compile(r"\bkernel\s+void\b|#include\s*<metal_stdlib>")
 def metal_programs(path: Path, text: str) -> list[str]:
     """The Metal programs of a file: its text, or its raw string literals where it is C++.
 
-    What a `.metal` file includes of `mpsmith.kernels` is put in its place. A literal stands behind as many line breaks
-    as stand before it in its file.
+    Includes of `mpsmith.kernels` in a `.metal` file are expanded. A literal is padded with line breaks to keep its
+    line numbers.
     """
     if path.suffix not in METAL:
         return [

@@ -18,7 +18,7 @@ from .mach_object import MachObject
 
 _INIT = re.compile(r"TORCH_LIBRARY_IMPL_init_(?P<namespace>\w+?)_(?P<key>[A-Z]\w*?)_(?P<number>\d+)(?:E|R|\b)")
 _FRAGMENT = re.compile(r"TORCH_LIBRARY_(?:FRAGMENT_)?init_(?P<namespace>\w+?)(?:_\d+)?(?:E|R|\b)")
-# `torch::Library::impl` may stay a call of its own or be inlined down to `_impl`; the stable one ends in the C shim.
+# `torch::Library::impl` may remain a call or be inlined to `_impl`; the stable one ends in the C shim.
 _REGISTERS = re.compile(r"5torch7Library(?:4impl|5_impl)|StableLibrary4impl|torch_library_impl")
 _DEFINES = re.compile(r"5torch7Library(?:3def|4_def)|StableLibrary3def|torch_library_def")
 

@@ -21,7 +21,7 @@ _REGISTERED = re.compile(
 def signature_assertions(path: Path, text: str, known: Collection[str]) -> str:
     """The lines to compile behind a file; empty where there is nothing to add.
 
-    `known`: the overloads that there are; others have no schema to compare with, and are a finding of their own.
+    `known`: the existing overloads; others have no schema to compare with, and are reported separately.
     """
     if re.search(r"^\s*namespace\b", text, re.MULTILINE):
         return ""  # the end of the file cannot name what stands inside of one

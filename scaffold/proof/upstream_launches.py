@@ -1,9 +1,9 @@
-"""Launches of host code in upstream's idiom against the Metal source: which kernel is asked for, and what is bound.
+"""Launches of host code in upstream's style against the Metal source: the kernel and the bound arguments.
 
-Upstream's files, and those of finished families, launch through functions of their own that hand their last arguments
-to `mtl_setArgs`. Such functions are found, their calls are read, and each call is compared with every kernel that its
-name may be: number, order and kind of the buffers. What a declaration leaves open is not judged, and a kernel that is
-asked for by a literal is judged in host_launches.
+Upstream's files, and those of finished families, launch through their own functions that forward their last
+arguments to `mtl_setArgs`. This module reads the calls of such functions and compares each with every kernel that its
+name may be: number, order and kind of the buffers. Types that a declaration leaves open are not compared. Kernels with
+a literal name are checked in `literal_launches`.
 """
 
 from __future__ import annotations

@@ -67,12 +67,12 @@ class Request:
         integers = [set(launch.integer_elements) for launch in launches]
         shared = [metal for metal in METAL_ELEMENTS.values() if integers and all(metal in each for each in integers)]
         launches = [replace(launch, elements=(*FLOATING_ELEMENTS, *shared)) for launch in launches]
-        # Whoever calls another stands behind it.
+        # A function is defined before its callers.
         return sorted((_served(launch, launches) for launch in launches), key=lambda launch: bool(launch.served_by))
 
     @property
     def package(self) -> str:
-        """The name of a package of its own."""
+        """The name of the package that an extension is."""
         return f"{self.operator.stem}_mps"
 
     @property
@@ -82,7 +82,7 @@ class Request:
 
 
 def _served(launch: Launch, launches: Sequence[Launch]) -> Launch:
-    """The launch as it is where one of the others can do its work: it needs no kernel of its own."""
+    """The launch, served by one of the others if that computes the same: then it needs no kernel."""
     by = next((one for one in launches if one.can_serve(launch)), None)
     if by is None:
         return launch

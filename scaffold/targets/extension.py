@@ -1,4 +1,4 @@
-"""Target `extension`: a package of its own with Objective-C++ and Metal, built for one release of torch."""
+"""Target `extension`: a package with Objective-C++ and Metal, built for one release of torch."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Marked regions: the parts of a generated file that are written by hand, kept when the file is generated again.
 
-A region begins and ends with a comment on a line of its own, `// mpsmith: begin NAME` and `// mpsmith: end NAME` (with
-`#` in Python). What stands between belongs to whoever edited the file.
+A region begins and ends with a comment on a separate line, `// mpsmith: begin NAME` and `// mpsmith: end NAME` (with
+`#` in Python). The lines between belong to the user.
 """
 
 from __future__ import annotations
@@ -77,9 +77,9 @@ class Merged:
 
 
 def merged(generated: str, before: str, source: str, ancestor: str | None = None) -> Merged:
-    """Put what stands in the regions of an older text into a generated one.
+    """Copy the regions of an older text into a generated one.
 
-    `ancestor`: the older text as it was generated; a region that nobody has changed since is generated anew.
+    `ancestor`: the older text as it was generated; a region that is unchanged since then is generated again.
     Raises ScaffoldError when marks are damaged.
     """
     contents = regions_of(before, source)

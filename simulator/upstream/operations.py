@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -184,10 +184,5 @@ def shader_header(root: Path, name: str) -> str:
     path = root / KERNELS / f"{name}.metal"
     if not path.is_file():
         raise UpstreamError(f"{root} has no {KERNELS / name}.metal")
-    return shader_library(path.read_text("utf-8"), path.name, include_folders(path, [root / ATEN, root]))
-
-
-def shader_library(text: str, name: str, folders: Sequence[Path]) -> str:
-    """A library that is compiled from Metal source at run time; includes of `folders` are embedded."""
-    whole = embed(text, name, folders).text
+    whole = embed(path.read_text("utf-8"), path.name, include_folders(path, [root / ATEN, root])).text
     return f'static ::at::native::mps::MetalShaderLibrary lib(R"MPSMITH(\n{whole})MPSMITH");\n'

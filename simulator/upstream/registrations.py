@@ -111,17 +111,14 @@ class MpsYaml:
                 found.append(MpsKernel(str(function.func.name), row.kernel, shared, _base(function)))
         return tuple(found)
 
-    def headers(self, include: Path, overloads: Collection[str] | None = None) -> dict[str, str]:
+    def headers(self, include: Path) -> dict[str, str]:
         """The native headers of the overloads that have rows, by their path below the include folder.
 
-        Each goes on to torch's own, which is in the folder `include` and was generated without mps.
-        `overloads`: those to declare, where the headers meet a torch for macOS, which declares the other kernels of mps
-            itself; None for all.
+        Each includes torch's own header, which is in the folder `include` and was generated without mps.
         """
-        index = self._index if overloads is None else self._index_of(overloads)
         by_base: dict[str, list[str]] = {}
         for group in self._groups:
-            lines = compute_native_function_declaration(group, index)
+            lines = compute_native_function_declaration(group, self._index)
             first = next(iter(group.functions())) if isinstance(group, NativeFunctionsGroup) else group
             by_base.setdefault(_base(first), []).extend(line for line in lines if line)
         texts = {}

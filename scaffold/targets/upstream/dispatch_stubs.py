@@ -75,7 +75,7 @@ class Stub:
 def stub_of(request: Request, rows: Mapping[str, Mapping[str, str]], include: Path) -> Stub | None:
     """The operator's dispatch stub, where all backends share the kernel that calls it.
 
-    Only where a function of this release's MetalShaderLibrary runs the kernel: else a kernel of its own is the better
+    Only where a function of this release's MetalShaderLibrary runs the kernel: else a separate kernel is the better
     start. `rows`: the kernel of each dispatch key by overload.
     """
     if len(rows) != 1 or not request.kind.elementwise:

@@ -15,7 +15,7 @@ class FamilyRows:
     """What becomes of each overload that the family serves.
 
     Attributes:
-        kernels: the overloads that get a row, with the kernel that it names: one of their own, or the one that all
+        kernels: the overloads that get a row, with the kernel that it names: their own, or the one that all
             backends share.
         native: the overloads that have a row for MPS already.
         composed: the overloads that call others and take no row.
@@ -57,7 +57,7 @@ def planned_rows(yaml_text: str, overloads: Sequence[str], host: str | None) -> 
 
 
 def _is_composed(by_key: Mapping[str, str]) -> bool:
-    """Whether other operators compute it, or a structured twin: not where backends have kernels of their own."""
+    """Whether other operators or a structured overload compute it: false if backends have their own kernels."""
     return not by_key or any(key.startswith("Composite") for key in by_key)
 
 

@@ -28,7 +28,7 @@ class KernelHead:
     """How a kernel is defined.
 
     Attributes:
-        line: what stands before its body.
+        line: the text before its body.
         structured: whether it is structured.
         precomputed: the lists that the meta function takes apart, each put together again by a line.
     """

@@ -40,7 +40,7 @@ def _rows_of(entry: str) -> dict[str, str]:
 
 
 def mps_kernels(rows: Mapping[str, Mapping[str, str]], *, shared: bool) -> dict[str, str]:
-    """The name of each overload's kernel on mps: that of the CPU where backends share one, else one of its own."""
+    """The name of each overload's kernel on mps: the CPU's if backends share one, else a separate one."""
     kernels = {}
     for overload, by_key in rows.items():
         identifier = overload.replace(".", "_")

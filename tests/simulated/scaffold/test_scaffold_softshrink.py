@@ -1,6 +1,6 @@
 """The worked example of docs/softshrink.md, step by step: a fallback is found, scaffolded, written, checked and gone.
 
-It runs under the coverage of torch 2.0.1, where softshrink had no kernel for mps, in a process of its own.
+It runs under the coverage of torch 2.0.1, where softshrink had no kernel for mps, in a separate process.
 """
 
 from __future__ import annotations

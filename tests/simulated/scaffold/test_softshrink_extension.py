@@ -1,6 +1,6 @@
 """The talks' story in docs/softshrink.md, in Objective-C++: the files of the page print what the page says.
 
-The simulated device has the coverage of torch 2.0.1, in a process of its own.
+The simulated device has the coverage of torch 2.0.1, in a separate process.
 
     python -m pytest tests/simulated/scaffold/test_softshrink_extension.py -m network
 """

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -62,19 +63,18 @@ def source(folder: Path, name: str = "kernel") -> Path:
 
 
 def test_a_file_is_linked_with_apples_frameworks(tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    (built,) = macos.build(subject_at(source(tmp_path / "work"), out))
+    (built,) = macos.build(subject_at(source(tmp_path / "work")))
     words, extension = json.loads(built.read_text())
-    assert built.parent == out
+    assert built.parent == tmp_path / "work"
     assert words[0] == "build_ext"
     assert extension["sources"] == [str(tmp_path / "work" / "kernel.mm")]
     assert extension["extra_compile_args"] == ["-fobjc-arc"]
     assert extension["extra_link_args"] == ["-framework", "Metal", "-framework", "Foundation"]
-    assert [path.name for path in (tmp_path / "work").iterdir()] == ["kernel.mm"]
+    assert sorted((tmp_path / "work").iterdir()) == sorted([tmp_path / "work" / "kernel.mm", built])
 
 
 def test_without_reference_counting_nothing_asks_for_it(tmp_path: Path) -> None:
-    (built,) = macos.build(subject_at(source(tmp_path / "work"), tmp_path / "out", arc=False))
+    (built,) = macos.build(replace(subject_at(source(tmp_path / "work")), arc=False))
     assert json.loads(built.read_text())[1]["extra_compile_args"] == []
 
 
@@ -92,12 +92,12 @@ def test_a_package_is_built_in_place_by_its_setup_script(tmp_path: Path) -> None
 
 def test_a_toolchain_that_fails_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(ScaffoldError, match=r"broken\.mm was not built: see the toolchain's messages above"):
-        macos.build(subject_at(source(tmp_path / "work", "broken"), tmp_path / "out"))
+        macos.build(subject_at(source(tmp_path / "work", "broken")))
     with pytest.raises(ScaffoldError, match="built no module"):
-        macos.build(subject_at(source(tmp_path / "work", "empty"), tmp_path / "out"))
+        macos.build(subject_at(source(tmp_path / "work", "empty")))
 
 
-# As on a Mac, but for the toolchain; then which rooms of mpsmith took part.
+# As on a Mac, except for the toolchain; prints which parts of the simulator were imported.
 COMMAND = """
 import platform, sys
 platform.system = lambda: "Darwin"
@@ -118,6 +118,6 @@ def test_the_command_touches_no_simulator_on_a_mac(tmp_path: Path) -> None:
         assert done.stdout.splitlines()[0].startswith(("built", "mpsmith"))
         return done.stdout.splitlines()[-1]
 
-    built = modules("build", str(source(tmp_path / "work")), "--out", str(tmp_path / "out"))
+    built = modules("build", str(source(tmp_path / "work")))
     assert built == modules("--version")  # what the command line itself imports
     assert built.endswith("False")

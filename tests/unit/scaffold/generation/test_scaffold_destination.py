@@ -1,4 +1,4 @@
-"""Where a scaffold goes when nobody says: into a clone's own folders, its ignored `work/`, or a new folder here."""
+"""The default folder of a scaffold: a clone's own folders, its ignored `work/`, or a new folder here."""
 
 from pathlib import Path
 from types import SimpleNamespace

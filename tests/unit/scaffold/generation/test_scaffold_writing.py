@@ -166,7 +166,7 @@ def test_the_same_line_changed_on_both_sides_is_a_conflict(tmp_path: Path) -> No
     assert planned.changes[0].action is Action.CONFLICT
 
 
-def test_a_region_that_nobody_wrote_in_is_generated_anew(tmp_path: Path) -> None:
+def test_an_unchanged_region_is_generated_again(tmp_path: Path) -> None:
     write(plan(folder_as_destination(tmp_path), {"a.mm": GENERATED}, MANIFEST))
     newer = GENERATED.replace("unwritten", "still_unwritten")
     write(plan(folder_as_destination(tmp_path), {"a.mm": newer}, MANIFEST))

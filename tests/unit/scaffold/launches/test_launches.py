@@ -618,7 +618,7 @@ FACTORS = launch_of(
 )
 
 
-def test_a_dimension_that_hangs_on_a_flag_and_a_result_that_nobody_asked_for() -> None:
+def test_a_dimension_that_depends_on_a_flag_and_a_result_that_is_not_requested() -> None:
     shape = "(*A.shape[: A.dim() - 1], A.shape[-2] if full else min(A.shape[-2:]),)"
     lines = PythonHost(FACTORS).prepared
     assert f"U = torch.empty({shape} if factors else (0,), dtype=A.dtype, device=A.device)" in lines

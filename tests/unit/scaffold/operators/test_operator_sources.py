@@ -56,7 +56,7 @@ def test_a_release_that_was_not_set_up_is_one_line(times_read: list[str]) -> Non
         source_of("2.12.0")
 
 
-def test_twins_know_each_other() -> None:
+def test_inplace_and_functional_variants_are_relatives() -> None:
     source = of_yaml(YAML.encode(), "2.12.0")
     assert source.operator("mode").relatives == ("mode_",)
     assert source.operator("mode_").relatives == ("mode",)

@@ -50,6 +50,6 @@ def test_an_opinfo_decides_where_names_do_not(source: Source) -> None:
     assert "ReductionOpInfo" in choice.because
 
 
-def test_the_reason_is_told(source: Source) -> None:
+def test_the_reason(source: Source) -> None:
     assert kind_of(source.operator("poisson")).because == "its name"
     assert "tensor" in kind_of(source.operator("special_ndtri")).because

@@ -87,7 +87,7 @@ class TestSizeRules:
 
 
 class TestAskingFlags:
-    def test_a_result_that_nobody_asked_for_has_no_elements(self) -> None:
+    def test_a_result_that_is_not_requested_has_no_elements(self) -> None:
         calls = [seen((0,), A=torch.Size((3, 5)), factors=False), seen((3, 5), A=torch.Size((3, 5)), factors=True)]
         assert asking_flag(calls, 0) == "factors"
 

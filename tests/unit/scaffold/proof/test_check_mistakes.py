@@ -15,7 +15,7 @@ from mpsmith.scaffold.generation.writing import plan, write
 from mpsmith.scaffold.manifest import Manifest
 from mpsmith.scaffold.operators.kinds import KernelKind
 from mpsmith.scaffold.operators.source import source_of
-from mpsmith.scaffold.proof.checking import CheckResult, Options, check_files, files_to_check
+from mpsmith.scaffold.proof.checking import CheckResult, check_files, files_to_check
 from mpsmith.scaffold.proof.setup import set_up
 from mpsmith.scaffold.proof.toolchain import Toolchain
 from mpsmith.scaffold.release_files import files_of
@@ -161,8 +161,10 @@ def test_an_undefined_symbol_is_named_as_it_is_written(package: Path) -> None:
 
 def test_an_unknown_selector_is_an_error_without_arc_too(tmp_path: Path, toolchain: Toolchain) -> None:
     file = tmp_path / "a.mm"
-    file.write_text("#import <Metal/Metal.h>\n\nvoid f(id<MTLBuffer> buffer) { [buffer contentz]; }\n")
-    (result,) = check_files([file], None, Options(arc=False))
+    file.write_text(
+        "#include <ATen/native/mps/OperationUtils.h>\n\nvoid f(id<MTLBuffer> buffer) { [buffer contentz]; }\n"
+    )
+    (result,) = check_files([file])
     assert not result.accepted
     assert (result.findings[0].line, "contentz" in result.findings[0].message) == (3, True)
 

@@ -89,7 +89,7 @@ def test_an_operator_of_an_own_namespace_must_be_defined() -> None:
         ("softshrink_backward.out", "aten::softshrink_backward has no overload 'out'; it has default"),
     ],
 )
-def test_a_wrong_overload_is_told_from_a_wrong_operator(name: str, problem: str) -> None:
+def test_distinguishes_a_wrong_overload_from_a_wrong_operator(name: str, problem: str) -> None:
     assert unknown_overload(name, KNOWN) == problem
 
 

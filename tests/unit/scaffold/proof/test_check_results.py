@@ -32,7 +32,7 @@ def file(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Every program that the shader checker is asked about; it finds nothing wrong with any."""
     programs: list[str] = []
     monkeypatch.setattr(metal_sources, "check_key", lambda program, _, strict: program)
@@ -62,11 +62,11 @@ def test_what_could_not_be_checked_is_neither_accepted_nor_kept(file: Path, monk
     assert "'double' is not supported" in with_compiler.findings[0].message
 
 
-def test_an_answer_is_kept_until_the_program_changes(file: Path, told: list[str]) -> None:
+def test_a_result_is_cached_until_the_program_changes(file: Path, runs: list[str]) -> None:
     assert [checked(file).cached, checked(file).cached] == [False, True]
     file.write_text(WITH_DOUBLE.replace("double", "float"))
     assert not checked(file).cached
-    assert len(told) == 2
+    assert len(runs) == 2
 
 
 def test_what_a_program_includes_is_part_of_it(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_address_spaces_are_real_in_a_check(file: Path) -> None:
 
 @pytest.mark.parametrize("judge", DECIDING_CODE)
 def test_a_change_of_what_decides_voids_the_answer(
-    file: Path, told: list[str], judge: str, monkeypatch: pytest.MonkeyPatch
+    file: Path, runs: list[str], judge: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert not checked(file).cached
     changed = cache.source_files(judge)[-1]
@@ -99,10 +99,10 @@ def test_a_change_of_what_decides_voids_the_answer(
         assert not checked(file).cached
     finally:
         cache.fingerprint_of_code.cache_clear()
-    assert len(told) == 2
+    assert len(runs) == 2
 
 
-def test_a_damaged_answer_is_not_used(file: Path, told: list[str]) -> None:
+def test_a_damaged_result_is_not_used(file: Path, runs: list[str]) -> None:
     checked(file)
     (kept,) = (results.check_folder() / "results").rglob("*.json")
     kept.write_text("{}")

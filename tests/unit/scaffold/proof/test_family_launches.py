@@ -41,7 +41,7 @@ def launched(kernel: metal.SimulatedKernel, *arguments: Any, **options: Any) -> 
         try:
             kernel(*arguments, **options)
         except RuntimeError:
-            assert record.findings  # what the launch refuses was told before
+            assert record.findings  # reported before the launch refuses it
     return record
 
 
@@ -71,7 +71,7 @@ def test_a_launch_that_fits_is_counted_and_runs(library: metal.ShaderLibrary) ->
         ("picked", [*tensors(1), None], "buffer 1, at, cannot be bound"),
     ],
 )
-def test_a_launch_that_does_not_fit_is_told(
+def test_reports_a_launch_that_does_not_fit(
     library: metal.ShaderLibrary, name: str, arguments: list[Any], message: str
 ) -> None:
     record = launched(getattr(library, name), *arguments, threads=8)
@@ -119,12 +119,12 @@ def test_check_tells_of_a_family_what_its_launches_do(monkeypatch: pytest.Monkey
     path = FOLDER / "mode" / "mode.metal"
     asked: list[str] = []
 
-    def told(path: Path, family: str) -> list[Any]:
+    def no_findings(path: Path, family: str) -> list[Any]:
         asked.append(family)
         return [metal.Diagnostic(str(path), 7, 0, "error", "sort_rows: buffer 3 is not bound", "launch")]
 
-    monkeypatch.setattr(checking, "check_family_launches", told)
-    (result,) = checking.check_files([path], options=checking.Options(use_cache=False))
+    monkeypatch.setattr(checking, "check_family_launches", no_findings)
+    (result,) = checking.check_files([path], use_cache=False)
     assert asked == ["mode"]
     assert not result.accepted
     assert result.steps == ("metal", "launches")

@@ -168,8 +168,8 @@ def package(tmp_path: Path) -> Path:
     """The scaffold of mode as an extension."""
     toolchain = set_up(None, print)
     made = extension.generate(Request(source_of(None).operator("mode"), KernelKind.SORT))
-    told = made.registers, made.include, made.definitions
-    manifest = Manifest("aten::mode", "extension", "sort", toolchain.release, *told)
+    options = made.registers, made.include, made.definitions
+    manifest = Manifest("aten::mode", "extension", "sort", toolchain.release, *options)
     write(plan(folder_as_destination(tmp_path), made.files, manifest))
     return tmp_path
 

@@ -1,4 +1,4 @@
-"""Mistakes between host code and the Metal source that it launches: each is told, at its line."""
+"""Mistakes between host code and the Metal source that it launches: each is reported with its line."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def test_the_host_code_of_a_family_follows_its_metal(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_a_parameter_that_metal_gains_and_a_kernel_that_it_loses_are_told(name: str) -> None:
+def test_reports_an_added_metal_parameter_and_a_removed_kernel(name: str) -> None:
     host, metal = code_of(name)
     gained = {key: ReflectedKernel(key, one.function, (*one.buffers, *one.buffers[-1:])) for key, one in metal.items()}
     launches = [launch for launch in host_launches(host) if launch.bindings]
@@ -147,7 +147,7 @@ def test_what_fits_is_not_spoken_of() -> None:
         ),
     ],
 )
-def test_each_mistake_is_told_at_its_launch(old: str, new: str, message: str) -> None:
+def test_reports_each_mistake_at_its_launch(old: str, new: str, message: str) -> None:
     assert HOST.count(old) == 1
     text = HOST.replace(old, new).replace("const Tensor& self, T", "const Tensor& self, const Tensor& x, T")
     assert any(message in finding for finding in said(text)), said(text)

@@ -86,7 +86,7 @@ def test_a_row_that_is_there_and_what_is_composed_are_left_alone() -> None:
     ],
 )
 @pytest.mark.parametrize("overload", ["pdist", "split"])
-def test_a_kernel_that_nobody_defines_is_named(overload: str, host: str | None, message: str) -> None:
+def test_names_an_undefined_kernel(overload: str, host: str | None, message: str) -> None:
     with pytest.raises(ScaffoldError, match=message.format(overload)):
         planned_rows(YAML, [overload], host)
 
@@ -164,7 +164,7 @@ def test_an_entry_stays_for_the_dtypes_that_still_fail() -> None:
     assert '    "take": [torch.bool, torch.int16],\n    "x": None,\n' in text
 
 
-def test_an_operator_with_complex_dtypes_is_told_to_the_tests_once() -> None:
+def test_an_operator_with_complex_dtypes_is_listed_once() -> None:
     text = with_complex(COMMON_MPS, ["take", "abs", "zeros"])
     assert text.startswith('SUPPORTED_COMPLEX_OPS = {\n    "abs",\n    "take",\n    "tan",\n    "zeros",\n}\n')
 
