@@ -50,6 +50,16 @@ class AtenHost(CxxHost):
         """Whether pybind11 can pass every argument."""
         return all(_is_bindable(argument.type) for argument in self.launch.overload.arguments)
 
+    @property
+    def dtype_rule(self) -> str:
+        """What a TensorIterator is configured with to refuse the output dtypes that the CPU refuses."""
+        (output,) = self.launch.outputs
+        if self.launch.element_of(output) != FOLLOWS:
+            return "check_all_same_dtype(false)"
+        if self.launch.observation is not None and self.launch.observation.same_dtype:
+            return "check_all_same_dtype(true)"
+        return "promote_inputs_to_common_dtype(true).enforce_safe_casting_to_output(true)"
+
     tensor = "at::Tensor"
 
     def empty(self, shape: str, like: str, element: str) -> str:

@@ -197,7 +197,8 @@ class PythonHost:
         named = [f"{a.name}={a.name}" for a in launch.overload.inputs if a.name not in positional]
         outputs = ", ".join(f'"{argument.name}": {argument.name}' for argument in launch.overload.outputs)
         elements = [launch.element_of(buffer) for buffer in launch.outputs]
-        dtypes = ", ".join("None" if element == FOLLOWS else f"torch.{element}" for element in elements)
+        follows = f"{launch.source.name}.dtype" if observation.same_dtype and launch.source else "None"
+        dtypes = ", ".join(follows if element == FOLLOWS else f"torch.{element}" for element in elements)
         parts = [f"torch.ops.aten.{self.overload}", f"[{', '.join(words)}]", f"{{{outputs}}}", f"[{dtypes}]", *named]
         return [_call("check_outputs", parts)]
 

@@ -59,6 +59,7 @@ class Observation:
         results: what is written, in the order of the returns; the outputs of an out form.
         has_meta: whether the meta kernel answered, which gives outputs their shape.
         integers: the dtypes without fractions that the first input may have, and the first result then has as well.
+        same_dtype: whether an out form with one output refuses to cast its result to another dtype.
     """
 
     inputs: Mapping[str, str]
@@ -66,3 +67,4 @@ class Observation:
     results: tuple[ObservedTensor, ...]
     has_meta: bool
     integers: tuple[str, ...] = ()
+    same_dtype: bool = False

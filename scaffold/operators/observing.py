@@ -7,7 +7,7 @@ the scaffold, and where nothing does, the scaffold asks the meta kernel or leave
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -19,6 +19,7 @@ from .observation import FOLLOWS, Observation, ObservedTensor, Size
 from .shape_rules import UNREDUCED, SeenCall, asking_flag, shape_rule, size_rules
 
 _ENOUGH_CALLS = 12
+_WIDER = {"float16": torch.float32, "bfloat16": torch.float32, "float32": torch.float64}
 # Besides the floating ones of DTYPES.
 INTEGERS = ("int64", "int32", "int16", "int8", "uint8", "bool")
 # What says whether a factorisation is made in full, and whether its factors are wanted: their shapes hang on it.
@@ -57,6 +58,7 @@ def observed(name: str) -> Observation | None:
         results=tuple(_tensor(seen, place) for place in range(count)),
         has_meta=all(_answers_on_meta(overload, call) for call in main[:2]),
         integers=tuple(dtype for dtype in INTEGERS if _keeps(overload, [call for call in calls if call[0] == dtype])),
+        same_dtype=_requires_same_dtype(overload, main[:_ENOUGH_CALLS]),
     )
 
 
@@ -70,6 +72,21 @@ def _keeps(overload: Any, calls: Sequence[KnownCall]) -> bool:
         if seen is not None and seen.results and seen.results[0].numel():
             return seen.results[0].dtype == first.dtype
     return False
+
+
+def _requires_same_dtype(overload: Any, calls: Sequence[KnownCall]) -> bool:
+    """Whether the CPU refuses a wider output, to which the result could be cast, in every floating call."""
+    outputs = {argument.name for argument in overload._schema.arguments if argument.is_out}
+    if len(outputs) != 1:
+        return False
+    accepted = [call for call in calls if call[0] in _WIDER and outputs <= call[2].keys() and _seen(overload, call)]
+    return bool(accepted) and not any(_seen(overload, _with_wider_outputs(call, outputs)) for call in accepted)
+
+
+def _with_wider_outputs(call: KnownCall, outputs: Collection[str]) -> KnownCall:
+    dtype, args, kwargs = call
+    wider = {name: kwargs[name].to(_WIDER[dtype]) for name in outputs}
+    return dtype, args, kwargs | wider
 
 
 def _with_each_reduction(overload: Any, call: KnownCall) -> list[KnownCall]:

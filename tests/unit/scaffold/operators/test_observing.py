@@ -35,6 +35,14 @@ class TestObserved:
         assert seen is not None
         assert seen.results == (ObservedTensor("T", "like target", is_loss=True),)
 
+    @pytest.mark.parametrize(
+        ("overload", "refuses"), [("softshrink.out", True), ("take.out", True), ("sinc.out", False), ("mode", False)]
+    )
+    def test_outputs_that_the_cpu_casts_to(self, overload: str, refuses: bool) -> None:
+        seen = observed(overload)
+        assert seen is not None
+        assert seen.same_dtype is refuses
+
     def test_pairs_of_rows(self) -> None:
         seen = observed("_pdist_forward")
         assert seen is not None

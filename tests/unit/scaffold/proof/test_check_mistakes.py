@@ -123,7 +123,7 @@ MISTAKES = {
         "static mps_support::Library& library() {",
         r"unknown type name 'Tensor'|undefined symbol: at::native::mps_secret",
     ),
-    "ATen call that does not exist": (HOST, "at::empty_like(", "at::empty_lik(", r"empty_lik"),
+    "ATen call that does not exist": (HOST, "at::empty(", "at::emty(", r"emty"),
     "Metal that does not compile": (
         SHADER,
         "return T(float(self));",
