@@ -20,8 +20,9 @@ from ..cases.calls.invocation import arguments_of, overload_of
 from ..cases.calls.recorded_calls import RecordedCalls
 from ..model.description import describe
 from ..model.nested import leaves, map_leaves
+from .argument_changes import Arguments
 from .classes import Scenario
-from .makers import MAKERS, Arguments
+from .makers import MAKERS
 from .observation import Raised, differs, execute
 from .planted import Trigger
 from .schemas import facts_of

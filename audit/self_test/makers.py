@@ -10,15 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from random import Random
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from ..model.nested import map_leaves
+from .argument_changes import Arguments, changed_tensor, changed_together, is_integer, tensors_in
 from .tensor_layouts import as_expanded, as_inner_strided, as_stepped, as_transposed, at_offset, in_one_storage
 
-Arguments = dict[str, Any]
 Maker = Callable[..., bool]
 MAKERS: dict[str, Maker] = {}
 LARGEST = 1 << 22
@@ -28,43 +27,6 @@ def maker(function: Maker) -> Maker:
     """Give a maker the word of its condition: the function's name without its underscore."""
     MAKERS[function.__name__.strip("_")] = function
     return function
-
-
-def changed_tensor(arguments: Arguments, name: str, change: Callable[[Tensor], Tensor | None]) -> bool:
-    """Change the tensor, or the first fitting one of a list; `change` answers None where it cannot."""
-    value = arguments.get(name)
-    if isinstance(value, Tensor):
-        made = change(value) if value.layout is torch.strided else None
-        arguments[name] = value if made is None else made
-        return made is not None
-    if isinstance(value, (list, tuple)):
-        for position, item in enumerate(value):
-            made = change(item) if isinstance(item, Tensor) and item.layout is torch.strided else None
-            if made is not None:
-                arguments[name] = [*value[:position], made, *value[position + 1 :]]
-                return True
-    return False
-
-
-def changed_together(arguments: Arguments, name: str, change: Callable[[Tensor], Tensor | None]) -> bool:
-    """Change the size of a tensor, and of all others that have the same shape, and are the same size in a dimension."""
-    first = next((t for t in _tensors(arguments.get(name))), None)
-    if first is None:
-        return False
-    shape = first.shape
-    failed = False
-
-    def of_that_shape(leaf: Any) -> Any:
-        nonlocal failed
-        if not isinstance(leaf, Tensor) or leaf.shape != shape or leaf.layout is not torch.strided:
-            return leaf
-        made = change(leaf)
-        failed |= made is None
-        return leaf if made is None else made
-
-    for each in list(arguments):
-        arguments[each] = map_leaves(of_that_shape, arguments[each])
-    return not failed
 
 
 # ---- dtype
@@ -79,7 +41,7 @@ def _dtype(arguments: Arguments, rng: Random, name: str, wanted: str) -> bool:
 
 @maker
 def _mixed(arguments: Arguments, rng: Random, left: str, right: str) -> bool:
-    first = next(iter(_tensors(arguments.get(left))), None)
+    first = next(iter(tensors_in(arguments.get(left))), None)
     if first is None:
         return False
     others = [torch.float32, torch.float16, torch.int64, torch.int32, torch.bfloat16, torch.bool, torch.uint8]
@@ -142,7 +104,7 @@ def _negated(arguments: Arguments, rng: Random, name: str) -> bool:
 @maker
 def _shared(arguments: Arguments, rng: Random, left: str, right: str) -> bool:
     if left == right:
-        tensors = _tensors(arguments.get(left))
+        tensors = tensors_in(arguments.get(left))
         if len(tensors) < 2 or len(tensors) != len(arguments[left]) or len({t.dtype for t in tensors}) > 1:
             return False
         arguments[left] = in_one_storage(tensors)
@@ -174,7 +136,7 @@ def _same(arguments: Arguments, rng: Random, left: str, right: str) -> bool:
 
 @maker
 def _empty(arguments: Arguments, rng: Random, name: str) -> bool:
-    first = next(iter(_tensors(arguments.get(name))), None)
+    first = next(iter(tensors_in(arguments.get(name))), None)
     if first is None or first.dim() == 0:
         return False
     return _empty_dimension(arguments, rng, name, rng.randrange(first.dim()))
@@ -201,7 +163,7 @@ def _no_dimension(arguments: Arguments, rng: Random, name: str) -> bool:
 
 @maker
 def _above(arguments: Arguments, rng: Random, name: str, elements: int) -> bool:
-    first = next(iter(_tensors(arguments.get(name))), None)
+    first = next(iter(tensors_in(arguments.get(name))), None)
     if first is None or first.dim() == 0 or first.numel() == 0:
         return False
     return grown(arguments, name, rng.choice([0, first.dim() - 1]), math.ceil((elements + 1) / first.numel()))
@@ -209,7 +171,7 @@ def _above(arguments: Arguments, rng: Random, name: str, elements: int) -> bool:
 
 @maker
 def _rows_above(arguments: Arguments, rng: Random, name: str, rows: int) -> bool:
-    first = next(iter(_tensors(arguments.get(name))), None)
+    first = next(iter(tensors_in(arguments.get(name))), None)
     if first is None or first.dim() < 2 or first.numel() == 0:
         return False
     return grown(arguments, name, 0, math.ceil((rows + 1) / first.size(0)))
@@ -217,7 +179,7 @@ def _rows_above(arguments: Arguments, rng: Random, name: str, rows: int) -> bool
 
 @maker
 def _longer(arguments: Arguments, rng: Random, name: str, elements: int) -> bool:
-    first = next(iter(_tensors(arguments.get(name))), None)
+    first = next(iter(tensors_in(arguments.get(name))), None)
     if first is None or first.dim() == 0 or first.numel() == 0:
         return False
     dimension = rng.randrange(first.dim())
@@ -254,7 +216,7 @@ def with_value(arguments: Arguments, rng: Random, name: str, value: float, float
     half = rng.random() < 0.5
 
     def put(tensor: Tensor) -> Tensor | None:
-        fits = tensor.is_floating_point() or tensor.is_complex() if floats else _is_integer(tensor)
+        fits = tensor.is_floating_point() or tensor.is_complex() if floats else is_integer(tensor)
         if not fits or tensor.numel() == 0:
             return None
         copy = tensor.clone()
@@ -312,7 +274,7 @@ def _beyond(arguments: Arguments, rng: Random, name: str, bound: int) -> bool:
 
 @maker
 def _extreme(arguments: Arguments, rng: Random, name: str) -> bool:
-    tensors = [t for t in _tensors(arguments.get(name)) if _is_integer(t)]
+    tensors = [t for t in tensors_in(arguments.get(name)) if is_integer(t)]
     if not tensors:
         return False
     limits = torch.iinfo(tensors[0].dtype)
@@ -371,7 +333,7 @@ def _lacks(arguments: Arguments, rng: Random, name: str, position: int) -> bool:
 
 @maker
 def _out_of_range(arguments: Arguments, rng: Random, name: str, bounding: str) -> bool:
-    largest = max((max(t.shape, default=0) for t in _tensors(arguments.get(bounding))), default=0)
+    largest = max((max(t.shape, default=0) for t in tensors_in(arguments.get(bounding))), default=0)
 
     def beyond_all(tensor: Tensor) -> Tensor | None:
         if tensor.dtype not in (torch.int64, torch.int32) or not tensor.numel():
@@ -397,16 +359,3 @@ def _without_gradients(arguments: Arguments, rng: Random) -> bool:
     for name in arguments:
         arguments[name] = map_leaves(lambda t: t.detach() if isinstance(t, Tensor) else t, arguments[name])
     return True
-
-
-# ---- in common
-
-
-def _tensors(value: Any) -> list[Tensor]:
-    if isinstance(value, Tensor):
-        return [value] if value.layout is torch.strided else []
-    return [t for item in value for t in _tensors(item)] if isinstance(value, (list, tuple)) else []
-
-
-def _is_integer(tensor: Tensor) -> bool:
-    return not tensor.is_floating_point() and not tensor.is_complex() and tensor.dtype is not torch.bool

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ..judging.transfer import move
 from ..model.nested import leaves
-from .makers import Arguments
+from .argument_changes import Arguments
 
 
 @dataclass(frozen=True)

@@ -9,45 +9,27 @@ from __future__ import annotations
 import io
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from ....errors import MpsmithError
-
-Probe = Callable[[], object]
-DEVICE = "mps"
+from .accelerator_probes import (
+    accelerator_graph,
+    accelerator_memory,
+    current_accelerator,
+    current_stream,
+    device_capability,
+    device_index,
+    memory_info,
+    memory_stats,
+)
+from .probe import DEVICE, Probed, boolean, expect, ones, refuses, row, true
 
 SOURCE = """
 #include <metal_stdlib>
 kernel void twice(device float* out, constant float* in, uint i [[thread_position_in_grid]]) { out[i] = 2 * in[i]; }
 """
-
-
-class ProbeError(MpsmithError):
-    """A name is there and does not do what it should: one line that says what it did."""
-
-
-@dataclass(frozen=True)
-class Probed:
-    """One row: the name as it is shown, the names that must exist, and what is done with them."""
-
-    name: str
-    probe: Probe
-    needs: tuple[str, ...]
-
-
-def expect(holds: object, otherwise: str) -> None:
-    """Raise ProbeError with the text unless the condition holds."""
-    if not holds:
-        raise ProbeError(otherwise)
-
-
-def ones(size: int = 4) -> torch.Tensor:
-    """A small tensor on the device."""
-    return torch.ones(size, device=DEVICE)
 
 
 # ---- memory, synchronisation
@@ -99,15 +81,6 @@ def set_per_process_memory_fraction() -> None:
     torch.mps.set_per_process_memory_fraction(1.0)
     refuses(lambda: torch.mps.set_per_process_memory_fraction(3.0), ValueError)
     torch.mps.set_per_process_memory_fraction(1.7)  # the default: the allocator's high watermark ratio
-
-
-def refuses(call: Probe, *kinds: type[Exception]) -> None:
-    """The call must raise one of these."""
-    try:
-        call()
-    except kinds:
-        return
-    raise ProbeError(f"does not raise {' or '.join(kind.__name__ for kind in kinds)}")
 
 
 # ---- random numbers
@@ -275,16 +248,6 @@ def is_macos_or_newer() -> None:
     expect(torch.backends.mps.is_macos_or_newer(999, 0) is False, "this is macOS 999")
 
 
-def true(call: Callable[[], bool]) -> Probe:
-    """A question whose answer must be yes."""
-    return lambda: expect(call() is True, f"answers {call()!r}")
-
-
-def boolean(call: Callable[[], bool]) -> Probe:
-    """A question that must be answered with yes or no."""
-    return lambda: expect(isinstance(call(), bool), f"answers {call()!r}")
-
-
 # ---- the device from outside
 
 
@@ -334,60 +297,6 @@ def save_and_load() -> None:
         file.seek(0)
         loaded = torch.load(file, map_location=place)
         expect(loaded.device.type == (place or DEVICE) and float(loaded.sum()) == 4, f"came back on {loaded.device}")
-
-
-# ---- torch.accelerator
-
-
-def current_accelerator() -> None:
-    """mps is the accelerator."""
-    accelerator = torch.accelerator.current_accelerator()
-    expect(accelerator is not None and accelerator.type == DEVICE, f"is {accelerator}")
-
-
-def device_index() -> None:
-    """The first device can be chosen for a while."""
-    with torch.accelerator.device_index(0):
-        expect(torch.accelerator.current_device_index() == 0, "the index inside is not 0")
-
-
-def current_stream() -> None:
-    """A stream of mps, that can be set again."""
-    stream = torch.accelerator.current_stream()
-    expect(stream.device.type == DEVICE, f"is on {stream.device}")
-    torch.accelerator.set_stream(stream)
-
-
-def accelerator_memory(name: str) -> Probe:
-    """A number of bytes that is not negative."""
-    return lambda: expect(getattr(torch.accelerator, name)() >= 0, "a negative number of bytes")
-
-
-def memory_stats() -> None:
-    """Statistics by name."""
-    expect(isinstance(torch.accelerator.memory_stats(), dict), "no mapping")
-
-
-def memory_info() -> None:
-    """Free and total bytes."""
-    free, total = torch.accelerator.get_memory_info()
-    expect(0 <= free <= total, f"{free} of {total} bytes free")
-
-
-def device_capability() -> None:
-    """What the device can do: float32 is among its dtypes."""
-    dtypes = torch.accelerator.get_device_capability()["supported_dtypes"]
-    expect(torch.float32 in dtypes and torch.float64 not in dtypes, f"its dtypes are {dtypes}")
-
-
-def accelerator_graph() -> None:
-    """A graph of calls can be made."""
-    torch.accelerator.Graph()
-
-
-def row(name: str, probe: Probe, *needs: str) -> Probed:
-    """A row of the table; it needs the name itself unless others are given."""
-    return Probed(name, probe, needs or (name,))
 
 
 M, E, P, B, A = "torch.mps.", "torch.mps.Event", "torch.mps.profiler.", "torch.backends.mps.", "torch.accelerator."

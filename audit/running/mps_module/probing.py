@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ...store.records import ModuleRow, ModuleStatus
 
 if TYPE_CHECKING:
-    from .probes import Probed
+    from .probe import Probed
 
 LONGEST_DETAIL = 300
 
@@ -23,7 +23,7 @@ def listed(imports: tuple[str, ...]) -> list[str]:
 
 def probed(name: str, imports: tuple[str, ...]) -> ModuleRow:
     """The row of one name."""
-    from .probes import ProbeError
+    from .probe import ProbeError
     from .surface import resolve
 
     probe = next((row for row in _table(imports) if row.name == name), None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 
-from mpsmith.audit.running.mps_module.probes import row
+from mpsmith.audit.running.mps_module.probe import row
 
 
 def abort_with_a_word() -> None:

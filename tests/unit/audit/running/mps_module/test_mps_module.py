@@ -10,7 +10,8 @@ from types import ModuleType
 import pytest
 import torch
 
-from mpsmith.audit.running.mps_module.probes import TABLE, ProbeError, expect, refuses, row
+from mpsmith.audit.running.mps_module.probe import ProbeError, expect, refuses, row
+from mpsmith.audit.running.mps_module.probes import TABLE
 from mpsmith.audit.running.mps_module.probing import listed, probed
 from mpsmith.audit.running.mps_module.surface import public_names, resolve
 from mpsmith.audit.store.records import ModuleRow, ModuleStatus

@@ -1,0 +1,61 @@
+"""The form of a probe of torch.mps, and the checks that probes make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from ....errors import MpsmithError
+
+Probe = Callable[[], object]
+DEVICE = "mps"
+
+
+class ProbeError(MpsmithError):
+    """A name is there and does not do what it should: one line that says what it did."""
+
+
+@dataclass(frozen=True)
+class Probed:
+    """One row: the name as it is shown, the names that must exist, and what is done with them."""
+
+    name: str
+    probe: Probe
+    needs: tuple[str, ...]
+
+
+def expect(holds: object, otherwise: str) -> None:
+    """Raise ProbeError with the text unless the condition holds."""
+    if not holds:
+        raise ProbeError(otherwise)
+
+
+def ones(size: int = 4) -> torch.Tensor:
+    """A small tensor on the device."""
+    return torch.ones(size, device=DEVICE)
+
+
+def row(name: str, probe: Probe, *needs: str) -> Probed:
+    """A row of the table; it needs the name itself unless others are given."""
+    return Probed(name, probe, needs or (name,))
+
+
+def refuses(call: Probe, *kinds: type[Exception]) -> None:
+    """The call must raise one of these."""
+    try:
+        call()
+    except kinds:
+        return
+    raise ProbeError(f"does not raise {' or '.join(kind.__name__ for kind in kinds)}")
+
+
+def true(call: Callable[[], bool]) -> Probe:
+    """A question whose answer must be yes."""
+    return lambda: expect(call() is True, f"answers {call()!r}")
+
+
+def boolean(call: Callable[[], bool]) -> Probe:
+    """A question that must be answered with yes or no."""
+    return lambda: expect(isinstance(call(), bool), f"answers {call()!r}")

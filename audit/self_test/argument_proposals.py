@@ -1,0 +1,125 @@
+"""Proposes faults about arguments that are not tensors, and about optional tensors, in operators and random ones."""
+
+from __future__ import annotations
+
+from random import Random
+
+from .proposal import Proposal, one, read, term
+from .schemas import Facts
+
+
+def flag(facts: Facts, rng: Random) -> Proposal | None:
+    """A flag is not looked at."""
+    name = one(facts.flags, rng)
+    if name is None or facts.random:
+        return None
+    value = not facts.defaults[name] if isinstance(facts.defaults.get(name), bool) else rng.random() < 0.5
+    return rng.choice([term("takes", name, not value), term("values")]), (term("is", name, value),)
+
+
+def choice(facts: Facts, rng: Random) -> Proposal | None:
+    """One value of an enumeration counts as another: reductions, modes, rounding."""
+    known = {
+        "reduction": (0, 1, 2),
+        "interpolation_mode": (0, 1, 2),
+        "padding_mode": (0, 1, 2),
+        "mode": (0, 1, 2),
+        "approximate": ("none", "tanh"),
+        "rounding_mode": ("floor", "trunc"),
+        "reduce": ("sum", "prod", "mean", "amax", "amin", "add", "multiply"),
+        "diagonal": (-1, 1, 2),
+        "descending": (True, False),
+        "decimals": (1, 2, -1),
+        "dim": (0, 1),
+        "correction": (0, 2),
+        "groups": (1, 2),
+    }
+    name = one([n for n in (*facts.integers, *facts.strings, *facts.optional_values) if n in known], rng)
+    if name is None or facts.random:
+        return None
+    wanted, other = rng.sample(known[name], 2)
+    return rng.choice([term("takes", name, other), term("values")]), (term("is", name, wanted),)
+
+
+def optional_tensor(facts: Facts, rng: Random) -> Proposal | None:
+    """An optional tensor is ignored when given, or missed when left out."""
+    name = one([n for n in facts.optional if n not in facts.lists], rng)
+    if name is None or facts.random:
+        return None
+    if rng.random() < 0.3:
+        return term("values"), (term("omitted", name),)
+    return rng.choice([term("takes", name, None), term("values")]), (term("given", name),)
+
+
+def optional_value(facts: Facts, rng: Random) -> Proposal | None:
+    """An optional number or list is ignored."""
+    name = one([n for n in facts.optional_values if n not in ("generator", "device", "layout", "pin_memory")], rng)
+    if name is None or facts.random:
+        return None
+    return rng.choice([term("takes", name, None), term("values")]), (term("given", name),)
+
+
+def number(facts: Facts, rng: Random) -> Proposal | None:
+    """A number counts as its default, or as the integer below it."""
+    name = one(facts.numbers, rng)
+    if name is None or facts.random:
+        return None
+    if name in facts.defaults and facts.defaults[name] is not None and rng.random() < 0.5:
+        return term("ignores", name), (term("fractional", name),)
+    return term("truncates", name), (term("fractional", name),)
+
+
+def negative_number(facts: Facts, rng: Random) -> Proposal | None:
+    """A negative dimension, or another negative integer, counts as something else."""
+    name = one([*facts.integers, *facts.integer_lists], rng)
+    if name is None or facts.random or name in ("size", "self_size", "stride", "kernel_size"):
+        return None
+    return rng.choice([term("positive", name), term("values")]), (term("negative", name),)
+
+
+def ignored_by_zero(facts: Facts, rng: Random) -> Proposal | None:
+    """A tensor that counts zero times still spoils the result with its NaN."""
+    name = next((n for n in ("beta", "weight_decay", "momentum") if n in facts.numbers), None)
+    if name is None or not read(facts):
+        return None
+    tensor = "self" if "self" in read(facts) else read(facts)[0]
+    return term("all_nan"), (term("is", name, 0), term("nan", tensor))
+
+
+def index_out_of_range(facts: Facts, rng: Random) -> Proposal | None:
+    """An index out of range counts as the last one, and nothing is raised."""
+    indices = [n for n in facts.inputs if n in ("index", "indices", "target")]
+    bounding = next((n for n in ("self", "input", "weight") if n in (*facts.inputs, *facts.written)), None)
+    if not indices or bounding is None:
+        return None
+    return term("clamps", indices[0], bounding), (term("out_of_range", indices[0], bounding),)
+
+
+def near_number(facts: Facts, rng: Random) -> Proposal | None:
+    """A number slightly different from the last call's counts as that: a kernel was built for the other."""
+    name = one(facts.numbers, rng)
+    return None if name is None or facts.random else (term("previous_number", name), (term("near_previous", name),))
+
+
+def random_number(facts: Facts, rng: Random) -> Proposal | None:
+    """A parameter of a distribution is ignored."""
+    name = one([*facts.numbers, *(n for n in facts.inputs if n != "self")], rng)
+    if not facts.random or name is None:
+        return None
+    if name in facts.numbers:
+        return term("takes", name, rng.choice([0.5, 0.25])), ()
+    return term("through_int32", name), ()
+
+
+def random_end(facts: Facts, rng: Random) -> Proposal | None:
+    """A probability of zero or one is taken for one half; a range of one number gives another."""
+    name = one([n for n in facts.numbers if n == "p"], rng)
+    if not facts.random or name is None:
+        return None
+    return term("takes", name, 0.5), (term("is", name, rng.choice([0.0, 1.0])),)
+
+
+def random_generator(facts: Facts, rng: Random) -> Proposal | None:
+    """generator= is ignored."""
+    fits = facts.random and "generator" in facts.defaults
+    return (term("takes", "generator", None), (term("given", "generator"),)) if fits else None

@@ -1,0 +1,41 @@
+"""The form of a proposed fault for an overload: a corruption with its conditions, chosen by a seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from random import Random
+
+from ...simulator.device.faults.fault import Term, Value
+from .schemas import Facts
+
+Proposal = tuple[Term, tuple[Term, ...]]
+# Returns None for an overload that cannot have such a fault.
+Propose = Callable[[Facts, Random], Proposal | None]
+
+FLOATS = ("float32", "float16", "bfloat16")
+INTEGERS = ("uint8", "int8", "int16", "int32", "int64")
+
+
+def term(name: str, *arguments: Value) -> Term:
+    """A word of a fault's text."""
+    return Term(name, arguments)
+
+
+def read(facts: Facts) -> tuple[str, ...]:
+    """The tensors whose values count: inputs, and what an in-place call reads."""
+    return (*facts.inputs, *(name for name in facts.written if not facts.random))
+
+
+def one(names: Sequence[str], rng: Random) -> str | None:
+    """One of some names, or None where there is none."""
+    return rng.choice(list(names)) if names else None
+
+
+def wrongly(name: str, rng: Random) -> Term:
+    """What a kernel makes of an argument whose strides or offset it does not look at, or any wrong values."""
+    return rng.choice([term("reads_as_contiguous", name), term("values"), term("last_element")])
+
+
+def wrong_values(name: str, rng: Random) -> Term:
+    """Some wrong values."""
+    return rng.choice([term("values"), term("last_element"), term("zeros")])
