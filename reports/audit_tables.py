@@ -109,7 +109,7 @@ def fallback_table(summary: AuditSummary) -> Table:
 
 
 def fault_table(summary: AuditSummary, verdict: OverloadVerdict, *, numbers: bool = False) -> Table:
-    """The overloads of one verdict, with the reason and the case that decided: its number or its lasting name."""
+    """The overloads of one verdict, with the reason and the case that decided, by number or label."""
     rows = []
     for overload in summary.overloads:
         if overload.verdict is verdict:
@@ -140,7 +140,7 @@ def worst_case_rule(summary: AuditSummary, overload: OverloadSummary) -> str:
 
 
 def unexplained_table(summary: AuditSummary, *, numbers: bool = False) -> Table:
-    """The cases that did not pass and that no rule explains, the most severe first; one's number or lasting name."""
+    """The cases that did not pass and that no rule explains, the most severe first, by number or label."""
     rows = [
         (u.entry, u.verdict.value, graded(u.grade), u.cases, ", ".join(u.dtypes), u.message, case)
         for u in summary.explanation.unexplained
@@ -157,7 +157,7 @@ def unexplained_table(summary: AuditSummary, *, numbers: bool = False) -> Table:
 
 
 def at_fault_table(summary: AuditSummary, *, numbers: bool = False) -> Table:
-    """The overloads that answer for cases which broke and which no rule explains, the most serious first."""
+    """The overloads at fault for failed cases that no rule explains, the most serious first."""
     rows = [
         (
             faulty.overload,
@@ -174,8 +174,8 @@ def at_fault_table(summary: AuditSummary, *, numbers: bool = False) -> Table:
         marked("Overloads at fault", summary),
         ("overload", "cases", "dtypes", "grade", "evidence", "seen in", "case" if numbers else "example"),
         tuple(rows),
-        "Where a case came out wrong, the calls inside it were compared with the CPU's one by one: the innermost that "
-        "was wrong is at fault, and not what calls it. `mpsmith report --unexplained` lists the cases.",
+        "The calls inside a wrong case were compared with the CPU's one by one. The innermost wrong call is at "
+        "fault, not its callers. `mpsmith report --unexplained` lists the cases.",
         frozenset({"overload", "seen in", "example"}),
     )
 
@@ -226,7 +226,7 @@ def fault_tables(summary: AuditSummary) -> list[Table]:
 
 
 def breakage_table(summary: AuditSummary, *, numbers: bool = False) -> Table:
-    """Cases that crash, time out or are wrong, of overloads whose verdict is another one because most cases are."""
+    """Cases that crash, time out or are wrong, of overloads with another verdict: that of most of their cases."""
     rows: list[tuple[Cell, ...]] = []
     for o in summary.overloads:
         for each in o.breakages:
@@ -242,7 +242,7 @@ def breakage_table(summary: AuditSummary, *, numbers: bool = False) -> Table:
         marked("Broken in some cases", summary),
         columns,
         tuple(rows),
-        "The verdict is that of most cases; these say something else.",
+        "The verdict is that of most cases; these cases differ from it.",
         frozenset({"overload", "worst case"}),
     )
 
@@ -301,13 +301,16 @@ def disagreement_table(summary: AuditSummary) -> Table:
         marked("Disagreements", summary),
         ("overload", "the surface says", "the run shows", "seen in"),
         tuple(rows),
-        "The declarations of the release and what was executed contradict each other here.",
+        "Here the declarations of the release contradict what was executed.",
         frozenset({"overload", "seen in"}),
     )
 
 
 def unattributed_table(summary: AuditSummary, *, faults_only: bool = False) -> Table:
-    """Findings of entries that could be put down to no overload, over all dtypes; or those of the device alone."""
+    """Findings of entries that could not be attributed to an overload, over all dtypes.
+
+    `faults_only`: without failed references.
+    """
     by_finding: defaultdict[tuple[str, CaseVerdict], list[Unattributed]] = defaultdict(list)
     for item in summary.unattributed:
         if item.verdict is not CaseVerdict.REFERENCE_FAILED or not faults_only:
@@ -336,7 +339,7 @@ def unattributed_table(summary: AuditSummary, *, faults_only: bool = False) -> T
 
 
 def pairs_table(summary: AuditSummary) -> Table:
-    """Which pairs of levels the cases of each operator with covering arrays were not at."""
+    """The pairs of levels that no case covers, for each operator with covering arrays."""
     rows: list[tuple[Cell, ...]] = []
     for entry in summary.entries:
         if entry.pairs is not None and "pairs" in entry.sources and entry.pairs.missing:
@@ -365,7 +368,7 @@ def not_executed_table(summary: AuditSummary) -> Table:
 
 
 def missed_table(summary: AuditSummary) -> Table:
-    """The reachable overloads that were not executed, with the calls that were tried and what stood in the way."""
+    """The reachable overloads that were not executed, with the calls that were tried and why none ran."""
     return Table(
         marked("Overloads that were not executed, and why", summary),
         ("overload", "calls known", "calls tried", "skipped because, or the CPU's errors"),
@@ -378,7 +381,7 @@ def missed_table(summary: AuditSummary) -> Table:
 
 
 def environment_table(summary: AuditSummary) -> Table:
-    """What the results depend on: the one place for versions and settings."""
+    """What the results depend on: versions and settings."""
     run = summary.run
     rows: list[tuple[Cell, ...]] = [
         ("device", "mps, SIMULATED" if run.simulated else "mps"),

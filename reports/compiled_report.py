@@ -78,7 +78,7 @@ def _overlay(summary: CompiledSummary) -> str:
     """A note on the code generator of another release."""
     return (
         f"The code generator of torch {summary.run.environment['codegen']} was laid over the Inductor of torch "
-        f"{summary.run.environment['torch']}: nobody has this combination."
+        f"{summary.run.environment['torch']}: no installed torch has this combination."
     )
 
 

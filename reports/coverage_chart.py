@@ -1,4 +1,4 @@
-"""Coverage over the releases as SVG, for a file of its own or inside an HTML page."""
+"""Coverage over the releases as SVG, for a separate file or inside an HTML page."""
 
 from __future__ import annotations
 

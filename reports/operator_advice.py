@@ -16,14 +16,14 @@ from .wording import GRADE_MEANING
 ISSUES = "https://github.com/pytorch/pytorch/issues/"
 
 WORKS: dict[OverloadVerdict, str] = {
-    OverloadVerdict.NATIVE: "Yes: right results from a kernel of its own on mps.",
+    OverloadVerdict.NATIVE: "Yes: right results from its own kernel on mps.",
     OverloadVerdict.COMPOSITE: "Yes: right results, composed of operators that run on mps.",
     OverloadVerdict.FALLBACK: "Not on the GPU: it runs on the CPU, and its data are copied there and back.",
     OverloadVerdict.MISSING: "No: mps has no kernel for it.",
     OverloadVerdict.WRONG: "It runs, and most of what was tried gives wrong results.",
     OverloadVerdict.DTYPE_GAP: "In part: it refuses some dtypes or inputs that the CPU takes.",
     OverloadVerdict.CRASH: "No: it ends the process, or runs out of memory.",
-    OverloadVerdict.TIMEOUT: "No: it does not come back in time.",
+    OverloadVerdict.TIMEOUT: "No: it does not finish in time.",
     OverloadVerdict.REFERENCE_FAILED: "Not known: the CPU itself failed, so there was nothing to compare with.",
     OverloadVerdict.UNREACHABLE: "Not known: no call of it was executed.",
 }
@@ -125,7 +125,7 @@ def _works(
 
 def _since(operator: OperatorSummary, history: ReleaseHistory | None, releases: OperatorReleases | None) -> str:
     if history is None or releases is None:
-        return "Not known: the data of the releases do not have it."
+        return "Not known: the release data do not contain it."
     oldest, newest, audited = history.releases[0], history.releases[-1], history.audited
     if releases.since == oldest:
         return f"It has had a kernel since torch {oldest} or longer: that is the oldest release that was read."
@@ -134,10 +134,10 @@ def _since(operator: OperatorSummary, history: ReleaseHistory | None, releases: 
     if releases.later:
         return f"It has a kernel from torch {releases.later} on; torch {audited}, which was audited, has none."
     if releases.lost:
-        return f"Torch {releases.lost} was the last release with a kernel of it; {audited} to {newest} have none."
+        return f"Torch {releases.lost} was the last release with a kernel for it; {audited} to {newest} have none."
     if operator.verdict is OverloadVerdict.COMPOSITE or releases.row[history.releases.index(audited)] == "C":
-        return "It needs no kernel of its own: it is composed of others."
-    return f"No release from {oldest} to {newest} has a kernel of it."
+        return "It does not need its own kernel: it is composed of others."
+    return f"No release from {oldest} to {newest} has a kernel for it."
 
 
 def _steps(operator: OperatorSummary, releases: OperatorReleases | None, reports: Sequence[ReportResult]) -> list[Step]:
@@ -171,7 +171,7 @@ def _kernel(operator: OperatorSummary) -> list[Step]:
     if registered is None or not registered.kernel:
         return []
     if registered.status not in FINISHED:
-        return [Step(f"mpsmith's kernel {registered.kernel} is begun, and not finished: {registered.status}.")]
+        return [Step(f"mpsmith's kernel {registered.kernel} is not finished: {registered.status}.")]
     return [Step(f"mpsmith has a kernel for it ({registered.kernel}, {registered.status}).", "import mpsmith.kernels")]
 
 

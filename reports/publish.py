@@ -21,7 +21,7 @@ FILES: dict[str, tuple[str, Callable[[AuditSummary], str]]] = {
 
 
 def write(path: Path, text: str) -> None:
-    """Write a file atomically: whoever reads it sees the old text or the new one. Raises MpsmithError."""
+    """Write a file atomically: a reader sees the old text or the new one. Raises MpsmithError."""
     temporary = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -12,19 +12,19 @@ from ..audit.findings.run_facts import RunFacts
 from ..audit.model.verdicts import CaseVerdict, Grade, OverloadVerdict
 
 SIMULATED_NOTE = (
-    "The mps device was SIMULATED: its kernels run on the CPU. What is shown says how operators are dispatched, "
-    "and is no evidence about the values, dtypes or speed of a Mac."
+    "The mps device was SIMULATED: its kernels run on the CPU. The results show how operators are dispatched. "
+    "They are not evidence about the values, dtypes or speed of a Mac."
 )
 SHIPPED_NOTE = (
     "The mps device was SIMULATED. Where the grade is shipped kernel, the Metal kernels that torch {release} ships to "
     "Macs computed on the host, without Apple's mathematics library, code generator and GPU; where it is dispatch "
-    "only, the CPU's kernels did, and nothing is said of the values of a Mac. Nothing is said of its speed."
+    "only, the CPU's kernels did, and nothing is known about the values of a Mac. Nothing is known about its speed."
 )
 
 MEANING: dict[OverloadVerdict, str] = {
-    OverloadVerdict.NATIVE: "right results from a kernel of its own on mps",
+    OverloadVerdict.NATIVE: "right results from its own kernel on mps",
     OverloadVerdict.COMPOSITE: "right results, composed of operators that run on mps",
-    OverloadVerdict.FALLBACK: "ran on the CPU: not support",
+    OverloadVerdict.FALLBACK: "ran on the CPU, because mps does not support it",
     OverloadVerdict.MISSING: "refused: not implemented for mps",
     OverloadVerdict.WRONG: "differs from the CPU beyond the tolerance, or raises where the CPU does not",
     OverloadVerdict.DTYPE_GAP: "works, but refuses some dtype that the CPU takes",
@@ -39,7 +39,7 @@ GRADE_MEANING: dict[Grade, str] = {
     Grade.SHIPPED_KERNEL: "the release's own compiled Metal kernel ran on the host; Apple's mathematics library and "
     "code generator were not involved",
     Grade.UPSTREAM_SOURCE: "upstream's own host code and Metal source, of a checkout, ran on the host",
-    Grade.DISPATCH_ONLY: "the CPU's kernel stood in: says how the call is dispatched, and nothing of values",
+    Grade.DISPATCH_ONLY: "the CPU's kernel replaced it: shows how the call is dispatched, nothing about values",
 }
 
 LETTERS: dict[OverloadVerdict, str] = {
@@ -117,7 +117,7 @@ def key_figures(summary: AuditSummary) -> list[str]:
     """The run in a few sentences: first what was executed, then the results."""
     run = summary.run
     if run.executed == 0:
-        return [f"No case was executed, so nothing is known of any operator. {completeness(run)}"]
+        return [f"No case was executed, so nothing is known about any operator. {completeness(run)}"]
     counts = summary.overload_counts
     faults = [f"{counts[v]:,} {v.value}" for v in counts if v not in _NO_FAULT]
     executed = summary.executed_overloads
@@ -130,8 +130,8 @@ def key_figures(summary: AuditSummary) -> list[str]:
         f"{summary.supported:,} of {executed:,} executed overloads gave right results on the device itself; "
         f"the others: {', '.join([*faults, *partly]) or 'none'}.",
         f"Evidence, by the strongest that an overload has: {_by_grade(summary)}.",
-        f"{not_executed:,} of {summary.reachable:,} reachable overloads were not executed, so nothing is said of them; "
-        f"{summary.ruled_out:,} more are out of reach for any user of mps, each by a named rule.",
+        f"{not_executed:,} of {summary.reachable:,} reachable overloads were not executed, so nothing is known about "
+        f"them; {summary.ruled_out:,} more are out of reach for any user of mps, each by a named rule.",
     ]
     if summary.explanation.non_passes:
         lines.append(f"{summary.explanation.sentence}.")
@@ -142,7 +142,7 @@ def key_figures(summary: AuditSummary) -> list[str]:
     faults_of_none = {(u.entry, u.verdict) for u in summary.unattributed if u.verdict in _FAULTY_CASES}
     if faults_of_none:
         findings = counted(len(faults_of_none), "finding")
-        lines.append(f"{findings} could be put down to no overload: see Findings that no overload answers for.")
+        lines.append(f"{findings} could not be attributed to an overload: see Findings that no overload answers for.")
     seen, possible = summary.pairs
     if possible:
         at = f"Cases were at {seen:,} of {possible:,} possible pairs of dtype, layout, size, values, form and gradient"

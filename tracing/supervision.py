@@ -1,4 +1,4 @@
-"""Runs a program in a process of its own, waits for it, and reads what its processes recorded."""
+"""Runs a program in a separate process, waits for it, and reads what its processes recorded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verifies and times each kernel family in a process of its own, so that a crash or a hang fails one family.
+"""Verifies and times each kernel family in a separate process, so that a crash or a hang fails one family.
 
 Each finished row is appended to a file at once, so a stopped collection continues where it was.
 """

@@ -18,7 +18,7 @@ from pathlib import Path
 
 PATH, USER, HOST, ADDRESS, SERIAL = "<path>", "<user>", "<host>", "<address>", "<serial>"
 
-# Names that identify nobody, and the length below which a name looks like any other word.
+# Names that do not identify anyone, and the length below which a name looks like any other word.
 _COMMON_NAMES = frozenset({"root", "user", "admin", "runner", "build", "guest", "nobody", "localhost", "local", "home"})
 _SHORTEST = 3
 

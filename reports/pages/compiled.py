@@ -65,7 +65,7 @@ def found_document(audited: FoundByAudits, titles: Mapping[str, str], release: s
             "The page compiled_defects lists the defects. Audits found some of them, people the others. This page says "
             "which of them ordinary cases of audits show, on the **simulated** mps device with torch "
             f"{release}: {audited.cases:,} cases{unfinished}. A finding is matched with a defect by its outcome, its "
-            "operator and the generated source, which is no proof.",
+            "operator and the generated source, which does not prove a match.",
             _FOUND_COMMANDS,
             f"{seen} of {len(audited.defects)} defects are found, {explained - seen} are out of an audit's reach, "
             f"{len(audited.defects) - explained} are missed.",
@@ -124,8 +124,8 @@ def generators_document(counts: Sequence[GeneratorCounts]) -> Document:
         "torch.compile's Metal for mps, release by release",
         [
             "SIMULATED. *Overlay*: the code generator of a release in place of that of the installed torch "
-            f"{base}; nobody has this combination. The cases are those that all of these audits executed. *Lowered*: "
-            "generated Metal, right in all cases. *Right*: right in all cases, whoever computes.",
+            f"{base}; no installed torch has this combination. The cases are those that all of these audits executed. "
+            "*Lowered*: generated Metal, right in all cases. *Right*: right in all cases, in Metal or by fallback.",
             _GENERATOR_COMMANDS,
             *(f"- {line}" for line in _changes(counts)),
         ],

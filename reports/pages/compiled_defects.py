@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ...audit.compiled.defects.defect import Defect, Report
     from ...audit.compiled.defects.measurement_file import StoredRelease, StoredResult
 
-# The most lines of a kernel that are shown.
+# How many lines of a kernel are shown at most.
 MOST_LINES = 40
 RIGHT = ("metal", "metal + aten", "aten", "no kernel")
 
@@ -40,9 +40,9 @@ How certain it is that a Mac shows it too:
 
 _RELEASES = """\
 The code generator of another release (`torch/_inductor/codegen/mps.py` and the headers of `c10/metal`, from its macOS \
-wheel) in place of that of torch {installed}: an *overlay*; nobody has this combination. The rest of Inductor \
-(decompositions, lowerings, the order of loops) is that of torch {installed} in every column, so a defect that a \
-release fixed there still shows. A dash: right."""
+wheel) in place of that of torch {installed}: an *overlay*; no installed torch has this combination. The rest of \
+Inductor (decompositions, lowerings, the order of loops) is that of torch {installed} in every column, so a defect \
+that a release fixed there still shows. A dash: right."""
 
 
 def defects_document(defects: Sequence[Defect], releases: Sequence[StoredRelease]) -> Document:

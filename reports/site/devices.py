@@ -20,8 +20,8 @@ from ..release_history import ReleaseHistory
 from ..table import Cell, Table
 
 NOTE = (
-    "What is SIMULATED ran on no Mac: it says how operators are dispatched, and is no evidence about the values, "
-    "dtypes or speed of one. What a wheel declares was not run at all."
+    "What is SIMULATED ran on no Mac: it shows how operators are dispatched, and is not evidence about the values, "
+    "dtypes or speed of a Mac. What a wheel declares was not run at all."
 )
 NO_REAL_DEVICE = (
     "No real device has sent evidence yet. On a Mac, `mpsmith evidence collect` makes a file of it; docs/evidence.md "

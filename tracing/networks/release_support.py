@@ -28,7 +28,7 @@ class ReleaseSupport:
     """The called overloads by their support in one release.
 
     Attributes:
-        native: has a kernel of its own.
+        native: has its own kernel.
         composite: composed of others, which are listed themselves.
         fallback: always runs on the CPU.
         missing: no kernel: NotImplementedError, or the CPU with PYTORCH_ENABLE_MPS_FALLBACK.

@@ -48,9 +48,9 @@ def commands(found: OperatorAdvice) -> list[str]:
         ((MISSING, NATIVE, NATIVE, NATIVE), "It has had a kernel since torch 2.1.2.", "MNNN"),
         ((NATIVE, MISSING, OperatorSupport.PARTLY_NATIVE, NATIVE), "It has had a kernel since torch 2.2.2.", "NMPN"),
         ((MISSING, MISSING, MISSING, NATIVE), "It has a kernel from torch 2.3.1 on; torch 2.2.2, which was", "MMMN"),
-        ((NATIVE, NATIVE, MISSING, MISSING), "Torch 2.1.2 was the last release with a kernel of it", "NNMM"),
-        ((None, MISSING, MISSING, MISSING), "No release from 2.0.1 to 2.3.1 has a kernel of it.", "-MMM"),
-        ((COMPOSITE,) * 4, "It needs no kernel of its own", "CCCC"),
+        ((NATIVE, NATIVE, MISSING, MISSING), "Torch 2.1.2 was the last release with a kernel for it", "NNMM"),
+        ((None, MISSING, MISSING, MISSING), "No release from 2.0.1 to 2.3.1 has a kernel for it.", "-MMM"),
+        ((COMPOSITE,) * 4, "It does not need its own kernel", "CCCC"),
     ],
 )
 def test_since_which_release(standings: tuple[OperatorSupport | None, ...], since: str, row: str) -> None:
@@ -67,7 +67,7 @@ def test_an_operator_that_no_release_is_known_to_have() -> None:
 def test_what_works_needs_nothing() -> None:
     found = advice(OverloadVerdict.NATIVE, history(*(NATIVE,) * 4), simulated=False, grade=Grade.REAL_DEVICE)
     assert found.works == (
-        "Yes: right results from a kernel of its own on mps.",
+        "Yes: right results from a kernel for its own on mps.",
         "Evidence: real device: a Mac computed it.",
     )
     assert found.steps == ()
@@ -103,7 +103,7 @@ def test_a_missing_operator_has_ways_in_the_order_of_their_worth() -> None:
     assert found.steps[-1].link == "https://github.com/pytorch/pytorch/pull/1"
 
 
-def test_where_nobody_has_a_kernel_one_can_be_written() -> None:
+def test_without_any_kernel_one_can_be_written() -> None:
     assert "mpsmith scaffold aten::mode" in commands(advice())
     begun = advice(registered=RegistryStatus("scaffolded", "mode"))
     assert "mpsmith scaffold aten::mode" not in commands(begun)

@@ -314,7 +314,7 @@ def test_without_executed_cases_nothing_is_claimed(name: str, tmp_path: Path) ->
     text = RENDERERS[name](empty)
     assert empty.supported == 0
     if name in ("terminal", "markdown", "html"):
-        assert "No case was executed, so nothing is known of any operator." in text
+        assert "No case was executed, so nothing is known about any operator." in text
     if name == "csv":
         rows = [row for row in csv.DictReader(io.StringIO(text)) if row["operator"] != csv_report.MODULE]
         assert {row["verdict"] for row in rows} == {"unreachable"}
