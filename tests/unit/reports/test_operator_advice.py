@@ -64,16 +64,16 @@ def test_an_operator_that_no_release_is_known_to_have() -> None:
     assert advice().row == ""
 
 
-def test_what_works_needs_nothing() -> None:
+def test_a_native_operator_needs_no_steps() -> None:
     found = advice(OverloadVerdict.NATIVE, history(*(NATIVE,) * 4), simulated=False, grade=Grade.REAL_DEVICE)
     assert found.works == (
-        "Yes: right results from a kernel for its own on mps.",
+        "Yes: right results from its own kernel on mps.",
         "Evidence: real device: a Mac computed it.",
     )
     assert found.steps == ()
 
 
-def test_overloads_that_work_are_told_where_others_do_not() -> None:
+def test_lists_the_overloads_that_work_where_others_do_not() -> None:
     def overload(name: str, verdict: OverloadVerdict, executed: int = 1) -> OverloadSummary:
         return OverloadSummary(name, "aten::mode", "", None, verdict, "", executed=executed)
 
@@ -89,7 +89,7 @@ def test_what_is_simulated_says_so() -> None:
     assert not any("simulated" in line for line in advice(simulated=False).works)
 
 
-def test_a_missing_operator_has_ways_in_the_order_of_their_worth() -> None:
+def test_a_missing_operator_has_steps_in_order_of_usefulness() -> None:
     cure = CompiledBeside(CompiledVerdict.METAL, {"float32": CompiledVerdict.METAL}, cures=("float32",))
     known = RegistryStatus("implemented", "mode", "https://github.com/pytorch/pytorch/pull/1")
     found = advice(known=history(MISSING, MISSING, MISSING, NATIVE), registered=known, compiled=cure)
@@ -108,7 +108,7 @@ def test_without_any_kernel_one_can_be_written() -> None:
     begun = advice(registered=RegistryStatus("scaffolded", "mode"))
     assert "mpsmith scaffold aten::mode" not in commands(begun)
     assert "import mpsmith.kernels" not in commands(begun)
-    assert begun.steps[0].text == "mpsmith's kernel mode is begun, and not finished: scaffolded."
+    assert begun.steps[0].text == "mpsmith's kernel mode is not finished: scaffolded."
 
 
 def test_a_fallback_needs_no_variable() -> None:
