@@ -37,18 +37,18 @@ def self_test(
 
     Stopped, it goes on where it was with the same seed.
     """
-    from ..audit.self_test import Asked
+    from ..audit.self_test import SelfTestOptions
     from ..audit.self_test import self_test as run
     from ..cache import cache_folder, fingerprint, fingerprint_of_code
 
     chosen = random.SystemRandom().randrange(1_000_000) if seed is None else seed
-    asked = Asked(faults, chosen, values_of(classes, "--classes"), workers)
+    options = SelfTestOptions(faults, chosen, values_of(classes, "--classes"), workers)
     say(f"self-test: {faults} faults by --seed {chosen}")
-    key = fingerprint(fingerprint_of_code("audit", "simulator"), str(faults), str(chosen), *asked.classes)
+    key = fingerprint(fingerprint_of_code("audit", "simulator"), str(faults), str(chosen), *options.classes)
     folder = cache_folder() / "self-test" / key[:16]
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        done = run(asked, folder, say)
+        done = run(options, folder, say)
     except KeyboardInterrupt:
         say(f"stopped; go on with: mpsmith self-test --faults {faults} --seed {chosen}")
         raise typer.Exit(130) from None
@@ -66,7 +66,7 @@ def _as_json(done: SelfTest) -> dict[str, Any]:
         "simulated": True,
         "passed": done.passed,
         "faults": len(done.findings),
-        "seed": done.asked.seed,
+        "seed": done.options.seed,
         "recall": round(done.share("found"), 4),
         "wrong_blame": round(done.share("misattributed"), 4),
         "counts": {name: {result: counts[result] for result in RESULTS} for name, counts in done.counts().items()},
@@ -99,13 +99,13 @@ def _finding(finding: FaultFinding) -> dict[str, Any]:
 def _as_text(done: SelfTest) -> str:
     from tabulate import tabulate
 
-    from ..audit.self_test import LEAST_RECALL, MOST_WRONG_BLAME
+    from ..audit.self_test import MAX_MISATTRIBUTED, MIN_RECALL
 
     counts = done.counts()
     rows = [(name, *(found[result] or "" for result in RESULTS)) for name, found in counts.items()]
     totals = [sum(found[result] for found in counts.values()) for result in RESULTS]
     lines = [
-        f"self-test on the SIMULATED mps device, seed {done.asked.seed}: {done.executed:,} cases with faults"
+        f"self-test on the SIMULATED mps device, seed {done.options.seed}: {done.executed:,} cases with faults"
         f" in {done.rounds} rounds and {done.seconds:.0f} s",
         tabulate([*rows, ("all", *totals)], headers=("faults", *RESULTS)),
     ]
@@ -118,8 +118,8 @@ def _as_text(done: SelfTest) -> str:
             if finding.blamed:
                 lines.append(f"  blamed: {', '.join(finding.blamed)}; {finding.shown_by}")
     lines.append(
-        f"recall {done.share('found'):.1%} (at least {LEAST_RECALL:.0%}),"
-        f" wrong blame {done.share('misattributed'):.1%} (at most {MOST_WRONG_BLAME:.0%}),"
+        f"recall {done.share('found'):.1%} (at least {MIN_RECALL:.0%}),"
+        f" wrong blame {done.share('misattributed'):.1%} (at most {MAX_MISATTRIBUTED:.0%}),"
         f" {len(done.false_alarms)} false alarms in {done.executed_clean:,} cases without faults;"
         f" {done.explained:,} more did not pass and are explained by rules"
     )

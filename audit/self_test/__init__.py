@@ -1,7 +1,8 @@
-"""The auditor audited: faults are put into the simulated device, and it has to find them.
+"""Tests the auditor: injects faults into the simulated device and counts how many an audit finds.
 
-The faults come by a seed (`generation`), each with a call that shows it. Those that do not meet are armed together
-(`rounds`) and audited as any audit does, in worker processes; a first run without faults shows the false alarms.
+A seed determines the faults (`generation`); each has a call that shows it. Faults that do not affect each other's
+entries are injected together (`rounds`) and audited in worker processes. A first run without faults shows the false
+positives.
 """
 
 from __future__ import annotations
@@ -23,28 +24,28 @@ from ..model.verdicts import CaseVerdict
 from ..running.runner import run_audit
 from ..store.records import Run
 from ..store.store import Store
-from .findings import SILENT, CaseName, FaultFinding, accusations, finding_of, line
+from .findings import SILENT, CaseName, FaultFinding, finding_of, line, new_failures
 from .generator_process import generated
 from .planted import PlantedFault
 from .reach import reach_of
 from .rounds import Round, rounds_of
 
-# Seconds of processor time that a case may take: the slowest of the right ones takes four.
+# Seconds of processor time that a case may take; the slowest correct case takes four.
 TIMEOUT = 30.0
-# What the auditor has to reach.
-LEAST_RECALL = 0.95
-MOST_WRONG_BLAME = 0.02
+# The auditor passes with at least this recall, and at most this share of misattributed faults.
+MIN_RECALL = 0.95
+MAX_MISATTRIBUTED = 0.02
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A self-test as it was asked for.
+class SelfTestOptions:
+    """The options of a self-test.
 
     Attributes:
-        faults: how many.
-        seed: which.
-        classes: words of the names of classes; all where there are none.
-        workers: how many processes execute cases.
+        faults: the number of faults.
+        seed: determines the faults.
+        classes: words in the names of fault classes; empty for all classes.
+        workers: the number of processes that execute cases.
         timeout: seconds of processor time that one case may take.
     """
 
@@ -57,20 +58,20 @@ class Asked:
 
 @dataclass(frozen=True)
 class SelfTest:
-    """What the audits with faults found, and what one without faults had to say.
+    """The results of the audits with faults, and of the one without.
 
     Attributes:
-        asked: what was asked for.
+        options: of the self-test.
         findings: one for each fault.
-        false_alarms: cases that did not pass in the run without faults and that no rule explains, a line each.
-        explained: how many cases did not pass there and are explained by a rule.
-        executed: cases with faults in the device, of all rounds.
-        executed_clean: cases of the run without faults.
-        rounds: how many rounds there were.
-        seconds: wall time of everything.
+        false_alarms: unexplained non-passes of the run without faults, a line each.
+        explained: the number of non-passes of that run that a rule explains.
+        executed: the number of cases that ran with faults, in all rounds.
+        executed_clean: the number of cases that ran without faults.
+        rounds: the number of rounds.
+        seconds: the total wall time.
     """
 
-    asked: Asked
+    options: SelfTestOptions
     findings: list[FaultFinding]
     false_alarms: list[str]
     explained: int
@@ -80,57 +81,57 @@ class SelfTest:
     seconds: float
 
     def counts(self) -> dict[str, Counter[str]]:
-        """For each class of faults, how many were found, misattributed and missed."""
+        """For each class of faults, the numbers found, misattributed and missed."""
         counted: dict[str, Counter[str]] = {}
         for finding in sorted(self.findings, key=lambda each: each.planted.class_name):
             counted.setdefault(finding.planted.class_name, Counter())[finding.result] += 1
         return counted
 
     def share(self, result: str) -> float:
-        """The share of faults with a result; 0 where there is no fault."""
+        """The share of faults with this result; 0 without any fault."""
         return sum(finding.result == result for finding in self.findings) / max(1, len(self.findings))
 
     @property
     def passed(self) -> bool:
-        """Enough faults found, few misattributed, no false alarm, and something was executed."""
+        """Whether recall and attribution are good enough, without a false positive and with executed cases."""
         return (
-            self.share("found") >= LEAST_RECALL
-            and self.share("misattributed") <= MOST_WRONG_BLAME
+            self.share("found") >= MIN_RECALL
+            and self.share("misattributed") <= MAX_MISATTRIBUTED
             and not self.false_alarms
             and self.executed > 0 < self.executed_clean
         )
 
 
-def self_test(asked: Asked, folder: Path, say: Callable[[str], None]) -> SelfTest:
-    """Run the audits and compare what they say with what was done to the device.
+def self_test(options: SelfTestOptions, folder: Path, say: Callable[[str], None]) -> SelfTest:
+    """Run the audits and compare their results with the injected faults.
 
     Args:
-        asked: what is wanted.
-        folder: for the stores of the rounds; a round that is finished there is not run again.
-        say: receives a line for people now and then.
+        options: of the self-test.
+        folder: for the stores of the rounds; a finished round is not run again.
+        say: receives lines of progress.
 
     Raises:
-        MpsmithError: the simulated device cannot be had here (a Mac has a real one), or no worker can start.
+        MpsmithError: this machine has a real mps device instead of the simulated one, or no worker can start.
     """
     start = time.monotonic()
-    reach = reach_of(asked.workers, say)
-    planted = generated(asked.faults, asked.seed, asked.classes, say)
+    reach = reach_of(options.workers, say)
+    planted = generated(options.faults, options.seed, options.classes, say)
     rounds = rounds_of(planted, reach)
     everything = tuple(sorted({name for each in rounds for name in each.audited}))
     say(f"self-test: {len(planted)} faults in {len(rounds)} rounds, after a clean run over {len(everything)} entries")
-    clean = _audited((), everything, asked, folder / "clean.sqlite")
+    clean = _audited((), everything, options, folder / "clean.sqlite")
     judged = _judged_clean(clean, folder / "clean.sqlite")
     findings: list[FaultFinding] = []
     executed = 0
     for number, each in enumerate(rounds, 1):
         store = folder / f"round-{number}.sqlite"
-        run = _audited(each.faults, each.audited, asked, store)
+        run = _audited(each.faults, each.audited, options, store)
         found, cases = _judged(each, run, store, judged.verdicts)
         findings += found
         executed += cases
         say(f"self-test: round {number} of {len(rounds)}: {_in_words(found)}; so far {_in_words(findings)}")
     return SelfTest(
-        asked,
+        options,
         sorted(findings, key=lambda finding: finding.planted.number),
         judged.false_alarms,
         judged.explained,
@@ -146,7 +147,7 @@ def _in_words(findings: Sequence[FaultFinding]) -> str:
     return f"{counted['found']} of {len(findings)} found"
 
 
-def _audited(faults: Sequence[PlantedFault], entries: Sequence[str], asked: Asked, path: Path) -> Run:
+def _audited(faults: Sequence[PlantedFault], entries: Sequence[str], options: SelfTestOptions, path: Path) -> Run:
     if path.exists():
         with Store.open(path) as store:
             runs = store.runs()
@@ -156,8 +157,8 @@ def _audited(faults: Sequence[PlantedFault], entries: Sequence[str], asked: Aske
         ops=tuple(entries),
         samples=Samples.DEFAULT,
         device=DeviceKind.SIMULATED,
-        workers=asked.workers,
-        timeout=asked.timeout,
+        workers=options.workers,
+        timeout=options.timeout,
         faults=tuple(str(planted.fault) for planted in faults),
     )
     return run_audit(settings, path, resume=path.exists(), say=lambda text: None)
@@ -183,20 +184,20 @@ def _judged_clean(run: Run, path: Path) -> _Clean:
 
 
 def _judged(
-    there: Round, run: Run, path: Path, clean: Mapping[CaseName, CaseVerdict]
+    current: Round, run: Run, path: Path, clean: Mapping[CaseName, CaseVerdict]
 ) -> tuple[list[FaultFinding], int]:
-    """What the cases of a round say of its faults, and how many were executed."""
+    """The findings for the faults of a round, and the number of executed cases."""
     with Store.open(path) as store:
         data = read_run(store, run, only_verdicts=True)
     surface = audited_surface(run)
     _, rule_of = explain(data, surface)
     evidence = evidence_of(data, surface, rule_of)
-    failing = accusations(data.non_passes, clean, rule_of)
+    failing = new_failures(data.non_passes, clean, rule_of)
     executed = sum(count.cases for count in evidence.counts if count.verdict.executed)
     findings = []
-    for planted in there.faults:
-        entries = there.entries[planted]
-        others = {other.fault.overload for other in there.faults} - {planted.fault.overload}
+    for planted in current.faults:
+        entries = current.entries[planted]
+        others = {other.fault.overload for other in current.faults} - {planted.fault.overload}
         its_own = [
             case
             for case in failing
@@ -206,4 +207,4 @@ def _judged(
     return findings, executed
 
 
-__all__ = ["LEAST_RECALL", "MOST_WRONG_BLAME", "SILENT", "Asked", "SelfTest", "self_test"]
+__all__ = ["MAX_MISATTRIBUTED", "MIN_RECALL", "SILENT", "SelfTest", "SelfTestOptions", "self_test"]

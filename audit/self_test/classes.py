@@ -1,4 +1,4 @@
-"""The kinds of faults: those that users reported of real backends."""
+"""The classes of faults, taken from user reports about real backends."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ from .tensor_proposals import (
 
 
 class Scenario(str, Enum):
-    """How a call has to be made for the fault to show."""
+    """How a call must be made to show the fault."""
 
     ONE_CALL = "one call"
     OTHER_VALUES = "a second call with other values of the same sizes"
@@ -85,12 +85,12 @@ class Scenario(str, Enum):
 
 @dataclass(frozen=True)
 class FaultClass:
-    """One way of being wrong.
+    """One class of faults.
 
     Attributes:
-        name: for people.
-        propose: what such a fault is in an overload, or None.
-        scenario: how it shows.
+        name: in reports.
+        propose: proposes such a fault for an overload, or returns None.
+        scenario: how calls show it.
     """
 
     name: str
@@ -193,9 +193,9 @@ FAULT_CLASSES: tuple[FaultClass, ...] = (
 
 
 def chosen(names: Sequence[str] | None) -> tuple[FaultClass, ...]:
-    """The classes whose names have one of these words in them; all where none is given.
+    """The classes with one of these words in their names; all classes without words.
 
-    Raises MpsmithError where a word is in no name.
+    Raises MpsmithError if no name contains a word.
     """
     if not names:
         return FAULT_CLASSES

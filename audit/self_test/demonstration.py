@@ -1,7 +1,7 @@
-"""Whether a fault can be seen at all: a call that a program could make and that the CPU takes gives something else.
+"""Demonstrates a fault: finds a call that the CPU accepts and that behaves differently on the faulty device.
 
-Compared is bit by bit, and what is compared is everything: results, every argument after the call, the type of an
-error. None of the audit's sources or judges has a part in it, so that what they miss is missed.
+Results, arguments after the call and the type of an error are compared bit by bit. This uses none of the audit's
+sources or judges, so a fault that they miss counts as missed.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from .observation import Raised, differs, execute
 from .planted import Trigger
 from .schemas import facts_of
 
-# How many changed calls are tried before a fault counts as one that cannot be seen.
+# The number of calls to try before a fault counts as invisible.
 ATTEMPTS = 12
 CALLS = {Scenario.MANY_CALLS: 250}
 DRAWN = 8192
-# How far apart two distributions are that differ: far beyond what chance gives so many draws.
+# Distributions further apart than this differ: chance stays far below it with so many draws.
 APART = 0.1
 
 
 class BaseCalls:
-    """The recorded calls of the overloads, in every dtype that the CPU takes."""
+    """The recorded calls of the overloads, in every dtype that the CPU accepts."""
 
     def __init__(self) -> None:
         self._memory = RecordedCalls.load()
 
     def of(self, overload: str, rng: Random, dtypes: tuple[str, ...] = ()) -> Iterator[Arguments]:
-        """Calls in a random order, those without elements last; of these dtypes where some are named."""
+        """Calls in a random order, those with empty tensors last; `dtypes`: only calls of these."""
         recorded = self._memory.overloads.get(overload)
         if recorded is None or recorded.refused:
             return
@@ -50,7 +50,7 @@ class BaseCalls:
         offered = [d for d in recorded.dtypes if not dtypes or d in dtypes]
         pairs = [(call, d) for d in offered for call in recorded.accepted(d)]
         rng.shuffle(pairs)
-        pairs.sort(key=lambda pair: _is_empty(pair[0]))  # what has no elements shows least
+        pairs.sort(key=lambda pair: _is_empty(pair[0]))  # calls with empty tensors show few faults
         for call, dtype in pairs:
             torch.manual_seed(rng.randrange(2**31))
             args, kwargs = arguments_of(call, dtype)
@@ -59,14 +59,14 @@ class BaseCalls:
 
 
 def _is_empty(recipe: Any) -> bool:
-    """Whether a tensor of a recorded call has no element."""
+    """Whether a tensor of a recorded call is empty."""
     if isinstance(recipe, dict):
         return 0 in recipe.get("shape", ()) or any(map(_is_empty, recipe.values()))
     return isinstance(recipe, list) and any(map(_is_empty, recipe))
 
 
 def demonstrate(fault: Fault, scenario: Scenario, calls: BaseCalls, rng: Random) -> Trigger | None:
-    """A call that shows the fault, or None where none was found."""
+    """A call that shows the fault, or None if none was found."""
     wanted = tuple(str(c.arguments[1]) for c in fault.conditions if c.name == "dtype")
     shown = SHOWN[scenario]
     tried = 0
@@ -85,7 +85,7 @@ def demonstrate(fault: Fault, scenario: Scenario, calls: BaseCalls, rng: Random)
 
 
 def _made(fault: Fault, base: Arguments, rng: Random) -> Arguments | None:
-    """The call changed so that the fault's conditions may hold, out= tensors of the right size."""
+    """The call, changed so that the fault's conditions may hold, with out= tensors of the right size."""
     named = {str(argument) for condition in fault.conditions for argument in condition.arguments}
     outs = facts_of(fault.overload).outs
     arguments = _fitted(fault.overload, base, outs)
@@ -97,7 +97,7 @@ def _made(fault: Fault, base: Arguments, rng: Random) -> Arguments | None:
 
 
 def _fitted(overload: str, arguments: Arguments, outs: tuple[str, ...]) -> Arguments:
-    """The call with out= tensors of the shapes that the CPU gives them; as it is where the CPU refuses it."""
+    """The call with out= tensors of the CPU's result shapes; unchanged if the CPU refuses it."""
     fitted = dict(arguments)
     if outs and not _has_double(arguments):
         (observed,) = execute(overload_of(overload), [arguments], "cpu", whole=True)
@@ -115,7 +115,7 @@ def _has_double(arguments: Arguments) -> bool:
 
 
 def _broken(arguments: Arguments, rng: Random) -> Arguments | None:
-    """The call with an argument that does not fit: another size, a dimension that is not there."""
+    """The call with an invalid argument: another size, or a dimension that does not exist."""
     broken = dict(arguments)
     tensors = [n for n, v in broken.items() if isinstance(v, Tensor) and v.dim() and v.size(0) > 1]
     integers = [
@@ -131,12 +131,12 @@ def _broken(arguments: Arguments, rng: Random) -> Arguments | None:
     return broken
 
 
-# ---- the ways in which faults show
+# ---- how faults show
 
 
 @contextmanager
 def armed(fault: Fault | None) -> Iterator[None]:
-    """With one fault in the device, and no other."""
+    """A context in which the device has exactly this fault."""
     clear()
     try:
         if fault is not None:
@@ -147,28 +147,28 @@ def armed(fault: Fault | None) -> Iterator[None]:
 
 
 def differs_at_once(fault: Fault, arguments: Arguments, rng: Random) -> bool:
-    """One call gives something else."""
+    """One call behaves differently."""
     return _shows(fault, [arguments])
 
 
 def differs_with_other_values(fault: Fault, arguments: Arguments, rng: Random) -> bool:
-    """The second call of two gives something else, or spoils what the first one gave."""
+    """The second of two calls behaves differently, or changes the result of the first one."""
     return _shows(fault, [arguments, _other_values(arguments)])
 
 
 def differs_when_repeated(fault: Fault, arguments: Arguments, rng: Random) -> bool:
-    """One of many calls gives something else."""
+    """One of many calls behaves differently."""
     small = all(t.numel() <= 10_000 for t in leaves(arguments) if isinstance(t, Tensor))
     return small and _shows(fault, [arguments] * CALLS[Scenario.MANY_CALLS])
 
 
 def differs_in_threads(fault: Fault, arguments: Arguments, rng: Random) -> bool:
-    """The second call, from another thread, gives something else."""
+    """The second call, from another thread, behaves differently."""
     return _shows(fault, [arguments, _other_values(arguments)], threads=True)
 
 
 def differs_with_a_near_number(fault: Fault, arguments: Arguments, rng: Random) -> bool:
-    """The second call, with a number a little larger, gives something else."""
+    """The second call, with a slightly larger number, behaves differently."""
     (name,) = (str(c.arguments[0]) for c in fault.conditions if c.name == "near_previous")
     value = arguments.get(name)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -178,13 +178,13 @@ def differs_with_a_near_number(fault: Fault, arguments: Arguments, rng: Random) 
 
 
 def differs_where_refused(fault: Fault, arguments: Arguments, rng: Random) -> bool:
-    """The CPU raises, and the device returns or raises something else."""
+    """The CPU raises, and the device returns or raises another type."""
     (cpu,) = execute(overload_of(fault.overload), [arguments], "cpu")
     return isinstance(cpu, Raised) and _shows(fault, [arguments], refused=True)
 
 
 def ends(fault: Fault, arguments: Arguments, rng: Random) -> bool:
-    """The fault acts: seen by an error in its place."""
+    """The fault is triggered: with an exception in its place, the call raises."""
     return _shows(replace(fault, corruption=Term("raises")), [arguments])
 
 
@@ -209,7 +209,7 @@ def _shows(fault: Fault, calls: list[Arguments], *, threads: bool = False, refus
     with armed(None):
         clean = execute(overload, calls, "mps", threads=threads)
         again = execute(overload, calls, "mps", threads=threads)
-    # What the clean device does not give as the CPU does, or not twice, is random or another defect.
+    # A clean device that differs from the CPU or from itself is random, or has another defect.
     if any(_values_differ(a, b) for a, b in zip(clean, cpu, strict=True)) or any(map(differs, clean, again)):
         return False
     with armed(fault):
@@ -235,7 +235,7 @@ def _other_values(arguments: Arguments) -> Arguments:
 
 
 def differs_in_distribution(fault: Fault, arguments: Arguments, rng: Random) -> bool:
-    """Many draws are distributed otherwise."""
+    """Many draws have another distribution."""
     many = _enlarged(arguments)
     clean, faulty = (_draws(each, fault.overload, many, 1) for each in (None, fault))
     again = _draws(None, fault.overload, many, 2)
@@ -275,7 +275,7 @@ def differs_by_generator(fault: Fault, arguments: Arguments, rng: Random) -> boo
 
 
 def _enlarged(arguments: Arguments) -> Arguments:
-    """The call with so many draws; a size in words, or the tensor that is filled or drawn by."""
+    """The call with at least DRAWN draws, by a larger tensor."""
     larger = dict(arguments)
     for name, value in arguments.items():
         if isinstance(value, Tensor) and value.numel() and name in ("self", "mean", "std", "input", "out"):
@@ -300,7 +300,7 @@ def _draw(overload: str, arguments: Arguments, seed: int | None) -> Tensor | Non
 
 
 def _distance(left: Tensor, right: Tensor) -> float:
-    """The largest distance between two distributions' cumulated shares."""
+    """The Kolmogorov-Smirnov distance of two samples."""
     a, b = left.flatten().double().sort().values, right.flatten().double().sort().values
     points = torch.cat([a, b])
     shares = [torch.searchsorted(t, points, right=True) / len(t) for t in (a, b)]

@@ -21,14 +21,14 @@ CaseName = tuple[GroupKey, int]
 
 @dataclass(frozen=True)
 class FaultFinding:
-    """What the audit said of one fault.
+    """The result of the audit for one fault.
 
     Attributes:
         planted: the fault.
-        result: "found" (its overload is blamed), "misattributed" (it is not, though cases failed), or "missed".
-        cases: how many cases that no rule explains did not pass because of it.
-        blamed: the overloads that the report says are at fault for them, the one of most cases first.
-        shown_by: the first of the cases in one line.
+        result: "found" (its overload is at fault), "misattributed" (cases failed, but another is), or "missed".
+        cases: the number of unexplained non-passes that it caused.
+        blamed: the overloads at fault by the report, with their numbers of cases, the largest first.
+        shown_by: the first of these cases in one line.
         audited: the entries that were audited for it.
     """
 
@@ -46,13 +46,13 @@ def finding_of(
     failing: Sequence[StoredCase],
     at_fault: Sequence[FaultyOverload],
 ) -> FaultFinding:
-    """What the audit makes of a fault.
+    """The finding for a fault.
 
     Args:
         planted: the fault.
         audited: the entries that were audited for it.
-        failing: their cases that did not pass because of it.
-        at_fault: the overloads that the report of the round says are at fault.
+        failing: the non-passes that it caused.
+        at_fault: the overloads at fault by the report of the round.
     """
     overload = planted.fault.overload
     blamed: Counter[str] = Counter()
@@ -67,14 +67,14 @@ def finding_of(
 
 
 def _is_of(entry: str, audited: tuple[str, ...]) -> bool:
-    """Whether an entry, its variant behind the last dot, is of one of these operators."""
+    """Whether an entry, perhaps with a variant after the last dot, belongs to one of these operators."""
     return any(entry == operator or entry.startswith(f"{operator}.") for operator in audited)
 
 
-def accusations(
+def new_failures(
     cases: Iterable[StoredCase], clean: Mapping[CaseName, CaseVerdict], rule_of: Mapping[str, str]
 ) -> list[StoredCase]:
-    """The cases that did not pass, that no rule explains and that ended otherwise without a fault."""
+    """The unexplained non-passes that have another verdict without a fault."""
     return [
         case
         for case in cases
@@ -87,5 +87,5 @@ def accusations(
 def line(case: StoredCase) -> str:
     """A case in one line."""
     outcome = case.outcome
-    said = outcome.message or ", ".join(outcome.fallbacks)
-    return f"{case.label} ({case.inputs}): {outcome.verdict.value}, {said}"
+    reason = outcome.message or ", ".join(outcome.fallbacks)
+    return f"{case.label} ({case.inputs}): {outcome.verdict.value}, {reason}"

@@ -1,4 +1,4 @@
-"""Faults by a seed: a class, an overload, an argument, a condition and a corruption, each that can be seen."""
+"""Generates faults from a seed: class, overload, argument, condition and corruption. Each is demonstrated by a call."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from .demonstration import BaseCalls, demonstrate
 from .planted import PlantedFault, packet_of
 from .schemas import facts_of
 
-# Proposals that are looked at for one fault before its class counts as impossible.
+# The number of proposals to try for one fault before its class counts as impossible.
 PROPOSALS = 400
-# What the audit itself is made of: with a fault in these no tensor reaches the device as it is.
+# The audit itself uses these: with a fault in one of them no tensor reaches the device unchanged.
 EVERYWHERE = frozenset({"_local_scalar_dense", "set", "resize", "is_set_to", "view", "as_strided", "_reshape_alias"})
 
 
 def class_of(number: int, seed: int, classes: Sequence[FaultClass]) -> FaultClass:
-    """The class of a fault: each comes once before any comes again, in an order that the seed gives anew."""
+    """The class of a fault. Each round over all classes has another order, determined by the seed."""
     turn, place = divmod(number, len(classes))
     order = list(classes)
     Random(f"{seed}:order:{turn}").shuffle(order)
@@ -33,14 +33,14 @@ def generate(
     classes: Sequence[FaultClass] = FAULT_CLASSES,
     attempt: int = 0,
 ) -> PlantedFault | None:
-    """The fault with a number, the same for the same seed and torch; None where its class gave none.
+    """The fault with this number, the same for the same seed and torch; None if its class has none.
 
     Args:
-        number, seed: which one.
-        overloads: those with a kernel of the device, by name.
-        calls: what calls are made of.
-        classes: the kinds.
-        attempt: makes another one of the same number: the first ended its process, or is there already.
+        number, seed: determine the fault.
+        overloads: the names of those with a device kernel.
+        calls: the calls to change.
+        classes: of faults.
+        attempt: gives another fault for the number, because the first one ended its process or repeats another.
     """
     fault_class = class_of(number, seed, classes)
     rng = Random(f"{seed}:{number}:{attempt}")

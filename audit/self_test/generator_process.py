@@ -1,4 +1,4 @@
-"""The process that generates faults: it makes calls of changed arguments, which may end it."""
+"""The process that generates faults: it makes calls with changed arguments, which may end it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .planted import PlantedFault
 
 # Seconds for one fault; the largest calls take one.
 LONGEST = 120.0
-# A number whose process ended, or whose fault is there already, is made anew so many times.
+# The number of attempts for a fault: a process may end, and a fault may repeat an earlier one.
 ATTEMPTS = 3
 
 _calls: object = None
@@ -24,9 +24,9 @@ _overloads: list[str] = []
 def generated(
     count: int, seed: int, class_names: Sequence[str] | None, say: Callable[[str], None]
 ) -> list[PlantedFault]:
-    """So many faults by a seed, no two alike; fewer where a class gives none.
+    """At most `count` different faults from a seed; a class may give none.
 
-    Raises MpsmithError where the simulated device cannot be had, or no such class is known.
+    Raises MpsmithError without the simulated device, or for an unknown class.
     """
     with ProcessPool(max_workers=1, initializer=_start, context=get_context("spawn")) as pool:
         pool.schedule(_check, args=(class_names,)).result()
@@ -48,11 +48,11 @@ def generated(
 def _start() -> None:
     global _calls
     warnings.simplefilter("ignore")
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # what changed calls make torch say is of no use to anybody
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # torch's warnings about the changed calls
 
 
 def _check(class_names: Sequence[str] | None) -> None:
-    """Load the device and look whether there are such classes."""
+    """Load the device and check the names of the classes."""
     global _calls
     import torch
 
@@ -68,7 +68,7 @@ def _check(class_names: Sequence[str] | None) -> None:
         device = open_device(DeviceKind.SIMULATED, coverage_profile)
         if not device.simulated or device.profile is None:
             raise MpsmithError("the self-test needs the simulated device")
-        # As audits do: what a release refuses is refused with a fault behind it too, and shows no fault.
+        # As in audits: a call that the release refuses cannot show a fault.
         refuse_as_profile(device.profile)
         _overloads.extend(sorted(f"aten::{name}" for name in kernel_plan.plan(coverage_profile(None)).native))
         _calls = BaseCalls()

@@ -1,8 +1,7 @@
-"""Turns a call that the CPU takes into one for which a condition of a fault holds; independent of the audit's sources.
+"""Changes a call that the CPU accepts so that a condition of a fault holds; independent of the audit's sources.
 
-Each maker is named after the condition that it makes hold. It changes the arguments by name in place, and answers
-False where it cannot. Whether the condition then holds, and whether the CPU still takes the call, is for the
-demonstration to see.
+Each maker has the name of its condition. It changes the arguments in place, and returns False where it cannot. The
+demonstration checks whether the condition then holds and the CPU still accepts the call.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ LARGEST = 1 << 22
 
 
 def maker(function: Maker) -> Maker:
-    """Give a maker the word of its condition: the function's name without its underscore."""
+    """Register a maker under the name of its condition: the function's name without its underscore."""
     MAKERS[function.__name__.strip("_")] = function
     return function
 
@@ -34,7 +33,7 @@ def maker(function: Maker) -> Maker:
 
 @maker
 def _dtype(arguments: Arguments, rng: Random, name: str, wanted: str) -> bool:
-    # The call was made with its own replaceable dtype: here one argument alone may still have another.
+    # The dtype of the call was chosen before; this argument may still have another one.
     target = getattr(torch, wanted)
     return changed_tensor(arguments, name, lambda t: t if t.dtype is target else None)
 
@@ -212,7 +211,7 @@ def _dimensions(arguments: Arguments, rng: Random, name: str, least: int) -> boo
 
 
 def with_value(arguments: Arguments, rng: Random, name: str, value: float, floats: bool) -> bool:
-    """Put a value in one place, or in half of them."""
+    """Set one element to a value, or half of them."""
     half = rng.random() < 0.5
 
     def put(tensor: Tensor) -> Tensor | None:
@@ -220,11 +219,11 @@ def with_value(arguments: Arguments, rng: Random, name: str, value: float, float
         if not fits or tensor.numel() == 0:
             return None
         copy = tensor.clone()
-        places = torch.zeros(copy.numel(), dtype=torch.bool)
-        places[rng.randrange(copy.numel())] = True
+        mask = torch.zeros(copy.numel(), dtype=torch.bool)
+        mask[rng.randrange(copy.numel())] = True
         if half:
-            places[::2] = True
-        copy[places.view(copy.shape)] = value
+            mask[::2] = True
+        copy[mask.view(copy.shape)] = value
         return copy
 
     return changed_tensor(arguments, name, put)
@@ -281,7 +280,7 @@ def _extreme(arguments: Arguments, rng: Random, name: str) -> bool:
     return with_value(arguments, rng, name, rng.choice([limits.max, limits.min or limits.max]), floats=False)
 
 
-# ---- arguments that are no tensors
+# ---- arguments that are not tensors
 
 
 @maker
@@ -292,7 +291,7 @@ def _is(arguments: Arguments, rng: Random, name: str, value: object) -> bool:
 
 @maker
 def _given(arguments: Arguments, rng: Random, name: str) -> bool:
-    return name == "generator" or arguments.get(name) is not None  # a generator is made for each call anew
+    return name == "generator" or arguments.get(name) is not None  # each call gets a new generator
 
 
 @maker
@@ -327,7 +326,7 @@ def _lacks(arguments: Arguments, rng: Random, name: str, position: int) -> bool:
     flags = arguments.get(name)
     if not isinstance(flags, (list, tuple)) or len(flags) <= position:
         return False
-    arguments[name] = [place != position for place in range(len(flags))]
+    arguments[name] = [index != position for index in range(len(flags))]
     return True
 
 

@@ -1,4 +1,4 @@
-"""What a call gave, so that two devices can be compared bit by bit: results, arguments after it, memory around them."""
+"""Observes calls so that two devices can be compared bit by bit: results, arguments afterwards, surrounding memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .argument_changes import Arguments
 
 @dataclass(frozen=True)
 class Raised:
-    """An error in the place of a result: equal to another of the same type."""
+    """An exception instead of a result; equal to another one of the same type."""
 
     kind: str
 
@@ -24,9 +24,9 @@ class Raised:
 def execute(
     overload: Any, calls: list[Arguments], device: str, *, threads: bool = False, whole: bool = False
 ) -> list[Any]:
-    """What each call gave: its results and its arguments after it, as they can be compared; or that it raised.
+    """Run the calls and return for each its results and arguments afterwards in a comparable form, or Raised.
 
-    `threads`: all but the first run in separate threads. `whole`: only the arguments, as tensors.
+    `threads`: all but the first run in separate threads. `whole`: return only the arguments, as tensors.
     """
     keywords = {a.name for a in overload._schema.arguments if a.kwarg_only}
     kept: list[Any] = []
@@ -68,9 +68,9 @@ def _strided(arguments: Arguments) -> list[Tensor]:
 
 
 def _observed(returned: Any, arguments: Arguments, sizes: list[int]) -> list[Any]:
-    """Results and arguments as what can be compared: values on the CPU, strides, and which share memory.
+    """Results and arguments in a comparable form: values on the CPU, strides, shared memory.
 
-    Also the memory around arguments, except those that the call resized: their memory is undefined.
+    The memory around arguments is included, unless the call resized them: then it is undefined.
     """
     tensors = [leaf for leaf in leaves([returned, list(arguments.values())]) if isinstance(leaf, Tensor)]
     strided = [t for t in tensors if t.layout is torch.strided]
@@ -97,7 +97,7 @@ def _bits(tensor: Tensor) -> tuple[Any, ...]:
 
 
 def differs(left: Any, right: Any) -> bool:
-    """Whether two observations are not the same bit by bit."""
+    """Whether two observations differ in any bit."""
     if isinstance(left, Raised) or isinstance(right, Raised):
         return getattr(left, "kind", "") != getattr(right, "kind", "")
     if isinstance(left, Tensor) and isinstance(right, Tensor):

@@ -9,11 +9,11 @@ from ...simulator.device.faults.fault import Fault
 
 @dataclass(frozen=True)
 class Trigger:
-    """A call that shows a fault, for people.
+    """A description of a call that shows a fault.
 
     Attributes:
         call: the arguments.
-        scenario: how it is made.
+        scenario: how the call is made.
     """
 
     call: str
@@ -22,12 +22,12 @@ class Trigger:
 
 @dataclass(frozen=True)
 class PlantedFault:
-    """A generated fault that was seen.
+    """A generated fault that a call has shown.
 
     Attributes:
-        number: its place in the sequence that the seed gives.
+        number: its position in the sequence of the seed.
         class_name: its class.
-        fault: what is armed.
+        fault: to inject.
         trigger: a call that shows it.
     """
 
@@ -38,11 +38,11 @@ class PlantedFault:
 
     @property
     def packet(self) -> str:
-        """The operator that has it."""
+        """The operator that has the fault."""
         return packet_of(self.fault.overload)
 
 
 def packet_of(overload: str) -> str:
-    """The operator of an overload, its in-place and functional forms alike: "exp" for "aten::exp_.out"."""
+    """The operator of an overload, without the suffix of in-place forms: "exp" for "aten::exp_.out"."""
     bare = overload.removeprefix("aten::").split(".")[0]
     return bare if bare.startswith("__") else bare.rstrip("_")

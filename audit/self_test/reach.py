@@ -1,6 +1,6 @@
-"""Which entries of the audit's sources call which overloads: what is audited for a fault, and what must not meet.
+"""Which entries of the audit's sources call which overloads. This decides which entries are audited for a fault.
 
-Known from a small audit of the clean device, a few cases of each entry in one kind of dtype, kept in the cache.
+A small audit without faults finds out: it runs a few cases of each entry in one kind of dtype. The cache keeps it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ..running.runner import run_audit
 from ..store.store import Store
 from .planted import PlantedFault
 
-# What decides which entries there are and what they call.
+# The code that decides which entries there are and what they call.
 DECIDED_BY = (
     "audit.cases.calls",
     "audit.cases.sources.opinfo",
@@ -32,23 +32,23 @@ DECIDED_BY = (
     "audit.cases.sources.schema",
 )
 SOURCES = ("opinfo", "modules", "schema")
-# In turn, each for the entries that have no group in those before: some take no floating tensors.
+# Tried in this order, each for the entries without a group so far: some take no floating tensors.
 DTYPES = (("float32",), ("int64", "complex64", "bool"))
-# Entries of other operators that are audited for a fault: the ones that call the fewest other overloads.
+# The number of entries of other operators that are audited for a fault: those that call the fewest other overloads.
 CALLERS = 6
 
 
 @dataclass(frozen=True)
 class Reach:
-    """What each entry calls, by the operator that the entry is named after."""
+    """The overloads that each entry calls, by the name of the entry."""
 
     calls: Mapping[str, frozenset[str]]
 
     def entries(self, planted: PlantedFault) -> tuple[str, ...]:
         """The entries to audit for a fault: those of its operator, and some that call the overload.
 
-        A fault shows where its overload is called, whatever the entry is called; what calls it among hundreds of
-        others shows little and takes long.
+        A fault shows in every entry that calls its overload. An entry that calls it among hundreds of others shows
+        little and takes long.
         """
         overload = planted.fault.overload
         own = [name for name in self.calls if is_named_after(name, overload)]
@@ -58,9 +58,9 @@ class Reach:
 
 
 def reach_of(workers: int, say: Callable[[str], None]) -> Reach:
-    """What the entries of all sources call on the simulated device.
+    """The overloads that the entries of all sources call on the simulated device.
 
-    Raises MpsmithError where the simulated device cannot be had here.
+    Raises MpsmithError without the simulated device.
     """
     key = fingerprint(installed_release(), fingerprint_of_code(*DECIDED_BY), *itertools.chain.from_iterable(DTYPES))
     path = cache_folder() / "self-test" / f"reach-{key[:16]}.json"
@@ -68,7 +68,7 @@ def reach_of(workers: int, say: Callable[[str], None]) -> Reach:
         return Reach({name: frozenset(called) for name, called in json.loads(path.read_text()).items()})
     except (OSError, ValueError):
         pass
-    say("self-test: looking which operators call which (once; kept in the cache)")
+    say("self-test: recording which operators call which (once; kept in the cache)")
     calls = _watched(workers)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(f".{os.getpid()}")
@@ -83,7 +83,7 @@ def _watched(workers: int) -> dict[str, set[str]]:
         offered = {key.operator for key in _groups() if key.dtype in dtypes}
         left = tuple(sorted(offered - calls.keys()))
         if left:
-            calls.update(_called_by(left if calls else (), dtypes, workers))  # () is every entry
+            calls.update(_called_by(left if calls else (), dtypes, workers))  # () selects every entry
     return calls
 
 
@@ -103,7 +103,7 @@ def _called_by(entries: tuple[str, ...], dtypes: tuple[str, ...], workers: int) 
     )
     with tempfile.TemporaryDirectory(prefix="mpsmith-self-test-") as folder:
         path = Path(folder) / "reach.sqlite"
-        # Not a whole audit: torch.mps itself is not probed where some dtypes are chosen.
+        # torch.mps itself is not probed, because dtypes are selected.
         run = run_audit(settings, path, resume=False, say=lambda text: None)
         calls: dict[str, set[str]] = {}
         with Store.open(path) as store:

@@ -1,4 +1,4 @@
-"""Which faults are armed together: those that do not meet, so that each case tells of one fault alone."""
+"""Groups faults into rounds so that each case of a round can show only one of its faults."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from .planted import PlantedFault
 from .reach import Reach
 
-# More together would only make the groups of a round many before the first result.
+# A larger round would only delay the first result.
 LARGEST_ROUND = 60
 
 
 @dataclass(frozen=True)
 class Round:
-    """Faults that are armed together, each with the entries that are audited for it."""
+    """Faults that are injected together, each with the entries that are audited for it."""
 
     entries: dict[PlantedFault, tuple[str, ...]]
 
@@ -30,20 +30,20 @@ class Round:
 
 
 def rounds_of(planted: Sequence[PlantedFault], reach: Reach) -> list[Round]:
-    """Every fault in the first round in which no entry of it calls another's overload, nor the other way round."""
+    """Put each fault into the first round where no entry of either fault calls the overload of the other."""
     rounds: list[Round] = []
     for each in planted:
         entries = reach.entries(each)
-        there = next((r for r in rounds if len(r.entries) < LARGEST_ROUND and _fits(each, entries, r, reach)), None)
-        if there is None:
-            there = Round({})
-            rounds.append(there)
-        there.entries[each] = entries
+        chosen = next((r for r in rounds if len(r.entries) < LARGEST_ROUND and _fits(each, entries, r, reach)), None)
+        if chosen is None:
+            chosen = Round({})
+            rounds.append(chosen)
+        chosen.entries[each] = entries
     return rounds
 
 
-def _fits(planted: PlantedFault, entries: tuple[str, ...], there: Round, reach: Reach) -> bool:
-    for other, audited in there.entries.items():
+def _fits(planted: PlantedFault, entries: tuple[str, ...], chosen: Round, reach: Reach) -> bool:
+    for other, audited in chosen.entries.items():
         if other.packet == planted.packet or not set(audited).isdisjoint(entries):
             return False
         if _reaches(entries, other, reach) or _reaches(audited, planted, reach):

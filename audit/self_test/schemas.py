@@ -1,4 +1,4 @@
-"""What the schema of an overload says: which faults it can have at all."""
+"""Facts from the schema of an overload, which decide what faults it can have."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ NUMBERS = ("float", "number", "Optional[float]", "Optional[number]")
 
 @dataclass(frozen=True)
 class Facts:
-    """One overload by its arguments.
+    """Facts about one overload.
 
     Attributes:
         name: "aten::exp.out".
         inputs: tensors that are read and not written, lists of tensors included.
-        optional: the tensors among them that may be left out.
-        lists: the lists among them.
-        written: tensors that are written, and were there before: running statistics, the target of an in-place call.
+        optional: those of them that may be omitted.
+        lists: those of them that are lists.
+        written: tensors that are read and written: running statistics, the target of an in-place call.
         outs: tensors given as out=.
         flags, numbers, integers, integer_lists, strings, optional_values, masks: other arguments, by type.
-        defaults: what is taken where an argument is not given; an argument without a default is not in it.
-        random, view, pointwise, reduction, backward: what kind of operator it is.
-        results: how many results it returns.
+        defaults: the default values of the arguments that have one.
+        random, view, pointwise, reduction, backward: the kind of operator.
+        results: the number of results.
     """
 
     name: str
@@ -55,18 +55,18 @@ class Facts:
 
     @property
     def in_place(self) -> bool:
-        """Whether the first argument is the target."""
+        """Whether it writes into its first argument."""
         return "self" in self.written
 
     @property
     def functional(self) -> bool:
-        """Whether nothing is written."""
+        """Whether it writes into no argument."""
         return not self.written and not self.outs
 
 
 @cache
 def facts_of(name: str) -> Facts:
-    """What the schema of an overload of the installed torch says. Raises AttributeError where there is none."""
+    """The facts about an overload of the installed torch. Raises AttributeError for an unknown one."""
     overload = overload_of(name)
     listed = overload._schema.arguments
     types = {a.name: str(a.type) for a in listed}

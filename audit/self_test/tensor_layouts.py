@@ -1,4 +1,4 @@
-"""The same values in another layout; None where a tensor is too small to have it."""
+"""Tensors with the same values in another layout; None where a tensor is too small for it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from torch import Tensor
 
 
 def as_transposed(tensor: Tensor) -> Tensor | None:
-    """The tensor with the order of its two longest dimensions in memory exchanged."""
+    """The tensor with its two longest dimensions swapped in memory."""
     if sum(size > 1 for size in tensor.shape) < 2:
         return None
     first, last = [d for d in range(tensor.dim()) if tensor.size(d) > 1][:: sum(s > 1 for s in tensor.shape) - 1][:2]
@@ -32,7 +32,7 @@ def as_inner_strided(tensor: Tensor) -> Tensor | None:
 
 
 def at_offset(tensor: Tensor) -> Tensor | None:
-    """The tensor behind three other elements of its storage."""
+    """The tensor at a storage offset of three."""
     if tensor.numel() == 0:
         return None
     flat = torch.ones(tensor.numel() + 5, dtype=tensor.dtype)
@@ -48,7 +48,7 @@ def as_expanded(tensor: Tensor) -> Tensor | None:
 
 
 def in_one_storage(tensors: list[Tensor]) -> list[Tensor]:
-    """The tensors one behind the other in one storage."""
+    """The tensors one after the other in one storage."""
     buffer = torch.cat([t.reshape(-1) for t in tensors])
     views, start = [], 0
     for tensor in tensors:

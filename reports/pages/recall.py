@@ -19,10 +19,12 @@ FAULTS, SEED = 500, 0
 
 def document(inputs: PageInputs) -> Document:
     """The page of a self-test with FAULTS faults."""
-    from ...audit.self_test import Asked, self_test
+    from ...audit.self_test import SelfTestOptions, self_test
 
     with tempfile.TemporaryDirectory() as folder:
-        return recall_document(self_test(Asked(FAULTS, SEED, (), inputs.workers), Path(folder), inputs.report))
+        return recall_document(
+            self_test(SelfTestOptions(FAULTS, SEED, (), inputs.workers), Path(folder), inputs.report)
+        )
 
 
 def recall_document(done: SelfTest) -> Document:
@@ -35,10 +37,10 @@ def recall_document(done: SelfTest) -> Document:
     return Document(
         "What the auditor finds",
         [
-            f"{len(done.findings)} generated faults in the **simulated** mps device, seed {done.asked.seed}:"
+            f"{len(done.findings)} generated faults in the **simulated** mps device, seed {done.options.seed}:"
             f" {done.share('found'):.1%} found, {done.share('misattributed'):.1%} attributed to another operator,"
             f" {len(done.false_alarms)} false positives in {done.executed_clean:,} cases without faults.",
-            f"`mpsmith self-test --faults {done.asked.faults} --seed {done.asked.seed}` runs the same faults.",
+            f"`mpsmith self-test --faults {done.options.faults} --seed {done.options.seed}` runs the same faults.",
         ],
         [
             Table("Faults by class", ("faults", *RESULTS), (*rows, ("all", *totals))),

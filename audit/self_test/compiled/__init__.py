@@ -1,1 +1,1 @@
-"""Faults put into the code generator of torch.compile, each of which ordinary cases have to find."""
+"""Faults injected into the code generator of torch.compile, which ordinary cases have to find."""

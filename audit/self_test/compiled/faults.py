@@ -1,8 +1,8 @@
-"""The audit of compiled code audited: a changed line in the code generator, and the cases that have to find it.
+"""Tests the audit of compiled code: changes a line of the code generator and runs the cases that should find it.
 
-Each fault is one line of torch/_inductor/codegen/mps.py written otherwise, of the kinds that such generators have had:
-a wrong identity of a reduction, a lost mask, an index of too few bits, a missing barrier, a swapped operand. The
-changed generator is laid over the installed one; what finds it are ordinary cases of the auditor's sources.
+Each fault is one changed line of torch/_inductor/codegen/mps.py. It resembles a defect that such generators had: a
+wrong identity of a reduction, a lost mask, an index of too few bits, a missing barrier, a swapped operand. The changed
+generator replaces the installed one, and ordinary cases of the auditor's sources run with it.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ SEED = 0
 
 @dataclass(frozen=True)
 class GeneratorFault:
-    """One line of the code generator, changed.
+    """One changed line of the code generator.
 
     Attributes:
-        name: what is wrong, for people.
+        name: describes the fault.
         kind: the kind of fault.
         line: a part of the generator that occurs once.
         changed: its replacement.
-        shown_by: the groups of cases that are asked, as "source:operator:dtype".
+        shown_by: the groups of cases to run, as "source:operator:dtype".
     """
 
     name: str
@@ -45,12 +45,12 @@ class GeneratorFault:
 
 @dataclass(frozen=True)
 class Found:
-    """How a fault showed.
+    """The case that found a fault.
 
     Attributes:
-        case: the label of the case.
-        verdict: what became of it, "crash" and "timeout" included.
-        reason: what was seen, in one line.
+        case: its label.
+        verdict: its verdict, or "crash" or "timeout".
+        reason: one line.
     """
 
     case: str
@@ -59,7 +59,7 @@ class Found:
 
 
 def installed_generator() -> Path:
-    """The module of the installed Inductor that faults are put into. Raises MpsmithError where there is none."""
+    """The module of the installed Inductor that faults are injected into. Raises MpsmithError if there is none."""
     torch = importlib.util.find_spec("torch")
     path = Path(torch.origin).parent / "_inductor" / "codegen" / "mps.py" if torch and torch.origin else None
     if path is None or not path.is_file():
@@ -68,7 +68,7 @@ def installed_generator() -> Path:
 
 
 def faulty(fault: GeneratorFault, source: str) -> str:
-    """The generator with the fault in it. Raises MpsmithError where its line does not stand there exactly once."""
+    """The source of the generator with the fault. Raises MpsmithError unless its line occurs exactly once."""
     count = source.count(fault.line)
     if count != 1:
         raise MpsmithError(f"the line of the fault {fault.name!r} is {count} times in the installed code generator")
@@ -77,7 +77,7 @@ def faulty(fault: GeneratorFault, source: str) -> str:
 
 @contextmanager
 def with_fault(fault: GeneratorFault, folder: Path) -> Iterator[None]:
-    """A context in which the installed code generator has this fault; `folder` takes the changed module."""
+    """A context in which the installed code generator has this fault. The changed module is written to `folder`."""
     path = folder / "mps.py"
     path.write_text(faulty(fault, installed_generator().read_text("utf-8")), "utf-8")
     with overlaid(Generator(f"the fault {fault.name!r}", path)):
@@ -87,14 +87,14 @@ def with_fault(fault: GeneratorFault, folder: Path) -> Iterator[None]:
 def find(
     fault: GeneratorFault, sources: Mapping[str, CaseSource], recorder: FallbackRecorder, folder: Path, most: int
 ) -> Found | None:
-    """The first case that shows a fault and is right without it; None where none of the groups has one.
+    """The first case that fails with the fault and is right without it; None if no group has one.
 
     Args:
         fault: the fault.
         sources: the auditor's sources by name.
         recorder: attributes fallbacks to operators.
         folder: for the changed module.
-        most: how many cases of a group are tried.
+        most: the number of cases of a group to try.
     """
     for label in fault.shown_by:
         key = key_of(label, sources)

@@ -1,4 +1,4 @@
-"""Puts each fault into the code generator in a separate process, which a faulty kernel may end."""
+"""Injects each fault into the code generator in a separate process, which a faulty kernel may end."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from pebble import ProcessExpired, ProcessPool
 from ....errors import MpsmithError
 from .faults import Found, GeneratorFault, find
 
-# Seconds for one fault; the slowest takes a tenth of that on an idle machine.
+# Seconds for one fault; the slowest takes a tenth of this on an idle machine.
 LONGEST = 300.0
-# So many cases of a group are tried.
+# The number of cases of a group to try.
 MOST_CASES = 12
 
 
 @dataclass(frozen=True)
 class TriedFault:
-    """A fault and what found it; None where nothing did."""
+    """A fault and the case that found it; None if no case did."""
 
     fault: GeneratorFault
     found: Found | None
 
 
 def try_all(faults: Sequence[GeneratorFault], say: Callable[[str], None]) -> list[TriedFault]:
-    """What finds each fault. Raises MpsmithError where the simulated device cannot be had, or a fault has no place."""
+    """Try all faults. Raises MpsmithError without the simulated device, or if a fault's line does not occur."""
     tried = []
     with ProcessPool(max_workers=1, initializer=_start, context=get_context("spawn")) as pool:
         for number, fault in enumerate(faults, 1):
@@ -47,7 +47,7 @@ def _found(pool: ProcessPool, fault: GeneratorFault) -> Found | None:
     except ProcessExpired as error:
         return Found(fault.shown_by[0], "crash", f"the process ended: {error}")
     except TimeoutError:
-        return Found(fault.shown_by[0], "timeout", f"nothing came back in {LONGEST:.0f} s")
+        return Found(fault.shown_by[0], "timeout", f"no result in {LONGEST:.0f} s")
 
 
 def _start() -> None:
@@ -66,7 +66,7 @@ def _find(fault: GeneratorFault) -> Found | None:
     torch.set_num_threads(1)
     device = device_of_this_process(coverage_profile)
     if not device.simulated:
-        raise MpsmithError("faults go into the code generator on the simulated device; this machine has a real one")
+        raise MpsmithError("generator faults need the simulated device; this machine has a real one")
     sources = {**case_sources(()), ScenarioSource.name: ScenarioSource()}
     with tempfile.TemporaryDirectory() as folder:
         return find(fault, sources, device.recorder, Path(folder), MOST_CASES)

@@ -1,4 +1,4 @@
-"""Faults for the code generator of torch 2.13.0: the changed lines, and the groups of cases that are asked for them."""
+"""Faults for the code generator of torch 2.13.0: the changed lines, and the groups of cases that should find them."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Faults that the simulated device commits on purpose: what an auditor has to find is put in for it.
+"""Faults that can be injected into the simulated device, to test whether an audit finds them.
 
-A fault wraps the kernel of one overload. Its text says when it acts and what it does:
+A fault wraps the kernel of one overload. Its text says what it does and for which calls:
 
     aten::exp: values when non_contiguous(self) and dtype(self, float16)
 
-`conditions` has every word after "when", `corruptions` every word before it.
+`conditions` defines the words after "when", `corruptions` those before it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Puts a fault into the device: the kernel of its overload is wrapped, and unwrapped again."""
+"""Injects a fault into the device: wraps the kernel of its overload, and unwraps it again."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _armed: list[Any] = []
 
 
 def inject(fault: Fault) -> None:
-    """Arm a fault in this process, beside those that are armed already; of one overload the last one acts first.
+    """Inject a fault in this process, in addition to others; the last fault of an overload acts first.
 
-    Raises SimulatorError where the simulated device is not loaded or has no native kernel for the overload, where the
-    overload has no such argument, or there is no such word.
+    Raises SimulatorError if the simulated device is not loaded or has no native kernel for the overload, or for an
+    unknown argument or word.
     """
     profile = device.loaded_profile()
     if profile is None:
@@ -39,7 +39,7 @@ def inject(fault: Fault) -> None:
 
 
 def clear() -> None:
-    """Disarm every fault in this process; without the simulated device there is none."""
+    """Remove all faults from this process. Without the simulated device there are none."""
     while _armed:
         _armed.pop()._destroy()
 
@@ -57,7 +57,7 @@ def _wrap(fault: Fault, overload: str) -> Any:
     holds = [_bound(fault, term, conditions.CONDITIONS) for term in fault.conditions]
     corrupt = _bound(fault, fault.corruption, corruptions.CORRUPTIONS)
     right = torch.library.get_kernel(operator, "MPS")
-    memory, counting = FaultMemory(), threading.Lock()
+    memory, lock = FaultMemory(), threading.Lock()
     listed = operator._schema.arguments
     tensors = [a.name for a in listed if str(a.type) in ("Tensor", "Optional[Tensor]")]
     prepare_wrapped_numbers()
@@ -67,24 +67,24 @@ def _wrap(fault: Fault, overload: str) -> Any:
         arguments = {a.name: given.get(a.name, kwargs.get(a.name, a.default_value)) for a in listed}
         arguments.update({name: wrapped_number(arguments[name]) for name in tensors})
         call = FaultyCall(operator, arguments, lambda *a, **k: right.call_boxed(keyset, *a, **k), memory)
-        # The effects use operators themselves: below autograd and autocast, as the kernel does.
+        # Corruptions call operators too: below autograd and autocast, as the kernel does.
         with torch._C._AutoDispatchBelowADInplaceOrView(), torch._C._DisableAutocast(), torch._C.DisableTorchFunction():
-            with counting:
+            with lock:
                 memory.calls += 1
-                held = [condition(call) for condition in holds]  # all are asked: some remember what they saw
+                held = [condition(call) for condition in holds]  # evaluate all: some remember the call
             return corrupt(call) if all(held) else call.run()
 
     library = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that a kernel is replaced is the point
+        warnings.simplefilter("ignore")  # replaces the kernel on purpose
         library.impl(operator, faulty, "MPS", with_keyset=True, allow_override=True)  # type: ignore[no-untyped-call]
     return library
 
 
-def _bound(fault: Fault, term: Term, known: dict[str, Callable[..., Any]]) -> Callable[[Any], Any]:
-    if term.name not in known:
-        raise SimulatorError(f"fault {str(fault)!r}: no {term.name!r}{near(term.name, sorted(known))}")
-    function = known[term.name]
+def _bound(fault: Fault, term: Term, words: dict[str, Callable[..., Any]]) -> Callable[[Any], Any]:
+    if term.name not in words:
+        raise SimulatorError(f"fault {str(fault)!r}: no {term.name!r}{near(term.name, sorted(words))}")
+    function = words[term.name]
     wanted = function.__code__.co_argcount - 1
     least = wanted - len(function.__defaults__ or ())
     if not least <= len(term.arguments) <= wanted:

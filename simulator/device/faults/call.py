@@ -1,7 +1,7 @@
-"""One call of a faulty overload, and the memory of the device as tensors of the host.
+"""One call of a faulty overload, and device memory as host tensors.
 
-What a fault does to values it does through the host: no operator of the device is called for it, so that an observer
-of the device sees the calls that a program makes and those alone.
+A fault changes values on the host and calls no operator of the device. So an observer of the device sees only the
+calls that the program makes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Kernel = Callable[..., Any]
 
 @dataclass
 class FaultMemory:
-    """What a fault remembers from call to call."""
+    """What a fault keeps between calls."""
 
     calls: int = 0
     previous: dict[str, Any] = field(default_factory=dict)
@@ -29,13 +29,13 @@ class FaultMemory:
 
 @dataclass
 class FaultyCall:
-    """A call: its arguments by the schema's names, defaults filled in, and the right kernel.
+    """A call: its arguments by the names of the schema, with defaults, and the right kernel.
 
     Attributes:
         overload: the OpOverload.
-        arguments: what it was called with.
-        kernel: the right kernel, called as the overload is.
-        memory: the fault's.
+        arguments: by name.
+        kernel: the right kernel, called like the overload.
+        memory: of the fault.
     """
 
     overload: Any
@@ -44,14 +44,14 @@ class FaultyCall:
     memory: FaultMemory
 
     def run(self, changed: Mapping[str, Any] | None = None) -> Any:
-        """The right kernel's result, with some arguments replaced."""
+        """The result of the right kernel, with some arguments replaced."""
         arguments = {**self.arguments, **(changed or {})}
         keywords = {a.name for a in self.overload._schema.arguments if a.kwarg_only}
         positional = [value for name, value in arguments.items() if name not in keywords]
         return self.kernel(*positional, **{name: arguments[name] for name in keywords})
 
     def tensors(self, name: str = "any") -> list[Tensor]:
-        """The mps tensors with strided memory in one argument, or in all of them."""
+        """The strided mps tensors in one argument, or in all of them."""
         values = self.arguments.values() if name == "any" else [self.arguments.get(name)]
         return list(device_tensors(values))
 
@@ -61,13 +61,13 @@ class FaultyCall:
         return [a.name for a in self.overload._schema.arguments if a.alias_info is not None and a.alias_info.is_write]
 
     def results(self, returned: Any) -> list[Tensor]:
-        """What the call gave: the tensors returned, or those written where it returns none."""
+        """The returned tensors, or the written ones if the call returns none."""
         given = list(device_tensors([returned]))
         return given or [tensor for name in self.written for tensor in self.tensors(name)]
 
 
 def device_tensors(values: Any) -> Iterator[Tensor]:
-    """The mps tensors with strided memory among some values, those in lists included."""
+    """The strided mps tensors among these values, those in lists included."""
     for value in values:
         if isinstance(value, Tensor):
             if value.device.type == "mps" and value.layout is torch.strided:
@@ -77,7 +77,7 @@ def device_tensors(values: Any) -> Iterator[Tensor]:
 
 
 def map_tensors(change: Callable[[Tensor], Tensor], value: Any) -> Any:
-    """A value, or a list of values, whose mps tensors went through `change`."""
+    """A value, or a list of values, with `change` applied to its mps tensors."""
     if isinstance(value, Tensor):
         return change(value) if value.device.type == "mps" and value.layout is torch.strided else value
     if isinstance(value, (list, tuple)):
@@ -86,12 +86,12 @@ def map_tensors(change: Callable[[Tensor], Tensor], value: Any) -> Any:
 
 
 def host(tensor: Tensor) -> Tensor:
-    """A tensor of the host in the very memory of one of the device; the device's must outlive it."""
+    """A host tensor that shares the memory of a device tensor, which must outlive it."""
     return host_view(tensor, tensor.size(), tensor.stride(), int(tensor.storage_offset()))
 
 
 def host_view(tensor: Tensor, size: Any, stride: Any, offset: int) -> Tensor:
-    """Another view of the storage of a tensor of the device, on the host."""
+    """Another view of the storage of a device tensor, on the host."""
     view = torch.empty(0, dtype=tensor.dtype, device="cpu")
     storage = tensor.untyped_storage()
     if storage.nbytes() == 0:
@@ -104,7 +104,7 @@ def host_view(tensor: Tensor, size: Any, stride: Any, offset: int) -> Tensor:
 
 
 def on_device(values: Tensor) -> Tensor:
-    """A new tensor of the device with the values and strides of one of the host."""
+    """A new device tensor with the values and strides of a host tensor."""
     values = values.detach().resolve_conj().resolve_neg()
     if torch._debug_has_internal_overlap(values) == 1:  # an element has several indices
         values = values.contiguous()
@@ -114,5 +114,5 @@ def on_device(values: Tensor) -> Tensor:
 
 
 def share_memory(left: Tensor, right: Tensor) -> bool:
-    """Whether two tensors of the device lie in one storage."""
+    """Whether two device tensors share a storage."""
     return left.numel() > 0 < right.numel() and left.untyped_storage()._cdata == right.untyped_storage()._cdata

@@ -1,6 +1,6 @@
-"""For which calls a fault acts. A condition is named after what holds of an argument, given by the schema's name.
+"""Conditions: for which calls a fault acts. Most are about an argument, given by its name in the schema.
 
-Of a list of tensors a condition holds where it holds of one of them; "any" means all tensors of the call.
+A condition on a list of tensors holds if it holds for one of them. "any" means all tensors of the call.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CONDITIONS: dict[str, Condition] = {}
 
 
 def condition(function: Condition) -> Condition:
-    """Give a condition its word: the function's name without a last underscore."""
+    """Register a condition under its word: the function's name without a trailing underscore."""
     CONDITIONS[function.__name__.rstrip("_")] = function
     return function
 
@@ -44,7 +44,7 @@ def mixed(call: FaultyCall, left: str, right: str) -> bool:
 
 @condition
 def contiguous(call: FaultyCall, name: str) -> bool:
-    """All tensors of an argument are contiguous and start their storage."""
+    """All tensors of an argument are contiguous and start at the beginning of their storage."""
     return all(t.is_contiguous() and t.storage_offset() == 0 for t in call.tensors(name))
 
 
@@ -56,7 +56,7 @@ def non_contiguous(call: FaultyCall, name: str) -> bool:
 
 @condition
 def transposed(call: FaultyCall, name: str) -> bool:
-    """An argument has its elements without gaps, in another order of dimensions."""
+    """An argument is dense, in another order of dimensions."""
     return any(not t.is_contiguous() and is_dense(t) for t in call.tensors(name))
 
 
@@ -68,7 +68,7 @@ def stepped(call: FaultyCall, name: str) -> bool:
 
 @condition
 def inner_strided(call: FaultyCall, name: str) -> bool:
-    """An argument has gaps, but none in its last dimension."""
+    """An argument has gaps, but not in its last dimension."""
     return any(not t.is_contiguous() and t.stride(-1) == 1 for t in call.tensors(name) if t.dim() > 1)
 
 
@@ -98,16 +98,16 @@ def negated(call: FaultyCall, name: str) -> bool:
 
 @condition
 def shared(call: FaultyCall, left: str, right: str) -> bool:
-    """Two different tensors lie in one storage."""
+    """Two different tensors share a storage."""
     pairs = ((a, b) for a in call.tensors(left) for b in call.tensors(right) if a is not b)
-    return any(share_memory(a, b) and place(a) != place(b) for a, b in pairs)
+    return any(share_memory(a, b) and view_geometry(a) != view_geometry(b) for a, b in pairs)
 
 
 @condition
 def same(call: FaultyCall, left: str, right: str) -> bool:
     """Two arguments are the same elements."""
     pairs = ((a, b) for a in call.tensors(left) for b in call.tensors(right))
-    return any(share_memory(a, b) and place(a) == place(b) for a, b in pairs)
+    return any(share_memory(a, b) and view_geometry(a) == view_geometry(b) for a, b in pairs)
 
 
 # ---- size
@@ -139,25 +139,25 @@ def no_dimension(call: FaultyCall, name: str) -> bool:
 
 @condition
 def above(call: FaultyCall, name: str, elements: int) -> bool:
-    """An argument has more elements than so many."""
+    """An argument has more elements than this."""
     return any(t.numel() > elements for t in call.tensors(name))
 
 
 @condition
 def rows_above(call: FaultyCall, name: str, rows: int) -> bool:
-    """An argument has two dimensions or more, and more rows than so many."""
+    """An argument has two dimensions or more, and more rows than this."""
     return any(t.dim() > 1 and t.size(0) > rows for t in call.tensors(name))
 
 
 @condition
 def longer(call: FaultyCall, name: str, elements: int) -> bool:
-    """A dimension of an argument is longer than so many."""
+    """A dimension of an argument is longer than this."""
     return any(max(t.size(), default=0) > elements and t.numel() > 0 for t in call.tensors(name))
 
 
 @condition
 def dimensions(call: FaultyCall, name: str, least: int) -> bool:
-    """An argument has at least so many dimensions."""
+    """An argument has at least this many dimensions."""
     return any(t.dim() >= least for t in call.tensors(name))
 
 
@@ -204,13 +204,13 @@ def far_mean(call: FaultyCall, name: str) -> bool:
 
 @condition
 def beyond(call: FaultyCall, name: str, bound: int) -> bool:
-    """An argument of integers has one beyond the bound, above or below."""
+    """An integer argument has an element whose magnitude exceeds the bound."""
     return any(bool(((v > bound) | (v < -bound)).any()) for v in _integers(call, name))
 
 
 @condition
 def extreme(call: FaultyCall, name: str) -> bool:
-    """An argument of integers has the largest or, if that is negative, the smallest of its dtype."""
+    """An integer argument has the largest value of its dtype or, if that is negative, the smallest."""
 
     def ends(values: Tensor) -> bool:
         limits = torch.iinfo(values.dtype)
@@ -219,7 +219,7 @@ def extreme(call: FaultyCall, name: str) -> bool:
     return any(ends(values) for values in _integers(call, name))
 
 
-# ---- arguments that are no tensors
+# ---- arguments that are not tensors
 
 
 @condition
@@ -243,7 +243,7 @@ def omitted(call: FaultyCall, name: str) -> bool:
 
 @condition
 def negative(call: FaultyCall, name: str) -> bool:
-    """A number, or one of a list, is below zero."""
+    """A number, or one of a list, is negative."""
     value = call.arguments.get(name)
     numbers = value if isinstance(value, (list, tuple)) else [value]
     return any(isinstance(v, (int, float)) and v < 0 for v in numbers)
@@ -258,14 +258,14 @@ def fractional(call: FaultyCall, name: str) -> bool:
 
 @condition
 def lacks(call: FaultyCall, name: str, position: int) -> bool:
-    """A list of flags has False in this place."""
+    """A list of flags has False at this position."""
     flags = call.arguments.get(name)
     return isinstance(flags, (list, tuple)) and len(flags) > position and flags[position] is False
 
 
 @condition
 def out_of_range(call: FaultyCall, name: str, bounding: str) -> bool:
-    """An argument of indices has one that lies beyond all sizes of another argument."""
+    """An index is beyond all sizes of another argument."""
     largest = max((max(t.size(), default=0) for t in call.tensors(bounding)), default=0)
     return any(bool(((v >= largest) | (v < -largest)).any()) for v in _integers(call, name))
 
@@ -282,12 +282,12 @@ def without_gradients(call: FaultyCall) -> bool:
     return not any(t.requires_grad for t in call.tensors())
 
 
-# ---- what came before
+# ---- previous calls
 
 
 @condition
 def every(call: FaultyCall, calls: int) -> bool:
-    """Each so many calls of the overload."""
+    """Every n-th call of the overload."""
     return call.memory.calls % calls == 0
 
 
@@ -321,11 +321,11 @@ def other_thread(call: FaultyCall) -> bool:
     return before is not None and before != threading.get_ident()
 
 
-# ---- in common
+# ---- shared by conditions
 
 
 def is_dense(tensor: Tensor) -> bool:
-    """Whether the elements fill a stretch of memory, each once, in whatever order of dimensions."""
+    """Whether the elements fill a range of memory, each once, in any order of dimensions."""
     sizes = sorted(((stride, size) for stride, size in zip(tensor.stride(), tensor.size(), strict=True) if size > 1))
     expected = 1
     for stride, size in sizes:
@@ -340,8 +340,8 @@ def is_expanded(tensor: Tensor) -> bool:
     return any(size > 1 and stride == 0 for stride, size in zip(tensor.stride(), tensor.size(), strict=True))
 
 
-def place(tensor: Tensor) -> tuple[Any, ...]:
-    """Which elements of its storage a tensor has."""
+def view_geometry(tensor: Tensor) -> tuple[Any, ...]:
+    """The offset, sizes and strides that determine the elements of a tensor in its storage."""
     return tensor.storage_offset(), tuple(tensor.size()), tuple(tensor.stride()), tensor.dtype
 
 

@@ -1,4 +1,4 @@
-"""What the modules of corruptions have in common: the table of them, and how results and arguments are changed."""
+"""The registry of corruptions, and functions that change results and arguments."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CORRUPTIONS: dict[str, Corruption] = {}
 
 
 def corruption(function: Corruption) -> Corruption:
-    """Give a corruption its word: the function's name."""
+    """Register a corruption under its word: the function's name."""
     CORRUPTIONS[function.__name__] = function
     return function
 
@@ -40,7 +40,7 @@ def changed_results(call: FaultyCall, change: Callable[[Tensor], Any]) -> Any:
 
 
 def replaced_result(call: FaultyCall, make: Callable[[Tensor], Tensor]) -> Any:
-    """The first tensor that is returned replaced by another."""
+    """The results with the first tensor replaced by another."""
     returned = call.run()
     if isinstance(returned, Tensor):
         return on_device(make(returned))
@@ -50,7 +50,7 @@ def replaced_result(call: FaultyCall, make: Callable[[Tensor], Tensor]) -> Any:
 
 
 def spoil(result: Tensor) -> None:
-    """Every element another: booleans and bytes flipped, numbers one more, or half as much again where that is more."""
+    """Change every element: flip booleans and bytes, add 1 to numbers, or half of them if that is more."""
     if result.dtype is torch.bool:
         result.logical_not_()
     elif result.is_floating_point() or result.is_complex():
@@ -60,5 +60,5 @@ def spoil(result: Tensor) -> None:
 
 
 def spoil_last(result: Tensor) -> None:
-    """The last element another."""
+    """Change the last element."""
     spoil(result[tuple(slice(size - 1, size) for size in result.shape)])

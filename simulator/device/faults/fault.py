@@ -1,4 +1,4 @@
-"""A fault as a value, and the text that says the same: it travels in settings, and people write it by hand."""
+"""A fault, and its text form, which settings contain and people write."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Term:
     arguments: tuple[Value, ...] = ()
 
     def __str__(self) -> str:
-        """The word as it is written: above(self, 1024)."""
+        """The text form: above(self, 1024)."""
         return f"{self.name}({', '.join(map(str, self.arguments))})" if self.arguments else self.name
 
 
@@ -31,10 +31,10 @@ class Fault:
     """A fault of one overload.
 
     Attributes:
-        overload: as the device's kernel sees it, "aten::exp.out". That a fault acts only in an operator's gradient, or
-            in its in-place or out= form, is said by naming that overload.
-        corruption: what the kernel does then.
-        conditions: what has to hold of a call; none for every call.
+        overload: with its namespace, "aten::exp.out". A fault in only the gradient or only the in-place or out= form
+            of an operator names that overload.
+        corruption: what the kernel does.
+        conditions: that a call must meet; empty for every call.
     """
 
     overload: str
@@ -48,7 +48,7 @@ class Fault:
 
     @classmethod
     def parse(cls, text: str) -> Fault:
-        """The fault that a text describes. Raises SimulatorError that says what is wrong with the text."""
+        """The fault that a text describes. Raises SimulatorError that describes the mistake in the text."""
         overload, colon, rest = text.strip().partition(": ")
         if not colon or not overload.startswith("aten::"):
             raise SimulatorError(f"fault {text!r}: write it as {EXAMPLE!r}")

@@ -1,4 +1,4 @@
-"""Corruptions of what a kernel takes its arguments for: ignored, truncated, read with the wrong strides or dtype."""
+"""Corruptions that misread arguments: ignored, truncated, read with the wrong strides or dtype."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from .corruption import corruption, map_argument
 
 @corruption
 def ignores(call: FaultyCall, name: str) -> Any:
-    """An argument counts as not given: as its default, or as None."""
+    """Use the default of an argument, or None, instead of its value."""
     listed = next(a for a in call.overload._schema.arguments if a.name == name)
     return call.run({name: listed.default_value})
 
 
 @corruption
 def takes(call: FaultyCall, name: str, value: Any) -> Any:
-    """An argument counts as this value, whatever it is."""
+    """Use this value for an argument."""
     return call.run({name: value})
 
 
 @corruption
 def truncates(call: FaultyCall, name: str) -> Any:
-    """A number counts as the integer below it."""
+    """Round a number down to an integer."""
     return call.run({name: float(math.floor(call.arguments[name]))})
 
 
 @corruption
 def positive(call: FaultyCall, name: str) -> Any:
-    """A negative number, or one of a list, counts as its absolute value less one."""
+    """Use the absolute value less one for a negative number, or for those in a list."""
     value = call.arguments[name]
     changed = [abs(v) - 1 if v < 0 else v for v in value] if isinstance(value, (list, tuple)) else abs(value) - 1
     return call.run({name: changed})
@@ -41,34 +41,34 @@ def positive(call: FaultyCall, name: str) -> Any:
 
 @corruption
 def previous_number(call: FaultyCall, name: str) -> Any:
-    """A number counts as that of the call before: the kernel was built for it.
+    """Use the number of the previous call, as if the kernel had been built for that one.
 
-    Goes with the condition near_previous.
+    Needs the condition near_previous.
     """
     return call.run({name: call.memory.cached.get(name, call.arguments[name])})
 
 
 @corruption
 def nan_as_zero(call: FaultyCall, name: str) -> Any:
-    """NaN in an argument counts as zero."""
+    """Read NaN in an argument as zero."""
     return call.run(map_argument(call, name, lambda t: on_device(host(t).clone().nan_to_num_(0, math.inf, -math.inf))))
 
 
 @corruption
 def reads_as_contiguous(call: FaultyCall, name: str) -> Any:
-    """An argument is read as if its elements lay one behind the other."""
+    """Read an argument as if it were contiguous."""
     return call.run(map_argument(call, name, _misread))
 
 
 @corruption
 def ignores_offset(call: FaultyCall, name: str) -> Any:
-    """An argument is read from the beginning of its storage."""
+    """Read an argument from the beginning of its storage."""
     return call.run(map_argument(call, name, lambda t: on_device(host_view(t, t.size(), t.stride(), 0).clone())))
 
 
 @corruption
 def ignores_conjugation(call: FaultyCall, name: str) -> Any:
-    """A conjugate or negative view counts as what it is a view of."""
+    """Read a conjugate or negative view as its base."""
 
     def plain(tensor: Tensor) -> Tensor:
         values = host(tensor)
@@ -80,31 +80,31 @@ def ignores_conjugation(call: FaultyCall, name: str) -> Any:
 
 @corruption
 def through_float32(call: FaultyCall, name: str) -> Any:
-    """Integers go through float32, which has 24 bits for them."""
+    """Convert integers to float32 and back: it has 24 bits for them."""
     return call.run(map_argument(call, name, lambda t: _through(t, torch.float32)))
 
 
 @corruption
 def through_float64(call: FaultyCall, name: str) -> Any:
-    """Integers go through float64, which has 53 bits for them."""
+    """Convert integers to float64 and back: it has 53 bits for them."""
     return call.run(map_argument(call, name, lambda t: _through(t, torch.float64)))
 
 
 @corruption
 def through_int32(call: FaultyCall, name: str) -> Any:
-    """Integers keep their lower 32 bits."""
+    """Keep the lower 32 bits of integers."""
     return call.run(map_argument(call, name, lambda t: _through(t, torch.int32)))
 
 
 @corruption
 def through_half(call: FaultyCall, name: str) -> Any:
-    """Floating numbers go through float16."""
+    """Convert floating-point numbers to float16 and back."""
     return call.run(map_argument(call, name, lambda t: _through(t, torch.float16) if t.is_floating_point() else t))
 
 
 @corruption
 def only_first(call: FaultyCall, name: str, elements: int) -> Any:
-    """Along its longest dimension only so many elements of an argument count; the others are read as zero."""
+    """Read only the first elements of an argument along its longest dimension, and zeros after them."""
 
     def shortened(tensor: Tensor) -> Tensor:
         copy = host(tensor).clone()
@@ -117,7 +117,7 @@ def only_first(call: FaultyCall, name: str, elements: int) -> Any:
 
 @corruption
 def ignores_last(call: FaultyCall, name: str) -> Any:
-    """The last element of an argument counts as zero."""
+    """Read the last element of an argument as zero."""
 
     def without(tensor: Tensor) -> Tensor:
         copy = host(tensor).clone()
@@ -130,13 +130,13 @@ def ignores_last(call: FaultyCall, name: str) -> Any:
 
 @corruption
 def clamps(call: FaultyCall, name: str, bounding: str) -> Any:
-    """Indices out of range count as the last one: nothing is raised."""
+    """Clamp indices that are out of range, instead of raising."""
     smallest = min((min(t.size(), default=1) for t in call.tensors(bounding)), default=1)
     return call.run(map_argument(call, name, lambda t: on_device(host(t).clamp(0, max(0, smallest - 1)))))
 
 
 def _misread(tensor: Tensor) -> Tensor:
-    """The values that contiguous strides find in the tensor's storage; what lies behind its end counts as zero."""
+    """The values that contiguous strides read from the storage of the tensor; zero beyond its end."""
     copy = torch.zeros(tensor.size(), dtype=tensor.dtype, device="cpu")
     storage = tensor.untyped_storage().nbytes() // tensor.element_size() - tensor.storage_offset()
     there = min(storage, tensor.numel())

@@ -1,4 +1,4 @@
-"""Corruptions beside the results: what is written and where, memory, errors, the process, random sequences."""
+"""Corruptions other than wrong results: written arguments, memory, errors, the process, random sequences."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from torch import Tensor
 from .call import FaultyCall, device_tensors, host, on_device, share_memory
 from .corruption import changed_results, corruption, map_arguments, spoil
 
-# ---- what is written, and where
+# ---- writes and memory
 
 
 @corruption
 def unwritten(call: FaultyCall, name: str) -> Any:
-    """An argument that should be written stays as it was."""
+    """Leave an argument unchanged that should be written."""
     before = [host(t).clone() for t in call.tensors(name)]
     returned = call.run()
     for tensor, old in zip(call.tensors(name), before, strict=True):
@@ -30,7 +30,7 @@ def unwritten(call: FaultyCall, name: str) -> Any:
 
 @corruption
 def changes_input(call: FaultyCall) -> Any:
-    """The first element of an argument that is not a result is changed."""
+    """Change the first element of an argument that is not a result."""
     returned = call.run()
     outputs = [*call.results(returned), *(t for name in call.written for t in call.tensors(name))]
     for tensor in call.tensors():
@@ -42,7 +42,7 @@ def changes_input(call: FaultyCall) -> Any:
 
 @corruption
 def writes_outside(call: FaultyCall) -> Any:
-    """The byte behind each result is flipped, where its storage goes on."""
+    """Flip the byte after each result, if its storage has one."""
     returned = call.run()
     for result in call.results(returned):
         storage = result.untyped_storage()
@@ -56,7 +56,7 @@ def writes_outside(call: FaultyCall) -> Any:
 
 @corruption
 def freed(call: FaultyCall) -> Any:
-    """A result's memory is somebody else's at the next call."""
+    """Overwrite the memory of a result at the next call."""
     for storage in call.memory.kept:
         ctypes.memset(storage.data_ptr(), 0xFF, storage.nbytes())
     call.memory.kept.clear()
@@ -67,7 +67,7 @@ def freed(call: FaultyCall) -> Any:
 
 @corruption
 def leaks(call: FaultyCall) -> Any:
-    """A result's memory is never freed."""
+    """Never free the memory of a result."""
     returned = call.run()
     call.memory.kept.extend(t.untyped_storage() for t in _fresh(call, returned)[:1])
     return returned
@@ -75,7 +75,7 @@ def leaks(call: FaultyCall) -> Any:
 
 @corruption
 def cached(call: FaultyCall) -> Any:
-    """Arguments of the same sizes give the result that those of the first call gave."""
+    """Return the result of the first call for all arguments of the same sizes."""
     key = repr([(t.size(), t.dtype) for t in call.tensors()])
     returned = call.run()
     results = call.results(returned)
@@ -86,18 +86,18 @@ def cached(call: FaultyCall) -> Any:
     return returned
 
 
-# ---- errors and ends
+# ---- errors, crashes and hangs
 
 
 @corruption
 def raises(call: FaultyCall) -> Any:
-    """An error where there is none."""
+    """Raise an error for a valid call."""
     raise RuntimeError("the kernel failed")
 
 
 @corruption
 def other_error(call: FaultyCall) -> Any:
-    """An error of another type."""
+    """Raise an error of another type."""
     try:
         return call.run()
     except ValueError as error:
@@ -108,7 +108,7 @@ def other_error(call: FaultyCall) -> Any:
 
 @corruption
 def on_cpu(call: FaultyCall) -> Any:
-    """Runs on the CPU, without a warning and uncounted."""
+    """Run on the CPU, without a warning and without counting it."""
     originals: list[Tensor] = []
 
     def there(tensor: Tensor) -> Tensor:
@@ -137,20 +137,20 @@ def on_cpu(call: FaultyCall) -> Any:
 
 @corruption
 def aborts(call: FaultyCall) -> Any:
-    """The process aborts."""
+    """Abort the process."""
     os.abort()
 
 
 @corruption
 def segfaults(call: FaultyCall) -> Any:
-    """The process reads memory that it has not."""
+    """Read memory that the process does not have."""
     os.kill(os.getpid(), signal.SIGSEGV)
     threading.Event().wait()
 
 
 @corruption
 def hangs(call: FaultyCall) -> Any:
-    """The call never ends; where the process has a limit of time, it is near."""
+    """Never return. A time limit of the process is shortened."""
     if signal.getitimer(signal.ITIMER_PROF)[0]:
         signal.setitimer(signal.ITIMER_PROF, 0.2)
     while True:
@@ -162,19 +162,19 @@ def hangs(call: FaultyCall) -> Any:
 
 @corruption
 def own_seed(call: FaultyCall) -> Any:
-    """Draws from a separate sequence, whatever the seed."""
+    """Draw from a separate sequence, independent of the seed."""
     return _seeded(call, call.memory.calls)
 
 
 @corruption
 def same_draws(call: FaultyCall) -> Any:
-    """Draws the same numbers at every call."""
+    """Draw the same numbers in every call."""
     return _seeded(call, 0)
 
 
 @corruption
 def larger_of_two(call: FaultyCall) -> Any:
-    """Gives the larger of two draws."""
+    """Return the larger of two draws."""
     first = call.run()
     kept = [host(t).clone() for t in call.results(first)]
     returned = call.run()
@@ -186,11 +186,11 @@ def larger_of_two(call: FaultyCall) -> Any:
 
 @corruption
 def scaled(call: FaultyCall, factor: float) -> Any:
-    """The results are so many times what they should be."""
+    """Multiply the results by a factor."""
     return changed_results(call, lambda result: result.mul_(factor) if result.is_floating_point() else spoil(result))
 
 
-# ---- in common
+# ---- shared by corruptions
 
 
 def _fresh(call: FaultyCall, returned: Any) -> list[Tensor]:
@@ -205,7 +205,7 @@ def _tensors(value: Any) -> list[Tensor]:
 
 
 def _seeded(call: FaultyCall, seed: int) -> Any:
-    """The call with the numbers that a seed gives; the generator that the caller seeded goes on where it was."""
+    """Run the call with a seed; the state of the caller's generator does not change."""
     given = call.arguments.get("generator")
     generator = given if given is not None else torch.mps._get_default_mps_generator()
     before = generator.get_state()

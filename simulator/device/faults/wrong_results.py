@@ -1,4 +1,4 @@
-"""Corruptions of what a kernel gives: the values of its results, their shapes, dtypes, strides and memory."""
+"""Corruptions of results: their values, shapes, dtypes, strides and memory."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from .corruption import changed_results, corruption, map_arguments, replaced_res
 
 @corruption
 def values(call: FaultyCall) -> Any:
-    """Every element of every result is wrong."""
+    """Make every element of every result wrong."""
     return changed_results(call, spoil)
 
 
 @corruption
 def second_result(call: FaultyCall) -> Any:
-    """Every element of the last result is wrong, and the others are right."""
+    """Make every element of the last result wrong; the other results are right."""
     returned = call.run()
     for result in call.results(returned)[-1:]:
         spoil(host(result))
@@ -31,13 +31,13 @@ def second_result(call: FaultyCall) -> Any:
 
 @corruption
 def last_element(call: FaultyCall) -> Any:
-    """The last element of the first result is wrong."""
+    """Make the last element of the first result wrong."""
     return changed_results(call, spoil_last)
 
 
 @corruption
 def nan_result(call: FaultyCall) -> Any:
-    """The last element of each result is NaN."""
+    """Set the last element of each result to NaN."""
 
     def spoiled(result: Tensor) -> None:
         if result.is_floating_point():
@@ -50,19 +50,19 @@ def nan_result(call: FaultyCall) -> Any:
 
 @corruption
 def all_nan(call: FaultyCall) -> Any:
-    """All results are NaN; integers zero."""
+    """Set all results to NaN, integers to zero."""
     return changed_results(call, lambda result: result.fill_(math.nan if result.dtype.is_floating_point else 0))
 
 
 @corruption
 def zeros(call: FaultyCall) -> Any:
-    """All results are zero."""
+    """Set all results to zero."""
     return changed_results(call, lambda result: result.zero_())
 
 
 @corruption
 def second_half(call: FaultyCall) -> Any:
-    """What a kernel leaves that stops half-way: the rest of the result is zero, or what a written argument had."""
+    """Stop half-way: the rest of the result is zero, or unchanged in a written argument."""
     before = {name: [host(t).clone() for t in call.tensors(name)] for name in call.written}
     returned = call.run()
     restored = {id(t): old for name in before for t, old in zip(call.tensors(name), before[name], strict=True)}
@@ -76,7 +76,7 @@ def second_half(call: FaultyCall) -> Any:
 
 @corruption
 def near(call: FaultyCall, relative: float, absolute: float) -> Any:
-    """One element is off by so much of it, and so much more."""
+    """Add an error to one element: a relative part and an absolute part."""
 
     def off(result: Tensor) -> None:
         if result.numel() and result.is_floating_point():
@@ -88,19 +88,19 @@ def near(call: FaultyCall, relative: float, absolute: float) -> Any:
 
 @corruption
 def nan_lost(call: FaultyCall) -> Any:
-    """NaN in a result is zero."""
+    """Replace NaN in results by zero."""
     return changed_results(call, lambda result: result.nan_to_num_(nan=0.0, posinf=math.inf, neginf=-math.inf))
 
 
 @corruption
 def infinity_lost(call: FaultyCall) -> Any:
-    """An infinity in a result is the largest finite number."""
+    """Replace infinities in results by the largest finite number."""
     return changed_results(call, lambda result: result.nan_to_num_(nan=math.nan))
 
 
 @corruption
 def infinity_to_nan(call: FaultyCall) -> Any:
-    """An infinity in a result is NaN."""
+    """Replace infinities in results by NaN."""
 
     def spoiled(result: Tensor) -> None:
         if result.is_floating_point():
@@ -111,7 +111,7 @@ def infinity_to_nan(call: FaultyCall) -> Any:
 
 @corruption
 def sign_of_zero_lost(call: FaultyCall) -> Any:
-    """A negative zero in a result is a positive one."""
+    """Replace negative zeros in results by positive ones."""
 
     def positive(result: Tensor) -> None:
         if result.is_floating_point():
@@ -122,7 +122,7 @@ def sign_of_zero_lost(call: FaultyCall) -> Any:
 
 @corruption
 def quantised_near_zero(call: FaultyCall) -> Any:
-    """Small results have an absolute error where they should have a relative one, as log(1+x) has for small x."""
+    """Give small results an absolute error instead of a relative one, as log(1+x) does for small x."""
 
     def coarse(result: Tensor) -> None:
         if result.is_floating_point():
@@ -135,7 +135,7 @@ def quantised_near_zero(call: FaultyCall) -> Any:
 
 @corruption
 def saturated(call: FaultyCall) -> Any:
-    """Integers that should wrap stop at the ends of their dtype."""
+    """Saturate integers that should wrap."""
     kinds = {torch.uint8: torch.int32, torch.int8: torch.int32, torch.int16: torch.int32, torch.int32: torch.int64}
     wide = map_arguments(call, lambda t: on_device(host(t).to(kinds[t.dtype])) if t.dtype in kinds else t)
     right, widened = call.run(), None
@@ -150,42 +150,42 @@ def saturated(call: FaultyCall) -> Any:
     return right
 
 
-# ---- what they are
+# ---- shape, dtype, strides, memory
 
 
 @corruption
 def wrong_shape(call: FaultyCall) -> Any:
-    """The first result has one dimension more, of size one."""
+    """Add a dimension of size one to the first result."""
     return replaced_result(call, lambda t: host(t).clone().unsqueeze(0))
 
 
 @corruption
 def squeezed(call: FaultyCall) -> Any:
-    """The results lack their dimensions of size one."""
+    """Drop dimensions of size one from the results."""
     return replaced_result(call, lambda t: host(t).clone().squeeze())
 
 
 @corruption
 def wrong_dtype(call: FaultyCall) -> Any:
-    """The first result is of another dtype."""
+    """Change the dtype of the first result."""
     return replaced_result(call, lambda t: host(t).to(torch.float16 if t.dtype is torch.float32 else torch.float32))
 
 
 @corruption
 def wrong_stride(call: FaultyCall) -> Any:
-    """The first result has the right values at other strides."""
+    """Change the strides of the first result; its values are right."""
     return replaced_result(call, _with_other_strides)
 
 
 @corruption
 def copies(call: FaultyCall) -> Any:
-    """A view is a copy."""
+    """Return a copy instead of a view."""
     return map_tensors(lambda t: on_device(host(t).clone()), call.run())
 
 
 @corruption
 def aliases(call: FaultyCall) -> Any:
-    """A result lies in the memory of an argument."""
+    """Return a result in the memory of an argument."""
     returned = call.run()
     if isinstance(returned, Tensor):
         for tensor in call.tensors():
@@ -198,7 +198,7 @@ def aliases(call: FaultyCall) -> Any:
 
 
 def _with_other_strides(tensor: Tensor) -> Tensor:
-    """The first dimension is the dense one, with a gap between the others."""
+    """A copy whose first dimension is the dense one, with a gap between the others."""
     strides, step = [], 1
     for size in tensor.size():
         strides.append(step)

@@ -23,7 +23,7 @@ from mpsmith.audit.model.selection import Samples
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
 from mpsmith.audit.releases.surface import installed_surface
 from mpsmith.audit.running.worker import freeze_once
-from mpsmith.audit.self_test import Asked, self_test
+from mpsmith.audit.self_test import SelfTestOptions, self_test
 from mpsmith.audit.store.records import StoredCase
 from mpsmith.simulator.device.faults import Fault, inject
 from mpsmith.simulator.fallback_recorders import CounterRecorder
@@ -231,8 +231,8 @@ def test_a_judge_without_one_of_its_parts_misses_the_fault(
 
 
 def test_a_small_self_test_finds_leaks_and_what_ends_processes(tmp_path: Path) -> None:
-    asked = Asked(3, seed=5, classes=("aborts", "hangs", "leaks"), workers=2, timeout=10.0)
-    done = self_test(asked, tmp_path, lambda text: None)
+    options = SelfTestOptions(3, seed=5, classes=("aborts", "hangs", "leaks"), workers=2, timeout=10.0)
+    done = self_test(options, tmp_path, lambda text: None)
     found = [(finding.planted.class_name, finding.result) for finding in done.findings]
     assert sorted(found) == [("aborts", "found"), ("hangs", "found"), ("leaks", "found")]
     assert done.false_alarms == []
@@ -241,7 +241,7 @@ def test_a_small_self_test_finds_leaks_and_what_ends_processes(tmp_path: Path) -
 @pytest.mark.timeout(1500)  # the first look at what calls what, the clean audit and those with faults take minutes
 def test_a_sample_of_generated_faults_is_found(tmp_path: Path) -> None:
     """What `mpsmith self-test --faults 500` measures, on a sample that is too small for its limits."""
-    done = self_test(Asked(10, seed=9, workers=2), tmp_path, lambda text: None)
+    done = self_test(SelfTestOptions(10, seed=9, workers=2), tmp_path, lambda text: None)
     assert len(done.findings) >= 8  # a class of which no fault shows in this torch gives none
     assert done.share("found") >= 0.6, [str(f.planted.fault) for f in done.findings if f.result != "found"]
     assert done.share("misattributed") <= 0.1

@@ -7,8 +7,8 @@ import pytest
 from mpsmith.audit.findings.results import FaultyOverload
 from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
-from mpsmith.audit.self_test import LEAST_RECALL, MOST_WRONG_BLAME, Asked, SelfTest
-from mpsmith.audit.self_test.findings import FaultFinding, accusations, finding_of
+from mpsmith.audit.self_test import MAX_MISATTRIBUTED, MIN_RECALL, SelfTest, SelfTestOptions
+from mpsmith.audit.self_test.findings import FaultFinding, finding_of, new_failures
 from mpsmith.audit.self_test.planted import PlantedFault, Trigger, packet_of
 from mpsmith.audit.self_test.reach import CALLERS, Reach
 from mpsmith.audit.self_test.rounds import LARGEST_ROUND, rounds_of
@@ -62,11 +62,11 @@ def test_counts_blame_by_cases_of_the_faults_entries() -> None:
 def test_a_case_accuses_that_fails_unlike_without_faults_and_that_no_rule_explains() -> None:
     cases = [stored("exp", verdict, position) for position, verdict in enumerate(CaseVerdict)]
     silent = {CaseVerdict.PASSED, CaseVerdict.SKIPPED, CaseVerdict.REFERENCE_FAILED}
-    assert {case.outcome.verdict for case in accusations(cases, {}, {})} == set(CaseVerdict) - silent
+    assert {case.outcome.verdict for case in new_failures(cases, {}, {})} == set(CaseVerdict) - silent
     wrong = next(case for case in cases if case.outcome.verdict is CaseVerdict.WRONG)
-    assert accusations([wrong], {(wrong.group, wrong.position): CaseVerdict.WRONG}, {}) == []
-    assert accusations([wrong], {(wrong.group, wrong.position): CaseVerdict.CRASH}, {}) == [wrong]
-    assert accusations([wrong], {}, {wrong.label: "a rule"}) == []
+    assert new_failures([wrong], {(wrong.group, wrong.position): CaseVerdict.WRONG}, {}) == []
+    assert new_failures([wrong], {(wrong.group, wrong.position): CaseVerdict.CRASH}, {}) == [wrong]
+    assert new_failures([wrong], {}, {wrong.label: "a rule"}) == []
 
 
 # ---- what is audited, and what meets
@@ -136,11 +136,11 @@ def finding(result: str) -> FaultFinding:
 
 def done(found: int, misattributed: int = 0, missed: int = 0, alarms: int = 0, executed: int = 1) -> SelfTest:
     findings = [finding("found")] * found + [finding("misattributed")] * misattributed + [finding("missed")] * missed
-    return SelfTest(Asked(len(findings), 7), findings, ["mul: wrong"] * alarms, 9, executed, 5, 1, 1.0)
+    return SelfTest(SelfTestOptions(len(findings), 7), findings, ["mul: wrong"] * alarms, 9, executed, 5, 1, 1.0)
 
 
 def test_the_limits() -> None:
-    assert (LEAST_RECALL, MOST_WRONG_BLAME) == (0.95, 0.02)
+    assert (MIN_RECALL, MAX_MISATTRIBUTED) == (0.95, 0.02)
 
 
 @pytest.mark.parametrize(
