@@ -63,12 +63,12 @@ class AtenHost(CxxHost):
     tensor = "at::Tensor"
 
     def empty(self, shape: str, like: str, element: str) -> str:
-        """A new tensor on the device of `like`, of its dtype or of the one that is named."""
+        """A new tensor on the device of `like`, of its dtype or of `element`."""
         options = f"{like}.options()" if like else "at::TensorOptions().device(at::kMPS)"
         return f"at::empty({shape}, {options}{'' if element == FOLLOWS else f'.dtype(at::{SCALAR_TYPES[element]})'})"
 
     def contiguous(self, tensor: str) -> str:
-        """A tensor with its elements behind each other."""
+        """A contiguous tensor."""
         return f"{tensor}.contiguous()"
 
     def expanded(self, tensor: str, shape: str) -> str:
@@ -82,28 +82,28 @@ class AtenHost(CxxHost):
     def dtype_check(self, tensor: str, element: str) -> str:
         """The statement that refuses an output of another dtype."""
         name, dtype = self.launch.overload.function.operator, f"at::{SCALAR_TYPES[element]}"
-        said = f'"{name}: expected {tensor} of dtype ", {dtype}, ", but it has ", {tensor}.scalar_type()'
-        return f"TORCH_CHECK({tensor}.scalar_type() == {dtype}, {said});"
+        message = f'"{name}: expected {tensor} of dtype ", {dtype}, ", but it has ", {tensor}.scalar_type()'
+        return f"TORCH_CHECK({tensor}.scalar_type() == {dtype}, {message});"
 
     def of_loss(self, shape: str) -> str:
-        """The shape where a loss is wanted for each, and that of one number else."""
+        """This shape if the loss is not reduced, else the shape of one number."""
         return f"reduction == at::Reduction::None ? at::IntArrayRef({shape}) : at::IntArrayRef()"
 
     def copied(self, target: str, source: str) -> str:
-        """The statement that copies values, unless they are there."""
+        """The statement that copies values into a tensor, unless it is the same tensor."""
         if source == f"{target}_dense":
             return f"if (!{source}.is_same({target})) {{ {target}.copy_({source}); }}"
         return f"{target}.copy_({source});"
 
     def broadcast(self, shapes: list[str]) -> str:
         """The shape that tensors broadcast to."""
-        found = shapes[0] if shapes else "{}"
+        broadcast = shapes[0] if shapes else "{}"
         for shape in shapes[1:]:
-            found = f"at::infer_size({found}, {shape})"
-        return found
+            broadcast = f"at::infer_size({broadcast}, {shape})"
+        return broadcast
 
     def number(self, buffer: BoundBuffer) -> str:
-        """A number as the shader takes it."""
+        """A number as it is bound."""
         name = self.launch.argument(buffer)
         if not holds_scalar(self.launch.type_of(name)):
             return super().number(buffer)

@@ -1,4 +1,4 @@
-"""What a launch binds and what its host allocates: the words of a launch, in no language yet."""
+"""The buffers that a launch binds and the results that its host allocates."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ class BoundBuffer:
         metal: the type of the shader's parameter, without qualifiers.
         written: whether the kernel writes it.
         host: the C++ type that a number is converted to, empty for tensors.
-        many: whether it is a list: how many there are, then each.
-        says: what it says of the argument `of`: `sizes` of a tensor, `given` of an optional one; empty for its value.
-        of: the argument that `says` is about.
+        many: whether it is a list: its length, then its elements.
+        aspect: the property of the argument `of` that is bound: `sizes` or `given`; empty for its value.
+        of: the argument that `aspect` belongs to.
         optional: whether the argument may be left out.
-        choices: what its values 0, 1 and so on are called, synonyms together; empty where any number will do.
-        is_word: whether the argument is a word, one of the choices, and no number.
+        choices: the names of its values 0, 1 and so on, with synonyms; empty if any number is valid.
+        is_word: whether the argument is a string, one of the choices.
     """
 
     name: str
@@ -29,7 +29,7 @@ class BoundBuffer:
     written: bool = False
     host: str = ""
     many: bool = False
-    says: str = ""
+    aspect: str = ""
     of: str = ""
     optional: bool = False
     choices: tuple[tuple[str, ...], ...] = ()
@@ -58,13 +58,13 @@ class Result:
     """A tensor that the functional form allocates.
 
     Attributes:
-        name: what the host calls it.
+        name: its name in the host code.
         metal: its element type in the shader.
         element: FOLLOWS, or the dtype's name.
-        shape: the rule that gives its shape, as of an `ObservedTensor`; empty where none is known.
-        sizes: its dimensions one by one, where that says more.
+        shape: the rule for its shape, as in an `ObservedTensor`; empty if none is known.
+        sizes: its dimensions, if no rule gives its whole shape.
         is_loss: whether it is a 0-dim one unless `reduction` says "none".
-        asked_by: the argument without which it has no elements; empty where nothing is asked.
+        asked_by: the flag that requests it, without which it has no elements; empty if there is none.
     """
 
     name: str

@@ -2,84 +2,76 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from torchgen.model import BaseTy, BaseType, ListType, OptionalType, Type
 
 from ..operators.observation import FOLLOWS, ObservedTensor, Size
-from .buffers import ROW_LENGTH, BoundBuffer, Result
-from .launch import Launch
+from .buffers import BoundBuffer, Result
+from .host import Host
 
 
 @dataclass(frozen=True)
-class CxxHost:
-    """A launch as C++ writes it. `NAME_dense` is a tensor whose elements stand behind each other.
+class CxxHost(Host):
+    """A launch in C++.
 
-    `support`: where the functions for rows and lists stand, `mps_support::`. `shaped`: whether given outputs have their
-    shape already, as those of a structured kernel have.
+    `support`: the namespace of the functions for rows and lists, `mps_support::`. `shaped`: whether outputs have their
+    shape already, as in a structured kernel.
     """
 
-    launch: Launch
     support: str = ""
     shaped: bool = False
 
     # ---- written differently by the subclasses
     tensor = "Tensor"
 
+    @abstractmethod
     def empty(self, shape: str, like: str, element: str) -> str:
-        """A new tensor on the device of `like`, of its dtype or of the one that is named."""
-        raise NotImplementedError
+        """A new tensor on the device of `like`, of its dtype or of `element`."""
 
+    @abstractmethod
     def contiguous(self, tensor: str) -> str:
-        """A tensor with its elements behind each other."""
-        raise NotImplementedError
+        """A contiguous tensor."""
 
+    @abstractmethod
     def expanded(self, tensor: str, shape: str) -> str:
         """A contiguous tensor of that shape."""
-        raise NotImplementedError
 
+    @abstractmethod
     def resize(self, tensor: str, shape: str) -> str:
         """The statement that gives an output its shape."""
-        raise NotImplementedError
 
+    @abstractmethod
     def dtype_check(self, tensor: str, element: str) -> str:
         """The statement that refuses an output of another dtype."""
-        raise NotImplementedError
 
+    @abstractmethod
     def of_loss(self, shape: str) -> str:
-        """The shape where a loss is wanted for each, and that of one number else."""
-        raise NotImplementedError
-
-    def copied(self, target: str, source: str) -> str:
-        """The statement that copies values."""
-        raise NotImplementedError
-
-    def broadcast(self, shapes: list[str]) -> str:
-        """The shape that tensors broadcast to."""
-        raise NotImplementedError
+        """This shape if the loss is not reduced, else the shape of one number."""
 
     # ---- rows along `dim`
     def rows(self, tensor: str) -> str:
-        """A tensor with its rows behind each other."""
+        """A contiguous matrix of the rows of a tensor."""
         return f"{self.support}rows_of({tensor}, {self._dims})"
 
     def from_rows(self, tensor: str) -> str:
-        """What was written by rows, as it belongs into the tensor."""
+        """The rows that the kernel wrote, in the layout of the tensor."""
         return f"{self.support}from_rows({tensor}_dense, {tensor}.sizes(), {self._dims})"
 
     def reduced_shape(self, tensor: str, keepdim: str) -> str:
-        """The shape that is left of a tensor when each row becomes one value."""
+        """The shape of a tensor after each row is reduced to one value. `keepdim`: an argument or `false`."""
         return f"{self.support}reduced_shape({tensor}, {self._dims}, {keepdim})"
 
     @property
     def row_length(self) -> str:
-        """How many values a row has."""
+        """The length of a row along `dim`."""
         return f"{self.launch.inputs[0].name}_dense.size(1)"
 
     @property
     def row_count(self) -> str:
-        """How many rows there are."""
+        """The number of rows."""
         return f"{self.launch.inputs[0].name}_dense.size(0)"
 
     # ---- the launch
@@ -101,7 +93,7 @@ class CxxHost:
         lines += [f"const {self.tensor} {b.name}_dense = {self._dense(b)};" for b in launch.inputs]
         lines += [f"const {self.tensor} {b.name}_dense = {self._written(b)};" for b in launch.outputs]
         if launch.by_rows:
-            lines.append(f"const int64_t row_length = {self._row_length};")
+            lines.append(f"const int64_t row_length = {self.bound_row_length};")
         return lines
 
     def served(self, function: str) -> list[str]:
@@ -115,19 +107,6 @@ class CxxHost:
         return [*empty, f"return {function}({', '.join(words)});"]
 
     @property
-    def finished(self) -> list[str]:
-        """The lines after the launch: what was written goes where it belongs."""
-        lines = []
-        results = {result.name for result in self.launch.results}
-        for buffer in self.launch.outputs:
-            name = buffer.name
-            if name in self.launch.in_rows:
-                lines.append(self.copied(name, self.from_rows(name)))
-            elif name not in results:
-                lines.append(self.copied(name, f"{name}_dense"))
-        return lines
-
-    @property
     def threads(self) -> str:
         """The expression for the number of threads."""
         launch = self.launch
@@ -139,20 +118,41 @@ class CxxHost:
         return f"row_length ? {name}.numel() / row_length : 0" if launch.a_thread_a_row else f"{name}_dense.numel()"
 
     @property
-    def chosen_by(self) -> str:
-        """The tensor whose dtype chooses the instantiation."""
-        source = self.launch.source
-        if source is None or (source.metal != "T" and self.launch.first_tensor):
-            return f"{self.launch.first_tensor}_dense"
-        return f"{source.name}_dense"
+    def first_tensor(self) -> str:
+        """The first tensor, as it is bound."""
+        return f"{self.launch.first_tensor}_dense"
+
+    def sizes(self, tensor: str) -> str:
+        """The shape of a tensor."""
+        return f"{tensor}.sizes()"
+
+    def last_size(self, tensor: str) -> str:
+        """The size of a tensor's last dimension; 1 for a 0-dim tensor."""
+        return f"{tensor}.dim() ? {tensor}.size(-1) : 1"
 
     @property
-    def bound(self) -> list[str]:
-        """The expressions that are bound, in the order of the buffers."""
-        return [self._bound(buffer) for buffer in self.launch.buffers]
+    def no_dimensions(self) -> str:
+        """The shape of a 0-dim tensor."""
+        return "{}"
+
+    def bound_tensor(self, buffer: BoundBuffer) -> str:
+        """A tensor as it is bound."""
+        return f"{buffer.name}_dense"
+
+    def is_given(self, argument: str) -> str:
+        """The number that says whether an optional argument is given."""
+        return f"static_cast<int64_t>({argument}.has_value())"
+
+    def bound_sizes(self, tensor: str) -> str:
+        """The sizes of a tensor as they are bound."""
+        return f"{self.support}list_of({tensor}.sizes())"
+
+    def bound_list(self, argument: str, is_optional: bool) -> str:
+        """A list of numbers as it is bound."""
+        return f"{self.support}list_of({argument})"
 
     def number(self, buffer: BoundBuffer) -> str:
-        """A number as the shader takes it."""
+        """A number as it is bound."""
         name = self.launch.argument(buffer)
         value = f"{name}.value_or(0)" if buffer.optional else name
         return f"static_cast<{buffer.host}>({value})"
@@ -165,20 +165,8 @@ class CxxHost:
 
     def shape(self, name: str, known: Result | ObservedTensor) -> str:
         """The shape of what has that name; empty where it is not known."""
-        shape = f"{name}_shape" if known.sizes and self.launch.source else self._by_rule(known.shape)
+        shape = f"{name}_shape" if known.sizes and self.launch.source else self.shape_by_rule(known.shape)
         return self.of_loss(shape) if known.is_loss and shape else shape
-
-    def _by_rule(self, rule: str) -> str:
-        if not self.launch.source:
-            return ""
-        if rule == "reduced":
-            has_keepdim = any(argument.name == "keepdim" for argument in self.launch.overload.arguments)
-            return self.reduced_shape(self.launch.source.name, "keepdim" if has_keepdim else "false")
-        if rule == "broadcast":
-            return self.broadcast([f"{buffer.name}.sizes()" for buffer in self.launch.spread])
-        if rule == "one":
-            return "{}"
-        return f"{rule.removeprefix('like ')}.sizes()" if rule else ""
 
     def allocated(self, result: Result) -> str:
         """How a result is allocated; like the first input where no rule is known, for the author to change."""
@@ -232,34 +220,6 @@ class CxxHost:
     def _dims(self) -> str:
         """The dimensions of a row."""
         return f"{self.support}dims({self.launch.row_dim})"
-
-    @property
-    def _row_length(self) -> str:
-        launch = self.launch
-        if not launch.inputs:
-            return "1"
-        name = launch.inputs[0].name
-        if launch.row_dim:
-            return self.row_length
-        return f"{name}.numel()" if launch.is_one_row else f"{name}.dim() ? {name}.size(-1) : 1"
-
-    def _bound(self, buffer: BoundBuffer) -> str:
-        argument = self.launch.argument(buffer)
-        if not buffer.host:
-            return f"{buffer.name}_dense"
-        if buffer == ROW_LENGTH:
-            return buffer.name
-        if buffer.is_word:
-            return f"{buffer.name}_number"
-        if buffer.says == "given":
-            return f"static_cast<int64_t>({argument}.has_value())"
-        if buffer.says == "sizes":
-            tensor = next(one for one in self.launch.tensors if one.name == buffer.of)
-            dense = tensor.optional
-            return f"{self.support}list_of({buffer.of}{'_dense' if dense else ''}.sizes())"
-        if buffer.many:
-            return f"{self.support}list_of({argument})"
-        return self.number(buffer)
 
 
 def _unknown(name: str) -> str:

@@ -6,37 +6,22 @@ It is the same for every language; `python_host`, `aten_host` and `upstream_host
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from torchgen.model import Argument, BaseTy, BaseType, ListType, OptionalType, Type
+from torchgen.model import BaseTy, Type
 
-from ...metal_limits import MAX_BUFFERS
 from ..operators.kinds import KernelKind
-from ..operators.model import OverloadModel, base_types, is_optional_tensor
+from ..operators.model import OverloadModel, base_types
 from ..operators.observation import FOLLOWS, Observation, ObservedTensor
 from .buffers import ROW_LENGTH, BoundBuffer, Result
-from .choices import choices_of
-from .elements import FLOATING_ELEMENTS, METAL_ELEMENTS, element_by_name
+from .elements import FLOATING_ELEMENTS, METAL_ELEMENTS, metal_name
 from .windows import Windows, windows_of
 
-# The last buffer is the number of threads.
-MOST_BUFFERS = MAX_BUFFERS - 1
 # Kinds with one thread a row; the length of a row is bound.
 ROW_KINDS = (KernelKind.REDUCTION, KernelKind.SCAN, KernelKind.SORT)
 # Products of the kind linalg: one thread an element of the result. All others have one thread a matrix.
 _MULTIPLIES = re.compile(r"(^|_)b?mm(_|$)|conv|rnn|linear(_|$)")
-# Arguments that only the host needs: it lays out the rows and gives the results their shapes.
-_OF_ROWS = ("dim", "keepdim")
-
-_NUMBERS = {
-    BaseTy.int: ("long", "int64_t"),
-    BaseTy.SymInt: ("long", "int64_t"),
-    BaseTy.bool: ("long", "int64_t"),  # compile_shader binds a bool as 64 bits
-    BaseTy.float: ("float", "float"),
-    BaseTy.Scalar: ("float", "float"),
-}
 
 
 @dataclass(frozen=True)
@@ -102,7 +87,7 @@ class Launch:
     @property
     def numbers(self) -> tuple[BoundBuffer, ...]:
         """The buffers that are numbers."""
-        return tuple(buffer for buffer in self.bound if buffer.host and not buffer.many and not buffer.says)
+        return tuple(buffer for buffer in self.bound if buffer.host and not buffer.many and not buffer.aspect)
 
     @property
     def words(self) -> tuple[BoundBuffer, ...]:
@@ -122,7 +107,7 @@ class Launch:
     @property
     def read(self) -> tuple[BoundBuffer, ...]:
         """The tensors whose values count: the inputs, and what an in-place or mutable form writes into."""
-        outs = {_metal_name(output.name) for output in self.overload.outputs}
+        outs = {metal_name(output.name) for output in self.overload.outputs}
         made = {result.name for result in self.results}
         return tuple(b for b in self.tensors if not b.written or (b.name not in outs and b.name not in made))
 
@@ -146,7 +131,7 @@ class Launch:
     @cached_property
     def row_dim(self) -> str:
         """The argument that says which dimensions make a row; empty where there is none, and for other kinds."""
-        return "dim" if self.by_rows and self.inputs and _has_dims(self.overload) else ""
+        return "dim" if self.by_rows and self.inputs and has_dims(self.overload) else ""
 
     @property
     def in_rows(self) -> tuple[str, ...]:
@@ -176,12 +161,12 @@ class Launch:
 
     def has_bound_sizes(self, buffer: BoundBuffer) -> bool:
         """Whether the sizes of a tensor are bound."""
-        return any(bound.says == "sizes" and bound.of == buffer.name for bound in self.bound)
+        return any(bound.aspect == "sizes" and bound.of == buffer.name for bound in self.bound)
 
     @property
     def windows(self) -> Windows | None:
         """The windows of a pooling kernel, if the sizes of its input and output are bound."""
-        sized = {buffer.of for buffer in self.bound if buffer.says == "sizes"}
+        sized = {buffer.of for buffer in self.bound if buffer.aspect == "sizes"}
         needed = {self.source.name, self.outputs[0].name} if self.source and self.outputs else {""}
         return windows_of(self.overload.function.operator) if needed <= sized else None
 
@@ -279,7 +264,7 @@ class Launch:
             and len(self.inputs) in (1, 2)
             and len(self.spread) == len(self.read)
             and all(buffer.metal == "T" for buffer in self.tensors)
-            and not any(buffer.many or buffer.says or buffer.optional or buffer.is_word for buffer in self.bound)
+            and not any(buffer.many or buffer.aspect or buffer.optional or buffer.is_word for buffer in self.bound)
         )
 
     def can_serve(self, other: Launch) -> bool:
@@ -306,134 +291,10 @@ class Launch:
         return next((own.type for own in self.overload.arguments if own.name == argument), None)
 
 
-def launch_of(overload: OverloadModel, kind: KernelKind, observation: Observation | None = None) -> Launch:
-    """What the kernel of an overload binds: outputs, inputs, numbers, then what says more of them."""
-    written = {argument.name for argument in overload.written}
-    results = _results(overload, observation)
-    outputs = [BoundBuffer(result.name, result.metal, written=True) for result in results]
-    inputs: list[BoundBuffer] = []
-    numbers: list[BoundBuffer] = []
-    given: list[BoundBuffer] = []
-    left: list[str] = []
-    by_rows = kind in ROW_KINDS and _has_dims(overload)
-    for argument in overload.arguments:
-        inner = argument.type.elem if isinstance(argument.type, OptionalType) else argument.type
-        name, is_optional = _metal_name(argument.name), isinstance(argument.type, OptionalType)
-        if by_rows and argument.name in _OF_ROWS:
-            continue  # the host's alone
-        if is_optional_tensor(argument) or (isinstance(inner, BaseType) and inner.name is BaseTy.Tensor):
-            metal = _metal_element(argument, observation, [output.name for output in overload.outputs])
-            target = outputs if argument.name in written else inputs
-            target.append(BoundBuffer(name, metal, written=argument.name in written, optional=is_optional))
-        elif number := _number(inner):
-            metal, host, many = number
-            choices = choices_of(overload.function.operator, argument.name) if metal == "long" and not many else ()
-            numbers.append(BoundBuffer(name, metal, host=host, many=many, optional=is_optional, choices=choices))
-        elif (
-            isinstance(inner, BaseType)
-            and inner.name is BaseTy.str
-            and (words := choices_of(overload.function.operator, argument.name))
-        ):
-            number_of_word = BoundBuffer(
-                name, "long", host="int64_t", optional=is_optional, choices=words, is_word=True
-            )
-            numbers.append(number_of_word)
-        elif not (isinstance(inner, BaseType) and inner.name is BaseTy.ScalarType):
-            left.append(argument.name)
-            continue
-        else:
-            continue  # a dtype shapes the results, and is the host's alone
-        if is_optional:
-            given.append(BoundBuffer(f"has_{argument.name}", "long", host="int64_t", says="given", of=argument.name))
-    bare = Launch(overload, kind, (*outputs, *inputs), tuple(results), tuple(left), observation)
-    sizes = [
-        BoundBuffer(f"{buffer.name}_sizes", "long", host="int64_t", many=True, says="sizes", of=buffer.name)
-        for buffer in _sized(bare)
-    ]
-    bound = tuple([*outputs, *inputs, *numbers, *given, *sizes][:MOST_BUFFERS])
-    return Launch(overload, kind, bound, tuple(results), tuple(left), observation)
-
-
-def _sized(launch: Launch) -> list[BoundBuffer]:
-    """The tensors whose sizes are bound: those neither spread over the output nor laid out by rows."""
-    arranged = {*launch.in_rows, *(buffer.name for buffer in launch.spread)}
-    whole = [buffer for buffer in launch.inputs if buffer.name not in arranged]
-    whole += [buffer for buffer in launch.read if buffer.written and buffer.name not in arranged]
-    if launch.kind.elementwise:
-        return [*launch.spread[:1], *whole] if whole else []
-    if launch.by_rows:
-        return whole
-    written = [buffer for buffer in launch.outputs if buffer.name not in arranged]
-    if launch.kind is KernelKind.POOLING:
-        written = _of_different_shapes(launch, written)
-    return list(dict.fromkeys([*written, *whole]))
-
-
-def _of_different_shapes(launch: Launch, written: Sequence[BoundBuffer]) -> list[BoundBuffer]:
-    """The first output of each shape: places and values of a pool have one, and need it once."""
-    kept: list[BoundBuffer] = []
-    known: set[tuple[object, ...]] = set()
-    for buffer in written:
-        seen = launch.seen_of(buffer)
-        shape = (seen.shape, seen.sizes) if seen and (seen.shape or seen.sizes) else (buffer.name,)
-        kept += [] if shape in known else [buffer]
-        known.add(shape)
-    return kept
-
-
-def _has_dims(overload: OverloadModel) -> bool:
+def has_dims(overload: OverloadModel) -> bool:
     """Whether an argument `dim` chooses one dimension, or some."""
     return any(
         argument.name == "dim" and base in (BaseTy.int, BaseTy.SymInt)
         for argument in overload.inputs
         for base in base_types(argument.type)
     )
-
-
-def _number(kind: Type) -> tuple[str, str, bool] | None:
-    """The Metal type, the C++ type, and whether it is a list; None if it is not a number."""
-    inner = kind.elem if isinstance(kind, ListType) else kind
-    if not isinstance(inner, BaseType) or inner.name not in _NUMBERS:
-        return None
-    if isinstance(kind, ListType) and _NUMBERS[inner.name][1] != "int64_t":
-        return None
-    return (*_NUMBERS[inner.name], isinstance(kind, ListType))
-
-
-def _results(overload: OverloadModel, observation: Observation | None) -> list[Result]:
-    if overload.form not in ("functional", "mutable"):
-        return []
-    types = [returned.type for returned in overload.returns]
-    if not all(isinstance(type_, BaseType) and type_.name is BaseTy.Tensor for type_ in types):
-        return []
-    fresh = [place for place, returned in enumerate(overload.returns) if returned.annotation is None]
-    taken = {argument.name for argument in overload.arguments}
-    results = []
-    for number, place in enumerate(fresh):
-        name = overload.returns[place].name or ("result" if len(fresh) == 1 else f"result{number}")
-        seen = observation.results[place] if observation and place < len(observation.results) else None
-        element = seen.element if seen else element_by_name(name)
-        metal = METAL_ELEMENTS.get(element, "T")
-        own = _metal_name(f"{name}_" if name in taken else name)
-        known = seen or ObservedTensor(element, "")
-        own_element = element if metal != "T" else FOLLOWS
-        results.append(Result(own, metal, own_element, known.shape, known.sizes, known.is_loss, known.asked_by))
-    return results
-
-
-def _metal_element(argument: Argument, observation: Observation | None, outs: Sequence[str]) -> str:
-    """The element type of an argument in the shader: as it was seen, else as its name says."""
-    element = element_by_name(argument.name)
-    if observation is not None and argument.name in outs and outs.index(argument.name) < len(observation.results):
-        element = observation.results[outs.index(argument.name)].element
-    elif observation is not None:
-        element = observation.inputs.get(argument.name, element)
-    return METAL_ELEMENTS.get(element, "T")
-
-
-# Words that C++ or Metal keep for themselves; torchgen leaves them alone, since C++ code never sees some of them.
-_RESERVED = frozenset(("half", "float", "long", "device", "constant", "kernel", "thread", "out_", "default"))
-
-
-def _metal_name(name: str) -> str:
-    return f"{name}_" if name in _RESERVED else name

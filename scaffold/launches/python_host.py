@@ -10,8 +10,8 @@ from torchgen.model import Argument, BaseTy, BaseType, ListType, OptionalType, T
 
 from ..operators.model import OverloadModel
 from ..operators.observation import FOLLOWS, ObservedTensor, Size
-from .buffers import ROW_LENGTH, BoundBuffer, Result
-from .launch import Launch
+from .buffers import BoundBuffer, Result
+from .host import Host
 from .signatures import Signature, SignatureParameter
 
 _PYTHON = {
@@ -47,10 +47,8 @@ _ROW_FUNCTIONS = ("from_rows", "matrix_count", "reduced_shape", "rows_of", "size
 
 
 @dataclass(frozen=True)
-class PythonHost:
-    """A launch as Python writes it."""
-
-    launch: Launch
+class PythonHost(Host):
+    """A launch in Python."""
 
     @cached_property
     def signature(self) -> Signature:
@@ -100,28 +98,15 @@ class PythonHost:
         """The lines before the launch: outputs get their shapes, inputs their layout."""
         launch = self.launch
         dense = [self._dense(buffer) for buffer in launch.inputs]
-        return [*self._words(), *self._shaped(), *dense, *self._written(), *self._threads()]
+        return [*self._word_numbers(), *self._shaped(), *dense, *self._written(), *self._threads()]
 
-    def _words(self) -> list[str]:
-        """The numbers of words: a word that is none of them is refused before anything is allocated."""
+    def _word_numbers(self) -> list[str]:
+        """The numbers of words; an unknown word is refused before anything is allocated."""
         return [
             _call(f"{buffer.name}_number = number_of", [f'"{argument}"', argument, _mapping(buffer.number_of)])
             for buffer in self.launch.words
             for argument in [self.launch.argument(buffer)]
         ]
-
-    @property
-    def finished(self) -> list[str]:
-        """The lines after the launch: what was written goes where it belongs."""
-        lines = []
-        results = {result.name for result in self.launch.results}
-        for buffer in self.launch.outputs:
-            if buffer.name in self.launch.in_rows:
-                dims = self.launch.row_dim
-                lines.append(f"{buffer.name}.copy_(from_rows({buffer.name}_dense, {buffer.name}.shape, {dims}))")
-            elif buffer.name not in results:
-                lines.append(f"finish({buffer.name}, {buffer.name}_dense)")
-        return lines
 
     @property
     def threads(self) -> str:
@@ -136,19 +121,6 @@ class PythonHost:
         return f"{(launch.outputs or launch.tensors)[0].name}.numel()"
 
     @property
-    def chosen_by(self) -> str:
-        """The tensor whose dtype chooses the instantiation."""
-        source = self.launch.source
-        if source is None or (source.metal != "T" and self.launch.first_tensor):
-            return self.launch.first_tensor
-        return f"{source.name}_dense"
-
-    @property
-    def bound(self) -> list[str]:
-        """The expressions that are bound, in the order of the buffers."""
-        return [self._bound(buffer) for buffer in self.launch.buffers]
-
-    @property
     def launched(self) -> list[str]:
         """The lines of the launch itself, inside of `if threads`."""
         source = self.chosen_by
@@ -158,26 +130,71 @@ class PythonHost:
             _call("kernel", [*self.bound, "threads", "threads=threads"], depth=2),
         ]
 
-    def _bound(self, buffer: BoundBuffer) -> str:
-        argument = self.launch.argument(buffer)
-        if buffer == ROW_LENGTH:
-            return buffer.name
-        if buffer.is_word:
-            return f"{buffer.name}_number"
-        if not buffer.host:
-            return buffer.name if self._is_bare(buffer) else f"{buffer.name}_dense"
-        if buffer.says == "given":
-            return f"int({argument} is not None)"
-        if buffer.says == "sizes":
-            tensor = self._tensor(buffer.of)
-            return f"sizes_of({argument}_dense)" if tensor.optional else f"sizes_of({buffer.of})"
-        if buffer.many:
-            return f"sizes_of({argument}{' or ()' if buffer.optional else ''})"
-        number = "float" if buffer.host == "float" else "int"
-        return f"{number}({argument}{' or 0' if buffer.optional else ''})"
+    @property
+    def first_tensor(self) -> str:
+        """The first tensor."""
+        return self.launch.first_tensor
 
-    def _tensor(self, name: str) -> BoundBuffer:
-        return next(buffer for buffer in self.launch.tensors if buffer.name == name)
+    @property
+    def row_length(self) -> str:
+        """The length of a row along `dim`."""
+        return f"{self.launch.inputs[0].name}_dense.shape[1]"
+
+    def sizes(self, tensor: str) -> str:
+        """The shape of a tensor."""
+        return f"{tensor}.shape"
+
+    def last_size(self, tensor: str) -> str:
+        """The size of a tensor's last dimension; 1 for a 0-dim tensor."""
+        return f"{tensor}.shape[-1] if {tensor}.dim() else 1"
+
+    def reduced_shape(self, tensor: str, keepdim: str) -> str:
+        """The shape of a tensor after each row is reduced to one value. `keepdim`: an argument or `false`."""
+        return f"reduced_shape({tensor}, dim{', keepdim' if keepdim == 'keepdim' else ''})"
+
+    def broadcast(self, shapes: list[str]) -> str:
+        """The shape that tensors broadcast to."""
+        return f"torch.broadcast_shapes({', '.join(shapes)})"
+
+    @property
+    def no_dimensions(self) -> str:
+        """The shape of a 0-dim tensor."""
+        return "()"
+
+    def from_rows(self, tensor: str) -> str:
+        """The rows that the kernel wrote, in the layout of the tensor."""
+        return f"from_rows({tensor}_dense, {tensor}.shape, {self.launch.row_dim})"
+
+    def copied(self, target: str, source: str) -> str:
+        """The statement that copies values into a tensor, unless it is the same tensor."""
+        return f"finish({target}, {source})" if source == f"{target}_dense" else f"{target}.copy_({source})"
+
+    def bound_tensor(self, buffer: BoundBuffer) -> str:
+        """A tensor as it is bound."""
+        return buffer.name if self._is_bare(buffer) else f"{buffer.name}_dense"
+
+    def is_given(self, argument: str) -> str:
+        """The number that says whether an optional argument is given."""
+        return f"int({argument} is not None)"
+
+    def bound_sizes(self, tensor: str) -> str:
+        """The sizes of a tensor as they are bound."""
+        return f"sizes_of({tensor})"
+
+    def bound_list(self, argument: str, is_optional: bool) -> str:
+        """A list of numbers as it is bound."""
+        return f"sizes_of({argument}{' or ()' if is_optional else ''})"
+
+    def number(self, buffer: BoundBuffer) -> str:
+        """A number as it is bound."""
+        number = "float" if buffer.host == "float" else "int"
+        return f"{number}({self.launch.argument(buffer)}{' or 0' if buffer.optional else ''})"
+
+    def _words(self, arguments: Sequence[Argument]) -> tuple[list[str], list[str]]:
+        """The arguments of a call: positional ones, then keyword ones."""
+        positional = {argument.name for argument in self.launch.overload.schema.arguments.flat_positional}
+        words = [argument.name for argument in arguments if argument.name in positional]
+        return words, [f"{a.name}={a.name}" for a in arguments if a.name not in positional]
 
     def _is_bare(self, buffer: BoundBuffer) -> bool:
         """Whether a tensor is bound as it is: one that the function has just made."""
@@ -192,9 +209,7 @@ class PythonHost:
             return []
         if not observation.has_meta:
             return self._resized()
-        positional = {argument.name for argument in launch.overload.schema.arguments.flat_positional}
-        words = [argument.name for argument in launch.overload.inputs if argument.name in positional]
-        named = [f"{a.name}={a.name}" for a in launch.overload.inputs if a.name not in positional]
+        words, named = self._words(launch.overload.inputs)
         outputs = ", ".join(f'"{argument.name}": {argument.name}' for argument in launch.overload.outputs)
         elements = [launch.element_of(buffer) for buffer in launch.outputs]
         follows = f"{launch.source.name}.dtype" if observation.same_dtype and launch.source else "None"
@@ -206,7 +221,7 @@ class PythonHost:
         """The same where there is no meta kernel to ask, for outputs whose shape is known."""
         source = self.launch.source
         seen = [(buffer.name, self.launch.seen_of(buffer)) for buffer in self.launch.outputs]
-        shapes = [(name, self._shape(known, source)) for name, known in seen if known and source]
+        shapes = [(name, self._shape(known)) for name, known in seen if known and source]
         return [f"resize_output({name}, {shape})" for name, shape in shapes if shape]
 
     def _dense(self, buffer: BoundBuffer) -> str:
@@ -219,13 +234,9 @@ class PythonHost:
         if name in launch.in_rows:
             return f"{name}_dense = rows_of({name}, {launch.row_dim})"
         if len(launch.spread) > 1 and buffer in launch.spread:
-            shape = f"{launch.outputs[0].name}.shape" if launch.form == "out" else self._broadcast
+            shape = f"{launch.outputs[0].name}.shape" if launch.form == "out" else self.shape_by_rule("broadcast")
             return f"{name}_dense = {name}.expand({shape}).contiguous()"
         return f"{name}_dense = {name}.contiguous()"
-
-    @property
-    def _broadcast(self) -> str:
-        return f"torch.broadcast_shapes({', '.join(f'{buffer.name}.shape' for buffer in self.launch.spread)})"
 
     def _written(self) -> list[str]:
         """What the kernel writes: results that are allocated here, and given tensors as the kernel can write them."""
@@ -249,9 +260,7 @@ class PythonHost:
         launch = self.launch
         rules = {"" if result.is_loss else result.shape for result in launch.results}
         if launch.results and "" in rules and launch.observation and launch.observation.has_meta and launch.source:
-            positional = {argument.name for argument in launch.overload.schema.arguments.flat_positional}
-            words = [a.name for a in launch.overload.arguments if a.name in positional]
-            named = [f"{a.name}={a.name}" for a in launch.overload.arguments if a.name not in positional]
+            words, named = self._words(launch.overload.arguments)
             call = [f"torch.ops.aten.{self.overload}", f"[{', '.join(words)}]", f"{launch.source.name}.device", *named]
             names = ", ".join(r.name for r in launch.results)
             return [_call(f"{names if len(launch.results) > 1 else f'({names},)'} = empty_results", call)]
@@ -263,44 +272,22 @@ class PythonHost:
         dtype = f"torch.{result.element}" if result.element != FOLLOWS else f"{source.name}.dtype" if source else ""
         if source is None:
             return f'torch.empty(0, device="mps"{f", dtype={dtype}" if dtype else ""})'
-        shape = self._shape(result, source) or f"{source.name}.shape"
+        shape = self._shape(result) or f"{source.name}.shape"
         return f"torch.empty({shape}, dtype={dtype}, device={source.name}.device)"
 
-    def _shape(self, known: Result | ObservedTensor, source: BoundBuffer) -> str:
-        """The shape of a result; empty where it is not known."""
-        keepdim = ", keepdim" if self._has("keepdim") else ""
-        by_rule = {
-            "": "",
-            "reduced": f"reduced_shape({source.name}, dim{keepdim})",
-            "broadcast": self._broadcast,
-            "one": "()",
-        }
-        shape = _shape(known.sizes) if known.sizes else by_rule.get(known.shape)
-        if shape is None:
-            shape = f"{known.shape.removeprefix('like ')}.shape"
+    def _shape(self, known: Result | ObservedTensor) -> str:
+        """The shape of a result; empty if it is not known."""
+        shape = _shape(known.sizes) if known.sizes else self.shape_by_rule(known.shape)
         if known.is_loss and shape:
             return f"{shape} if reduction == 0 else ()"
         return f"{shape} if {known.asked_by} else (0,)" if known.asked_by and shape else shape
-
-    def _has(self, name: str) -> bool:
-        return any(argument.name == name for argument in self.launch.overload.arguments)
 
     def _threads(self) -> list[str]:
         launch = self.launch
         lines = []
         if launch.by_rows:
-            lines.append(f"row_length = {self._row_length}")
+            lines.append(f"row_length = {self.bound_row_length}")
         return [*lines, f"threads = {self.threads}"] if launch.first_tensor else lines
-
-    @property
-    def _row_length(self) -> str:
-        launch = self.launch
-        if not launch.inputs:
-            return "1"
-        name = launch.inputs[0].name
-        if launch.row_dim:
-            return f"{name}_dense.shape[1]"
-        return f"{name}.numel()" if launch.is_one_row else f"{name}.shape[-1] if {name}.dim() else 1"
 
     @property
     def served(self) -> list[str]:
@@ -308,9 +295,8 @@ class PythonHost:
         launch = self.launch
         source = launch.source.name if launch.source else ""
         by = launch.served_by.replace(".", "_")
-        positional = {argument.name for argument in launch.overload.schema.arguments.flat_positional}
-        words = [a.name for a in launch.overload.arguments if a.name in positional]
-        words += [f"{a.name}={a.name}" for a in launch.overload.arguments if a.name not in positional]
+        positional, named = self._words(launch.overload.arguments)
+        words = [*positional, *named]
         lines = []
         for result, output in zip(launch.results, launch.served_outputs, strict=True):
             dtype = f"{source}.dtype" if result.element == FOLLOWS else f"torch.{result.element}"

@@ -1,4 +1,4 @@
-"""The host side of a launch as it is written inside PyTorch: with its own functions, in its own namespace."""
+"""The host side of a launch in PyTorch's own tree: with its functions, in its namespace."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from torchgen.model import BaseType
 
-from .aten_host import SCALAR_TYPES, AtenHost
+from .aten_host import AtenHost
 from .buffers import BoundBuffer
 from .choices import REDUCTIONS
 
@@ -26,7 +26,7 @@ class UpstreamHost(AtenHost):
     tensor = "Tensor"
 
     def empty(self, shape: str, like: str, element: str) -> str:
-        """A new tensor on the device of `like`, of its dtype or of the one that is named."""
+        """A new tensor on the device of `like`, of its dtype or of `element`."""
         return _OF_AT.sub("", super().empty(shape, like, element))
 
     def resize(self, tensor: str, shape: str) -> str:
@@ -35,19 +35,15 @@ class UpstreamHost(AtenHost):
 
     def dtype_check(self, tensor: str, element: str) -> str:
         """The statement that refuses an output of another dtype."""
-        name, dtype = self.launch.overload.function.operator, SCALAR_TYPES[element]
-        said = f'"{name}: expected {tensor} of dtype ", {dtype}, ", but it has ", {tensor}.scalar_type()'
-        return f"TORCH_CHECK({tensor}.scalar_type() == {dtype},\n              {said});"
+        return _OF_AT.sub("", super().dtype_check(tensor, element)).replace(', "', ',\n              "', 1)
 
     def of_loss(self, shape: str) -> str:
-        """The shape where a loss is wanted for each, and that of one number else."""
+        """This shape if the loss is not reduced, else the shape of one number."""
         return _OF_AT.sub("", super().of_loss(shape))
 
     def copied(self, target: str, source: str) -> str:
-        """The statement that copies values, unless they are there."""
-        if source == f"{target}_dense":
-            return f"if (!{source}.is_same({target})) {{\n    {target}.copy_({source});\n  }}"
-        return f"{target}.copy_({source});"
+        """The statement that copies values into a tensor, unless it is the same tensor."""
+        return super().copied(target, source).replace("{ ", "{\n    ").replace(" }", "\n  }")
 
     def word_number(self, buffer: BoundBuffer) -> str:
         """The number that the shader gets for a word: of a reduction, that of torch's own enum."""
@@ -67,28 +63,28 @@ class UpstreamHost(AtenHost):
         return dim if isinstance(self.launch.type_of(dim), BaseType) else ""
 
     def rows(self, tensor: str) -> str:
-        """A tensor with its rows behind each other."""
+        """A contiguous matrix of the rows of a tensor."""
         return f"{tensor}.movedim({self._along_one}, -1).contiguous()" if self._along_one else super().rows(tensor)
 
     def from_rows(self, tensor: str) -> str:
-        """What was written by rows, as it belongs into the tensor."""
+        """The rows that the kernel wrote, in the layout of the tensor."""
         return f"{tensor}_dense.movedim(-1, {self._along_one})" if self._along_one else super().from_rows(tensor)
 
     def reduced_shape(self, tensor: str, keepdim: str) -> str:
-        """The shape that is left of a tensor when each row becomes one value."""
+        """The shape of a tensor after each row is reduced to one value. `keepdim`: an argument or `false`."""
         if not self._along_one:
             return super().reduced_shape(tensor, keepdim)
         return f"at::meta::get_reduction_shape({tensor}, {self._along_one}, {keepdim})"
 
     @property
     def row_length(self) -> str:
-        """How many values a row has."""
+        """The length of a row along `dim`."""
         name = self.launch.inputs[0].name
         return f"{name}.dim() ? {name}.size({self._along_one}) : 1" if self._along_one else super().row_length
 
     @property
     def row_count(self) -> str:
-        """How many rows there are."""
+        """The number of rows."""
         if not self._along_one:
             return super().row_count
         reduced = [buffer.name for buffer in self.launch.outputs if self.launch.shape_of(buffer) == "reduced"]

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from ..launches.elements import FLOATING_ELEMENTS, METAL_ELEMENTS
-from ..launches.launch import Launch, launch_of
+from ..launches.launch import Launch
+from ..launches.schema_launch import launch_of
 from ..operators.kinds import KernelKind
 from ..operators.model import OperatorModel, OverloadModel, lacks_kernel
 from ..operators.observation import Observation

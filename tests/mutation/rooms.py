@@ -46,8 +46,10 @@ ROOMS: dict[str, dict[str, list[str]]] = {
     "generation": {
         "scaffold/launches/aten_host.py": LAUNCHES,
         "scaffold/launches/cxx_host.py": LAUNCHES,
+        "scaffold/launches/host.py": LAUNCHES,
         "scaffold/launches/launch.py": LAUNCHES,
         "scaffold/launches/python_host.py": LAUNCHES,
+        "scaffold/launches/schema_launch.py": LAUNCHES,
         "scaffold/operators/kinds.py": _in("scaffold/operators", "kind_rules"),
         "scaffold/targets/extension.py": TARGETS,
         "scaffold/targets/rendering.py": _in("scaffold/targets", "rendering", "golden_files"),

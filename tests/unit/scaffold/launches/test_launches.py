@@ -13,8 +13,9 @@ from mpsmith.audit.releases.surface.reachability import Reachable
 from mpsmith.scaffold.launches.aten_host import AtenHost
 from mpsmith.scaffold.launches.buffers import BoundBuffer, Result
 from mpsmith.scaffold.launches.choices import REDUCTIONS
-from mpsmith.scaffold.launches.launch import Launch, launch_of
+from mpsmith.scaffold.launches.launch import Launch
 from mpsmith.scaffold.launches.python_host import PythonHost
+from mpsmith.scaffold.launches.schema_launch import launch_of
 from mpsmith.scaffold.launches.upstream_host import UpstreamHost, in_at_native
 from mpsmith.scaffold.operators.kinds import KernelKind
 from mpsmith.scaffold.operators.model import OverloadModel
@@ -709,6 +710,6 @@ def test_places_and_values_of_a_pool_tell_their_shape_once() -> None:
     )
     schema = "demo_pool(Tensor self, int n) -> (Tensor values, Tensor indices)"
     pooled = launch_of(overload(schema), KernelKind.POOLING, seen)
-    assert [buffer.name for buffer in pooled.bound if buffer.says] == ["values_sizes", "self_sizes"]
+    assert [buffer.name for buffer in pooled.bound if buffer.aspect] == ["values_sizes", "self_sizes"]
     unseen = launch_of(overload(schema), KernelKind.POOLING)
-    assert [buffer.name for buffer in unseen.bound if buffer.says] == ["values_sizes", "indices_sizes", "self_sizes"]
+    assert [buffer.name for buffer in unseen.bound if buffer.aspect] == ["values_sizes", "indices_sizes", "self_sizes"]
