@@ -32,7 +32,7 @@ def next_gap(
     from ..scaffold.suggestions import suggestions
 
     source = source_of(torch)
-    suggested = suggestions(source, load(None), None)[:count]
+    suggested = suggestions(source, load(None))[:count]
     if as_json:
         print_json({"torch": source.release, "suggestions": [_as_json(gap) for gap in suggested]})
     elif not suggested:

@@ -78,7 +78,6 @@ OverloadName = Annotated[str, StringConstraints(pattern=OVERLOAD_PATTERN)]
 Release = Annotated[str, StringConstraints(pattern=r"^\d+\.\d+\S*$")]
 DtypeName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
 Reference = Annotated[str, StringConstraints(pattern=r"^(\d+|https?://\S+)$")]
-Url = Annotated[str, StringConstraints(pattern=r"^https?://\S+$")]
 ModuleName = Annotated[str, StringConstraints(pattern=r"^[a-z_][a-z0-9_]*$")]
 
 

@@ -95,11 +95,10 @@ class SyncReport:
     drift: tuple[StatusDrift, ...] = ()
 
 
-def sync(folder: Path | None, measurements: Iterable[Measurement], *, replace_newer: bool = False) -> SyncReport:
+def sync(folder: Path | None, measurements: Iterable[Measurement]) -> SyncReport:
     """Write measurements into the registry and report what changed and what drifted.
 
     `folder`: as for `registry.files.load`; it is made where it does not exist.
-    `replace_newer`: let a measurement of an older release replace that of a newer one.
     Raises RegistryError (nothing is written) when the registry has problems, a measurement is malformed or there twice,
     or the disk refuses.
     """
@@ -108,7 +107,7 @@ def sync(folder: Path | None, measurements: Iterable[Measurement], *, replace_ne
     with exclusive(chosen):
         registry = load(chosen)
         steps = [
-            _step(registry.get(operator), operator, device, measured, replace_newer)
+            _step(registry.get(operator), operator, device, measured)
             for operator, by_device in wanted.items()
             for device, measured in by_device.items()
         ]
@@ -139,11 +138,11 @@ class _Step:
         return self.outcome in ("added", "changed", "remeasured")
 
 
-def _step(entry: Entry | None, operator: str, device: Device, measured: Measured, replace_newer: bool) -> _Step:
+def _step(entry: Entry | None, operator: str, device: Device, measured: Measured) -> _Step:
     recorded = entry.measured.get(device) if entry else None
     if recorded is None:
         return _Step(operator, device, None, _in_order(measured), "added")
-    if is_older(measured.release, recorded.release) and not replace_newer:
+    if is_older(measured.release, recorded.release):
         return _Step(operator, device, recorded, recorded, "outdated")
     new = _in_order(_combined(recorded, measured))
     if (new.torch, new.profile) == (recorded.torch, recorded.profile):

@@ -17,7 +17,7 @@ from .operators.source import Source
 
 GAPS = Path(__file__).parent / "data" / "gaps.tsv"
 
-# Somebody is at it, or it is done.
+# Work on the kernel has begun or is finished.
 _TAKEN = (Status.scaffolded, Status.implemented, Status.verified, Status.upstreamed, Status.not_applicable)
 # For operators without an estimate, by kind.
 _EFFORT = {KernelKind.LINALG: 4, KernelKind.SORT: 3}
@@ -27,7 +27,7 @@ _MOST_OPINFOS = 3
 
 @dataclass(frozen=True)
 class Estimate:
-    """What people think of a gap."""
+    """An estimate of the work on a gap."""
 
     effort: int
     opinfos: int
@@ -37,7 +37,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A gap worth closing. `owner` has taken it already, where there is one."""
+    """A gap worth closing. `owner` works on it already, or is None."""
 
     operator: str
     kind: KernelKind
@@ -51,20 +51,17 @@ class Suggestion:
         return (3 * self.estimate.demand + min(self.estimate.opinfos, _MOST_OPINFOS) + 1) / self.estimate.effort
 
 
-def estimates(path: Path = GAPS) -> dict[str, Estimate]:
+def estimates() -> dict[str, Estimate]:
     """The committed estimates by operator without namespace."""
     by_operator = {}
-    for line in path.read_text("utf-8").splitlines()[1:]:
+    for line in GAPS.read_text("utf-8").splitlines()[1:]:
         operator, effort, opinfos, demand, note = line.split("\t")
         by_operator[operator] = Estimate(int(effort), int(opinfos), int(demand), note)
     return by_operator
 
 
-def suggestions(source: Source, registry: Registry, kind: KernelKind | None = None) -> list[Suggestion]:
-    """The gaps, the best first; gaps that have an owner come last.
-
-    `kind`: only gaps of this kind.
-    """
+def suggestions(source: Source, registry: Registry) -> list[Suggestion]:
+    """The gaps without a kernel, the best first; those that have an owner come last."""
     by_people = estimates()
     suggested = []
     for operator in source.gaps():
@@ -72,10 +69,9 @@ def suggestions(source: Source, registry: Registry, kind: KernelKind | None = No
         if entry and (entry.status in _TAKEN or entry.kernel):
             continue
         of_kind = kind_of(operator).kind
-        if kind in (None, of_kind):
-            rough = Estimate(_EFFORT.get(of_kind, _USUAL_EFFORT), 0, 0, "not estimated yet")
-            estimate = by_people.get(operator.name, rough)
-            overloads = tuple(overload.name for overload in operator.kernels)
-            owner = entry.owner if entry else None
-            suggested.append(Suggestion(operator.full_name, of_kind, overloads, estimate, owner))
+        rough = Estimate(_EFFORT.get(of_kind, _USUAL_EFFORT), 0, 0, "not estimated yet")
+        estimate = by_people.get(operator.name, rough)
+        overloads = tuple(overload.name for overload in operator.kernels)
+        owner = entry.owner if entry else None
+        suggested.append(Suggestion(operator.full_name, of_kind, overloads, estimate, owner))
     return sorted(suggested, key=lambda gap: (gap.owner is not None, -gap.score, gap.operator))

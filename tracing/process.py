@@ -30,7 +30,6 @@ class TraceOptions:
         folder: for the journals.
         parent: the process id of `mpsmith trace`, the parent of the program.
         device: a value of DeviceKind; `profile`: the coverage profile of the simulated device.
-        lines: whether call sites are recorded; False only counts calls.
         signposts: whether torch writes signposts for Instruments.
     """
 
@@ -38,7 +37,6 @@ class TraceOptions:
     parent: int
     device: str
     profile: str | None
-    lines: bool
     signposts: bool = False
 
     def to_environment(self) -> dict[str, str]:
@@ -74,7 +72,6 @@ def begin() -> None:
     clock = DeviceClock()
     recorder = Recorder(
         new_journal,
-        lines=options.lines,
         always_falls_back=opened.always_falls_back,
         at_first_call=clock.start if is_program and not opened.simulated else lambda: None,
     )

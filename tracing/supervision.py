@@ -68,7 +68,6 @@ def run(
     device: DeviceKind,
     profile: str | None,
     *,
-    lines: bool = True,
     kernels: bool = False,
     output: Any = None,
     signposts: bool = False,
@@ -85,7 +84,7 @@ def run(
         raise MpsmithError(f"{program.name}: no such file")
     folder = Path(tempfile.mkdtemp(prefix="mpsmith-trace-"))
     try:
-        options = TraceOptions(str(folder), os.getpid(), device.value, profile, lines, signposts)
+        options = TraceOptions(str(folder), os.getpid(), device.value, profile, signposts)
         environment = os.environ | options.to_environment() | ({"MPSMITH_AUTOLOAD": "1"} if kernels else {})
         if metal_log:
             environment |= {metal_log_lines.VARIABLE: str(metal_log_lines.OPTIONS)}

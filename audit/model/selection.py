@@ -53,9 +53,6 @@ class Shapes(str, Enum):
     BOTH = "both"
 
 
-MODES: tuple[str, ...] = ("fallback", "strict")
-
-
 # Settings that leave a part of an audit's cases out.
 NARROWING = ("ops", "dtypes", "sources")
 
@@ -76,8 +73,6 @@ class Settings:
         device: which mps device.
         profile: for the simulated device, the torch release whose coverage it has; None is the installed one.
         workers: how many processes execute cases.
-        refuse_dtypes_of: for the simulated device, a torch release; native operators refuse there what they refuse on a
-            Mac. None is the release of the profile, "none" refuses nothing.
         timeout: seconds of processor time that one case may take before its process is killed; a case that sleeps gets
             a longer one on the wall clock (`time_limit.WALL_FACTOR`).
         memory_limit: bytes of data a worker may hold, or 0 for no limit.
@@ -99,7 +94,6 @@ class Settings:
     dtypes: tuple[str, ...] = ()
     device: DeviceKind = DeviceKind.AUTO
     profile: str | None = None
-    refuse_dtypes_of: str | None = None
     workers: int = os.cpu_count() or 1
     timeout: float = 60.0
     memory_limit: int = 8 << 30
@@ -132,7 +126,6 @@ class Settings:
             dtypes=tuple(fields["dtypes"]),
             device=DeviceKind(fields["device"]),
             profile=fields["profile"],
-            refuse_dtypes_of=fields.get("refuse_dtypes_of"),
             sources=tuple(fields["sources"]),
             imports=tuple(fields["imports"]),
             large=bool(fields.get("large", False)),

@@ -70,7 +70,7 @@ def outcome_cache(settings: Settings, environment: Mapping[str, Any]) -> Outcome
     """
     if not environment["simulated"] or settings.faults or settings.imports or _is_checkout(settings.codegen):
         return None
-    chosen = (settings.seed, settings.samples.value, settings.codegen, settings.refuse_dtypes_of, settings.large)
+    chosen = (settings.seed, settings.samples.value, settings.codegen, settings.large)
     variables = {name: value for name, value in os.environ.items() if name.startswith(VARIABLES)}
     depends_on = json.dumps([chosen, dict(environment), variables], sort_keys=True, default=str)
     folder = cache_folder() / "compiled"

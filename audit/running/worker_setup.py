@@ -78,6 +78,7 @@ def _prepare(options: WorkerOptions) -> Worker:
     from ...simulator.opening import open_device
     from ..cases.calls.cpu_kernels import register as register_references
     from ..cases.sources import case_sources
+    from ..releases.coverage.refusals import refuse_as_profile
     from ..releases.surface.profiles import coverage_profile
     from .environment import environment
 
@@ -87,7 +88,8 @@ def _prepare(options: WorkerOptions) -> Worker:
     folder = options.settings.upstream
     upstream = put_upstream(folder, device) if folder else None
     _inject_faults(options.settings.faults, device)
-    _refuse_dtypes(options.settings.refuse_dtypes_of, device)
+    if device.profile is not None:
+        refuse_as_profile(device.profile)
     sources = case_sources(options.settings.imports)
     if options.settings.compiled is not None:
         require_compiler(device)
@@ -113,18 +115,6 @@ def _interpose_shipped_kernels(options: WorkerOptions, device: MpsDevice) -> Aud
     from ..shipped.case_launches import put_under_device
 
     return put_under_device(shipped_library(release), release, options.scratch)
-
-
-def _refuse_dtypes(release: str | None, device: MpsDevice) -> None:
-    """Let the simulated device refuse what a release refuses on a Mac; None: the release of its coverage."""
-    from ..releases.coverage.refusals import refuse_as, refuse_as_profile
-
-    if release is not None and not device.simulated:
-        raise MpsmithError("only the simulated device can refuse the dtypes of another release")
-    if release is not None:
-        refuse_as(release)
-    elif device.profile is not None:
-        refuse_as_profile(device.profile)
 
 
 def _inject_faults(faults: tuple[str, ...], device: MpsDevice) -> None:

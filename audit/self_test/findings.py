@@ -14,7 +14,6 @@ from .planted import PlantedFault
 
 # Verdicts that are not evidence against the device.
 SILENT = (CaseVerdict.PASSED, CaseVerdict.SKIPPED, CaseVerdict.REFERENCE_FAILED)
-RESULTS = ("found", "misattributed", "missed")
 
 CaseName = tuple[GroupKey, int]
 

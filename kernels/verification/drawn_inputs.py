@@ -62,8 +62,3 @@ def shapes_of(case: Case) -> set[tuple[int, ...]]:
     """The shapes of its floating-point tensors."""
     tensors = (leaf for leaf in leaves((case.args, case.kwargs)) if isinstance(leaf, torch.Tensor))
     return {tuple(tensor.shape) for tensor in tensors if tensor.dtype.is_floating_point}
-
-
-def elements_of(case: Case) -> int:
-    """How many elements its largest tensor has."""
-    return max((leaf.numel() for leaf in leaves((case.args, case.kwargs)) if isinstance(leaf, torch.Tensor)), default=0)

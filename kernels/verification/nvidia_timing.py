@@ -97,11 +97,6 @@ class NvidiaTiming:
         """The fraction of the copy's bandwidth that our kernel reaches."""
         return self.copy / self.kernel if self.copy and self.kernel else None
 
-    @property
-    def against_cuda(self) -> float | None:
-        """How many times as fast as torch's operator our kernel is."""
-        return self.cuda / self.kernel if self.cuda and self.kernel else None
-
 
 @dataclass(frozen=True)
 class _Call:
@@ -117,8 +112,6 @@ class _Call:
 def measure_on_nvidia(
     family: str,
     sizes: Sequence[int] = SIZES,
-    dtypes: Sequence[torch.dtype] = DTYPES,
-    layouts: Sequence[str] = LAYOUTS,
     shipped: Sequence[ShippedLaunch] = (),
 ) -> Iterator[NvidiaTiming]:
     """Time the workload of a family on the GPU, in every size, dtype and layout; larger sizes only while it is quick.
@@ -133,8 +126,8 @@ def measure_on_nvidia(
         with torch.device("cuda"):
             arguments = map_leaves(_on_gpu, work.arguments(elements))
         slow = False
-        for dtype in dtypes:
-            for layout in layouts:
+        for dtype in DTYPES:
+            for layout in LAYOUTS:
                 timing = _measured(family, work, arguments, elements, dtype, layout)
                 slow |= (timing.kernel or 0.0) > _SLOWEST_MICROSECONDS
                 slow |= (timing.cuda or 0.0) > _SLOWEST_OTHER_MICROSECONDS

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ...registry.files import edit_all, load
 from ...registry.model import Status
-from ..errors import ScaffoldError
 from ..manifest import Manifest
 from ..operators.gap import require_gap, require_no_kernel
 from ..operators.kinds import Choice, KernelKind, kind_of
@@ -96,18 +95,6 @@ def prepare(
     )
     planned = plan(destination, generated.files, manifest)
     return Scaffold(operator, asked, choice, target, destination, planned)
-
-
-def prepare_all(
-    source: Source, target: KernelTarget, out: Path, *, kind: KernelKind | None = None, force: bool = False
-) -> Iterator[Scaffold | ScaffoldError]:
-    """A scaffold for every gap of a release, each in its own folder below `out`, or the error."""
-    for gap in source.gaps():
-        try:
-            place = out / source.serving(gap).stem
-            yield prepare(source, gap.name, target, out=place, kind=kind, force=force, registry=None)
-        except ScaffoldError as error:
-            yield error
 
 
 def apply(scaffolds: Sequence[Scaffold], *, force: bool = False, registry: Path | None = None) -> list[str]:

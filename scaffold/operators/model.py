@@ -159,11 +159,6 @@ class OperatorModel:
         """The tags of all overloads."""
         return frozenset(tag for overload in self.overloads for tag in overload.function.tags)
 
-    @property
-    def has_backward_formula(self) -> bool:
-        """Whether PyTorch can differentiate an overload of it."""
-        return any(overload.surface.has_autograd_formula for overload in self.overloads)
-
 
 def lacks_kernel(overload: Overload) -> bool:
     """Whether a call of the overload on mps falls back or fails."""

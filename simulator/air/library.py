@@ -6,7 +6,7 @@ import copy
 import ctypes
 import re
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,7 +25,6 @@ from .container import LibraryFile
 from .entry_point import ENTRY, FIRST_THREADGROUP_SLOT
 from .intrinsics import Perturbation
 from .intrinsics.accuracy import is_moved
-from .preparation import Progress, prepare
 from .signature import KernelSignature
 
 Size = tuple[int, int, int]
@@ -76,29 +75,6 @@ class AirLibrary:
             signature = self.signature(name)
             self._kernels[name] = AirKernel(signature, self._file.bitcode(name), self.release, self.compiler)
         return self._kernels[name]
-
-    def prepare(
-        self, names: Iterable[str], workers: int | None = None, progress: Progress | None = None
-    ) -> Mapping[str, AirError]:
-        """Compile kernels ahead of use, several at a time, unless they are cached.
-
-        Returns the errors by name.
-
-        Raises:
-            KeyError: there is no such kernel.
-            KernelCacheError: the cache cannot be written.
-        """
-        compiler = self.compiler
-        requested = {name: self._file.function(name) for name in names}
-        _ = compiler.runtime  # build it once, not in each thread
-
-        def compile_kernel(name: str) -> None:
-            try:
-                compiler.built(self._file.bitcode(name), name)
-            except AirError as error:
-                raise _about(error, name, self.release) from None
-
-        return prepare(requested, compile_kernel, workers, progress)
 
     def moved(self, seed: int) -> AirLibrary:
         """The same kernels with results of mathematical functions moved within Apple's bounds, by this seed."""

@@ -23,11 +23,6 @@ def wanted_profile() -> str | None:
     return None if name == _INSTALLED else name
 
 
-def let_children_inherit(profile: str | None) -> None:
-    """Give child processes the simulated device with this profile."""
-    os.environ[VARIABLE] = profile or _INSTALLED
-
-
 def forget() -> None:
     """Remove the variable."""
     os.environ.pop(VARIABLE, None)

@@ -40,7 +40,6 @@ class Function:
     start: int
     head: int
     parameters_begin: int
-    parameters_end: int
     body_begin: int
     body_end: int
     is_template: bool
@@ -229,7 +228,6 @@ class DeclarationWalk:
                 start=start,
                 head=head,
                 parameters_begin=parameters,
-                parameters_end=pair[parameters],
                 body_begin=body,
                 body_end=end,
                 is_template=head > start,

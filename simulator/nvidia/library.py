@@ -226,13 +226,12 @@ def _current_stream() -> int:
     return int(sys.modules["torch"].cuda.current_stream().cuda_stream)
 
 
-def compile_library(source: str, *, device: Device = "cuda", embed_headers: bool = True) -> NvidiaLibrary:
+def compile_library(source: str, *, device: Device = "cuda") -> NvidiaLibrary:
     """Compile Metal source for the first NVIDIA GPU.
 
     Args:
         source: the program. `#include` finds the headers of the installed torch.
         device: "cuda" for tensors on the GPU; "cpu" or "mps" for host tensors, which are copied.
-        embed_headers: whether to embed torch's headers.
 
     Raises:
         MetalSyntaxError: the source does not compile.
@@ -240,11 +239,10 @@ def compile_library(source: str, *, device: Device = "cuda", embed_headers: bool
         CompilerMissingError: the PTX is not in the cache, and there is no compiler.
     """
     driver = default_driver()
-    return NvidiaLibrary(program_of(source, architecture_of(driver.capability), embed_headers), driver, device)
+    return NvidiaLibrary(program_of(source, architecture_of(driver.capability)), driver, device)
 
 
-def program_of(source: str, architecture: str | None = None, embed_headers: bool = True) -> PtxProgram:
+def program_of(source: str, architecture: str | None = None) -> PtxProgram:
     """A Metal program for an architecture: the one given, that of MPSMITH_NVIDIA_ARCH, or sm_90. Needs no GPU."""
     selected = architecture_from_environment() or architecture or DEFAULT_ARCHITECTURE
-    source_of_program = embed(source, PROGRAM, include_folders(None) if embed_headers else [])
-    return PtxProgram(source_of_program, selected, default_cache())
+    return PtxProgram(embed(source, PROGRAM, include_folders(None)), selected, default_cache())

@@ -52,11 +52,11 @@ class InterposedKernel:
         self._names = [a.name for a in listed]
         self._defaults = {a.name: a.default_value for a in listed}
         self._may_be_number = [str(a.type) in ("Tensor", "Optional[Tensor]") for a in listed]
-        written = {a.name: bool(a.kwarg_only) for a in listed if a.alias_info is not None and a.alias_info.is_write}
+        written = [a for a in listed if a.alias_info is not None and a.alias_info.is_write]
+        self._written = {
+            a.name: bool(a.kwarg_only) for a in written
+        }  # whether the kernel ignores the old values (out=)
         self._kept_results: tuple[int, ...] = getattr(planner, "keeps_stand_in", ())
-        also = getattr(planner, "also_writes", ())
-        # Name -> whether the kernel ignores the old values (out=).
-        self._written = {**written, **dict.fromkeys((name for name in also if name in self._defaults), False)}
 
     def __call__(self, keyset: Any, *args: Any, **kwargs: Any) -> Any:
         """Run the stand-in, then replace its values by those of shipped kernels, if the planner plans them."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .interposed_kernel import LaunchableKernels
     from .plan import Planner
 
-__all__ = ["OverloadLaunches", "activate", "deactivate", "drain", "is_active", "paused"]
+__all__ = ["OverloadLaunches", "activate", "deactivate", "drain", "paused"]
 
 _active: list[Any] = []
 
@@ -55,11 +55,6 @@ def deactivate() -> None:
     """Restore the stand-ins, if `activate` was called."""
     while _active:
         _active.pop()._destroy()
-
-
-def is_active() -> bool:
-    """Whether shipped kernels are active in this process."""
-    return bool(_active)
 
 
 def _interpose(library: LaunchableKernels, planners: Mapping[str, Planner]) -> Any:

@@ -106,19 +106,6 @@ are always those of a Mac.
 Declared = TypeVar("Declared", bound=Planner)
 
 
-def also_writes(*names: str) -> Callable[[Declared], Declared]:
-    """Declare arguments that a planner's kernels change in place and the schema does not mark.
-
-    `native_batch_norm` updates `running_mean` that way.
-    """
-
-    def declare(planner: Declared) -> Declared:
-        planner.also_writes = names  # type: ignore[attr-defined]
-        return planner
-
-    return declare
-
-
 def keeps_stand_in(*results: int) -> Callable[[Declared], Declared]:
     """Declare results that a Mac does not compute and no one reads: they keep the stand-in's values.
 

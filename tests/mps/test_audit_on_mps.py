@@ -8,11 +8,12 @@ from pathlib import Path
 
 import torch
 
-from mpsmith.audit.releases.surface import check_against_dispatcher, installed_surface
+from mpsmith.audit.releases.surface import installed_surface
 from mpsmith.audit.releases.surface.profiles import coverage_profile
 from mpsmith.audit.store.store import Store
 from mpsmith.simulator.fallback_recorders import WarningRecorder
 from mpsmith.simulator.opening import DeviceKind, open_device
+from support.dispatch_tables import check_against_dispatcher
 
 
 def test_the_real_device_is_chosen_by_itself() -> None:

@@ -53,11 +53,6 @@ class ObservationCache:
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
 
-    def clear(self) -> None:
-        """Remove all observations."""
-        self._cached.clear()
-        self.path.unlink(missing_ok=True)
-
 
 def _key(network: Network, mode: Mode) -> str:
     return " ".join(

@@ -33,7 +33,6 @@ class RunOptions:
     workers: int = 2
     timeout: float = 300.0
     memory: int = 8 << 30
-    fresh: bool = False
 
 
 def observations(
@@ -49,8 +48,6 @@ def observations(
     Raises MpsmithError where the device or a builder does not exist.
     """
     cache = ObservationCache(options.device.value, options.profile, folder)
-    if options.fresh:
-        cache.clear()
     tasks = [(network, mode) for network in options.networks for mode in options.modes]
     cached = {(network.name, mode): cache.get(network, mode) for network, mode in tasks}
     done = {run: known for run, known in cached.items() if known and known.outcome is not Outcome.not_installed}

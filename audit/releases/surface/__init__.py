@@ -1,7 +1,7 @@
 """Where a surface comes from: the yaml of the installed torch or of any release since 1.12.
 
 Classified from declarations, so it needs neither torch nor a Mac. What hand-written C++ adds to the declarations is
-known from the release data. `dispatcher` compares the result with a running torch.
+known from the release data.
 """
 
 from __future__ import annotations
@@ -16,23 +16,19 @@ from ..data import ReleaseFacts
 from . import json_form as surface_json
 from . import native_functions
 from .derivatives import differentiable_overloads
-from .dispatcher import DispatchDisagreement, check_against_dispatcher, dispatcher_surface
 from .native_functions import NativeFunction
 from .overloads import Dispatch, Overload, Surface, SurfaceSummary
 from .reachability import NEVER_BUILT, Reach, Reachable, Unreachable, reach_of
 
 __all__ = [
     "Dispatch",
-    "DispatchDisagreement",
     "Overload",
     "Reach",
     "Reachable",
     "Surface",
     "SurfaceSummary",
     "Unreachable",
-    "check_against_dispatcher",
     "classified",
-    "dispatcher_surface",
     "installed_surface",
     "surface_of",
 ]

@@ -11,7 +11,6 @@ from .measured import AgainstReference, library
 
 _SIZES = (8, 65, 192)
 _EPS = torch.finfo(torch.float32).eps
-Property = Callable[[torch.Tensor], Iterator[tuple[str, float]]]
 
 
 def linear_algebra() -> Iterator[AgainstReference]:

@@ -24,14 +24,12 @@ def explained(
     sources: tuple[str, ...],
     *faults: Fault,
     dtypes: tuple[str, ...] = ("float32", "float16", "uint8"),
-    refuse: str | None = None,
     samples: Samples = Samples.DEFAULT,
     imports: tuple[str, ...] = (),
 ) -> Explanation:
     settings = Settings(
         ops=ops,
         dtypes=dtypes,
-        refuse_dtypes_of=refuse,
         sources=sources,
         samples=samples,
         device=DeviceKind.SIMULATED,
@@ -96,14 +94,11 @@ SHOWN_BY_REFUSALS = {
 }
 
 
-def test_an_audit_meets_the_refusals_of_a_mac_unless_it_asks_for_none(tmp_path: Path) -> None:
+def test_rules_explain_what_a_mac_refuses(tmp_path: Path) -> None:
     operators, dtypes = tuple(SHOWN_BY_REFUSALS.values()), ("complex64", "float16", "uint8")
     found = explained(tmp_path / "refused.sqlite", operators, ("opinfo",), dtypes=dtypes)
     assert found.unexplained == ()
     assert set(SHOWN_BY_REFUSALS) <= {use.name for use in found.rules}
-    without = explained(tmp_path / "none.sqlite", operators, ("opinfo",), dtypes=dtypes, refuse="none")
-    assert without.unexplained == ()
-    assert {use.name for use in without.rules}.isdisjoint(SHOWN_BY_REFUSALS)
 
 
 SHOWN_BY_FULL_SAMPLES = "deterministic-bilinear-rounds-otherwise"

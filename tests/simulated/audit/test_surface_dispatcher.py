@@ -1,7 +1,8 @@
 """The surface, computed from declarations, against the dispatch tables of a torch with an mps device."""
 
-from mpsmith.audit.releases.surface import check_against_dispatcher, installed_surface
+from mpsmith.audit.releases.surface import installed_surface
 from mpsmith.simulator.device import kernel_plan
+from support.dispatch_tables import check_against_dispatcher
 
 # What the simulated device registers beside the profile (csrc/composites.cpp), where a Mac has other code.
 OWN_COMPOSITES = {"convolution_overrideable", "convolution_backward_overrideable", "scaled_dot_product_attention"}

@@ -23,7 +23,6 @@ from mpsmith.simulator.shipped.plan import (
     Planner,
     ReleaseKernels,
     Step,
-    also_writes,
     in_line,
 )
 
@@ -280,17 +279,6 @@ def test_gradients_flow_through(activate: Activate) -> None:
     assert x.grad.tolist() == [101, 101]
 
 
-def test_what_the_schema_hides_is_kept_if_the_planner_says_so(activate: Activate) -> None:
-    @also_writes("running_mean")
-    def plan(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
-        return [launch("exp_kernel", output=call["running_mean"], input=call["running_mean"])]
-
-    activate(native_batch_norm=plan)
-    running_mean = mps(0, 0)
-    torch.native_batch_norm(torch.ones(3, 2, device="mps"), None, None, running_mean, mps(1, 1), True, 0.5, 1e-5)
-    assert running_mean.tolist() == [101, 101]
-
-
 def test_what_a_kernel_reports_is_raised(activate: Activate) -> None:
     activate(
         exp=lambda call, kernels: [launch("reports", output=call.result, input=call["self"], error_buf=ERROR_BUFFER)]
@@ -301,10 +289,8 @@ def test_what_a_kernel_reports_is_raised(activate: Activate) -> None:
 
 def test_deactivated_the_device_is_as_before(activate: Activate) -> None:
     activate(exp=unary("exp_kernel"))
-    assert interposition.is_active()
     interposition.deactivate()
     assert torch.exp(mps(0)).tolist() == [1]
-    assert not interposition.is_active()
 
 
 def test_activating_again_replaces_what_was_active(activate: Activate) -> None:

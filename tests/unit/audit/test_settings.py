@@ -21,7 +21,7 @@ def test_what_is_executed_unless_the_user_says_otherwise() -> None:
     assert (settings.samples, settings.seed, settings.device) == (Samples.DEFAULT, 0, DeviceKind.AUTO)
     assert not settings.large
     assert not any((settings.ops, settings.dtypes, settings.sources, settings.imports, settings.faults))
-    assert settings.profile is settings.refuse_dtypes_of is None
+    assert settings.profile is None
 
 
 @pytest.mark.parametrize(("option", "default"), [("memory_limit", 8.0), ("timeout", 60.0), ("seed", 0)])
@@ -33,7 +33,7 @@ def test_limits_and_workers_are_not_recorded_because_they_decide_no_case() -> No
     recorded = Settings(workers=3, timeout=1.0, memory_limit=1).recorded()
     assert recorded == Settings().recorded()
     assert set(recorded) == {
-        *("samples", "seed", "ops", "dtypes", "device", "profile", "refuse_dtypes_of"),
+        *("samples", "seed", "ops", "dtypes", "device", "profile"),
         *("sources", "imports", "large", "faults", "shipped", "shipped_samples"),
     }
     given = Settings(Samples.FULL, 3, ("mode",), ("int8",), DeviceKind.SIMULATED, "2.9.0", "2.8.0", large=True)

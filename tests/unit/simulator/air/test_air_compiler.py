@@ -6,20 +6,16 @@ import errno
 import os
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
-import torch
 
 pytest.importorskip("ziglang")
 
 from mpsmith.simulator.air.compiler import AirCompiler
 from mpsmith.simulator.air.intrinsics import Variant
-from mpsmith.simulator.air.library import AirLibrary
-from mpsmith.simulator.air.preparation import prepare
 from mpsmith.simulator.clang import BuildCache, Limits
-from mpsmith.simulator.errors import KernelCacheError, KernelCompileError, UnsupportedKernelError
+from mpsmith.simulator.errors import KernelCacheError, KernelCompileError
 from mpsmith.simulator.metal.compiler import default_compiler
 from support.air_kernels import bitcode, elementwise
 from support.metal_libraries import write_metal_library
@@ -143,72 +139,3 @@ def test_the_compiler_has_a_memory_limit(tmp_path: Path) -> None:
     assert narrow.built(bitcode(EXP), "exp_float")
     with pytest.raises(KernelCompileError, match="the compiler refuses it"):
         narrow.built(bitcode(text), "wide")
-
-
-@pytest.fixture
-def mixed(tmp_path: Path) -> AirLibrary:
-    """Three kernels, one of which needs what the host has not."""
-    kernels = {
-        "exp_float": EXP,
-        "log_float": elementwise("log_float", "air.log.f32", "float", "float"),
-        "odd_float": elementwise("odd_float", "air.odd.f32", "float", "float"),
-    }
-    path = write_metal_library(tmp_path / "kernels.metallib", {n: bitcode(text) for n, text in kernels.items()})
-    return AirLibrary(path, "9.9.9", compiler(tmp_path / "cache"))
-
-
-def test_kernels_are_prepared_and_one_that_fails_costs_itself(
-    mixed: AirLibrary, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    calls: list[tuple[int, int]] = []
-    failed = mixed.prepare([*mixed.names, "exp_float"], workers=2, progress=lambda *counts: calls.append(counts))
-    assert calls == [(1, 3), (2, 3), (3, 3)]
-    assert list(failed) == ["odd_float"]
-    assert isinstance(failed["odd_float"], UnsupportedKernelError)
-    assert str(failed["odd_float"]).startswith("shipped kernel odd_float of torch 9.9.9: it needs air.odd.f32")
-    names = counted(mixed.compiler, monkeypatch)
-    out = torch.zeros(1)
-    mixed.kernel("log_float").launch({"a": torch.ones(1), "out": out}, [1], [1])
-    assert mixed.prepare(["exp_float", "log_float"]) == {}
-    assert names == []
-
-
-def test_preparing_an_unknown_kernel_is_refused(mixed: AirLibrary) -> None:
-    with pytest.raises(KeyError):
-        mixed.prepare(["no_such_kernel"])
-
-
-def test_an_interrupt_drops_what_has_not_begun() -> None:
-    """The first kernel's worker is held until the interrupt has been taken; the last is never begun."""
-    begun: list[str] = []
-    interrupted = threading.Event()
-
-    def compile_kernel(name: str) -> None:
-        begun.append(name)
-        if name != "first":
-            interrupted.wait(60)
-
-    def interrupt(done: int, _: int) -> None:
-        threading.Timer(0.1, interrupted.set).start()
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        prepare(["first", "second", *map(str, range(50))], compile_kernel, workers=1, progress=interrupt)
-    assert len(begun) <= 2
-
-
-def test_a_full_disk_gives_up_the_rest() -> None:
-    """The second kernel is held until the first one's error has been taken; the others are never begun."""
-    begun: list[str] = []
-    taken = threading.Event()
-
-    def compile_kernel(name: str) -> None:
-        begun.append(name)
-        if name == "0":
-            threading.Timer(0.1, taken.set).start()
-            raise KernelCacheError("no room")
-        taken.wait(60)
-
-    with pytest.raises(KernelCacheError, match="no room"):
-        prepare(map(str, range(50)), compile_kernel, workers=1)
-    assert len(begun) <= 2

@@ -109,8 +109,6 @@ def test_an_answer_is_known_to_the_next_run(tmp_path: Path) -> None:
     again = answers(tmp_path)
     assert again.get(network, Mode.inference) == LACKING
     assert again.get(network, Mode.training) is None
-    again.clear()
-    assert answers(tmp_path).get(network, Mode.inference) is None
 
 
 @pytest.mark.parametrize("outcome", [Outcome.timeout, Outcome.died])

@@ -11,17 +11,15 @@ from mpsmith.audit.releases.surface import (
     Dispatch,
     Surface,
     Unreachable,
-    check_against_dispatcher,
-    dispatcher_surface,
     installed_surface,
     native_functions,
     surface_of,
 )
-from mpsmith.audit.releases.surface.dispatcher import mps_entry
 from mpsmith.audit.releases.surface.name_patterns import select_names
 from mpsmith.audit.releases.surface.reachability import NEVER_BUILT, RULES, RULES_BY_NAME
 from mpsmith.cache import fingerprint_of_code, source_files
 from mpsmith.errors import MpsmithError
+from support.dispatch_tables import check_against_dispatcher, mps_entry
 
 YAML = b"""
 - func: relu(Tensor self) -> Tensor
@@ -273,21 +271,6 @@ def test_disagreements_with_the_dispatcher_are_listed(small: Surface) -> None:
     found = {item.overload: item.observed for item in check_against_dispatcher(small, dump_table)}
     assert found == {"aten::relu": "backend fallback", "aten::isnan": "unregistered"}
     assert "the surface says native" in str(check_against_dispatcher(small, dump_table)[0])
-
-
-def test_operators_outside_aten_come_from_the_dispatcher() -> None:
-    torch = pytest.importorskip("torch")
-
-    @torch.library.custom_op("mpsmith_test_surface::twice", mutates_args=(), device_types="cpu")
-    def twice(x: torch.Tensor) -> torch.Tensor:
-        return x * 2
-
-    (overload,) = dispatcher_surface(["mpsmith_test_surface::*"])
-    assert overload.name == "mpsmith_test_surface::twice"
-    assert overload.schema == "mpsmith_test_surface::twice(Tensor x) -> Tensor"
-    assert overload.dispatch is Dispatch.MISSING
-    with pytest.raises(MpsmithError, match="no operator matches mpsmith_test_nothing"):
-        dispatcher_surface(["mpsmith_test_nothing::f"])
 
 
 def test_patterns(small: Surface) -> None:

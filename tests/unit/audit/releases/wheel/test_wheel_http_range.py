@@ -108,7 +108,6 @@ def test_a_wheel_behind_an_address(server: http.server.HTTPServer, build: Simple
     assert open_url(url).identity.release == "2.99.0"
     found = named_coverage(url=url)
     assert found.by_name["embedding_renorm_"].registered == "fallback to CPU"
-    assert named_coverage(url=url, yaml_only=True).by_name["abs"].registered == "not read"
 
 
 def test_rejects_a_remote_file_that_is_not_a_wheel(server: http.server.HTTPServer) -> None:

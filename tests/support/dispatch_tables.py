@@ -1,19 +1,12 @@
-"""What the dispatcher of the running torch says: a check of the surface, and the overloads outside aten.
-
-The one part of the surface that imports torch, inside its functions. Run it where torch has an mps device: on a Mac
-it checks the declarations against what that build registered.
-"""
+"""Compares the surface with the dispatch tables of the running torch, which needs an mps device."""
 
 from __future__ import annotations
 
-import fnmatch
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from ....errors import MpsmithError
-from .overloads import Dispatch, Overload, Surface
-from .reachability import Reachable
+from mpsmith.audit.releases.surface import Dispatch, Overload, Surface
 
 _MPS_LINE = re.compile(r"^MPS: (?P<where>.*?) ?\[(?P<kind>[a-z ]+)\]$", re.MULTILINE)
 
@@ -102,60 +95,3 @@ def _torch_dump_table() -> Callable[[str], str]:
 
     dump: Callable[[str], str] = torch._C._dispatch_dump_table
     return dump
-
-
-def dispatcher_surface(patterns: Sequence[str]) -> tuple[Overload, ...]:
-    """Overloads that match shell patterns such as `torchvision::*` or `torchvision::nms`, from the dispatcher.
-
-    For operators outside aten, once their package is imported. A pattern without an overload takes all overloads.
-    Raises MpsmithError for a pattern that nothing matches.
-    """
-    import torch
-
-    names = sorted(torch._C._dispatch_get_all_op_names())
-    selected: dict[str, None] = {}
-    for pattern in patterns:
-        matching = [name for name in names if _matches(name, pattern)]
-        if not matching:
-            raise MpsmithError(f"no operator matches {pattern}; import the package that defines it first")
-        selected.update(dict.fromkeys(matching))
-    return tuple(_registered_overload(name) for name in selected)
-
-
-def _matches(name: str, pattern: str) -> bool:
-    return fnmatch.fnmatchcase(name, pattern) or fnmatch.fnmatchcase(name.partition(".")[0], pattern)
-
-
-def _registered_overload(name: str) -> Overload:
-    import torch
-
-    operator, _, overload = name.partition(".")
-    namespace, _, base = operator.partition("::")
-    entry = getattr(getattr(getattr(torch.ops, namespace), base), overload or "default")
-    has = torch._C._dispatch_has_kernel_for_dispatch_key
-    dispatch = _registered_dispatch(lambda key: bool(has(name, key)))
-    return Overload(
-        name=name,
-        operator=operator,
-        schema=str(entry._schema),
-        tags=tuple(sorted(tag.name for tag in entry.tags)),
-        has_autograd_formula=bool(has(name, "Autograd") or has(name, "AutogradMPS")),
-        dispatch=dispatch,
-        declared=dispatch,
-        reach=Reachable(),
-        sparse=bool(has(name, "SparseMPS")),
-        sparse_compressed=bool(has(name, "SparseCsrMPS")),
-    )
-
-
-def _registered_dispatch(has_kernel: Callable[[str], bool]) -> Dispatch:
-    for key, dispatch in (
-        ("MPS", Dispatch.NATIVE),
-        ("CompositeImplicitAutograd", Dispatch.COMPOSITE_IMPLICIT),
-        ("CompositeExplicitAutograd", Dispatch.COMPOSITE_EXPLICIT),
-        ("CompositeExplicitAutogradNonFunctional", Dispatch.COMPOSITE_EXPLICIT),
-        ("CPU", Dispatch.MISSING),
-    ):
-        if has_kernel(key):
-            return dispatch
-    return Dispatch.MISSING_EVERYWHERE
