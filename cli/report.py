@@ -135,7 +135,7 @@ def report(
         raise MpsmithError("--before, --trace and --networks are for pages: name a folder for them with --site")
     if site is not None and form is not Format.TERMINAL:
         raise MpsmithError("--site has every form in it: leave out --format")
-    filters = Filters(verdict, values_of(ops, "--ops"), values_of(dtype, "--dtype"))
+    filters = Filters(values_of(verdict, "--verdict"), values_of(ops, "--ops"), values_of(dtype, "--dtype"))
     with _opened(store, run, compiled=compiled) as (opened, chosen):
         if chosen.compiled:
             if cases or unexplained or filters.given:
@@ -162,7 +162,7 @@ def report(
 class Filters:
     """Which overloads or cases to list: verdicts by name, operators and dtypes; empty means all."""
 
-    verdicts: list[str] | None
+    verdicts: Sequence[str]
     operators: Sequence[str]
     dtypes: Sequence[str]
 
@@ -312,10 +312,10 @@ def _case_lines(cases: Iterable[StoredCase], run: Run, form: Format, rule_of: Ru
     raise MpsmithError(f"--cases comes as terminal, json or csv, not as {form.value}")
 
 
-def _verdicts(kind: type[V], names: list[str] | None) -> list[V]:
+def _verdicts(kind: type[V], names: Sequence[str]) -> list[V]:
     by_name: dict[str, V] = {str(verdict.value): verdict for verdict in kind}
     verdicts = []
-    for name in values_of(names, "--verdict"):
+    for name in names:
         plain = name.lower().replace("-", " ").replace("_", " ")
         if plain not in by_name:
             raise MpsmithError(f"unknown verdict {name!r} (there are: {', '.join(by_name)})")
