@@ -9,6 +9,7 @@ from mpsmith.audit.model.case import CaseSource, make_cases
 from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.selection import Samples
 from mpsmith.audit.model.verdicts import CaseVerdict
+from mpsmith.simulator.device import faults
 from mpsmith.simulator.fallback_recorders import CounterRecorder
 
 from .faulty_kernels import Faulty, faulty_kernel
@@ -23,8 +24,14 @@ def wrong_cases(source: CaseSource, operator: str, dtype: str = "float32", varia
     return [cases[i].title for i, outcome in outcomes.items() if outcome.verdict is CaseVerdict.WRONG]
 
 
-def found(source: CaseSource, operator: str, overload: str, faulty: Faulty, **key: Any) -> list[str]:
-    """The titles of a group's cases that show a faulty kernel; none of them may be wrong without it."""
+def found(source: CaseSource, operator: str, overload: str, faulty: Faulty | str, **key: Any) -> list[str]:
+    """The titles of a group's cases that show a fault, in code or in words; none may be wrong without it."""
     assert wrong_cases(source, operator, **key) == []
-    with faulty_kernel(overload, faulty):
+    if not isinstance(faulty, str):
+        with faulty_kernel(overload, faulty):
+            return wrong_cases(source, operator, **key)
+    faults.inject(faults.Fault.parse(f"aten::{overload}: {faulty}"))
+    try:
         return wrong_cases(source, operator, **key)
+    finally:
+        faults.clear()

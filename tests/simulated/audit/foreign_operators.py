@@ -1,4 +1,4 @@
-"""A package that defines an operator of its own and offers no case source; imported by audits of tests."""
+"""A package that defines its own operator and offers no case source; imported by audits of tests."""
 
 import torch
 

@@ -120,7 +120,7 @@ template <int M> struct Tree<0, M> { enum { size = 1 }; };
 static_assert(Tree<30, 0>::size > 0, "");
 """
 AMPLE = Limits(seconds=3600, memory=8 << 30)
-# By what stands in the generated source: what the compiler is given for the source with all those types.
+# By what the generated source has: what the compiler is given for the source with all those types.
 SCARCE = {
     "tanh(": replace(AMPLE, processor_seconds=1),
     "atan(": replace(AMPLE, memory=400 << 20),
@@ -140,7 +140,7 @@ def compiling_too_much(source: str) -> Any:
 
 
 def endless(x: torch.Tensor) -> torch.Tensor:
-    """On mps a loop that whoever traces it unrolls for ever."""
+    """On mps a loop that a tracer unrolls for ever."""
     while x.device.type == "mps":
         x = x + 1
     return harmless(x)

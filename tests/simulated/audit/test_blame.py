@@ -1,4 +1,4 @@
-"""A fault inside an overload is put down to that overload, whoever calls it, and to nothing else."""
+"""A fault inside an overload is attributed to that overload, whatever calls it, and to nothing else."""
 
 from __future__ import annotations
 

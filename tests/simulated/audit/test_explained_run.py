@@ -81,7 +81,7 @@ SHOWN_BY_MIXED_DTYPES = {
 }
 SHOWN_BY_COMPLEX_DTYPES = {"linear-second-derivative": "nn.functional.linear"}
 SHOWN_BY_PAIRS = {"addr-in-place-resizes": "addr"}
-SHOWN_BY_TWINS = {"fallback-resizes-in-rows": "heaviside.out"}
+SHOWN_BY_VARIANTS = {"fallback-resizes-in-rows": "heaviside.out"}
 
 
 SHOWN_BY_REFUSALS = {
@@ -121,7 +121,7 @@ def test_the_forms_of_bytes_are_for_full_samples(tmp_path: Path) -> None:
         (SHOWN_BY_LAYOUTS, ("schema targets", "schema tensor layouts"), ("float32", "float16", "uint8")),
         (SHOWN_BY_MIXED_DTYPES, ("mixed dtypes", "schema mixed dtypes"), ("float32", "bool")),
         (SHOWN_BY_COMPLEX_DTYPES, ("forms",), ("complex64",)),
-        (SHOWN_BY_TWINS, ("schema twins",), ("float32", "float16")),
+        (SHOWN_BY_VARIANTS, ("schema twins",), ("float32", "float16")),
         (SHOWN_BY_PAIRS, ("pairs",), ("float32", "uint8")),
     ],
     ids=["opinfos", "schemas", "arguments", "draws", "layouts", "mixed dtypes", "complex dtypes", "twins", "pairs"],

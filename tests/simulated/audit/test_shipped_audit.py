@@ -116,7 +116,7 @@ def test_what_a_shipped_kernel_gets_right_is_its_evidence(store: Path) -> None:
     launches = launches_of(store, "neg")
     assert len(shipped) == launches.cases > 0
     assert set(launches.kernels) == {"neg_dense_scalar_float_float"}
-    assert len(shipped) < len(cases)  # a strided one stands in, and of a kind a few are taken
+    assert len(shipped) < len(cases)  # a strided one is left to the CPU, and of a kind a few are taken
 
 
 def test_what_it_gets_wrong_is_wrong_and_names_it(store: Path) -> None:
@@ -160,5 +160,5 @@ def test_a_replay_launches_the_kernel_again_and_names_it(environment: dict[str, 
     done = mpsmith(environment, "replay", wrong.label, "--store", str(store))
     assert "recorded: wrong (shipped kernel) " in done.stdout, done.stderr
     assert "now:      wrong" in done.stdout
-    told = [line for line in done.stdout.splitlines() if line.startswith(("shipped:", "stood in:"))]
-    assert told == ["shipped:  aten::ceil: ceil_dense_scalar_float_float"]
+    reported = [line for line in done.stdout.splitlines() if line.startswith(("shipped:", "stood in:"))]
+    assert reported == ["shipped:  aten::ceil: ceil_dense_scalar_float_float"]

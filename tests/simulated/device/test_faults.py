@@ -294,7 +294,7 @@ def test_a_changed_input(x: Tensor) -> None:
     assert (x.cpu() - before).flatten().tolist() == [1.0] + [0.0] * 11
 
 
-def test_a_result_whose_memory_is_somebody_elses_after_the_next_call(x: Tensor) -> None:
+def test_result_memory_is_reused_by_the_next_call(x: Tensor) -> None:
     arm("aten::exp: freed")
     first = torch.exp(x)
     assert right(first, x)
@@ -341,7 +341,7 @@ def test_another_error(x: Tensor) -> None:
     assert torch.add(x, x).shape == x.shape
 
 
-def test_a_fallback_that_nobody_counts(x: Tensor) -> None:
+def test_uncounted_fallback(x: Tensor) -> None:
     arm("aten::exp: on_cpu")
     device.reset_counters()
     assert right(torch.exp(x), x)
@@ -363,7 +363,7 @@ def test_what_ends_the_process(corruption: str, signal: int, fresh_python) -> No
     assert fresh_python(script, check=False).returncode == -signal
 
 
-def test_every_word_is_tried_here() -> None:
+def test_every_condition_and_corruption_has_a_test() -> None:
     tried = {Fault.parse(f"aten::exp: values when {text}").conditions[0].name for text in (*OF_ONE, *OF_CALLS)}
     assert set(CONDITIONS) == tried | {"repeated", "every", "near_previous", "other_thread"}
     tried = {Fault.parse(f"aten::exp: {text}").corruption.name for text in RESULTS}
@@ -434,7 +434,7 @@ def test_a_fault_calls_no_operator_of_the_device_but_its_own(x: Tensor) -> None:
         ),
     ],
 )
-def test_the_text_says_it_all(text: str, fault: Fault) -> None:
+def test_text_round_trip(text: str, fault: Fault) -> None:
     assert Fault.parse(text) == fault
     assert str(fault) == text
 
@@ -453,7 +453,7 @@ def test_the_text_says_it_all(text: str, fault: Fault) -> None:
         ("aten::exp: leaks when offset(other)", r"aten::exp has no argument 'other' \(it has self\)"),
     ],
 )
-def test_bad_text_is_refused(text: str, complaint: str) -> None:
+def test_rejects_bad_text(text: str, complaint: str) -> None:
     with pytest.raises(SimulatorError, match=complaint):
         inject(Fault.parse(text))
 

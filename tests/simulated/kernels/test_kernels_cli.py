@@ -1,4 +1,4 @@
-"""`mpsmith kernels` in processes of its own."""
+"""`mpsmith kernels` in separate processes."""
 
 from __future__ import annotations
 

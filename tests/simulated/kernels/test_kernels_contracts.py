@@ -227,14 +227,6 @@ def test_fake_quantization_truncates_zero_point_and_switch(zero_point: float, en
         assert torch.equal(ours.cpu(), theirs)
 
 
-def test_take_refuses_overlap() -> None:
-    x = on_mps([1.0, 2.0, 3.0])
-    with pytest.raises(RuntimeError, match="refer to a single memory location"):
-        torch.take(x, on_mps([2, 1]), out=x[:2])
-    memory = on_mps([1.0, 2.0, 3.0, 0.0, 0.0])
-    assert torch.take(memory[:3], on_mps([2, 1]), out=memory[3:]).tolist() == [3.0, 2.0]
-
-
 def test_log_ndtr_of_large_numbers() -> None:
     largest = torch.finfo(torch.float32).max
     values = torch.special.log_ndtr(on_mps([largest, 1e20, 20.0, -1e20, -largest])).tolist()
@@ -400,7 +392,7 @@ def test_rrelu_is_uniform_and_follows_the_seed() -> None:
     ("name", "low", "high"), [("airy_ai", -20.0, 12.0), ("ndtri", 1e-6, 1 - 1e-6), ("log_ndtr", -30.0, 6.0)]
 )
 def test_special_functions_against_many_digits(name: str, low: float, high: float) -> None:
-    """Torch's own airy_ai is off by 3e-6 around -2.3, so that it is no reference."""
+    """Torch's own airy_ai is off by 3e-6 around -2.3, so it is not a reference."""
     with mpmath.workdps(30):
         exact = {
             "airy_ai": mpmath.airyai,
@@ -523,13 +515,6 @@ def test_overlapping_and_cpu_outputs_are_refused() -> None:
         memory.put_(on_mps([1, 2]), memory[2:4])
     with pytest.raises(RuntimeError, match=r"mps:0 and cpu! \(when checking argument out of special_ndtri"):
         torch.special.ndtri(memory, out=torch.empty(6))
-
-
-def test_out_is_resized_to_the_broadcast_shape() -> None:
-    out = torch.empty(3, device="mps")
-    with pytest.warns(UserWarning, match="resized"):
-        torch.heaviside(torch.zeros(3, device="mps"), torch.ones(2, 3, device="mps"), out=out)
-    assert out.tolist() == [[1, 1, 1], [1, 1, 1]]
 
 
 @pytest.fixture

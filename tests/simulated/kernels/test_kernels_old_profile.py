@@ -1,4 +1,4 @@
-"""The coverage of torch 2.0.1, each in a process of its own: what fell back then runs on kernels after one import."""
+"""The coverage of torch 2.0.1, each in a separate process: what fell back then runs on kernels after one import."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def test_missing_kernel_is_refused() -> None:
 
 
 def test_result_on_the_cpu_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Right values, computed by the CPU, left there: nobody falls back, nothing raises."""
+    """Right values, computed by the CPU, left there: nothing falls back, nothing raises."""
     replaced(monkeypatch, "put_take", "aten::take", lambda self, index: torch.take(self.cpu(), index.cpu()))
     result = verify("put_take", [])
     assert "wrong: device is cpu, not mps" in {failure.reason for failure in result.failures}
@@ -105,7 +105,7 @@ def replaced(monkeypatch: pytest.MonkeyPatch, family: str, overload: str, functi
 
 
 def only(monkeypatch: pytest.MonkeyPatch, *calls: KernelCall) -> None:
-    """A family has these calls alone, and nobody remembers any."""
+    """A family has these calls alone, and none was recorded."""
     monkeypatch.setattr(verification, "calls_of", lambda family: calls)
     monkeypatch.setattr(verification, "remembered_calls", lambda family, overloads: iter(()))
 

@@ -12,7 +12,7 @@ import torch
 from mpsmith import kernels
 from mpsmith.simulator import metal
 
-# Powers of 2 and what stands beside them.
+# Powers of 2 and their neighbours.
 EDGES = sorted({sign * (2**k + d) for sign in (-1, 1) for k in range(64) for d in (-3, -1, 0, 1, 3)})
 NUMBERS = [x for x in EDGES if -(2**63) <= x < 2**63]
 

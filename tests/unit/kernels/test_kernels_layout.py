@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mpsmith.kernels.runtime.layout import Layout, launch_elements, layout_of, logical_order
-from mpsmith.kernels.runtime.outputs import overlaps, refuse_internal_overlap
 
 
 def offsets(packed: list[int], element: int, operand: int = 0) -> int:
@@ -87,16 +86,6 @@ def test_launches_large_tensors_in_rows() -> None:
     launch_elements(kernel, 2**30, "x")
     launch_elements(kernel, 2**32 + 1, "x")
     assert calls == [2**30, (2**30, 5)]
-
-
-def test_overlaps() -> None:
-    memory = torch.zeros(10)
-    assert not overlaps(memory, memory)
-    assert not overlaps(memory[2:5], memory[2:5])
-    assert overlaps(memory[2:5], memory[3:6])
-    assert not overlaps(memory, torch.zeros(10))
-    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
-        refuse_internal_overlap(torch.zeros(1).expand(3))
 
 
 class TestVectors:

@@ -44,7 +44,7 @@ def test_everything_is_as_before_afterwards(generator: Generator) -> None:
     assert (common.device_codegens["mps"], sys.modules[MODULE], torch.mps.compile_shader) == before
 
 
-def test_what_is_laid_over_for_good_outlives_whoever_did_it(generator: Generator, undone: None) -> None:
+def test_permanent_overlay_outlives_its_context(generator: Generator, undone: None) -> None:
     lay_over(generator)
     gc.collect()
     assert Path(str(sys.modules[MODULE].__file__)) == generator.module

@@ -110,7 +110,7 @@ def fallen_back(found: Attribution, named: str, entry: SourceEntry = ENTRY, dtyp
 def test_who_hands_over_to_an_out_overload_fell_back_with_it() -> None:
     found = attribution({key("shrink"): dict.fromkeys((*CALLED, "shrink.out", "nosuch"), True)})
     assert fallen_back(found, "shrink.out") == ["shrink.out", "shrink", "shrink_"]
-    assert fallen_back(found, "shrink") == ["shrink"], "a functional overload stands for itself"
+    assert fallen_back(found, "shrink") == ["shrink"], "a functional overload means only itself"
     assert fallen_back(found, "nosuch.out") == ["nosuch.out"]
     assert fallen_back(found, "shrink.generated") == ["shrink.generated"], "its schema is not known"
 
@@ -129,7 +129,7 @@ def test_only_what_this_entry_called_with_this_dtype_fell_back() -> None:
     assert fallen_back(found, "shrink.out", entry=SourceEntry("opinfo", "other", "")) == ["shrink.out"]
 
 
-def test_each_name_stands_once() -> None:
+def test_names_are_unique() -> None:
     found = attribution({key("shrink"): {"shrink": True}})
     assert found.fallen_back(ENTRY, "float32", ["aten::shrink", "aten::shrink.out", "aten::shrink"]) == (
         "aten::shrink",
@@ -158,7 +158,11 @@ def test_the_bare_name_of_an_overload(name: str, bare: str) -> None:
     ("arguments", "expected"),
     [
         ("Tensor(a!) self, *, Tensor(b!) out", ("Tensor self",)),
+        ("Tensor self, Scalar b=0.5, *, Tensor(a!) out", ("Tensor self", "Scalar b")),
+        ("Tensor self, *, bool c=False, Tensor(a!) x, Tensor(b!) y", ("Tensor self", "bool c")),
+        ("Tensor(a!) self", None),
         ("Tensor(a!) self, *, bool c", None),
+        ("", None),
         ("Tensor(a -> *) self, *, Tensor(b!) out", ("Tensor self",)),
         ("*, Tensor(a!) out", ()),
         ("Tensor self, str s='a=b', *, Tensor(a!) out", ("Tensor self", "str s")),

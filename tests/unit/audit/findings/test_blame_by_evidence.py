@@ -83,7 +83,7 @@ def test_a_case_that_says_the_same_and_has_no_wrong_call_has_the_same_cause(run:
     assert run.wrong() == {"sub": 2}
 
 
-def test_a_case_nobody_looked_into_has_the_cause_of_its_entry(run: Run) -> None:
+def test_unexamined_case_has_the_cause_of_its_entry(run: Run) -> None:
     run.case("stack", DIFFER, Outcome(V.CRASH, "forward", "SIGSEGV"), calls={"stack": True}, inside={0: SUB})
     assert run.evidence().overloads["aten::sub"].dtypes["float32"].cases == {V.WRONG: 1, V.CRASH: 1}
 
@@ -121,7 +121,7 @@ def test_another_dtype_or_an_overload_that_is_not_called_explains_nothing(run: R
     assert run.wrong() == {"sub": 1, "cat": 1}
 
 
-def test_a_case_nobody_looked_into_is_explained_by_a_fault_with_another_dtype(run: Run) -> None:
+def test_unexamined_case_is_explained_by_a_fault_with_another_dtype(run: Run) -> None:
     run.case("sub", DIFFER, calls={"sub": True}, inside={0: SUB}, dtype="float16")
     run.case("stack", Outcome(V.CRASH, "forward", "SIGSEGV"), calls={"stack": True, "sub": False})
     assert run.evidence().overloads["aten::sub"].explains == {"stack": 1}
@@ -136,7 +136,7 @@ def test_of_several_suspects_the_one_that_is_at_fault_elsewhere_answers(run: Run
     assert not run.evidence().overloads["aten::up2"].shared
 
 
-def test_a_case_that_a_rule_explains_is_nobodys_fault_and_stays_with_its_suspects(run: Run) -> None:
+def test_case_with_a_rule_stays_with_its_suspects(run: Run) -> None:
     run.case("stack", DIFFER, calls={"stack": True}, inside={0: SUB})
     evidence = run.evidence({"opinfo:stack:float32:0": "a rule"})
     assert evidence.overloads["aten::stack"].dtypes["float32"].cases[V.WRONG] == 1

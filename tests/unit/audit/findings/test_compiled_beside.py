@@ -96,8 +96,11 @@ class TestReports:
         assert legend(summary)["compiled"]
         data = operator_table(summary, operator_facts(summary, None))
         assert data["compiled"] == ["", "metal: cure", "wrong: breaks"]
-        told = data["texts"][data["compiledText"][1]]
-        assert told == "under torch.compile: metal in float32. Compile it: the call as it is lacks or breaks float32"
+        compiled_text = data["texts"][data["compiledText"][1]]
+        assert (
+            compiled_text
+            == "under torch.compile: metal in float32. Compile it: the call as it is lacks or breaks float32"
+        )
         assert json_report.read(json_report.render(summary)).operators == summary.operators
         assert "metal: cure" in csv_report.render(summary)
 

@@ -22,7 +22,7 @@ METAL, ATEN, WRONG, REJECTED = (
 
 
 def ran(release: str, overlay: bool = True, **verdicts: CompiledVerdict) -> GeneratorRun:
-    """An audit of cases "where_0", "where_1": the operator stands before the number."""
+    """An audit of cases "where_0", "where_1": the operator comes first, then the number."""
     return GeneratorRun(release, overlay, verdicts, {label: label.partition("_")[0] for label in verdicts}, "2.13.0")
 
 
@@ -31,7 +31,7 @@ def test_an_operator_counts_by_its_worst_case() -> None:
     assert (one.operators, one.lowered, one.right, one.wrong, one.others) == (4, 1, 2, 1, 1)
 
 
-def test_what_a_release_mends_and_breaks_is_told_against_the_one_before() -> None:
+def test_fixes_and_regressions_are_relative_to_the_previous_release() -> None:
     _, second, third = compared(
         [
             ran("2.10.0", where_0=METAL, cosh_0=REJECTED),
@@ -102,7 +102,7 @@ def test_a_release_itself_stands_beside_its_generator_over_another_one(tmp_path:
     ]
 
 
-def test_one_audit_alone_is_nothing_to_compare(tmp_path: Path) -> None:
+def test_one_audit_has_no_comparison(tmp_path: Path) -> None:
     with Store.create(tmp_path / "audit.sqlite") as store:
         stored(store, None, METAL)
         with pytest.raises(MpsmithError, match="again with --codegen RELEASE"):

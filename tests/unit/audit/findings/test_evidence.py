@@ -93,7 +93,7 @@ def ambiguous(run: Run) -> None:
     run.case("masked.mean", outcome(V.WRONG, max_error=2.0), PASSED, calls={"where": True, "sum": True})
 
 
-def test_passes_of_the_same_entry_clear_nobody(run: Run) -> None:
+def test_passes_of_the_same_entry_clear_no_overload(run: Run) -> None:
     ambiguous(run)
     assert run.cases("where") == run.cases("sum") == {V.WRONG: 1, V.PASSED: 1}
 
@@ -107,7 +107,7 @@ def test_passes_of_another_entry_clear_an_overload(run: Run) -> None:
     assert run.evidence().overloads["aten::sum"].entries == {"masked.mean"}
 
 
-def test_passes_of_another_entry_clear_nobody_who_is_at_fault_elsewhere(run: Run) -> None:
+def test_passes_of_another_entry_do_not_clear_an_overload_at_fault_elsewhere(run: Run) -> None:
     ambiguous(run)
     run.case("where", PASSED, outcome(V.CRASH), calls={"where": True})
     assert run.cases("where") == {V.WRONG: 1, V.PASSED: 2, V.CRASH: 1}
@@ -136,7 +136,7 @@ def test_when_all_are_cleared_the_finding_is_listed_with_its_worst_case(run: Run
     assert run.evidence().overloads["aten::where"].shared == {}
 
 
-def test_nobody_answers_for_an_unknown_name(run: Run) -> None:
+def test_unknown_name_is_unattributed(run: Run) -> None:
     run.case("nosuch", outcome(V.CRASH), outcome(V.CRASH))
     ((key, found),) = run.evidence().unattributed.items()
     assert key == (SourceEntry("opinfo", "nosuch", ""), "float32", V.CRASH)
@@ -197,7 +197,7 @@ def test_called_by_the_user_it_is_credited_on_any_device(run: Run) -> None:
     ("name", "lacks"),
     [("relu", False), ("mode", True), ("kron", False), ("sparse_op", False), ("compressed_op", False)],
 )
-def test_who_lacks_a_kernel(name: str, lacks: bool) -> None:
+def test_lacks_kernel(name: str, lacks: bool) -> None:
     assert lacks_kernel(SURFACE.by_name[f"aten::{name}"]) is lacks
 
 
@@ -324,8 +324,3 @@ def test_totals_by_mode_dtype_and_reason(run: Run) -> None:
 def test_counts_are_shown_from_the_most_severe_down_without_zeros() -> None:
     counts = {V.PASSED: 2, V.CRASH: 1, V.WRONG: 0, V.FALLBACK: 3}
     assert list(in_order_of_severity(counts).items()) == [(V.CRASH, 1), (V.FALLBACK, 3), (V.PASSED, 2)]
-
-
-def test_a_reference_is_shown_with_the_rule_that_explains_it() -> None:
-    assert CaseReference.of(stored(1.0)).rule == ""
-    assert replace(CaseReference.of(stored(1.0)), rule="x").rule == "x"

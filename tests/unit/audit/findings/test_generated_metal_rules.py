@@ -12,7 +12,7 @@ from mpsmith.audit.compiled.defects.table import DEFECTS
 from mpsmith.audit.compiled.verdicts import CompiledVerdict, FaultyStage
 from mpsmith.audit.findings.rules.generated_metal import PATTERNS, known_defect
 
-# What an audit calls the operators of programs that are told by them.
+# What an audit calls the operators of programs with these operators.
 OPERATORS = {
     "U1": "nn.functional.batch_norm",
     "U7": "special.erfcx",
@@ -22,7 +22,7 @@ OPERATORS = {
     "U29": "native_batch_norm",
 }
 # U11 shows in the code of another call; U24 and U27 in a backward, which their programs call themselves.
-NOT_TOLD = ("U11", "U24", "U27")
+WITHOUT_RULE = ("U11", "U24", "U27")
 MEASURED = next(each for each in read() if not each.overlay).shown
 
 
@@ -34,7 +34,9 @@ def taken_for(shown: StoredResult, operator: str, dtype: str) -> str:
     return known_defect(verdict, faulty_stage, operator, (dtype,), shown.reason, shown.source)
 
 
-@pytest.mark.parametrize("defect", [each for each in DEFECTS if each.number not in NOT_TOLD], ids=lambda d: d.number)
+@pytest.mark.parametrize(
+    "defect", [each for each in DEFECTS if each.number not in WITHOUT_RULE], ids=lambda d: d.number
+)
 def test_the_program_of_a_defect_is_taken_for_it(defect: Defect) -> None:
     number = defect.number
     _, inputs = defect.program()

@@ -79,5 +79,5 @@ def test_an_overload_that_upstream_source_answered_has_that_grade(store: Store) 
         store.mark_done(group.id)
     relu, sin = summary_of(store, recording).overloads
     assert relu.grade is relu.dtypes["float32"].grade is Grade.UPSTREAM_SOURCE
-    # The CPU's kernel stood in for the other dtype, and sin only called what upstream's source answers.
+    # The CPU's kernel computed the other dtype, and sin only called what upstream's source answers.
     assert relu.dtypes["int8"].grade is sin.grade is Grade.DISPATCH_ONLY

@@ -103,7 +103,7 @@ def test_what_was_not_executed_is_measured_only_where_a_rule_excludes_it(tmp_pat
 
 
 @pytest.mark.parametrize("settings", [{"samples": "quick"}, {"ops": ["relu"]}, {"dtypes": ["float32"]}])
-def test_only_a_whole_audit_says_that_nobody_reaches_an_operator(tmp_path: Path, settings: dict[str, object]) -> None:
+def test_only_a_whole_audit_reports_unreached_operators(tmp_path: Path, settings: dict[str, object]) -> None:
     record(tmp_path / "store", {("relu", "float32"): [PASSED]}, {"aten::relu": True}, settings=settings)
     assert sorted(measured(tmp_path / "store")) == ["aten::relu"]
 

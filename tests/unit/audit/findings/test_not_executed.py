@@ -1,4 +1,4 @@
-"""The report's list of reachable overloads that were not executed, with what stood in the way."""
+"""The report's list of reachable overloads that were not executed, with the reason."""
 
 from __future__ import annotations
 

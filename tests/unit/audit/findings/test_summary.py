@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.audit.findings.attribution import Attribution, SourceEntry, out_arguments
 from mpsmith.audit.findings.results import AuditSummary, OverloadSummary, RegistryStatus
 from mpsmith.audit.findings.summary import summarize
 from mpsmith.audit.findings.summary_filter import select
@@ -193,13 +192,6 @@ def test_a_fallback_of_the_backward_alone_does_not_mark_the_forward(built: Built
     assert built.overload("softshrink_backward").verdict is OverloadVerdict.FALLBACK
 
 
-def test_a_fallback_of_the_backward_alone_does_not_mark_a_composite_forward(built: Built) -> None:
-    by_name = fault(CaseVerdict.FALLBACK, "", fallbacks=("aten::softshrink_backward",))
-    by_stage = fault(CaseVerdict.FALLBACK, "", stage="backward", fallbacks=("aten::mode",))
-    built.case("linalg.svd", PASSED, by_name, by_stage, calls={"linalg_svd": True})
-    assert built.overload("linalg_svd").verdict is OverloadVerdict.COMPOSITE
-
-
 def test_what_ran_inside_a_fallback_is_no_evidence_for_the_device(built: Built) -> None:
     fell_back = fault(CaseVerdict.FALLBACK, "", fallbacks=("aten::mode",))
     built.case("mode", fell_back, calls={"mode": True, "sum": False})
@@ -236,14 +228,6 @@ def test_without_a_namesake_every_outermost_overload_answers_and_says_so(built: 
     assert built.overload("sum").shared_with == ("aten::where.self",)
 
 
-def test_suspects_that_pass_elsewhere_are_cleared(built: Built) -> None:
-    built.case("masked.mean", fault(CaseVerdict.WRONG), calls={"where.self": True, "sum": True})
-    built.case("where", PASSED, calls={"where.self": True})
-    assert built.overload("where.self").verdict is OverloadVerdict.NATIVE
-    assert built.overload("sum").verdict is OverloadVerdict.WRONG
-    assert built.overload("sum").shared_with == ("aten::where.self",)
-
-
 def test_when_all_suspects_are_cleared_the_finding_is_listed_by_its_entry(built: Built) -> None:
     built.case("masked.mean", fault(CaseVerdict.WRONG), PASSED, calls={"where.self": True, "sum": True})
     built.case("where", PASSED, calls={"where.self": True})
@@ -264,15 +248,6 @@ def test_overloads_of_the_entrys_own_operator_are_never_all_cleared(built: Built
     assert built.summary().unattributed == ()
 
 
-def test_a_suspect_that_is_surely_at_fault_elsewhere_is_not_cleared(built: Built) -> None:
-    built.case("masked.mean", fault(CaseVerdict.WRONG), calls={"where.self": True, "sum": True, "relu": True})
-    built.case("where", PASSED, fault(CaseVerdict.WRONG), calls={"where.self": True})
-    built.case("sum", PASSED, calls={"sum": True})
-    built.case("relu", PASSED, calls={"relu": True})
-    assert built.overload("where.self").cases[CaseVerdict.WRONG] == 2
-    assert built.overload("sum").verdict is OverloadVerdict.NATIVE
-
-
 def test_cpu_operators_inside_simulated_kernels_are_no_evidence(built: Built) -> None:
     built.case("relu", PASSED, calls={"relu": True, "mode": False})
     found = built.overload("mode")
@@ -285,14 +260,6 @@ def test_on_a_real_device_an_inner_call_without_a_fallback_is_evidence(built: Bu
     built.case("relu", PASSED, calls={"relu": True, "mode": False})
     assert built.overload("mode").verdict is OverloadVerdict.NATIVE
     assert [d.overload for d in built.summary().disagreements] == ["aten::mode"]
-
-
-def test_an_entry_named_after_an_overload_answers_as_that_overload(built: Built) -> None:
-    built.case("mode.values", fault(CaseVerdict.CRASH), calls={"mode.values": True, "sum": True}, source="schema")
-    built.case("where.self", fault(CaseVerdict.TIMEOUT), source="schema")
-    assert built.overload("mode.values").verdict is OverloadVerdict.CRASH
-    assert built.overload("where.self").verdict is OverloadVerdict.TIMEOUT
-    assert built.overload("sum").verdict is OverloadVerdict.UNREACHABLE
 
 
 def test_entries_of_one_name_are_shown_together_and_attributed_apart(built: Built) -> None:
@@ -523,35 +490,3 @@ def test_filters_that_can_match_nothing_are_errors(built: Built) -> None:
         select(built.summary(), patterns=["nosuch"])
     with pytest.raises(MpsmithError, match=r"no case has dtype 'float64' \(this run has float32\)"):
         select(built.summary(), dtypes=["float64"])
-
-
-# ---- schemas
-
-
-@pytest.mark.parametrize(
-    ("schema", "expected"),
-    [
-        ("aten::a(Tensor self, Scalar b=0.5, *, Tensor(a!) out) -> Tensor(a!)", ("Tensor self", "Scalar b")),
-        ("aten::a(Tensor self, *, bool c=False, Tensor(a!) x, Tensor(b!) y) -> ()", ("Tensor self", "bool c")),
-        ("aten::a(Tensor self, int[2] s=[1, 1], *, Tensor(a!) out) -> Tensor(a!)", ("Tensor self", "int[2] s")),
-        ("aten::a(Tensor(a!) self) -> Tensor(a!)", None),
-        ("aten::a(Tensor self, *, bool c) -> Tensor", None),
-        ("aten::a() -> Tensor", None),
-    ],
-)
-def test_arguments_of_an_out_overload(schema: str, expected: tuple[str, ...] | None) -> None:
-    assert out_arguments(schema) == expected
-
-
-def test_an_operator_packet_is_known_by_its_aten_name() -> None:
-    attribution = Attribution(
-        SURFACE,
-        {
-            GroupKey("opinfo", "torch.ops.aten.relu.default", "", "float32", "fallback"): {
-                "aten::relu": True,
-                "aten::sum": True,
-            }
-        },
-    )
-    found = attribution.suspects(SourceEntry("opinfo", "torch.ops.aten.relu.default", ""), "float32")
-    assert found.overloads == ("aten::relu",)

@@ -134,7 +134,7 @@ def test_the_device_is_compared() -> None:
     assert found == Difference("device is cpu, not mps")
 
 
-def test_values_are_left_alone_when_told_so() -> None:
+def test_values_are_not_compared_on_request() -> None:
     assert isinstance(check(torch.zeros(2), torch.ones(2), values=False), Agreement)
 
 

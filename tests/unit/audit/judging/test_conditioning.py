@@ -305,9 +305,9 @@ def test_a_sum_of_a_thousand_that_cancels_may_be_added_in_any_order(played: Any)
     assert played.judge(Case(played.does(torch.sum, _one_by_one), (x,))).verdict is CaseVerdict.PASSED
 
 
-@pytest.mark.parametrize(("zeros", "told"), [([-0.0, 1.0], True), ([0.0, 1.0], True), ([0.0, -0.0], False)])
-def test_a_choice_among_zeros_of_one_sign_has_that_sign(zeros: list[float], told: bool) -> None:
-    assert has_signed_zeros(Case(torch.aminmax, (torch.tensor(zeros),))) is told
+@pytest.mark.parametrize(("zeros", "signed_zeros"), [([-0.0, 1.0], True), ([0.0, 1.0], True), ([0.0, -0.0], False)])
+def test_a_choice_among_zeros_of_one_sign_has_that_sign(zeros: list[float], signed_zeros: bool) -> None:
+    assert has_signed_zeros(Case(torch.aminmax, (torch.tensor(zeros),))) is signed_zeros
     assert not has_signed_zeros(Case(torch.aminmax, (torch.tensor([1.0, 2.0]),)))
 
 

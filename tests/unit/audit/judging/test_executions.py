@@ -156,7 +156,7 @@ def traced_calls(*events: Event, forward: bool = True) -> CallTracer:
     return tracer
 
 
-def test_calls_of_the_users_code_are_told_from_calls_inside() -> None:
+def test_distinguishes_user_calls_from_inner_calls() -> None:
     tracer = traced_calls(
         Event("aten::b", 2, 3),
         Event("aten::a", 0, 10, "Tensor"),

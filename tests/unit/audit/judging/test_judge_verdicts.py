@@ -346,7 +346,7 @@ def test_the_device_is_waited_for_after_forward_and_backward(played: Any) -> Non
     assert played.waits == 3, "forward, copies of the cotangents, backward"
 
 
-def test_the_caller_is_told_before_the_device_runs_and_afterwards_sees_both_runs(played: Any) -> None:
+def test_caller_is_notified_before_the_device_runs_and_after_both_runs(played: Any) -> None:
     order: list[str] = []
 
     def call(x: Tensor) -> Tensor:
@@ -435,7 +435,7 @@ def test_memory_that_shrinks_is_no_leak(played: Any) -> None:
     assert played.judge(leaking(played, [4096, -8])).verdict is CaseVerdict.PASSED
 
 
-def test_a_case_that_left_nothing_is_not_called_again(played: Any) -> None:
+def test_no_second_call_without_leaked_memory(played: Any) -> None:
     calls: list[bool] = []
     played.judge(Case(lambda x: calls.append(played.turn) or -x, (ones(),)))
     assert calls == [False, True]

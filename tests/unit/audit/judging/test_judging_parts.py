@@ -308,7 +308,7 @@ EXAMPLES: dict[str, Example] = {
         lambda: Case(named_neg(misbehaving(torch.neg, lambda x: (-x, torch.rand(1))[0])), (ones(),)),
         "^draws from the default generator, unlike the CPU",
     ),
-    "a generator that stands still": example(
+    "a generator that does not advance": example(
         torch.rand_like, lambda x: x / 2, "^does not advance the default generator, unlike the CPU"
     ),
     "a generator that is given and not used": Example(

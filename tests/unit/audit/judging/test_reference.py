@@ -149,7 +149,7 @@ def test_a_result_that_the_wide_run_does_not_have_has_no_reference() -> None:
     case = Case(lambda x: (x, 3) if x.dtype is torch.float64 else (x, x, x), (torch.ones(2),))
     runs = runs_of(case)
     assert WideOutput(runs, 0).value() is not None
-    assert WideOutput(runs, 1).value() is None, "a plain number is no tensor"
+    assert WideOutput(runs, 1).value() is None, "a plain number is not a tensor"
     assert WideOutput(runs, 2).value() is None
     assert (
         WideGradient(runs_of(Case(torch.neg, (torch.ones(2, requires_grad=True),), differentiable=True)), 0).value()

@@ -47,7 +47,7 @@ MODES, PLACES = torch.tensor([2.0, NAN, NAN]), torch.tensor([2, 1, 1])
     [
         ([2.0, 3.0, 4.0], [2, 3, 0], True),
         ([2.0, 3.0, NAN], [2, 0, 1], True),
-        ([2.0, 1.0, 4.0], [2, 2, 0], False),  # 3 stands there twice
+        ([2.0, 1.0, 4.0], [2, 2, 0], False),  # 3 is there twice
         ([2.0, 3.0, 4.0], [2, 2, 0], False),  # that is where 1 stands
         ([5.0, 3.0, 4.0], [3, 3, 0], False),  # of a row without NaN there is one mode
         ([2.0, 3.0, 4.0], [2, 9, 0], False),

@@ -1,4 +1,4 @@
-"""A wrong result of shipped kernels is judged again with their mathematics moved: it stands, or hangs on last bits."""
+"""A wrong result of shipped kernels is judged again with their mathematics moved: which ones depend on last bits."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class FakeKernels:
 
 
 def sensitivity(launched: list[str], *outcomes: Outcome, grade: Grade = Grade.SHIPPED_KERNEL) -> UlpSensitivity | None:
-    """What comes of a case whose kernels give these outcomes, one after the other, when moved."""
+    """The result of a case whose kernels give these outcomes, one after the other, when moved."""
     kernels, given = FakeKernels(), iter(outcomes)
     found = ulp_sensitivity_of(cast(AuditedKernels, kernels), launched, lambda: (next(given), grade))
     assert kernels.seeds == list(SEEDS[: len(outcomes)])

@@ -246,7 +246,7 @@ def test_a_label_means_the_newest_run_that_has_the_case(store: Store) -> None:
     assert (run.id, case.outcome.verdict) == (2, CaseVerdict.PASSED)
 
 
-def test_what_is_read_does_not_hang_on_the_order_of_execution(tmp_path: Path) -> None:
+def test_reading_order_does_not_depend_on_execution_order(tmp_path: Path) -> None:
     keys = [
         GroupKey(s, o, "", d, "fallback") for s in ("sizes", "forms") for o in ("b", "a") for d in ("int8", "float32")
     ]
@@ -296,7 +296,7 @@ def test_a_store_on_a_medium_that_cannot_be_written_is_read(readable_folder: Pat
         store.add_case(group, 3, Outcome(CaseVerdict.PASSED), "")
     path.chmod(0o444)
     readable_folder.chmod(0o555)
-    assert as_nobody(lambda: [case.label for case in Store.open(path).cases(run)]) == (
+    assert as_unprivileged_user(lambda: [case.label for case in Store.open(path).cases(run)]) == (
         "['opinfo:nn.functional.softshrink:float32:3']"
     )
     assert sorted(p.name for p in readable_folder.iterdir()) == ["store.sqlite"]
@@ -311,7 +311,7 @@ def test_rows_that_only_the_log_of_a_read_only_store_has_are_not_left_out_in_sil
     for file in readable_folder.iterdir():
         file.chmod(0o444)
     readable_folder.chmod(0o555)
-    assert "copy both to a writable folder" in as_nobody(lambda: Store.open(path).runs())
+    assert "copy both to a writable folder" in as_unprivileged_user(lambda: Store.open(path).runs())
 
 
 @pytest.fixture
@@ -323,7 +323,7 @@ def readable_folder() -> Iterator[Path]:
         Path(folder).chmod(0o755)
 
 
-def as_nobody(call: Callable[[], object]) -> str:
+def as_unprivileged_user(call: Callable[[], object]) -> str:
     """What the call returns or raises in a process of a user who may write nowhere, as text."""
     reading, writing = os.pipe()
     child = os.fork()
@@ -331,13 +331,13 @@ def as_nobody(call: Callable[[], object]) -> str:
         try:
             if os.geteuid() == 0:
                 os.setuid(65534)
-            told = repr(call())
+            outcome = repr(call())
         except BaseException as error:
-            told = str(error)
-        os.write(writing, told.encode())
+            outcome = str(error)
+        os.write(writing, outcome.encode())
         os._exit(0)
     os.close(writing)
     with os.fdopen(reading) as answer:
-        told = answer.read()
+        outcome = answer.read()
     os.waitpid(child, 0)
-    return told
+    return outcome

@@ -100,7 +100,7 @@ def test_a_region_that_no_longer_exists_is_a_conflict_when_it_holds_work(tmp_pat
     assert planned.changes[0].action is Action.CONFLICT
 
 
-def test_a_file_of_somebody_else_is_a_conflict(tmp_path: Path) -> None:
+def test_foreign_file_is_a_conflict(tmp_path: Path) -> None:
     (tmp_path / "a.mm").write_text("theirs\n")
     assert plan(folder_as_destination(tmp_path), {"a.mm": GENERATED}, MANIFEST).conflicts
 

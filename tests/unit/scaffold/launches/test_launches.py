@@ -1,4 +1,4 @@
-"""How a schema becomes a launch, and how each language writes it: schemas made by hand, told letter by letter."""
+"""How a schema becomes a launch, and how each language writes it: schemas made by hand, compared letter by letter."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_the_kinds_that_work_by_rows(kind: KernelKind, by_rows: bool) -> None:
         *((name, "T") for name in ("self", "indices2", "input")),
     ],
 )
-def test_tensors_of_places_hold_64_bit_integers(name: str, metal: str) -> None:
+def test_index_tensors_hold_64_bit_integers(name: str, metal: str) -> None:
     (_, tensor) = launch(f"demo(Tensor {name}) -> Tensor").bound
     assert tensor.metal == metal
 
@@ -119,7 +119,7 @@ def test_numbers_are_bound_as_metal_takes_them(type_: str, metal: str, host: str
 
 
 @pytest.mark.parametrize("type_", ["Tensor[]", "float[]", "Scalar[]", "Generator?", "Generator", "str", "Device"])
-def test_what_has_no_buffer_is_left_to_the_author(type_: str) -> None:
+def test_arguments_without_a_buffer_are_left_to_the_author(type_: str) -> None:
     found = launch(f"demo(Tensor self, {type_} x) -> Tensor")
     assert found.left == ("x",)
     assert [buffer.name for buffer in found.bound] == ["result", "self"]
@@ -135,13 +135,13 @@ def test_what_has_no_buffer_is_left_to_the_author(type_: str) -> None:
         ("ScalarType?", []),
     ],
 )
-def test_what_may_be_left_out_says_whether_it_is_there_and_lists_say_how_many(type_: str, declared: list[str]) -> None:
+def test_optional_arguments_get_a_flag_and_lists_a_pointer(type_: str, declared: list[str]) -> None:
     found = launch(f"demo(Tensor self, {type_} x) -> Tensor")
     assert found.left == ()
     assert [b.declaration for b in found.bound if b.name.endswith("x")] == declared
 
 
-def test_what_is_neither_a_row_nor_an_element_brings_its_sizes() -> None:
+def test_pooling_binds_sizes() -> None:
     found = launch("demo(Tensor self, int[2] kernel_size) -> Tensor", KernelKind.POOLING)
     assert [buffer.declaration for buffer in found.bound] == [
         *("device T* result", "device const T* self", "constant long* kernel_size"),
@@ -277,7 +277,7 @@ def test_what_is_returned(found: Launch, returned: list[str]) -> None:
         ("d.out(int n, *, Tensor(a!) out) -> Tensor(a!)", KernelKind.UNARY, False),
     ],
 )
-def test_whom_the_elementwise_launch_serves(schema: str, kind: KernelKind, served: bool) -> None:
+def test_is_floating_elementwise(schema: str, kind: KernelKind, served: bool) -> None:
     assert launch(schema, kind).is_floating_elementwise is served
 
 

@@ -115,7 +115,7 @@ def test_a_process_that_fails_is_an_error_and_no_device_is_a_note(
     assert (note.severity, note.rule) == ("note", NOT_RUN)
 
 
-def test_check_tells_of_a_family_what_its_launches_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_reports_errors_of_family_launches(monkeypatch: pytest.MonkeyPatch) -> None:
     path = FOLDER / "mode" / "mode.metal"
     asked: list[str] = []
 

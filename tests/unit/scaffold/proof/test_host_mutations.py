@@ -28,16 +28,7 @@ Edit = tuple[str, str, str]
 
 MUTATIONS: dict[str, tuple[list[Edit], str]] = {
     "a shader's name that is not in the source": ([(HOST, '"mode_" + metal', '"mod_" + metal')], "no kernel mod_float"),
-    "a changed host_name": ([(METAL, 'host_name("mode_"', 'host_name("modes_"')], "no kernel mode_float"),
-    "a dtype that is not instantiated": ([(METAL, "INSTANTIATE_mode(half)\n", "")], "no kernel mode_half"),
-    "an argument that is dropped": ([(HOST, "      self_dense,\n      row", "      row")], "4 arguments are bound"),
-    "an argument too many": ([(HOST, LAST, f"      row_length,\n{LAST}")], "6 arguments are bound"),
     "a float for a long": ([(HOST, LAST, "      static_cast<float>(row_length));")], "row_length, is long"),
-    "a tensor for a number": ([(HOST, LAST, "      self_dense);")], "row_length, is a number"),
-    "a number for a tensor": (
-        [(HOST, "      self_dense,\n", "      static_cast<int64_t>(1),\n")],
-        "self, points to memory",
-    ),
     "a shorter number in Metal": (
         [
             (METAL, "constant long& row_length", "constant int& row_length"),
@@ -45,37 +36,13 @@ MUTATIONS: dict[str, tuple[list[Edit], str]] = {
         ],
         "row_length, is int",
     ),
-    "buffers swapped on the host": (
-        [(HOST, "      values_dense,\n      indices_dense,", "      indices_dense,\n      values_dense,")],
-        "values, is bound to indices_dense",
-    ),
     "a dispatch that is removed": ([(SUPPORT, DISPATCH, "")], "nothing is dispatched"),
-    "endEncoding on torch's encoder": (
-        [(SUPPORT, DISPATCH, f"{DISPATCH}    [encoder endEncoding];\n")],
-        "that torch has open",
-    ),
     "a second registration that does not fit": (
         [(HOST, "TORCH_FN(mode_mps));", 'TORCH_FN(mode_mps));\n  m.impl("mode.values", TORCH_FN(mode_mps));')],
         r"another signature than aten::mode\.values",
     ),
     "a string that std::bind would take": ([(HOST, LAST, '      std::string("x"));')], "set_argument"),
-    "an int for a long": ([(HOST, LAST, "      static_cast<int32_t>(row_length));")], "row_length, is long"),
-    "a double for a long": ([(HOST, LAST, "      static_cast<double>(row_length));")], "row_length, is long"),
     "a bool for a long": ([(HOST, LAST, "      keepdim);")], "'set_argument' is ambiguous"),
-    "a name without its separator": ([(HOST, '"mode_" + metal', '"mode" + metal')], "no kernel modefloat"),
-    "a name in other letters": ([(HOST, '"mode_" + metal', '"Mode_" + metal')], "no kernel Mode_float"),
-    "a word more in the host_name": ([(METAL, 'host_name("mode_"', 'host_name("mode_x_"')], "no kernel mode_float"),
-    "an overload that aten does not have": ([(HOST, 'm.impl("mode",', 'm.impl("mode.value",')], "no overload 'value'"),
-    "an operator that aten does not have": ([(HOST, 'm.impl("mode",', 'm.impl("modes",')], "no operator aten::modes"),
-    "the input for an output": (
-        [(HOST, "      values_dense,\n", "      self_dense,\n")],
-        "values, is bound to self_dense",
-    ),
-    "the input twice": ([(HOST, "      indices_dense,\n", "      self_dense,\n")], "indices, is bound to self_dense"),
-    "an output for the input": (
-        [(HOST, "      self_dense,\n      row", "      values_dense,\n      row")],
-        "self, is bound to values_dense",
-    ),
     "a parameter that is gone from Metal": (
         [
             (METAL, "    constant ulong& threads [[buffer(4)]],\n", ""),
@@ -137,25 +104,6 @@ MUTATIONS: dict[str, tuple[list[Edit], str]] = {
         "no viable conversion from returned value",
     ),
     "a Metal source of another name": ([(HOST, "built(kModeMetal)", "built(kModesMetal)")], "kModesMetal"),
-    "numbers of one type swapped in Metal": (
-        [
-            (METAL, "row_length [[buffer(3)]]", "row_length [[buffer(4)]]"),
-            (METAL, "threads [[buffer(4)]]", "threads [[buffer(3)]]"),
-        ],
-        "threads, is bound to row_length|row_length, is bound to",
-    ),
-    "a number bound with the bytes of another type": (
-        [(SUPPORT, "length:sizeof(value)", "length:sizeof(int32_t)")],
-        "as many bytes as int32_t has",
-    ),
-    "a tensor bound without its offset": (
-        [(SUPPORT, "offset:tensor.storage_offset() * tensor.element_size()", "offset:0")],
-        "without its own offset",
-    ),
-    "a second encoder": (
-        [(SUPPORT, DISPATCH, f"    (void)[stream->commandBuffer() computeCommandEncoder];\n{DISPATCH}")],
-        "a second encoder on a command buffer",
-    ),
     "a kernel's function of another name": (
         [(METAL, "kernel void mode(", "kernel void modal(")],
         "no kernel template has that name",

@@ -83,7 +83,7 @@ def said(host: str, metal: str = METAL, names: set[str] = NAMES) -> list[str]:
 
 class TestLaunches:
     @pytest.mark.parametrize("host", [HOST, UPSTREAM, TOGETHER])
-    def test_what_fits_is_not_spoken_of(self, host: str) -> None:
+    def test_accepts_matching_launches(self, host: str) -> None:
         assert said(host) == []
 
     def test_a_shader_that_is_not_in_the_source(self) -> None:
@@ -195,7 +195,7 @@ inline std::string metal_type(at::ScalarType dtype) {
         assert said(UPSTREAM, names={"modus_long"})
         assert said(HOST.replace("using mps_support::launch;", "").replace('"mode_"', '"mod_"')) == []
 
-    def test_nothing_is_said_without_the_metal_source(self) -> None:
+    def test_no_findings_without_the_metal_source(self) -> None:
         assert said(HOST.replace('"mode_"', '"mod_"'), names=set()) == []
 
 
@@ -272,7 +272,7 @@ void set_argument(id<MTLComputeCommandEncoder> encoder, NSUInteger index, int64_
 
 
 class TestWhatIsEncoded:
-    def test_what_is_right_is_not_spoken_of(self) -> None:
+    def test_accepts_right_code(self) -> None:
         assert check_encoders(Path("a.h"), ARGUMENTS) == []
 
     @pytest.mark.parametrize(

@@ -109,7 +109,7 @@ def test_reports_an_added_metal_parameter_and_a_removed_kernel(name: str) -> Non
     assert check_upstream_launches(Path("a.mm"), host, renamed)
 
 
-def test_what_fits_is_not_spoken_of() -> None:
+def test_accepts_matching_launches() -> None:
     assert said(HOST) == []
     assert len(host_launches(HOST)) == 2
 
@@ -178,7 +178,7 @@ void reduce(const std::string& name, const Tensor& self, Tensor& out) {
     assert said(branches.replace("out, self.numel()", "out").replace("  } else", "mtl_setBytes(e, n, 3);} else")) == []
 
 
-def test_nothing_is_said_without_the_metal_source() -> None:
+def test_no_findings_without_the_metal_source() -> None:
     assert check_upstream_launches(Path("a.mm"), HOST.replace('"mode_"', '"modes_"'), {}) == []
 
 

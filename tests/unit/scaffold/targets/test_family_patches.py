@@ -18,7 +18,6 @@ from mpsmith.scaffold.targets.upstream.family_metal import elementwise_functors,
 from mpsmith.scaffold.targets.upstream.family_rows import planned_rows
 from mpsmith.scaffold.targets.upstream.patch import Tree, tree_of
 from mpsmith.scaffold.upstream_survey import finished_families
-from mpsmith.simulator.upstream.operations import defines
 
 YAML = """\
 - func: airy.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)
@@ -110,12 +109,6 @@ def test_what_torch_itself_takes_to_the_cpu_is_no_part_of_a_patch(source: Source
             "take them to the CPU"
             not in family.generate(Family.named(name), source, tree).generated.files["description.md"]
         )
-
-
-def test_a_call_of_a_function_is_no_definition() -> None:
-    assert defines("Tensor pdist_mps(const Tensor& x) {\n", "pdist_mps")
-    assert not defines("Tensor f() {\n  return pdist_mps(x);\n}\n", "pdist_mps")
-    assert not defines("Tensor pdist_mps_kernel(const Tensor& x) {\n", "pdist_mps")
 
 
 def test_elementwise_functors_go_through_the_kernels_of_the_tree() -> None:

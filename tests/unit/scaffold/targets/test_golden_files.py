@@ -22,6 +22,7 @@ from mpsmith.scaffold.operators.source import Source
 from mpsmith.scaffold.release_files import files_of
 from mpsmith.scaffold.targets import KernelTarget, Request, extension, shader
 from mpsmith.scaffold.targets.upstream import patch as upstream
+from mpsmith.scaffold.targets.upstream.git_patch import added
 
 GOLDEN = Path(__file__).with_name("golden")
 OPERATORS = {
@@ -73,7 +74,17 @@ def generated(source: Source, target: KernelTarget, kind: KernelKind) -> dict[st
         yaml = (GOLDEN / "native_functions.yaml").read_text()
         tags = native_functions.installed_path().with_name("tags.yaml")
         files = upstream.generate(request, upstream.Tree(yaml, tags, COMMON_MPS, files_of(None).include)).files
+    if kind is WHOLE and target is KernelTarget.UPSTREAM:
+        files = without_patched(files)
     return {Path(path).name: text for path, text in files.items() if kind is WHOLE or is_kernel(path, target)}
+
+
+def without_patched(files: Mapping[str, str]) -> dict[str, str]:
+    """The files less those of the tree, which the patch adds as they are."""
+    (patch,) = (text for path, text in files.items() if path.endswith(".patch"))
+    in_tree = {path: text for path, text in files.items() if path.startswith("tree/")}
+    assert all(added(path.removeprefix("tree/"), text) in patch for path, text in in_tree.items())
+    return {path: text for path, text in files.items() if path not in in_tree}
 
 
 def is_kernel(path: str, target: KernelTarget) -> bool:
