@@ -17,11 +17,12 @@ from typing import Any
 import torch
 
 from ...audit.cases.calls.invocation import SchemaCall, overload_of
+from ...audit.cases.sources.derived import VariedSource
 from ...audit.cases.sources.errors import ErrorSource
-from ...audit.cases.sources.forms import FormSource
-from ...audit.cases.sources.layouts import LayoutSource, in_every_layout
+from ...audit.cases.sources.forms import FORM_FACTOR
+from ...audit.cases.sources.layouts import LAYOUT_FACTOR, in_every_layout
 from ...audit.cases.sources.opinfo import OpInfoSource
-from ...audit.cases.sources.special_values import SpecialValueSource
+from ...audit.cases.sources.special_values import SPECIAL_VALUE_FACTOR
 from ...audit.judging.acceptance import judged
 from ...audit.judging.transfer import move
 from ...audit.model.case import Case, make_cases
@@ -244,9 +245,9 @@ def _sources() -> dict[str, Any]:
     return {
         "samples": opinfos,
         "errors": ErrorSource(opinfos),
-        "layouts": LayoutSource(opinfos),
-        "special values": SpecialValueSource(opinfos),
-        "forms": FormSource(opinfos),
+        "layouts": VariedSource(LAYOUT_FACTOR, opinfos),
+        "special values": VariedSource(SPECIAL_VALUE_FACTOR, opinfos),
+        "forms": VariedSource(FORM_FACTOR, opinfos),
     }
 
 

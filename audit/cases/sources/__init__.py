@@ -9,27 +9,28 @@ from ....errors import MpsmithError, one_line
 from ...model.case import CaseSource
 from ..calls.package_operators import registered_operators
 from .arguments import ArgumentSource
-from .cancellation import CancellationSource
+from .cancellation import CANCELLATION_FACTOR
+from .derived import VariedSource
 from .errors import ErrorSource
-from .forms import FormSource
-from .gradients import GradientSource
+from .forms import FORM_FACTOR
+from .gradients import GRADIENT_FACTOR
 from .known_wrong import KnownWrongSource
 from .large import LargeKnownWrongSource, LargeSource
-from .layouts import LayoutSource
-from .mixed_dtypes import MixedDtypeCallSource, MixedDtypeSource
+from .layouts import LAYOUT_FACTOR
+from .mixed_dtypes import MIXED_DTYPE_CALL_FACTOR, MIXED_DTYPE_FACTOR
 from .modules import ModuleSource
 from .opinfo import OpInfoSource
 from .pairs import PairSource
-from .random import RandomSource
+from .random import RANDOM_FACTOR
 from .repetition import RepetitionSource
 from .schema import SchemaSource
 from .schema_forms import SchemaFormSource
 from .schema_random import SchemaRandomSource
-from .sizes import SizeSource
-from .special_values import SpecialValueSource
-from .tensor_layouts import TensorLayoutSource
+from .sizes import SIZE_FACTOR
+from .special_values import SPECIAL_VALUE_FACTOR
+from .tensor_layouts import TENSOR_LAYOUT_FACTOR
 from .without_gradients import WithoutGradientSource
-from .write_targets import SchemaTargetSource, TargetSource
+from .write_targets import SCHEMA_TARGET_FACTOR, TARGET_FACTOR
 
 
 def case_sources(imports: Sequence[str]) -> dict[str, CaseSource]:
@@ -48,21 +49,21 @@ def case_sources(imports: Sequence[str]) -> dict[str, CaseSource]:
     sources: list[CaseSource] = [
         KnownWrongSource(),  # first: a bug that is back is known before anything else
         opinfos,
-        LayoutSource(opinfos),
-        *map(TensorLayoutSource, (opinfos, modules, schemas)),
-        *map(SpecialValueSource, (opinfos, modules, schemas)),
-        *map(CancellationSource, (opinfos, modules)),
-        FormSource(opinfos),
-        TargetSource(opinfos),
-        SchemaTargetSource(schemas),
-        MixedDtypeSource(opinfos),
-        *map(MixedDtypeCallSource, (modules, schemas)),
-        *map(GradientSource, (opinfos, modules)),
+        VariedSource(LAYOUT_FACTOR, opinfos),
+        *(VariedSource(TENSOR_LAYOUT_FACTOR, base) for base in (opinfos, modules, schemas)),
+        *(VariedSource(SPECIAL_VALUE_FACTOR, base) for base in (opinfos, modules, schemas)),
+        *(VariedSource(CANCELLATION_FACTOR, base) for base in (opinfos, modules)),
+        VariedSource(FORM_FACTOR, opinfos),
+        VariedSource(TARGET_FACTOR, opinfos),
+        VariedSource(SCHEMA_TARGET_FACTOR, schemas),
+        VariedSource(MIXED_DTYPE_FACTOR, opinfos),
+        *(VariedSource(MIXED_DTYPE_CALL_FACTOR, base) for base in (modules, schemas)),
+        *(VariedSource(GRADIENT_FACTOR, base) for base in (opinfos, modules)),
         WithoutGradientSource(opinfos),
         ErrorSource(opinfos),
-        *map(SizeSource, (opinfos, modules, schemas)),
+        *(VariedSource(SIZE_FACTOR, base) for base in (opinfos, modules, schemas)),
         PairSource(opinfos),
-        RandomSource(opinfos),
+        VariedSource(RANDOM_FACTOR, opinfos),
         RepetitionSource(opinfos),
         modules,
         schemas,

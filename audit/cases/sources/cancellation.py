@@ -14,12 +14,9 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from ...model.case import Case, CaseSource
-from ...model.group import GroupKey
-from ...model.selection import Samples
+from ...model.case import Case
 from .case_tensors import map_tensors, tensors_of
-from .derived import DerivedSource, distinct
-from .opinfo import OpInfoSource
+from .derived import BaseGroup, Factor, distinct, in_each_case
 
 # A power of two and its multiples keep the digits of what they are multiplied with.
 NEAR_ZERO = 2.0**-12
@@ -36,35 +33,29 @@ MANY_LAYERS = re.compile(r"^nn\.(Transformer|LSTM|GRU|RNN)")
 Change = Callable[[Tensor], Tensor]
 
 
-class CancellationSource(DerivedSource[CaseSource]):
-    """Samples in float32 near zero, with a large mean, and with large values."""
+def _applies(group: BaseGroup) -> bool:
+    """In float32 alone: of narrower dtypes, and of integers, a large mean leaves nothing to compute with."""
+    return group.key.dtype == "float32" and not MANY_LAYERS.match(group.key.operator)
 
-    name = "cancellation"
 
-    def varies(self, key: GroupKey) -> bool:
-        """In float32 alone: of narrower dtypes, and of integers, a large mean leaves nothing to compute with."""
-        return key.dtype == "float32" and not MANY_LAYERS.match(key.operator)
+def _chosen(group: BaseGroup, cases: Iterable[Case]) -> list[Case]:
+    """The first sample, several where an operator computes statistics."""
+    return distinct(cases, SAMPLES_OF_STATISTICS if STATISTICS.search(group.key.operator) else 1)
 
-    def chosen(self, cases: Iterable[Case]) -> Iterable[Case]:
-        """Several samples; `variations` drops those of operators for which one says it all."""
-        return distinct(cases, SAMPLES_OF_STATISTICS)
 
-    def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
-        """The variations of the group's first sample, of several where an operator computes statistics."""
-        base = self.base_key(key)
-        chosen = list(self.chosen(self._base.cases(base, Samples.DEFAULT)))
-        for case in chosen if STATISTICS.search(key.operator) else chosen[:1]:
-            yield from self.variations(base, case)
+def _variations(group: BaseGroup, case: Case) -> Iterator[Case]:
+    """The sample in each range of numbers; what the CPU refuses there, the device is to refuse."""
+    if case.uninitialised or not _numbers(case):
+        return
+    yield _varied(case, "near zero", lambda tensor: tensor * NEAR_ZERO)
+    if len(_floating(case)) > 1 and group.opinfo is not None:
+        yield partly_near_zero_case(case)
+    yield with_large_mean(case)
+    yield _varied(case, "large", lambda tensor: tensor * LARGE)
 
-    def variations(self, key: GroupKey, case: Case) -> Iterator[Case]:
-        """The sample in each range of numbers; what the CPU refuses there, the device is to refuse."""
-        if case.uninitialised or not _numbers(case):
-            return
-        yield _varied(case, "near zero", lambda tensor: tensor * NEAR_ZERO)
-        if len(_floating(case)) > 1 and isinstance(self._base, OpInfoSource):
-            yield partly_near_zero_case(case)
-        yield with_large_mean(case)
-        yield _varied(case, "large", lambda tensor: tensor * LARGE)
+
+# Samples in float32 near zero, with a large mean, and with large values.
+CANCELLATION_FACTOR = Factor("cancellation", in_each_case(_variations), _applies, _chosen)
 
 
 def partly_near_zero_case(case: Case) -> Case:

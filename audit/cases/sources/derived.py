@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import zlib
 from abc import abstractmethod
-from collections.abc import Collection, Hashable, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
@@ -14,6 +15,8 @@ from ...model.case import Case, CaseSource, QuickShare
 from ...model.group import GroupKey
 from ...model.nested import leaves
 from ...model.selection import DTYPES, Samples
+from ..calls.invocation import SchemaCall, full_name
+from .opinfo import OpInfoSource
 
 # A sampler puts its plain cases first; among so many there is one to vary.
 LOOKED_AT = 8
@@ -29,7 +32,11 @@ MAIN_DTYPES = ("float32", "float16", "complex64", "int64", "bool")
 PREFIXES = {"opinfo": "", "modules": "module ", "schema": "schema "}
 
 
+# The dtype in which most is varied; others are tried in a few of the variations, in turn.
+THOROUGH = "float32"
+
 Base = TypeVar("Base", bound=CaseSource)
+Choice = TypeVar("Choice")
 
 
 class BasedSource(CaseSource, Generic[Base]):
@@ -62,61 +69,115 @@ class BasedSource(CaseSource, Generic[Base]):
         return (replace(key, source=self.name) for key in self.taken(keys))
 
 
-class DerivedSource(BasedSource[Base]):
-    """Varies cases of each group of another source in a fixed sequence of ways.
-
-    `name` of a class says in what they are varied; that of an object also what is varied, so that the groups of one
-    class over several bases are told apart.
-
-    Args:
-        base: whose cases are varied.
+@dataclass(frozen=True)
+class BaseGroup:
+    """A group of a base source.
 
     Attributes:
-        dtypes: in which of them it varies anything below the level `full`.
+        base: the source.
+        key: the base's own key of the group.
     """
 
+    base: CaseSource
+    key: GroupKey
+
+    @property
+    def opinfo(self) -> Any:
+        """The OpInfo behind the group, or None if the base has none."""
+        return self.base.opinfo(self.key) if isinstance(self.base, OpInfoSource) else None
+
+    @property
+    def turn(self) -> int:
+        """Which variation comes first, where the group is tried in a few of several."""
+        return turn_of(self.key)
+
+    @property
+    def writes(self) -> bool:
+        """Whether the calls of the group are schema calls that write into their arguments."""
+        return self.key.source == "schema" and SchemaCall(full_name(self.key.operator)).writes
+
+
+def one_representative(group: BaseGroup, cases: Iterable[Case]) -> list[Case]:
+    """The representative case of a group, if it has one."""
+    case = representative(cases)
+    return [] if case is None else [case]
+
+
+@dataclass(frozen=True)
+class Factor:
+    """What a source varies in the cases of another one.
+
+    Attributes:
+        name: the name of the source, without the prefix for its base.
+        vary: gives the variations of the chosen cases, the same ones in the same order for the same inputs.
+        applies: whether there is anything to vary for a group.
+        choose: which cases of a group are varied.
+        dtypes: in which of them anything is varied below the level `full`.
+    """
+
+    name: str
+    vary: Callable[[BaseGroup, Sequence[Case]], Iterator[Case]]
+    applies: Callable[[BaseGroup], bool] = lambda group: True
+    choose: Callable[[BaseGroup, Iterable[Case]], list[Case]] = one_representative
     dtypes: tuple[str, ...] = DTYPES
+
+
+class VariedSource(BasedSource[CaseSource]):
+    """Varies one factor in the cases of each group of another source.
+
+    Args:
+        factor: what is varied.
+        base: whose cases are varied.
+    """
+
     quick = QuickShare.ONE_DTYPE
 
-    def __init__(self, base: Base) -> None:
+    def __init__(self, factor: Factor, base: CaseSource) -> None:
         super().__init__(base)
-        self.name = PREFIXES.get(base.name, f"{base.name} ") + type(self).name
+        self.name = name_over(base, factor.name)
+        self._factor = factor
 
     def taken(self, keys: Iterable[GroupKey]) -> Iterator[GroupKey]:
         """Each that this source can vary; none of the OpInfos' sparse ones."""
         return (key for key in keys if "/" not in key.variant and self.varies(key))
 
+    def varies(self, key: GroupKey) -> bool:
+        """Whether this source has anything to vary for a group of the base."""
+        return self._factor.applies(BaseGroup(self._base, key))
+
     def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
-        """The variations of the group's cases that are worth it."""
-        if not self.has_cases_in(key.dtype, samples):
-            return
-        base = self.base_key(key)
-        for turn, case in enumerate(self.chosen(self._base.cases(base, Samples.DEFAULT))):
-            yield from self.further_variations(base, case) if turn else self.variations(base, case)
+        """The variations of the group's chosen cases."""
+        if self.has_cases_in(key.dtype, samples):
+            group = BaseGroup(self._base, self.base_key(key))
+            chosen = self._factor.choose(group, self._base.cases(group.key, Samples.DEFAULT))
+            yield from self._factor.vary(group, chosen)
 
     def has_cases_in(self, dtype: str, samples: Samples) -> bool:
         """Whether groups of a dtype have cases at a level of sampling."""
-        return samples is Samples.FULL or dtype in self.dtypes
+        return samples is Samples.FULL or dtype in self._factor.dtypes
 
-    def varies(self, key: GroupKey) -> bool:
-        """Whether this source has anything to vary for the group."""
-        return True
 
-    def chosen(self, cases: Iterable[Case]) -> Iterable[Case]:
-        """Which cases of a group are varied: one `representative`, or, where a source wants them, `distinct` ones."""
-        case = representative(cases)
-        return [] if case is None else [case]
+def name_over(base: CaseSource, name: str) -> str:
+    """The name of a derived source: "layouts" over OpInfos, "module layouts" over modules."""
+    return PREFIXES.get(base.name, f"{base.name} ") + name
 
-    @abstractmethod
-    def variations(self, key: GroupKey, case: Case) -> Iterator[Case]:
-        """The variations of `case`, always the same ones in the same order for the same inputs.
 
-        `key` is the base's own group.
-        """
+def in_each_case(
+    vary: Callable[[BaseGroup, Case], Iterator[Case]],
+) -> Callable[[BaseGroup, Sequence[Case]], Iterator[Case]]:
+    """Varies each of the chosen cases in the same way."""
+    return lambda group, cases: (varied for case in cases for varied in vary(group, case))
 
-    def further_variations(self, key: GroupKey, case: Case) -> Iterator[Case]:
-        """The variations of the second and any further chosen case of a group; a source may want fewer of them."""
-        return self.variations(key, case)
+
+def turn_of(key: GroupKey) -> int:
+    """Which variation comes first, where a group is tried in one of several: another for each operator and dtype."""
+    return zlib.crc32(f"{key.operator}:{key.dtype}".encode())
+
+
+def rotated(choices: Sequence[Choice], turn: int) -> tuple[Choice, ...]:
+    """The choices in their order, beginning with another one for each turn."""
+    start = turn % len(choices) if choices else 0
+    return (*choices[start:], *choices[:start])
 
 
 def representative(cases: Iterable[Case]) -> Case | None:

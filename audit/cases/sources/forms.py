@@ -16,11 +16,9 @@ from torch.autograd import forward_ad
 
 from ...judging.transfer import differentiable_leaves
 from ...model.case import Case
-from ...model.group import GroupKey
 from ...model.nested import leaves, map_leaves
-from .derived import MAIN_DTYPES, DerivedSource
+from .derived import MAIN_DTYPES, BaseGroup, Factor, in_each_case
 from .operand_forms import number_and_tensor, overlapping
-from .opinfo import OpInfoSource
 
 GUARD = 37  # elements before and after an out= tensor; odd, so that a vectorised overrun does not end on its border
 # OpInfos that claim to take out= because nobody said otherwise.
@@ -36,49 +34,45 @@ OUT_KINDS = (EXACT, "transposed", "every other element", *RESIZED)
 Call = Callable[..., Any]
 
 
-class FormSource(DerivedSource[OpInfoSource]):
-    """Each representative sample in every form that its OpInfo says the operator has."""
+def _variations(group: BaseGroup, case: Case) -> Iterator[Case]:
+    """The case in every form that its OpInfo says the operator has."""
+    for called in _forms(group, case):
+        yield replace(called, form=called.title)
 
-    name = "forms"
-    dtypes = MAIN_DTYPES
 
-    def variations(self, key: GroupKey, case: Case) -> Iterator[Case]:
-        """One case for each form."""
-        for called in self._forms(key, case):
-            yield replace(called, form=called.title)
+def _forms(group: BaseGroup, case: Case) -> Iterator[Case]:
+    op = group.opinfo
+    plain = replace(case, differentiable=False, args=detached(case.args), kwargs=detached(case.kwargs))
+    if takes_out(op) and "out" not in case.kwargs and not case.uninitialised:
+        for form in map(OutForm, OUT_KINDS):
+            if form.title == "out= every other element" and op.name in STRIDES_OF_OUT_IGNORED:
+                continue
+            yield replace(plain, call=form.of(op.op), title=form.title)
+        yield from overlapping(op.op, plain)
+        yield replace(plain, call=OutForm("other dtype").of(op.op), title="out= of another dtype", errors_count=True)
+    if op.inplace_variant is not None and isinstance(plain.args[0], Tensor):
+        yield replace(plain, call=in_place(op.inplace_variant), title="in place", errors_count=True)
+    if op.method_variant is not None and isinstance(plain.args[0], Tensor):
+        yield replace(plain, call=op.method_variant, title="method")
+    yield from number_and_tensor(op.op, op.aten_name, plain)
+    yield replace(plain, call=under(torch.inference_mode, op.op), title="inference mode")
+    yield replace(case, call=under(torch.no_grad, op.op), differentiable=False, title="no_grad")
+    if takes_out(op) and "out" not in case.kwargs and not case.uninitialised:
+        into_out = under(torch.no_grad, OutForm(EXACT).of(op.op))
+        yield replace(case, call=into_out, differentiable=False, title="no_grad, out=")
+    yield replace(plain, call=deterministic(op.op), title="deterministic algorithms", errors_count=True)
+    # PyTorch promises no strides of gradients and tangents; what picks from the outputs is no picker of gradients.
+    derived = replace(case, elementwise=False, process_output=lambda output: output)
+    if case.differentiable and op.supports_gradgrad:
+        yield replace(derived, call=first_derivative(op.op, case.process_output), title="second derivative")
+    if case.differentiable and op.supports_forward_ad:
+        yield replace(derived, call=tangents(op.op), differentiable=False, title="forward mode")
+    if group.key.dtype == "float32":
+        for name, dtype in AUTOCAST.items():
+            yield replace(case, call=autocast(op.op, dtype), title=f"autocast {name}", rounded_to=dtype)
 
-    def _forms(self, key: GroupKey, case: Case) -> Iterator[Case]:
-        op = self._base.opinfo(key)
-        plain = replace(case, differentiable=False, args=detached(case.args), kwargs=detached(case.kwargs))
-        if takes_out(op) and "out" not in case.kwargs and not case.uninitialised:
-            for form in map(OutForm, OUT_KINDS):
-                if form.title == "out= every other element" and op.name in STRIDES_OF_OUT_IGNORED:
-                    continue
-                yield replace(plain, call=form.of(op.op), title=form.title)
-            yield from overlapping(op.op, plain)
-            yield replace(
-                plain, call=OutForm("other dtype").of(op.op), title="out= of another dtype", errors_count=True
-            )
-        if op.inplace_variant is not None and isinstance(plain.args[0], Tensor):
-            yield replace(plain, call=in_place(op.inplace_variant), title="in place", errors_count=True)
-        if op.method_variant is not None and isinstance(plain.args[0], Tensor):
-            yield replace(plain, call=op.method_variant, title="method")
-        yield from number_and_tensor(op.op, op.aten_name, plain)
-        yield replace(plain, call=under(torch.inference_mode, op.op), title="inference mode")
-        yield replace(case, call=under(torch.no_grad, op.op), differentiable=False, title="no_grad")
-        if takes_out(op) and "out" not in case.kwargs and not case.uninitialised:
-            into_out = under(torch.no_grad, OutForm(EXACT).of(op.op))
-            yield replace(case, call=into_out, differentiable=False, title="no_grad, out=")
-        yield replace(plain, call=deterministic(op.op), title="deterministic algorithms", errors_count=True)
-        # PyTorch promises no strides of gradients and tangents; what picks from the outputs is no picker of gradients.
-        derived = replace(case, elementwise=False, process_output=lambda output: output)
-        if case.differentiable and op.supports_gradgrad:
-            yield replace(derived, call=first_derivative(op.op, case.process_output), title="second derivative")
-        if case.differentiable and op.supports_forward_ad:
-            yield replace(derived, call=tangents(op.op), differentiable=False, title="forward mode")
-        if key.dtype == "float32":
-            for name, dtype in AUTOCAST.items():
-                yield replace(case, call=autocast(op.op, dtype), title=f"autocast {name}", rounded_to=dtype)
+
+FORM_FACTOR = Factor("forms", in_each_case(_variations), dtypes=MAIN_DTYPES)
 
 
 def takes_out(op: Any) -> bool:

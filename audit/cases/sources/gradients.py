@@ -15,16 +15,12 @@ import torch
 from torch import Tensor
 
 from ...judging.transfer import differentiable_leaves
-from ...model.case import Case, CaseSource
-from ...model.group import GroupKey
+from ...model.case import Case
 from ...model.nested import leaves, map_leaves
 from .case_tensors import call_on_cpu, tensors_of, with_tensors
-from .derived import DerivedSource
+from .derived import THOROUGH, BaseGroup, Factor, in_each_case, rotated
 from .layouts import Layout, offset, stepped
-from .opinfo import OpInfoSource
-from .tensor_layouts import rotated, turn_of
 
-THOROUGH = "float32"
 IN_TURN = ("float16", "complex64")
 # How many variations other dtypes, and modules in evaluation mode, get.
 SOME = 2
@@ -46,28 +42,27 @@ def zero(tensor: Tensor) -> Tensor:
 COTANGENTS: tuple[Layout, ...] = (as_of_a_sum, offset, zero)
 
 
-class GradientSource(DerivedSource[CaseSource]):
-    """The backward of each representative sample, asked for in other ways."""
+def _applies(group: BaseGroup) -> bool:
+    """Operators with a derivative, in one dtype of each kind; modules in float32."""
+    if group.opinfo is None:
+        return group.key.dtype == THOROUGH
+    return group.key.dtype in (THOROUGH, *IN_TURN) and bool(group.opinfo.supports_autograd)
 
-    name = "gradients"
 
-    def varies(self, key: GroupKey) -> bool:
-        """Operators with a derivative, in one dtype of each kind; modules in float32."""
-        if not isinstance(self._base, OpInfoSource):
-            return key.dtype == THOROUGH
-        return key.dtype in (THOROUGH, *IN_TURN) and bool(self._base.opinfo(key).supports_autograd)
+def _variations(group: BaseGroup, case: Case) -> Iterator[Case]:
+    """The backward of the case asked for in all other ways in float32, in some in turn in other dtypes."""
+    if not case.differentiable or not differentiable_leaves((case.args, case.kwargs)):
+        return
+    every = [*with_cotangents(case), *of_some_inputs(case), *of_some_outputs(case)]
+    if group.key.dtype == THOROUGH and group.key.variant != "eval":
+        yield from every
+        yield from islice(used_otherwise(case, group.turn), 1)
+    else:
+        every.extend(used_otherwise(case, group.turn))
+        yield from rotated(every, group.turn)[:SOME]
 
-    def variations(self, key: GroupKey, case: Case) -> Iterator[Case]:
-        """All of float32, some in turn of the others."""
-        if not case.differentiable or not differentiable_leaves((case.args, case.kwargs)):
-            return
-        every = [*with_cotangents(case), *of_some_inputs(case), *of_some_outputs(case)]
-        if key.dtype == THOROUGH and key.variant != "eval":
-            yield from every
-            yield from islice(used_otherwise(case, turn_of(key)), 1)
-        else:
-            every.extend(used_otherwise(case, turn_of(key)))
-            yield from rotated(every, turn_of(key))[:SOME]
+
+GRADIENT_FACTOR = Factor("gradients", in_each_case(_variations), _applies)
 
 
 # ---- cotangents

@@ -8,10 +8,9 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from ...model.case import Case, CaseSource
-from ...model.group import GroupKey
+from ...model.case import Case
 from .case_tensors import tensors_in, tensors_of, with_tensors
-from .derived import MAIN_DTYPES, DerivedSource
+from .derived import MAIN_DTYPES, Factor, in_each_case
 
 Layout = Callable[[Tensor], "Tensor | None"]
 
@@ -118,17 +117,6 @@ LAYOUTS: tuple[Layout, ...] = (
 )
 
 
-class LayoutSource(DerivedSource[CaseSource]):
-    """Each representative sample once in every layout that its tensors can have."""
-
-    name = "layouts"
-    dtypes = MAIN_DTYPES
-
-    def variations(self, key: GroupKey, case: Case) -> Iterator[Case]:
-        """The variations that `in_every_layout` makes."""
-        return in_every_layout(case)
-
-
 def in_every_layout(case: Case, layouts: Sequence[Layout] = LAYOUTS) -> Iterator[Case]:
     """One case for each layout, all tensors in it; and one with the gradients of the outputs not contiguous."""
     for layout in layouts:
@@ -174,3 +162,6 @@ def with_scalars_on_host(case: Case) -> Case | None:
     on_host = case.on_host | {1}
     # Forward alone: some of torch's derivative formulas mix the devices in ways that no device accepts.
     return replace(case, args=(first, scalar, *rest), on_host=on_host, title="0-dim CPU scalar", differentiable=False)
+
+
+LAYOUT_FACTOR = Factor("layouts", in_each_case(lambda group, case: in_every_layout(case)), dtypes=MAIN_DTYPES)

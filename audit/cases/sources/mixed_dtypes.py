@@ -14,19 +14,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...model.case import Case, CaseSource
-from ...model.group import GroupKey
-from ...model.nested import leaves
+from ...model.case import Case
 from .case_tensors import strided_positions, tensors_of, unsure, with_one, with_tensors
-from .derived import DerivedSource
-from .forms import STRIDES_OF_OUT_IGNORED, takes_out
+from .derived import THOROUGH, BaseGroup, Factor, in_each_case, rotated
 from .operand_forms import number_position
-from .opinfo import OpInfoSource
-from .tensor_layouts import KERNEL_DIES, filled, rotated, turn_of, writes
+from .tensor_layouts import KERNEL_DIES, filled
 from .write_targets import (
     STRIDES_IGNORED,
-    in_place_case,
-    out_case,
+    opinfo_in_place,
+    opinfo_with_out,
     schema_case,
     slice_of_larger,
     surrounded,
@@ -156,70 +152,60 @@ def out_in_others(case: Case, targets: Sequence[int], most: int, turn: int = 0) 
         yield with_tensors(of_mixed_dtypes(case), {targets[0]: in_dtype(tensor, dtype)}, f"{case.title} {name}")
 
 
-# ---- the sources
+# ---- the factors
 
-THOROUGH = "float32"
 # Overloads whose CPU kernel trusts the dtype of what it is given: what it writes is undefined, or refused later.
 UNCHECKED_OPERATORS = frozenset({"_compute_linear_combination.out", "multilabel_margin_loss_forward.output"})
 IN_TURN = ("float16", "int64", "bool")
 
 
-class MixedDtypeSource(DerivedSource[OpInfoSource]):
-    """Each tensor of a representative sample alone in other dtypes; in place, in out=, and numbers of each category."""
-
-    name = "mixed dtypes"
-
-    def varies(self, key: GroupKey) -> bool:
-        """One dtype of each category but complex, which float32 meets."""
-        return key.dtype in (THOROUGH, *IN_TURN)
-
-    def variations(self, key: GroupKey, case: Case) -> Iterator[Case]:
-        """Plain calls, then in place with the others in another dtype, then out= of another dtype."""
-        op, turn = self._base.opinfo(key), turn_of(key)
-        most = 3 if key.dtype == THOROUGH else 1
-        listed = with_three(case)
-        if listed is not None:
-            yield listed
-            yield from each_in_others(listed, most, turn, but=(0, 1))
-        elif len(tensors_of(case)) > 1:
-            yield from each_in_others(case, most, turn)
-            yield from each_as_scalar_tensor(case, turn)
-        yield from with_numbers(case, op.aten_name)
-        if op.inplace_variant is not None and any(isinstance(leaf, Tensor) for leaf in leaves(case.args[:1])):
-            called, targets = in_place_case(case, op.inplace_variant)
-            yield from each_in_others(surrounded(called, targets), 1 if most == 1 else 2, turn, but=targets)
-        if takes_out(op) and "out" not in case.kwargs and not case.uninitialised:
-            given = out_case(case, op.op) if key.operator not in STRIDES_OF_OUT_IGNORED else None
-            if given is not None:
-                yield from out_in_others(*given, 1 if most == 1 else 2, turn)
+def _variations(group: BaseGroup, case: Case) -> Iterator[Case]:
+    """Plain calls, then in place with the others in another dtype, then out= of another dtype."""
+    turn = group.turn
+    most = 3 if group.key.dtype == THOROUGH else 1
+    listed = with_three(case)
+    if listed is not None:
+        yield listed
+        yield from each_in_others(listed, most, turn, but=(0, 1))
+    elif len(tensors_of(case)) > 1:
+        yield from each_in_others(case, most, turn)
+        yield from each_as_scalar_tensor(case, turn)
+    yield from with_numbers(case, group.opinfo.aten_name)
+    given = opinfo_in_place(group, case)
+    if given is not None:
+        yield from each_in_others(surrounded(*given), min(most, 2), turn, but=given[1])
+    given = opinfo_with_out(group, case)
+    if given is not None:
+        yield from out_in_others(*given, min(most, 2), turn)
 
 
-class MixedDtypeCallSource(DerivedSource[CaseSource]):
-    """One tensor of the representative call of each module and overload in another dtype; targets in slices."""
+def _applies_to_call(group: BaseGroup) -> bool:
+    """Calls in float32, modules in training."""
+    left_out = KERNEL_DIES | STRIDES_IGNORED | UNCHECKED_OPERATORS
+    return group.key.dtype == THOROUGH and group.key.variant != "eval" and group.key.operator not in left_out
 
-    name = "mixed dtypes"
 
-    def varies(self, key: GroupKey) -> bool:
-        """Calls in float32, modules in training."""
-        left_out = KERNEL_DIES | STRIDES_IGNORED | UNCHECKED_OPERATORS
-        return key.dtype == THOROUGH and key.variant != "eval" and key.operator not in left_out
+def _variations_of_call(group: BaseGroup, case: Case) -> Iterator[Case]:
+    """Of what writes, the source, then the target in another dtype, in a slice; of others some tensors."""
+    turn = group.turn
+    if not group.writes:
+        if len(tensors_of(case)) > 1:
+            yield from islice(each_in_others(case, 1, turn), turn % 2, None, 2)
+        return
+    given = schema_case(case)
+    sliced = written_in(*given, slice_of_larger) if given is not None else None
+    if given is not None and sliced is not None:
+        yield from islice(each_in_others(sliced, 1, turn, but=given[1]), 1)
+        for varied in out_in_others(*given, 1, turn):
+            in_slice = written_in(varied, given[1], slice_of_larger)
+            if in_slice is not None:
+                yield in_slice
 
-    def chosen(self, cases: Iterable[Case]) -> Iterable[Case]:
-        """The representative call, one without empty tensors where there is one."""
-        return filled(cases)
 
-    def variations(self, key: GroupKey, case: Case) -> Iterator[Case]:
-        """Of what writes, the source, then the target in another dtype, in a slice; of others some tensors."""
-        turn = turn_of(key)
-        if not writes(key):
-            if len(tensors_of(case)) > 1:
-                yield from islice(each_in_others(case, 1, turn), turn % 2, None, 2)
-            return
-        given = schema_case(case)
-        sliced = written_in(*given, slice_of_larger) if given is not None else None
-        if given is not None and sliced is not None:
-            yield from islice(each_in_others(sliced, 1, turn, but=given[1]), 1)
-            for varied in out_in_others(*given, 1, turn):
-                in_slice = written_in(varied, given[1], slice_of_larger)
-                if in_slice is not None:
-                    yield in_slice
+# Of OpInfos one dtype of each category but complex, which float32 meets; of modules and overloads float32.
+MIXED_DTYPE_FACTOR = Factor(
+    "mixed dtypes", in_each_case(_variations), applies=lambda group: group.key.dtype in (THOROUGH, *IN_TURN)
+)
+MIXED_DTYPE_CALL_FACTOR = Factor(
+    "mixed dtypes", in_each_case(_variations_of_call), _applies_to_call, lambda group, cases: filled(cases)
+)

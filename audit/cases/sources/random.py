@@ -12,11 +12,9 @@ from torch import Tensor
 from ...judging.compare import same_bits
 from ...judging.randomness import draws_in_any_overload, generators_as_before
 from ...model.case import Case
-from ...model.group import GroupKey
 from ...model.nested import leaves
-from .derived import DerivedSource
+from .derived import BaseGroup, Factor, in_each_case
 from .forms import Call, copied, detached
-from .opinfo import OpInfoSource
 
 # So many numbers are drawn for a distribution, in at most so many calls.
 DRAWS = 8192
@@ -25,23 +23,18 @@ MOST_CALLS = 1024
 NUMBERS_FOR_SEEDS = 64
 
 
-class RandomSource(DerivedSource[OpInfoSource]):
-    """A representative sample of each operator that draws: under seeds, and often enough to know the distribution."""
+def _variations(group: BaseGroup, case: Case) -> Iterator[Case]:
+    """One case under seeds, and one of as many draws as it takes to know the distribution."""
+    operator = group.opinfo.op
+    plain = replace(case, differentiable=False, args=detached(case.args), kwargs=detached(case.kwargs))
+    yield replace(plain, call=under_seeds(operator), title="under seeds")
+    name = group.key.operator.rpartition(".")[2]
+    yield replace(plain, call=many_draws(operator, name), title="distribution", distribution=True)
 
-    name = "random"
 
-    def varies(self, key: GroupKey) -> bool:
-        """Whether PyTorch says that the operator draws from the generator that a seed controls."""
-        return draws_numbers(key.operator, self._base.opinfo(key).aten_name)
-
-    def variations(self, key: GroupKey, case: Case) -> Iterator[Case]:
-        """One case under seeds, and one of many draws."""
-        operator = self._base.opinfo(key).op
-        plain = replace(case, differentiable=False, args=detached(case.args), kwargs=detached(case.kwargs))
-        yield replace(plain, call=under_seeds(operator), title="under seeds")
-        yield replace(
-            plain, call=many_draws(operator, key.operator.rpartition(".")[2]), title="distribution", distribution=True
-        )
+RANDOM_FACTOR = Factor(
+    "random", in_each_case(_variations), applies=lambda group: draws_numbers(group.key.operator, group.opinfo.aten_name)
+)
 
 
 # OpInfos whose random operator has another name.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -32,7 +32,7 @@ from ...model.selection import DTYPES, Samples
 from ..calls.invocation import SchemaCall, full_name, overload_of, runs_a_kernel, written_arguments
 from .arguments import MAIN_DTYPES, UNCHECKED_OPERATORS
 from .case_tensors import accepts, tensors_of
-from .derived import DerivedSource, distinct
+from .derived import BasedSource, distinct, name_over
 from .forms import copied, detached
 from .random import draws_numbers
 
@@ -56,18 +56,21 @@ ORDERED = re.compile(
 )
 
 
-class RepetitionSource(DerivedSource[CaseSource]):
+class RepetitionSource(BasedSource[CaseSource]):
     """A call of each operator, in one dtype, repeated in the ways above.
 
     Of overloads those that run a kernel; threads and many calls are for them alone, an OpInfo's operator calls them.
     """
 
-    name = "repetition"
     quick = QuickShare.NONE
 
-    def varies(self, key: GroupKey) -> bool:
+    def __init__(self, base: CaseSource) -> None:
+        super().__init__(base)
+        self.name = name_over(base, "repetition")
+
+    def taken(self, keys: Iterable[GroupKey]) -> Iterator[GroupKey]:
         """One dtype of each operator that gives the same result at every call."""
-        return key.dtype == self._dtypes.get((key.operator, key.variant))
+        return (key for key in keys if key.dtype == self._dtypes.get((key.operator, key.variant)))
 
     def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
         """The repetitions of the representative call, with another one of the group in between."""

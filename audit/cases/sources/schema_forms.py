@@ -21,7 +21,7 @@ from ...model.nested import leaves
 from ...model.selection import Samples
 from ..calls.invocation import SchemaCall, full_name, out_arguments, overload_of, runs_a_kernel
 from .case_tensors import strided_positions, tensors_of, with_tensors
-from .derived import BasedSource
+from .derived import BasedSource, turn_of
 from .dimensions import Axis, Dimensions, map_dense, results_of, stretched
 from .forms import under
 from .layouts import Layout, conjugate_view, expanded, negative_view, offset, padded_rows, stepped, transposed
@@ -54,7 +54,7 @@ from .sizes import (
     largest_size,
 )
 from .special_values import ValuePlan, with_special_values
-from .tensor_layouts import GROWN, KERNEL_DIES, alone_in, filled, turn_of
+from .tensor_layouts import GROWN, KERNEL_DIES, alone_in, filled
 
 # Above 1,024 rows, and above the 2,048 elements that one threadgroup sorts.
 ROWS = 2_050

@@ -6,7 +6,7 @@ Kernels change at these sizes: a threadgroup has at most 1,024 threads, an index
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
@@ -14,12 +14,11 @@ import torch
 from torch import Tensor
 
 from ...model.case import Case, CaseSource
-from ...model.group import GroupKey
-from .derived import DerivedSource, distinct
+from .derived import BaseGroup, Factor, distinct
 from .dimensions import TRIED, Axis, Dimensions, map_dense, results_of
-from .opinfo import ELEMENTWISE, OpInfoSource
+from .opinfo import ELEMENTWISE
 from .random import draws_numbers
-from .unsafe_values import bare, writes
+from .unsafe_values import bare, writes_by_name
 
 # One past a power of two each, so that no block or vector width divides them.
 ROWS, COLUMNS = 1_025, 65
@@ -121,51 +120,38 @@ PLANS: dict[str, dict[str, SizePlan]] = {
 ELEMENTWISE_AND_REDUCTIONS = (*ELEMENTWISE, "ReductionOpInfo")
 
 
-class SizeSource(DerivedSource[CaseSource]):
-    """The representative case of each group in other sizes, and a case of another kind in some of them.
+def _applies(group: BaseGroup) -> bool:
+    """Whether the dtype is one of the few that large cases have, or the operator takes any size cheaply.
 
-    Not of operators that draw random numbers: their values cannot be compared, and the `random` cases draw many.
+    Not for operators that draw random numbers: their values cannot be compared, and the `random` cases draw many.
     """
+    operator = group.key.operator
+    return _plan(group) is not None and not is_any_of(operator, UNCHECKED) and not draws(operator)
 
-    name = "sizes"
 
-    def varies(self, key: GroupKey) -> bool:
-        """Whether the dtype is one of the few that large cases have, or the operator takes any size cheaply."""
-        return self._plan(key) is not None and not is_any_of(key.operator, UNCHECKED) and not draws(key.operator)
+def _variations(group: BaseGroup, cases: Sequence[Case]) -> Iterator[Case]:
+    """The sizes of the dtype's plan; a few sizes of a second kind of case, with the dtype that has them all."""
+    plan, operator = _plan(group), group.key.operator
+    if plan is None:
+        return
+    checks = checks_sizes(group.base, operator)
+    for number, case in enumerate(cases if plan is FULL else cases[:1]):
+        sizes = OF_ANOTHER_KIND if number else plan
+        for varied in in_every_size(case, sizes, operator, checks=checks):
+            yield replace(varied, title=f"another kind, {varied.title}") if number else varied
 
-    def chosen(self, cases: Iterable[Case]) -> Iterable[Case]:
-        """The representative case, and one of another kind."""
-        return distinct(cases, 2)
 
-    def variations(self, key: GroupKey, case: Case) -> Iterator[Case]:
-        """The sizes of the dtype's plan."""
-        plan = self._plan(key)
-        if plan is not None:
-            yield from self._sized(key, case, plan)
+def _plan(group: BaseGroup) -> SizePlan | None:
+    plan = PLANS.get(group.key.source, {}).get(group.key.dtype)
+    regular = group.opinfo is not None and type(group.opinfo).__name__ in ELEMENTWISE_AND_REDUCTIONS
+    if plan in (HALVES, None) and regular:
+        return FEWEST
+    if plan is not None and group.key.source == "schema" and not is_for_users(group.key.operator):
+        return None
+    return plan
 
-    def further_variations(self, key: GroupKey, case: Case) -> Iterator[Case]:
-        """A few sizes, with the dtype that has them all."""
-        if self._plan(key) is FULL:
-            for varied in self._sized(key, case, OF_ANOTHER_KIND):
-                yield replace(varied, title=f"another kind, {varied.title}")
 
-    def _sized(self, key: GroupKey, case: Case, plan: SizePlan) -> Iterator[Case]:
-        return in_every_size(case, plan, key.operator, checks=checks_sizes(self._base, key.operator))
-
-    def _plan(self, key: GroupKey) -> SizePlan | None:
-        plan = PLANS.get(self._base.name, {}).get(key.dtype)
-        if plan in (HALVES, None) and self._is_regular(key):
-            return FEWEST
-        if plan is not None and self._base.name == "schema" and not is_for_users(key.operator):
-            return None
-        return plan
-
-    def _is_regular(self, key: GroupKey) -> bool:
-        """Whether the operator of an OpInfo is elementwise or a reduction."""
-        if not isinstance(self._base, OpInfoSource):
-            return False
-        kind = type(self._base.opinfo(self.base_key(key))).__name__
-        return kind in ELEMENTWISE_AND_REDUCTIONS
+SIZE_FACTOR = Factor("sizes", _variations, _applies, choose=lambda group, cases: distinct(cases, 2))
 
 
 def in_every_size(case: Case, plan: SizePlan = FULL, operator: str = "", *, checks: bool = True) -> Iterator[Case]:
@@ -207,7 +193,7 @@ def draws(operator: str) -> bool:
 
 def is_for_users(overload: str) -> bool:
     """Whether an overload is called for its result, by users, and its sizes say something that no twin's say."""
-    named = (is_a_part(overload), writes(overload), overload == "mode.values", "attention" in overload)
+    named = (is_a_part(overload), writes_by_name(overload), overload == "mode.values", "attention" in overload)
     return not any(named)  # mode.values is an out= form; attention is for the OpInfos
 
 

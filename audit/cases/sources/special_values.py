@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, repeat
 
 import torch
 from torch import Tensor
 
-from ...model.case import Case, CaseSource
-from ...model.group import GroupKey
+from ...model.case import Case
 from ...model.nested import leaves
 from .case_tensors import map_tensors
-from .derived import DerivedSource, distinct
-from .unsafe_values import excluded, is_left_alone, writes
+from .derived import BaseGroup, Factor, distinct
+from .unsafe_values import excluded, is_left_alone, writes_by_name
 from .value_classes import ValueClass, classes
 
 # So many tensors of a case get special values each alone; a foreach function has dozens that are all alike.
@@ -78,34 +78,30 @@ SPRINKLED: dict[bool, ValuePlan] = {
 }
 
 
-class SpecialValueSource(DerivedSource[CaseSource]):
-    """Cases of each group with one class of special values in their tensors, in all at once or in one alone."""
+def _applies(group: BaseGroup) -> bool:
+    """Whether any class of the dtype's is defined for the operator."""
+    plan = _plans(group).get(group.key.dtype)
+    return plan is not None and bool(_defined(plan.together, group.key.operator, group.key.dtype))
 
-    name = "special values"
 
-    def varies(self, key: GroupKey) -> bool:
-        """Whether any class of the dtype's is defined for the operator."""
-        plan = self._plans(key.operator).get(key.dtype)
-        return plan is not None and bool(_defined(plan.together, key.operator, key.dtype))
+def _variations(group: BaseGroup, cases: Sequence[Case]) -> Iterator[Case]:
+    """All classes of the dtype's plan; for cases of other kinds the few that the plan has for them."""
+    key = group.key
+    plan = _plans(group)[key.dtype]
+    for case, planned in zip(cases, chain([plan], repeat(ValuePlan(plan.others))), strict=False):
+        yield from with_special_values(case, key.operator, key.dtype, planned)
 
-    def chosen(self, cases: Iterable[Case]) -> Iterable[Case]:
-        """The representative case, and some of other kinds."""
-        return distinct(cases, MOST_KINDS)
 
-    def variations(self, key: GroupKey, case: Case) -> Iterator[Case]:
-        """All classes of the dtype's plan."""
-        return with_special_values(case, key.operator, key.dtype, self._plans(key.operator)[key.dtype])
+def _plans(group: BaseGroup) -> dict[str, ValuePlan]:
+    if group.key.source == "schema":
+        return FEWEST_PLANS if writes_by_name(group.key.operator) else FEWER_PLANS
+    return PLANS if group.key.source == "opinfo" and not group.key.operator.startswith("_foreach_") else FEWER_PLANS
 
-    def further_variations(self, key: GroupKey, case: Case) -> Iterator[Case]:
-        """The few classes that the plan has for cases of other kinds."""
-        return with_special_values(
-            case, key.operator, key.dtype, ValuePlan(self._plans(key.operator)[key.dtype].others)
-        )
 
-    def _plans(self, operator: str) -> dict[str, ValuePlan]:
-        if self._base.name == "schema":
-            return FEWEST_PLANS if writes(operator) else FEWER_PLANS
-        return PLANS if self._base.name == "opinfo" and not operator.startswith("_foreach_") else FEWER_PLANS
+# Cases with one class of special values, in all tensors at once or in one alone.
+SPECIAL_VALUE_FACTOR = Factor(
+    "special values", _variations, _applies, choose=lambda group, cases: distinct(cases, MOST_KINDS)
+)
 
 
 def with_special_values(case: Case, operator: str, dtype: str, plan: ValuePlan) -> Iterator[Case]:

@@ -7,21 +7,16 @@ had it too.
 from __future__ import annotations
 
 import math
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TypeVar
 
 import torch
 from torch import Tensor
 
-from ...model.case import Case, CaseSource
-from ...model.group import GroupKey
+from ...model.case import Case
 from ...model.nested import leaves
-from ...model.selection import Samples
-from ..calls.invocation import SchemaCall
 from .case_tensors import strided_positions, tensors_of, unsure, with_one, with_tensors
-from .derived import LOOKED_AT, DerivedSource, distinct, representative
+from .derived import LOOKED_AT, THOROUGH, BaseGroup, Factor, distinct, representative, rotated
 from .layouts import (
     Layout,
     channels_last,
@@ -36,8 +31,6 @@ from .layouts import (
     transposed,
 )
 from .shared_storage import SHARED, pairs_in_one_storage
-
-Choice = TypeVar("Choice")
 
 ALONE: tuple[Layout, ...] = (
     transposed,
@@ -60,54 +53,46 @@ MOST_TENSORS = 4
 GROWN = (2, 3, 4)
 # How many samples of other kinds are tried in layouts in turn, beside the representative in all of them.
 OTHER_SAMPLES = 2
-# Which dtypes of OpInfos and schemas are varied; bfloat16 goes the ways of float16, small integers those of int64.
-THOROUGH = "float32"
 # Overloads whose CPU kernel ends the process for a tensor that is not contiguous: there is nothing to compare with.
 KERNEL_DIES = frozenset({"_weight_int8pack_mm"})
+# Which other dtypes of OpInfos are varied; bfloat16 goes the ways of float16, small integers those of int64.
 IN_TURN = ("float16", "int64", "complex64")
 
 
-class TensorLayoutSource(DerivedSource[CaseSource]):
-    """Every tensor of a representative sample alone in every layout; of other samples and dtypes some in turn."""
+def _applies(group: BaseGroup) -> bool:
+    """All of float32; of OpInfos also a half, an integer and a complex dtype. `targets` has what is written."""
+    if group.key.source == "opinfo":
+        return group.key.dtype in (THOROUGH, *IN_TURN)
+    return group.key.dtype == THOROUGH and group.key.operator not in KERNEL_DIES and not group.writes
 
-    name = "tensor layouts"
 
-    def varies(self, key: GroupKey) -> bool:
-        """All of float32; of OpInfos also a half, an integer and a complex dtype. `targets` has what is written."""
-        if self._base.name == "opinfo":
-            return key.dtype in (THOROUGH, *IN_TURN)
-        return key.dtype == THOROUGH and key.operator not in KERNEL_DIES and not writes(key)
+def _chosen(group: BaseGroup, cases: Iterable[Case]) -> list[Case]:
+    """The representative case, without empty tensors where there is one; of OpInfos in float32 also other kinds."""
+    return distinct(cases, 1 + OTHER_SAMPLES) if _is_thorough(group) else filled(cases)
 
-    def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
-        """The variations of the representative case, then those of cases of other kinds."""
-        base = self.base_key(key)
-        made = self._base.cases(base, Samples.DEFAULT)
-        if not self._is_thorough(base):
-            yield from super().cases(key, samples)
-            return
-        cases_of_kinds = distinct(made, 1 + OTHER_SAMPLES)
-        for turn, case in enumerate(cases_of_kinds):
-            yield from self.variations(base, case) if turn == 0 else each_in_turn(case, turn_of(base) + turn)
-        yield from pairs_in_one_storage(cases_of_kinds)
 
-    def chosen(self, cases: Iterable[Case]) -> Iterable[Case]:
-        """The representative case, one without empty tensors where there is one."""
-        return filled(cases)
-
-    def variations(self, key: GroupKey, case: Case) -> Iterator[Case]:
-        """Of an OpInfo each tensor in each layout; of others fewer, as many more of them are much alike."""
+def _variations(group: BaseGroup, cases: Sequence[Case]) -> Iterator[Case]:
+    """Of an OpInfo each tensor in each layout; of others fewer, as many more of them are much alike."""
+    for number, case in enumerate(cases):
         many = len(tensors_of(case))
-        if self._is_thorough(key) and many <= MOST_TENSORS:
+        if number == 0 and _is_thorough(group) and many <= MOST_TENSORS:
             yield from each_alone(case, FURTHER if many == 1 else ALONE)
-            return
-        yield from each_in_turn(case, turn_of(key))
-        if key.source != "opinfo":
-            whole = (in_layout(unsure(case), layout) for layout in rotated(WHOLE, turn_of(key)))
+            continue
+        yield from each_in_turn(case, group.turn + number)
+        if group.key.source != "opinfo":
+            whole = (in_layout(unsure(case), layout) for layout in rotated(WHOLE, group.turn))
             yield from islice((varied for varied in whole if varied is not None), 1)
-        yield from islice(pairs_in_one_storage([case], rotated(SHARED, turn_of(key))), 1)
+        if number == 0:
+            yield from islice(pairs_in_one_storage([case], rotated(SHARED, group.turn)), 1)
+    if _is_thorough(group):
+        yield from pairs_in_one_storage(cases)
 
-    def _is_thorough(self, key: GroupKey) -> bool:
-        return self._base.name == "opinfo" and key.dtype == THOROUGH
+
+def _is_thorough(group: BaseGroup) -> bool:
+    return group.key.source == "opinfo" and group.key.dtype == THOROUGH
+
+
+TENSOR_LAYOUT_FACTOR = Factor("tensor layouts", _variations, _applies, _chosen)
 
 
 def filled(cases: Iterable[Case]) -> list[Case]:
@@ -130,23 +115,6 @@ def with_elements(case: Case) -> Case:
 def _ramp(position: int, dtype: torch.dtype) -> Tensor:
     count = math.prod(GROWN)
     return ((torch.arange(count) * (position + 2)) % 7 + position).view(GROWN).to(dtype)
-
-
-def turn_of(key: GroupKey) -> int:
-    """Which variation comes first, where a group is tried in one of several: another for each operator and dtype."""
-    return zlib.crc32(f"{key.operator}:{key.dtype}".encode())
-
-
-def rotated(choices: Sequence[Choice], turn: int) -> tuple[Choice, ...]:
-    """The choices in their order, beginning with another one for each turn."""
-    start = turn % len(choices) if choices else 0
-    return (*choices[start:], *choices[:start])
-
-
-def writes(key: GroupKey) -> bool:
-    """Whether the calls of a group are schema calls that write into their arguments."""
-    name = key.operator if "::" in key.operator else f"aten::{key.operator}"
-    return key.source == "schema" and SchemaCall(name).writes
 
 
 def each_alone(case: Case, layouts: Sequence[Layout] = ALONE) -> Iterator[Case]:

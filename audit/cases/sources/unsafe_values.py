@@ -146,7 +146,7 @@ def bare(operator: str) -> str:
 NAMESPACES = ("linalg", "fft", "masked", "torch", "signal")
 
 
-def writes(overload: str) -> bool:
+def writes_by_name(overload: str) -> bool:
     """Whether an overload, by its name, writes into an argument: out= forms, and those in place."""
     operator, _, name = overload.partition(".")
     return operator.endswith("_") or name.endswith("out")

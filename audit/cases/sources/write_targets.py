@@ -7,7 +7,7 @@ outside the target is found.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -16,16 +16,13 @@ import torch
 from torch import Tensor
 
 from ...judging.transfer import move
-from ...model.case import Case, CaseSource
-from ...model.group import GroupKey
-from ...model.nested import leaves
+from ...model.case import Case
 from ..calls.invocation import SchemaCall
 from .case_tensors import call_on_cpu, tensors_in, tensors_of, with_tensors
-from .derived import DerivedSource
+from .derived import THOROUGH, BaseGroup, Factor, in_each_case, rotated
 from .forms import STRIDES_OF_OUT_IGNORED, takes_out
-from .opinfo import OpInfoSource
 from .shared_storage import halves, sharing
-from .tensor_layouts import IN_TURN, THOROUGH, each_in_turn, filled, rotated, turn_of, writes
+from .tensor_layouts import IN_TURN, each_in_turn, filled
 
 # Elements of storage before and behind a target: odd, so that a vectorised overrun does not end on its border.
 MARGIN = 5
@@ -233,7 +230,7 @@ def written_everywhere(case: Case, targets: Sequence[int], places: Sequence[Plac
             yield varied
 
 
-# ---- the sources
+# ---- the factors
 
 # `forms` has out= at an offset, transposed and with every other element already.
 OUT_PLACES: tuple[Place, ...] = (every_other_row, slice_of_larger, expanded)
@@ -252,61 +249,67 @@ STRIDES_IGNORED = frozenset(
 )
 
 
-class TargetSource(DerivedSource[OpInfoSource]):
-    """The in-place and out= calls of each representative sample with targets that are not contiguous."""
-
-    name = "targets"
-
-    def varies(self, key: GroupKey) -> bool:
-        """Operators that have such calls, in one dtype of each kind."""
-        op = self._base.opinfo(key)
-        has_any = op.inplace_variant is not None or (takes_out(op) and key.operator not in STRIDES_OF_OUT_IGNORED)
-        return key.dtype in (THOROUGH, *IN_TURN) and has_any
-
-    def variations(self, key: GroupKey, case: Case) -> Iterator[Case]:
-        """In place: everywhere, beside another operand, the others in layouts of their own. Then out=."""
-        op, start = self._base.opinfo(key), turn_of(key)
-        thorough = key.dtype == THOROUGH
-        if op.inplace_variant is not None and any(isinstance(leaf, Tensor) for leaf in leaves(case.args[:1])):
-            called, targets = in_place_case(case, op.inplace_variant)
-            if thorough and len(targets) == 1:
-                yield from written_everywhere(called, targets)
-            else:
-                yield from islice(written_everywhere(called, targets, rotated(PLACES, start)), PLACES_IN_TURN)
-            yield from beside_another(called, targets)
-            yield from each_in_turn(surrounded(called, targets), start, but=targets)
-        if takes_out(op) and "out" not in case.kwargs and not case.uninitialised:
-            given = out_case(case, op.op) if key.operator not in STRIDES_OF_OUT_IGNORED else None
-            if given is not None:
-                places = OUT_PLACES if thorough else rotated(OUT_PLACES, start)[:1]
-                yield from written_everywhere(*given, places)
+def _applies(group: BaseGroup) -> bool:
+    """Operators of OpInfos with in-place or out= calls, in one dtype of each kind."""
+    return group.key.dtype in (THOROUGH, *IN_TURN) and (
+        group.opinfo.inplace_variant is not None
+        or (takes_out(group.opinfo) and group.key.operator not in STRIDES_OF_OUT_IGNORED)
+    )
 
 
-class SchemaTargetSource(DerivedSource[CaseSource]):
-    """The representative call of each overload that writes, with targets that are not contiguous."""
-
-    name = "targets"
-
-    def varies(self, key: GroupKey) -> bool:
-        """Overloads that write, in float32."""
-        return key.dtype == THOROUGH and key.operator not in STRIDES_IGNORED and writes(key)
-
-    def chosen(self, cases: Iterable[Case]) -> Iterable[Case]:
-        """The representative call, one without empty tensors where there is one."""
-        return filled(cases)
-
-    def variations(self, key: GroupKey, case: Case) -> Iterator[Case]:
-        """The targets transposed, then in another place in turn; what is read in layouts in turn."""
-        given = schema_case(case)
-        if given is None:
-            return
+def _variations(group: BaseGroup, case: Case) -> Iterator[Case]:
+    """In place: everywhere, beside another operand, the others in layouts of their own. Then out=."""
+    thorough = group.key.dtype == THOROUGH
+    given = opinfo_in_place(group, case)
+    if given is not None:
         called, targets = given
-        start = turn_of(key)
-        yield from written_everywhere(called, targets, (transposed,))
-        others = rotated(tuple(place for place in PLACES if place is not transposed), start)
-        yield from islice(written_everywhere(called, targets, others), 1)
+        if thorough and len(targets) == 1:
+            yield from written_everywhere(called, targets)
+        else:
+            yield from islice(written_everywhere(called, targets, rotated(PLACES, group.turn)), PLACES_IN_TURN)
         yield from beside_another(called, targets)
-        yield from each_in_turn(surrounded(called, targets), start, but=targets)
+        yield from each_in_turn(surrounded(called, targets), group.turn, but=targets)
+    given = opinfo_with_out(group, case)
+    if given is not None:
+        yield from written_everywhere(*given, OUT_PLACES if thorough else rotated(OUT_PLACES, group.turn)[:1])
+
+
+def opinfo_in_place(group: BaseGroup, case: Case) -> tuple[Case, list[int]] | None:
+    """The sample of an OpInfo as `in_place_case`, or None where it cannot be called in place."""
+    if group.opinfo.inplace_variant is None or not tensors_in(case.args[:1]):
+        return None
+    return in_place_case(case, group.opinfo.inplace_variant)
+
+
+def opinfo_with_out(group: BaseGroup, case: Case) -> tuple[Case, list[int]] | None:
+    """The sample of an OpInfo as `out_case`, or None where it cannot be called with out=."""
+    if not takes_out(group.opinfo) or group.key.operator in STRIDES_OF_OUT_IGNORED:
+        return None
+    return None if "out" in case.kwargs or case.uninitialised else out_case(case, group.opinfo.op)
+
+
+def _schema_applies(group: BaseGroup) -> bool:
+    """Overloads that write, in float32."""
+    return group.key.dtype == THOROUGH and group.key.operator not in STRIDES_IGNORED and group.writes
+
+
+def _schema_variations(group: BaseGroup, case: Case) -> Iterator[Case]:
+    """The targets transposed, then in another place in turn; what is read in layouts in turn."""
+    given = schema_case(case)
+    if given is None:
+        return
+    called, targets = given
+    yield from written_everywhere(called, targets, (transposed,))
+    others = rotated(tuple(place for place in PLACES if place is not transposed), group.turn)
+    yield from islice(written_everywhere(called, targets, others), 1)
+    yield from beside_another(called, targets)
+    yield from each_in_turn(surrounded(called, targets), group.turn, but=targets)
+
+
+TARGET_FACTOR = Factor("targets", in_each_case(_variations), _applies)
+SCHEMA_TARGET_FACTOR = Factor(
+    "targets", in_each_case(_schema_variations), _schema_applies, lambda group, cases: filled(cases)
+)
 
 
 def beside_another(case: Case, targets: list[int]) -> Iterator[Case]:

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 import pytest
 import torch
 
-from mpsmith.audit.cases.sources.cancellation import CancellationSource
+from mpsmith.audit.cases.sources.cancellation import CANCELLATION_FACTOR
+from mpsmith.audit.cases.sources.derived import VariedSource
 from mpsmith.audit.model.case import Case, CaseSource
 from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.selection import Samples
@@ -30,7 +31,7 @@ class Given(CaseSource):
 
 
 def varied(*cases: Case, operator: str = "exp") -> list[Case]:
-    source = CancellationSource(Given(*cases, operator=operator))
+    source = VariedSource(CANCELLATION_FACTOR, Given(*cases, operator=operator))
     (key,) = source.groups()
     return list(source.cases(key, Samples.DEFAULT))
 
@@ -88,4 +89,4 @@ def test_of_statistics_several_samples_are_varied(operator: str, cases: int) -> 
     [("exp", "float16"), ("exp", "int64"), ("nn.LSTM", "float32"), ("nn.TransformerEncoder", "float32")],
 )
 def test_other_dtypes_and_modules_of_many_layers_are_left_out(operator: str, dtype: str) -> None:
-    assert list(CancellationSource(Given(operator=operator, dtype=dtype)).groups()) == []
+    assert list(VariedSource(CANCELLATION_FACTOR, Given(operator=operator, dtype=dtype)).groups()) == []

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 import torch
 
 from mpsmith.audit.cases.sources import case_sources
-from mpsmith.audit.cases.sources.derived import DerivedSource, distinct
-from mpsmith.audit.cases.sources.forms import FormSource
-from mpsmith.audit.cases.sources.layouts import LayoutSource
+from mpsmith.audit.cases.sources.derived import BaseGroup, Factor, VariedSource, distinct, in_each_case
+from mpsmith.audit.cases.sources.forms import FORM_FACTOR
+from mpsmith.audit.cases.sources.layouts import LAYOUT_FACTOR
 from mpsmith.audit.cases.sources.modules import ModuleSource
 from mpsmith.audit.cases.sources.opinfo import OpInfoSource
 from mpsmith.audit.cases.sources.schema import SchemaSource
@@ -19,23 +19,12 @@ from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.selection import Samples
 
 
-class Doubled(DerivedSource):
-    """Each chosen case twice."""
-
-    name = "doubled"
-
-    def variations(self, key: GroupKey, case: Case) -> Iterator[Case]:
-        yield replace(case, title=f"{key.source} once")
-        yield replace(case, title=f"{key.source} again")
+def doubled(group: BaseGroup, case: Case) -> Iterator[Case]:
+    yield replace(case, title=f"{group.key.source} once")
+    yield replace(case, title=f"{group.key.source} again")
 
 
-class Several(Doubled):
-    """The same of each kind."""
-
-    name = "several"
-
-    def chosen(self, cases: Iterable[Case]) -> Iterable[Case]:
-        return distinct(cases, 3)
+DOUBLED = Factor("doubled", in_each_case(doubled))
 
 
 def titles(source: CaseSource, operator: str, variant: str = "") -> list[str]:
@@ -45,7 +34,7 @@ def titles(source: CaseSource, operator: str, variant: str = "") -> list[str]:
 
 
 def test_cases_of_every_base_are_varied_under_a_name_of_their_own() -> None:
-    opinfos, modules, schemas = (Doubled(base()) for base in (OpInfoSource, ModuleSource, SchemaSource))
+    opinfos, modules, schemas = (VariedSource(DOUBLED, base()) for base in (OpInfoSource, ModuleSource, SchemaSource))
     assert [source.name for source in (opinfos, modules, schemas)] == ["doubled", "module doubled", "schema doubled"]
     assert titles(opinfos, "cummax") == ["opinfo once", "opinfo again"]
     assert titles(modules, "nn.BatchNorm2d", "eval") == ["modules once", "modules again"]
@@ -64,14 +53,14 @@ def test_groups_of_an_audit_are_unique_and_those_of_a_few_operators_the_same() -
 
 
 def test_the_label_of_a_derived_group_stays() -> None:
-    labels = {key.label for key in LayoutSource(OpInfoSource()).groups()}
+    labels = {key.label for key in VariedSource(LAYOUT_FACTOR, OpInfoSource()).groups()}
     assert "layouts:exp:float32" in labels
     assert not [label for label in labels if "/" in label]
 
 
 def test_cases_of_other_kinds_are_varied_too() -> None:
-    assert len(titles(Doubled(OpInfoSource()), "cummax")) == 2
-    assert len(titles(Several(OpInfoSource()), "nn.functional.pad", "constant")) == 6
+    several = replace(DOUBLED, choose=lambda group, cases: distinct(cases, 3))
+    assert len(titles(VariedSource(several, OpInfoSource()), "nn.functional.pad", "constant")) == 6
 
 
 def call(*args: object, **kwargs: object) -> None:
@@ -105,6 +94,6 @@ def test_what_is_skipped_refused_or_empty_is_not_varied() -> None:
 
 
 def test_forms_are_declared() -> None:
-    source = FormSource(OpInfoSource())
+    source = VariedSource(FORM_FACTOR, OpInfoSource())
     made = make_cases(source, GroupKey("forms", "add", "", "float32", "fallback"), Samples.DEFAULT, 0)
     assert {case.form for case in made.values()} == {case.title for case in made.values()}

@@ -7,9 +7,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from mpsmith.audit.cases.sources.derived import VariedSource
 from mpsmith.audit.cases.sources.gradients import (
     COTANGENTS,
-    GradientSource,
+    GRADIENT_FACTOR,
     as_of_a_sum,
     backward_twice,
     of_some_inputs,
@@ -107,7 +108,7 @@ def test_other_uses_of_a_call() -> None:
 
 
 def test_operators_and_modules_are_asked_for_gradients() -> None:
-    source = GradientSource(OPINFOS)
+    source = VariedSource(GRADIENT_FACTOR, OPINFOS)
     linear = made(source, "nn.functional.linear")
     assert {"gradient of tensor 1 alone", "no gradient of tensor 0", "gradients of the outputs as of a sum"} <= set(
         linear
@@ -116,6 +117,6 @@ def test_operators_and_modules_are_asked_for_gradients() -> None:
     assert {"gradient of output 0 alone", "gradient of output 1 alone"} <= set(made(source, "linalg.qr"))
     assert made(source, "exp")
     assert "argmax" not in {key.operator for key in source.groups()}
-    modules = GradientSource(ModuleSource())
+    modules = VariedSource(GRADIENT_FACTOR, ModuleSource())
     assert "gradient of tensor 0 alone" in made(modules, "nn.Linear", variant="train")
     assert len(made(modules, "nn.Linear", variant="eval")) == 2

@@ -8,9 +8,10 @@ import pytest
 import torch
 
 from mpsmith.audit.cases.sources.case_tensors import tensors_of
+from mpsmith.audit.cases.sources.derived import VariedSource
 from mpsmith.audit.cases.sources.mixed_dtypes import (
-    MixedDtypeCallSource,
-    MixedDtypeSource,
+    MIXED_DTYPE_CALL_FACTOR,
+    MIXED_DTYPE_FACTOR,
     each_as_scalar_tensor,
     each_in_others,
     in_dtype,
@@ -129,17 +130,20 @@ def test_out_is_of_another_dtype() -> None:
 
 
 def test_operators_get_mixed_dtypes_plain_in_place_and_out() -> None:
-    cases = made(MixedDtypeSource(OPINFOS), "add")
+    cases = made(VariedSource(MIXED_DTYPE_FACTOR, OPINFOS), "add")
     assert {"tensor 0 int64", "tensor 1 float16", "number True", "number (1+2j)"} <= set(cases)
     assert any(title.startswith("out= ") for title in cases)
     assert any("0-dim" in title for title in cases)
-    third = made(MixedDtypeSource(OPINFOS), "cat")
+    third = made(VariedSource(MIXED_DTYPE_FACTOR, OPINFOS), "cat")
     assert {"tensor 2 complex64", "tensor 2 int64"} <= set(third)
     assert any(len(case.args[0]) > 2 for case in third.values())
 
 
 def test_modules_and_schemas_get_mixed_dtypes_and_slices_of_another() -> None:
-    modules, schemas = MixedDtypeCallSource(ModuleSource()), MixedDtypeCallSource(SchemaSource())
+    modules, schemas = (
+        VariedSource(MIXED_DTYPE_CALL_FACTOR, ModuleSource()),
+        VariedSource(MIXED_DTYPE_CALL_FACTOR, SchemaSource()),
+    )
     assert made(modules, "nn.Linear", variant="train")
     assert made(schemas, "native_layer_norm")
     copies = made(schemas, "copy_")

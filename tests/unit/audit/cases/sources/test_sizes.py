@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from mpsmith.audit.cases.sources.derived import VariedSource
 from mpsmith.audit.cases.sources.dimensions import Dimensions, results_of, stretched
 from mpsmith.audit.cases.sources.modules import ModuleSource
 from mpsmith.audit.cases.sources.opinfo import OpInfoSource
@@ -13,8 +14,8 @@ from mpsmith.audit.cases.sources.schema import SchemaSource
 from mpsmith.audit.cases.sources.sizes import (
     FULL,
     MOST_ELEMENTS,
+    SIZE_FACTOR,
     SizePlan,
-    SizeSource,
     checks_sizes,
     in_every_size,
     largest_size,
@@ -25,8 +26,10 @@ from mpsmith.audit.model.nested import leaves
 from mpsmith.audit.model.selection import Samples
 
 
-def made(operator: str, dtype: str = "float32", source: SizeSource | None = None, variant: str = "") -> dict[str, Case]:
-    source = source or SizeSource(OpInfoSource())
+def made(
+    operator: str, dtype: str = "float32", source: VariedSource | None = None, variant: str = ""
+) -> dict[str, Case]:
+    source = source or VariedSource(SIZE_FACTOR, OpInfoSource())
     key = GroupKey(source.name, operator, variant, dtype, "fallback")
     assert key in set(source.groups())
     return {case.title: case for case in make_cases(source, key, Samples.DEFAULT, 0).values()}
@@ -147,7 +150,7 @@ def test_batches_differ_from_each_other() -> None:
 
 
 def test_modules_and_remembered_calls_get_other_sizes_too() -> None:
-    modules, schemas = SizeSource(ModuleSource()), SizeSource(SchemaSource())
+    modules, schemas = VariedSource(SIZE_FACTOR, ModuleSource()), VariedSource(SIZE_FACTOR, SchemaSource())
     rows = made("nn.BatchNorm2d", source=modules, variant="train")["1,025 rows"]
     assert rows.kwargs["inputs"][0].shape[0] == 1025
     assert any("dimension" in title for title in made("cummax", source=schemas))
@@ -176,19 +179,19 @@ def test_parts_of_operators_get_no_tensors_that_do_not_fit() -> None:
 
 
 def test_half_precision_counts_beyond_two_thousand() -> None:
-    for source in (SizeSource(OpInfoSource()), SizeSource(SchemaSource())):
+    for source in (VariedSource(SIZE_FACTOR, OpInfoSource()), VariedSource(SIZE_FACTOR, SchemaSource())):
         longest = [max(shapes(case)[0]) for case in made("cumsum", "bfloat16", source).values()]
         assert longest == [4_097] * len(longest) != []
 
 
 def test_operators_that_draw_are_left_to_the_random_cases() -> None:
-    operators = {key.operator for key in SizeSource(OpInfoSource()).groups()}
+    operators = {key.operator for key in VariedSource(SIZE_FACTOR, OpInfoSource()).groups()}
     assert not operators & {"bernoulli", "uniform", "nn.functional.dropout2d"}
     assert {"nn.functional.scaled_dot_product_attention", "exp", "sort"} <= operators
 
 
 def test_overloads_that_write_and_parts_are_left_out() -> None:
-    overloads = {key.operator for key in SizeSource(SchemaSource()).groups()}
+    overloads = {key.operator for key in VariedSource(SIZE_FACTOR, SchemaSource()).groups()}
     assert not overloads & {"add.out", "add_.Tensor", "mode.values", "native_batch_norm", "glu_backward"}
     assert {"add.Tensor", "cummax", "_foreach_add.Scalar"} <= overloads
 

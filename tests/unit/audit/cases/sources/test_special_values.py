@@ -8,25 +8,26 @@ import pytest
 import torch
 from torch import Tensor
 
+from mpsmith.audit.cases.sources.derived import VariedSource
 from mpsmith.audit.cases.sources.modules import ModuleSource
 from mpsmith.audit.cases.sources.opinfo import OpInfoSource
 from mpsmith.audit.cases.sources.schema import SchemaSource
 from mpsmith.audit.cases.sources.special_values import (
-    SpecialValueSource,
+    SPECIAL_VALUE_FACTOR,
     ValuePlan,
     varied_tensors,
     with_special_values,
 )
-from mpsmith.audit.cases.sources.unsafe_values import bare, excluded, is_left_alone, writes
+from mpsmith.audit.cases.sources.unsafe_values import bare, excluded, is_left_alone, writes_by_name
 from mpsmith.audit.cases.sources.value_classes import classes
 from mpsmith.audit.model.case import Case, make_cases
 from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.selection import Samples
 
-OPINFOS = SpecialValueSource(OpInfoSource())
+OPINFOS = VariedSource(SPECIAL_VALUE_FACTOR, OpInfoSource())
 
 
-def made(operator: str, dtype: str = "float32", source: SpecialValueSource = OPINFOS, variant: str = "") -> list[Case]:
+def made(operator: str, dtype: str = "float32", source: VariedSource = OPINFOS, variant: str = "") -> list[Case]:
     key = GroupKey(source.name, operator, variant, dtype, "fallback")
     assert key in set(source.groups())
     return list(make_cases(source, key, Samples.DEFAULT, 0).values())
@@ -100,7 +101,10 @@ def test_operators_that_are_no_reductions_get_all_classes() -> None:
 
 
 def test_modules_and_remembered_calls_get_them_too() -> None:
-    modules, schemas = SpecialValueSource(ModuleSource()), SpecialValueSource(SchemaSource())
+    modules, schemas = (
+        VariedSource(SPECIAL_VALUE_FACTOR, ModuleSource()),
+        VariedSource(SPECIAL_VALUE_FACTOR, SchemaSource()),
+    )
     weights = [case.args[0] for case in made("nn.BatchNorm2d", source=modules, variant="eval")]
     assert any(bool(state["running_mean"].isnan().any()) for state in weights)
     assert {case.values for case in made("threshold_backward", source=schemas)} == {"nan", "infinities"}
@@ -159,4 +163,9 @@ def test_exclusions_are_narrow() -> None:
 
 
 def test_overloads_that_write_are_known_by_their_names() -> None:
-    assert [writes(name) for name in ("add_.Tensor", "add.out", "max.dim", "add.Tensor")] == [True, True, False, False]
+    assert [writes_by_name(name) for name in ("add_.Tensor", "add.out", "max.dim", "add.Tensor")] == [
+        True,
+        True,
+        False,
+        False,
+    ]

@@ -9,12 +9,13 @@ import torch
 from torch import Tensor
 
 from mpsmith.audit.cases.calls.invocation import SchemaCall
+from mpsmith.audit.cases.sources.derived import VariedSource
 from mpsmith.audit.cases.sources.opinfo import OpInfoSource
 from mpsmith.audit.cases.sources.schema import SchemaSource
 from mpsmith.audit.cases.sources.write_targets import (
     MARGIN,
-    SchemaTargetSource,
-    TargetSource,
+    SCHEMA_TARGET_FACTOR,
+    TARGET_FACTOR,
     around,
     at_an_offset,
     channels_last,
@@ -170,7 +171,7 @@ def test_the_written_arguments_of_a_schema_call_are_its_targets() -> None:
 
 
 def test_operators_are_written_into_everywhere_and_other_dtypes_in_turn() -> None:
-    cases = made(TargetSource(OPINFOS), "add")
+    cases = made(VariedSource(TARGET_FACTOR, OPINFOS), "add")
     assert {
         "in place transposed",
         "in place expanded",
@@ -180,13 +181,15 @@ def test_operators_are_written_into_everywhere_and_other_dtypes_in_turn() -> Non
         "out= expanded",
     } <= set(cases)
     assert any(title.startswith("tensor 1 ") for title in cases)
-    in_place = [title for title in made(TargetSource(OPINFOS), "add", "int64") if title.startswith("in place")]
+    in_place = [
+        title for title in made(VariedSource(TARGET_FACTOR, OPINFOS), "add", "int64") if title.startswith("in place")
+    ]
     assert len(in_place) == 2
-    assert made(TargetSource(OPINFOS), "_foreach_add")
+    assert made(VariedSource(TARGET_FACTOR, OPINFOS), "_foreach_add")
 
 
 def test_schemas_that_write_are_written_into_transposed_and_in_another_place() -> None:
-    source = SchemaTargetSource(SchemaSource())
+    source = VariedSource(SCHEMA_TARGET_FACTOR, SchemaSource())
     for operator, how in (("add_.Tensor", "written"), ("add.out", "out="), ("_fused_adam_", "written")):
         titles = [title for title in made(source, operator) if title.startswith(how)]
         assert titles[0] == f"{how} transposed"

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from mpsmith.audit.cases.sources.case_tensors import tensors_of, with_one, with_tensors
+from mpsmith.audit.cases.sources.derived import VariedSource
 from mpsmith.audit.cases.sources.layouts import expanded, offset, stepped, stepped_rows, swapped_in_front, transposed
 from mpsmith.audit.cases.sources.modules import ModuleSource
 from mpsmith.audit.cases.sources.opinfo import OpInfoSource
@@ -22,7 +23,7 @@ from mpsmith.audit.cases.sources.shared_storage import (
 )
 from mpsmith.audit.cases.sources.tensor_layouts import (
     ALONE,
-    TensorLayoutSource,
+    TENSOR_LAYOUT_FACTOR,
     alone_in,
     each_alone,
     each_in_turn,
@@ -39,7 +40,7 @@ def case_of(*args: object, **kwargs: object) -> Case:
     return Case(torch.add, args, dict(kwargs))
 
 
-def made(source: TensorLayoutSource, operator: str, dtype: str = "float32", variant: str = "") -> list[Case]:
+def made(source: VariedSource, operator: str, dtype: str = "float32", variant: str = "") -> list[Case]:
     key = GroupKey(source.name, operator, variant, dtype, "fallback")
     assert key in set(source.groups())
     return list(make_cases(source, key, Samples.DEFAULT, 0).values())
@@ -195,20 +196,23 @@ def test_a_call_without_elements_gets_some_where_no_other_is_remembered() -> Non
 
 
 def test_several_samples_of_an_operator_are_varied() -> None:
-    cases = made(TensorLayoutSource(OPINFOS), "add")
+    cases = made(VariedSource(TENSOR_LAYOUT_FACTOR, OPINFOS), "add")
     titles = [case.title for case in cases]
     assert {"tensor 0 transposed", "tensor 1 offset", "tensors 0 and 1: overlapping rows"} <= set(titles)
     assert len({tuple(t.dim() for t in tensors_of(case)) for case in cases}) > 1
 
 
 def test_half_integers_and_complex_are_varied_in_turn() -> None:
-    source = TensorLayoutSource(OPINFOS)
+    source = VariedSource(TENSOR_LAYOUT_FACTOR, OPINFOS)
     assert {key.dtype for key in source.groups()} == {"float32", "float16", "int64", "complex64"}
     assert 0 < len(made(source, "add", "int64")) < len(made(source, "add"))
 
 
 def test_modules_and_schemas_are_varied_but_not_what_writes() -> None:
-    modules, schemas = TensorLayoutSource(ModuleSource()), TensorLayoutSource(SchemaSource())
+    modules, schemas = (
+        VariedSource(TENSOR_LAYOUT_FACTOR, ModuleSource()),
+        VariedSource(TENSOR_LAYOUT_FACTOR, SchemaSource()),
+    )
     assert len(made(modules, "nn.BatchNorm2d", variant="train")) >= 3
     titles = [case.title for case in made(schemas, "native_layer_norm")]
     assert len({"transposed", "offset", "stepped"} & set(titles)) == 1
@@ -219,7 +223,7 @@ def test_modules_and_schemas_are_varied_but_not_what_writes() -> None:
 
 
 def test_the_same_layouts_are_tried_every_time() -> None:
-    source = TensorLayoutSource(OPINFOS)
+    source = VariedSource(TENSOR_LAYOUT_FACTOR, OPINFOS)
     assert [c.title for c in made(source, "mul", "int64")] == [c.title for c in made(source, "mul", "int64")]
 
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 import torch
 
-from mpsmith.audit.cases.sources.forms import FormSource
+from mpsmith.audit.cases.sources.derived import VariedSource
+from mpsmith.audit.cases.sources.forms import FORM_FACTOR
 from mpsmith.audit.cases.sources.modules import ModuleCall, ModuleSource
 from mpsmith.audit.cases.sources.operand_forms import SOUND
 from mpsmith.audit.cases.sources.opinfo import OpInfoSource
@@ -97,7 +98,7 @@ def test_a_wrong_gradient_is_shown_by_the_script() -> None:
 
 @pytest.fixture(scope="module")
 def form_cases() -> list[tuple[GroupKey, Case]]:
-    source = FormSource(OpInfoSource())
+    source = VariedSource(FORM_FACTOR, OpInfoSource())
     keys = [GroupKey("forms", operator, "", "float32", "fallback") for operator in FORMS_SHOWN]
     return [(key, case) for key in keys for case in make_cases(source, key, Samples.DEFAULT, 0).values()]
 
