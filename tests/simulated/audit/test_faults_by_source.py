@@ -143,6 +143,11 @@ IN_A_WORD = [
         *("schema tensor layouts", "softplus_backward", "float32", "", "softplus_backward"),
         *("values when non_contiguous(self)", ""),
     ),
+    ("pairs", "erfc", "float16", "", "erfc", "values when transposed(self) and dtype(self, float16)", "transposed"),
+    (
+        *("pairs", "bitwise_xor", "int64", "", "bitwise_xor.Tensor"),
+        *("second_half when above(self, 65536) and dtype(self, int64)", "over 65,536"),
+    ),
     ("tensor layouts", "lt", "int64", "", "lt.Tensor", "values when shared(self, other)", ""),
 ]
 

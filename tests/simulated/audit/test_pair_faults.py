@@ -32,24 +32,11 @@ def wrong_cases(operator: str, dtypes: tuple[str, ...]) -> list[str]:
     return found
 
 
-def float16_and_transposed(kernel: Faulty, self: Tensor) -> Tensor:
-    out = kernel(self)
-    broken = self.dtype is torch.float16 and self.dim() > 1 and not self.is_contiguous() and self.stride(0) == 1
-    return out + 1 if broken and self.numel() > 1 else out
-
-
 def in_place_and_nan(kernel: Faulty, self: Tensor) -> Tensor:
     special = self.isnan().cpu()
     out = kernel(self)
     if special.any():
         self.copy_(torch.where(special.to(self.device), torch.zeros_like(self), self))
-    return out
-
-
-def int64_and_large(kernel: Faulty, self: Tensor, other: Tensor) -> Tensor:
-    out = kernel(self, other)
-    if self.dtype is torch.int64 and out.numel() > 65_536:
-        out.view(-1)[65_536:].zero_()
     return out
 
 
@@ -59,9 +46,7 @@ def expanded_and_keepdim(kernel: Faulty, self: Tensor, dim: Any = (), keepdim: b
 
 
 FAULTS = [
-    ("erfc", "erfc", float16_and_transposed, ("float32", "float16", "bfloat16"), "transposed"),
     ("lgamma", "lgamma_", in_place_and_nan, ("float32", "float16", "bfloat16"), "nan"),
-    ("bitwise_xor", "bitwise_xor.Tensor", int64_and_large, ("int64", "int32"), "over 65,536"),
     ("amin", "amin", expanded_and_keepdim, ("float32", "float16", "bfloat16"), "expanded"),
 ]
 

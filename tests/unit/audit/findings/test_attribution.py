@@ -199,6 +199,8 @@ def test_entries_are_in_the_order_of_source_operator_and_variant() -> None:
         ("masked.mean", "aten::mean", False),
         ("masked.mean", "aten::masked", True),
         ("relu", "aten::relu6", False),
+        ("mode.values", "aten::mode", True),
+        ("max_pool2d", "aten::max", False),
     ],
 )
 def test_which_entries_are_named_after_an_overloads_operator(entry: str, overload_name: str, named: bool) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.audit.findings.attribution import is_named_after
 from mpsmith.audit.findings.audited_surface import audited_surface, with_coverage
 from mpsmith.audit.findings.measurements import measurements, measurements_of
 from mpsmith.audit.findings.summary import summarize, verdicts
@@ -115,23 +114,6 @@ def test_a_narrowed_audit_measures_what_it_was_asked_for_alone(tmp_path: Path, s
     assert sorted(measured(tmp_path / "store")) == ["aten::_linalg_svd", "aten::linalg_svd"]
     record(tmp_path / "store", {("linalg.svd", "float32"): [FELL_BACK, PASSED]}, calls)
     assert "aten::relu" in measured(tmp_path / "store")
-
-
-@pytest.mark.parametrize(
-    ("entry", "overload", "named"),
-    [
-        ("softshrink", "aten::softshrink.out", True),
-        ("nn.functional.softshrink", "aten::softshrink", True),
-        ("linalg.svd", "aten::_linalg_svd.U", True),
-        ("mode.values", "aten::mode", True),
-        ("torch.ops.aten._safe_softmax.default", "aten::_safe_softmax", True),
-        ("masked.mean", "aten::mean", False),
-        ("nn.functional.conv2d", "aten::convolution", False),
-        ("max_pool2d", "aten::max", False),
-    ],
-)
-def test_the_entries_of_an_operator_are_those_of_its_name(entry: str, overload: str, named: bool) -> None:
-    assert is_named_after(entry, overload) is named
 
 
 def test_operators_outside_the_surface_are_measured_when_users_call_them(tmp_path: Path) -> None:
