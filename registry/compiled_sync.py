@@ -1,7 +1,7 @@
-"""Brings what an audit under torch.compile measured into the registry: the field `compiled` of a measurement.
+"""Writes the results of an audit under torch.compile into the registry: the field `compiled` of a measurement.
 
-It stands beside what the calls showed as they are, for the same release on the same device: an operator without such a
-measurement is left alone. Dtypes that were not compiled this time keep what they showed.
+It extends the measurement of eager calls with the same release on the same device. An operator without one is not
+changed. Dtypes that were not compiled this time keep their results.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ CompiledDtypes = Mapping[str, Sequence[str]]
 
 @dataclass(frozen=True)
 class CompiledSyncReport:
-    """What a sync did, operators in the order of their names.
+    """The result of a sync; operators by name.
 
     Attributes:
-        changed: whose entry says something else now.
-        unchanged: whose entry said the same.
-        unmeasured: left alone, because their calls as they are were not measured with this release on this device.
+        changed: operators whose entries changed.
+        unchanged: operators whose entries did not change.
+        unmeasured: skipped, because their eager calls were not measured with this release on this device.
     """
 
     changed: tuple[str, ...]
@@ -41,14 +41,14 @@ class CompiledSyncReport:
 def sync_compiled(
     folder: Path | None, device: Device, torch: str, profile: str | None, compiled: Mapping[str, CompiledDtypes]
 ) -> CompiledSyncReport:
-    """Write what became of compiled calls into the registry.
+    """Write the verdicts of compiled calls into the registry.
 
     Args:
         folder: as for `registry.files.load`.
         device, torch, profile: what was measured, as in `registry.sync.Measurement`.
         compiled: for each operator ("aten::mode") the dtypes of each compiled verdict.
 
-    Raises RegistryError (nothing is written) when the registry has problems, a verdict is none, or the disk refuses.
+    Raises RegistryError (nothing is written) when the registry has problems, a verdict is unknown, or the disk refuses.
     """
     release = public_version(torch)
     coverage = public_version(profile) if profile and public_version(profile) != release else None
@@ -87,4 +87,4 @@ def _with_compiled(operator: str, recorded: Measured, compiled: CompiledDtypes) 
         return Measured.model_validate(plain)
     except ValidationError as error:
         wrong = "; ".join(described(details) for details in error.errors())
-        raise RegistryError(f"what became of {operator} compiled is malformed: {wrong}") from error
+        raise RegistryError(f"the compiled verdicts of {operator} are malformed: {wrong}") from error

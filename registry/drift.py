@@ -1,7 +1,7 @@
-"""Where a status that people gave and what was measured contradict each other, in either direction.
+"""Finds contradictions between a status that people gave and a measurement, in either direction.
 
-A sync only reports drift; the person who gave the status decides. What the simulated device cannot know contradicts
-nobody: its native operators compute on the CPU, so that a correct result there does not refute a status "wrong".
+A sync only reports drift; the person who gave the status decides. The native operators of the simulated device compute
+on the CPU, so a correct result there does not contradict the status "wrong".
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def drift_of(entry: Entry) -> StatusDrift | None:
 
 
 def _agrees(status: Status, measured: Measured) -> bool:
-    """Whether the status fits the verdict, and what some cases showed beside it."""
+    """Whether the status fits the verdict and the cases that differ from it."""
     if measured.partly and status is Status.wrong:
         return True
     refuted = measured.partly and status in (Status.native, Status.composite)

@@ -1,8 +1,8 @@
-"""Changes entries in the text of a registry file and leaves every other character as it stands.
+"""Changes entries in the text of a registry file and keeps every other character.
 
-YAML libraries that keep comments write the whole document anew: quotes, wrapped lines and indentation come out in
-their style. Here the parser gives the places, and only the lines of the fields that change are replaced. A comment is
-never lost: where the line that carried it goes, it stays on a line of its own.
+YAML libraries that keep comments rewrite the whole document with their own quotes, line breaks and indentation. Here
+the parser gives the positions, and only the lines of changed fields are replaced. Comments are never lost: the comment
+of a removed line moves to a separate line.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class _Edit:
 
 
 def with_entries(text: str, entries: Mapping[str, dict[str, Plain]]) -> str:
-    """The text of a file in which each operator of `entries` has exactly these fields; other entries stay as they are.
+    """The text of a file in which each operator of `entries` has exactly these fields; other entries do not change.
 
     New entries go where the order of names puts them, new fields where the order of the given mapping does.
     The text must parse (`registry.parsing.parse` finds no problem in it). A text that changes ends with a line break.
@@ -141,7 +141,7 @@ def _instead_of(text: str, pair: _Pair, written: str) -> _Edit:
 
 
 def _stands_in_line(pair: _Pair) -> bool:
-    """Whether the value stands behind its key on one line, where another value can take its place."""
+    """Whether the value is on the line of its key, where another value can replace it."""
     key, value = pair
     in_line = value.flow_style if isinstance(value, yaml.CollectionNode) else not _is_block_scalar(value)
     return bool(in_line) and key.start_mark.line == value.end_mark.line
@@ -172,7 +172,7 @@ def _scalars(node: yaml.Node) -> Iterator[yaml.ScalarNode]:
 
 
 def _content_end(text: str, pair: _Pair) -> int:
-    """Where the last character of a value stands: libyaml lets a block end where the next token starts."""
+    """The position of the last character of a value; in libyaml a block ends where the next token starts."""
     key, value = pair
     while isinstance(value, yaml.CollectionNode) and not value.flow_style:
         last = value.value[-1]
@@ -186,7 +186,7 @@ def _is_block_scalar(node: yaml.Node) -> bool:
 
 
 def _above_comments(text: str, index: int) -> int:
-    """The start of the comment lines that stand directly above the line at `index` and belong to it."""
+    """The start of the comment lines directly above the line at `index`, which belong to it."""
     lines = text[:index].splitlines(keepends=True)
     while lines and lines[-1].startswith("#"):
         index -= len(lines.pop())

@@ -28,7 +28,7 @@ HEADER = """\
 
 @dataclass(frozen=True)
 class Place:
-    """Where an entry stands; `line` counts from 1."""
+    """The position of an entry; `line` counts from 1."""
 
     path: Path
     line: int
@@ -56,7 +56,7 @@ class Registry(Mapping[str, Entry]):
 
     @property
     def texts(self) -> Mapping[Path, str]:
-        """What was read of each file."""
+        """The text that was read from each file."""
         return MappingProxyType(dict(self._texts))
 
     def place(self, operator: str) -> Place:
@@ -65,11 +65,11 @@ class Registry(Mapping[str, Entry]):
         return Place(block.path, block.key.start_mark.line + 1)
 
     def entries_of(self, path: Path) -> dict[str, Plain]:
-        """What stands in one file, by operator."""
+        """The entries of one file, by operator."""
         return {name: block.data for name, (_, block) in self._entries.items() if block.path == path}
 
     def fields(self, operator: str) -> dict[str, Plain]:
-        """The entry's fields as they stand in the file; empty for an operator without an entry."""
+        """The entry's fields as the file has them; empty for an operator without an entry."""
         if operator not in self._entries:
             return {}
         data = self._entries[operator][1].data
@@ -121,7 +121,7 @@ def check(folder: Path | None = None) -> list[Problem]:
 
 
 def examine(folder: Path | None = None) -> tuple[Registry, list[Problem]]:
-    """What can be read of the registry, and every problem in it, in the order of files and lines.
+    """The readable part of the registry and every problem in it, in the order of files and lines.
 
     Raises RegistryError for a missing folder.
     """
@@ -152,7 +152,7 @@ def examine(folder: Path | None = None) -> tuple[Registry, list[Problem]]:
 
 
 def edit(folder: Path | None, operator: str, changes: Mapping[str, object], *, add: bool = False) -> Entry:
-    """Set fields of one entry and keep everything else in its file as it stands; None removes a field.
+    """Set fields of one entry and keep everything else in its file; None removes a field.
 
     `changes`: values by field; text, numbers, a `Status`, lists and mappings of them.
     `add`: make the entry where the operator has none.
@@ -179,7 +179,7 @@ def edit_all(
 
 @dataclass(frozen=True)
 class VerifiedKernel:
-    """What verifying an operator's kernel showed: the kernel's family, the evidence, and the status that follows."""
+    """The result of verifying an operator's kernel: its family, the evidence, and the status that follows."""
 
     family: str
     evidence: Evidence
@@ -187,7 +187,7 @@ class VerifiedKernel:
 
 
 def record_evidence(folder: Path | None, device: Device, verified: Mapping[str, VerifiedKernel]) -> dict[str, Entry]:
-    """Write what verifying kernels on `device` showed, by the operators' full names: all of them or none.
+    """Write the results of verifying kernels on `device`, by the operators' full names: all of them or none.
 
     Operators without an entry get one; evidence from other devices stays. Raises RegistryError as `edit` does.
     """

@@ -23,7 +23,8 @@ FAMILIES = ("fft", "foreach", "linalg", "nested", "sparse", "special", "upsample
 def registry_folder(chosen: Path | None = None) -> Path:
     """The folder in use: the one chosen, else that of the variable MPSMITH_REGISTRY, else the package's own.
 
-    Where mpsmith is installed, a copy in the current folder (`writing.writable_folder`) goes before the package's own.
+    Where mpsmith is installed, a copy in the current folder (`writing.writable_folder`) takes
+    precedence over the package's own.
     """
     asked_for = folder_asked_for(chosen)
     if asked_for is not None:
@@ -48,12 +49,12 @@ def registry_files(folder: Path) -> list[Path]:
 
 
 def file_name(operator: str) -> str:
-    """The file that a new entry goes to. An entry that stands in another file stays there: people may move entries."""
+    """The file that a new entry goes to. An entry in another file stays there: people may move entries."""
     return f"{shard_of(operator)}.yaml"
 
 
 def shard_of(operator: str) -> str:
-    """What operators are sorted into files by: the family, else the first letter, else the namespace outside aten."""
+    """What selects an operator's file: its family, else its first letter, else its namespace if it is not aten."""
     namespace, _, name = operator.partition("::")
     if namespace != "aten":
         return namespace

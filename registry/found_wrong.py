@@ -1,8 +1,8 @@
 """Wrong results that mpsmith found in the kernels which torch ships to Macs: each a minimal call, none seen on a Mac.
 
-The files `found_wrong/*.yaml` hold an entry a finding, its key a name of its own. The call is written as those of the
-known-wrong corpus are (`known_case`), with values that are the same everywhere. What upstream has a report of already
-is in that corpus, and not here, unless the entry names the issue.
+Each entry of the files `found_wrong/*.yaml` is a finding; its key is the name. Calls have the form of the known-wrong
+corpus (`known_case`), with values that are the same everywhere. A finding that upstream has a report of is in that
+corpus instead, unless the entry names the issue.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class FoundWrong(Part):
     Attributes:
         name: the key of its entry, such as "digamma-near-a-pole".
         summary: one sentence, in our own words.
-        operators: the overloads that it is about, the first of them above all.
+        operators: the overloads that it is about, the most important one first.
         kernel: a pattern for the names of the kernels; several joined by commas.
-        why: what in the kernel's code gives the result.
+        why: the cause in the kernel's code.
         wrong_in: the first and the last release whose kernel gives it, of those that were tried.
         right_from: the first later release whose kernel does not.
         issue: a report in pytorch/pytorch that is about the same, if there is one.

@@ -1,4 +1,4 @@
-"""The form in which a report of the known-wrong corpus writes a call down: plain data, so that YAML is all it takes."""
+"""The form of calls in the known-wrong corpus: plain data that YAML can hold."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Value: TypeAlias = "bool | int | float | complex | str | None"
 
 
 def plain_value(text: str | None) -> Value:
-    """The value that a scalar of a case stands for: null, true, 3, 0.5, -inf, 1+2j, or else a string."""
+    """The value that a scalar of a case denotes: null, true, 3, 0.5, -inf, 1+2j, or else a string."""
     if text is None or text in WORDS:
         return None if text is None else WORDS[text]
     if INTEGER.fullmatch(text):
@@ -116,7 +116,7 @@ class TensorInput(Part):
         if self.fill is not None and self.fill not in get_args(Fill) and not NUMBER.fullmatch(self.fill):
             words = get_args(Fill)
             raise ValueError(
-                f"'{self.fill}' is no fill: a number, or one of {', '.join(words)}{near(self.fill, words)}"
+                f"'{self.fill}' is not a fill: write a number, or one of {', '.join(words)}{near(self.fill, words)}"
             )
         if (self.fill == "integers") != (self.below is not None):
             raise ValueError("the fill 'integers' and its limit 'below' go together")
@@ -152,7 +152,7 @@ def _kind(value: Any) -> str:
     return "<plain>"
 
 
-# A named alias, because it refers to itself. The tags stand in pydantic's errors, where `_located` takes them out.
+# A named alias, because it refers to itself. The tags appear in pydantic's errors, where `_located` removes them.
 Argument = TypeAliasType(
     "Argument",
     Annotated[

@@ -1,7 +1,7 @@
 """The known-wrong corpus: what users reported of operators on mps, as cases that an audit runs before any other.
 
 The files `known_wrong/*.yaml` hold one entry a report, its key the number of the issue in pytorch/pytorch. A case is
-data (`known_case`), so that whoever can write YAML can add one; `audit.cases.sources.known_wrong` makes the calls.
+data (`known_case`), so that it can be added without Python; `audit.cases.sources.known_wrong` makes the calls.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class KnownReport(Part):
         issue: its number in pytorch/pytorch; in the files it is the key of the entry.
         summary: one sentence, in our own words.
         wrong_class: what kind of wrong it is; in the files `class`.
-        operators: the overloads that it is about, the first of them above all.
+        operators: the overloads that it is about, the most important one first.
         first_affected, last_affected: releases of torch in which it was seen, as far as is known.
         cause: where the wrong answer comes from, as far as is known.
         cases: calls that show it.

@@ -1,4 +1,4 @@
-"""The model of a registry entry: what people decide about an operator, and what was measured of it.
+"""The model of a registry entry: what people decide about an operator, and its measurements.
 
 `status` is a human field: people write it, by hand or through `mpsmith registry set`, and so do the steps that a person
 starts for one operator (scaffold, verify). A sync never writes it. An entry without a status has the one that follows
@@ -17,7 +17,7 @@ from .parsing import Plain
 
 Device = Literal["mps", "simulated"]
 
-# From the strongest evidence to the weakest: what a real device showed outranks any simulation.
+# From the strongest evidence to the weakest: a real device outranks any simulation.
 DEVICES: tuple[Device, ...] = get_args(Device)
 
 Dispatch = Literal[
@@ -85,7 +85,7 @@ Grade = Literal["real device", "shipped kernel", "dispatch only"]
 
 
 class Status(str, Enum):
-    """Where an operator stands on mps. The first six can follow from a measurement, the others are steps of people."""
+    """The status of an operator on mps. The first six can follow from a measurement, the others are steps of people."""
 
     native = "native"
     composite = "composite"
@@ -163,7 +163,7 @@ class Evidence(_Model):
 
     Attributes:
         torch: the release of torch under which the checks ran.
-        source: hexadecimal digest of the kernel's sources, so that evidence for older sources can be told.
+        source: hexadecimal digest of the kernel's sources, so that evidence for older sources is recognised.
         checks: the names of the checks that passed, such as numerics, gradients, opcheck.
         dtypes: the dtypes that were checked.
     """
@@ -175,7 +175,7 @@ class Evidence(_Model):
 
 
 class Entry(_Model):
-    """All that is known of one operator, over all its overloads.
+    """Everything about one operator, over all its overloads.
 
     Attributes:
         operator: the operator's name, `aten::mode`; in the files it is the key of the entry.
@@ -187,7 +187,7 @@ class Entry(_Model):
         kernel: the module in `mpsmith.kernels` that replaces the operator.
         notes: anything worth knowing.
         evidence: what verifying the kernel showed, by device.
-        measured: what audits measured, by device; simulated and real measurements stand side by side.
+        measured: what audits measured, by device; simulated and real measurements are separate.
     """
 
     operator: OperatorName

@@ -1,4 +1,4 @@
-"""Reads a registry file into entries that know their places, and finds everything that is malformed in it.
+"""Reads a registry file into entries with positions, and finds everything that is malformed in it.
 
 Every scalar is read as text (`torch: 2.10` is "2.10", not a number); only an empty, `null` or `~` value means absent.
 Anchors, aliases, tags and flow style at the top are refused: they cannot be edited in place.
@@ -22,8 +22,8 @@ LOADER = yaml.CBaseLoader if yaml.__with_libyaml__ else yaml.BaseLoader
 
 Plain: TypeAlias = "str | list[Plain] | dict[str, Plain] | None"
 
-# The deepest that values may stand in each other. An entry has four levels; libyaml and PyYAML recurse once a level, so
-# that a few thousand of them would end the process.
+# How deep values may be nested. An entry has four levels; libyaml and PyYAML recurse once a level, so a few thousand
+# levels would crash the process.
 DEEPEST = 50
 
 _ABSENT = ("", "~", "null", "Null", "NULL")
@@ -32,7 +32,7 @@ _DEFAULT_TAGS = frozenset(f"tag:yaml.org,2002:{kind}" for kind in ("str", "map",
 
 @dataclass(frozen=True)
 class Block:
-    """One entry as it stands in a file: its operator, its plain data, and the YAML nodes of its key and value."""
+    """One entry of a file: its operator, its plain data, and the YAML nodes of its key and value."""
 
     path: Path
     operator: str

@@ -1,4 +1,4 @@
-"""What is wrong in the registry's files, each with the place where it stands."""
+"""Problems in the registry's files, with their positions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..errors import MpsmithError
 
 @dataclass(frozen=True, order=True)
 class Problem:
-    """One thing to mend in a file; `line` and `column` count from 1. Problems are ordered by file, line and column."""
+    """One thing to fix in a file; `line` and `column` count from 1. Problems are ordered by file, line and column."""
 
     path: Path
     line: int
@@ -39,7 +39,7 @@ def error_of(problems: Sequence[Problem]) -> RegistryError:
 
 
 def shown(path: Path) -> str:
-    """The path as a person at this prompt would write it."""
+    """The path relative to the current folder, if it is inside."""
     try:
         return str(path.relative_to(Path.cwd()))
     except ValueError:

@@ -10,7 +10,7 @@ from .model import HUMAN_FIELDS, Device, Entry, Evidence, Measured, data_of
 def as_json(entry: Entry, place: Place) -> dict[str, object]:
     """All of an entry as plain data.
 
-    `status` is the current one, `status_from` says whose word it is: "people", "mps", "simulated", or None when no
+    `status` is the current one, `status_from` is its source: "people", "mps", "simulated", or None when no
     status is known.
     """
     data: dict[str, object] = {
@@ -27,7 +27,7 @@ def as_json(entry: Entry, place: Place) -> dict[str, object]:
 
 
 def status_source(entry: Entry) -> str | None:
-    """Whose word the current status is: "people", or the device whose measurement it follows; None without a status."""
+    """The source of the current status: "people", or the device whose measurement it follows; None without one."""
     if entry.status is not None:
         return "people"
     return entry.ranking_device if entry.current_status else None

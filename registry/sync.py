@@ -1,4 +1,4 @@
-"""Brings what an audit measured into the registry.
+"""Writes the measurements of an audit into the registry.
 
 A sync writes `measured`, for the device that was measured, of the operators that were measured; no other field, no
 other device and no other operator. It makes entries for operators that have none and removes none. Syncing the same
@@ -31,7 +31,7 @@ from .writing import exclusive, writable_folder
 
 @dataclass(frozen=True)
 class Measurement:
-    """What one audit says of one operator, as plain data.
+    """The result of one audit for one operator, as plain data.
 
     Attributes:
         operator: the operator's name, "aten::mode".
@@ -74,12 +74,12 @@ class MeasuredChange:
 
 @dataclass(frozen=True)
 class SyncReport:
-    """What a sync did; operators in the order of their names.
+    """The result of a sync; operators by name.
 
     Attributes:
         devices: where the measurements were made, "mps" or "simulated".
         added: operators that were not measured on this device before, new entries or not.
-        changed: operators whose finding is another one now.
+        changed: operators with another finding than before.
         remeasured: operators with the same finding under another release.
         unchanged: operators whose entry stays as it is.
         outdated: operators that were left as they are because the recorded measurement is of a newer release.
@@ -125,7 +125,7 @@ Outcome = Literal["added", "changed", "remeasured", "unchanged", "outdated"]
 
 @dataclass(frozen=True)
 class _Step:
-    """One operator on one device: what was recorded, what the entry will hold, and what that means."""
+    """One operator on one device: the recorded measurement, the new one, and their difference."""
 
     operator: str
     device: Device
@@ -146,7 +146,7 @@ def _step(entry: Entry | None, operator: str, device: Device, measured: Measured
         return _Step(operator, device, recorded, recorded, "outdated")
     new = _in_order(_combined(recorded, measured))
     if (new.torch, new.profile) == (recorded.torch, recorded.profile):
-        new = new.model_copy(update={"compiled": recorded.compiled})  # of a lane of its own: registry.compiled_sync
+        new = new.model_copy(update={"compiled": recorded.compiled})  # written by registry.compiled_sync
     outcome: Outcome = "changed"
     if new == recorded:
         outcome = "unchanged"

@@ -1,4 +1,4 @@
-"""Turns the blocks of registry files into entries, and says in plain words what is wrong with those that are not."""
+"""Turns the blocks of registry files into entries, and describes what is wrong with invalid ones."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def index_problems(texts: Iterable[str], entries: Mapping[str, tuple[Entry, Bloc
 
 
 def described(details: ErrorDetails) -> str:
-    """One of pydantic's errors in words for a person who edits the file."""
+    """One of pydantic's errors, reworded for a person who edits the file."""
     location = details["loc"]
     name = str(location[-1]) if location and isinstance(location[-1], str) else ""
     field = name if name != "[key]" else "key"

@@ -1,1 +1,1 @@
-"""What is known of every minor release without its wheel: committed data, and how it is computed again."""
+"""The coverage of every minor release: committed data, and how it is computed from wheels."""

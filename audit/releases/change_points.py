@@ -1,7 +1,7 @@
 """A state for each release, written as the releases at which it changed.
 
-`missing@1.12.1 native@2.15.0` fits a line of a table under version control: a new release changes the lines of what
-it changed, and no others.
+`missing@1.12.1 native@2.15.0` fits a line of a table under version control: a new release changes only the lines of
+what it changed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ NOTHING = "-"
 
 
 def encode(states: Iterable[str], releases: Sequence[str], quiet: str) -> str:
-    """Each state with its first release; the `quiet` state is left out until another one came before it."""
+    """Each state with its first release; the `quiet` state is omitted until another state precedes it."""
     parts, previous = [], quiet
     for release, state in zip(releases, states, strict=True):
         if state != previous:

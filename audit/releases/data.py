@@ -1,7 +1,7 @@
 """What was computed from the macOS wheels of every minor release, committed as data under `releases/`.
 
-`releases.json` has what concerns a release as a whole. The tables have a line for each overload or operator that any
-release knows, with the releases at which something changed: `overloads.tsv` how it was declared, `metal_dtypes.tsv`
+`releases.json` has the facts about a release as a whole. The tables have a line for each overload or operator of any
+release, with the releases at which something changed: `overloads.tsv` how it was declared, `metal_dtypes.tsv`
 the dtypes of its Metal kernels, `expected_failures.tsv` what PyTorch's own tests expect to fail on macOS 15, and
 `opinfos.tsv` whether those tests cover it. `python -m mpsmith.audit.releases.wheel.rebuild` writes all of them.
 """
@@ -33,7 +33,7 @@ _RELEASE = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
 
 @dataclass(frozen=True)
 class ReleaseFacts:
-    """What concerns one release as a whole, read from its yaml and its binary.
+    """Facts about one release as a whole, read from its yaml and its binary.
 
     `registered` counts the overloads that the binary registers under each key. `always_falls_back`: overloads for
     which hand-written C++ registers the CPU fallback under MPS, whatever the settings; `refuses`: those for which it
@@ -80,7 +80,7 @@ class OverloadHistory:
 
 @dataclass(frozen=True, order=True)
 class FailureKey:
-    """What a line of expected failures is about.
+    """The key of a line of expected failures.
 
     `opinfo` and `variant` name the tests; `operator` is the operator of aten that fails, without namespace, or `-`
     where no operator has the OpInfo's name. `stage` is `unimplemented` (PyTorch's list of operators that mps lacks),
@@ -99,7 +99,7 @@ class ReleaseData:
     """The committed data: releases from oldest to newest, and what each table says of each of them.
 
     `metal_dtypes` is by operator and holds dtypes joined by commas, or `-`. `expected_failures` has in its values also
-    `all`. `tested` says for every operator that any release has OpInfos for, whether a release has.
+    `all`. `tested` says for each operator with OpInfos which releases have them.
     """
 
     releases: tuple[ReleaseFacts, ...]

@@ -24,9 +24,9 @@ PYTHON_KERNEL = "Python kernel"
 class OverloadCoverage:
     """One overload (without namespace) in one release.
 
-    `dispatch` is what a user meets, `declared` what the yaml says. `registered` is what the binary registers under
-    MPS for this very name: a value of Kind, `nothing`, or `not read`. `rule` explains where the two differ.
-    `unreachable` is the rule by which no user gets here.
+    `dispatch` is what a user gets, `declared` what the yaml says. `registered` is what the binary registers under
+    MPS for this name: a value of Kind, `nothing`, or `not read`. `rule` explains where the two differ.
+    `unreachable` is the rule by which no user can call it.
     """
 
     name: str
@@ -40,7 +40,7 @@ class OverloadCoverage:
 
     @property
     def explanation(self) -> str:
-        """Why the yaml is not the whole truth, or an empty text where it is."""
+        """Why the dispatch differs from the yaml; "" if it does not."""
         if self.rule == PYTHON_KERNEL:
             return "torch registers a kernel for it from Python when it is imported"
         return RULES_BY_NAME[self.rule].explanation if self.rule else ""
@@ -175,6 +175,6 @@ def _with_dtypes(states: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
 
 
 def lacking(overloads: Iterable[OverloadCoverage]) -> list[OverloadCoverage]:
-    """Those that have no kernel although the CPU has one, or that always fall back, and that users reach."""
+    """The reachable overloads that always fall back, or have a kernel on the CPU but none on mps."""
     gaps = (Dispatch.MISSING, Dispatch.ALWAYS_FALLS_BACK)
     return [overload for overload in overloads if overload.dispatch in gaps and overload.unreachable is None]

@@ -24,7 +24,7 @@ class DispatchChange:
 class CoverageDiff:
     """What a later release changed. Every changed overload is in exactly one of the lists, sorted by name.
 
-    `gained` and `lost`: a kernel on mps; `added` and `removed`: the overload itself, without regard to kernels;
+    `gained` and `lost`: a kernel on mps; `added` and `removed`: the overload itself, with or without a kernel;
     `changed`: another way to dispatch without one. `metal_gained` and `metal_lost`: dtypes of Metal kernels by
     operator, for operators that both releases have kernels of.
     """
@@ -82,7 +82,7 @@ def _dtypes_beyond(
 
 @dataclass(frozen=True)
 class ReleaseCounts:
-    """The figures of one release. Overloads count each by itself, operators with their in-place twin as one.
+    """The figures of one release. Each overload counts by itself, an operator together with its in-place form.
 
     `native` and `missing` are what the yaml declares; `missing_operators` have no native overload at all.
     `by_hand` counts kernels that only the binary or torch's Python code has, `falls_back` overloads that fall back

@@ -1,9 +1,9 @@
-"""What native operators refuse on mps in a release, so that an audit without a Mac meets the same refusals.
+"""What native operators refuse on mps in a release, so that an audit without a Mac sees the same refusals.
 
 PyTorch's own list of expected failures says which dtypes of which OpInfos fail, but not why: a wrong number fails
-too. So each row here says of one reason why a kernel refuses: whose marks speak of it, for which of their dtypes, and
-the text that the kernel raises, from PyTorch's sources and from the strings of its macOS binary. A row holds for a
-release whose list has the mark. What has no row is not refused: a refusal that a Mac does not know would hide faults.
+too. So each row here describes one reason why a kernel refuses: the marks that it causes, their dtypes, and the text
+that the kernel raises, from PyTorch's sources and from the strings of its macOS binary. A row applies to a release whose
+list has the mark. A dtype without a row is not refused: a refusal that a Mac does not have would hide faults.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ class Reason:
 
     Attributes:
         operators: the operators whose overloads refuse ("linalg_inv_ex").
-        arguments: the tensors that are looked at, each by itself.
-        listed: the OpInfos whose marks speak of this, with their variants ("nn.functional.silucomplex").
-        dtypes: those of the mark's dtypes that are refused for this reason; none where the dtype does not matter.
+        arguments: the tensors to check, each by itself.
+        listed: the OpInfos whose marks have this reason, with their variants ("nn.functional.silucomplex").
+        dtypes: those of the mark that are refused for this reason; empty if the dtype does not matter.
         text, dimensions, condition, error: as in Refusal.
     """
 

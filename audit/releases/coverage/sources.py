@@ -1,4 +1,4 @@
-"""Finds the coverage of the torch that the user means: installed, a release, or a wheel that is somewhere."""
+"""Finds the coverage of a torch: the installed one, a release, or a wheel."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def installed_coverage() -> ReleaseCoverage:
 
     Its binary is read where it is one for macOS; elsewhere what the binary adds comes from the release data.
     """
-    # native_functions.yaml lies in torchgen/packaged/ATen/native of the folder that torch is installed in.
+    # native_functions.yaml is in torchgen/packaged/ATen/native of the folder that torch is installed in.
     site_packages = native_functions.installed_path().parents[4]
     archive = UnpackedWheel(site_packages, f"installed torch {native_functions.installed_release()}")
     return from_wheel(read_wheel(archive, with_binary=archive.has(LIBRARY)))

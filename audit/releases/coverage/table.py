@@ -17,7 +17,7 @@ DtypesByStage = Mapping[str, tuple[str, ...]]
 
 
 class OperatorSupport(str, Enum):
-    """How far an operator's overloads have kernels on mps, composite ones left aside."""
+    """Whether an operator's overloads have kernels on mps; composite ones are ignored."""
 
     NATIVE = "native"
     PARTLY_NATIVE = "partly native"
@@ -37,7 +37,7 @@ class Drift(str, Enum):
 
 @dataclass(frozen=True)
 class OperatorRow:
-    """All that is known of one operator (a functional name without namespace, in-place twin included).
+    """Everything about one operator (a functional name without namespace, its in-place form included).
 
     `native_since` is the first release from which on it has had a kernel for some overload without a break.
     `expected_failures` maps a stage of FailureKey to dtypes, or to `all`. `verdict` comes from an audit, `status` from
@@ -80,7 +80,7 @@ def operator_rows(
 ) -> list[OperatorRow]:
     """A row for every operator of the release, in the order of names.
 
-    `data` gives the releases since when; `registry` the entries by operator, such as `aten::mode`. The verdicts are
+    `data` gives the first releases; `registry` the entries by operator, such as `aten::mode`. The verdicts are
     those of `audit`, or without one those that the registry has recorded.
     """
     since = _native_since(data, coverage)
@@ -195,7 +195,7 @@ def _drift(
 
 
 def _names(operator: str, overloads: Sequence[OverloadCoverage]) -> list[str]:
-    """The operator's own name, then those of its in-place twins, as the registry and audits have them."""
+    """The names of the operator and of its in-place forms, as in the registry and in audits."""
     plain = [operator, *(operator_of(overload.name) for overload in overloads)]
     return list(dict.fromkeys(f"aten::{name}" for name in plain))
 
@@ -203,7 +203,7 @@ def _names(operator: str, overloads: Sequence[OverloadCoverage]) -> list[str]:
 def _verdict(
     names: Sequence[str], entry: Entry | None, audit: AuditVerdicts | None
 ) -> tuple[str | None, str | None, str | None]:
-    """The verdict, the device that showed it, and what ran there."""
+    """The verdict, its device, and its grade."""
     if audit is not None:
         name = next((name for name in names if name in audit.verdicts), None)
         return (audit.verdicts[name], audit.device, audit.grades.get(name)) if name else (None, None, None)

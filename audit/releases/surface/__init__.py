@@ -35,8 +35,8 @@ __all__ = [
 
 COMPOSITE_EXPLICIT_KEYS = ("CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional")
 
-# What decides the content of a surface besides the yaml, whole rooms with their data: a change in any file of these
-# voids the cache. A test holds that everything which this module imports is among them.
+# The code and data that decide the content of a surface besides the yaml: a change in any of these files voids the
+# cache. A test checks that they include everything that this module imports.
 DECIDED_BY = ("audit.releases", "registry.torch_release", "errors")
 
 
@@ -64,7 +64,7 @@ def classified(
     source: str,
     facts: ReleaseFacts | None = None,
 ) -> Surface:
-    """What `surface_of` answers, for those who have read the yaml already."""
+    """As `surface_of`, for a yaml that was read already."""
     differentiable: frozenset[str] = frozenset()
     if derivatives_yaml is not None:
         title = f"derivatives.yaml of torch {release}"

@@ -1,4 +1,4 @@
-"""Overloads as plain data: for `--json`, for reports, and for the cache that makes a second look at a surface quick."""
+"""Overloads as plain data: for `--json`, for reports, and for the cache of surfaces."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Reads native_functions.yaml: every operator overload that PyTorch declares and its kernels for each backend.
 
-The same reader serves the installed torch and the yaml of any release since 1.12. It never imports torch, so that
-questions about coverage cost a second and not the start of a framework.
+The same reader serves the installed torch and the yaml of any release since 1.12. It never imports torch, which
+would take longer than reading the file.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ class Reachable:
 
 @dataclass(frozen=True)
 class Unreachable:
-    """No user of an mps device gets here; `rule` is the name of the rule and `reason` a sentence for people."""
+    """No user of an mps device can call it; `rule` is the name of the rule and `reason` a sentence."""
 
     rule: str
     reason: str
@@ -32,7 +32,7 @@ Reach = Reachable | Unreachable
 
 @dataclass(frozen=True)
 class UnreachableRule:
-    """A named predicate over declarations. `spares_composite`: leaves composite overloads alone, they do run."""
+    """A named predicate over declarations. `spares_composite`: does not apply to composite overloads, which do run."""
 
     name: str
     reason: str

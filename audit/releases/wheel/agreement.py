@@ -27,7 +27,7 @@ class Discrepancy:
 
     @property
     def explanation(self) -> str:
-        """The rule's sentence, or what is known of an unexplained difference."""
+        """The rule's sentence, or a description of an unexplained difference."""
         if self.rule is not None:
             return RULES_BY_NAME[self.rule].explanation
         if not self.declared:

@@ -1,6 +1,6 @@
 """A torch wheel, packed or unpacked: which release it is and how to read what is in it.
 
-Nothing is unpacked to disk. Every way in which the file can be wrong is a WheelError of one line.
+Nothing is unpacked to disk. Every defect of the file raises a WheelError of one line.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _ZIP_ERRORS = (
 
 @dataclass(frozen=True)
 class Identity:
-    """What the wheel says of itself: the project, its version, and platform tags such as `macosx_14_0_arm64`."""
+    """The identity in the wheel's metadata: the project, its version, and platform tags such as `macosx_14_0_arm64`."""
 
     project: str
     release: str
@@ -223,7 +223,7 @@ def open_path(path: Path) -> Archive:
 def require_apple_silicon(archive: Archive) -> None:
     """Raise WheelError unless the archive is a torch wheel for macOS on arm64.
 
-    The tags alone do not tell: the arm64 wheels up to 2.1 call themselves x86_64, so their library is asked.
+    The tags do not suffice: the arm64 wheels up to 2.1 are tagged x86_64, so the header of the library decides.
     """
     identity = archive.identity
     if re.sub(r"[-_.]+", "-", identity.project).lower() != "torch":

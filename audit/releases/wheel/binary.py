@@ -1,4 +1,4 @@
-"""What the library inside a wheel shows: its registrations for MPS and its Metal functions."""
+"""Reads the library inside a wheel: its registrations for MPS and its Metal functions."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ from .registrations import KEYS
 
 @dataclass(frozen=True)
 class WheelReading:
-    """Everything that one wheel says. `binary` and `facts` are None where only the yaml was asked for."""
+    """Everything read from one wheel. `binary` and `facts` are None if only the yaml was read."""
 
     label: str
     surface: Surface
@@ -51,7 +51,7 @@ class WheelReading:
 def read_wheel(
     archive: Archive, *, with_binary: bool = True, with_tests: bool = True, macos: float = MACOS
 ) -> WheelReading:
-    """Read a wheel's yaml, and unless told not to its binary and its tests' expectations for a version of macOS.
+    """Read a wheel's yaml and, by default, its binary and its tests' expectations for a version of macOS.
 
     Raises WheelError when a part that every torch wheel has is missing or damaged. Releases before 2.8 have no
     common_mps.py: `failures` is None for them.
@@ -112,7 +112,7 @@ def _python_kernels(archive: Archive) -> tuple[str, ...]:
 
 
 def _inherited(surface: Surface, facts: ReleaseFacts) -> dict[str, str]:
-    """What differs from the declarations only because an out overload is registered by hand."""
+    """The differences from the declarations that follow from an out overload registered by hand."""
     by_hand = {*facts.always_falls_back, *facts.undeclared_kernels}
     differing = {o.name.removeprefix("aten::"): o.dispatch for o in surface.overloads if o.dispatch is not o.declared}
     return {name: dispatch.value for name, dispatch in differing.items() if name not in by_hand}

@@ -1,8 +1,7 @@
-"""What generates Metal under torch.compile, out of a release's wheel: Inductor's back end for mps and the headers.
+"""Gets Inductor's code generator for mps, and the Metal headers, from a release's wheel or a clone of PyTorch.
 
-Its generator is Python and its headers are texts, so that of any release can be read on any machine. A few hundred
-kilobytes are fetched of a wheel that is not in the cache. A clone of upstream's repository has both where they are
-written: a change of the generator needs no build.
+The generator is Python and the headers are text, so those of any release can be read on any machine. If the wheel is
+not in the cache, a few hundred kilobytes are fetched. In a clone, a change of the generator needs no build.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ def code_generator(release: str) -> Path:
 
 
 def version_of_checkout(checkout: Path) -> str:
-    """What the clone of upstream's repository is, such as 2.16.0a0+git1a2b3c4d5: its version and its commit.
+    """The version and commit of a clone of PyTorch, such as 2.16.0a0+git1a2b3c4d5.
 
     Its generator is `checkout / GENERATOR`; headers are found from the clone itself on. Raises WheelError for a folder
     that has none.

@@ -1,4 +1,4 @@
-"""What can be wrong with a wheel or with the binary inside it."""
+"""Errors about wheels and the binaries inside them."""
 
 from ....errors import MpsmithError, printable
 
@@ -26,4 +26,4 @@ class UnreachableError(WheelError):
 
 
 class RangesNotServedError(WheelError):
-    """A file cannot be read piece by piece where it lies."""
+    """The server does not serve ranges of a file."""

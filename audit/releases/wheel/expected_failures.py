@@ -1,6 +1,6 @@
 """What PyTorch's own tests expect to fail on mps, read from the sources of any release without a Mac.
 
-Two places say so: `common_mps.py`, whose functions mark OpInfos for a version of macOS, and the OpInfos themselves.
+Two sources list them: `common_mps.py`, whose functions mark OpInfos for a version of macOS, and the OpInfos.
 Both are read from the syntax tree (`python_subset`); the tests that use them are not needed.
 """
 

@@ -85,7 +85,7 @@ def open_url(url: str) -> Archive:
 
 
 def require_version(release: str) -> None:
-    """Raise WheelError for what cannot be a release of torch."""
+    """Raise WheelError for text that cannot be a release of torch."""
     if not re.fullmatch(r"\d+(\.\d+)*([a-z0-9.+]*)", release):
         raise WheelError(f"{release} is not a version of torch; write one such as 2.15.0")
 
@@ -140,7 +140,7 @@ def _run_pip(command: Sequence[str]) -> str | None:
 
 
 def pip_problem(output: str) -> str | None:
-    """What pip's error output says is wrong, in words for the user; None for `no such version for this Python`."""
+    """A message for the user from pip's error output; None for `no such version for this Python`."""
     for pattern, problem in (
         (r"No module named pip", "pip is not installed in this Python; download the wheel and use --wheel"),
         (r"No space left on device", "the disk is full; set MPSMITH_CACHE to a folder on another one"),

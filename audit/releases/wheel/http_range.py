@@ -40,11 +40,11 @@ class RangeFile(io.RawIOBase):
         self.size = self._ask_size()
 
     def readable(self) -> bool:
-        """Always: that is what the file is for."""
+        """Always true."""
         return True
 
     def seekable(self) -> bool:
-        """Always: each read is a separate request."""
+        """Always true: each read is a separate request."""
         return True
 
     def tell(self) -> int:

@@ -1,4 +1,4 @@
-"""What shipped kernels say of their arguments, in lines, and how that differs between two libraries."""
+"""The arguments of shipped kernels as lines of text, and how they differ between two libraries."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def access_of(buffer: BufferArgument) -> str:
 
 
 def members(fields: Iterable[StructField], outer: str = "", base: int = 0) -> Iterator[tuple[str, str, int, int]]:
-    """Every member of a struct: its name with those of the structs around it, its type, its place, and its bytes."""
+    """Every member of a struct: its name with those of the enclosing structs, its type, offset and size."""
     for each in fields:
         if each.type_name == _ARRAY and len(each.fields) == 1:
-            # metal::array is a struct of one member: what it holds is shown in its place.
+            # metal::array is a struct of one member: its contents are shown instead.
             (elements,) = each.fields
             yield from members([replace(elements, name=each.name)], outer, base + each.offset)
             continue

@@ -1,4 +1,4 @@
-"""What changed between the kernels of two Metal libraries: which came, which went, and which have other code.
+"""Compares the kernels of two Metal libraries: added, removed, and those with other code.
 
 Code is compared by the hash of a kernel's module. It is the same in two releases as long as source, options and
 compiler are: many kernels keep theirs for several releases, and a new compiler changes them all.
@@ -16,7 +16,7 @@ from .metal_dtypes import dtypes_by_operator
 
 @dataclass(frozen=True)
 class FamilyDiff:
-    """The kernels of one family by what became of them, each in the order of its library."""
+    """The kernels of one family by their change, in the order of their library."""
 
     family: str
     came: tuple[str, ...]
@@ -41,7 +41,7 @@ class KernelDiff:
 def compare_kernels(
     before: Sequence[LibraryFunction], after: Sequence[LibraryFunction], families: KernelFamilies
 ) -> KernelDiff:
-    """What became of every kernel of either library."""
+    """The change of every kernel of either library."""
     old, new = ({function.name: function.sha256 for function in functions} for functions in (before, after))
     sorted_out: dict[str, dict[str, list[str]]] = {}
     for name in {**old, **new}:

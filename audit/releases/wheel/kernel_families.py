@@ -39,7 +39,7 @@ class KernelFamilies:
         return "_".join((*words[:1], *own)) or kernel
 
     def operators_of(self, family: str) -> tuple[str, ...]:
-        """The operators of aten, without namespace, that the family bears the name of; none for other families."""
+        """The operators of aten, without namespace, that the family is named after; empty for other families."""
         return tuple(sorted(self._operators.get(family, ())))
 
     def select(self, kernels: Sequence[str], operators: Sequence[str]) -> list[str]:

@@ -18,7 +18,7 @@ def library_json(library: ShippedLibrary, names: Sequence[str], families: Kernel
 
 
 def kernel_json(library: ShippedLibrary, name: str, families: KernelFamilies) -> dict[str, Any]:
-    """One kernel of a library, by what the library's list says of it."""
+    """One kernel of a library, from the list of the library."""
     function = library.file.function(name)
     family = families.family(name)
     return {
@@ -33,7 +33,7 @@ def kernel_json(library: ShippedLibrary, name: str, families: KernelFamilies) ->
 
 
 def signature_json(library: ShippedLibrary, name: str, families: KernelFamilies) -> dict[str, Any]:
-    """One kernel with what its code says of its arguments."""
+    """One kernel with its arguments, read from its code."""
     signature = asdict(signature_of(library.file, name))
     return {**_origin(library), **kernel_json(library, name, families), **signature}
 

@@ -58,7 +58,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Header:
-    """What the load commands say. Offsets are in bytes from the start of the file; versions are like `14.0`."""
+    """The contents of the load commands. Offsets are in bytes from the start of the file; versions are like `14.0`."""
 
     sections: tuple[Section, ...]
     symbol_offset: int
@@ -91,7 +91,7 @@ def read_header(source: ByteRanges) -> Header:
     if magic in MAGICS_UNIVERSAL:
         raise MalformedBinaryError("the library is a universal binary; extract its arm64 part with `lipo -thin arm64`")
     if magic != MAGIC_64:
-        raise MalformedBinaryError("the library is no 64-bit Mach-O file")
+        raise MalformedBinaryError("the library is not a 64-bit Mach-O file")
     if cpu == CPU_X86_64:
         raise MalformedBinaryError("the library is built for Intel Macs, which have no MPS kernels")
     if cpu != CPU_ARM64:
@@ -157,7 +157,7 @@ def _version(code: int) -> str:
 
 @dataclass(frozen=True)
 class SymbolTable:
-    """The symbols that stand for an address, sorted by it. `strings` is the table that their names lie in."""
+    """The symbols with an address, sorted by it. `strings` is the table of their names."""
 
     addresses: npt.NDArray[np.uint64]
     name_offsets: npt.NDArray[np.uint32]

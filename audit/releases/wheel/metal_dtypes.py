@@ -42,7 +42,7 @@ _TUNING = re.compile(r"\d+|[a-z]{1,4}\d+|int(32|64)|\w+Params")
 # A kernel that copies elements of any type by their width; a type in its name is that of an index.
 _ELEMENT_WIDTH = re.compile(r"\d+bit")
 
-# Types that no tensor on mps has; they stand in names in the place of a type.
+# Types that no tensor on mps has; names contain them in place of a type.
 OTHER_TYPES = frozenset({"half2", "ushort", "uint", "ulong", "float3", "float4", "half4"})
 
 # A cast variant computes in another type than its operand's, so its types are no evidence for either.
@@ -53,7 +53,7 @@ PREFIXES = ("_", "special_", "linalg_", "_linalg_", "fft_", "_foreach_")
 
 
 def dtypes_by_operator(overloads: Iterable[str], functions: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """For each operator with native overloads, the dtypes shown by Metal functions that bear its name.
+    """For each operator with native overloads, the dtypes of the Metal functions with its name.
 
     `overloads` are names without namespace; in-place and out overloads count for their functional operator.
     Operators without evidence are left out. Dtypes come in the order of DTYPES.
@@ -116,5 +116,5 @@ def _operators_of(stem: tuple[str, ...], by_spelling: Mapping[str, set[str]]) ->
 
 
 def is_variant(word: str) -> bool:
-    """Whether a word of a function's name tells a way of running it, such as `dense` or `tptg256`."""
+    """Whether a word in a function's name denotes a variant, such as `dense` or `tptg256`."""
     return word in VARIANTS or _TUNING.fullmatch(word) is not None

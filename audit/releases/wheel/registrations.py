@@ -19,7 +19,7 @@ KEYS = ("MPS", "SparseMPS", "SparseCsrMPS", "AutocastMPS")
 _INIT = re.compile(rb"TORCH_LIBRARY_IMPL_init_\w+?_(?:" + "|".join(KEYS).encode() + rb")_\d+ERN5torch7LibraryE(?=\0)")
 _INIT_NAME = re.compile(r"TORCH_LIBRARY_IMPL_init_(\w+?)_(" + "|".join(KEYS) + r")_\d+ERN5torch7LibraryE$")
 
-# Generated initializers stand in `at::(anonymous namespace)`; those of the sources in other namespaces, or static.
+# Generated initializers are in `at::(anonymous namespace)`; those in the sources are in other namespaces, or static.
 _GENERATED = "__ZN2at12_GLOBAL__N_1"
 
 _LIBRARY_IMPL = "NR5torch7Library5_impl"
@@ -100,7 +100,7 @@ def _registered(image: Image, address: int) -> Iterator[tuple[str, Kind]]:
 
 
 def _kind(symbols: list[str]) -> Kind:
-    """Told by the mangled names of the functions that were passed along with the registered name."""
+    """The kind, from the mangled names of the functions that were passed with the registered name."""
     if any("fallthrough_kernel" in symbol or "makeFallthrough" in symbol for symbol in symbols):
         return Kind.FALLTHROUGH
     if any(re.search(r"\d+mps_fallback", symbol) for symbol in symbols):

@@ -2,7 +2,7 @@
 
 Of a wheel's binary, hundreds of megabytes in one deflated stream, only the bytes up to the end of the wanted library
 are inflated; over the network only those are fetched. A release's folder in the cache holds `sections.json`, which
-says what libraries its binary has, and each library that was asked for, as `metal_basic.metallib`.
+lists the libraries of its binary, and each library that was requested, as `metal_basic.metallib`.
 """
 
 from __future__ import annotations
@@ -227,7 +227,7 @@ def _folder(release: str) -> Path:
 
 
 def _recorded_sections(folder: Path) -> dict[str, int] | None:
-    """What the release's binary was seen to have; None where that is not known."""
+    """The recorded sections of the release's binary; None if they were not recorded."""
     try:
         recorded = json.loads((folder / _SECTIONS).read_text())
         return {str(name): int(size) for name, size in recorded.items()}
