@@ -1,6 +1,6 @@
-"""The entry point that torch calls at the end of `import torch`: does what environment variables ask for.
+"""The entry point that torch calls at the end of `import torch`. Environment variables select what it loads.
 
-They reach every process that a program starts, so that a child or a spawned worker finds what its parent has.
+They are inherited, so a child process or a spawned worker loads the same as its parent.
 """
 
 import os
@@ -14,7 +14,7 @@ def autoload() -> None:
 
     MPSMITH_SIMULATE is 1 for the coverage of the installed torch, or a profile as `mpsmith audit --profile` takes it.
     In a program that `mpsmith trace` runs, record what it does on mps.
-    Whatever goes wrong is a warning, never an error: torch stops its own import at an exception.
+    Every failure is a warning: an exception here would make `import torch` fail.
     """
     if os.environ.get("MPSMITH_TRACE"):
         try:

@@ -24,7 +24,7 @@ def is_checkout() -> bool:
 
 
 def fingerprint(*parts: str | bytes) -> str:
-    """A key from texts; their order and their borders count."""
+    """A key from texts; it depends on their order and on where each ends."""
     digest = hashlib.sha256()
     for part in parts:
         data = part.encode() if isinstance(part, str) else part

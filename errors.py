@@ -7,13 +7,13 @@ from difflib import get_close_matches
 
 
 class MpsmithError(Exception):
-    """Something the user can mend. The command line prints the message alone and exits with `exit_code`."""
+    """An error that the user can fix. The command line prints only the message and exits with `exit_code`."""
 
     exit_code = 2
 
 
 def printable(text: str) -> str:
-    """The text for one line of a terminal: what cannot be printed, in a name out of a damaged file, is a "?"."""
+    """The text with "?" for each character that cannot be printed, such as in a name from a damaged file."""
     return "".join(character if character.isprintable() else "?" for character in text)
 
 

@@ -1,1 +1,1 @@
-"""What do I show? Renderers of an audit's summary: terminal, Markdown, JSON, CSV and a single-file HTML page."""
+"""Renders an audit's summary: terminal, Markdown, JSON, CSV, a single-file HTML page and a site."""

@@ -1,6 +1,6 @@
 """The report as CSV: one row an overload, for spreadsheets and data frames.
 
-The text is the same for two runs of the same code: the case that decided is given by its lasting name.
+The text is the same for two runs of the same code: the case that decided is given by its label.
 """
 
 from __future__ import annotations

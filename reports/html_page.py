@@ -51,7 +51,7 @@ def heading_of(table: Table) -> str:
 
 
 def finding_tables(summary: AuditSummary) -> list[Table]:
-    """What is wrong, and why: the tables that have rows."""
+    """The tables of findings and their reasons that have rows."""
     return _with_rows(
         audit_tables.at_fault_table(summary),
         audit_tables.unexplained_table(summary),
@@ -67,12 +67,12 @@ def finding_tables(summary: AuditSummary) -> list[Table]:
 
 
 def compiled(summary: AuditSummary) -> list[Table]:
-    """What torch.compile makes of the operators."""
+    """The tables about torch.compile."""
     return _with_rows(compiled_tables.cure_table(summary), compiled_tables.break_table(summary))
 
 
 def run_tables(summary: AuditSummary) -> list[Table]:
-    """What the audit rests on: how much was executed, of which grade, and where."""
+    """The tables about the run: executed cases, grades, environment."""
     return _with_rows(
         audit_tables.grade_table(summary),
         audit_tables.case_table(summary),

@@ -1,4 +1,4 @@
-"""The report as Markdown, to be read on a code host and to be compared between runs.
+"""The report as Markdown, for code hosts and for comparing runs.
 
 Two runs of the same code give the same text.
 """

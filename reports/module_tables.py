@@ -1,4 +1,4 @@
-"""The tables that are not about operators: torch.mps itself, and upstream reports of wrong results."""
+"""The tables about torch.mps itself and about upstream reports of wrong results."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def known_report_table(summary: AuditSummary, *, faults_only: bool = False) -> T
 
 
 def _case(summary: AuditSummary, report: ReportResult, *, numbers: bool) -> Cell:
-    """The case that is still wrong; none where the report is settled."""
+    """The case that is still wrong; none if the report is settled."""
     if report.status is not ReportStatus.STILL_WRONG or report.worst_case is None:
         return ""
     return number_of(summary, report.worst_case) if numbers else report.worst_case

@@ -1,4 +1,4 @@
-"""Since which release an operator has a kernel on mps, as the committed data of the releases say."""
+"""The first release with a kernel for each operator on mps, from the committed release data."""
 
 from __future__ import annotations
 

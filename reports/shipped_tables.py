@@ -58,10 +58,10 @@ def wrong_kernel_table(summary: AuditSummary, *, numbers: bool = False) -> Table
             "case" if numbers else "example",
         ),
         tuple(rows),
-        "In these cases nothing but shipped kernels computed. What differs comes from a kernel of the release, from "
-        "the convention that launched it, or from mathematics of Apple's that the host has otherwise: "
-        "`mpsmith replay --script` writes a program that tells on a Mac. Last bits moved: what becomes of it when the "
-        "kernels' mathematics is moved within the bounds of Apple's specification; without any it is exact arithmetic.",
+        "Only shipped kernels computed these cases. The cause of a difference is a kernel of the release, the "
+        "convention that launched it, or a mathematical function that differs between Apple and the host. "
+        "`mpsmith replay --script` writes a program that finds out on a Mac. Last bits moved: the result when the "
+        "kernels' mathematics is perturbed within the bounds of Apple's specification.",
         frozenset({"operator", "kernels", "example"}),
     )
 

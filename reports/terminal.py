@@ -16,7 +16,7 @@ from .wording import LETTERS, duration_text, key_figures, simulated_note, subtit
 # Longer tables are cut in a terminal, and the line below says where the rest is.
 ROWS = 40
 NARROWEST_COLUMN = 18
-# Faults that the table of fallbacks does not show already.
+# Faults that are not in the table of fallbacks.
 UNNAMED = (
     OverloadVerdict.CRASH,
     OverloadVerdict.TIMEOUT,
@@ -30,7 +30,7 @@ HINT = "Run a case again with `mpsmith replay CASE`; `mpsmith report --cases` li
 
 
 def render(summary: AuditSummary, width: int = 120) -> str:
-    """The report as text of at most `width` columns, where its operator names allow that."""
+    """The report as text of at most `width` columns, unless operator names are longer."""
     present = summary.overload_counts
     shown = [
         audit_tables.at_fault_table(summary, numbers=True),

@@ -1,1 +1,1 @@
-"""What does a program do on mps, and where: its fallbacks, copies and synchronisations, by line and by module."""
+"""Traces what a program does on mps: its fallbacks, copies and synchronisations, by line and by module."""

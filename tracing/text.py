@@ -34,14 +34,14 @@ def show(summary: Summary, console: Console | None = None) -> None:
 
 
 def as_text(summary: Summary) -> str:
-    """What `show` prints."""
+    """The text that `show` prints."""
     out = Console(highlight=False, width=WIDTH_OF_A_FILE, file=io.StringIO())
     show(summary, out)
     return out.file.getvalue().rstrip()  # type: ignore[attr-defined, no-any-return]
 
 
 def heading(summary: Summary) -> list[str]:
-    """What was seen at all, a line each."""
+    """The totals of the recording, a line each."""
     recording = summary.recording
     lines = []
     if recording.fact("simulated"):
@@ -66,7 +66,7 @@ def heading(summary: Summary) -> list[str]:
 
 
 def closing(summary: Summary) -> list[str]:
-    """What a reader should know beside the tables, and the sentence that helps."""
+    """Notes on the tables, and the advice."""
     recording = summary.recording
     lines = [
         f"{overload} fell back {_times(calls)} more where no line is known (torch's own printing, a thread older than "
@@ -175,7 +175,7 @@ def where(at: SiteCalls) -> str:
 
 
 def shown_site(site: CallSite) -> str:
-    """The file as short as it is clear, and the line."""
+    """The shortest clear path of the file, and the line."""
     return shown_file(str(site)) + (f" ({site.note})" if site.note else "")
 
 
@@ -190,7 +190,7 @@ def _operands(at: SiteCalls) -> str:
 
 
 def size(number: int) -> str:
-    """Bytes as people read them; nothing for none, which is where they were not counted."""
+    """Bytes with a unit; "" for 0, which means that they were not counted."""
     if not number:
         return ""
     value = float(number)
@@ -202,7 +202,7 @@ def size(number: int) -> str:
 
 
 def share(at: SiteCalls, summary: Summary) -> str:
-    """The part of the time between the first and the last call, as people read it; nothing where no times are known."""
+    """The part of the time between the first and the last call, in percent; "" if no times are known."""
     return f"{summary.share_of(at):.1%}" if summary.elapsed else ""
 
 

@@ -1,4 +1,4 @@
-"""What a worker process does with the cases of a group under torch.compile."""
+"""Executes the cases of a group under torch.compile in a worker process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..model.case import Case, CaseSource
 
 
-# What is compiled where the user names no source: calls as programs write them, and what their samples leave out.
+# The default sources: calls as programs write them, and situations that their samples lack.
 SOURCES = ("opinfo", "modules", "schema", "compiled situations")
 
 
@@ -34,7 +34,7 @@ def compiled_sources() -> dict[str, CaseSource]:
 
 
 def require_compiler(device: MpsDevice) -> None:
-    """Raise CompilerMissingError where no compiler is there for generated Metal: every case would say the same."""
+    """Raise CompilerMissingError without a compiler for generated Metal: every case would fail for that reason."""
     from ...simulator.clang import installed
 
     if device.simulated:
@@ -67,7 +67,7 @@ def compiled_groups(keys: Iterable[GroupKey], shapes: Shapes) -> list[GroupKey]:
 
 
 class SameVerdict:
-    """Judges smaller forms of a case for `reproduction.shrinking`: what shows something else counts as no evidence.
+    """Judges smaller forms of a case for `reproduction.shrinking`; forms with another compiled verdict do not count.
 
     Attributes:
         source: the Metal that was generated for the last form that shows the same.
@@ -91,7 +91,7 @@ class SameVerdict:
 def judged_compiled(
     device: MpsDevice, key: GroupKey, position: int, case: Case, seed: int, on_device: Callable[[], None]
 ) -> CompiledOutcome:
-    """The verdict on one case of a group, with what this device cannot tell taken out. Raises nothing."""
+    """The verdict on one case of a group; limits of the simulator are skipped. Never raises."""
     from ...errors import one_line
     from ..compiled.judging import compiled_call
     from ..model.nested import leaves
@@ -100,7 +100,7 @@ def judged_compiled(
     label = f"{key.label}:{position}"
     try:
         found = compiled_call(case, device.recorder, seed, label, dynamic=key.mode == DYNAMIC, on_device=on_device)
-    except Exception as error:  # a flaw of the auditor costs one case, and is seen
+    except Exception as error:  # an auditor bug fails one case and is reported
         message = f"not judged, {type(error).__name__}: {one_line(error)}"
         outcome = Outcome(CaseVerdict.REFERENCE_FAILED, "judge", message)
         return CompiledOutcome(CompiledVerdict.REFERENCE_FAILED, outcome, reason=message)

@@ -22,11 +22,11 @@ from .worker_exit import exit_of
 def launch_findings(
     release: str, findings: Sequence[FoundWrong], on_result: Callable[[FindingResult], None] = lambda result: None
 ) -> list[FindingResult]:
-    """What the kernels of a release give for each finding. Its library is in the cache.
+    """Launch the kernels of a release for each finding. Its library must be in the cache.
 
     Args:
         release: of torch.
-        findings: what to look at, in this order.
+        findings: to launch, in this order.
         on_result: called with each result as it arrives.
 
     Raises MpsmithError where no worker can start.

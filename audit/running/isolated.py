@@ -34,7 +34,7 @@ from .worker_tasks import MAKING_SAMPLES, ON_DEVICE, RERUN, AuditPlan, Task, Wor
 LARGEST_BATCH = 8
 Batch = tuple[Task, ...]
 
-# A group whose worker keeps dying without reaching a new case is given up after so many times.
+# A group is given up after this many exits of its worker without a new case.
 STRIKES = 3
 
 
@@ -71,7 +71,7 @@ class IsolatedExecution:
             self._processes.__exit__(*exc_info)
 
     def _pool_of(self, mode: str) -> ProcessPool:
-        """The processes for a mode: libtorch reads the fallback variable once, so strict ones are others."""
+        """The processes for a mode. libtorch reads the fallback variable once, so strict mode needs separate ones."""
         strict = mode == STRICT
         if self._pool is None or self._strict != strict:
             self.__exit__(None, None, None)

@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Replayed:
-    """A recorded case, and what it gave this time: a replay, or how its process died."""
+    """A recorded case and its new result: a replay, or the exit of its process."""
 
     run: Run
     recorded: StoredCase
@@ -63,7 +63,7 @@ def script_of_case(path: Path, name: str, timeout: float) -> str:
 
 
 class WorkerDiedError(Exception):
-    """The case took its process with it; says how."""
+    """The case ended its process; the message says how."""
 
     def __init__(self, death: WorkerExit) -> None:
         super().__init__(str(death))

@@ -18,8 +18,8 @@ class UpstreamKernels:
     """The kernels of a build, loaded into this process.
 
     Attributes:
-        overloads: those that they answer.
-        launched_before: what all of them had launched in this process when the case began.
+        overloads: those that they implement.
+        launched_before: the number of launches in this process when the case began.
     """
 
     overloads: frozenset[str]

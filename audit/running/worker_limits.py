@@ -1,4 +1,4 @@
-"""What keeps a worker process within bounds, beside the limits of time: its memory, and the life of its parent."""
+"""Limits the memory of a worker process, and ends it with its parent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A generated page and what it is made from."""
+"""A generated page and its inputs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..table import Document
 
 
 class Needs(str, Enum):
-    """What a page is made from, beside the data of this package."""
+    """The input of a page, besides the data of this package."""
 
     NOTHING = "nothing"
     STORES = "results stores"
@@ -23,7 +23,7 @@ class Needs(str, Enum):
 
 @dataclass(frozen=True)
 class PageInputs:
-    """What pages are made from; each page uses a part of it.
+    """The inputs of pages; each page uses a part of them.
 
     Attributes:
         stores: results stores.

@@ -1,4 +1,4 @@
-"""Writes findings as one program for the owner of a Mac, which needs nothing but torch and says of each if it is so."""
+"""Writes findings as one program for a Mac that needs only torch and confirms or refutes each finding."""
 
 from __future__ import annotations
 

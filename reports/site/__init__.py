@@ -1,1 +1,1 @@
-"""The static site: all that the product knows, in a folder of pages that open from disk."""
+"""The static site: a folder of pages that open from disk."""

@@ -1,4 +1,4 @@
-"""What differs between two audits, overload by overload."""
+"""Compares two audits, overload by overload."""
 
 from __future__ import annotations
 

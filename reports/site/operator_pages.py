@@ -1,4 +1,4 @@
-"""A page for each operator: releases of torch by devices, what was declared, simulated and found on real ones apart."""
+"""A page for each operator: releases by devices, with wheels, the simulated device and real devices kept apart."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ class ShownFinding:
 
 @dataclass(frozen=True)
 class OperatorContent:
-    """What the page of one operator shows.
+    """The content of the page of one operator.
 
     Attributes:
-        columns: the heads of the columns: the wheel, the simulated device, each real device that was asked.
+        columns: the heads of the columns: the wheel, the simulated device, each real device with evidence.
         rows: a release and its cells, one a column; None where nothing is known.
         findings: what each device showed, the newest release first.
         conflicts: the releases with which real devices disagree.
-        asked_real: whether some real device was asked.
+        asked_real: whether a real device has evidence.
     """
 
     operator: str

@@ -184,7 +184,7 @@ class Site:
         about = "What import mpsmith.kernels replaces, and what is left to write."
         yield _Listing("kernels.html", "Kernels", about, tuple(table for table in gaps if table.rows))
         if summary.compiled is not None:
-            about = "What becomes of each operator under torch.compile."
+            about = "The verdict of each operator under torch.compile."
             found = [table for table in (found_table(summary),) if table.rows]
             tables = (*found, *compiled(summary), _compiled_table(summary))
             yield _Listing("compiled.html", "torch.compile", about, tables, tuple(of_compiled_calls(summary)))
@@ -197,7 +197,7 @@ class Site:
             about = "Which lines of a program run on the CPU, and where else it waits."
             tables = tuple(traces.trace_tables(trace))
             yield _Listing(file, f"Trace: {trace.name}", about, tables, tuple(traces.trace_lead(trace)))
-        about = "What the audit rests on: cases, grades of evidence, skips, the environment; and the data."
+        about = "Cases, grades of evidence, skips, the environment, and the data of the audit."
         yield _Listing("run.html", "This audit", about, tuple(run_tables(summary)), links=tuple(DATA_FILES.items()))
 
 

@@ -20,9 +20,10 @@ OPERATORS = "operators"
 
 
 def write_site(content: SiteContent, folder: Path) -> list[Path]:
-    """Write the site into `folder`, which is made if need be; its paths, those of the pages first.
+    """Write the site into `folder`, which is made if necessary; returns its paths, those of the pages first.
 
-    All is rendered before the first file changes, and pages of an earlier site that this one does not have are removed.
+    Everything is rendered before the first file changes, and obsolete pages of an earlier site are
+    removed.
     Raises MpsmithError when the folder refuses.
     """
     rendered = [(folder / name, text) for name, text in files(content)]

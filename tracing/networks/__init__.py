@@ -1,1 +1,1 @@
-"""Which operators the networks that people run call on mps, and from which release on they run without a fallback."""
+"""The operators that well-known networks call on mps, and the first release that runs them without a fallback."""

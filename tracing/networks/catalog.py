@@ -1,4 +1,4 @@
-"""The networks: what people run on Macs, each with the function that builds a small version of it."""
+"""The networks that people run on Macs, each with the function that builds a small version of it."""
 
 from __future__ import annotations
 

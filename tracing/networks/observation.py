@@ -59,8 +59,8 @@ class Observation:
 
     Attributes:
         network: its name in the catalogue, or `module:function` of the user's own.
-        outcome, reason: what became of it, and why where it did not run to its end.
-        release: the torch that ran, or whose coverage the simulated device had; `simulated` whether it was that one.
+        outcome, reason: the outcome, and why it did not finish.
+        release: the torch that ran, or whose coverage the simulated device had; `simulated` whether it was simulated.
         called: what was called until the end, or until it failed.
         with_kernels: likewise after `import mpsmith.kernels`; None where nothing had fallen back.
         kernels_reason: why the run with the kernels did not come to its end, or "".

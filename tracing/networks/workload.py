@@ -1,4 +1,4 @@
-"""What is run of a network: a module, its inputs, and how one step of inference and of training goes."""
+"""The runnable form of a network: a module, its inputs, a step of inference and a loss for training."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def call(model: nn.Module, *inputs: Any) -> Any:
 
 
 def mean_of_outputs(model: nn.Module, *inputs: Any) -> Tensor:
-    """A loss for a network whose own does not matter: the mean of what comes out."""
+    """A loss for a network without its own: the mean of its outputs."""
     outputs = [leaf for leaf in _tensors(model(*inputs)) if leaf.is_floating_point() and leaf.requires_grad]
     if not outputs:
         raise MpsmithError("no output of the model depends on its parameters, so there is nothing to train")
@@ -83,7 +83,7 @@ def _function(builder: str) -> Callable[[], Any]:
         raise MpsmithError(f"{builder}: name a function as package.module:function")
     here = str(Path.cwd())
     if here not in sys.path and not module_name.startswith(f"{_OWN}."):
-        sys.path.insert(0, here)  # as `python -m` has it
+        sys.path.insert(0, here)  # as `python -m` does
     try:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:

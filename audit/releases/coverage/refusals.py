@@ -2,8 +2,8 @@
 
 PyTorch's own list of expected failures says which dtypes of which OpInfos fail, but not why: a wrong number fails
 too. So each row here describes one reason why a kernel refuses: the marks that it causes, their dtypes, and the text
-that the kernel raises, from PyTorch's sources and from the strings of its macOS binary. A row applies to a release whose
-list has the mark. A dtype without a row is not refused: a refusal that a Mac does not have would hide faults.
+that the kernel raises, from PyTorch's sources and from the strings of its macOS binary. A row applies to a release
+whose list has the mark. A dtype without a row is not refused: a refusal that a Mac does not have would hide faults.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The process on a machine of the cluster that executes the groups of one audit.
 
 A Dask worker starts one for each of its threads. A crash or a hang ends a process below it, as in an audit of one
-machine, and the way in which Dask runs its worker does not matter. It reads messages from standard input, one a
+machine, independently of how Dask runs its worker. It reads messages from standard input, one a
 line, and writes an answer to each.
 """
 

@@ -43,7 +43,7 @@ def memory_info() -> None:
 
 
 def device_capability() -> None:
-    """What the device can do: float32 is among its dtypes."""
+    """The supported dtypes include float32 and not float64."""
     dtypes = torch.accelerator.get_device_capability()["supported_dtypes"]
     expect(torch.float32 in dtypes and torch.float64 not in dtypes, f"its dtypes are {dtypes}")
 

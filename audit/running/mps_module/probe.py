@@ -14,12 +14,12 @@ DEVICE = "mps"
 
 
 class ProbeError(MpsmithError):
-    """A name is there and does not do what it should: one line that says what it did."""
+    """A name exists and does not work; the message describes its behaviour in one line."""
 
 
 @dataclass(frozen=True)
 class Probed:
-    """One row: the name as it is shown, the names that must exist, and what is done with them."""
+    """One row: the displayed name, the probe, and the names that must exist."""
 
     name: str
     probe: Probe
@@ -52,10 +52,10 @@ def refuses(call: Probe, *kinds: type[Exception]) -> None:
 
 
 def true(call: Callable[[], bool]) -> Probe:
-    """A question whose answer must be yes."""
+    """A probe of a function that must return True."""
     return lambda: expect(call() is True, f"answers {call()!r}")
 
 
 def boolean(call: Callable[[], bool]) -> Probe:
-    """A question that must be answered with yes or no."""
+    """A probe of a function that must return a bool."""
     return lambda: expect(isinstance(call(), bool), f"answers {call()!r}")

@@ -1,7 +1,7 @@
-"""What each public name of torch.mps has to do: a small function each, which raises where it does not.
+"""Probes of torch.mps: a small function for each public name, which raises if the name does not work.
 
-A probe leaves the process as it found it. `TABLE` is the list; a name that `surface.public_names` finds and no probe
-knows is reported as not probed.
+A probe restores the state of the process. A name that `surface.public_names` lists and that is not in `TABLE` is
+reported as not probed.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def device_count() -> None:
 
 
 def synchronize() -> None:
-    """Waits for work, whose result is there then."""
+    """Waits for work; its result is available afterwards."""
     total = ones().sum()
     torch.mps.synchronize()
     expect(float(total) == 4, "the work before it has another result")
@@ -285,7 +285,7 @@ def grad_scaler() -> None:
 
 
 def device_module() -> None:
-    """The generic way to the module."""
+    """torch.get_device_module returns torch.mps."""
     expect(torch.get_device_module(DEVICE) is torch.mps, "it is not torch.mps")
 
 

@@ -1,4 +1,4 @@
-"""The rows of torch.mps: which names there are, and what the probe of one says. Both run in a worker process."""
+"""The rows of torch.mps: the names, and the result of the probe of a name. Both run in a worker process."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def probed(name: str, imports: tuple[str, ...]) -> ModuleRow:
         return ModuleRow(name, ModuleStatus.MISSING, f"this torch has no {', '.join(missing)}")
     try:
         probe.probe()
-    except Exception as error:  # whatever it raises is what a user sees
+    except Exception as error:  # a user would see the same exception
         text = " ".join(str(error).split())
         kind = "" if isinstance(error, ProbeError) else f"{type(error).__name__}: "
         return ModuleRow(name, ModuleStatus.FAILS, f"{kind}{text}"[:LONGEST_DETAIL])

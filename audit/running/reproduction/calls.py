@@ -1,4 +1,4 @@
-"""What a case calls, as a program writes it: an expression, and what has to be defined before it."""
+"""The call of a case as source code: an expression, and the definitions that it needs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class WrittenCall:
 
 
 def written_call(case: Case, key: GroupKey, text_of: Callable[[Any], str]) -> WrittenCall:
-    """The call of a case. Raises MpsmithError for one that few lines do not repeat.
+    """The call of a case. Raises MpsmithError for a call that a few lines of Python cannot repeat.
 
     Args:
         text_of: writes down an argument of a module's constructor; raises MpsmithError where it cannot.
@@ -60,18 +60,18 @@ def written_call(case: Case, key: GroupKey, text_of: Callable[[Any], str]) -> Wr
 
 
 def _cannot(key: GroupKey) -> MpsmithError:
-    return MpsmithError(f"{key.label}: no few lines of Python repeat this call {NO_SCRIPT}")
+    return MpsmithError(f"{key.label}: a few lines of Python cannot repeat this call {NO_SCRIPT}")
 
 
 def _overload(call: SchemaCall, key: GroupKey) -> str:
     if not call.needs_torch_alone:
-        raise MpsmithError(f"{key.label}: torch alone does not repeat this call on the CPU {NO_SCRIPT}")
+        raise MpsmithError(f"{key.label}: torch alone cannot repeat this call on the CPU {NO_SCRIPT}")
     operator, _, overload = key.operator.partition(".")
     return f"torch.ops.aten.{operator}.{overload or 'default'}"
 
 
 def _spellings(case: Case, key: GroupKey) -> Sequence[str]:
-    """What the operator of an OpInfo may be called in torch."""
+    """The possible names of an OpInfo's operator in torch."""
     if key.source == FORM_SOURCE and case.title in METHODS:
         return (f"torch.Tensor.{key.operator.rpartition('.')[2]}{METHODS[case.title]}",)
     if key.variant.endswith("/inplace"):
@@ -80,7 +80,7 @@ def _spellings(case: Case, key: GroupKey) -> Sequence[str]:
 
 
 def _named(text: str) -> Any:
-    """What a program finds under this name, None where there is nothing."""
+    """The object with this name in torch, None if there is none."""
     value: Any = torch
     for part in text.split(".")[1:]:
         value = getattr(value, part, None)

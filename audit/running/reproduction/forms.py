@@ -1,6 +1,6 @@
 """The forms of a call as a program writes them: the lines that make `output` from `args` and `kwargs` on `device`.
 
-They do what `audit.cases.sources.forms` and `operands` do to the call of an OpInfo, without what only a judge looks at.
+They repeat what `audit.cases.sources.forms` and `operands` do, without the parts that only a judge uses.
 `{call}` is the call itself.
 """
 
@@ -14,7 +14,7 @@ PLAIN = "output = {call}(*args, **kwargs)"
 
 
 def lines_of(title: str) -> str | None:
-    """The lines for the form that a case has as its title; None for a form that is not known here."""
+    """The lines for the form that the title of a case names; None for an unknown form."""
     if title.startswith("autocast "):
         dtype = title.removeprefix("autocast ")
         return _indented(f"with torch.autocast(device, dtype=torch.{dtype}):")

@@ -19,7 +19,7 @@ from .calls import FORM_SOURCE, NO_SCRIPT, written_call
 from .forms import PLAIN, lines_of
 
 MOST_ELEMENTS = 2000
-# Up to so many, equal numbers are written one by one.
+# Up to this many equal numbers are written one by one.
 FEW_ELEMENTS = 8
 INDENT = "    "
 PLAIN_TYPES = (bool, int, float, complex, str, torch.dtype, torch.layout, torch.memory_format)
@@ -54,9 +54,9 @@ for device in ("cpu", "mps"):
 
 
 FORWARD = "return output"
-# A compiled call may be wrong in what it leaves of its arguments.
+# A compiled call may write wrong values into its arguments.
 FORWARD_WITH_ARGUMENTS = "return output, args"
-# Of many draws no two devices give the same numbers: what they have in common is where they lie.
+# Two devices draw different numbers, so only their distributions can be compared.
 FORWARD_OF_DRAWS = """\
 drawn = output.float().cpu()
 return [f"{name} {getattr(drawn, name)().item():.4f}" for name in ("min", "mean", "std", "median", "max")]"""
@@ -64,7 +64,7 @@ COMPILED_FUNCTION = """\
 def compiled(call, device):
     return call if device == "cpu" else torch.compile(call, dynamic={dynamic})
 """
-# Tensors may stand inside of other arguments and outputs, as the parameters of a module do.
+# Tensors may be nested in arguments and outputs, like the parameters of a module.
 NESTED_BACKWARD = """\
 leaves = torch.utils._pytree.tree_leaves
 loss = sum(t.square().sum() for t in leaves(output) if isinstance(t, torch.Tensor) and t.requires_grad)
@@ -130,11 +130,11 @@ def script_of(case: Case, key: GroupKey, outcome: Outcome, *, simulated: bool, m
 
 
 def _run_text(case: Case, key: GroupKey, outcome: Outcome) -> str:
-    """What makes the output, as the source of the case does it, and what is shown of it."""
+    """The lines that compute the output as the source of the case does, and that return what to print."""
     in_a_form = key.source == FORM_SOURCE or case.form != "plain"
     lines = lines_of(case.title) if in_a_form else PLAIN
     if lines is None or (key.source not in (*PLAIN_SOURCES, FORM_SOURCE) and not case.written):
-        raise MpsmithError(f"{key.label} ({case.title}): no few lines of Python repeat this call {NO_SCRIPT}")
+        raise MpsmithError(f"{key.label} ({case.title}): a few lines of Python cannot repeat this call {NO_SCRIPT}")
     if _share_memory(case):
         raise MpsmithError(f"{key.label} ({case.title}): two views of one storage cannot be written down {NO_SCRIPT}")
     if outcome.stage == "backward" and case.cotangent_layout is not None:

@@ -448,7 +448,7 @@ def test_text_round_trip(text: str, fault: Fault) -> None:
         ("aten::exp: leaks when offsets(self)", r"no 'offsets' \(did you mean offset"),
         ("aten::exp: leaks when offset", r"write offset\(name\)"),
         ("aten::exp: leaks when above(self)", r"write above\(name, elements\)"),
-        ("aten::exp: leaks when (", "no word with arguments"),
+        ("aten::exp: leaks when (", "not a word with arguments"),
         ("aten::exqp: leaks", r"no native kernel aten::exqp \(did you mean exp"),
         ("aten::exp: leaks when offset(other)", r"aten::exp has no argument 'other' \(it has self\)"),
     ],

@@ -54,7 +54,7 @@ class TestSyncCompiled:
         assert "aten::new" not in load(registry)
 
     def test_rejects_unknown_verdicts(self, registry: Path) -> None:
-        with pytest.raises(RegistryError, match="what became of aten::mode compiled is malformed"):
+        with pytest.raises(RegistryError, match="the compiled verdicts of aten::mode are malformed"):
             sync_compiled(registry, "simulated", "2.13.0", None, {MODE: {"lowered": ["float32"]}})
         assert compiled(registry) == {}
 

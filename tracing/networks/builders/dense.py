@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-import torch.nn.functional as F  # noqa: N812 - as everybody calls it
+import torch.nn.functional as F  # noqa: N812 - its usual name
 from torch import Tensor, nn
 
 from ..workload import Workload
@@ -18,7 +18,7 @@ def classified(model: nn.Module, *inputs: Tensor) -> Tensor:
 
 
 def forward_without_classes(model: nn.Module, *inputs: Tensor) -> Tensor:
-    """A forward pass of a classifier, which is not told the classes."""
+    """A forward pass of a classifier, without the classes."""
     output: Tensor = model(*inputs[:-1])
     return output
 
@@ -30,7 +30,7 @@ def classifier(model: nn.Module, *inputs: Tensor) -> Workload:
 
 
 def softshrink() -> Workload:
-    """The talks' example of an operator that one release lacks."""
+    """A network with an operator that one release lacks."""
     return classifier(nn.Sequential(nn.Linear(16, 32), nn.Softshrink(), nn.Linear(32, CLASSES)), torch.randn(8, 16))
 
 

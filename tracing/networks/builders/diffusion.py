@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-import torch.nn.functional as F  # noqa: N812 - as everybody calls it
+import torch.nn.functional as F  # noqa: N812 - its usual name
 from torch import Tensor, nn
 
 from ..workload import Workload
@@ -33,7 +33,7 @@ def _noise_loss(model: Any, noisy: Tensor, text: Tensor, noise: Tensor) -> Tenso
 
 
 def stable_diffusion_unet() -> Workload:
-    """Its kinds of blocks, with attention to a text."""
+    """A U-Net with its kinds of blocks and cross attention to a text."""
     model = diffusers.UNet2DConditionModel(
         sample_size=8,
         block_out_channels=(8, 16),
@@ -49,12 +49,12 @@ def stable_diffusion_unet() -> Workload:
 
 
 def _decoded(model: Any, images: Tensor) -> Any:
-    """There and back, as image-to-image does."""
+    """Encode and decode, as image-to-image does."""
     return model(images).sample
 
 
 def _evidence(model: Any, images: Tensor) -> Tensor:
-    """What a variational encoder is trained by."""
+    """The loss of a variational autoencoder."""
     latent = model.encode(images).latent_dist
     again = model.decode(latent.sample()).sample
     divergence: Tensor = latent.kl().mean()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-import torch.nn.functional as F  # noqa: N812 - as everybody calls it
+import torch.nn.functional as F  # noqa: N812 - its usual name
 from torch import Tensor, nn
 
 from ..workload import Workload
@@ -100,7 +100,7 @@ class GraphAttention(nn.Module):
 
 
 class GraphNetwork(nn.Module):
-    """Two rounds of messages, then each graph's mean, counted from which graph a node is of."""
+    """Two rounds of messages, then the mean over the nodes of each graph."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -153,7 +153,7 @@ def fft_filter() -> Workload:
 
 
 class SpatialTransformer(nn.Module):
-    """Turns each image as a small network says, then classifies it."""
+    """Rotates each image by the output of a small network, then classifies it."""
 
     def __init__(self) -> None:
         super().__init__()

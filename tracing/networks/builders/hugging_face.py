@@ -14,7 +14,7 @@ import_torchvision()
 import transformers  # noqa: E402 - it imports torchvision
 
 WORDS = 64
-# What all of these have little of.
+# Small sizes for all of these networks.
 _SMALL = {
     "vocab_size": WORDS,
     "hidden_size": 32,
@@ -50,7 +50,7 @@ def bert() -> Workload:
 
 
 def _written_on(model: Any, inputs: dict[str, Tensor]) -> Any:
-    """Eight more words, drawn by chance from the most probable ones."""
+    """Generate eight tokens, sampled from the most probable ones."""
     mask = torch.ones_like(inputs["input_ids"])
     return model.generate(
         inputs["input_ids"], attention_mask=mask, max_new_tokens=8, do_sample=True, top_k=8, top_p=0.9, temperature=0.8
@@ -63,7 +63,7 @@ def _decoder(model: Any) -> Workload:
 
 
 def llama() -> Workload:
-    """A decoder with rotary positions and grouped queries, which writes on."""
+    """A decoder with rotary positions and grouped queries, which generates text."""
     configuration = transformers.LlamaConfig(**_SMALL, **_WITHOUT_SPECIAL_WORDS, num_key_value_heads=2)
     return _decoder(transformers.LlamaForCausalLM(configuration))
 
@@ -108,7 +108,7 @@ def _transcribed(model: Any, inputs: dict[str, Tensor]) -> Any:
 
 
 def clip() -> Workload:
-    """How well images and texts fit each other."""
+    """The contrastive loss of images and texts."""
     text = {**_SMALL, "eos_token_id": WORDS - 1, "bos_token_id": 1, "pad_token_id": 0}
     del text["max_position_embeddings"]
     image = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-import torch.nn.functional as F  # noqa: N812 - as everybody calls it
+import torch.nn.functional as F  # noqa: N812 - its usual name
 from torch import Tensor, nn
 
 from ..workload import Workload
@@ -28,7 +28,7 @@ class Residual(nn.Module):
 
 
 def residual_network() -> Workload:
-    """What the first layers of a ResNet are, with its pooling at both ends."""
+    """The first layers of a ResNet, with its pooling at both ends."""
     layers = nn.Sequential(
         *(nn.Conv2d(3, 8, 7, 2, 3, bias=False), nn.BatchNorm2d(8), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1)),
         *(Residual(8, 16, 1), Residual(16, 32, 2)),
@@ -38,7 +38,7 @@ def residual_network() -> Workload:
 
 
 class Detector(nn.Module):
-    """Predicts boxes, how sure it is of them, and classes at two scales, from features with an upsampled branch."""
+    """Predicts boxes, confidences and classes at two scales, from features with an upsampled branch."""
 
     STRIDES = (4, 8)
 
@@ -52,7 +52,7 @@ class Detector(nn.Module):
         self.heads = nn.ModuleList([nn.Conv2d(48, 5 + classes, 1), nn.Conv2d(32, 5 + classes, 1)])
 
     def forward(self, images: Tensor) -> Tensor:
-        """For each place of both scales: centre, size, how sure, and the classes; (image, place, 5 + classes)."""
+        """For each cell of both scales: centre, size, confidence, classes; (image, cell, 5 + classes)."""
         fine = self.fine(self.stem(images))
         coarse = self.coarse(fine)
         coarse = torch.cat([coarse, self.pool(coarse)], 1)
@@ -78,7 +78,7 @@ class Detector(nn.Module):
 
 
 def detected(model: nn.Module, images: Tensor, _: Tensor) -> list[Tensor]:
-    """The boxes that remain of an image when those that overlap a surer one are gone."""
+    """The boxes of an image after non-maximum suppression."""
     return [suppressed(predicted) for predicted in model(images)]
 
 
@@ -99,7 +99,7 @@ def suppressed(predicted: Tensor, kept: int = 20, overlap: float = 0.5) -> Tenso
 
 
 def detection_loss(model: nn.Module, images: Tensor, objects: Tensor) -> Tensor:
-    """How far boxes at the objects' places are off, and where an object is seen that is none."""
+    """The error of the boxes at the objects, and of confidences where there is no object."""
     predicted = model(images).float()
     places = objects[..., 0].long()
     at_objects = predicted.gather(1, places.unsqueeze(-1).expand(-1, -1, predicted.shape[-1]))
@@ -135,7 +135,7 @@ class Stylist(nn.Module):
         return painted
 
     def gram(self, image: Tensor) -> Tensor:
-        """Which features stand together, whose likeness is a likeness of style."""
+        """The Gram matrix of the features, which represents style."""
         features = self.look(image).flatten(2)
         return torch.bmm(features, features.transpose(1, 2)) / features.shape[-1]
 
@@ -146,7 +146,7 @@ def painted(model: Stylist, image: Tensor, _: Tensor) -> Tensor:
 
 
 def style_loss(model: Stylist, image: Tensor, style: Tensor) -> Tensor:
-    """Unlikeness to the style, to the image, and between neighbours."""
+    """The style loss, the content loss and the total variation."""
     new = model(image)
     rough = (new[..., 1:] - new[..., :-1]).abs().mean() + (new[..., 1:, :] - new[..., :-1, :]).abs().mean()
     return F.mse_loss(model.gram(new), model.gram(style).detach()) + F.l1_loss(new, image) + 0.1 * rough
@@ -179,7 +179,7 @@ class Adversaries(nn.Module):
         return images
 
     def judge(self, images: Tensor) -> Tensor:
-        """How real the images look; in full precision, since spectral normalisation mixes dtypes under autocast."""
+        """The discriminator's output; in full precision, since spectral normalisation mixes dtypes under autocast."""
         with torch.autocast(images.device.type, enabled=False):
             judgement: Tensor = self.discriminator(images.float())
         return judgement
@@ -212,7 +212,7 @@ def gan() -> Workload:
 
 
 class VolumeNetwork(nn.Module):
-    """A U-Net over volumes: pooled, brought back by a transposed convolution, joined with what was there before."""
+    """A U-Net over volumes: pooling, a transposed convolution, and a skip connection."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -232,7 +232,7 @@ class VolumeNetwork(nn.Module):
 
 
 def dice_loss(model: nn.Module, volume: Tensor, mask: Tensor) -> Tensor:
-    """Cross entropy, and how little the volumes overlap."""
+    """Cross entropy and Dice loss."""
     classes = model(volume).float()
     inside = classes.softmax(1)[:, 1]
     wanted = mask.float()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-import torch.nn.functional as F  # noqa: N812 - as everybody calls it
+import torch.nn.functional as F  # noqa: N812 - its usual name
 from torch import Tensor, nn
 
 from ..workload import Workload
@@ -38,7 +38,7 @@ def transformer_encoder() -> Workload:
 
 
 class Recurrent(nn.Module):
-    """A recurrent network, with what comes before and behind it; `lengths` are on the CPU, as torch wants them."""
+    """A recurrent network with an embedding and a classifier; `lengths` are on the CPU, as torch requires."""
 
     def __init__(self, recurrent: nn.Module, width: int, *, packed: bool) -> None:
         super().__init__()
@@ -96,7 +96,7 @@ class Listener(nn.Module):
 
 
 def spoken(model: nn.Module, sound: Tensor, letters: Tensor) -> Tensor:
-    """The CTC loss of what is heard."""
+    """The CTC loss of the recognised letters."""
     heard = model(sound).float()
     heard_lengths = torch.full((len(sound),), len(heard))
     letter_lengths = torch.full((len(sound),), letters.shape[1])
@@ -111,13 +111,13 @@ def heard(model: nn.Module, sound: Tensor, _: Tensor) -> list[Tensor]:
 
 
 def ctc_speech() -> Workload:
-    """Two sounds of half a thousand samples and what is said in them."""
+    """Two sounds of half a thousand samples and their transcripts."""
     inputs = (torch.randn(2, 512), torch.randint(1, Listener.LETTERS, (2, 4)))
     return Workload(Listener(), inputs, infer=heard, loss=spoken)
 
 
 class SelectiveStateSpace(nn.Module):
-    """A block whose state decays and takes in as each token says; the recurrence is a sum of logarithms."""
+    """A block with input-dependent decay of its state; the recurrence is a sum of logarithms."""
 
     def __init__(self, width: int = 16, state: int = 4) -> None:
         super().__init__()
@@ -130,7 +130,7 @@ class SelectiveStateSpace(nn.Module):
         self.norm = nn.RMSNorm(width)
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """What comes out for tokens of (sequence, time, width)."""
+        """The output for tokens of (sequence, time, width)."""
         length = tokens.shape[1]
         signal, gate = self.into(self.norm(tokens)).chunk(2, -1)
         signal = F.silu(self.convolution(signal.transpose(1, 2))[..., :length].transpose(1, 2))

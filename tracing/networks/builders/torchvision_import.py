@@ -1,4 +1,4 @@
-"""torchvision where its operators cannot be loaded: timm and transformers import it, the networks need none of them.
+"""Imports torchvision where its operators cannot be loaded: timm and transformers import it, but do not need them.
 
 Its wheel for Linux is built for CUDA. Beside a torch without CUDA its import ends in an error at each operator that it
 describes to torch.compile.
@@ -29,7 +29,7 @@ def import_torchvision() -> None:
 
 
 def _lacking_operator() -> str:
-    """The operator that torchvision's import asks for in vain, or "" where it is imported."""
+    """The operator that is missing for torchvision's import, or "" if it was imported."""
     try:
         importlib.import_module("torchvision")
     except RuntimeError as error:

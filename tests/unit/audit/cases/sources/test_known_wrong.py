@@ -294,5 +294,5 @@ def test_a_call_that_needs_more_than_a_line_is_not(tmp_path: Path) -> None:
     corpus = KnownWrongSource()
     key = next(key for key in corpus.groups() if key.variant == "#163327")
     (case,) = corpus.cases(key, Samples.DEFAULT)
-    with pytest.raises(MpsmithError, match="no few lines of Python repeat this call"):
+    with pytest.raises(MpsmithError, match="a few lines of Python cannot repeat this call"):
         script_of(case, key, Outcome(CaseVerdict.WRONG), simulated=False)

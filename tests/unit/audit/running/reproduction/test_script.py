@@ -177,7 +177,7 @@ def test_a_sparse_tensor_is_written_down() -> None:
 )
 def test_says_when_a_case_has_no_short_script(source: str, title: str) -> None:
     key = GroupKey(source, "abs", "", "float32", "fallback")
-    with pytest.raises(MpsmithError, match=r"no few lines of Python repeat this call .*`mpsmith replay`"):
+    with pytest.raises(MpsmithError, match=r"a few lines of Python cannot repeat this call .*`mpsmith replay`"):
         script_of(Case(torch.abs, (torch.ones(2),), title=title), key, WRONG, simulated=False)
 
 
@@ -285,7 +285,7 @@ def test_a_module_is_a_program_with_its_parameters_as_arguments(stage: str) -> N
 def test_a_lazy_module_has_no_program() -> None:
     key = GroupKey("modules", "nn.LazyLinear", "train", "float32", "fallback")
     case = Case(ModuleCall(torch.nn.Linear(2, 2), {}, lazy=True), ({},), {"inputs": (), "keywords": {}})
-    with pytest.raises(MpsmithError, match="no few lines of Python repeat this call"):
+    with pytest.raises(MpsmithError, match="a few lines of Python cannot repeat this call"):
         script_of(case, key, WRONG, simulated=False)
 
 
