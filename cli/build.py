@@ -61,7 +61,7 @@ def _built_for_the_simulated_device(subject: BuildSubject) -> list[Path]:
         if error.diagnostics:
             raise typer.Exit(1) from None
         raise
-    for one in built:
-        for warning in one.warnings:
+    for module in built:
+        for warning in module.warnings:
             print(warning, file=sys.stderr)
-    return [one.library for one in built]
+    return [module.library for module in built]

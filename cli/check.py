@@ -70,14 +70,14 @@ def _set_up(release: str | None) -> None:
 
     from ..scaffold.proof.setup import COMPONENTS, set_up
 
-    rows = [(one.name, one.source, one.licence) for one in COMPONENTS]
+    rows = [(component.name, component.source, component.licence) for component in COMPONENTS]
     typer.echo(tabulate(rows, headers=("what", "from", "licence")), err=True)
     toolchain = set_up(release, lambda line: typer.echo(line, err=True))
     typer.echo(f"ready to check against torch {toolchain.release}: mpsmith check PATH", err=True)
 
 
 def _print_json(results: Iterable[CheckResult], to_run: Path | None) -> bool:
-    """`to_run`: whose tests are run where everything was accepted."""
+    """`to_run`: run its tests if all files were accepted."""
     listed = list(results)
     accepted = all(result.accepted for result in listed)
     data: dict[str, object] = {"note": NOT_RUN, "files": [result.as_json() for result in listed]}

@@ -110,7 +110,7 @@ def _record(measured: Sequence[MeasuredRelease], *, whole: bool) -> None:
 
     if not is_checkout():
         raise MpsmithError("--record writes into a clone of mpsmith's repository; this one is installed")
-    anew = [kept(each) for each in measured]
+    anew = [kept(release) for release in measured]
     write(anew if whole else joined(read(), anew))
 
 
@@ -119,7 +119,7 @@ def _as_json(measured: Sequence[MeasuredRelease]) -> dict[str, Any]:
 
     from ..audit.compiled.defects.measurement_file import kept
 
-    return {"simulated": True, "releases": [asdict(kept(each)) for each in measured]}
+    return {"simulated": True, "releases": [asdict(kept(release)) for release in measured]}
 
 
 def _as_text(measured: Sequence[MeasuredRelease]) -> str:

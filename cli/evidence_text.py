@@ -43,8 +43,8 @@ def file_lines(evidence: EvidenceFile) -> Iterator[str]:
     counts = ", ".join(f"{number:,} {verdict.value}" for verdict, number in audit.cases.items())
     yield f"  {audit.executed:,} cases executed: {counts}"
     verdicts = Counter(each.verdict.value for row in audit.overloads.values() for each in row.dtypes.values())
-    told = ", ".join(f"{number:,} {verdict}" for verdict, number in verdicts.most_common())
-    yield f"  {len(audit.overloads):,} overloads; overload and dtype: {told}"
+    counted = ", ".join(f"{number:,} {verdict}" for verdict, number in verdicts.most_common())
+    yield f"  {len(audit.overloads):,} overloads; overload and dtype: {counted}"
     failing = [case for case in audit.failing_cases() if case[1].value not in ("fallback", "missing")]
     shown = failing[:LISTED]
     yield from (f"  {label}: {verdict.value}{f', {message}' if message else ''}" for label, verdict, message in shown)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -61,13 +61,13 @@ def list_(operators: Operators = None, as_json: AsJson = False) -> None:
 
     wanted = {kernel.overload for kernel in named(operators)} if operators else None
     rows = []
-    for one in status():
-        if wanted is not None and one.overload not in wanted:
+    for kernel in status():
+        if wanted is not None and kernel.overload not in wanted:
             continue
-        operator = one.overload.split(".")[0]
-        dtypes = [call.dtypes for call in calls_of(one.family) if operator in call.operators]
-        names = list(dict.fromkeys(str(d).removeprefix("torch.") for each in dtypes for d in each))
-        rows.append((one.overload, one.family, names, one.state))
+        operator = kernel.overload.split(".")[0]
+        dtypes = [dtype for call in calls_of(kernel.family) if operator in call.operators for dtype in call.dtypes]
+        names = list(dict.fromkeys(str(dtype).removeprefix("torch.") for dtype in dtypes))
+        rows.append((kernel.overload, kernel.family, names, kernel.state))
     if as_json:
         print_json(
             {
@@ -162,61 +162,75 @@ def bench(
         raise typer.BadParameter("cannot be combined with --on nvidia", param_hint="--compile")
     if on is MetalHost.NVIDIA:
         return bench_on_nvidia(_families(operators), elements, shipped, report, as_json)
-    elements = elements or 2**20
     os.environ["MPSMITH_KERNELS"] = "off"
     os.environ.setdefault("PYTORCH_ENABLE_MPS_FALLBACK", "1")  # torch reads it while it is imported
     simulated = _open_device(lacking=True)
+    timings = _bench(_families(operators), elements or 2**20, shipped, compiled=compiled)
+    if as_json:
+        print_json({"simulated": simulated, "timings": _timings_json(timings, shipped)})
+    else:
+        _print_timings(timings, elements or 2**20, shipped, simulated=simulated)
+
+
+@dataclass(frozen=True)
+class _FamilyTiming:
+    """The time of a family, of the shipped kernels for its calls, and what Inductor generates without it."""
+
+    timing: Timing
+    shipped: float | None
+    composition: Composition | None
+
+
+def _bench(families: Sequence[str], elements: int, shipped: str | None, *, compiled: bool) -> list[_FamilyTiming]:
+    from ..kernels.verification.composition import composed
     from ..kernels.verification.timing import measure
 
-    families = _families(operators)
     timings = [measure(family, elements) for family in families]
-    theirs = _shipped_milliseconds(families, shipped, elements)
-    compositions = _compositions(families, elements) if compiled else {}
-    if as_json:
-        told = [
-            asdict(timing)
-            | ({"shipped": theirs.get(f)} if shipped else {})
-            | ({"composition": asdict(compositions[f])} if compiled else {})
-            for f, timing in zip(families, timings, strict=True)
-        ]
-        print_json({"simulated": simulated, "timings": told})
-        return
+    milliseconds = _shipped_milliseconds(families, shipped, elements)
+    compositions = [composed(family, elements) if compiled else None for family in families]
+    return [
+        _FamilyTiming(timing, milliseconds.get(family), composition)
+        for family, timing, composition in zip(families, timings, compositions, strict=True)
+    ]
+
+
+def _timings_json(timings: Sequence[_FamilyTiming], shipped: str | None) -> list[dict[str, object]]:
+    return [
+        asdict(family.timing)
+        | ({"shipped": family.shipped} if shipped else {})
+        | ({"composition": asdict(family.composition)} if family.composition else {})
+        for family in timings
+    ]
+
+
+def _print_timings(timings: Sequence[_FamilyTiming], elements: int, shipped: str | None, *, simulated: bool) -> None:
     from tabulate import tabulate
 
     headers = ["overload", "kernel ms", "without ms", "without is", "cpu ms", "without / kernel"]
-    rows = [list(_timing_row(timing)) for timing in timings]
+    rows = [list(_timing_row(family.timing)) for family in timings]
     if shipped:
         headers.append(f"shipped {shipped} ms")
-        rows = [[*row, theirs.get(family)] for family, row in zip(families, rows, strict=True)]
+        rows = [[*row, family.shipped] for family, row in zip(timings, rows, strict=True)]
     typer.echo(tabulate(rows, headers=headers, floatfmt=".3f"))
-    if compiled:
+    composed = [_composition_row(family.composition) for family in timings if family.composition]
+    if composed:
         typer.echo()
-        typer.echo(
-            tabulate(
-                [_composition_row(each) for each in compositions.values()], headers=_COMPOSED, disable_numparse=True
-            )
-        )
+        typer.echo(tabulate(composed, headers=_COMPOSED, disable_numparse=True))
     typer.echo(f"{elements} elements, float32, medians{_marked(simulated)}")
     if simulated:
-        typer.echo("simulated: shaders ran on the CPU, so that these times say nothing about a GPU")
-
-
-def _compositions(families: Sequence[str], elements: int) -> dict[str, Composition]:
-    from ..kernels.verification.composition import composed
-
-    return {family: composed(family, elements) for family in families}
+        typer.echo("simulated: shaders ran on the CPU; these times say nothing about a GPU")
 
 
 _COMPOSED = ("overload", "launches", "compiled", "MB bound", "compiled", "compiled ms", "without our kernel, compiled")
 
 
-def _composition_row(each: Composition) -> tuple[object, ...]:
-    """The launches and the megabytes of both ways, a dash where one is not to be had."""
-    ways = (each.ours, each.compiled)
+def _composition_row(composition: Composition) -> tuple[object, ...]:
+    """The launches and the megabytes of both ways, a dash where one is missing."""
+    ways = (composition.ours, composition.compiled)
     launches = [way.launches if way else "-" for way in ways]
     megabytes = [f"{way.bound / 1e6:.3f}" if way else "-" for way in ways]
-    time = "-" if each.milliseconds is None else f"{each.milliseconds:.3f}"
-    return each.operator, *launches, *megabytes, time, each.says
+    time = "-" if composition.milliseconds is None else f"{composition.milliseconds:.3f}"
+    return composition.operator, *launches, *megabytes, time, composition.says
 
 
 def _open_device(*, lacking: bool = False) -> bool:
