@@ -53,21 +53,21 @@ def _search(patterns: tuple[str, ...], workers: int, to: Path | None, *, fresh: 
     release = public_version(installed_surface().release)
     reachable = {target.name for target in _targets(())}
     recorded = {} if fresh else before.fitting(fingerprint).overloads
-    memory = RecordedCalls(release, {name: calls for name, calls in recorded.items() if name in reachable})
+    recorded_calls = RecordedCalls(release, {name: calls for name, calls in recorded.items() if name in reachable})
     targets = _targets(patterns)
     if before.torch not in ("", release) and not fresh:
-        kept = len(memory.overloads)
+        kept = len(recorded_calls.overloads)
         _say(f"the recorded calls are of torch {before.torch}: {kept:,} overloads have the same schema")
-    record = any(target.name not in memory.overloads for target in targets)
+    record = any(target.name not in recorded_calls.overloads for target in targets)
     try:
-        for _ in search_calls(targets, memory, workers, _progress_lines(), record=record):
+        for _ in search_calls(targets, recorded_calls, workers, _progress_lines(), record=record):
             pass
     except KeyboardInterrupt:
-        memory.save(folder)
+        recorded_calls.save(folder)
         _say(f"stopped; the calls found so far are in {folder}")
         sys.exit(130)
-    memory.save(folder)
-    for line in CallCounts.of(memory, targets).lines():
+    recorded_calls.save(folder)
+    for line in CallCounts.of(recorded_calls, targets).lines():
         print(line)
     print(f"written to {folder}")
 
@@ -100,9 +100,11 @@ class CallCounts:
     without_cpu_kernel: int
 
     @classmethod
-    def of(cls, memory: RecordedCalls, targets: Sequence[SearchedOverload]) -> CallCounts:
+    def of(cls, recorded_calls: RecordedCalls, targets: Sequence[SearchedOverload]) -> CallCounts:
         """Count the recorded calls of the targets."""
-        recorded = [memory.overloads[target.name] for target in targets if target.name in memory.overloads]
+        recorded = [
+            recorded_calls.overloads[target.name] for target in targets if target.name in recorded_calls.overloads
+        ]
         accepted = [calls for calls in recorded if not calls.refused]
         enough = sum(calls.enough for calls in accepted)
         some = sum(bool(calls.calls) for calls in accepted) - enough

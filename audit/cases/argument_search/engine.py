@@ -53,7 +53,7 @@ class SearchedOverload:
 
 def search_calls(
     targets: Sequence[SearchedOverload],
-    memory: RecordedCalls,
+    recorded_calls: RecordedCalls,
     workers: int,
     progress: Callable[[Progress], None],
     *,
@@ -64,14 +64,16 @@ def search_calls(
 
     Args:
         targets: the overloads to search; those with enough recorded calls are only verified again.
-        memory: calls recorded before; all must fit the installed schemas.
+        recorded_calls: calls recorded before; all must fit the installed schemas.
         workers: how many processes try calls at a time; two more verify.
         progress: called after each batch.
         record: whether to record the samples of the OpInfos and ModuleInfos first.
         imports: packages that define operators of their own.
     """
     with same_hashes(), _Search(workers, imports) as search:
-        calls_of: dict[str, list[Call]] = {name: r.calls for name, r in memory.overloads.items() if not r.refused}
+        calls_of: dict[str, list[Call]] = {
+            name: r.calls for name, r in recorded_calls.overloads.items() if not r.refused
+        }
         if record:
             for name, calls in search.record(progress).items():
                 calls_of[name] = [*calls_of.get(name, []), *calls]
@@ -80,11 +82,11 @@ def search_calls(
             for start in range(0, len(still_open), BATCH):
                 batch = still_open[start : start + BATCH]
                 for name, recorded in search.search_batch(batch, calls_of):
-                    memory.overloads[name] = recorded
+                    recorded_calls.overloads[name] = recorded
                     calls_of[name] = [] if recorded.refused else recorded.calls
                 progress(Progress(title, min(start + BATCH, len(still_open)), len(still_open)))
-                yield memory
-            still_open = [t for t in still_open if not memory.overloads[t.name].enough]
+                yield recorded_calls
+            still_open = [t for t in still_open if not recorded_calls.overloads[t.name].enough]
 
 
 class _Search:

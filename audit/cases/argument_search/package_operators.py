@@ -17,12 +17,12 @@ def main() -> None:
     """Search the calls that standard input asks for, and write them."""
     request = json.load(sys.stdin)
     folder = Path(request["folder"])
-    memory = RecordedCalls.load(folder)
-    before = dict(memory.overloads)
+    recorded_calls = RecordedCalls.load(folder)
+    before = dict(recorded_calls.overloads)
     targets = [SearchedOverload(name) for name in request["overloads"]]
-    for _ in search_calls(targets, memory, 1, lambda progress: None, record=False, imports=request["packages"]):
+    for _ in search_calls(targets, recorded_calls, 1, lambda progress: None, record=False, imports=request["packages"]):
         pass
-    RecordedCalls(memory.torch, {**before, **memory.overloads}).save(folder)
+    RecordedCalls(recorded_calls.torch, {**before, **recorded_calls.overloads}).save(folder)
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ MAIN_DTYPES = ("float32", "int64", "complex64", "bool")
 ROW_DTYPES = ("float16", "int64", "bfloat16", "complex64", "uint8", "bool")
 MOST_ROW_DTYPES = 2
 
-# Overloads whose result is undefined, or whose CPU kernel trusts what it is told of memory that is not there.
+# Overloads whose result is undefined, or whose CPU kernel reads memory that its arguments describe without a check.
 UNCHECKED_OPERATORS = re.compile(
     r"unsafe_(?!split|chunk)|^_?(resize|set_|empty|new_empty|as_strided|_reshape_alias|nested)|_nested_"
     r"|ctc_loss_backward|^_pack|^_pad_packed|_cslt|fbgemm|_thnn|sparse"
@@ -117,8 +117,8 @@ class ArgumentSource(BasedSource[SchemaSource]):
         cases = distinct(filter(_is_small, base), BASES)
         main = key.dtype == self._dtypes[key.operator][0]
         for case in filter(accepts, cases if main else cases[:1]):
-            made = ArgumentChanges(full_name(key.operator), case)
-            yield from made.all() if main else made.in_a_row()
+            changes = ArgumentChanges(full_name(key.operator), case)
+            yield from changes.all() if main else changes.in_a_row()
 
     @cached_property
     def _dtypes(self) -> dict[str, tuple[str, ...]]:
@@ -166,7 +166,7 @@ class ArgumentChanges:
         """Each value alone, some of them together, all in a row, and numbers near each other."""
         single = list(self.single())
         accepted = [variation for variation in single if not variation.refused]
-        yield from map(self._made, [*single, *self._together(accepted), *self._special()])
+        yield from map(self._changed, [*single, *self._together(accepted), *self._special()])
         yield from self.in_a_row(accepted)
         yield from self._near()
 
@@ -251,12 +251,12 @@ class ArgumentChanges:
         """The variation as the CPU takes or refuses it; None where its refusal says nothing."""
         title = ", ".join(f"{name}={_shown(value)}" for name, value in others.items())
         try:
-            call_on_cpu(self._made(ArgumentChange(title, others)))
+            call_on_cpu(self._changed(ArgumentChange(title, others)))
         except Exception as error:
             return None if UNRELATED_REFUSALS.search(str(error)) else ArgumentChange(title, others, refused=True)
         return ArgumentChange(title, others)
 
-    def _made(self, variation: ArgumentChange) -> Case:
+    def _changed(self, variation: ArgumentChange) -> Case:
         args, kwargs = self._binding.with_others(variation.others)
         return replace(self._case, args=args, kwargs=kwargs, title=variation.title, errors_count=variation.refused)
 

@@ -16,13 +16,14 @@ from torch import Tensor
 from ...model.case import Case
 from ...model.nested import leaves, map_leaves
 from .case_tensors import tensors_of, tensors_on_cpu
+from .sizes import LONGEST
 
-# Above the 2,048 ones that half precision counts, and above 131,072 elements, in one call.
-ROWS, ELEMENTS = 2_049, 131_073
+# Above the 2,048 ones that half precision counts.
+ROWS = 2_049
 MOST_ELEMENTS = 600_000
 
 
-def with_many_rows(cases: Iterable[Case], elements: int = ELEMENTS) -> Iterator[Case]:
+def with_many_rows(cases: Iterable[Case], elements: int = LONGEST) -> Iterator[Case]:
     """The first of some calls of one operator whose batch can be repeated, over very many rows."""
     for case in cases:
         repeated = repeated_batch(case, elements)
@@ -31,7 +32,7 @@ def with_many_rows(cases: Iterable[Case], elements: int = ELEMENTS) -> Iterator[
             return
 
 
-def repeated_batch(case: Case, elements: int = ELEMENTS) -> Case | None:
+def repeated_batch(case: Case, elements: int = LONGEST) -> Case | None:
     """The call with its batch repeated; None where it has none, or gives other results than those of a batch.
 
     Its largest tensor gets so many elements, and `ROWS` rows, or more.

@@ -198,12 +198,12 @@ class FromTwoThreads(_Repetition):
         expected = [self._run(inputs) for inputs in (first, other)]
         if not on_device((first, other)):
             return [expected, [SAME, SAME]]
-        made = [0, 0]
+        calls_made = [0, 0]
         both_are_there = Barrier(2)  # on a busy machine the first could be through before the other begins
 
         def goes_on(thread: int, calls: int) -> bool:
-            made[thread] = calls
-            return min(made) < CALLS_OF_A_THREAD and calls < MOST_CALLS_OF_A_THREAD
+            calls_made[thread] = calls
+            return min(calls_made) < CALLS_OF_A_THREAD and calls < MOST_CALLS_OF_A_THREAD
 
         def repeat(thread: int, inputs: Inputs) -> str:
             both_are_there.wait()
@@ -211,7 +211,7 @@ class FromTwoThreads(_Repetition):
                 with giving_way():
                     return repeated(lambda: self._run(inputs), expected[thread], lambda calls: goes_on(thread, calls))
             finally:
-                made[thread] = CALLS_OF_A_THREAD  # the other one need not wait for more
+                calls_made[thread] = CALLS_OF_A_THREAD  # the other one need not wait for more
 
         with ThreadPoolExecutor(2) as threads:
             running = [threads.submit(repeat, thread, inputs) for thread, inputs in enumerate((first, other))]

@@ -50,7 +50,7 @@ class SchemaSource(CaseSource):
     """The recorded calls of every overload, in each dtype that the CPU accepts.
 
     Args:
-        memory: what is recorded; None for the committed memory.
+        recorded: the recorded calls; None for the committed ones.
         packages: what was imported for operators of its own.
         foreign: the overloads that importing those defined.
     """
@@ -58,9 +58,9 @@ class SchemaSource(CaseSource):
     name = "schema"
 
     def __init__(
-        self, memory: RecordedCalls | None = None, packages: Sequence[str] = (), foreign: Sequence[str] = ()
+        self, recorded: RecordedCalls | None = None, packages: Sequence[str] = (), foreign: Sequence[str] = ()
     ) -> None:
-        self._given = memory
+        self._given = recorded
         self._packages = packages
         self._foreign = foreign
 
@@ -73,7 +73,7 @@ class SchemaSource(CaseSource):
         """The groups; a score of derived sources ask for them."""
         return tuple(
             GroupKey(self.name, overload.removeprefix("aten::"), "", dtype, "fallback")
-            for overload, recorded in self._memory.overloads.items()
+            for overload, recorded in self._recorded.overloads.items()
             for dtype in recorded.dtypes
         )
 
@@ -83,7 +83,7 @@ class SchemaSource(CaseSource):
         call = SchemaCall(name)
         base = key.operator.split(".")[0]
         uninitialised = "uninitialised" if base in UNINITIALISED or base.startswith(("empty", "new_empty")) else ""
-        recorded = self._memory.overloads[name]
+        recorded = self._recorded.overloads[name]
         for accepted in recorded.accepted(key.dtype):
             args, kwargs = arguments_of(accepted, key.dtype)
             if call.takes_device and not any(isinstance(leaf, torch.Tensor) for leaf in leaves((args, kwargs))):
@@ -99,26 +99,26 @@ class SchemaSource(CaseSource):
             yield without_double(case)
 
     @cached_property
-    def _memory(self) -> RecordedCalls:
+    def _recorded(self) -> RecordedCalls:
         register()  # the CPU kernels that some of the recorded calls need
-        memory = self._given or RecordedCalls.load()
-        if memory.torch != installed_release():
-            memory = memory.fitting(fingerprint)
+        recorded = self._given or RecordedCalls.load()
+        if recorded.torch != installed_release():
+            recorded = recorded.fitting(fingerprint)
         if self._foreign:
             found = package_calls(self._foreign, self._packages)
-            memory = RecordedCalls(memory.torch, {**memory.overloads, **found.overloads})
-        return memory
+            recorded = RecordedCalls(recorded.torch, {**recorded.overloads, **found.overloads})
+        return recorded
 
     @cached_property
     def _of_another_torch(self) -> bool:
-        return self._memory.torch != installed_release()
+        return self._recorded.torch != installed_release()
 
     def _refusal(self, case: Case) -> str:
         """Why a call that was found with another torch is left out, or "" where this torch's CPU takes it too."""
         try:
             call_on_cpu(case)
         except Exception as error:
-            recorded_with = f"recorded with torch {self._memory.torch}; the CPU of this torch refuses it"
+            recorded_with = f"recorded with torch {self._recorded.torch}; the CPU of this torch refuses it"
             return f"{recorded_with}: {one_line(error)} (search again: python -m mpsmith.audit.cases.argument_search)"
         return ""
 

@@ -25,7 +25,7 @@ from .derived import BasedSource, turn_of
 from .dimensions import Axis, Dimensions, map_dense, results_of, stretched
 from .forms import under
 from .layouts import Layout, conjugate_view, expanded, negative_view, offset, padded_rows, stepped, transposed
-from .many_rows import ELEMENTS, with_many_rows
+from .many_rows import with_many_rows
 from .mixed_dtypes import MOST_TENSORS as FIRST_MIXED
 from .mixed_dtypes import each_as_scalar_tensor, each_in_others
 from .number_ranges import (
@@ -79,7 +79,7 @@ class DtypeVariations:
         sizes: of the first dimension, and how many elements in all the last one gets; nothing for none.
         mixed: whether tensors get other dtypes, with dimensions and without.
         near_zero: whether floating tensors get small values.
-        together: whether its tensors stand in one storage, and those that are alike are one.
+        together: whether its tensors share one storage, and equal ones are one tensor.
     """
 
     values: ValuePlan
@@ -131,7 +131,7 @@ EIGHT_BIT_OPERATORS = ("_scaled_mm*",)
 # The CPU leaves a resized tensor of theirs as memory was, or gives it strides of its own.
 NOT_RESIZED = ("*batch_norm*", *DECOMPOSITIONS)
 # The elements that a part has at least when its batch is repeated: of half precision the rows alone count.
-ELEMENTS_IN_BATCHES = {"float32": ELEMENTS, "float16": 1, "bfloat16": 1}
+ELEMENTS_IN_BATCHES = {"float32": LONGEST, "float16": 1, "bfloat16": 1}
 # In other sizes their CPU kernels divide by zero, read what nobody wrote, or give back their input itself.
 FIXED_SIZE_OPERATORS = ("_weight_norm_interface", "native_channel_shuffle", "multilabel_margin_loss_forward")
 
@@ -154,12 +154,12 @@ class SchemaFormSource(BasedSource[SchemaSource]):
         plain = [without_outs(case, key.operator, twin) for case in called] if twin is not None else called
         dtype = getattr(torch, key.dtype)
         of_dtype = [case for case in plain if any(tensor.dtype is dtype for tensor in tensors_of(case))]
-        for found in filled(of_dtype or plain):
-            case = found if is_any_of(key.operator, FIXED_SIZE_OPERATORS) else grown(found)
-            case = with_distinguishable_results(in_all_directions(spread(case)))
+        for recorded_case in filled(of_dtype or plain):
+            enlarged = recorded_case if is_any_of(key.operator, FIXED_SIZE_OPERATORS) else grown(recorded_case)
+            case = with_distinguishable_results(in_all_directions(spread(enlarged)))
             resizes = not is_any_of(key.operator, NOT_RESIZED) and contiguous_results(case)
-            made = chain(variations(key, case), batches(key, of_dtype), requiring_gradients(key, case))
-            for number, varied in enumerate(made):
+            variants = chain(variations(key, case), batches(key, of_dtype), requiring_gradients(key, case))
+            for number, varied in enumerate(variants):
                 sure = replace(varied, differentiable=False, errors_count=True, elementwise=False)
                 resized = resizes and number % RESIZED == RESIZED - 1
                 own = sure if twin is None else with_outs(sure, key.operator, case, resized=resized)
@@ -183,7 +183,7 @@ def is_varied(operator: str) -> bool:
 
 
 def functional_form(operator: str) -> str | None:
-    """The overload with the same arguments less the out= ones, or None for what has no such twin."""
+    """The overload with the same arguments except the out= ones, or None if there is none."""
     name = full_name(operator)
     outs = out_arguments(name)
     if not outs:
@@ -242,9 +242,9 @@ def grown(case: Case) -> Case:
     with_dimensions = [i for i, shape in enumerate(shapes) if shape]
     for positions in (range(len(shapes)), with_dimensions):
         larger = {i: stretched(tensors_of(case)[i].flatten(), [math.prod(GROWN)]).view(GROWN) for i in positions}
-        made = with_tensors(case, larger, case.title)
-        if results_on_cpu(made) is not None:
-            return made
+        enlarged = with_tensors(case, larger, case.title)
+        if results_on_cpu(enlarged) is not None:
+            return enlarged
     return case
 
 
@@ -266,8 +266,8 @@ def variations(key: GroupKey, case: Case) -> Iterator[Case]:
             for varied in each_as_scalar_tensor(replace(case, elementwise=True), turn):
                 yield replace(varied, elementwise=False)
     if plan.sizes and not is_any_of(key.operator, FIXED_SIZE_OPERATORS):
-        made = in_one_shape(case) if is_a_part(key.operator) else in_sizes(case, key.operator)
-        yield from islice(made, 1 + len(plan.sizes))
+        resized = in_one_shape(case) if is_a_part(key.operator) else in_sizes(case, key.operator)
+        yield from islice(resized, 1 + len(plan.sizes))
         if is_elementwise(case) or (len(tensors_of(case)) == 1 and not is_a_part(key.operator)):
             yield from with_one_element(case, turn, written)
     if len(plan.sizes) > 1 and not is_a_part(key.operator):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+import pytest
 import torch
 
 from mpsmith.audit.cases.sources import case_sources
@@ -50,6 +51,29 @@ def test_groups_of_an_audit_are_unique_and_those_of_a_few_operators_the_same() -
     for source, every in zip(sources, groups, strict=True):
         assert list(source.groups_of(few)) == [key for key in every if key.operator in few]
         assert source.operators() >= {key.operator for key in every}
+
+
+@pytest.mark.parametrize(
+    ("source", "varied", "left_out"),
+    [
+        (
+            "sizes",
+            ("nn.functional.scaled_dot_product_attention", "exp", "sort"),
+            ("bernoulli", "nn.functional.dropout2d"),
+        ),
+        (
+            "schema sizes",
+            ("add.Tensor", "cummax", "_foreach_add.Scalar"),
+            ("add.out", "add_.Tensor", "mode.values", "native_batch_norm", "glu_backward"),
+        ),
+        ("schema tensor layouts", ("add.Tensor",), ("add.out", "add_.Tensor", "_weight_int8pack_mm")),
+        ("schema targets", ("add.out", "add_.Tensor"), ("add.Tensor", "narrow_copy.out")),
+        ("gradients", ("exp",), ("argmax",)),
+    ],
+)
+def test_source_varies_operators(source: str, varied: tuple[str, ...], left_out: tuple[str, ...]) -> None:
+    groups = case_sources(())[source].groups_of({*varied, *left_out})
+    assert {key.operator for key in groups} == set(varied)
 
 
 def test_the_label_of_a_derived_group_stays() -> None:

@@ -29,17 +29,10 @@ from mpsmith.audit.cases.sources.schema_random import (
     with_generator,
 )
 from mpsmith.audit.judging.distributions import FALSE_ALARM_RATE, FEWEST_DRAWS
-from mpsmith.audit.model.case import Case, make_cases
-from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.nested import leaves
-from mpsmith.audit.model.selection import Samples
+from support.source_cases import cases_by_title
 
 SOURCE = SchemaRandomSource(SchemaSource())
-
-
-def made(operator: str, dtype: str = "float32") -> dict[str, Case]:
-    key = GroupKey(SOURCE.name, operator, "", dtype, "fallback")
-    return {case.title: case for case in make_cases(SOURCE, key, Samples.DEFAULT, 0).values()}
 
 
 def test_what_is_said_of_numbers() -> None:
@@ -61,7 +54,11 @@ def test_what_is_said_of_numbers() -> None:
 
 def test_what_draws_into_an_out_has_the_distribution_of_its_twin() -> None:
     """Each call gets an out= tensor of its own: the last one's numbers must not stand for all."""
-    (case,) = (case for title, case in made("normal.float_Tensor_out").items() if title.startswith("distribution"))
+    (case,) = (
+        case
+        for title, case in cases_by_title(SOURCE, "normal.float_Tensor_out").items()
+        if title.startswith("distribution")
+    )
     numbers, *_ = case.call(*case.args, **case.kwargs)
     assert case.distribution
     assert len(numbers.unique()) > FEWEST_DRAWS
@@ -88,7 +85,7 @@ def test_the_limit_of_a_false_alarm_is_what_it_was() -> None:
 
 
 def test_parameters_are_certain_or_a_distribution() -> None:
-    cases = made("bernoulli_.float")
+    cases = cases_by_title(SOURCE, "bernoulli_.float")
     assert list(cases)[:2] == ["under seeds", "generator="]
     assert {title for title in cases if "0.0" in title or "1.0" in title} == {"certain: 0.0", "certain: 1.0"}
     assert {"certain: 0.1", "distribution: 0.1", "one at a time: 0.1", "distribution: 0.9"} <= set(cases)
@@ -98,7 +95,7 @@ def test_parameters_are_certain_or_a_distribution() -> None:
 
 
 def test_what_is_certain_leaves_the_generator_and_the_argument_alone() -> None:
-    case = made("random_.from")["certain: 2, 6"]
+    case = cases_by_title(SOURCE, "random_.from")["certain: 2, 6"]
     before = torch.default_generator.get_state()
     told, stride = case.call(*case.args)
     assert (told, stride) == ("draws 2, 3, 4, 5", [1])
@@ -115,7 +112,7 @@ def test_a_generator_is_given_and_the_global_one_left_alone() -> None:
         "without it, two global seeds give other numbers",
     )
     assert with_generator(SchemaCall("aten::uniform_"))(torch.zeros(8)) == sound
-    case = made("randn.generator")["generator="]
+    case = cases_by_title(SOURCE, "randn.generator")["generator="]
     assert case.call(*case.args, **case.kwargs) == sound
 
     class Deaf(SchemaCall):

@@ -14,20 +14,14 @@ from mpsmith.audit.cases.sources.forms import FORM_FACTOR, GUARD, OutForm
 from mpsmith.audit.cases.sources.layouts import LAYOUT_FACTOR, as_strided, channels_last, conjugate_view, negative_view
 from mpsmith.audit.cases.sources.operand_forms import SOUND, number_and_tensor, number_position, overlapping
 from mpsmith.audit.cases.sources.opinfo import OpInfoSource
-from mpsmith.audit.model.case import Case, make_cases
-from mpsmith.audit.model.group import GroupKey
-from mpsmith.audit.model.selection import Samples
+from mpsmith.audit.model.case import Case
+from support.source_cases import cases_by_title
 
 OPINFOS = OpInfoSource()
 
 
-def made(source: Any, operator: str, dtype: str = "float32") -> dict[str, Case]:
-    key = GroupKey(source.name, operator, "", dtype, "fallback")
-    return {case.title: case for case in make_cases(source, key, Samples.DEFAULT, 0).values()}
-
-
 def test_an_operator_that_has_all_forms_is_called_in_all_of_them() -> None:
-    assert set(made(VariedSource(FORM_FACTOR, OPINFOS), "add")) == {
+    assert set(cases_by_title(VariedSource(FORM_FACTOR, OPINFOS), "add")) == {
         "out= exact",
         "out= transposed",
         "out= every other element",
@@ -51,12 +45,14 @@ def test_an_operator_that_has_all_forms_is_called_in_all_of_them() -> None:
 
 
 def test_autocast_is_tried_where_there_is_no_gradient_too() -> None:
-    assert {"autocast float16", "autocast bfloat16"} <= set(made(VariedSource(FORM_FACTOR, OPINFOS), "argmax"))
-    assert "autocast float16" not in made(VariedSource(FORM_FACTOR, OPINFOS), "argmax", "int64")
+    assert {"autocast float16", "autocast bfloat16"} <= set(
+        cases_by_title(VariedSource(FORM_FACTOR, OPINFOS), "argmax")
+    )
+    assert "autocast float16" not in cases_by_title(VariedSource(FORM_FACTOR, OPINFOS), "argmax", "int64")
 
 
 def test_every_form_runs_on_the_cpu() -> None:
-    for title, case in made(VariedSource(FORM_FACTOR, OPINFOS), "mul").items():
+    for title, case in cases_by_title(VariedSource(FORM_FACTOR, OPINFOS), "mul").items():
         if title == "out= of another dtype":
             with pytest.raises(RuntimeError):
                 case.call(*case.args, **case.kwargs)
@@ -173,9 +169,9 @@ def test_a_number_and_a_tensor_are_both_called() -> None:
 
 
 def test_a_sample_is_tried_in_every_layout() -> None:
-    found = made(VariedSource(LAYOUT_FACTOR, OPINFOS), "add", "complex64")
+    found = cases_by_title(VariedSource(LAYOUT_FACTOR, OPINFOS), "add", "complex64")
     assert {"transposed", "stepped", "offset", "expanded", "padded rows", "as strided", "conjugate view"} <= set(found)
-    real = set(made(VariedSource(LAYOUT_FACTOR, OPINFOS), "add"))
+    real = set(cases_by_title(VariedSource(LAYOUT_FACTOR, OPINFOS), "add"))
     assert {"negative view", "0-dim CPU scalar", "gradients of the outputs transposed"} <= real
 
 

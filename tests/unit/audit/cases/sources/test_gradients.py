@@ -24,17 +24,10 @@ from mpsmith.audit.cases.sources.gradients import (
 )
 from mpsmith.audit.cases.sources.modules import ModuleSource
 from mpsmith.audit.cases.sources.opinfo import OpInfoSource
-from mpsmith.audit.model.case import Case, make_cases
-from mpsmith.audit.model.group import GroupKey
-from mpsmith.audit.model.selection import Samples
+from mpsmith.audit.model.case import Case
+from support.source_cases import cases_by_title
 
 OPINFOS = OpInfoSource()
-
-
-def made(source: Any, operator: str, dtype: str = "float32", variant: str = "") -> list[str]:
-    key = GroupKey(source.name, operator, variant, dtype, "fallback")
-    assert key in set(source.groups())
-    return [case.title for case in make_cases(source, key, Samples.DEFAULT, 0).values()]
 
 
 def leaf(*numbers: float) -> Tensor:
@@ -109,14 +102,13 @@ def test_other_uses_of_a_call() -> None:
 
 def test_operators_and_modules_are_asked_for_gradients() -> None:
     source = VariedSource(GRADIENT_FACTOR, OPINFOS)
-    linear = made(source, "nn.functional.linear")
+    linear = cases_by_title(source, "nn.functional.linear")
     assert {"gradient of tensor 1 alone", "no gradient of tensor 0", "gradients of the outputs as of a sum"} <= set(
         linear
     )
-    assert len(made(source, "nn.functional.linear", "float16")) == 2
-    assert {"gradient of output 0 alone", "gradient of output 1 alone"} <= set(made(source, "linalg.qr"))
-    assert made(source, "exp")
-    assert "argmax" not in {key.operator for key in source.groups()}
+    assert len(cases_by_title(source, "nn.functional.linear", "float16")) == 2
+    assert {"gradient of output 0 alone", "gradient of output 1 alone"} <= set(cases_by_title(source, "linalg.qr"))
+    assert cases_by_title(source, "exp")
     modules = VariedSource(GRADIENT_FACTOR, ModuleSource())
-    assert "gradient of tensor 0 alone" in made(modules, "nn.Linear", variant="train")
-    assert len(made(modules, "nn.Linear", variant="eval")) == 2
+    assert "gradient of tensor 0 alone" in cases_by_title(modules, "nn.Linear", variant="train")
+    assert len(cases_by_title(modules, "nn.Linear", variant="eval")) == 2

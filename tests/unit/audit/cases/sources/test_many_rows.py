@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 
 from mpsmith.audit.cases.calls.invocation import SchemaCall
-from mpsmith.audit.cases.sources.many_rows import ELEMENTS, ROWS, repeated_batch, with_many_rows
+from mpsmith.audit.cases.sources.many_rows import ROWS, repeated_batch, with_many_rows
+from mpsmith.audit.cases.sources.sizes import LONGEST
 from mpsmith.audit.model.case import Case
 
 
@@ -15,7 +16,7 @@ def test_the_batch_is_repeated_in_tensors_and_in_lists_of_sizes() -> None:
     assert case is not None
     gradient, _, sizes, _ = case.args
     assert gradient.shape[0] == sizes[0] >= ROWS
-    assert gradient.numel() >= ELEMENTS
+    assert gradient.numel() >= LONGEST
     assert gradient.shape[1:] == (3, 8)
 
 

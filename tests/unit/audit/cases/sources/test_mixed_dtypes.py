@@ -25,17 +25,10 @@ from mpsmith.audit.cases.sources.modules import ModuleSource
 from mpsmith.audit.cases.sources.opinfo import OpInfoSource
 from mpsmith.audit.cases.sources.schema import SchemaSource
 from mpsmith.audit.cases.sources.write_targets import out_case
-from mpsmith.audit.model.case import Case, make_cases
-from mpsmith.audit.model.group import GroupKey
-from mpsmith.audit.model.selection import Samples
+from mpsmith.audit.model.case import Case
+from support.source_cases import cases_by_title
 
 OPINFOS = OpInfoSource()
-
-
-def made(source: Any, operator: str, dtype: str = "float32", variant: str = "") -> dict[str, Case]:
-    key = GroupKey(source.name, operator, variant, dtype, "fallback")
-    assert key in set(source.groups())
-    return {case.title: case for case in make_cases(source, key, Samples.DEFAULT, 0).values()}
 
 
 def dtypes(case: Case) -> list[str]:
@@ -130,11 +123,11 @@ def test_out_is_of_another_dtype() -> None:
 
 
 def test_operators_get_mixed_dtypes_plain_in_place_and_out() -> None:
-    cases = made(VariedSource(MIXED_DTYPE_FACTOR, OPINFOS), "add")
+    cases = cases_by_title(VariedSource(MIXED_DTYPE_FACTOR, OPINFOS), "add")
     assert {"tensor 0 int64", "tensor 1 float16", "number True", "number (1+2j)"} <= set(cases)
     assert any(title.startswith("out= ") for title in cases)
     assert any("0-dim" in title for title in cases)
-    third = made(VariedSource(MIXED_DTYPE_FACTOR, OPINFOS), "cat")
+    third = cases_by_title(VariedSource(MIXED_DTYPE_FACTOR, OPINFOS), "cat")
     assert {"tensor 2 complex64", "tensor 2 int64"} <= set(third)
     assert any(len(case.args[0]) > 2 for case in third.values())
 
@@ -144,9 +137,9 @@ def test_modules_and_schemas_get_mixed_dtypes_and_slices_of_another() -> None:
         VariedSource(MIXED_DTYPE_CALL_FACTOR, ModuleSource()),
         VariedSource(MIXED_DTYPE_CALL_FACTOR, SchemaSource()),
     )
-    assert made(modules, "nn.Linear", variant="train")
-    assert made(schemas, "native_layer_norm")
-    copies = made(schemas, "copy_")
+    assert cases_by_title(modules, "nn.Linear", variant="train")
+    assert cases_by_title(schemas, "native_layer_norm")
+    copies = cases_by_title(schemas, "copy_")
     (of_source,) = [case for title, case in copies.items() if title.startswith("tensor 1 ")]
     assert not of_source.args[0].is_contiguous()
     assert of_source.args[0].dtype is not of_source.args[1].dtype

@@ -24,9 +24,8 @@ from mpsmith.audit.cases.sources.repetition import (
     repeated,
 )
 from mpsmith.audit.cases.sources.schema import SchemaSource
-from mpsmith.audit.model.case import Case, make_cases
-from mpsmith.audit.model.group import GroupKey
-from mpsmith.audit.model.selection import Samples
+from mpsmith.audit.model.case import Case
+from support.source_cases import cases_by_title
 
 X = torch.tensor([1.0, 2.0, 4.0])
 INPUTS = ((X,), {})
@@ -40,14 +39,13 @@ def on_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(repetition, "on_device", lambda tree: True)
 
 
-def titles(source: RepetitionSource, operator: str, dtype: str = "float32") -> list[str]:
-    key = GroupKey(source.name, operator, "", dtype, "fallback")
-    return [case.title for case in make_cases(source, key, Samples.DEFAULT, 0).values()]
-
-
 def test_an_overload_is_repeated_in_every_way_and_an_operator_with_other_values() -> None:
-    assert titles(RepetitionSource(SchemaSource()), "erfinv") == ["with other values", "from two threads", "200 times"]
-    assert titles(RepetitionSource(OpInfoSource()), "erfinv") == ["with other values"]
+    assert list(cases_by_title(RepetitionSource(SchemaSource()), "erfinv")) == [
+        "with other values",
+        "from two threads",
+        "200 times",
+    ]
+    assert list(cases_by_title(RepetitionSource(OpInfoSource()), "erfinv")) == ["with other values"]
 
 
 def test_every_operator_is_repeated_in_one_dtype() -> None:

@@ -20,19 +20,15 @@ from mpsmith.audit.cases.sources.sizes import (
     in_every_size,
     largest_size,
 )
-from mpsmith.audit.model.case import Case, make_cases
-from mpsmith.audit.model.group import GroupKey
+from mpsmith.audit.model.case import Case, CaseSource
 from mpsmith.audit.model.nested import leaves
-from mpsmith.audit.model.selection import Samples
+from support.source_cases import cases_by_title
+
+OPINFOS = VariedSource(SIZE_FACTOR, OpInfoSource())
 
 
-def made(
-    operator: str, dtype: str = "float32", source: VariedSource | None = None, variant: str = ""
-) -> dict[str, Case]:
-    source = source or VariedSource(SIZE_FACTOR, OpInfoSource())
-    key = GroupKey(source.name, operator, variant, dtype, "fallback")
-    assert key in set(source.groups())
-    return {case.title: case for case in make_cases(source, key, Samples.DEFAULT, 0).values()}
+def made(operator: str, dtype: str = "float32", source: CaseSource = OPINFOS, variant: str = "") -> dict[str, Case]:
+    return cases_by_title(source, operator, dtype, variant)
 
 
 def shapes(case: Case) -> list[tuple[int, ...]]:
@@ -182,18 +178,6 @@ def test_half_precision_counts_beyond_two_thousand() -> None:
     for source in (VariedSource(SIZE_FACTOR, OpInfoSource()), VariedSource(SIZE_FACTOR, SchemaSource())):
         longest = [max(shapes(case)[0]) for case in made("cumsum", "bfloat16", source).values()]
         assert longest == [4_097] * len(longest) != []
-
-
-def test_operators_that_draw_are_left_to_the_random_cases() -> None:
-    operators = {key.operator for key in VariedSource(SIZE_FACTOR, OpInfoSource()).groups()}
-    assert not operators & {"bernoulli", "uniform", "nn.functional.dropout2d"}
-    assert {"nn.functional.scaled_dot_product_attention", "exp", "sort"} <= operators
-
-
-def test_overloads_that_write_and_parts_are_left_out() -> None:
-    overloads = {key.operator for key in VariedSource(SIZE_FACTOR, SchemaSource()).groups()}
-    assert not overloads & {"add.out", "add_.Tensor", "mode.values", "native_batch_norm", "glu_backward"}
-    assert {"add.Tensor", "cummax", "_foreach_add.Scalar"} <= overloads
 
 
 def test_a_kernel_all_of_whose_sizes_grow_is_not_tried_with_millions_of_elements() -> None:

@@ -20,17 +20,14 @@ from mpsmith.audit.cases.sources.special_values import (
 )
 from mpsmith.audit.cases.sources.unsafe_values import bare, excluded, is_left_alone, writes_by_name
 from mpsmith.audit.cases.sources.value_classes import classes
-from mpsmith.audit.model.case import Case, make_cases
-from mpsmith.audit.model.group import GroupKey
-from mpsmith.audit.model.selection import Samples
+from mpsmith.audit.model.case import Case
+from support.source_cases import cases_of_group
 
 OPINFOS = VariedSource(SPECIAL_VALUE_FACTOR, OpInfoSource())
 
 
 def made(operator: str, dtype: str = "float32", source: VariedSource = OPINFOS, variant: str = "") -> list[Case]:
-    key = GroupKey(source.name, operator, variant, dtype, "fallback")
-    assert key in set(source.groups())
-    return list(make_cases(source, key, Samples.DEFAULT, 0).values())
+    return cases_of_group(source, operator, dtype, variant)
 
 
 def put(title: str, values: Tensor, which: int = 0) -> Tensor:

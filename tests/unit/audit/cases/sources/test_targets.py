@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 import torch
 from torch import Tensor
@@ -30,17 +28,10 @@ from mpsmith.audit.cases.sources.write_targets import (
     written_everywhere,
     written_in,
 )
-from mpsmith.audit.model.case import Case, make_cases
-from mpsmith.audit.model.group import GroupKey
-from mpsmith.audit.model.selection import Samples
+from mpsmith.audit.model.case import Case
+from support.source_cases import cases_by_title
 
 OPINFOS = OpInfoSource()
-
-
-def made(source: Any, operator: str, dtype: str = "float32") -> dict[str, Case]:
-    key = GroupKey(source.name, operator, "", dtype, "fallback")
-    assert key in set(source.groups())
-    return {case.title: case for case in make_cases(source, key, Samples.DEFAULT, 0).values()}
 
 
 @pytest.mark.parametrize(
@@ -171,7 +162,7 @@ def test_the_written_arguments_of_a_schema_call_are_its_targets() -> None:
 
 
 def test_operators_are_written_into_everywhere_and_other_dtypes_in_turn() -> None:
-    cases = made(VariedSource(TARGET_FACTOR, OPINFOS), "add")
+    cases = cases_by_title(VariedSource(TARGET_FACTOR, OPINFOS), "add")
     assert {
         "in place transposed",
         "in place expanded",
@@ -182,16 +173,17 @@ def test_operators_are_written_into_everywhere_and_other_dtypes_in_turn() -> Non
     } <= set(cases)
     assert any(title.startswith("tensor 1 ") for title in cases)
     in_place = [
-        title for title in made(VariedSource(TARGET_FACTOR, OPINFOS), "add", "int64") if title.startswith("in place")
+        title
+        for title in cases_by_title(VariedSource(TARGET_FACTOR, OPINFOS), "add", "int64")
+        if title.startswith("in place")
     ]
     assert len(in_place) == 2
-    assert made(VariedSource(TARGET_FACTOR, OPINFOS), "_foreach_add")
+    assert cases_by_title(VariedSource(TARGET_FACTOR, OPINFOS), "_foreach_add")
 
 
 def test_schemas_that_write_are_written_into_transposed_and_in_another_place() -> None:
     source = VariedSource(SCHEMA_TARGET_FACTOR, SchemaSource())
     for operator, how in (("add_.Tensor", "written"), ("add.out", "out="), ("_fused_adam_", "written")):
-        titles = [title for title in made(source, operator) if title.startswith(how)]
+        titles = [title for title in cases_by_title(source, operator) if title.startswith(how)]
         assert titles[0] == f"{how} transposed"
         assert len(titles) == 2
-    assert not {"add.Tensor", "narrow_copy.out"} & {key.operator for key in source.groups()}

@@ -29,21 +29,14 @@ from mpsmith.audit.cases.sources.tensor_layouts import (
     each_in_turn,
     filled,
 )
-from mpsmith.audit.model.case import Case, make_cases
-from mpsmith.audit.model.group import GroupKey
-from mpsmith.audit.model.selection import Samples
+from mpsmith.audit.model.case import Case
+from support.source_cases import cases_of_group
 
 OPINFOS = OpInfoSource()
 
 
 def case_of(*args: object, **kwargs: object) -> Case:
     return Case(torch.add, args, dict(kwargs))
-
-
-def made(source: VariedSource, operator: str, dtype: str = "float32", variant: str = "") -> list[Case]:
-    key = GroupKey(source.name, operator, variant, dtype, "fallback")
-    assert key in set(source.groups())
-    return list(make_cases(source, key, Samples.DEFAULT, 0).values())
 
 
 # ---- one tensor
@@ -196,7 +189,7 @@ def test_a_call_without_elements_gets_some_where_no_other_is_remembered() -> Non
 
 
 def test_several_samples_of_an_operator_are_varied() -> None:
-    cases = made(VariedSource(TENSOR_LAYOUT_FACTOR, OPINFOS), "add")
+    cases = cases_of_group(VariedSource(TENSOR_LAYOUT_FACTOR, OPINFOS), "add")
     titles = [case.title for case in cases]
     assert {"tensor 0 transposed", "tensor 1 offset", "tensors 0 and 1: overlapping rows"} <= set(titles)
     assert len({tuple(t.dim() for t in tensors_of(case)) for case in cases}) > 1
@@ -205,7 +198,7 @@ def test_several_samples_of_an_operator_are_varied() -> None:
 def test_half_integers_and_complex_are_varied_in_turn() -> None:
     source = VariedSource(TENSOR_LAYOUT_FACTOR, OPINFOS)
     assert {key.dtype for key in source.groups()} == {"float32", "float16", "int64", "complex64"}
-    assert 0 < len(made(source, "add", "int64")) < len(made(source, "add"))
+    assert 0 < len(cases_of_group(source, "add", "int64")) < len(cases_of_group(source, "add"))
 
 
 def test_modules_and_schemas_are_varied_but_not_what_writes() -> None:
@@ -213,18 +206,10 @@ def test_modules_and_schemas_are_varied_but_not_what_writes() -> None:
         VariedSource(TENSOR_LAYOUT_FACTOR, ModuleSource()),
         VariedSource(TENSOR_LAYOUT_FACTOR, SchemaSource()),
     )
-    assert len(made(modules, "nn.BatchNorm2d", variant="train")) >= 3
-    titles = [case.title for case in made(schemas, "native_layer_norm")]
+    assert len(cases_of_group(modules, "nn.BatchNorm2d", variant="train")) >= 3
+    titles = [case.title for case in cases_of_group(schemas, "native_layer_norm")]
     assert len({"transposed", "offset", "stepped"} & set(titles)) == 1
     assert any(title.startswith("tensor 1 ") for title in titles)
-    operators = {key.operator for key in schemas.groups()}
-    assert "add.Tensor" in operators
-    assert not {"add.out", "add_.Tensor", "_weight_int8pack_mm"} & operators
-
-
-def test_the_same_layouts_are_tried_every_time() -> None:
-    source = VariedSource(TENSOR_LAYOUT_FACTOR, OPINFOS)
-    assert [c.title for c in made(source, "mul", "int64")] == [c.title for c in made(source, "mul", "int64")]
 
 
 def test_an_offset_tensor_starts_off_a_boundary() -> None:

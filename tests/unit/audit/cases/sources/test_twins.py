@@ -7,18 +7,14 @@ import torch
 
 from mpsmith.audit.cases.sources.schema import SchemaSource
 from mpsmith.audit.cases.sources.schema_forms import SchemaFormSource, functional_form, is_varied
-from mpsmith.audit.model.case import Case, make_cases
-from mpsmith.audit.model.group import GroupKey
-from mpsmith.audit.model.selection import Samples
+from mpsmith.audit.model.case import Case
+from support.source_cases import cases_of_group
 
 TWINS = SchemaFormSource(SchemaSource())
 
 
 def made(operator: str, dtype: str = "float32") -> dict[str, Case]:
-    key = GroupKey("schema twins", operator, "", dtype, "fallback")
-    return {
-        case.title.removesuffix(", out= resized"): case for case in make_cases(TWINS, key, Samples.DEFAULT, 0).values()
-    }
+    return {case.title.removesuffix(", out= resized"): case for case in cases_of_group(TWINS, operator, dtype)}
 
 
 @pytest.mark.parametrize(
@@ -54,8 +50,8 @@ def test_which_overloads_are_varied(operator: str, wanted: bool) -> None:
 
 
 def test_outs_are_fresh_and_fit_or_are_empty() -> None:
-    cases = make_cases(TWINS, GroupKey("schema twins", "topk.values", "", "float32", "fallback"), Samples.DEFAULT, 0)
-    for case in cases.values():
+    cases = cases_of_group(TWINS, "topk.values")
+    for case in cases:
         if case.title.startswith(("one element", "no dimension")):
             continue  # the CPU refuses them, as k is 3
         values, indices = case.kwargs["values"], case.kwargs["indices"]
@@ -64,7 +60,7 @@ def test_outs_are_fresh_and_fit_or_are_empty() -> None:
         assert values.shape == indices.shape
         assert values.numel() == 0 if "resized" in case.title else values.dim() == case.args[0].dim()
         assert case.errors_count
-    assert any("resized" in case.title for case in cases.values())
+    assert any("resized" in case.title for case in cases)
 
 
 def test_a_tensor_without_dimensions_is_tried_in_layouts_too() -> None:
