@@ -8,7 +8,8 @@ AUDIT_ARGS ?= --shipped auto
 # Another torch than the pinned one: make test TORCH='==2.10.*'
 TORCH ?= $(shell sed -n 's/^torch==/==/p' constraints.txt)
 # The part of `make test-network` that `make test` runs too, in at most four minutes.
-WHEEL_TESTS = tests/unit/audit/releases/wheel tests/simulated/shipped/test_shipped_interposition.py
+WHEEL_TESTS = tests/unit/audit/releases/wheel tests/unit/simulator/air
+SHIPPED_TESTS = tests/simulated/shipped/test_found_wrong_on_device.py tests/simulated/shipped/test_softmax_conventions.py
 # C++ and Metal, but what .clang-format-ignore names.
 NATIVE_SOURCES = $(shell find kernels scaffold simulator -name '*.cpp' -o -name '*.h' -o -name '*.mm' -o -name '*.metal')
 
@@ -40,7 +41,8 @@ test: $(STAMP) lint  ## lint, types and all tests that this machine can run in m
 # Without the package index nothing of it runs, and the last line says so.
 test-wheel: $(STAMP)  ## tests that read the macOS wheel of the pinned torch, where the package index answers
 	@if $(BIN)/python -m pip index versions torch >/dev/null 2>&1; then \
-	  $(BIN)/python -m pytest $(WHEEL_TESTS) -m network --numprocesses auto --durations 20; \
+	  $(BIN)/python -m pytest $(WHEEL_TESTS) -m network --numprocesses auto --durations 20 && \
+	  $(BIN)/python -m pytest $(SHIPPED_TESTS) -m network --numprocesses auto --durations 20; \
 	else echo "The package index does not answer: no test read the macOS wheel of torch."; fi
 
 test-network: $(STAMP)  ## all tests that need a package index, and the rehearsals: under an hour on two cores
@@ -55,6 +57,7 @@ lint: $(STAMP) types  ## ruff, mypy, clang-format, typos and the words of docs/g
 	$(BIN)/ruff format --check .
 	@$(BIN)/clang-format --dry-run -Werror $(NATIVE_SOURCES)
 	$(BIN)/typos
+	@PYTHONPATH=tests $(BIN)/python -m support.prose
 
 types: $(STAMP)
 	@mkdir -p build/mypy && ln -sfn ../.. build/mypy/mpsmith

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from support import prose
+
 if sys.version_info >= (3, 11):
     import tomllib
 else:
@@ -89,6 +91,7 @@ def usage() -> dict[str, Usage]:
         "test-lines": line_usage([path for path in files if is_test(path)]),
         "module-lines": largest_usage({str(path): lines_in(path) for path in modules}, limits["module-lines"]),
         "parameters": largest_usage(parameters, limits["parameters"]),
+        "banned-words": Usage(len(prose.refused())),
     }
 
 

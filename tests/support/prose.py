@@ -14,6 +14,11 @@ from pathlib import Path
 
 import yaml
 
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
 ROOT = Path(__file__).parents[2]
 RULES = Path(__file__).with_name("banned_words.yaml")
 NATIVE = {".cpp", ".h", ".metal", ".mm"}
@@ -77,11 +82,24 @@ def checked_files() -> list[Path]:
     return [path for path in wanted if (ROOT / path).is_file() and not path.as_posix().startswith(EXCLUDED)]
 
 
+def refused() -> list[str]:
+    """Every banned phrase and name of the repository: file, line, and what to write instead."""
+    return [f"{path}:{line}: {text}" for path in checked_files() for line, text in problems(ROOT / path)]
+
+
+def limit() -> int:
+    """How many there may be, from the budget in pyproject.toml: those that are left, and no new ones."""
+    budget = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mpsmith"]["budget"]
+    return int(budget["banned-words"])
+
+
 def main() -> int:
-    """Print what is refused; 1 where something is."""
-    refused = [f"{path}:{line}: {text}" for path in checked_files() for line, text in problems(ROOT / path)]
-    print(*refused, sep="\n", end="\n" if refused else "")
-    return 1 if refused else 0
+    """Print what is refused; 1 if there is more of it than the budget allows."""
+    found, allowed = refused(), limit()
+    if "--all" in sys.argv or len(found) > allowed:
+        print(*found, sep="\n")
+        print(f"{len(found)} banned words, {allowed} allowed by the budget in pyproject.toml")
+    return 1 if len(found) > allowed else 0
 
 
 if __name__ == "__main__":

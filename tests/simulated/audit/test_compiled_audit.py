@@ -56,5 +56,5 @@ def test_a_call_that_is_never_compiled_to_its_end_costs_one_case(
     assert right.verdict is after.verdict is CompiledVerdict.METAL
     assert slow.verdict is large.verdict is CompiledVerdict.REFERENCE_FAILED
     assert slow.reason.endswith("CompilerLimitError: it takes the compiler more than 1 s of processor time")
-    assert "InternalCompilerError: the compiler ended without a reason" in large.reason
+    assert "InternalCompilerError: the compiler failed without an error message" in large.reason
     assert endless.verdict is CompiledVerdict.TIMEOUT

@@ -253,7 +253,7 @@ def test_a_run_that_executed_nothing_is_reported_and_fails(
         opened.begin_run({}, {"simulated": True})
     with pytest.raises(MpsmithError, match=r"run 2 of .* executed no case, so nothing is known"):
         command.report(store=store)
-    assert "No case was executed, so nothing is known of any operator." in capsys.readouterr().out
+    assert "No case was executed, so nothing is known about any operator." in capsys.readouterr().out
 
 
 def test_the_registry_stands_beside_the_verdict(

@@ -73,7 +73,7 @@ def test_an_operator_that_shares_a_kernel_gets_that_one(tmp_path: Path) -> None:
         (("_foobar",), "no user of an mps device can reach aten::_foobar"),
         (("conv2d",), "composed of other operators"),
         (("mode", "--target", "shaders"), r"not a target; there are shader, .* \(did you mean shader"),
-        (("mode", "--kind", "reductions"), r"no kind of kernel; .* \(did you mean reduction"),
+        (("mode", "--kind", "reductions"), r"not a kind of kernel; .* \(did you mean reduction"),
         (("mode", "--from-kernel"), "--from-kernel needs --target upstream"),
         (("mode", "--torch", "1.0.0"), "mpsmith check --setup --torch 1.0.0"),
     ],

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from mpsmith.kernels.runtime.elementwise import as_tensors
-from mpsmith.kernels.runtime.operands import number_of, require_device
+from mpsmith.kernels.runtime.operands import require_device
 from mpsmith.kernels.runtime.outputs import (
     check_outputs,
     is_ready,
@@ -143,13 +143,6 @@ def test_check_outputs_refuses_internal_overlap() -> None:
     x = torch.ones(2, 3)
     with pytest.raises(RuntimeError, match="more than one element"):
         check_outputs(aten.heaviside.out, [x, x], {"out": torch.empty(1, 3).expand(2, 3)}, [torch.float32])
-
-
-def test_number_of() -> None:
-    numbers = {"max": 0, "amax": 0, "mean": 1}
-    assert [number_of("reduce", word, numbers) for word in (*numbers, None)] == [0, 0, 1, 0]
-    with pytest.raises(RuntimeError, match="reduce argument must be one of max, amax, mean, got median"):
-        number_of("reduce", "median", numbers)
 
 
 def test_as_tensors() -> None:

@@ -208,7 +208,7 @@ def test_rejects_modules_with_a_wrong_hash(
     (cache / "wheels").mkdir(parents=True)
     path.rename(cache / "wheels" / path.name)
     with pytest.raises(
-        WheelError, match=r"torch-2\.99\.0.*section metal_basic: the bitcode of abs_half is not what its"
+        WheelError, match=r"torch-2\.99\.0.*section metal_basic: the bitcode of abs_half does not match its"
     ):
         shipped_library("2.99.0")
     assert left_over(cache) == ["sections.json"]

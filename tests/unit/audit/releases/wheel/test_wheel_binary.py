@@ -86,7 +86,7 @@ def test_a_library_without_metal_functions(build: SimpleNamespace) -> None:
         ({"cpu": 0x01000007}, "built for Intel Macs"),
         ({"cpu": 7}, "unknown processor"),
         ({"magic": 0xBEBAFECA}, "universal binary"),
-        ({"magic": 0x464C457F}, "no 64-bit Mach-O file"),
+        ({"magic": 0x464C457F}, "not a 64-bit Mach-O file"),
         ({"symbols": False}, "has no symbol table"),
     ],
 )
@@ -114,8 +114,8 @@ def test_rejects_symbol_names_outside_the_table(build: SimpleNamespace) -> None:
 @pytest.mark.parametrize(
     ("offset", "value", "message"),
     [
-        (0, 0, "metal_basic: there is no Metal library"),
-        (24, 1 << 40, "lie outside it"),
+        (0, 0, "metal_basic: not a Metal library"),
+        (24, 1 << 40, "are outside of it"),
         (88, 1 << 30, "ends too early"),
     ],
 )
