@@ -1,7 +1,8 @@
 """The command of the argument search: `python -m mpsmith.audit.cases.argument_search`.
 
 It finds calls of each overload that the CPU accepts. `mpsmith audit` runs the recorded calls on mps. Calls
-recorded with another torch are kept if the schema is the same. Ctrl-C keeps what was found.
+recorded with another torch are kept if the schema is the same, and tried again if it is not. A call that was written
+into a file by hand is tried first. Ctrl-C keeps what was found.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def _parser() -> argparse.ArgumentParser:
     workers = max(1, (os.cpu_count() or 1) - 1)
     parser.add_argument("--workers", type=int, default=workers, help="processes that try calls; two more verify them")
     parser.add_argument("--to", type=Path, metavar="DIR", help="the folder to continue and write; default: the clone's")
-    parser.add_argument("--fresh", action="store_true", help="ignore recorded calls")
+    parser.add_argument("--fresh", action="store_true", help="try all recorded calls again")
     return parser
 
 
@@ -58,9 +59,12 @@ def _search(patterns: tuple[str, ...], workers: int, to: Path | None, *, fresh: 
     if before.torch not in ("", release) and not fresh:
         kept = len(recorded_calls.overloads)
         _say(f"the recorded calls are of torch {before.torch}: {kept:,} overloads have the same schema")
-    record = any(target.name not in recorded_calls.overloads for target in targets)
+    candidates = {name: calls.calls for name, calls in before.overloads.items() if calls.calls}
+    record = any(t.name not in recorded_calls.overloads and t.name not in candidates for t in targets)
     try:
-        for _ in search_calls(targets, recorded_calls, workers, _progress_lines(), record=record):
+        for _ in search_calls(
+            targets, recorded_calls, workers, _progress_lines(), record=record, candidates=candidates
+        ):
             pass
     except KeyboardInterrupt:
         recorded_calls.save(folder)

@@ -1,7 +1,7 @@
 """In a worker process: tries calls of one overload until enough different ones were accepted.
 
-The order is: recorded calls, examples written by hand, calls of related overloads, changes to accepted calls, random
-arguments. Each step is written to a journal, because any call may end the process.
+The order is: recorded calls, calls of related overloads, changes to accepted calls, random arguments. Each step is
+written to a journal, because any call may end the process.
 """
 
 from __future__ import annotations
@@ -157,14 +157,9 @@ def attempt_overload(attempt: Attempt) -> Tried:
 
 
 def _candidates(attempt: Attempt) -> Iterator[Call]:
-    from ..calls.examples import examples_of
-    from ..calls.recipes import encode
     from .related_overloads import derived_calls
 
     yield from attempt.calls_of.get(attempt.name, ())
-    for example in examples_of(attempt.name):
-        kwargs = {name: encode(value) for name, value in example.kwargs.items()}
-        yield {"args": [encode(value) for value in example.args], "kwargs": kwargs, "dtype": "float32"}
     yield from derived_calls(attempt.name, attempt.calls_of)
 
 

@@ -58,9 +58,10 @@ def search_calls(
     progress: Callable[[Progress], None],
     *,
     record: bool,
+    candidates: Mapping[str, Sequence[Call]] | None = None,
     imports: Sequence[str] = (),
 ) -> Iterator[RecordedCalls]:
-    """Search calls for the targets and add them to `memory`, which is yielded after each batch.
+    """Search calls for the targets and add them to `recorded_calls`, which is yielded after each batch.
 
     Args:
         targets: the overloads to search; those with enough recorded calls are only verified again.
@@ -68,12 +69,12 @@ def search_calls(
         workers: how many processes try calls at a time; two more verify.
         progress: called after each batch.
         record: whether to record the samples of the OpInfos and ModuleInfos first.
+        candidates: further calls to try, by overload: recorded with another schema, or written by hand.
         imports: packages that define operators of their own.
     """
     with same_hashes(), _Search(workers, imports) as search:
-        calls_of: dict[str, list[Call]] = {
-            name: r.calls for name, r in recorded_calls.overloads.items() if not r.refused
-        }
+        calls_of: dict[str, list[Call]] = {name: [*calls] for name, calls in (candidates or {}).items()}
+        calls_of |= {name: r.calls for name, r in recorded_calls.overloads.items() if not r.refused}
         if record:
             for name, calls in search.record(progress).items():
                 calls_of[name] = [*calls_of.get(name, []), *calls]

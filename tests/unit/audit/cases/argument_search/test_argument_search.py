@@ -27,7 +27,7 @@ def define(schema, kernel):
     library.define(schema)
     library.impl(schema.split("(")[0], kernel, "CPU")
 
-def deadly(x, n):
+def crashing(x, n):
     if n == 0:
         os._exit(7)
     return x + n
@@ -39,7 +39,7 @@ def overflowing(x):
 
 define("sound(Tensor x, float a) -> Tensor", lambda x, a: x * a)
 define("uninitialised(Tensor x) -> Tensor", lambda x: torch.empty(x.numel() + 64))
-define("deadly(Tensor x, int n) -> Tensor", deadly)
+define("crashing(Tensor x, int n) -> Tensor", crashing)
 define("overflowing(Tensor x) -> Tensor", overflowing)
 define("nowhere(Tensor x) -> Tensor", lambda x: torch.ops.aten._philox_key_split(x, 2))
 """
@@ -51,15 +51,15 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, OverloadCalls]:
     (folder / "flawed_operators.py").write_text(PACKAGE)
     sys.path.insert(0, str(folder))  # spawned processes take it over
     try:
-        names = ("sound", "uninitialised", "deadly", "overflowing", "nowhere", "absent")
+        names = ("sound", "uninitialised", "crashing", "overflowing", "nowhere", "absent")
         memory = RecordedCalls("", {})
-        told: list[Progress] = []
+        reports: list[Progress] = []
         targets = [SearchedOverload(f"flawed::{name}") for name in names]
-        for _ in search_calls(targets, memory, 1, told.append, record=False, imports=["flawed_operators"]):
+        for _ in search_calls(targets, memory, 1, reports.append, record=False, imports=["flawed_operators"]):
             pass
     finally:
         sys.path.remove(str(folder))
-    assert told[0].done == told[0].total == len(names)
+    assert reports[0].done == reports[0].total == len(names)
     return {name.removeprefix("flawed::"): recorded for name, recorded in memory.overloads.items()}
 
 
@@ -72,8 +72,8 @@ def test_a_sound_operator_is_learned_with_its_dtypes(found: dict[str, OverloadCa
 
 
 def test_calls_that_end_the_process_cost_only_themselves(found: dict[str, OverloadCalls]) -> None:
-    assert found["deadly"].enough
-    assert all(call["args"][1] != 0 for call in found["deadly"].calls)
+    assert found["crashing"].enough
+    assert all(call["args"][1] != 0 for call in found["crashing"].calls)
 
 
 @pytest.mark.parametrize("name", ["uninitialised", "overflowing"])
@@ -122,28 +122,32 @@ def command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "mpsmith.audit.cases.argument_search", "--workers", "1", *arguments]
 
 
-def test_a_memory_of_another_torch_is_used_where_it_fits_and_learned_anew_where_not(tmp_path: Path) -> None:
+def test_recorded_calls_of_another_torch_and_calls_written_by_hand_are_verified(tmp_path: Path) -> None:
     folder = tmp_path / "recorded"
     memory = RecordedCalls.load()
     before = memory.overloads["aten::glu_jvp"]
     changed = memory.overloads["aten::softshrink"]
+    by_hand = memory.overloads["aten::lstm.input"].calls[0]
     memory.overloads = {
         "aten::glu_jvp": before,
         "aten::glu_jvp.out": memory.overloads["aten::glu_jvp.out"],
         "aten::softshrink": OverloadCalls([{"args": [], "kwargs": {}, "dtype": "float32"}], ["float32"], schema="0000"),
         "aten::softshrink.out": memory.overloads["aten::softshrink.out"],
+        "aten::lstm.input": OverloadCalls([by_hand]),
     }
     memory.torch = "2.12.0"
     memory.save(folder)
-    options = ("--ops", "glu_jvp", "--ops", "softshrink.out", "--to", str(folder))
+    options = ("--ops", "glu_jvp", "--ops", "softshrink.out", "--ops", "lstm.input", "--to", str(folder))
     done = subprocess.run(command(*options), capture_output=True, text=True, check=True, timeout=300)
     assert "the recorded calls are of torch 2.12.0: 3 overloads have the same schema" in done.stderr
-    assert done.stdout.startswith("3 overloads: 3 have 3 or more accepted calls")
+    assert done.stdout.startswith("4 overloads: 4 have 3 or more accepted calls")
     after = RecordedCalls.load(folder)
     assert after.torch == "2.13.0"
     assert after.overloads["aten::glu_jvp"] == before
     assert "aten::softshrink" not in after.overloads, "its schema has changed, so its calls are forgotten"
     assert changed.schema == fingerprint("aten::softshrink")
+    assert after.overloads["aten::lstm.input"].calls[0] == by_hand
+    assert {"float32", "bfloat16"} <= set(after.overloads["aten::lstm.input"].dtypes)
 
 
 def test_a_pattern_that_matches_nothing_is_an_error(tmp_path: Path) -> None:

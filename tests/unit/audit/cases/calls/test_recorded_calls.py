@@ -8,8 +8,6 @@ import pytest
 import torch
 
 from mpsmith.audit.cases.argument_search.changed_calls import variations
-from mpsmith.audit.cases.calls.examples import EXAMPLES, VARIANTS
-from mpsmith.audit.cases.calls.examples.operands import coo, csr
 from mpsmith.audit.cases.calls.invocation import SchemaCall, arguments_of, fingerprint
 from mpsmith.audit.cases.calls.recipes import decode, encode, signature, with_seeds
 from mpsmith.audit.cases.calls.recorded_calls import FOLDER, OverloadCalls, RecordedCalls
@@ -34,7 +32,7 @@ def cases_of(memory: RecordedCalls, operator: str, dtype: str = "float32"):
 @pytest.mark.parametrize("layout", ["csr", "csc", "bsr", "bsc"])
 def test_compressed_matrices_survive_as_data(layout: str) -> None:
     block = ((1, 2),) if layout.startswith("b") else ()
-    matrix = getattr(coo(3, 4).to_dense(), f"to_sparse_{layout}")(*block)
+    matrix = getattr(torch.eye(3, 4), f"to_sparse_{layout}")(*block)
     again = decode(encode(matrix), {"float32": "float16"})
     assert again.layout is matrix.layout
     assert again.dtype is torch.float16
@@ -56,13 +54,6 @@ def test_an_index_keeps_its_range_when_its_size_varies() -> None:
     longer = [other["args"][2] for other in made if isinstance(other["args"][2], dict)]
     assert {len(index["values"]) for index in longer} > {4}
     assert all(set(index["values"]) <= {0, 1} for index in longer)
-
-
-def test_every_example_differs_from_the_others_of_its_overload() -> None:
-    for name, make in EXAMPLES.items():
-        made = [make(variant) for variant in range(VARIANTS)]
-        marks = {signature([[encode(a) for a in e.args], {k: encode(v) for k, v in e.kwargs.items()}]) for e in made}
-        assert len(marks) >= 3 or name in ("_make_dual", "_fw_primal_copy"), name
 
 
 def test_a_call_is_left_out_with_the_dtype_that_it_does_not_take() -> None:
@@ -185,7 +176,6 @@ def test_refused_calls_are_kept_only_where_mps_has_no_kernel_either() -> None:
 
 
 def test_calls_need_no_dtype_that_mps_lacks() -> None:
-    assert csr(2, 3).dtype is torch.float32
     for name, recorded in RecordedCalls.load().overloads.items():
         for accepted in recorded.calls:
             assert '"float64"' not in str(accepted).replace("'", '"'), name
