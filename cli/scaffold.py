@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ..scaffold.operators.source import Source
     from ..scaffold.targets import KernelTarget
     from ..scaffold.targets.upstream.evidence import FamilyEvidence
+    from ..scaffold.targets.upstream.family import Family
 
 
 def scaffold(
@@ -61,7 +62,10 @@ def scaffold(
         family = _from_kernel(source, operator, out, force)
         _write_family(family, force, dry_run, as_json)
         return
-    prepared = prepare(source, operator, chosen_target, out=out, kind=chosen_kind(kind), force=force)
+    requested = source.operator(operator)
+    prepared = prepare(
+        requested, source.serving(requested), chosen_target, out=out, kind=chosen_kind(kind), force=force
+    )
     if not as_json:
         print("\n".join(_described(prepared)))
     changed_entries = [] if dry_run else apply([prepared], force=force)
@@ -88,9 +92,9 @@ def _target(name: str) -> KernelTarget:
 def _from_kernel(source: Source, operator: str, out: Path | None, force: bool) -> FamilyScaffold:
     """The patch of the family that serves an operator, with its measurements in the description."""
     from ..scaffold.generation.from_kernel import prepare_patch
-    from ..scaffold.targets.upstream.family import family_of
+    from ..scaffold.targets.upstream.family import Family
 
-    return prepare_patch(source, family_of(operator), _measured_here, out=out, force=force)
+    return prepare_patch(source, Family.serving(operator), _measured_here, out=out, force=force)
 
 
 def _write_family(made: FamilyScaffold, force: bool, dry_run: bool, as_json: bool) -> None:
@@ -123,17 +127,18 @@ def _write_family(made: FamilyScaffold, force: bool, dry_run: bool, as_json: boo
     print("nothing was written (--dry-run)" if dry_run else f"next: {made.next_command}")
 
 
-def _measured_here(family: str, opinfos: tuple[str, ...]) -> FamilyEvidence:
-    """What the family's kernels show on this machine: on a Mac, else on the simulated device."""
+def _measured_here(family: Family) -> FamilyEvidence:
+    """The measurements of the family's kernels on this machine: on a Mac, else on the simulated device."""
     from ..scaffold.targets.upstream.evidence import measured
     from .kernels import open_with_kernels
 
-    return measured(family, opinfos, simulated=open_with_kernels())
+    overloads = [kernel.overload for kernel in family.kernels]
+    return measured(family.name, overloads, family.opinfos, simulated=open_with_kernels())
 
 
 def _described(scaffolded: Scaffold) -> Iterator[str]:
     """The files that will be written, and the diffs of files that someone edited."""
-    requested, operator, choice = scaffolded.asked, scaffolded.operator, scaffolded.choice
+    requested, operator, choice = scaffolded.requested, scaffolded.operator, scaffolded.choice
     if requested.name != operator.name:
         yield f"{requested.full_name} shares the kernel of {operator.full_name}, which is scaffolded instead"
     served = ", ".join(overload.name for overload in operator.kernels)
@@ -150,7 +155,7 @@ def _described(scaffolded: Scaffold) -> Iterator[str]:
 def _as_json(scaffolded: Scaffold) -> dict[str, object]:
     return {
         "operator": scaffolded.operator.full_name,
-        "asked": scaffolded.asked.full_name,
+        "asked": scaffolded.requested.full_name,
         "target": scaffolded.target.value,
         "kind": scaffolded.choice.kind.value,
         "because": scaffolded.choice.because,

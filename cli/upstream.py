@@ -34,12 +34,12 @@ def survey(
 ) -> None:
     """Make, apply, build and run each finished family as a patch; exits with 1 if one fails."""
     from ..scaffold.operators.source import source_of
-    from ..scaffold.targets.upstream.family import family_of
+    from ..scaffold.targets.upstream.family import Family
     from ..scaffold.upstream_survey import finished_families
     from ..scaffold.upstream_survey import survey as rows_of
 
     wanted = values_of(operators, "--ops")
-    families = sorted({family_of(name) for name in wanted}) if wanted else finished_families()
+    families = sorted({Family.serving(name).name for name in wanted}) if wanted else finished_families()
     rows: list[FamilyRow] = []
     for row in rows_of(source_of(None), families, SURVEY_FOLDER):
         rows.append(row)

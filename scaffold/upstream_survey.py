@@ -22,7 +22,7 @@ from .proof.checking import check_files
 from .proof.diagnostics import has_errors
 from .proof.patches import check_patch
 from .release_files import ReleaseFiles, files_of
-from .targets.upstream.family import FamilyPatch
+from .targets.upstream.family import Family, FamilyPatch
 
 YES = "yes"
 UNNEEDED = "not needed"
@@ -82,7 +82,7 @@ def survey(source: Source, families: Iterable[str], folder: Path, *, running: bo
     proved = _proved_rows(folder / _PROVED)
     for family in families:
         try:
-            scaffold = prepare_patch(source, family, None, out=folder / "patches" / family, force=True)
+            scaffold = prepare_patch(source, Family.named(family), None, out=folder / "patches" / family, force=True)
         except NothingToPatchError:
             yield FamilyRow(family, made=UNNEEDED)
             continue

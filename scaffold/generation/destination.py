@@ -1,4 +1,4 @@
-"""Where a scaffold goes, and what is there already."""
+"""The folder of a scaffold and its existing manifest."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Destination:
 
     @property
     def in_package(self) -> bool:
-        """Whether kernels of mpsmith itself go there, beside those that it has."""
+        """Whether it is mpsmith's own package."""
         return self.folder == PACKAGE
 
     def text_of(self, path: str) -> str | None:
@@ -48,16 +48,16 @@ class Destination:
 
 
 def folder_as_destination(folder: Path, manifest_name: str = NAME) -> Destination:
-    """A folder with what it holds. Raises ScaffoldError when its manifest is damaged."""
+    """A folder with its manifest. Raises ScaffoldError when its manifest is damaged."""
     path = folder / manifest_name
     return Destination(folder, path, read_manifest(path) if folder.is_dir() else None)
 
 
 def destination_of(operator: OperatorModel, target: KernelTarget, out: Path | None) -> Destination:
-    """Where the scaffold of an operator goes; `out` is the user's choice.
+    """The destination for the scaffold of an operator; `out` is the user's choice.
 
-    Kernels for mpsmith belong into the folders of its clone; what has no place there goes into the current folder, or,
-    inside a clone, into `work/`, which git ignores.
+    In a clone, shaders go into mpsmith's own package and other targets into `work/`, which git ignores; elsewhere a
+    scaffold goes into a new folder in the current one.
     """
     if out is None and is_checkout() and target is KernelTarget.SHADER:
         return folder_as_destination(PACKAGE, f"kernels/.scaffold/{operator.stem}.json")

@@ -17,7 +17,7 @@ from .destination import Destination, destination_for
 from .writing import Plan, plan
 
 # Measures a family and the OpInfos of its operators.
-Measure = Callable[[str, tuple[str, ...]], FamilyEvidence]
+Measure = Callable[[Family], FamilyEvidence]
 
 
 @dataclass(frozen=True)
@@ -35,21 +35,20 @@ class FamilyScaffold:
 
 
 def prepare_patch(
-    source: Source, name: str, measure: Measure | None, *, out: Path | None = None, force: bool = False
+    source: Source, family: Family, measure: Measure | None, *, out: Path | None = None, force: bool = False
 ) -> FamilyScaffold:
-    """The patch of the family of that name, not yet written.
+    """The patch of a family, not yet written.
 
     `measure`: gives the evidence for the description; None for a patch without evidence.
-    Raises UnknownKernelError for an unknown family; ScaffoldError if there is nothing to patch or the folder holds
+    Raises ScaffoldError if there is nothing to patch or the folder holds
     something else.
     """
-    family = Family.named(name)
     tree = tree_of(files_of(source.release))
     patch = generate(family, source, tree)  # fails before anything is measured
     if measure:
-        patch = generate(family, source, tree, measure(name, family.opinfos))
+        patch = generate(family, source, tree, measure(family))
     operator = patch.operators[0]
-    destination = destination_for(f"{name}_{KernelTarget.UPSTREAM.value}", out)
+    destination = destination_for(f"{family.name}_{KernelTarget.UPSTREAM.value}", out)
     if not force:
         destination.require_own(operator, KernelTarget.UPSTREAM)
     generated = patch.generated

@@ -15,7 +15,6 @@ from ..operators.model import OperatorModel
 from ..operators.observing_apart import observations_of
 from ..operators.opinfos import opinfos_for
 from ..operators.references import references_of
-from ..operators.source import Source
 from ..release_files import files_of
 from ..targets import Generated, KernelTarget, Request, extension, shader
 from ..targets.upstream import patch as upstream
@@ -30,16 +29,16 @@ class Scaffold:
     """One scaffold, ready to be written.
 
     Attributes:
-        operator: the operator that gets a kernel, which may be the one that the asked-for one shares its kernel with.
-        asked: the operator that was asked for.
+        operator: the operator that gets a kernel: the requested one, or the one whose kernel it shares.
+        requested: the operator that the user named.
         choice: the kind of kernel and how it was chosen.
-        target: where it goes.
+        target: the target.
         destination: the folder.
-        plan: what would be written.
+        plan: the files to write.
     """
 
     operator: OperatorModel
-    asked: OperatorModel
+    requested: OperatorModel
     choice: Choice
     target: KernelTarget
     destination: Destination
@@ -47,7 +46,7 @@ class Scaffold:
 
     @property
     def next_command(self) -> str:
-        """What to type next."""
+        """The command to run next."""
         if self.destination.in_package:
             return f"python -m pytest tests/simulated/test_kernel_{self.operator.stem}.py"
         if self.target is KernelTarget.SHADER:
@@ -57,8 +56,8 @@ class Scaffold:
 
 
 def prepare(
-    source: Source,
-    name: str,
+    requested: OperatorModel,
+    operator: OperatorModel,
     target: KernelTarget,
     *,
     out: Path | None = None,
@@ -68,10 +67,9 @@ def prepare(
 ) -> Scaffold:
     """Everything for one operator, not yet written.
 
-    Raises ScaffoldError: unknown operator, no gap (unless `force`), a folder with something else in it.
+    `operator`: the operator whose kernel serves the requested one, from `Source.serving`.
+    Raises ScaffoldError for an operator that is not a gap, unless `force`, or a folder with other files.
     """
-    asked = source.operator(name)
-    operator = source.serving(asked)
     if not force:
         require_gap(operator)
         require_no_kernel(operator, registry)
@@ -87,14 +85,14 @@ def prepare(
         operator.full_name,
         target.value,
         choice.kind.value,
-        source.release,
+        operator.release,
         generated.registers,
         generated.include,
         generated.definitions,
         generated.arc,
     )
     planned = plan(destination, generated.files, manifest)
-    return Scaffold(operator, asked, choice, target, destination, planned)
+    return Scaffold(operator, requested, choice, target, destination, planned)
 
 
 def apply(scaffolds: Sequence[Scaffold], *, force: bool = False, registry: Path | None = None) -> list[str]:

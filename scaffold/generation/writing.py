@@ -1,4 +1,4 @@
-"""Puts generated files in place without losing hand-written changes: it plans first, then writes all or nothing."""
+"""Writes generated files without losing hand-written changes: it plans first, then writes all files or none."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class FileChange:
 
     @property
     def diff(self) -> str:
-        """What would change, as a unified diff."""
+        """The change as a unified diff."""
         before = (self.before or "").splitlines(keepends=True)
         after = self.after.splitlines(keepends=True)
         return "".join(difflib.unified_diff(before, after, f"a/{self.path}", f"b/{self.path}"))
@@ -56,16 +56,15 @@ class Plan:
 
     @property
     def conflicts(self) -> tuple[FileChange, ...]:
-        """The files that somebody edited outside the marked regions."""
+        """The files that were edited outside the marked regions."""
         return tuple(change for change in self.changes if change.action is Action.CONFLICT)
 
 
 def plan(destination: Destination, files: Mapping[str, str], manifest: Manifest) -> Plan:
     """Compare generated files with what is in the destination.
 
-    `files`: texts by path relative to the folder. A file that is as it was generated is updated; of one that was
-    edited, the marked regions are kept, and lines outside them where what is generated did not change the same ones;
-    else it is a conflict.
+    `files`: texts by path relative to the folder. An unedited file is updated. In an edited file the marked regions are
+    kept, and edits outside them are merged; a file with conflicting edits is not changed.
     Raises ScaffoldError if a path is not a file, or if marks are damaged.
     """
     there = destination.manifest
@@ -103,7 +102,7 @@ def _change(path: Path, generated: str, digest: str | None, ancestor: str | None
 
 
 def _with_lines_of_both(ancestor: str, before: str, generated: str, merge: Merged, source: str) -> str | None:
-    """The generated text with what was written by hand outside its regions too; None where both changed one place."""
+    """The generated text with the edits inside and outside its regions; None if they conflict."""
     outside = merged_three_ways(bare(ancestor, source), merge.outside, bare(generated, source))
     if outside is None:
         return None
@@ -123,7 +122,7 @@ def require_no_conflicts(planned: Plan) -> None:
 def write(planned: Plan, *, force: bool = False) -> None:
     """Write every file of a plan, or none of them. `force` writes over files that were edited outside the regions.
 
-    Raises ScaffoldError when there are conflicts, or when the disk refuses (what was there is put back).
+    Raises ScaffoldError when there are conflicts, or a file cannot be written (the others are restored).
     """
     if not force:
         require_no_conflicts(planned)
@@ -158,7 +157,7 @@ def _replace(path: Path, text: str) -> None:
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)
-        # mkstemp makes files for the user alone; generated files are ordinary ones.
+        # mkstemp makes private files; generated files have the usual mode.
         Path(temporary).chmod(0o644)
         Path(temporary).replace(path)
     except BaseException:

@@ -64,7 +64,7 @@ class Result:
         shape: the rule for its shape, as in an `ObservedTensor`; empty if none is known.
         sizes: its dimensions, if no rule gives its whole shape.
         is_loss: whether it is a 0-dim one unless `reduction` says "none".
-        asked_by: the flag that requests it, without which it has no elements; empty if there is none.
+        requested_by: the flag that requests it, without which it has no elements; empty if there is none.
     """
 
     name: str
@@ -73,4 +73,4 @@ class Result:
     shape: str = ""
     sizes: tuple[Size, ...] = ()
     is_loss: bool = False
-    asked_by: str = ""
+    requested_by: str = ""

@@ -1,6 +1,6 @@
-"""Arguments that are one of a few: words such as `reduce="amax"`, and numbers that stand for a name: `reduction=1`.
+"""Arguments with a fixed set of values: strings such as `reduce="amax"`, and enumerations such as `reduction=1`.
 
-A shader gets a number for each, and the names of all of them.
+The shader gets the value as a number, and an enum with the names of all values.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 # The order of torch's own enum, ATen/native/ReductionType.h.
 REDUCTIONS = (("max", "amax"), ("mean",), ("min", "amin"), ("sum",), ("prod",))
 
-# The operators, the argument, and what its numbers 0, 1 and so on are called, synonyms together.
+# The operators, the argument, and the names of its values 0, 1 and so on, with synonyms.
 _CHOICES = (
     (r"_?segment_reduce.*|scatter_reduce_?|index_reduce_?", "reduce", REDUCTIONS),
     (r"scatter_?", "reduce", (("add",), ("multiply",))),
@@ -29,7 +29,7 @@ _CHOICES = (
 
 
 def choices_of(operator: str, argument: str) -> tuple[tuple[str, ...], ...]:
-    """What the numbers of an argument are called; empty for one that may be anything."""
+    """The names of the values of an argument; empty if it has no fixed set of values."""
     return next(
         (choices for operators, own, choices in _CHOICES if own == argument and re.fullmatch(operators, operator)), ()
     )

@@ -84,7 +84,7 @@ class CxxHost(Host):
             known = self.shape(result.name, result)
             lines += [
                 *([] if known else [_unknown(result.name)]),
-                *_shape_lines(result.name, result.sizes, result.asked_by),
+                *_shape_lines(result.name, result.sizes, result.requested_by),
                 f"{self.tensor} {result.name} = {self.allocated(result)};",
             ]
         if launch.form == "out" and not self.shaped and not launch.is_elementwise_out:
@@ -178,7 +178,7 @@ class CxxHost(Host):
 
     def _given(self, buffer: BoundBuffer) -> list[str]:
         """The lines that check an output's dtype and give it its shape."""
-        seen, name = self.launch.seen_of(buffer), buffer.name
+        seen, name = self.launch.observed_output(buffer), buffer.name
         if seen is None:
             return []
         element = self.launch.element_of(buffer)
@@ -186,7 +186,7 @@ class CxxHost(Host):
         shape = self.shape(name, seen)
         return [
             *checks,
-            *_shape_lines(name, seen.sizes, seen.asked_by),
+            *_shape_lines(name, seen.sizes, seen.requested_by),
             self.resize(name, shape) if shape else _unknown(name),
         ]
 
@@ -224,10 +224,10 @@ class CxxHost(Host):
 
 def _unknown(name: str) -> str:
     """The comment in place of a shape that no observed call explains."""
-    return f"// Say here which shape {name} has: no rule holds in all calls that were seen."
+    return f"// Set the shape of {name} here: no rule holds in all observed calls."
 
 
-def _shape_lines(name: str, sizes: Sequence[Size], asked_by: str) -> list[str]:
+def _shape_lines(name: str, sizes: Sequence[Size], requested_by: str) -> list[str]:
     """The statements that put a shape together from its dimensions."""
     leading = [size for size in sizes if size.what == "leading"]
     listed = ", ".join(_size(size) for size in sizes if size not in leading)
@@ -240,14 +240,14 @@ def _shape_lines(name: str, sizes: Sequence[Size], asked_by: str) -> list[str]:
         lines += [f"{name}_shape.insert({name}_shape.end(), {{{listed}}});"] if listed else []
     elif listed:
         lines.append(f"std::vector<int64_t> {name}_shape{{{listed}}};")
-    if lines and asked_by:
-        lines.append(f"if (!{asked_by}) {{ {name}_shape.assign(1, 0); }}")
+    if lines and requested_by:
+        lines.append(f"if (!{requested_by}) {{ {name}_shape.assign(1, 0); }}")
     return lines if len(lines) != 1 else [f"const {lines[0]}"]
 
 
 def _size(size: Size) -> str:
     if size.otherwise:
-        return f"{size.asked_by} ? {_size(replace(size, otherwise=None))} : {_size(size.otherwise)}"
+        return f"{size.requested_by} ? {_size(replace(size, otherwise=None))} : {_size(size.otherwise)}"
     length = f"{size.of}.size({size.place})"
     return {
         "lesser": f"std::min<int64_t>({size.of}.size(-2), {size.of}.size(-1))",

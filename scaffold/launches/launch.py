@@ -29,14 +29,14 @@ class Launch:
     """The kernel of one overload.
 
     Attributes:
-        overload: what the kernel serves.
-        kind: which body it starts from.
+        overload: the overload.
+        kind: the kind of its kernel.
         bound: the tensors and numbers of the schema that are bound, outputs first.
         results: the tensors that the host allocates, for a functional form.
         left: arguments that are bound by hand where they are needed: lists of tensors, generators, words that are not
             one of a few.
-        observation: what calls on the CPU showed; None where there are none.
-        reference: what torch says of how the operator computes, a line each.
+        observation: of calls on the CPU; None if there are none.
+        reference: the lines of torch's definition of the operator.
         elements: the types that the kernel is instantiated for.
         served_by: the out overload that this one calls with new results; empty if it launches its own kernel.
         served_outputs: the names of that overload's outputs.
@@ -55,7 +55,7 @@ class Launch:
 
     @property
     def integer_elements(self) -> tuple[str, ...]:
-        """The types without fractions that it is worth instantiating for, as calls showed."""
+        """The integer types to instantiate for, by the observed calls."""
         seen = self.observation.integers if self.observation and self.source and self.source.metal == "T" else ()
         return tuple(METAL_ELEMENTS[dtype] for dtype in seen)
 
@@ -91,7 +91,7 @@ class Launch:
 
     @property
     def words(self) -> tuple[BoundBuffer, ...]:
-        """The numbers that stand for words."""
+        """The numbers of string arguments."""
         return tuple(buffer for buffer in self.bound if buffer.is_word)
 
     @property
@@ -106,7 +106,7 @@ class Launch:
 
     @property
     def read(self) -> tuple[BoundBuffer, ...]:
-        """The tensors whose values count: the inputs, and what an in-place or mutable form writes into."""
+        """The tensors whose values are read: the inputs, and the tensors that an in-place or mutable form changes."""
         outs = {metal_name(output.name) for output in self.overload.outputs}
         made = {result.name for result in self.results}
         return tuple(b for b in self.tensors if not b.written or (b.name not in outs and b.name not in made))
@@ -125,12 +125,12 @@ class Launch:
 
     @property
     def buffers(self) -> tuple[BoundBuffer, ...]:
-        """What the shader declares, the length of a row included where the kind works by rows."""
+        """The buffers that the shader declares: with the length of a row if the kind works by rows."""
         return (*self.bound, ROW_LENGTH) if self.by_rows else self.bound
 
     @cached_property
     def row_dim(self) -> str:
-        """The argument that says which dimensions make a row; empty where there is none, and for other kinds."""
+        """The argument with the dimensions of a row; empty if there is none, and for other kinds."""
         return "dim" if self.by_rows and self.inputs and has_dims(self.overload) else ""
 
     @property
@@ -186,12 +186,12 @@ class Launch:
         return FOLLOWS if buffer.metal == "T" else names.get(buffer.metal, FOLLOWS)
 
     def shape_of(self, buffer: BoundBuffer) -> str:
-        """The rule that gives a written tensor its shape; empty where none is known."""
-        seen = self.seen_of(buffer)
+        """The rule for the shape of a written tensor; empty if none is known."""
+        seen = self.observed_output(buffer)
         return seen.shape if seen else ""
 
-    def seen_of(self, buffer: BoundBuffer) -> ObservedTensor | None:
-        """What was seen of a written tensor."""
+    def observed_output(self, buffer: BoundBuffer) -> ObservedTensor | None:
+        """The observations of a written tensor."""
         places = [written.name for written in self.outputs]
         seen = self.observation
         if seen is None or buffer.name not in places or places.index(buffer.name) >= len(seen.results):
@@ -202,7 +202,7 @@ class Launch:
         """Whether an output has the first input's shape: a row for a row, where a reduction gives one value."""
         if self.form == "in-place":
             return True
-        seen = self.seen_of(buffer)
+        seen = self.observed_output(buffer)
         rule = seen.shape if seen and not seen.is_loss else ""
         like = rule.removeprefix("like ")
         first = self.observation.like_first if self.observation else frozenset()
@@ -210,14 +210,14 @@ class Launch:
 
     @property
     def first_tensor(self) -> str:
-        """The tensor whose dtype chooses the instantiation; empty where there is none."""
+        """The tensor whose dtype chooses the instantiation; empty if there is none."""
         always = [buffer for buffer in self.tensors if not buffer.optional]
         tensors = [buffer for buffer in always if buffer.metal == "T"] or always
         return tensors[0].name if tensors else ""
 
     @property
     def checked(self) -> list[str]:
-        """The tensors of which the host checks the device: those that are always there."""
+        """The tensors whose device the host checks: those that are not optional."""
         results = {result.name for result in self.results}
         names = {argument.name for argument in self.overload.arguments}
         always = [buffer.name for buffer in self.tensors if not buffer.optional]

@@ -220,7 +220,7 @@ class PythonHost(Host):
     def _resized(self) -> list[str]:
         """The same where there is no meta kernel to ask, for outputs whose shape is known."""
         source = self.launch.source
-        seen = [(buffer.name, self.launch.seen_of(buffer)) for buffer in self.launch.outputs]
+        seen = [(buffer.name, self.launch.observed_output(buffer)) for buffer in self.launch.outputs]
         shapes = [(name, self._shape(known)) for name, known in seen if known and source]
         return [f"resize_output({name}, {shape})" for name, shape in shapes if shape]
 
@@ -280,7 +280,7 @@ class PythonHost(Host):
         shape = _shape(known.sizes) if known.sizes else self.shape_by_rule(known.shape)
         if known.is_loss and shape:
             return f"{shape} if reduction == 0 else ()"
-        return f"{shape} if {known.asked_by} else (0,)" if known.asked_by and shape else shape
+        return f"{shape} if {known.requested_by} else (0,)" if known.requested_by and shape else shape
 
     def _threads(self) -> list[str]:
         launch = self.launch
@@ -333,7 +333,7 @@ def _mapping(numbers: Mapping[str, int]) -> str:
 
 def _size(size: Size) -> str:
     if size.otherwise:
-        return f"{_size(replace(size, otherwise=None))} if {size.asked_by} else {_size(size.otherwise)}"
+        return f"{_size(replace(size, otherwise=None))} if {size.requested_by} else {_size(size.otherwise)}"
     length = f"{size.of}.shape[{size.place}]"
     return {
         "leading": f"*{size.of}.shape[: {size.of}.dim() - {size.place}]" if size.place else f"*{size.of}.shape",

@@ -30,7 +30,7 @@ _NUMBERS = {
 
 
 def launch_of(overload: OverloadModel, kind: KernelKind, observation: Observation | None = None) -> Launch:
-    """What the kernel of an overload binds: outputs, inputs, numbers, then what says more of them."""
+    """The launch of an overload: it binds outputs, inputs, numbers, then flags of optional arguments and sizes."""
     written = {argument.name for argument in overload.written}
     results = _results(overload, observation)
     outputs = [BoundBuffer(result.name, result.metal, written=True) for result in results]
@@ -43,7 +43,7 @@ def launch_of(overload: OverloadModel, kind: KernelKind, observation: Observatio
         inner = argument.type.elem if isinstance(argument.type, OptionalType) else argument.type
         name, is_optional = metal_name(argument.name), isinstance(argument.type, OptionalType)
         if by_rows and argument.name in _OF_ROWS:
-            continue  # the host's alone
+            continue  # used by the host only
         if is_optional_tensor(argument) or (isinstance(inner, BaseType) and inner.name is BaseTy.Tensor):
             metal = _metal_element(argument, observation, [output.name for output in overload.outputs])
             target = outputs if argument.name in written else inputs
@@ -65,7 +65,7 @@ def launch_of(overload: OverloadModel, kind: KernelKind, observation: Observatio
             left.append(argument.name)
             continue
         else:
-            continue  # a dtype shapes the results, and is the host's alone
+            continue  # a dtype is used by the host only
         if is_optional:
             given.append(BoundBuffer(f"has_{argument.name}", "long", host="int64_t", aspect="given", of=argument.name))
     bare = Launch(overload, kind, (*outputs, *inputs), tuple(results), tuple(left), observation)
@@ -93,11 +93,11 @@ def _sized(launch: Launch) -> list[BoundBuffer]:
 
 
 def _of_different_shapes(launch: Launch, written: Sequence[BoundBuffer]) -> list[BoundBuffer]:
-    """The first output of each shape: places and values of a pool have one, and need it once."""
+    """The first output of each shape: the indices and values of a pool share one."""
     kept: list[BoundBuffer] = []
     known: set[tuple[object, ...]] = set()
     for buffer in written:
-        seen = launch.seen_of(buffer)
+        seen = launch.observed_output(buffer)
         shape = (seen.shape, seen.sizes) if seen and (seen.shape or seen.sizes) else (buffer.name,)
         kept += [] if shape in known else [buffer]
         known.add(shape)
@@ -131,12 +131,12 @@ def _results(overload: OverloadModel, observation: Observation | None) -> list[R
         own = metal_name(f"{name}_" if name in taken else name)
         known = seen or ObservedTensor(element, "")
         own_element = element if metal != "T" else FOLLOWS
-        results.append(Result(own, metal, own_element, known.shape, known.sizes, known.is_loss, known.asked_by))
+        results.append(Result(own, metal, own_element, known.shape, known.sizes, known.is_loss, known.requested_by))
     return results
 
 
 def _metal_element(argument: Argument, observation: Observation | None, outs: Sequence[str]) -> str:
-    """The element type of an argument in the shader: as it was seen, else as its name says."""
+    """The element type of an argument in the shader: the observed one, else by its name."""
     element = element_by_name(argument.name)
     if observation is not None and argument.name in outs and outs.index(argument.name) < len(observation.results):
         element = observation.results[outs.index(argument.name)].element

@@ -1,4 +1,4 @@
-"""The windows of a pooling kernel: over how many dimensions they go, and what is taken of each."""
+"""The windows of a pooling kernel: their number of dimensions, and the result of each."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Windows:
-    """What the body of a pooling kernel is written from. The shader has `extents` of the last `spatial` dimensions.
+    """The windows of a pooling kernel. The shader has `extents` of the last `spatial` dimensions.
 
     Attributes:
         spatial: how many dimensions a window has.
-        takes_best: whether it gives its largest value and where that stands, or else the mean.
+        takes_best: whether it gives its largest value and the index of that; else the mean.
     """
 
     spatial: int
@@ -20,7 +20,7 @@ class Windows:
 
     @property
     def place_in_plane(self) -> str:
-        """The place of element (p0, p1, ...) in its plane, in Metal."""
+        """The index of element (p0, p1, ...) in its plane, in Metal."""
         place = "p0"
         for dim in range(1, self.spatial):
             place = f"({place}) * extents[{dim}] + p{dim}" if dim > 1 else f"{place} * extents[{dim}] + p{dim}"

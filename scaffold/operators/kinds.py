@@ -31,7 +31,7 @@ class KernelKind(str, Enum):
 
     @property
     def words(self) -> str:
-        """What people call it."""
+        """Its name in messages."""
         return _WORDS[self]
 
     @property

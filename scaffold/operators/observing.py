@@ -16,7 +16,7 @@ from ...audit.cases.calls.invocation import overload_of
 from ...audit.model.nested import leaves, map_leaves
 from ...kernels.verification.known_calls import DTYPES, KnownCall, known_calls
 from .observation import FOLLOWS, Observation, ObservedTensor, Size
-from .shape_rules import UNREDUCED, SeenCall, asking_flag, shape_rule, size_rules
+from .shape_rules import UNREDUCED, ObservedCall, requesting_flag, shape_rule, size_rules
 
 _ENOUGH_CALLS = 12
 _WIDER = {"float16": torch.float32, "bfloat16": torch.float32, "float32": torch.float64}
@@ -123,7 +123,7 @@ def _with_each_flag(overload: Any, call: KnownCall) -> list[KnownCall]:
     return made
 
 
-def _seen(overload: Any, call: KnownCall) -> SeenCall | None:
+def _seen(overload: Any, call: KnownCall) -> ObservedCall | None:
     dtype, args, kwargs = call
     args, kwargs = map_leaves(lambda leaf: leaf.clone() if isinstance(leaf, torch.Tensor) else leaf, (args, kwargs))
     declared = overload._schema.arguments
@@ -145,21 +145,21 @@ def _seen(overload: Any, call: KnownCall) -> SeenCall | None:
     if not all(isinstance(value, torch.Tensor) for value in results):
         return None
     always = frozenset(argument.name for argument in declared if argument.type.kind() != "OptionalType")
-    return SeenCall(dtype, arguments, inputs, always, results)
+    return ObservedCall(dtype, arguments, inputs, always, results)
 
 
-def _tensor(seen: Sequence[SeenCall], place: int) -> ObservedTensor:
+def _tensor(seen: Sequence[ObservedCall], place: int) -> ObservedTensor:
     element = _element((one.dtype, one.results[place].dtype) for one in seen)
     each = [one for one in seen if one.arguments.get("reduction") == UNREDUCED]
     whole = [one for one in seen if one.arguments.get("reduction") != UNREDUCED]
     is_loss = bool(each and whole) and all(one.results[place].dim() == 0 for one in whole)
     shaped = each if is_loss else seen
-    asked_by = asking_flag(shaped, place)
-    if asked_by:
-        asked = [one for one in shaped if one.arguments[asked_by]]
+    requested_by = requesting_flag(shaped, place)
+    if requested_by:
+        asked = [one for one in shaped if one.arguments[requested_by]]
         rule = shape_rule(asked, place)
         like = (Size("leading", rule.removeprefix("like ")),) if rule.startswith("like ") else size_rules(asked, place)
-        return ObservedTensor(element, "", like, asked_by=asked_by) if like else ObservedTensor(element, "")
+        return ObservedTensor(element, "", like, requested_by=requested_by) if like else ObservedTensor(element, "")
     rule = shape_rule(shaped, place)
     return ObservedTensor(element, rule, () if rule else size_rules(shaped, place), is_loss and rule != "one")
 

@@ -19,8 +19,8 @@ class OpInfos:
 def opinfos_for(operator: str) -> OpInfos:
     """The OpInfos of an operator by its name without namespace.
 
-    The OpInfo of a forward operator tells the kind of its backward one, but does not test it by itself: where both lack
-    a kernel it would fail for the other's sake.
+    The OpInfo of a forward operator gives the kind of its backward operator but does not test it: if both lack a
+    kernel, it fails because of the forward one.
     """
     index = _index()
     for name in (operator, operator.strip("_")):
@@ -66,7 +66,7 @@ def supported_dtypes(name: str) -> frozenset[str]:
 
 
 def runs_on(op: Any, dtype: Any, device: str) -> bool:
-    """Whether the first sample of an OpInfo runs; whatever an operator raises means that it does not."""
+    """Whether the first sample of an OpInfo runs; any exception means that it does not."""
     try:
         sample = next(iter(op.sample_inputs("cpu", dtype))).transform(lambda leaf: _moved(leaf, device))
         op(sample.input, *sample.args, **sample.kwargs)

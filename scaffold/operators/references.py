@@ -1,6 +1,6 @@
-"""What torch itself says of how an operator computes: its decomposition, traced for one call. Imports torch.
+"""The definition of an operator in torch: its decomposition, traced for one call. Imports torch.
 
-Made when a kernel is scaffolded, from the torch that is installed: the author translates instead of guessing.
+It comes from the installed torch and is written into the stub for the author to translate.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def references_of(operator: OperatorModel) -> dict[str, tuple[str, ...]]:
 
 
 def reference_of(overload: OverloadModel) -> tuple[str, ...]:
-    """The steps of the decomposition, one a line; where torch has none, which of its functions to read."""
+    """The steps of the decomposition, one a line; without a decomposition, the names of torch's kernels."""
     steps = _traced(overload)
     if steps:
         shown = steps[:_MOST_LINES]
@@ -45,7 +45,7 @@ def _traced(overload: OverloadModel) -> list[str]:
         if functional not in decomposition_table:
             return []
         calls = [call for call in known_calls(functional._name) if call[0] == "float32"]
-        # Of a call with one element or none most steps could be left out: the largest one shows what they are for.
+        # Take the largest call: with one element or none, most steps have no effect.
         _, args, kwargs = max(calls, key=lambda call: _elements(call[1:]))
         names = [argument.name for argument in functional._schema.arguments]
         arguments = dict(zip(names, args, strict=False)) | kwargs
@@ -57,7 +57,7 @@ def _traced(overload: OverloadModel) -> list[str]:
         graph = make_fx(call, decomposition_table={functional: decomposition_table[functional]})(
             *tensors.values()
         ).graph
-    except Exception:  # tracing runs any of torch's Python; what cannot be traced is read in its sources
+    except Exception:  # tracing runs arbitrary Python code of torch; the stub then names the kernels
         return []
     inputs = iter(tensors)
     words: dict[Any, str] = {}
@@ -73,7 +73,7 @@ def _traced(overload: OverloadModel) -> list[str]:
             lines.append(f"{node.name} = {str(node.target).removeprefix('aten.')}({', '.join(given)})")
         elif node.op == "output":
             lines.append(f"return {_word(node.args[0], words)}")
-    # A first step that is the operator itself, of aten or of torch's primitives, says nothing.
+    # A first step that calls the operator itself does not explain it.
     first = lines[0].partition(" = ")[2].removeprefix("prims.").lstrip("_") if lines else ""
     return [] if first.startswith(f"{overload.function.operator.strip('_')}.") else lines
 

@@ -1,4 +1,4 @@
-"""How the shape of a result follows from the arguments: what holds in every call that was made. Imports torch."""
+"""Derives rules for the shapes of results, which hold in every observed call. Imports torch."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ import torch
 
 from .observation import Size
 
-# What `reduction` is where a loss is given for each element.
+# The value of `reduction` that keeps the loss of each element.
 UNREDUCED = 0
-# How many dimensions a pooling or a resampling changes at most.
+# The largest number of dimensions that pooling or resampling changes.
 _MOST_CHANGED = 3
 
 
 @dataclass(frozen=True)
-class SeenCall:
-    """One call as it was made.
+class ObservedCall:
+    """One call on the CPU.
 
     Attributes:
-        dtype: the dtype that it was made in.
+        dtype: the dtype of the call.
         arguments: all of them by name, defaults included.
         inputs: the tensors that were read, by name.
-        always: the arguments that cannot be left out.
-        results: what it gave.
+        always: the arguments that are not optional.
+        results: the tensors that it returned.
     """
 
     dtype: str
@@ -35,11 +35,11 @@ class SeenCall:
     results: Sequence[torch.Tensor]
 
 
-def shape_rule(seen: Sequence[SeenCall], place: int) -> str:
-    """The first rule that gives a result's shape in every call; empty where none does."""
-    # What may be left out has no shape in another call.
+def shape_rule(seen: Sequence[ObservedCall], place: int) -> str:
+    """The first rule that gives a result's shape in every call; empty if there is none."""
+    # An optional argument may have no shape in another call.
     names = list(dict.fromkeys(name for one in seen for name in one.inputs if name in one.always))
-    rules: dict[str, Callable[[SeenCall], Sequence[int] | None]] = {}
+    rules: dict[str, Callable[[ObservedCall], Sequence[int] | None]] = {}
     if any("dim" in one.arguments for one in seen):
         rules["reduced"] = _reduced
     for name in names:
@@ -54,10 +54,10 @@ def shape_rule(seen: Sequence[SeenCall], place: int) -> str:
     return ""
 
 
-def size_rules(seen: Sequence[SeenCall], place: int) -> tuple[Size, ...]:
-    """The dimensions of a result one by one, where no rule gives its whole shape; empty if they cannot be derived.
+def size_rules(seen: Sequence[ObservedCall], place: int) -> tuple[Size, ...]:
+    """The dimensions of a result, if no rule gives its whole shape; empty if they cannot be derived.
 
-    One shape alone, or shapes that are alike, would agree with anything.
+    Calls with equal shapes prove no rule.
     """
     shapes = [tuple(one.results[place].shape) for one in seen]
     if len(shapes) > 1 and set(shapes) == {(1,)}:
@@ -78,17 +78,17 @@ def size_rules(seen: Sequence[SeenCall], place: int) -> tuple[Size, ...]:
     return ()
 
 
-def _leading(seen: Sequence[SeenCall]) -> Iterator[Size | None]:
+def _leading(seen: Sequence[ObservedCall]) -> Iterator[Size | None]:
     for changed in range(1, _MOST_CHANGED + 1):
         for name in _tensors(seen):
             ranks = [one.inputs[name].dim() for one in seen]
-            # Of a tensor without dimensions the last one is not there to be dropped, and nothing is left either way.
+            # A 0-dim tensor has no last dimension to drop; its leading dimensions are empty in any case.
             if (min(ranks) >= changed or changed == 1) and max(ranks) > changed:
                 yield Size("leading", name, changed)
     yield None
 
 
-def asking_flag(seen: Sequence[SeenCall], place: int) -> str:
+def requesting_flag(seen: Sequence[ObservedCall], place: int) -> str:
     """The flag that requests a result; without it the result has no elements. Empty if there is no such flag."""
     for flag in _flags(seen):
         refused = [one for one in seen if not one.arguments[flag]]
@@ -100,13 +100,13 @@ def asking_flag(seen: Sequence[SeenCall], place: int) -> str:
     return ""
 
 
-def _flags(seen: Sequence[SeenCall]) -> list[str]:
+def _flags(seen: Sequence[ObservedCall]) -> list[str]:
     """The arguments that were true in some calls and false in others."""
     return [name for name in seen[0].arguments if {one.arguments.get(name) is True for one in seen} == {True, False}]
 
 
-def _fitting(seen: Sequence[SeenCall], wanted: Sequence[int], flags: Sequence[str] = ()) -> Size | None:
-    """What a dimension is in all of these calls, or what it is with and without one of the flags."""
+def _fitting(seen: Sequence[ObservedCall], wanted: Sequence[int], flags: Sequence[str] = ()) -> Size | None:
+    """The expression for a dimension in all of these calls, or one with a flag and one without it."""
     for size in _sizes(seen):
         if [_value(size, one) for one in seen] == list(wanted):
             return size
@@ -117,12 +117,12 @@ def _fitting(seen: Sequence[SeenCall], wanted: Sequence[int], flags: Sequence[st
             sizes.append(_fitting([seen[place] for place in chosen], [wanted[place] for place in chosen]))
         with_flag, without = sizes
         if with_flag and without:
-            return replace(with_flag, asked_by=flag, otherwise=without)
+            return replace(with_flag, requested_by=flag, otherwise=without)
     return None
 
 
-def _sizes(seen: Sequence[SeenCall]) -> Iterator[Size]:
-    """What a dimension may be, the plainest first."""
+def _sizes(seen: Sequence[ObservedCall]) -> Iterator[Size]:
+    """The expressions that a dimension may have, the simplest first."""
     for name in sorted(frozenset.intersection(*(one.always for one in seen)) - _tensors(seen).keys()):
         values = [one.arguments.get(name) for one in seen]
         lists = [value for value in values if isinstance(value, list | tuple) and value and isinstance(value[0], int)]
@@ -142,13 +142,13 @@ def _sizes(seen: Sequence[SeenCall]) -> Iterator[Size]:
         yield Size("count", name)
 
 
-def _tensors(seen: Sequence[SeenCall]) -> dict[str, int]:
-    """The tensors that every call has, each with how many dimensions it has at least."""
+def _tensors(seen: Sequence[ObservedCall]) -> dict[str, int]:
+    """The tensors that every call has, with their smallest number of dimensions."""
     names = [name for name in seen[0].inputs if all(name in one.inputs and name in one.always for one in seen)]
     return {name: min(one.inputs[name].dim() for one in seen) for name in names}
 
 
-def _value(size: Size, one: SeenCall) -> Any:
+def _value(size: Size, one: ObservedCall) -> Any:
     given = one.arguments[size.of]
     match size.what:
         case "leading":
@@ -166,7 +166,7 @@ def _value(size: Size, one: SeenCall) -> Any:
     return given
 
 
-def _reduced(one: SeenCall) -> Sequence[int] | None:
+def _reduced(one: ObservedCall) -> Sequence[int] | None:
     first = next(iter(one.inputs.values()), None)
     if first is None:
         return None
@@ -177,7 +177,7 @@ def _reduced(one: SeenCall) -> Sequence[int] | None:
     return [size for dim, size in enumerate(first.shape) if dim not in wrapped]
 
 
-def _broadcast(one: SeenCall) -> Sequence[int] | None:
+def _broadcast(one: ObservedCall) -> Sequence[int] | None:
     if not one.inputs:
         return None
     try:

@@ -1,6 +1,6 @@
 """Where operators come from: the native_functions.yaml of a release, read once, with the surface that it declares.
 
-Parsing is torchgen's, so that what PyTorch's build accepts is what is accepted here; torch itself is not imported.
+torchgen parses it, as in PyTorch's build; torch is not imported.
 """
 
 from __future__ import annotations

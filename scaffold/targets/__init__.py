@@ -15,7 +15,7 @@ from ..operators.observation import Observation
 
 
 class KernelTarget(str, Enum):
-    """Where a kernel goes."""
+    """The form in which a kernel is generated."""
 
     SHADER = "shader"
     EXTENSION = "extension"
@@ -30,8 +30,8 @@ class Request:
         operator: the operator.
         kind: the kind of kernel.
         opinfos: the names of torch's OpInfos that test it.
-        observations: what calls of its overloads showed on the CPU, by the overload's name.
-        references: what torch says of how each computes, by the overload's name.
+        observations: of calls on the CPU, by the overload's name.
+        references: torch's definition of each overload, by its name.
     """
 
     operator: OperatorModel
@@ -42,14 +42,14 @@ class Request:
 
     @property
     def family(self) -> list[str]:
-        """The names of the operator's overloads and of its twin's, which torchgen groups with them."""
+        """The operator's overloads and those of its in-place or functional variant, which torchgen groups."""
         return list(dict.fromkeys([*(overload.name for overload in self.operator.overloads), *self.operator.relatives]))
 
     @property
     def under_test(self) -> list[str]:
-        """The overloads that the generated tests find no other kernel for: those that a kernel is written for.
+        """The overloads whose native kernels the generated tests remove: those that get a kernel here.
 
-        Where torch has them all, its in-place or functional twin's as well, which shares the kernels.
+        If torch has kernels for all, the in-place or functional variant's as well, because it shares them.
         """
         operator = self.operator
         served = {overload.name for overload in (*operator.kernels, *operator.delegates)}
@@ -64,7 +64,7 @@ class Request:
         for overload in self.operator.kernels:
             launch = launch_of(overload, self.kind, self.observations.get(overload.name))
             launches.append(replace(launch, reference=self.references.get(overload.name, ())))
-        # One list for all of them: the host chooses a kernel by its dtype alone.
+        # All kernels have the same element types, because the host chooses a kernel by its dtype only.
         integers = [set(launch.integer_elements) for launch in launches]
         shared = [metal for metal in METAL_ELEMENTS.values() if integers and all(metal in each for each in integers)]
         launches = [replace(launch, elements=(*FLOATING_ELEMENTS, *shared)) for launch in launches]
@@ -92,7 +92,7 @@ def _served(launch: Launch, launches: Sequence[Launch]) -> Launch:
 
 @dataclass(frozen=True)
 class Generated:
-    """The files of a scaffold by their path, and what the checker must know."""
+    """The files of a scaffold by their path, and the options for the checker."""
 
     files: dict[str, str]
     registers: dict[str, str]

@@ -55,7 +55,7 @@ def with_regions(text: str, contents: Mapping[str, str], source: str) -> tuple[s
 
 
 def bare(text: str, source: str) -> str:
-    """The text without what its regions hold: what tells an edit outside them."""
+    """The text without the contents of its regions, to detect edits outside them."""
     return with_regions(text, dict.fromkeys(regions_of(text, source), ""), source)[0]
 
 
@@ -66,8 +66,8 @@ class Merged:
     Attributes:
         text: the merged text.
         has_regions: whether the older text had any.
-        lost: what was written by hand in regions that the generated text has no place for.
-        outside: the older text without what its regions held.
+        lost: the hand-written regions that the generated text does not have.
+        outside: the older text without the contents of its regions.
     """
 
     text: str

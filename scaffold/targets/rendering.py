@@ -23,9 +23,9 @@ def _environment() -> jinja2.Environment:
 
 
 def render(template: str, /, **values: object) -> str:
-    """The text of a template such as `extension/kernel.mm.j2`, without needless blanks.
+    """The text of a template such as `extension/kernel.mm.j2`, without trailing blanks.
 
-    Two empty lines may stand in a row in Python, where a definition begins, and one elsewhere.
+    At most two empty lines follow each other in Python, and one in other files.
     """
     text = _environment().get_template(template).render(**values)
     most = 2 if template.endswith(".py.j2") else 1

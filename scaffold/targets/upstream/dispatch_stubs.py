@@ -1,7 +1,7 @@
 """The dispatch stubs of PyTorch's native code: functions that each backend fills in with REGISTER_DISPATCH.
 
-Where an operator has one, its checks, outputs and TensorIterator are shared by all backends, and a kernel for mps is
-one function. They are found in the headers that ship with torch.
+All backends share the checks, outputs and TensorIterator of such an operator; its kernel for mps is one function. The
+stubs are declared in the headers that ship with torch.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .. import Request
 _STUB = re.compile(r"DECLARE_DISPATCH\(\s*(?P<type>[^;]*?),\s*(?P<name>\w+)\s*\)", re.DOTALL)
 _ALIAS = re.compile(r"using (?P<name>\w+)\s*=\s*(?P<type>void\s*\(\*\)\([^;]*\));", re.DOTALL)
 _FUNCTION = re.compile(r"^void\s*\(\*\)\((?P<parameters>.*)\)$", re.DOTALL)
-# By how many tensors are read: what MetalShaderLibrary and the REGISTER_ macros call it; the Scalars that they pass.
+# By the number of inputs: the word in names of MetalShaderLibrary and REGISTER_ macros, and the Scalars they pass.
 _WORDS = {1: "unary", 2: "binary", 3: "ternary"}
 _MOST_SCALARS = {1: 1, 2: 1, 3: 0}
 _ITERATOR = re.compile(r"^(at::)?TensorIterator(Base)?\s*&")
@@ -57,13 +57,13 @@ class Stub:
         return all(re.search(r"\bScalar\s*&$", parameter) for parameter in self.parameters)
 
     def helper(self, inputs: Sequence[str]) -> str:
-        """The function of MetalShaderLibrary that runs the kernel on these tensors; empty where none fits."""
+        """The function of MetalShaderLibrary that runs the kernel on these tensors; empty if none fits."""
         if not self.takes_scalars or len(self.parameters) > _MOST_SCALARS.get(len(inputs), -1):
             return ""
         return f"exec_{_WORDS[len(inputs)]}_kernel"
 
     def functor(self, inputs: Sequence[str], name: str) -> StubFunctor | None:
-        """What such a function instantiates; None where none fits."""
+        """The functor that such a function instantiates; None if none fits."""
         if not self.helper(inputs):
             return None
         alpha = bool(self.parameters)
@@ -98,7 +98,7 @@ def stub_for(operator: str, include: Path) -> Stub | None:
 
 @cache
 def _library(include: Path) -> str:
-    """What declares the functions that run elementwise kernels; empty where the release has none."""
+    """The header of the functions that run elementwise kernels; empty if the release has none."""
     header = include / "ATen" / "native" / "mps" / "MetalShaderLibrary.h"
     return header.read_text("utf-8", "replace") if header.is_file() else ""
 

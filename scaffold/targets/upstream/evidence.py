@@ -1,8 +1,8 @@
-"""What a patch's description says that its kernels showed, and on what they showed it."""
+"""The measurements of a family's kernels that a patch's description gives, with their source and device."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ....kernels.verification.accuracy import Accuracy, accuracy_of
@@ -12,7 +12,7 @@ from ....kernels.verification.timing import Timing
 
 @dataclass(frozen=True)
 class FamilyEvidence:
-    """What was measured of a family.
+    """The measurements of a family's kernels.
 
     Attributes:
         family: its name.
@@ -33,25 +33,27 @@ class FamilyEvidence:
     opinfo_dtypes: Mapping[str, frozenset[str]]
 
 
-def measured(family: str, opinfos: tuple[str, ...], *, simulated: bool) -> FamilyEvidence:
-    """Run the family's cases and one sample of each OpInfo and dtype. An mps device has to be open."""
+def measured(family: str, overloads: Sequence[str], opinfos: Sequence[str], *, simulated: bool) -> FamilyEvidence:
+    """Run the family's cases and one sample of each OpInfo and dtype. An mps device has to be open.
+
+    `overloads`: those that the family's kernels register. `opinfos`: the names of the OpInfos that test them.
+    """
     import torch
 
     from ....kernels.verification.timing import measure
 
     timing = None if simulated else measure(family, 2**20)
-    supported = {name: _supported(family, name) for name in opinfos}
+    supported = {name: _supported(overloads, name) for name in opinfos}
     rows = tuple(accuracy_of(family))
     return FamilyEvidence(family, source_digest(family), torch.__version__, simulated, rows, timing, supported)
 
 
-def _supported(family: str, opinfo: str) -> frozenset[str]:
-    """The dtypes in which the first sample of an OpInfo runs with the family's kernels."""
-    from ....kernels.runtime import catalog
+def _supported(overloads: Sequence[str], opinfo: str) -> frozenset[str]:
+    """The dtypes in which the first sample of an OpInfo runs with the kernels of these overloads."""
     from ....kernels.runtime.registration import use
     from ...operators.opinfos import named, runs_on
 
-    with use(*(kernel.overload for kernel in catalog.family(family))):
+    with use(*overloads):
         return frozenset(
             str(dtype).removeprefix("torch.")
             for op in named(opinfo)

@@ -1,11 +1,11 @@
-"""Takes an operator's entries out of PyTorch's lists of what fails on mps (common_mps.py)."""
+"""Removes an operator's entries from PyTorch's lists of expected failures on mps (common_mps.py)."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
-# What a new kernel ends: entries in lists of other failures (gradients, undefined values) need a person to look.
+# A new kernel ends only these failures; entries in other lists (gradients, undefined values) need a review.
 _LIST = "UNIMPLEMENTED"
 _COMPLEX = "SUPPORTED_COMPLEX_OPS"
 
@@ -16,7 +16,7 @@ def without_entries(text: str, opinfos: Iterable[str]) -> str:
 
 
 def narrowed(text: str, still_failing: Mapping[str, Collection[str]]) -> str:
-    """The text with the entries of OpInfos left for some dtypes alone, or taken out where there are none.
+    """The text with the entries of OpInfos reduced to some dtypes, or removed if there are none.
 
     `still_failing`: by the OpInfo's name, the dtypes in which it is still expected to fail.
     """
@@ -29,7 +29,7 @@ def narrowed(text: str, still_failing: Mapping[str, Collection[str]]) -> str:
 
 
 def with_complex(text: str, opinfos: Iterable[str]) -> str:
-    """The text with OpInfos in the set of those that have complex dtypes, each before the first name behind it."""
+    """The text with OpInfos added to the set of those with complex dtypes, in alphabetical order."""
     lines = text.splitlines(keepends=True)
     for name in sorted(opinfos):
         for node in ast.walk(ast.parse("".join(lines))):

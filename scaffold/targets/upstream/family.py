@@ -65,6 +65,11 @@ class Family:
         kernels = tuple(catalog.family(name))
         return cls(name, catalog.folder_of(name), kernels)
 
+    @classmethod
+    def serving(cls, operator: str) -> Family:
+        """The family that serves an operator. Raises UnknownKernelError for one without a kernel."""
+        return cls.named(catalog.named([operator])[0].family)
+
     @property
     def patched(self) -> tuple[catalog.Kernel, ...]:
         """The kernels that rows and new files alone can bring into PyTorch's tree."""
@@ -91,11 +96,6 @@ class Family:
         for operator in sorted(served):
             names += opinfos_for(operator.removeprefix("aten::")).names
         return tuple(dict.fromkeys(name for name in names if named(name)))
-
-
-def family_of(operator: str) -> str:
-    """The name of the family that serves an operator. Raises UnknownKernelError for one without a kernel."""
-    return catalog.named([operator])[0].family
 
 
 def generate(family: Family, source: Source, tree: Tree, evidence: FamilyEvidence | None = None) -> FamilyPatch:

@@ -27,13 +27,13 @@ from .yaml_rows import entries_of, mps_kernels, rows_by_overload, with_mps_rows
 
 TREE_YAML = "aten/src/ATen/native/native_functions.yaml"
 TREE_COMMON_MPS = "torch/testing/_internal/common_mps.py"
-# Before, a Metal library is also built for systems whose Metal has no bfloat.
+# Older releases also build a Metal library for systems without bfloat.
 _BFLOAT_EVERYWHERE = "2.9.0"
 
 
 @dataclass(frozen=True)
 class Tree:
-    """What of a release's tree the patch changes or builds on.
+    """The files of a release's tree that a patch changes or uses.
 
     Attributes:
         native_functions: the text of native_functions.yaml.
@@ -49,7 +49,7 @@ class Tree:
 
 
 def tree_of(files: ReleaseFiles) -> Tree:
-    """What a release's files say of its tree."""
+    """The tree of a release."""
     common_mps = files.common_mps.read_text("utf-8") if files.common_mps.is_file() else ""
     return Tree(files.native_functions.read_text("utf-8"), files.tags, common_mps, files.include)
 
@@ -57,7 +57,7 @@ def tree_of(files: ReleaseFiles) -> Tree:
 def generate(request: Request, tree: Tree, existing: Callable[[str], str | None] = lambda _: None) -> Generated:
     """The patch, the new files in it, and a header for the checker.
 
-    `existing`: the text of a file that an earlier run generated, so that what was written in it goes into the patch.
+    `existing`: the text of an earlier generated file, whose hand-written regions go into the patch.
     Raises ScaffoldError when the yaml cannot take a row for an overload.
     """
     operator = request.operator

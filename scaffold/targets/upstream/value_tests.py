@@ -1,4 +1,4 @@
-"""The calls with which an upstream test compares mps with the CPU: known ones, written out as Python."""
+"""The calls in which an upstream test compares mps with the CPU: recorded calls, written as Python."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def value_calls(overloads: Sequence[OverloadModel]) -> list[str]:
 
 
 def _dimensions(call: tuple[Sequence[Any], dict[str, Any]]) -> int:
-    """How many dimensions the largest input has: what goes wrong with layouts needs two."""
+    """The number of dimensions of the largest input: mistakes with layouts need two."""
     args, kwargs = call
     return max((getattr(value, "ndim", 0) for value in [*args, *kwargs.values()]), default=0)
 
 
 def _has_elements(call: tuple[Sequence[Any], dict[str, Any]]) -> bool:
-    """Whether anything is computed: a call of empty tensors shows little, and comes last."""
+    """Whether all tensors have elements; calls with empty tensors come last."""
     args, _ = call
     return all(getattr(value, "numel", lambda: 1)() for value in args)
 

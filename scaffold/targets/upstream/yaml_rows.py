@@ -1,4 +1,4 @@
-"""Adds MPS rows to native_functions.yaml as a person would: only the lines that change, everything else stays."""
+"""Adds MPS rows to native_functions.yaml and leaves all other lines unchanged."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def entry_of(text: str, overload: str) -> tuple[int, int]:
 
 
 def entries_of(text: str, overloads: list[str]) -> str:
-    """The entries of some overloads alone."""
+    """The entries of these overloads."""
     return "".join(text[slice(*entry_of(text, name))] for name in overloads)
 
 

@@ -12,6 +12,7 @@ from mpsmith.scaffold.generation.from_kernel import prepare_patch
 from mpsmith.scaffold.generation.writing import write
 from mpsmith.scaffold.operators.source import source_of
 from mpsmith.scaffold.patch_comparison import compare
+from mpsmith.scaffold.targets.upstream.family import Family
 from mpsmith.simulator.objc.bridge import launches
 from mpsmith.simulator.objc.loading import load_extension
 from mpsmith.simulator.upstream.building import build_files, load_files
@@ -107,7 +108,7 @@ def test_a_file_of_a_checkout_answers_for_its_operator(tmp_path: Path) -> None:
 
 def test_a_family_s_patch_gives_what_the_family_gives(tmp_path: Path) -> None:
     """Through a structured kernel that all backends share, and its dispatch stub."""
-    write(prepare_patch(source_of(None), "airy", None, out=tmp_path).plan)
+    write(prepare_patch(source_of(None), Family.named("airy"), None, out=tmp_path).plan)
     comparison = compare("airy", tmp_path)
     assert comparison.differences == ()
     assert comparison.same

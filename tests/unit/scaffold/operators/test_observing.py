@@ -55,15 +55,15 @@ class TestObserved:
         left = (Size("leading", "A", 1), Size("size", "A", -2, "full_matrices", lesser))
         right = (Size("leading", "A", 2), Size("size", "A", -1, "full_matrices", lesser), Size("size", "A", -1))
         assert seen.results == (
-            ObservedTensor("T", "", left, asked_by="compute_uv"),
+            ObservedTensor("T", "", left, requested_by="compute_uv"),
             ObservedTensor("T", "", (Size("leading", "A", 2), lesser)),
-            ObservedTensor("T", "", right, asked_by="compute_uv"),
+            ObservedTensor("T", "", right, requested_by="compute_uv"),
         )
 
     def test_vectors_that_need_not_be_computed_have_the_shape_of_the_matrix(self) -> None:
         seen = observed("_linalg_eigh.eigenvalues")
         assert seen is not None
-        assert seen.results[1] == ObservedTensor("T", "", (Size("leading", "A"),), asked_by="compute_v")
+        assert seen.results[1] == ObservedTensor("T", "", (Size("leading", "A"),), requested_by="compute_v")
 
     @pytest.mark.parametrize(
         ("name", "integers"),

@@ -8,14 +8,14 @@ from typing import Any
 import torch
 
 from mpsmith.scaffold.operators.observation import Size
-from mpsmith.scaffold.operators.shape_rules import SeenCall, asking_flag, shape_rule, size_rules
+from mpsmith.scaffold.operators.shape_rules import ObservedCall, requesting_flag, shape_rule, size_rules
 
 
-def seen(result: Sequence[int], **arguments: Any) -> SeenCall:
+def seen(result: Sequence[int], **arguments: Any) -> ObservedCall:
     """A call of tensors that are given by their shapes, and of anything else."""
     tensors = {name: torch.empty(value) for name, value in arguments.items() if isinstance(value, torch.Size)}
     optional = {name for name in arguments if name.startswith("optional")}
-    return SeenCall(
+    return ObservedCall(
         "float32", arguments | tensors, tensors, frozenset(arguments.keys() - optional), [torch.empty(tuple(result))]
     )
 
@@ -78,7 +78,7 @@ class TestSizeRules:
         calls += [seen((A[0], A[0]), A=torch.Size(A), full=True) for A in shapes]
         assert size_rules(calls, 0) == (
             Size("leading", "A", 1),
-            Size("size", "A", 0, asked_by="full", otherwise=Size("lesser", "A")),
+            Size("size", "A", 0, requested_by="full", otherwise=Size("lesser", "A")),
         )
 
     def test_what_may_be_left_out_gives_no_shape(self) -> None:
@@ -89,12 +89,12 @@ class TestSizeRules:
 class TestAskingFlags:
     def test_a_result_that_is_not_requested_has_no_elements(self) -> None:
         calls = [seen((0,), A=torch.Size((3, 5)), factors=False), seen((3, 5), A=torch.Size((3, 5)), factors=True)]
-        assert asking_flag(calls, 0) == "factors"
+        assert requesting_flag(calls, 0) == "factors"
 
     def test_results_that_are_always_empty_hang_on_nothing(self) -> None:
         calls = [seen((0,), A=torch.Size((0, 5)), factors=flag) for flag in (True, False)]
-        assert asking_flag(calls, 0) == ""
+        assert requesting_flag(calls, 0) == ""
 
     def test_a_result_with_elements_either_way_hangs_on_nothing(self) -> None:
         calls = [seen((n,), A=torch.Size((3, 5)), factors=flag) for n, flag in ((3, True), (1, False))]
-        assert asking_flag(calls, 0) == ""
+        assert requesting_flag(calls, 0) == ""

@@ -212,7 +212,7 @@ def test_a_row_alone_may_be_all(source: Source, tree: Tree) -> None:
 
 
 def test_the_family_is_found_by_any_operator_that_it_serves() -> None:
-    assert family.family_of("special_log_ndtr") == "normal_distribution"
+    assert Family.serving("special_log_ndtr").name == "normal_distribution"
 
 
 def test_distances_are_counted_in_units_of_the_last_place() -> None:
