@@ -10,7 +10,7 @@ def test_the_pictures_are_up_to_date() -> None:
     assert drawn(document, arrows()) == document, "make drawings"
 
 
-def test_a_new_import_changes_the_picture_of_its_room_and_of_the_house() -> None:
+def test_a_new_import_changes_the_pictures() -> None:
     document = DOCUMENT.read_text(encoding="utf-8")
     new = [("registry.files", 1, "reports.publish"), ("audit.model.verdicts", 1, "audit.findings.summary")]
     changed = drawn(document, [*arrows(), *new])
@@ -18,7 +18,7 @@ def test_a_new_import_changes_the_picture_of_its_room_and_of_the_house() -> None
     assert "model --> findings" in changed
 
 
-def test_an_arrow_that_a_way_says_already_is_left_out() -> None:
+def test_leaves_redundant_arrows_out() -> None:
     assert reduced({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == {"a": {"b"}, "b": {"c"}, "c": set()}
     circle = {"a": {"b"}, "b": {"a"}}
     assert reduced(circle) == circle

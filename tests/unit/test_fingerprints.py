@@ -37,7 +37,7 @@ def imported(path: Path) -> Iterator[Path]:
 
 
 def left_out(names: tuple[str, ...], starts: list[Path]) -> list[str]:
-    """The modules that are reached through imports and stand in no part of the fingerprint."""
+    """The modules that are reached through imports and are in no part of the fingerprint."""
     reached: set[Path] = set()
     waiting = list(starts)
     while waiting:

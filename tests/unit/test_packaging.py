@@ -18,7 +18,7 @@ else:
     import tomli as tomllib
 
 ROOT = Path(__file__).parents[2]
-# What stands in the repository beside the package.
+# Folders of the repository that are not part of the package.
 NOT_THE_PACKAGE = {"benchmarks", "build", "dist", "docs", "tests", "work"}
 # Modules at the root that build the package and are no part of it.
 BUILDS = {Path("setup.py")}
@@ -140,7 +140,7 @@ def installed(wheel: Path, tmp_path: Path) -> Path:
 
 
 def run_installed(folder: Path, *arguments: str, module: str = "mpsmith") -> subprocess.CompletedProcess[str]:
-    """A command of the installed package, in a folder that stands beside it."""
+    """A command of the installed package, in a folder next to it."""
     environment = {name: value for name, value in os.environ.items() if name != "MPSMITH_REGISTRY"}
     environment |= {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
     here = folder.with_name("here")
@@ -162,7 +162,7 @@ def test_an_installed_package_writes_where_its_user_is(installed: Path) -> None:
     assert [path.name for path in installed.with_name("here").iterdir()] == ["mpsmith-registry"]
 
 
-def test_an_installed_package_refuses_to_change_what_it_brought(installed: Path) -> None:
+def test_an_installed_package_does_not_change_its_data(installed: Path) -> None:
     rebuilt = run_installed(installed, module="mpsmith.audit.releases.wheel.rebuild")
     assert (rebuilt.returncode, rebuilt.stdout) == (1, "")
     assert "in a clone" in rebuilt.stderr

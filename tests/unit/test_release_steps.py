@@ -32,7 +32,7 @@ def test_a_release_is_built_installed_and_tried() -> None:
     assert done.stdout.splitlines()[-1].startswith(f"mpsmith {__version__}: built, installed and tried")
 
 
-def test_a_tag_that_is_not_the_version_is_refused() -> None:
+def test_rejects_a_tag_that_is_not_the_version() -> None:
     done = subprocess.run([str(ROOT / ".ci" / "package"), "v999.0"], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert f"the tag is v999.0, but __init__.py says {__version__}" in done.stderr

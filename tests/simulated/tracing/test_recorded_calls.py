@@ -69,7 +69,7 @@ def train(model: nn.Module, x: torch.Tensor) -> None:
     loss.item()
 
 
-def test_forward_and_backward_are_told_by_the_line_and_the_module_of_the_forward() -> None:
+def test_forward_and_backward_have_the_line_and_module_of_the_forward() -> None:
     model = Pooled()
     x = torch.rand(1, 2, 4, 4, 4, device="mps", requires_grad=True)
     loading.reset_counters()
@@ -92,7 +92,7 @@ def test_forward_and_backward_are_told_by_the_line_and_the_module_of_the_forward
     ]
 
 
-def test_every_thread_is_seen() -> None:
+def test_records_every_thread() -> None:
     x = torch.ones(3, device="mps")
 
     def work() -> None:
@@ -111,7 +111,7 @@ def test_every_thread_is_seen() -> None:
     assert len({event.thread for event in t.recording.events}) == 4
 
 
-def test_a_thread_older_than_the_trace_is_told_without_a_line() -> None:
+def test_a_thread_older_than_the_trace_has_no_line() -> None:
     x = torch.ones(3, device="mps")
     begun, go_on = threading.Event(), threading.Event()
 
@@ -140,7 +140,7 @@ def test_the_bytes_are_those_that_the_fallback_copies() -> None:
     assert bytes_of["aten::put_"] == (40 + 8 + 4, 40)
 
 
-def test_copies_and_prints_are_told_with_their_lines() -> None:
+def test_copies_and_prints_have_their_lines() -> None:
     x = torch.ones(4, device="mps")
 
     def waits() -> None:
@@ -181,7 +181,7 @@ def test_results_are_those_without_a_trace_where_autocast_works_inside_a_composi
     assert torch.equal(seen.cpu(), expected.cpu())
 
 
-def test_an_in_place_call_on_a_view_is_told_by_its_own_line_in_backward() -> None:
+def test_an_in_place_call_on_a_view_has_its_own_line_in_backward() -> None:
     w = torch.rand(2, 6, device="mps", requires_grad=True)
 
     def forward() -> torch.Tensor:
@@ -208,7 +208,7 @@ def test_a_kernel_that_is_registered_meanwhile_ends_the_fallbacks() -> None:
     assert counted(t.recording) == device_counted() == {"aten::heaviside.out": 2}
 
 
-def test_a_refused_call_is_no_fallback() -> None:
+def test_a_refused_call_is_not_a_fallback() -> None:
     loading.set_fallback_enabled(False)
     x = torch.ones(4, device="mps")
     with mpsmith.trace() as t, pytest.raises(NotImplementedError):
@@ -320,24 +320,24 @@ def test_calls_that_the_journal_has_no_room_for_are_counted_as_dropped_and_not_r
 
 
 def test_new_code_gets_new_call_sites_up_to_a_limit() -> None:
-    places = CallSites(limit=10)
+    sites = CallSites(limit=10)
     kept = []
     for number in range(40):
         code = compile("found = find(sys._getframe())", f"made anew {number}", "exec")
         kept.append(weakref.ref(code))
-        variables = {"find": places.find, "sys": sys, "found": UNKNOWN}
+        variables = {"find": sites.find, "sys": sys, "found": UNKNOWN}
         exec(code, variables)
         assert (variables["found"] == OVERFLOW_SITE) == (number >= 8)
         del code
-    assert str(places.sites[OVERFLOW_SITE]) == "unknown"
-    assert sum(each() is not None for each in kept) == 8
+    assert str(sites.sites[OVERFLOW_SITE]) == "unknown"
+    assert sum(code_of() is not None for code_of in kept) == 8
 
 
-def test_a_profiler_of_the_users_own_shows_what_leaves_the_gpu() -> None:
+def test_a_users_profiler_shows_fallbacks_and_copies() -> None:
     x = torch.ones(3, device="mps")
     with torch.profiler.profile() as profiler, mpsmith.trace():
         torch.heaviside(x, x).cpu()  # shown
-    line = line_of(test_a_profiler_of_the_users_own_shows_what_leaves_the_gpu, "# shown")
+    line = line_of(test_a_users_profiler_shows_fallbacks_and_copies, "# shown")
     shown = {event.name for event in profiler.events() or () if event.name.startswith("mps ")}
     assert shown == {
         f"mps fallback: aten::heaviside.out at {__file__}:{line}",
@@ -367,7 +367,7 @@ def test_parameters_can_be_copied_and_their_data_taken() -> None:
     assert not torch.equal(twin.weight.cpu(), model.weight.cpu())
 
 
-def test_ctc_loss_goes_the_way_that_it_goes_without_a_trace() -> None:
+def test_a_trace_keeps_the_dispatch_of_ctc_loss() -> None:
     log_probs = torch.randn(10, 2, 5).log_softmax(2).to("mps")
     targets, lengths = torch.tensor([[1, 2], [3, 4]]), (torch.tensor([10, 10]), torch.tensor([2, 2]))
 

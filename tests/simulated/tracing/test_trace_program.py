@@ -74,8 +74,8 @@ def line_of(text: str, program: str) -> int:
     return next(number for number, line in enumerate(program.splitlines(), 1) if text in line)
 
 
-def places(found: dict[str, Any]) -> set[tuple[str, int, str, int]]:
-    return {(row["overload"], row["line"], row["module"], row["calls"]) for row in found["fallbacks"]}
+def call_sites(trace: dict[str, Any]) -> set[tuple[str, int, str, int]]:
+    return {(row["overload"], row["line"], row["module"], row["calls"]) for row in trace["fallbacks"]}
 
 
 def test_a_program_with_its_timeline_and_with_kernels(tmp_path: Path) -> None:
@@ -83,22 +83,22 @@ def test_a_program_with_its_timeline_and_with_kernels(tmp_path: Path) -> None:
     script.write_text(TALK)
     result = run_trace("--profile", "2.0.1", "--json", "--with-kernels", "--perfetto", timeline, script, "3")
     assert result.returncode == 0, result.stderr
-    found = json.loads(result.stdout)  # the program's own lines are on standard error
-    assert (found["simulated"], found["profile"], found["without_a_line"]) == (True, "2.0.1", {})
+    trace = json.loads(result.stdout)  # the program's own lines are on standard error
+    assert (trace["simulated"], trace["profile"], trace["without_a_line"]) == (True, "2.0.1", {})
     forward = line_of("loss = model", TALK)
     backward = "aten::softshrink_backward.grad_input"
-    assert places(found) == {
+    assert call_sites(trace) == {
         ("aten::softshrink.out", forward, "model.1", 3),
         ("aten::softshrink.out", forward, "model.3", 3),
         (backward, forward, "model.1", 3),
         (backward, forward, "model.3", 3),
         ("aten::special_zeta.out", line_of("zeta", TALK), "", 1),
     }
-    assert [(row["overload"], row["line"]) for row in found["waits"]] == [
+    assert [(row["overload"], row["line"]) for row in trace["waits"]] == [
         ("aten::_local_scalar_dense", line_of("item()", TALK))
     ]
-    assert {row["overload"] for row in found["with_kernels"]["fallbacks"]} == {"aten::special_zeta.out"}
-    assert found["advice"] == (
+    assert {row["overload"] for row in trace["with_kernels"]["fallbacks"]} == {"aten::special_zeta.out"}
+    assert trace["advice"] == (
         "2 of 3 operators that fall back are replaced by `import mpsmith.kernels`; aten::special_zeta is not: "
         "`mpsmith scaffold aten::special_zeta`"
     )
@@ -106,7 +106,7 @@ def test_a_program_with_its_timeline_and_with_kernels(tmp_path: Path) -> None:
     assert sum(event["cat"] == "fallback" for event in events) == 13
 
 
-def test_what_a_killed_program_and_its_children_did_is_told(tmp_path: Path) -> None:
+def test_reports_what_a_killed_program_and_its_children_did(tmp_path: Path) -> None:
     script = tmp_path / "family.py"
     script.write_text(FAMILY)
     result = run_trace("--metal-log", "--signposts", script)

@@ -44,16 +44,16 @@ def test_without_a_toolchain_it_says_which_command_fetches_it(tmp_path: Path) ->
     ("name", "message"),
     [("gone.mm", "no file or folder"), ("a.py", "cannot check this kind of file; .mm, .cpp, .metal, .patch can")],
 )
-def test_what_cannot_be_checked_is_refused(tmp_path: Path, name: str, message: str) -> None:
+def test_rejects_other_files(tmp_path: Path, name: str, message: str) -> None:
     (tmp_path / "a.py").write_text("")
     assert message in refused(str(tmp_path / name))
 
 
-def test_a_folder_with_nothing_to_check_is_refused(tmp_path: Path) -> None:
+def test_rejects_a_folder_with_nothing_to_check(tmp_path: Path) -> None:
     assert "has no .mm" in refused(str(tmp_path))
 
 
-def test_something_must_be_asked_for() -> None:
+def test_rejects_a_command_without_a_path() -> None:
     assert "give a file or folder to check, or --setup" in refused()
 
 
@@ -122,7 +122,7 @@ def test_no_network_is_one_clear_line(monkeypatch: pytest.MonkeyPatch, empty_cac
         ("ERROR: something else", "^cannot fetch x==1: something else$"),
     ],
 )
-def test_what_pip_says_becomes_one_line(monkeypatch: pytest.MonkeyPatch, output: str, message: str) -> None:
+def test_errors_of_pip_become_one_line(monkeypatch: pytest.MonkeyPatch, output: str, message: str) -> None:
     done = subprocess.CompletedProcess([], 1, "", output)
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: done)
     with pytest.raises(ToolchainError, match=message) as caught:

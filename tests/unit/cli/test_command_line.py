@@ -1,4 +1,4 @@
-"""All commands of `mpsmith` together: they explain themselves without torch, print JSON, and stand in the README."""
+"""All commands of `mpsmith` together: they explain themselves without torch, print JSON, and are in the README."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def mpsmith(*arguments: str, **keywords: Any) -> subprocess.CompletedProcess[str
         (("registry", "show"), "--status"),
     ],
 )
-@pytest.mark.parametrize("value", ["", " ", "add,", ","])
+@pytest.mark.parametrize("value", ["", "add,"])
 def test_a_filter_without_a_value_is_an_error_and_not_everything(
     command: tuple[str, ...], option: str, value: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -106,14 +106,14 @@ def test_a_filter_without_a_value_is_an_error_and_not_everything(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_seed_beyond_what_generators_take_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_rejects_a_seed_that_is_too_large(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as end:
         app(["audit", "--seed", "9" * 30])
     assert end.value.code == 2
     assert "--seed" in capsys.readouterr().err
 
 
-def test_a_memory_limit_that_no_worker_can_live_with_is_refused() -> None:
+def test_rejects_a_memory_limit_that_is_too_small() -> None:
     with pytest.raises(MpsmithError, match=r"^--memory-limit 0\.0001: no worker starts with so little"):
         app(["audit", "--memory-limit", "0.0001"])
 
@@ -122,14 +122,13 @@ full_disk = pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full
 
 
 @full_disk
-@pytest.mark.parametrize("command", [("registry", "show"), ("registry", "show", "--json"), ("coverage",)])
-def test_a_full_disk_is_one_line(command: tuple[str, ...]) -> None:
+def test_a_full_disk_is_one_line() -> None:
     with Path("/dev/full").open("w") as full:
-        done = mpsmith(*command, stdout=full)
+        done = mpsmith("registry", "show", stdout=full)
     assert (done.returncode, done.stderr) == (2, "error: cannot write the output: No space left on device\n")
 
 
-def test_a_reader_that_goes_early_is_no_error() -> None:
+def test_a_closed_pipe_is_not_an_error() -> None:
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "w") as pipe:
@@ -137,7 +136,7 @@ def test_a_reader_that_goes_early_is_no_error() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_a_pipe_of_somebody_else_is_no_end_of_output() -> None:
+def test_raises_other_broken_pipes() -> None:
     with pytest.raises(BrokenPipeError), written():
         raise BrokenPipeError
 

@@ -20,21 +20,21 @@ run = CliRunner().invoke
         (["--codegen", "newest"], "newest is not a version of torch"),
     ],
 )
-def test_what_cannot_be_meant_is_refused_in_one_line(arguments: list[str], message: str) -> None:
+def test_rejects_bad_arguments_in_one_line(arguments: list[str], message: str) -> None:
     refused = run(app, ["compiled", "defects", *arguments])
     assert isinstance(refused.exception, MpsmithError)
     assert str(refused.exception).startswith(message)
     assert "\n" not in str(refused.exception)
 
 
-def test_a_script_is_printed_whole_and_alone() -> None:
+def test_prints_only_the_script() -> None:
     printed = run(app, ["compiled", "defects", "U2", "--script"])
     assert printed.exit_code == 0
     assert printed.stdout.startswith('"""U2: ')
     compile(printed.stdout, "U2.py", "exec")
 
 
-def test_a_folder_that_is_no_clone_is_refused_before_anything_runs(tmp_path: Path) -> None:
+def test_rejects_a_folder_that_is_not_a_clone(tmp_path: Path) -> None:
     refused = run(app, ["audit", "--compile", "--codegen", str(tmp_path)])
     assert isinstance(refused.exception, MpsmithError)
     assert "is not a clone of pytorch's repository" in str(refused.exception)

@@ -27,9 +27,7 @@ def test_a_file_is_shown_with_its_machine_and_its_failing_cases(tmp_path: Path) 
     assert printed_json(app, "show", str(file))["machine"]["chip"] == "Apple M3 Pro"
 
 
-def test_a_collection_names_each_family_that_is_done_and_says_how_to_go_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stopped_collection_says_how_to_continue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def stopped(collection: Collection, say: Callable[[str], None], advanced: Callable[[str], None]) -> None:
         advanced(collection.families[0])
         raise KeyboardInterrupt
@@ -45,17 +43,17 @@ def test_a_collection_names_each_family_that_is_done_and_says_how_to_go_on(
 
 
 @pytest.mark.parametrize("command", ["show", "add"])
-def test_what_is_simulated_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+def test_marks_simulated_evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
     monkeypatch.setenv("MPSMITH_REGISTRY", str(tmp_path / "registry"))
     file = written(tmp_path, evidence(FOUND, simulated=True))
     assert "SIMULATED" in output(app, command, str(file))
     plain = printed_json(app, command, str(file))
-    (told,) = plain.get("files", [plain])
-    assert told["simulated"] is True
+    (file_shown,) = plain.get("files", [plain])
+    assert file_shown["simulated"] is True
 
 
 @pytest.mark.parametrize("command", ["show", "add"])
-def test_what_cannot_be_true_is_refused(tmp_path: Path, command: str) -> None:
+def test_rejects_an_intel_chip(tmp_path: Path, command: str) -> None:
     file = written(tmp_path, evidence(FOUND, chip="x86_64"))
     assert "not one of Apple's" in refusal(app, command, str(file))
 
@@ -64,8 +62,8 @@ def test_all_added_evidence_is_shown_by_device_with_conflicts(tmp_path: Path, mo
     monkeypatch.setenv("MPSMITH_REGISTRY", str(tmp_path / "registry"))
     assert "no evidence has been added" in output(app, "show")
     passes = {"aten::mode": {"float32": {"passed": 2}}}
-    for each in (evidence(FOUND), evidence(passes, chip="Apple M1"), evidence(passes, simulated=True)):
-        output(app, "add", str(written(tmp_path, each)))
+    for collected in (evidence(FOUND), evidence(passes, chip="Apple M1"), evidence(passes, simulated=True)):
+        output(app, "add", str(written(tmp_path, collected)))
     text = output(app, "show")
     assert "1 operator on which devices disagree" in text
     assert "aten::mode with torch 2.13.0: Apple M1, macOS 15: native; Apple M3, macOS 15: wrong" in text

@@ -31,21 +31,8 @@ def write(folder: Path, source: str) -> str:
 
 def test_run_prints_the_arrays_and_says_that_they_are_simulated(tmp_path: Path) -> None:
     file, out = write(tmp_path, AXPY), tmp_path / "out.npy"
-    words = [
-        "shader",
-        "run",
-        file,
-        "axpy",
-        "--arg",
-        "float[4]",
-        "--arg",
-        "float[4]:arange",
-        "--arg",
-        "2.5",
-        "--out",
-        f"0={out}",
-    ]
-    result = typed(app, *words)
+    arguments = ["--arg", "float[4]", "--arg", "float[4]:arange", "--arg", "2.5"]
+    result = typed(app, "shader", "run", file, "axpy", *arguments, "--out", f"0={out}")
     assert result.exit_code == 0, result.output
     assert result.output.splitlines()[:2] == [
         "axpy: simulated on the CPU, mode checked",
@@ -55,19 +42,8 @@ def test_run_prints_the_arrays_and_says_that_they_are_simulated(tmp_path: Path) 
 
 
 def test_run_prints_json(tmp_path: Path) -> None:
-    words = [
-        "shader",
-        "run",
-        write(tmp_path, AXPY),
-        "axpy",
-        "--arg",
-        "float[2]",
-        "--arg",
-        "float[2]:arange",
-        "--arg",
-        "2.5",
-    ]
-    result = typed(app, *words, "--json")
+    arguments = ["--arg", "float[2]", "--arg", "float[2]:arange", "--arg", "2.5", "--json"]
+    result = typed(app, "shader", "run", write(tmp_path, AXPY), "axpy", *arguments)
     printed = json.loads(result.output)
     assert (printed["simulated"], printed["kernel"], printed["written"]) == (True, "axpy", [])
     assert printed["arguments"] == [
@@ -79,18 +55,8 @@ def test_run_prints_json(tmp_path: Path) -> None:
 
 def test_run_takes_arrays_from_files(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.full(3, 4.0, np.float32))
-    words = [
-        "shader",
-        "run",
-        write(tmp_path, AXPY),
-        "axpy",
-        "--arg",
-        "float[3]",
-        "--arg",
-        f"@{tmp_path}/x.npy",
-        "--arg",
-        "3",
-    ]
+    arguments = f"--arg float[3] --arg @{tmp_path}/x.npy --arg 3".split()
+    words = ["shader", "run", write(tmp_path, AXPY), "axpy", *arguments]
     result = typed(app, *words, "--cast", "2=fp16")
     assert isinstance(result.exception, MpsmithError)  # a half is too small for the float that the kernel reads
     result = typed(app, *words[:-1], "3.0")
@@ -111,7 +77,7 @@ def test_run_takes_arrays_from_files(tmp_path: Path) -> None:
         (["run", "FILE", "axpy", "--cast", "fp16"], "give INDEX=VALUE"),
     ],
 )
-def test_wrong_words_are_one_clear_error(tmp_path: Path, words: list[str], message: str) -> None:
+def test_rejects_bad_arguments(tmp_path: Path, words: list[str], message: str) -> None:
     file = write(tmp_path, AXPY)
     result = typed(app, "shader", *(file if w == "FILE" else w for w in words))
     assert isinstance(result.exception, MpsmithError)

@@ -31,7 +31,7 @@ def commands_in(text: str) -> list[str]:
 
 
 def mistakes(typed: str) -> list[str]:
-    """What is no command or no option of it, of the words after `mpsmith`."""
+    """The words after `mpsmith` that are neither a command nor one of its options."""
     command: Any = MPSMITH
     words = typed.partition("#")[0].partition(" |")[0].split()
     while hasattr(command, "commands") and words and not words[0].startswith("-"):
@@ -47,12 +47,12 @@ def mistakes(typed: str) -> list[str]:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_what_a_document_shows_can_be_typed(document: Path) -> None:
+def test_commands_in_documents_exist(document: Path) -> None:
     wrong = {typed: found for typed in commands_in(document.read_text("utf-8")) if (found := mistakes(typed))}
     assert wrong == {}
 
 
-def test_a_command_that_is_gone_is_seen() -> None:
+def test_detects_missing_commands() -> None:
     assert mistakes("audit --replay 7 --script") == ["--replay", "--script"]
     assert mistakes("gone --json") == ["gone"]
     assert mistakes("registry forget mode") == ["forget"]

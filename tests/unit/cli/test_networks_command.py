@@ -14,7 +14,7 @@ from support.commands import output, printed_json, refusal, typed
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["resnet50"], "did you mean resnet-50"),
         (["mlp", "--modes", "trainings"], "did you mean training"),
@@ -23,45 +23,45 @@ from support.commands import output, printed_json, refusal, typed
         (["--model", "nothing"], "package.module:function"),
     ],
 )
-def test_what_makes_no_sense_is_refused_before_anything_runs(arguments: list[str], said: str) -> None:
-    assert said in refusal(app, "networks", *arguments)
+def test_rejects_bad_arguments(arguments: list[str], message: str) -> None:
+    assert message in refusal(app, "networks", *arguments)
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[running.Asked]:
+def asked_for(monkeypatch: pytest.MonkeyPatch) -> list[running.RunOptions]:
     """What a command asks for; each network runs, and calls one operator."""
-    all_asked: list[running.Asked] = []
+    all_options: list[running.RunOptions] = []
 
-    def observations(asked: running.Asked, **options: Any) -> list[Observation]:
-        all_asked.append(asked)
+    def observations(asked: running.RunOptions, **options: Any) -> list[Observation]:
+        all_options.append(asked)
         called = Called(native={"aten::add.Tensor": 1})
         return [
             Observation(
-                each.name, mode, Outcome.failed if "bad" in each.name else Outcome.ran, "", "2.13.0", True, called
+                network.name, mode, Outcome.failed if "bad" in network.name else Outcome.ran, "", "2.13.0", True, called
             )
-            for each in asked.networks
+            for network in asked.networks
             for mode in asked.modes
         ]
 
     monkeypatch.setattr(running, "observations", observations)
-    return all_asked
+    return all_options
 
 
-def test_without_names_all_networks_run_in_all_modes(asked: list[running.Asked]) -> None:
+def test_without_names_all_networks_run_in_all_modes(asked_for: list[running.RunOptions]) -> None:
     data = printed_json(app, "networks")
     assert len(data["runs"]) == len(NETWORKS) * len(Mode)
     assert len(data["networks"]) == len(NETWORKS)
 
 
-def test_a_model_of_ones_own_runs_alone_and_its_failure_is_the_commands(asked: list[running.Asked]) -> None:
+def test_a_users_model_runs_alone_and_its_failure_fails_the_command(asked_for: list[running.RunOptions]) -> None:
     output(app, "networks", "--model", "mine:build", "--modes", "inference,training")
-    assert [network.builder for network in asked[0].networks] == ["mine:build"]
-    assert asked[0].modes == (Mode.inference, Mode.training)
+    assert [network.builder for network in asked_for[0].networks] == ["mine:build"]
+    assert asked_for[0].modes == (Mode.inference, Mode.training)
     assert typed(app, "networks", "--model", "bad:build").exit_code == 1
 
 
-def test_who_stops_it_is_told_how_it_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    def stopped(asked: running.Asked, **options: Any) -> list[Observation]:
+def test_a_stopped_run_says_how_to_continue(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(asked: running.RunOptions, **options: Any) -> list[Observation]:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(running, "observations", stopped)

@@ -34,15 +34,15 @@ def no_test_database(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_gap_gets_files_an_entry_and_the_next_command(tmp_path: Path, registry: Path) -> None:
     out = tmp_path / "mode"
-    said = run("aten::mode", "--out", str(out))
+    printed = run("aten::mode", "--out", str(out))
     assert (out / "kernels" / "mode" / "mode.metal").is_file()
     assert load(registry)["aten::mode"].current_status.value == "scaffolded"  # type: ignore[union-attr]
-    assert f"next: python -m pytest {out / 'tests'}" in said
+    assert f"next: python -m pytest {out / 'tests'}" in printed
 
 
 def test_a_dry_run_writes_nothing(tmp_path: Path, registry: Path) -> None:
-    said = run("mode", "--target", "extension", "--out", str(tmp_path / "mode"), "--dry-run")
-    assert "src/mode.mm" in said
+    printed = run("mode", "--target", "extension", "--out", str(tmp_path / "mode"), "--dry-run")
+    assert "src/mode.mm" in printed
     assert not (tmp_path / "mode").exists()
     assert not load(registry)
 
@@ -59,8 +59,8 @@ def test_a_finished_kernel_is_not_scaffolded_again(tmp_path: Path, registry: Pat
 
 
 def test_an_operator_that_shares_a_kernel_gets_that_one(tmp_path: Path) -> None:
-    said = run("heaviside_", "--target", "extension", "--out", str(tmp_path / "h"))
-    assert "aten::heaviside_ shares the kernel of aten::heaviside" in said
+    printed = run("heaviside_", "--target", "extension", "--out", str(tmp_path / "h"))
+    assert "aten::heaviside_ shares the kernel of aten::heaviside" in printed
     assert (tmp_path / "h" / "src" / "heaviside.mm").is_file()
 
 
@@ -91,12 +91,12 @@ def test_force_scaffolds_a_native_operator(tmp_path: Path) -> None:
 
 
 def test_the_kind_can_be_chosen(tmp_path: Path) -> None:
-    said = run("mode", "--kind", "scan", "--target", "extension", "--out", str(tmp_path / "m"))
-    assert "scan (by your choice)" in said
+    printed = run("mode", "--kind", "scan", "--target", "extension", "--out", str(tmp_path / "m"))
+    assert "scan (by your choice)" in printed
     assert "running" in (tmp_path / "m" / "src" / "mode_metal.h").read_text()
 
 
-def test_a_folder_with_something_else_in_it_is_refused(tmp_path: Path) -> None:
+def test_rejects_a_folder_with_other_files(tmp_path: Path) -> None:
     out = tmp_path / "mine"
     out.mkdir()
     (out / "thesis.txt").write_text("years of work")
@@ -104,7 +104,7 @@ def test_a_folder_with_something_else_in_it_is_refused(tmp_path: Path) -> None:
     assert [path.name for path in out.iterdir()] == ["thesis.txt"]
 
 
-def test_the_scaffold_of_another_operator_is_refused(tmp_path: Path) -> None:
+def test_rejects_the_scaffold_of_another_operator(tmp_path: Path) -> None:
     run("mode", "--out", str(tmp_path / "o"))
     assert "holds the scaffold of aten::mode" in refused("take", "--out", str(tmp_path / "o"))
 

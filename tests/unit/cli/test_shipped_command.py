@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mpsmith.audit.model.verdicts import CaseVerdict, Grade, UlpSensitivity
-from mpsmith.audit.running import finding_launches as found
+from mpsmith.audit.running import finding_launches as finding_launches
 from mpsmith.audit.shipped.finding_result import FindingResult, FurthestElement
 from mpsmith.cli.shipped import app
 from support.air_kernels import bitcode, buffer, builtin, kernel
@@ -76,7 +76,7 @@ def test_a_library_as_json(library: str) -> None:
     assert len(printed_json(app, "list", "--torch", "2.98.0")["kernels"]) == 3
 
 
-def test_what_changed_between_two_releases() -> None:
+def test_shows_changes_between_two_releases() -> None:
     lines = [line.split() for line in output(app, "diff", "2.98.0", "2.99.0").splitlines()]
     for row in (["new", "1"], ["gone", "1"], ["other", "code", "1"], ["the", "same", "1"]):
         assert row in lines
@@ -85,7 +85,7 @@ def test_what_changed_between_two_releases() -> None:
     assert ["aten::hypot", "bfloat16"] in lines
 
 
-def test_what_changed_for_an_operator_by_name(library: str) -> None:
+def test_shows_changes_of_an_operator(library: str) -> None:
     shown = output(app, "diff", "2.98.0", library, "--ops", "hypot")
     lines = [line.split() for line in shown.splitlines()]
     assert ["hypot_dense_bfloat_bfloat", "new"] in lines
@@ -103,7 +103,7 @@ def test_changes_as_json() -> None:
     assert data["dtypes_went"] == {}
 
 
-def test_a_kernel_whose_module_is_no_bitcode(library: str) -> None:
+def test_rejects_a_module_that_is_not_bitcode(library: str) -> None:
     error = refusal(app, "list", "hypot_dense_float_float", "--wheel", library)
     assert error == f"{library}: kernel hypot_dense_float_float: its module is not LLVM bitcode"
 
@@ -140,11 +140,11 @@ def hypot(*parameters: str, scale: str = "float", size: int = 4) -> bytes:
 def releases(tmp_path: Path) -> tuple[str, str]:
     """Two libraries whose kernel has other arguments in the second one."""
     modules = {"hypot_dense_float_float": hypot()}, {"hypot_dense_float_float": hypot(scale="double", size=8)}
-    old, new = (write_metal_library(tmp_path / f"{n}.metallib", each) for n, each in enumerate(modules))
+    old, new = (write_metal_library(tmp_path / f"{n}.metallib", module) for n, module in enumerate(modules))
     return str(old), str(new)
 
 
-def test_what_a_kernel_says_of_its_arguments(releases: tuple[str, str]) -> None:
+def test_shows_the_arguments_of_a_kernel(releases: tuple[str, str]) -> None:
     shown = output(app, "list", "hypot_dense_float_float", "--wheel", releases[0])
     lines = [line.split() for line in shown.splitlines()]
     for words in (
@@ -219,10 +219,10 @@ PLACE = FurthestElement("outputs", 0, 0, "nan", "inf", "0xffc00000", "0x7f800000
 @pytest.fixture
 def launched(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[str]]]:
     """The releases and findings that were asked for; the first is wrong, the second not tried, all others right."""
-    asked: list[tuple[str, list[str]]] = []
+    launches: list[tuple[str, list[str]]] = []
 
     def launch_findings(release, findings, on_result):  # type: ignore[no-untyped-def]
-        asked.append((release, [each.name for each in findings]))
+        launches.append((release, [each.name for each in findings]))
         results = []
         for number, each in enumerate(findings):
             verdict = CaseVerdict.PASSED if number else CaseVerdict.WRONG
@@ -232,8 +232,8 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[str]]]:
             on_result(results[-1])
         return results
 
-    monkeypatch.setattr(found, "launch_findings", launch_findings)
-    return asked
+    monkeypatch.setattr(finding_launches, "launch_findings", launch_findings)
+    return launches
 
 
 NAMES = ("lgamma-of-infinity", "elu-of-small-numbers", "i0-of-halves")
@@ -257,7 +257,7 @@ def test_writes_a_script_and_json(launched: list[tuple[str, list[str]]], tmp_pat
     compile(script.read_text(), "check.py", "exec")
 
 
-def test_an_unknown_finding_is_refused_with_a_hint() -> None:
+def test_rejects_an_unknown_finding_with_a_hint() -> None:
     assert "no finding is called lgama-of-infinity (did you mean lgamma-of-infinity" in refusal(
         app, "wrong", "lgama-of-infinity", "--torch", "2.99.0"
     )

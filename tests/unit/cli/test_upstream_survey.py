@@ -21,6 +21,6 @@ def test_counts_families_and_shows_each_step(capsys: pytest.CaptureFixture[str])
     assert _outcome(DIFFERS) == "runs: 1 of 6 cases differ, first float32 0"
 
 
-def test_a_family_whose_kernels_the_release_has_is_no_failure(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_family_that_the_release_has_is_not_a_failure(capsys: pytest.CaptureFixture[str]) -> None:
     _print_survey([PROVED, UNNEEDED])
     assert "1 of 1 families proved, 1 needs no patch: the release has the kernels. " in capsys.readouterr().out

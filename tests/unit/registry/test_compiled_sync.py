@@ -12,7 +12,6 @@ from mpsmith.registry.compiled_sync import sync_compiled
 from mpsmith.registry.files import load
 from mpsmith.registry.model import CompiledWord
 from mpsmith.registry.problems import RegistryError
-from mpsmith.registry.rendering import _measured_lines
 from mpsmith.registry.sync import Measurement, sync
 
 MODE = "aten::mode"
@@ -47,9 +46,9 @@ class TestSyncCompiled:
         assert compiled(registry) == {"metal": ["float32"], "wrong": ["int64"]}
 
     def test_calls_as_they_are_come_first(self, registry: Path) -> None:
-        found = {MODE: {"metal": ["float32"]}, "aten::new": {"metal": ["float32"]}}
-        assert sync_compiled(registry, "simulated", "2.14.0", None, found).unmeasured == (MODE, "aten::new")
-        assert sync_compiled(registry, "mps", "2.13.0", None, found).unmeasured == (MODE, "aten::new")
+        results = {MODE: {"metal": ["float32"]}, "aten::new": {"metal": ["float32"]}}
+        assert sync_compiled(registry, "simulated", "2.14.0", None, results).unmeasured == (MODE, "aten::new")
+        assert sync_compiled(registry, "mps", "2.13.0", None, results).unmeasured == (MODE, "aten::new")
         assert compiled(registry) == {}
         assert "aten::new" not in load(registry)
 
@@ -65,12 +64,6 @@ def test_a_sync_of_calls_as_they_are_keeps_it_for_the_same_release(registry: Pat
     assert compiled(registry) == {"metal": ["float32"]}
     sync(registry, [eager("2.14.0")])
     assert compiled(registry) == {}
-
-
-def test_it_is_shown_with_the_measurement(registry: Path) -> None:
-    sync_compiled(registry, "simulated", "2.13.0", None, {MODE: {"wrong": ["float32", "int64"]}})
-    lines = _measured_lines("simulated", load(registry)[MODE].measured["simulated"])
-    assert lines[-1].split(maxsplit=1) == ["compiled", "wrong: float32, int64"]
 
 
 def test_the_registry_knows_every_verdict_of_a_call_that_was_executed() -> None:

@@ -35,7 +35,7 @@ def test_a_sound_entry_has_no_problem(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("replaced", "by", "said"),
+    ("replaced", "by", "expected"),
     [
         ("values: [1.0]", "shape: [1], fill: randn", "values that are the same everywhere"),
         ("call: torch.exp", "call: torch.exp\n    refused: true", "a call that the CPU computes"),
@@ -45,10 +45,10 @@ def test_a_sound_entry_has_no_problem(tmp_path: Path) -> None:
         ("aten::exp]", "aten::expp]", "there is no operator aten::expp"),
     ],
 )
-def test_reports_problems_of_an_entry(tmp_path: Path, replaced: str, by: str, said: str) -> None:
+def test_reports_problems_of_an_entry(tmp_path: Path, replaced: str, by: str, expected: str) -> None:
     assert replaced in ENTRY
     (message,) = problems_of(tmp_path, ENTRY.replace(replaced, by), ("aten::exp",))
-    assert said in message
+    assert expected in message
 
 
 def test_a_name_is_given_once(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from collections import Counter
 from pathlib import Path
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,20 +16,9 @@ def data_in(text: str) -> dict[str, Plain]:
     return {block.operator: block.data for block in blocks}
 
 
-def test_nothing_to_change_gives_the_same_text() -> None:
-    text = "aten::mode:   # odd\n    owner:     'a'   # spacing\n"
-    assert with_entries(text, {"aten::mode": {"owner": "a"}}) == text
-
-
 def test_a_value_is_replaced_between_its_neighbours() -> None:
     text = "aten::mode:   # odd\n    owner:     'a'   # spacing\n    issue: 7"
     expected = "aten::mode:   # odd\n    owner:     b   # spacing\n    issue: 7\n"
-    assert with_entries(text, {"aten::mode": {"owner": "b", "issue": "7"}}) == expected
-
-
-def test_an_empty_value_is_filled_before_its_comment() -> None:
-    text = "aten::mode:\n  owner:  # who?\n  issue: 7\n"
-    expected = "aten::mode:\n  owner: b  # who?\n  issue: 7\n"
     assert with_entries(text, {"aten::mode": {"owner": "b", "issue": "7"}}) == expected
 
 
@@ -95,12 +83,6 @@ def test_a_field_of_a_person_makes_a_block_of_one_line() -> None:
     assert changed == before + "aten::b:\n  owner: x\n  measured:\n    " + simulated + after
 
 
-def test_a_folded_text_ends_before_the_blank_lines() -> None:
-    text = "aten::mode:\n  notes: >\n    a\n    b\n\n\n# next\naten::mul:\n  owner: b\n"
-    expected = "aten::mode:\n  notes: c\n\n\n# next\naten::mul:\n  owner: b\n"
-    assert with_entries(text, {"aten::mode": {"notes": "c"}}) == expected
-
-
 def test_line_ends_of_windows_stay() -> None:
     text = "# head\r\naten::mode:\r\n  owner: a\r\n  issue: 7"
     changed = with_entries(
@@ -109,13 +91,6 @@ def test_line_ends_of_windows_stay() -> None:
     assert changed == (
         "# head\r\naten::mode:\r\n  owner: a\r\n  kernel: mode\r\n  issue: 8\r\n\r\naten::z:\r\n  owner: y\r\n"
     )
-
-
-def test_a_line_break_at_the_end_of_the_file_changes_no_value() -> None:
-    text = "aten::mode:\n  notes: >\n    a\n    b"
-    assert data_in(text) == {"aten::mode": {"notes": "a b\n"}}
-    changed = with_entries(text, {"aten::mul": {"owner": "x"}})
-    assert changed == text + "\n\naten::mul:\n  owner: x\n"
 
 
 def test_first_entries_go_below_the_head_of_a_file() -> None:
@@ -213,8 +188,22 @@ def files(draw: st.DrawFn) -> str:
     return text.removesuffix("\n") if draw(st.booleans()) else text
 
 
+LONGER_VALUES = st.sampled_from(
+    [
+        "two\nlines",
+        "line\n",
+        "end\n\n",
+        " indented\n  more",
+        "tab\there",
+        "trailing ",
+        "x " * 90,
+        "x" * 300,
+        "\\",
+        "007",
+    ]
+)
 NEW_VALUES = st.recursive(
-    st.one_of(WORDS, st.just("two\nlines"), st.just("line\n"), st.just("x " * 90), st.just("end\n\n")),
+    st.one_of(WORDS, LONGER_VALUES),
     lambda inner: st.one_of(
         st.lists(WORDS, min_size=1, max_size=3), st.dictionaries(st.sampled_from(FIELDS), inner, min_size=1, max_size=3)
     ),
@@ -226,14 +215,14 @@ NEW_FIELDS = st.dictionaries(st.sampled_from(FIELDS), NEW_VALUES, min_size=1, ma
 def comments_in(text: str) -> Counter[str]:
     """The comments of a text, found without a parser: the strategies above write `#` in text only where it is known."""
     in_text = ("# no", "# text", "# hash")
-    found: Counter[str] = Counter()
+    comments: Counter[str] = Counter()
     for line in text.splitlines():
         position = next((i for i, c in enumerate(line) if c == "#" and (i == 0 or line[i - 1] in " \t")), None)
         while position is not None and line[position:].startswith(in_text):
             position = next((i for i in range(position + 1, len(line)) if line[i] == "#" and line[i - 1] == " "), None)
         if position is not None:
-            found[line[position:].rstrip()] += 1
-    return found
+            comments[line[position:].rstrip()] += 1
+    return comments
 
 
 @settings(deadline=None)
@@ -286,10 +275,5 @@ def test_one_changed_value_changes_the_lines_of_its_field_alone(text: str, data:
     assert isinstance(fields, dict)
     changed = with_entries(text, {operator: {**fields, field: "entirely new"}})
     old_lines, new_lines = Counter(text.splitlines()), Counter(changed.splitlines())
-    assert sum((new_lines - old_lines).values()) <= 2  # the field, and a comment that stood inside its old value
+    assert sum((new_lines - old_lines).values()) <= 2  # the field, and a comment inside its old value
     assert sum((old_lines - new_lines).values()) <= 3  # no value that the strategies write has more lines
-
-
-@pytest.mark.parametrize("text", ["aten::mode:\n  owner: a\n", "aten::mode:\n  owner: a"])
-def test_removing_all_but_one_field(text: str) -> None:
-    assert with_entries(text, {"aten::mode": {"issue": "7"}}) == "aten::mode:\n  issue: 7\n"

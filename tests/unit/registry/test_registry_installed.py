@@ -59,23 +59,23 @@ def test_a_sync_writes_here(shipped: Path) -> None:
     assert load()["aten::mode"].measured["simulated"].verdict == "missing"
 
 
-def test_a_folder_that_was_asked_for_is_written_itself(shipped: Path, tmp_path: Path) -> None:
+def test_a_named_folder_is_written_in_place(shipped: Path, tmp_path: Path) -> None:
     edit(tmp_path / "own", "mode", {"owner": "ada"}, add=True)
     assert list(Path().iterdir()) == []
     assert load(tmp_path / "own")["aten::mode"].owner == "ada"
 
 
-def test_kernels_are_registered_alike_in_every_folder(shipped: Path) -> None:
+def test_kernels_are_registered_from_the_package(shipped: Path) -> None:
     edit(None, "mode", {"kernel": None, "status": "missing"})
     assert list(kernel_entries()) == ["aten::mode"]
 
 
-def test_the_reports_of_wrong_results_stay_the_packages(shipped: Path) -> None:
+def test_reports_of_wrong_results_are_read_from_the_package(shipped: Path) -> None:
     edit(None, "mode", {"owner": "ada"})
     assert known_wrong.corpus_folder() == known_wrong.PACKAGED
 
 
-def test_a_refused_copy_says_what_to_do(shipped: Path) -> None:
+def test_a_failed_copy_says_what_to_do(shipped: Path) -> None:
     Path("mpsmith-registry").write_text("a file is in the way")
     with pytest.raises(RegistryError, match=r"cannot write the registry in mpsmith-registry: .*MPSMITH_REGISTRY"):
         edit(None, "mode", {"owner": "ada"})

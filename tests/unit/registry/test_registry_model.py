@@ -29,7 +29,7 @@ def measured(verdict: str, **fields: object) -> dict[str, object]:
     return {"torch": "2.13.0", "verdict": verdict, **fields}
 
 
-def test_the_registry_speaks_the_words_of_the_auditor() -> None:
+def test_the_registry_has_the_verdicts_of_the_auditor() -> None:
     assert set(get_args(Dispatch)) == {dispatch.value for dispatch in SurfaceDispatch}
     assert set(get_args(Verdict)) == {verdict.value for verdict in OverloadVerdict}
     assert set(get_args(DtypeVerdict)) == {verdict.value for verdict in CaseVerdict}
@@ -54,12 +54,12 @@ def test_an_entry_without_a_status_follows_its_measurement(verdict: str, status:
     assert entry(measured={"simulated": measured(verdict)}).current_status is status
 
 
-def test_a_persons_status_outranks_the_measurement() -> None:
-    found = entry(status="upstreamed", measured={"mps": measured("missing")})
-    assert found.current_status is Status.upstreamed
+def test_a_status_set_by_people_outranks_the_measurement() -> None:
+    judged = entry(status="upstreamed", measured={"mps": measured("missing")})
+    assert judged.current_status is Status.upstreamed
 
 
-def test_nothing_is_known_of_an_operator_that_was_not_measured() -> None:
+def test_an_operator_that_was_not_measured_has_no_status() -> None:
     assert entry(notes="asked for often").current_status is None
 
 
@@ -101,14 +101,14 @@ def test_a_real_measurement_outranks_a_simulated_one_of_a_newer_release() -> Non
         ({"colour": "red"}, "colour"),
     ],
 )
-def test_values_that_do_not_fit_are_refused(fields: dict[str, object], message: str) -> None:
+def test_rejects_bad_values(fields: dict[str, object], message: str) -> None:
     with pytest.raises(ValidationError, match=message):
         entry(**fields)
 
 
 def test_verified_needs_kernel_and_evidence() -> None:
-    found = entry(status="verified", kernel="mode", evidence={"mps": KERNEL_EVIDENCE})
-    assert found.current_status is Status.verified
+    judged = entry(status="verified", kernel="mode", evidence={"mps": KERNEL_EVIDENCE})
+    assert judged.current_status is Status.verified
 
 
 def test_plain_data_has_no_absent_and_no_empty_fields() -> None:

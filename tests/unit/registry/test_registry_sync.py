@@ -159,36 +159,17 @@ def test_hand_written_lines_and_comments_survive(tmp_path: Path) -> None:
     ]
 
 
-def test_a_partial_sync_leaves_all_others_alone(tmp_path: Path) -> None:
-    sync(tmp_path, [measurement("aten::add"), measurement("aten::mode", "missing"), measurement("aten::mul")])
-    before = texts(tmp_path)
-    report = sync(tmp_path, [measurement("aten::mode", "native", dtypes={"passed": ["float32", "int64"]})])
-    assert [change.operator for change in report.changed] == ["aten::mode"]
-    after = texts(tmp_path)
-    assert after["a.yaml"] == before["a.yaml"]
-    added = [line for line in changed_lines(before["m.yaml"], after["m.yaml"]) if line[0] == "+"]
-    assert added == [
-        "+aten::mode: {measured: {simulated: {torch: 2.13.0, verdict: native, overloads: {'aten::mode': native}, "
-        "dtypes: {passed: [float32, int64]}}}}"
-    ]
-
-
-def test_simulated_and_real_measurements_stand_side_by_side(tmp_path: Path) -> None:
+def test_keeps_simulated_and_real_measurements_apart(tmp_path: Path) -> None:
     sync(tmp_path, [measurement("aten::mode", "wrong", device="mps")])
     report = sync(tmp_path, [measurement("aten::mode", "native")])
     assert report.added == ("aten::mode",)
     entry = load(tmp_path)["aten::mode"]
-    assert {device: found.verdict for device, found in entry.measured.items()} == {
+    assert {device: result.verdict for device, result in entry.measured.items()} == {
         "mps": "wrong",
         "simulated": "native",
     }
     assert entry.current_status is Status.wrong
     assert entry.measured["mps"].profile is None
-
-
-def test_both_devices_in_one_sync(tmp_path: Path) -> None:
-    sync(tmp_path, [measurement("aten::mode", "native"), measurement("aten::mode", "wrong", device="mps")])
-    assert list(load(tmp_path)["aten::mode"].measured) == ["mps", "simulated"]
 
 
 def test_another_release_with_the_same_finding_changes_one_line(tmp_path: Path) -> None:
@@ -225,35 +206,39 @@ def test_an_older_release_replaces_nothing(tmp_path: Path) -> None:
 def test_dtypes_that_were_not_executed_keep_what_they_showed(tmp_path: Path) -> None:
     sync(tmp_path, [measurement("aten::mode", "wrong", dtypes={"passed": ["float32", "int8"], "wrong": ["int64"]})])
     sync(tmp_path, [measurement("aten::mode", "dtype gap", dtypes={"passed": ["bool"], "dtype gap": ["int8"]})])
-    found = load(tmp_path)["aten::mode"].measured["simulated"]
-    assert found.dtypes == {"passed": ["float32", "bool"], "wrong": ["int64"], "dtype gap": ["int8"]}
-    assert found.verdict == "wrong"
+    result = load(tmp_path)["aten::mode"].measured["simulated"]
+    assert result.dtypes == {"passed": ["float32", "bool"], "wrong": ["int64"], "dtype gap": ["int8"]}
+    assert result.verdict == "wrong"
     report = sync(tmp_path, [measurement("aten::mode", "native", dtypes={"passed": ["int64", "int8"]})])
-    found = load(tmp_path)["aten::mode"].measured["simulated"]
-    assert found.dtypes == {"passed": ["float32", "int64", "int8", "bool"]}
-    assert found.verdict == "native"
+    result = load(tmp_path)["aten::mode"].measured["simulated"]
+    assert result.dtypes == {"passed": ["float32", "int64", "int8", "bool"]}
+    assert result.verdict == "native"
     assert [str(change) for change in report.changed] == ["aten::mode: wrong → native (simulated)"]
 
 
 def test_another_release_takes_nothing_over_from_the_one_before(tmp_path: Path) -> None:
     sync(tmp_path, [measurement("aten::mode", "wrong", dtypes={"wrong": ["int64"]})])
     sync(tmp_path, [measurement("aten::mode", "native", torch="2.14.0", dtypes={"passed": ["float32"]})])
-    found = load(tmp_path)["aten::mode"].measured["simulated"]
-    assert (found.verdict, found.dtypes) == ("native", {"passed": ["float32"]})
+    result = load(tmp_path)["aten::mode"].measured["simulated"]
+    assert (result.verdict, result.dtypes) == ("native", {"passed": ["float32"]})
 
 
 def test_an_audit_without_cases_keeps_the_evidence(tmp_path: Path) -> None:
     sync(tmp_path, [measurement("aten::mode", "wrong", dtypes={"wrong": ["int64"]})])
     sync(tmp_path, [measurement("aten::mode", "reference failed", dtypes={}, overloads={"aten::mode": "native"})])
-    found = load(tmp_path)["aten::mode"].measured["simulated"]
-    assert (found.verdict, found.dtypes, found.overloads) == ("wrong", {"wrong": ["int64"]}, {"aten::mode": "native"})
+    result = load(tmp_path)["aten::mode"].measured["simulated"]
+    assert (result.verdict, result.dtypes, result.overloads) == (
+        "wrong",
+        {"wrong": ["int64"]},
+        {"aten::mode": "native"},
+    )
 
 
 def test_a_rule_that_excludes_an_operator_holds_over_what_was_executed_before(tmp_path: Path) -> None:
     sync(tmp_path, [measurement("aten::mode", "wrong", dtypes={"wrong": ["int64"]})])
     sync(tmp_path, [measurement("aten::mode", "unreachable", dtypes={}, reason="for CPUs only")])
-    found = load(tmp_path)["aten::mode"].measured["simulated"]
-    assert (found.verdict, found.dtypes, found.reason) == ("unreachable", {}, "for CPUs only")
+    result = load(tmp_path)["aten::mode"].measured["simulated"]
+    assert (result.verdict, result.dtypes, result.reason) == ("unreachable", {}, "for CPUs only")
 
 
 def test_a_verdict_of_dtypes_that_were_not_executed_this_time_keeps_its_reason(tmp_path: Path) -> None:
@@ -309,27 +294,17 @@ def test_a_status_of_people_is_never_changed_and_drift_is_reported(tmp_path: Pat
             measurement("aten::mode", "fine"),
             "the measurement of aten::mode is malformed: 'fine' is not a value of verdict",
         ),
-        (measurement("aten::mode", torch="nightly"), "'nightly' does not fit: a release is written like '2.13.0'"),
-        (measurement("aten::mode", overloads={"aten::mode": "?"}), "'?' is not a value of overloads"),
         (measurement("aten::mode", overloads={"aten::sort": "native"}), "aten::sort is not an overload of aten::mode"),
-        (measurement("mode", overloads={}), "an operator is written 'namespace::name'"),
         (measurement("aten::add"), "two measurements of aten::add"),
     ],
 )
-def test_malformed_measurements_are_refused_as_a_whole(tmp_path: Path, wrong: Measurement, message: str) -> None:
+def test_a_malformed_measurement_rejects_the_whole_sync(tmp_path: Path, wrong: Measurement, message: str) -> None:
     sync(tmp_path, [measurement("aten::add", "missing")])
     before = texts(tmp_path)
     with pytest.raises(RegistryError) as raised:
         sync(tmp_path, [measurement("aten::add"), wrong])
     assert message in str(raised.value)
     assert texts(tmp_path) == before
-
-
-def test_a_registry_with_problems_is_not_synced(tmp_path: Path) -> None:
-    (tmp_path / "z.yaml").write_text("aten::z:\n  ownr: x\n")
-    with pytest.raises(RegistryError, match=r"z.yaml:2:3: aten::z: unknown key 'ownr'"):
-        sync(tmp_path, [measurement("aten::add")])
-    assert list(texts(tmp_path)) == ["z.yaml"]
 
 
 def test_an_entry_that_was_moved_to_another_file_stays_there(tmp_path: Path) -> None:
@@ -339,12 +314,6 @@ def test_an_entry_that_was_moved_to_another_file_stays_there(tmp_path: Path) -> 
     assert list(texts(tmp_path)) == ["m.yaml", "wanted.yaml"]
 
 
-def test_no_measurements_change_nothing(tmp_path: Path) -> None:
-    (tmp_path / "m.yaml").write_text(HAND_WRITTEN)
-    assert sync(tmp_path, []).unchanged == ()
-    assert texts(tmp_path) == {"m.yaml": HAND_WRITTEN}
-
-
 OPERATORS = st.sampled_from(["aten::add", "aten::mode", "aten::mul", "aten::_fft_r2c", "torchvision::nms"])
 DTYPES = st.lists(st.sampled_from(["float32", "float16", "int64", "bool"]), unique=True, max_size=4)
 VERDICTS = st.sampled_from(["native", "composite", "missing", "fallback", "wrong", "crash", "unreachable"])
@@ -352,13 +321,13 @@ VERDICTS = st.sampled_from(["native", "composite", "missing", "fallback", "wrong
 
 @st.composite
 def measurements(draw: st.DrawFn) -> list[Measurement]:
-    found = {}
+    drawn = {}
     for operator in draw(st.lists(OPERATORS, unique=True, max_size=5)):
         device = draw(st.sampled_from(["mps", "simulated"]))
         passed = draw(DTYPES)
         wrong = [dtype for dtype in draw(DTYPES) if dtype not in passed]
         overloads = draw(st.lists(st.sampled_from(["", ".out", ".values"]), unique=True, min_size=1))
-        found[operator] = measurement(
+        drawn[operator] = measurement(
             operator,
             draw(VERDICTS),
             torch=draw(st.sampled_from(["2.13.0", "2.9.0", "2.14.0"])),
@@ -367,7 +336,7 @@ def measurements(draw: st.DrawFn) -> list[Measurement]:
             dtypes={"passed": passed, "wrong": wrong},
             reason=draw(st.sampled_from([None, "the rule: it's so", "# odd"])),
         )
-    return list(found.values())
+    return list(drawn.values())
 
 
 @settings(max_examples=40, deadline=None)

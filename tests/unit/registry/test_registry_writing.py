@@ -29,14 +29,11 @@ CHANGES = {"aten::mode": {"owner": "b"}, "aten::sort": {"owner": "b"}, "aten::to
 
 
 @pytest.mark.parametrize("failing", ["open", "fsync", "replace"])
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EACCES])
-def test_a_disk_that_refuses_loses_nothing(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, failing: str, number: int
-) -> None:
+def test_a_disk_that_refuses_loses_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch, failing: str) -> None:
     before = everything(folder)
 
     def refuse(*_: object) -> None:
-        raise OSError(number, os.strerror(number))
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     path_open = Path.open
     match failing:
@@ -49,7 +46,7 @@ def test_a_disk_that_refuses_loses_nothing(
     with pytest.raises(RegistryError) as raised:
         edit_all(folder, CHANGES, add=True)
     monkeypatch.undo()
-    assert os.strerror(number) in str(raised.value)
+    assert os.strerror(errno.ENOSPC) in str(raised.value)
     assert "MPSMITH_REGISTRY" in str(raised.value)
     assert "\n" not in str(raised.value)
     assert everything(folder) == before

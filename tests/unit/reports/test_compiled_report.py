@@ -51,7 +51,7 @@ def test_compiling_cures_or_breaks(position: int, word: str) -> None:
 
 
 class TestTerminalLines:
-    def test_what_ends_an_audit(self) -> None:
+    def test_lines_at_the_end_of_an_audit(self) -> None:
         lines = compiled_report.terminal_lines(SUMMARY, EAGER)
         assert lines[0] == "run 3 on the SIMULATED mps device, every call under torch.compile: 6 cases executed"
         assert "  3 operators: 2 metal, 1 wrong" in lines
@@ -74,7 +74,7 @@ class TestMarkdown:
 
 
 class TestJson:
-    def test_the_source_stands_with_its_finding(self) -> None:
+    def test_a_finding_has_its_source(self) -> None:
         data = json.loads(compiled_report.as_json(SUMMARY, EAGER))
         assert data["findings"][0]["source"] == "kernel void f() {}"
         assert data["operators"]["mode"] == {

@@ -33,9 +33,9 @@ from mpsmith.reports import (
 from support.audits import SURFACE, make_summary
 
 
-@pytest.fixture
-def summary(tmp_path: Path) -> AuditSummary:
-    return make_summary(tmp_path / "store.sqlite")
+@pytest.fixture(scope="module")
+def summary(tmp_path_factory: pytest.TempPathFactory) -> AuditSummary:
+    return make_summary(tmp_path_factory.mktemp("audit") / "store.sqlite")
 
 
 RENDERERS: dict[str, Callable[[AuditSummary], str]] = {
@@ -98,18 +98,8 @@ def test_tables_add_up(summary: AuditSummary) -> None:
     assert sum(int(row[-1]) for row in audit_tables.dtype_table(summary).rows) == summary.run.recorded
 
 
-@pytest.mark.parametrize("name", RENDERERS)
-def test_every_form_has_the_rules_with_their_reasons(name: str, summary: AuditSummary) -> None:
-    text = RENDERERS[name](summary)
-    assert "no-kernel" in text
-    if name != "csv":  # has a row for every overload, and the rule beside it
-        reason = next(use.reason for use in summary.explanation.rules if use.name == "no-kernel")
-        assert reason[10:50] in text
-        assert "12 non-passes: 8 explained by 1 rule, 4 unexplained" in text or name == "json"
-
-
 @pytest.mark.parametrize("name", ["terminal", "markdown", "html"])
-def test_what_is_unexplained_comes_before_the_rules_and_other_tables(name: str, summary: AuditSummary) -> None:
+def test_unexplained_cases_come_before_the_rules(name: str, summary: AuditSummary) -> None:
     headings = ("Unexplained non-passes", "Rules that explain non-passes", "Operators that fell back or are missing")
     text = re.sub(r"<script.*?</script>", "", RENDERERS[name](summary), flags=re.DOTALL)
     places = [text.index(heading) for heading in headings]
@@ -130,7 +120,7 @@ def test_an_overload_shows_the_rule_that_explains_it_or_that_none_does(summary: 
     assert rows["aten::relu"]["explained_by"] == ""
 
 
-def test_unexplained_faults_stand_before_explained_ones(summary: AuditSummary) -> None:
+def test_unexplained_faults_come_before_explained_ones(summary: AuditSummary) -> None:
     first = next(o for o in summary.overloads if o.name == "aten::sum")
     rule = {first.worst_case: replace(summary.cases[first.worst_case], rule="some-rule")}
     explained = replace(summary, cases={**summary.cases, **rule})
@@ -153,14 +143,14 @@ def partly(tmp_path: Path) -> AuditSummary:
         return summarize(store, store.latest_run(), SURFACE)
 
 
-def test_what_is_broken_in_some_cases_is_told_beside_the_verdict(partly: AuditSummary) -> None:
+def test_shows_what_is_broken_in_some_cases_beside_the_verdict(partly: AuditSummary) -> None:
     relu = next(o for o in partly.overloads if o.name == "aten::relu")
     assert relu.verdict is OverloadVerdict.NATIVE
-    told = "wrong in 1 of 6 cases"
+    expected = "wrong in 1 of 6 cases"
     for text in (markdown.render(partly), terminal.render(partly), html_page.render(partly)):
         words = " ".join(text.split())
         assert "Broken in some cases" in words
-        assert told in words
+        assert expected in words
         assert "1 right in most cases and broken in some" in words
     assert re.search(r"^\| `aten::relu` \| N! \|.* N \| .*dispatch only \|", markdown.render(partly), re.MULTILINE)
     assert re.search(r"aten::relu +native +N! ", terminal.render_selection(select(partly, patterns=["relu"])))
@@ -194,17 +184,8 @@ def test_stale_rules_are_pointed_out(summary: AuditSummary) -> None:
     assert "STALE" in terminal.render(stale)
 
 
-def test_markdown_shows_the_tables(summary: AuditSummary) -> None:
-    text = markdown.render(summary)
-    for verdict, count in summary.overload_counts.items():
-        assert re.search(rf"^\| \S* ?\| {verdict.value} \| {count:,} \|", text, re.MULTILINE), verdict
-    assert "| `aten::mode` | 4 | 4 | missing | float32 | `mode` |" in text
-    assert f"{summary.run.executed} cases executed" in text
-    assert "opinfo:sum:float32:1" in text
-
-
 @pytest.mark.parametrize("name", publish.FILES)
-def test_a_published_file_is_a_function_of_what_was_found_alone(name: str, tmp_path: Path) -> None:
+def test_a_published_file_depends_only_on_the_findings(name: str, tmp_path: Path) -> None:
     first, second = make_summary(tmp_path / "a"), make_summary(tmp_path / "b", shuffled=True)
     assert first.execution != second.execution
     assert replace(first, execution=None) == replace(second, execution=None)
@@ -213,7 +194,7 @@ def test_a_published_file_is_a_function_of_what_was_found_alone(name: str, tmp_p
     assert render(first) == render(replace(first, execution=None))
 
 
-def test_only_a_terminal_tells_when_a_run_was_and_its_numbers(tmp_path: Path) -> None:
+def test_only_a_terminal_shows_the_time_and_number_of_a_run(tmp_path: Path) -> None:
     shuffled = make_summary(tmp_path / "b", shuffled=True)
     text = terminal.render(shuffled)
     assert "run 2, started 2001-01-01" in text
@@ -223,7 +204,7 @@ def test_only_a_terminal_tells_when_a_run_was_and_its_numbers(tmp_path: Path) ->
     assert f" {shuffled.execution.numbers[worst]}\n" in text
 
 
-def test_what_the_hardware_is_called_counts_on_a_real_device_alone(tmp_path: Path) -> None:
+def test_names_the_hardware_only_on_a_real_device(tmp_path: Path) -> None:
     assert "Test M9" in markdown.render(make_summary(tmp_path / "real", simulated=False))
     assert "Test M9" not in markdown.render(make_summary(tmp_path / "simulated"))
 

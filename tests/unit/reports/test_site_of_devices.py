@@ -22,9 +22,9 @@ from support.evidence_files import NOW, evidence, hostile_evidence, kernel_row
 WRONG, PASSES = ({"aten::mode": {"float32": {verdict: 2}}} for verdict in ("wrong", "passed"))
 
 
-@pytest.fixture
-def summary(tmp_path: Path) -> AuditSummary:
-    return make_summary(tmp_path / "store.sqlite")
+@pytest.fixture(scope="module")
+def summary(tmp_path_factory: pytest.TempPathFactory) -> AuditSummary:
+    return make_summary(tmp_path_factory.mktemp("audit") / "store.sqlite")
 
 
 def pages(summary: AuditSummary, *given: EvidenceFile) -> dict[str, str]:
@@ -60,7 +60,7 @@ def row_of(page: str, first: str) -> list[str]:
     return next(row for row in Cells(page).rows if row and row[0] == first)
 
 
-def test_an_operator_has_a_page_with_every_device_in_a_column_of_its_own(summary: AuditSummary) -> None:
+def test_an_operator_has_a_page_with_a_column_for_each_device(summary: AuditSummary) -> None:
     page = pages(summary, evidence(PASSES), evidence(WRONG, chip="Apple M1"))["operators/mode.html"]
     assert row_of(page, "torch")[:5] == [
         "torch",
@@ -75,18 +75,18 @@ def test_an_operator_has_a_page_with_every_device_in_a_column_of_its_own(summary
     assert "SIMULATED" in page.partition("<main")[0]
 
 
-def test_without_evidence_the_page_says_that_no_real_device_was_asked(summary: AuditSummary) -> None:
-    found = pages(summary)
-    assert "No real device has been asked about it." in found["operators/relu.html"]
-    assert "No real device has sent evidence yet." in found["devices.html"]
-    assert row_of(found["operators/relu.html"], "torch") == ["torch", "from the wheel", "SIMULATED"]
-    assert row_of(found["operators/relu.html"], "2.13.0")[2] == "native"
+def test_a_page_without_evidence_says_so(summary: AuditSummary) -> None:
+    shown = pages(summary)
+    assert "No real device has been asked about it." in shown["operators/relu.html"]
+    assert "No real device has sent evidence yet." in shown["devices.html"]
+    assert row_of(shown["operators/relu.html"], "torch") == ["torch", "from the wheel", "SIMULATED"]
+    assert row_of(shown["operators/relu.html"], "2.13.0")[2] == "native"
 
 
 def test_every_operator_of_the_audit_or_of_a_device_has_a_page(summary: AuditSummary) -> None:
-    found = pages(summary, evidence({"aten::sort": {"float32": {"passed": 1}}}))
+    shown = pages(summary, evidence({"aten::sort": {"float32": {"passed": 1}}}))
     expected = {operator.name for operator in summary.operators} | {"aten::sort"}
-    titles = {re.search(r"<h1>(.*)</h1>", text)[1] for name, text in found.items() if name.startswith("operators/")}  # type: ignore[index]
+    titles = {re.search(r"<h1>(.*)</h1>", text)[1] for name, text in shown.items() if name.startswith("operators/")}  # type: ignore[index]
     assert titles == expected
 
 
@@ -112,9 +112,9 @@ def test_a_device_that_sent_a_file_has_a_page(summary: AuditSummary) -> None:
         "cpu": 1.0,
     }
     kernels = [kernel_row("mode", "aten::mode", timing=timing)]
-    found = pages(summary, evidence(WRONG, kernels=kernels), evidence(simulated=True))
+    shown = pages(summary, evidence(WRONG, kernels=kernels), evidence(simulated=True))
     real, simulated = (
-        found[f"device-{name}.html"] for name in ("apple-m3-macos-15-torch-2-13-0", "simulated-torch-2-13-0")
+        shown[f"device-{name}.html"] for name in ("apple-m3-macos-15-torch-2-13-0", "simulated-torch-2-13-0")
     )
     assert row_of(real, "opinfo:mode:float32:1") == ["opinfo:mode:float32:1", "wrong", "says wrong"]
     assert row_of(real, "chip") == ["chip", "Apple M3 Pro"]
@@ -125,18 +125,18 @@ def test_a_device_that_sent_a_file_has_a_page(summary: AuditSummary) -> None:
 
 def test_markup_in_evidence_stays_text_on_every_page(summary: AuditSummary) -> None:
     assert problems_of(hostile_evidence(), NOW) == []
-    usual, found = pages(summary), pages(summary, hostile_evidence())
-    changed = [name for name, text in found.items() if usual.get(name) != text]
+    usual, hostile = pages(summary), pages(summary, hostile_evidence())
+    changed = [name for name, text in hostile.items() if usual.get(name) != text]
     assert {"devices.html", "operators/mode.html"} < set(changed)
     shown = "&lt;img src=x onerror=alert(1)&gt;"
     for name in changed:
-        assert "<img" not in found[name], name
-        assert "</td><script>" not in found[name], name
-    (device,) = [name for name in found if name.startswith("device-")]
+        assert "<img" not in hostile[name], name
+        assert "</td><script>" not in hostile[name], name
+    (device,) = [name for name in hostile if name.startswith("device-")]
     assert re.fullmatch(r"device-[a-z0-9_-]+\.html", device)
-    assert found[device].count(shown) >= 8
-    assert shown in found["devices.html"]
-    assert shown in found["operators/mode.html"]
+    assert hostile[device].count(shown) >= 8
+    assert shown in hostile["devices.html"]
+    assert shown in hostile["operators/mode.html"]
 
 
 def test_pages_are_found_on_any_disk() -> None:
@@ -147,7 +147,7 @@ def test_pages_are_found_on_any_disk() -> None:
     assert named["aten::__and__"] == "operators/__and__.html"
 
 
-def test_pages_of_operators_and_devices_that_are_no_more_go(summary: AuditSummary, tmp_path: Path) -> None:
+def test_removes_pages_of_operators_and_devices_that_are_gone(summary: AuditSummary, tmp_path: Path) -> None:
     site = tmp_path / "site"
     write_site(
         SiteContent(summary, devices=device_evidence([evidence({"aten::sort": {"float32": {"passed": 1}}})])), site
@@ -157,14 +157,6 @@ def test_pages_of_operators_and_devices_that_are_no_more_go(summary: AuditSummar
     write_site(SiteContent(summary), site)
     assert not any(path.exists() for path in gone)
     assert (site / "operators" / "mode.html").exists()
-
-
-def test_links_of_the_pages_lead_somewhere(summary: AuditSummary, tmp_path: Path) -> None:
-    site = tmp_path / "site"
-    write_site(SiteContent(summary, devices=device_evidence([evidence(PASSES)])), site)
-    for page in (site / "devices.html", *site.glob("device-*.html"), *(site / "operators").glob("*.html")):
-        for reference in re.findall(r'(?:href|src)="([^"#]+)', page.read_text()):
-            assert (page.parent / reference).resolve().is_file(), f"{page.name} refers to {reference}"
 
 
 def test_a_real_audit_is_a_column_of_a_real_device(summary: AuditSummary, tmp_path: Path) -> None:

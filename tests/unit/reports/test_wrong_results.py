@@ -1,4 +1,4 @@
-"""The list of findings and the program for a Mac: the call is the finding's, and each verdict is told."""
+"""The list of findings and the program for a Mac: the call is the finding's, and each verdict is printed."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_the_call_in_the_program_is_that_of_the_finding(name: str) -> None:
         assert mine.stride() == theirs.stride()
 
 
-def told(seen: str, on_mac: Callable[[], Tensor], is_nan: bool = False) -> str:
+def verdict_of(seen: str, on_mac: Callable[[], Tensor], is_nan: bool = False) -> str:
     program: dict[str, Any] = {"__name__": "a module"}
     exec(script_of("2.15.0", FINDINGS, RESULTS), program)
     assert [name for name, *_ in program["FOUND"]] == ["lgamma-of-infinity", "i0-of-halves"]
@@ -59,26 +59,26 @@ def told(seen: str, on_mac: Callable[[], Tensor], is_nan: bool = False) -> str:
     def call(device: str) -> Tensor:
         return torch.tensor([1.0]) if device == "cpu" else on_mac()
 
-    said: str = program["verdict"](call, 0, 0, seen, is_nan)
-    assert "{" not in said
-    return said.partition(":")[0]
+    line: str = program["verdict"](call, 0, 0, seen, is_nan)
+    assert "{" not in line
+    return line.partition(":")[0]
 
 
-def test_the_program_tells_what_the_mac_gives() -> None:
+def test_the_program_compares_with_what_the_mac_gives() -> None:
     two = bits_of(torch.tensor(2.0))
-    assert told(two, lambda: torch.tensor([2.0])) == "CONFIRMED"
-    assert told(two, lambda: torch.tensor([1.0])) == "REFUTED"
-    assert told(two, lambda: torch.tensor([3.0])) == "WRONG, BUT OTHERWISE"
-    assert told("0xffc00000", lambda: torch.tensor([torch.nan]), is_nan=True) == "CONFIRMED"
-    assert told(two, lambda: torch.tensor([torch.nan])) == "WRONG, BUT OTHERWISE"
+    assert verdict_of(two, lambda: torch.tensor([2.0])) == "CONFIRMED"
+    assert verdict_of(two, lambda: torch.tensor([1.0])) == "REFUTED"
+    assert verdict_of(two, lambda: torch.tensor([3.0])) == "WRONG, BUT OTHERWISE"
+    assert verdict_of("0xffc00000", lambda: torch.tensor([torch.nan]), is_nan=True) == "CONFIRMED"
+    assert verdict_of(two, lambda: torch.tensor([torch.nan])) == "WRONG, BUT OTHERWISE"
 
     def refuses() -> Tensor:
         raise RuntimeError("no kernel")
 
-    assert told(two, refuses) == "NOT TRIED"
+    assert verdict_of(two, refuses) == "NOT TRIED"
 
 
-def test_the_program_runs_and_tells_of_each(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_program_runs_and_prints_each_finding(capsys: pytest.CaptureFixture[str]) -> None:
     exec(script_of("2.15.0", FINDINGS, RESULTS), {"__name__": "__main__"})
     first, *lines = capsys.readouterr().out.splitlines()
     assert first == f"torch {torch.__version__}"
@@ -92,7 +92,7 @@ def test_bits_are_those_of_the_number() -> None:
     assert bits_of(torch.tensor(258, dtype=torch.int64)) == "0x0000000000000102"
 
 
-def test_the_list_has_what_is_wrong_and_says_what_is_not() -> None:
+def test_lists_wrong_findings_and_names_the_others() -> None:
     text = wrong_results_document("2.15.0", FINDINGS, RESULTS, known_wrong.load().values()).markdown()
     assert "No Mac was involved" in text
     assert "2 of 4 findings are wrong in this release" in text

@@ -63,7 +63,7 @@ def test_a_forked_child_leaves_the_gpu_alone(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.usefixtures("events")
-def test_a_device_that_does_not_answer_gives_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unresponsive_device_gives_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = DeviceClock()
     clock.start()
 
@@ -75,12 +75,12 @@ def test_a_device_that_does_not_answer_gives_no_time(monkeypatch: pytest.MonkeyP
 
 
 def test_signposts_are_intervals_and_events(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Any] = []
-    monkeypatch.setattr(torch._C, "_mps_profilerStartTrace", lambda *mode: asked.append(mode), raising=False)
-    monkeypatch.setattr(torch._C, "_mps_profilerStopTrace", lambda: asked.append("stop"), raising=False)
+    calls: list[Any] = []
+    monkeypatch.setattr(torch._C, "_mps_profilerStartTrace", lambda *mode: calls.append(mode), raising=False)
+    monkeypatch.setattr(torch._C, "_mps_profilerStopTrace", lambda: calls.append("stop"), raising=False)
     assert instruments.start_signposts()
     instruments.stop_signposts()
-    assert asked == [("interval,event", False), "stop"]
+    assert calls == [("interval,event", False), "stop"]
 
 
 def test_without_a_real_device_there_are_no_signposts(monkeypatch: pytest.MonkeyPatch) -> None:

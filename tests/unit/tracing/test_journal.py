@@ -29,7 +29,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
-def test_what_a_killed_process_wrote_is_read(tmp_path: Path) -> None:
+def test_reads_the_journal_of_a_killed_process(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", WRITES_AND_IS_KILLED, str(tmp_path)], check=False)
     recording = read_folder(tmp_path)
     (row,) = recording.rows

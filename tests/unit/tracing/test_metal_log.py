@@ -49,14 +49,14 @@ def test_the_lines_of_one_operation_are_put_together() -> None:
         "aten::cat (id=G1, run=1, gpu=0.200 ms)",
         "aten::mm:MPS:Float[9] (id=K1, run=2, gpu=0.250 ms, cpu=0.100 ms)",
     ]
-    found = merged([logged for line in lines if (logged := parse(line))])
-    assert found == [LoggedWork(Work.kernel, "mm", 2, 0.75, 0.1), LoggedWork(Work.graph, "cat", 1, 0.2)]
+    work = merged([logged for line in lines if (logged := parse(line))])
+    assert work == [LoggedWork(Work.kernel, "mm", 2, 0.75, 0.1), LoggedWork(Work.graph, "cat", 1, 0.2)]
     console = Console(file=io.StringIO(), width=120)
-    text.show_metal_log(found, console)
+    text.show_metal_log(work, console)
     shown = console.file.getvalue()  # type: ignore[attr-defined]
     assert "mm" in shown
     assert "0.750" in shown
 
 
-def test_operations_copies_and_fallbacks_are_asked_for_with_their_times() -> None:
+def test_log_options_select_operations_copies_fallbacks_and_times() -> None:
     assert OPTIONS == 0b110000111

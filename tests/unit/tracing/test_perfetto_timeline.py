@@ -15,18 +15,18 @@ KINDS = (Kind.native, Kind.fallback, Kind.to_mps, Kind.from_mps, Kind.synchronis
 
 def recording() -> Recording:
     """Two processes with two threads each, and a call of each kind in each, one after the other."""
-    found = Recording()
+    recorded = Recording()
     for process in (4242, 4243):
-        found.facts[process] = {"simulated": True, "arguments": ["train.py", 'with "quotes" and \n lines']}
+        recorded.facts[process] = {"simulated": True, "arguments": ["train.py", 'with "quotes" and \n lines']}
         for thread in (1, 2):
-            found.threads[process, thread] = f"worker {thread}"
+            recorded.threads[process, thread] = f"worker {thread}"
             for number, kind in enumerate(KINDS):
                 site = CallSite("/a/füße.py", 3, "model.0")
                 operands = (Operand("float32", (2, 0)), Operand("bool", ()))
-                found.rows.append(Calls(f"aten::op{number}", kind, False, site, operands, 1, 0, 8, 4, 1000, process))
+                recorded.rows.append(Calls(f"aten::op{number}", kind, False, site, operands, 1, 0, 8, 4, 1000, process))
                 start = 10**15 + 3 * number + (thread == 2)
-                found.events.append(Event(len(found.rows) - 1, start, 3, thread))
-    return found
+                recorded.events.append(Event(len(recorded.rows) - 1, start, 3, thread))
+    return recorded
 
 
 def test_every_event_is_as_perfetto_documents_it(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def argument(name: str) -> str:
 
 
 @needs_trace_processor
-def test_perfettos_own_processor_finds_every_call_in_its_lane_with_what_it_carries(tmp_path: Path) -> None:
+def test_perfettos_processor_reads_every_call_with_its_arguments(tmp_path: Path) -> None:
     path, seen = tmp_path / "trace.json", recording()
     timeline.write(path, seen)
     origin = min(event.start for event in seen.events)
@@ -82,10 +82,10 @@ def test_perfettos_own_processor_finds_every_call_in_its_lane_with_what_it_carri
         lane = f"{lanes[row.kind]} of {seen.threads[row.process, event.thread]}"
         expected.add((row.process, lane, row.overload, row.kind.value, event.start - origin, event.duration))
     with loaded(path) as query:
-        found = query(argument("module"))
-        assert {row[:-1] for row in found} == expected
-        assert len(found) == len(seen.events)
-        assert {row[-1] for row in found} == {"model.0"}
+        recorded = query(argument("module"))
+        assert {row[:-1] for row in recorded} == expected
+        assert len(recorded) == len(seen.events)
+        assert {row[-1] for row in recorded} == {"model.0"}
         for name, value in [
             ("where", "/a/füße.py:3"),
             ("phase", "forward"),

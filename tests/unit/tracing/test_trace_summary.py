@@ -1,4 +1,4 @@
-"""What is told of a recording: rows by site, the sentence that helps, annotations, the timeline and the page."""
+"""The summary of a recording: rows by site, the sentence that helps, annotations, the timeline and the page."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_calls_are_put_together_by_overload_and_place() -> None:
     ],
     ids=["some", "all", "none"],
 )
-def test_the_sentence_says_what_helps(kernels: list[str], sentence: str) -> None:
+def test_advice_names_the_kernels_that_help(kernels: list[str], sentence: str) -> None:
     assert advice(summarize(recording(), kernels=kernels)) == sentence
 
 
@@ -82,12 +82,12 @@ def test_the_tables_name_lines_modules_and_shapes() -> None:
     assert "backward of /somewhere/train.py:9" in shown
 
 
-def test_nothing_recorded_is_told_apart_from_nothing_called() -> None:
+def test_distinguishes_nothing_recorded_from_nothing_called() -> None:
     assert "did not import torch" in text.as_text(summarize(Recording()))
     assert "called nothing on mps" in text.as_text(summarize(Recording(facts={1: {"simulated": False}})))
 
 
-def test_what_was_dropped_or_has_no_line_is_told() -> None:
+def test_reports_dropped_calls_and_calls_without_a_line() -> None:
     seen = recording()
     seen.dropped_calls, seen.dropped_events = 5, 6
     seen.facts[1] |= {"counted_fallbacks": {"aten::mode": 2, "aten::softshrink.out": 3}, "late_variable": "train.py:3"}
@@ -98,7 +98,7 @@ def test_what_was_dropped_or_has_no_line_is_told() -> None:
     assert "train.py:3 sets PYTORCH_ENABLE_MPS_FALLBACK after torch was imported" in shown
 
 
-def test_annotations_are_what_github_reads() -> None:
+def test_annotations_have_githubs_format() -> None:
     summary = summarize(recording(), allowed=["softshrink"])
     assert list(annotations.github(summary, failing=True)) == [
         "::error file=/somewhere/train.py,line=9,title=mps fallback::aten::linalg_foo ran on the CPU 4 times in its "
@@ -127,7 +127,7 @@ def test_the_page_draws_every_call_and_needs_no_network() -> None:
     assert "With mpsmith.kernels" in html
 
 
-def test_json_has_every_place_and_its_operands() -> None:
+def test_json_has_every_call_site_with_its_operands() -> None:
     data = json_form.to_json(summarize(recording()))
     row = data["fallbacks"][1]
     assert (row["file"], row["line"], row["module"], row["calls"]) == ("/somewhere/train.py", 7, "model.1", 3)

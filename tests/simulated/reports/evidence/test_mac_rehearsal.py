@@ -30,9 +30,9 @@ def mac(tmp_path: Path) -> PosedMac:
 
 
 def test_evidence_is_collected_checked_and_added_as_on_a_mac(mac: PosedMac) -> None:
-    said = mac.run("mpsmith", "evidence", "collect", *NARROW)
-    assert "real device" in said
-    assert "SIMULATED" not in said
+    printed = mac.run("mpsmith", "evidence", "collect", *NARROW)
+    assert "real device" in printed
+    assert "SIMULATED" not in printed
     evidence = checked(mac.folder / "evidence.json.gz")
     machine = evidence.machine
     assert (machine.chip, machine.gpu_cores, machine.memory_gib, machine.release) == ("Apple M3 Pro", 18, 36, "15.5")
@@ -52,11 +52,11 @@ def test_evidence_is_collected_checked_and_added_as_on_a_mac(mac: PosedMac) -> N
 
 @pytest.mark.rehearsal
 def test_the_tests_of_a_mac(mac: PosedMac) -> None:
-    """`make test-mps` of the macOS job, of one family; what the simulator registers beside kernels is no Mac's."""
+    """`make test-mps` of the macOS job, of one family, without what only the simulator registers."""
     chosen = "(test_audit_on_mps or heaviside) and not surface_agrees"
     options = ("-p", "no:cacheprovider", "-q", "--rootdir", str(ROOT), "-c", str(ROOT / "pyproject.toml"))
-    told = mac.run("pytest", *options, str(ROOT / "tests" / "mps"), "-k", chosen)
-    assert "4 passed" in told
+    printed = mac.run("pytest", *options, str(ROOT / "tests" / "mps"), "-k", chosen)
+    assert "4 passed" in printed
 
 
 @pytest.mark.rehearsal
@@ -93,9 +93,9 @@ for _ in range(3):
 @pytest.mark.rehearsal
 def test_a_program_is_traced(mac: PosedMac) -> None:
     (mac.folder / "program.py").write_text(PROGRAM)
-    found = json.loads(mac.run("mpsmith", "trace", "--json", "--signposts", "program.py"))
-    assert found["simulated"] is False
-    (fallback,) = found["fallbacks"]
+    trace = json.loads(mac.run("mpsmith", "trace", "--json", "--signposts", "program.py"))
+    assert trace["simulated"] is False
+    (fallback,) = trace["fallbacks"]
     assert (fallback["overload"], fallback["calls"], fallback["line"]) == ("aten::heaviside.out", 3, 5)
 
 

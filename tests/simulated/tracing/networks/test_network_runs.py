@@ -16,7 +16,7 @@ from mpsmith.errors import MpsmithError
 from mpsmith.tracing.networks import running, workload
 from mpsmith.tracing.networks.catalog import NETWORKS, Network, networks_named, user_network
 from mpsmith.tracing.networks.execution import observe
-from mpsmith.tracing.networks.observation import Mode, Observation, Outcome
+from mpsmith.tracing.networks.observation import Mode, Outcome
 from mpsmith.tracing.networks.release_support import network_support
 from mpsmith.tracing.process import TracedDevice
 
@@ -34,14 +34,12 @@ def opened(simulated_device: object, fallback_enabled: None) -> Iterator[TracedD
 
 
 @pytest.mark.parametrize("network", OF_TORCH, ids=lambda network: network.name)
-def test_a_network_runs_and_what_fell_back_is_what_the_data_of_the_release_say(
-    network: Network, opened: TracedDevice
-) -> None:
+def test_fallbacks_of_a_network_agree_with_the_release_data(network: Network, opened: TracedDevice) -> None:
     seen = [observe(network, mode, opened) for mode in (Mode.inference, Mode.training)]
     assert {(each.outcome, each.reason) for each in seen} == {(Outcome.ran, "")}
-    (found,) = network_support(seen, ())
+    (joined,) = network_support(seen, ())
     for each in seen:
-        on = found.by_mode[each.mode][found.recorded]
+        on = joined.by_mode[each.mode][joined.recorded]
         assert on.lacking == set(each.called.fell_back)
         assert not on.unknown
 
@@ -59,7 +57,7 @@ def test_the_networks_of_libraries_run_where_these_are_installed(
     assert {(each.outcome, each.reason) for each in seen} == {(Outcome.ran, "")}
 
 
-def test_the_kernels_take_what_fell_back(opened: TracedDevice) -> None:
+def test_kernels_replace_fallbacks(opened: TracedDevice) -> None:
     (network,) = networks_named(["ctc-speech"])
     seen = observe(network, Mode.training, opened)
     assert set(seen.called.fell_back) == {"aten::_ctc_loss", "aten::_ctc_loss_backward"}
@@ -115,9 +113,11 @@ def own_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("own_models")
 def test_a_network_that_ends_its_process_costs_itself_alone(tmp_path: Path) -> None:
     networks = [user_network(f"own_models:{name}") for name in ("raises", "ends", "lacks", "aborts", "good")]
-    told: list[tuple[str, int]] = []
+    reports: list[tuple[str, int]] = []
     options = running.RunOptions(networks, [Mode.inference], workers=1)
-    seen = running.observations(options, folder=tmp_path, report=lambda each, left: told.append((each.network, left)))
+    seen = running.observations(
+        options, folder=tmp_path, report=lambda each, left: reports.append((each.network, left))
+    )
     raised, ended, lacking, aborted, good = seen
     assert raised.outcome is Outcome.failed
     assert "shapes cannot be multiplied" in raised.reason
@@ -127,17 +127,17 @@ def test_a_network_that_ends_its_process_costs_itself_alone(tmp_path: Path) -> N
     assert (aborted.outcome, aborted.reason) == (Outcome.died, "SIGABRT")
     assert (good.outcome, good.called.fell_back) == (Outcome.ran, {})
     assert "aten::softshrink" in good.called.native
-    assert {name for name, _ in told} == {each.network for each in seen}
-    assert [left for _, left in told] == [4, 3, 2, 1, 0]
+    assert {name for name, _ in reports} == {each.network for each in seen}
+    assert [left for _, left in reports] == [4, 3, 2, 1, 0]
 
 
 @pytest.mark.usefixtures("own_models")
 @pytest.mark.parametrize(
-    ("builder", "said"),
+    ("builder", "message"),
     [("own_models:nothing", "has no function nothing"), ("no_such_module:build", "No module named 'no_such_module'")],
 )
-def test_a_builder_that_is_none_is_refused(builder: str, said: str) -> None:
-    with pytest.raises(MpsmithError, match=said):
+def test_rejects_a_missing_builder(builder: str, message: str) -> None:
+    with pytest.raises(MpsmithError, match=message):
         workload.build(builder)
 
 
@@ -150,9 +150,3 @@ def test_the_same_weights_and_inputs_each_time() -> None:
     first, second = (workload.build(OF_TORCH[0].builder) for _ in range(2))
     assert torch.equal(first.inputs[0], second.inputs[0])
     assert torch.equal(next(first.model.parameters()), next(second.model.parameters()))
-
-
-def test_observations_are_of_the_simulated_device(opened: TracedDevice) -> None:
-    seen: Observation = observe(OF_TORCH[0], Mode.inference, opened)
-    assert seen.simulated
-    assert seen.release == torch.__version__.split("+")[0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,15 +12,9 @@ from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
 from mpsmith.audit.running.isolated import Batch, IsolatedExecution, size_of_batch
 from mpsmith.audit.running.worker_tasks import MAKING_SAMPLES, MARK, ON_CPU, ON_DEVICE, Task
 from mpsmith.audit.store.store import Store
-from support.stores import begun, new_store, opinfo
+from support.stores import begun, opinfo
 
 PASSED = Outcome(CaseVerdict.PASSED, "forward", "")
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with new_store(tmp_path) as store:
-        yield store
 
 
 class Counted:
@@ -69,7 +62,7 @@ def test_skips_recorded_cases(store: Store, tmp_path: Path) -> None:
     assert (crashed.group.operator, crashed.position) == ("exp", 2)
 
 
-def test_the_mark_of_a_finished_group_blames_no_case_of_the_next(store: Store, tmp_path: Path) -> None:
+def test_a_mark_of_a_finished_group_is_ignored(store: Store, tmp_path: Path) -> None:
     batch = batch_of(store, tmp_path, "abs", "exp")
     finish(store, batch[0].group, 4)
     (tmp_path / "marker").write_bytes(MARK.pack(batch[0].group, 3, ON_DEVICE))
@@ -78,7 +71,7 @@ def test_the_mark_of_a_finished_group_blames_no_case_of_the_next(store: Store, t
     assert store.positions(batch[1].group) == set()
 
 
-def test_samples_that_kill_end_their_group_alone(store: Store, tmp_path: Path) -> None:
+def test_crashing_samples_end_only_their_group(store: Store, tmp_path: Path) -> None:
     batch = batch_of(store, tmp_path, "abs", "exp", "sort")
     (tmp_path / "marker").write_bytes(MARK.pack(batch[0].group, MAKING_SAMPLES, ON_CPU))
     left, counted = after_death(store, tmp_path, batch)
@@ -86,7 +79,7 @@ def test_samples_that_kill_end_their_group_alone(store: Store, tmp_path: Path) -
     assert counted.groups == 1
 
 
-def test_a_worker_that_dies_behind_its_last_group_leaves_nothing(store: Store, tmp_path: Path) -> None:
+def test_an_exit_after_the_last_group_leaves_no_groups(store: Store, tmp_path: Path) -> None:
     batch = batch_of(store, tmp_path, "abs")
     finish(store, batch[0].group, 1)
     assert after_death(store, tmp_path, batch)[0] == ()

@@ -37,7 +37,7 @@ def test_its_own_sources_unless_some_are_named() -> None:
     assert set(compiled_sources()) <= set(SOURCES)
 
 
-def test_the_lane_is_recorded_where_it_is_asked_for() -> None:
+def test_compiled_settings_are_recorded() -> None:
     settings = Settings(compiled=Shapes.BOTH)
     assert Settings.from_recorded(settings.recorded()).compiled is Shapes.BOTH
     assert "compiled" not in Settings().recorded()
@@ -56,8 +56,8 @@ class TestShownAlike:
     def test_other_verdicts_are_not_evidence(self) -> None:
         wrong = CompiledOutcome(CompiledVerdict.WRONG, Outcome(CaseVerdict.WRONG), reason="a", source="first")
         rejected = CompiledOutcome(CompiledVerdict.REJECTED, Outcome(CaseVerdict.WRONG), source="second")
-        found = iter((wrong, rejected, wrong))
-        alike = SameVerdict(lambda case: next(found))
+        outcomes = iter((wrong, rejected, wrong))
+        alike = SameVerdict(lambda case: next(outcomes))
         case = Case(len)
         assert (alike(case).verdict, alike(case).verdict) == (CaseVerdict.WRONG, CaseVerdict.REFERENCE_FAILED)
         assert (alike(case).message, alike.source) == ("wrong, a", "first")

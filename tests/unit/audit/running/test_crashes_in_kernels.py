@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from pebble import ProcessExpired
 
 from mpsmith.audit.model.selection import Settings
@@ -15,15 +13,9 @@ from mpsmith.audit.running.isolated import IsolatedExecution
 from mpsmith.audit.running.worker_tasks import MARK, ON_DEVICE, Task
 from mpsmith.audit.shipped.kernels import LONGEST_NAME, crashing_kernels, running_file, slow_positions
 from mpsmith.audit.store.store import Store
-from support.stores import begun, new_store, opinfo
+from support.stores import begun, opinfo
 
 PID = 4711
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with new_store(tmp_path) as store:
-        yield store
 
 
 def ended_in(store: Store, scratch: Path, kernel: str, exitcode: int) -> tuple[bool, int]:

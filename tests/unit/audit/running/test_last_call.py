@@ -21,7 +21,7 @@ def written(folder: Path, *calls: tuple[str, str]) -> Path:
     return path
 
 
-def test_the_last_call_is_the_one(tmp_path: Path) -> None:
+def test_the_last_call_is_at_fault(tmp_path: Path) -> None:
     path = written(tmp_path, ("aten::logsumexp.out", "(float32[3, 5], [1])"), ("aten::amax", "(float32[3])"))
     assert path == tmp_path / "7.call"
     assert last_call.read(path, SEGFAULT) == AtFault(
@@ -36,5 +36,5 @@ def test_between_calls_none_is_at_fault(tmp_path: Path) -> None:
     assert last_call.read(written(tmp_path, ("aten::amax", "(float32[3])"), ("", "")), SEGFAULT) is None
 
 
-def test_a_worker_that_wrote_nothing_died_of_something_else(tmp_path: Path) -> None:
+def test_without_a_call_file_no_call_is_at_fault(tmp_path: Path) -> None:
     assert last_call.read(tmp_path / "8.call", SEGFAULT) is None

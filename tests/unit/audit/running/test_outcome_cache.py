@@ -42,7 +42,7 @@ class Judging:
         return self.found
 
 
-def test_an_outcome_is_known_by_the_next_audit(tmp_path: Path) -> None:
+def test_the_next_audit_uses_a_cached_outcome(tmp_path: Path) -> None:
     judging = Judging()
     assert OutcomeCache(tmp_path, "a").outcome_of(LABEL, judging) == WRONG
     assert OutcomeCache(tmp_path, "a").outcome_of(LABEL, judging) == WRONG
@@ -50,7 +50,7 @@ def test_an_outcome_is_known_by_the_next_audit(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("decided_by", "label"), [("b", LABEL), ("a", "opinfo:sin:float32:1:compiled")])
-def test_another_case_or_other_code_is_not_known(decided_by: str, label: str, tmp_path: Path) -> None:
+def test_another_case_or_other_code_is_judged_again(decided_by: str, label: str, tmp_path: Path) -> None:
     judging = Judging()
     OutcomeCache(tmp_path, "a").outcome_of(LABEL, judging)
     OutcomeCache(tmp_path, decided_by).outcome_of(label, judging)
@@ -92,18 +92,18 @@ def test_the_key_holds_everything_decisive(tmp_path: Path, monkeypatch: pytest.M
         (plain, {**ENVIRONMENT, "torch": "2.14.0"}),
     ]
     for settings, environment in (*others, *others):
-        known = outcome_cache(settings, environment)
-        assert known is not None
-        known.outcome_of(LABEL, judging)
+        cache = outcome_cache(settings, environment)
+        assert cache is not None
+        cache.outcome_of(LABEL, judging)
     assert judging.asked == len(others)
     monkeypatch.setenv("TORCHINDUCTOR_EXAMPLE", "1")
-    known = outcome_cache(plain, ENVIRONMENT)
-    assert known is not None
-    known.outcome_of(LABEL, judging)
+    cache = outcome_cache(plain, ENVIRONMENT)
+    assert cache is not None
+    cache.outcome_of(LABEL, judging)
     assert judging.asked == len(others) + 1
 
 
-def test_a_mac_and_code_that_is_not_ours_are_always_asked() -> None:
+def test_does_not_cache_for_macs_or_imported_code() -> None:
     assert outcome_cache(Settings(), {**ENVIRONMENT, "simulated": False}) is None
     assert outcome_cache(Settings(imports=("theirs",)), ENVIRONMENT) is None
     assert outcome_cache(Settings(faults=("a fault",)), ENVIRONMENT) is None

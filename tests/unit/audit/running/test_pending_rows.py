@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 
 import pytest
 
@@ -14,15 +12,9 @@ from mpsmith.audit.running import pending_rows
 from mpsmith.audit.running.pending_rows import PendingRows
 from mpsmith.audit.store.connection import StoreError
 from mpsmith.audit.store.store import Store
-from support.stores import begun, new_store, opinfo
+from support.stores import begun, opinfo
 
 PASSED = Outcome(CaseVerdict.PASSED, "forward", "")
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with new_store(tmp_path) as store:
-        yield store
 
 
 def group_of(store: Store) -> int:
@@ -38,7 +30,7 @@ def committed_cases(store: Store) -> int:
     return int(count)
 
 
-def test_rows_are_seen_by_others_once_they_are_written(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_processes_read_rows_after_a_write(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pending_rows, "LONGEST_WAIT", 1e9)
     group = group_of(store)
     pending = PendingRows(store)
@@ -60,7 +52,7 @@ def test_rows_do_not_wait_for_ever(store: Store, monkeypatch: pytest.MonkeyPatch
     assert committed_cases(store) == 1
 
 
-def test_together_nothing_is_written_when_one_row_fails(store: Store) -> None:
+def test_a_failed_row_rolls_the_transaction_back(store: Store) -> None:
     group = group_of(store)
 
     def write_and_fail() -> None:
@@ -75,7 +67,7 @@ def test_together_nothing_is_written_when_one_row_fails(store: Store) -> None:
     assert committed_cases(store) == 1
 
 
-def test_together_what_reads_first_can_still_write(store: Store) -> None:
+def test_a_transaction_that_reads_first_can_still_write(store: Store) -> None:
     group = group_of(store)
     with Store.open_to_add(store.path) as other:
         with store.transaction():

@@ -14,7 +14,7 @@ def wrong(message: str, stage: str = "forward") -> Outcome:
     return Outcome(CaseVerdict.WRONG, stage, message)
 
 
-def test_the_first_three_of_a_kind_are_looked_into() -> None:
+def test_allows_the_first_three_of_a_kind() -> None:
     budget = AttributionBudget()
     assert [budget.allows(1, wrong(f"{n} elements differ")) for n in range(5)] == [True, True, True, False, False]
     assert budget.allows(1, wrong("7 elements differ", "backward"))

@@ -23,7 +23,7 @@ def test_starting_workers_does_not_load_torch(module: str) -> None:
 
 
 def test_unpickling_an_environment_does_not_load_torch() -> None:
-    found = environment(MpsDevice(True, "2.13.0", CounterRecorder()))
-    program = f"import pickle, sys; pickle.loads({pickle.dumps(found)!r}); print('torch' in sys.modules)"
+    described = environment(MpsDevice(True, "2.13.0", CounterRecorder()))
+    program = f"import pickle, sys; pickle.loads({pickle.dumps(described)!r}); print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"

@@ -36,7 +36,7 @@ def expired(exitcode: int, pid: int = 7) -> ProcessExpired:
         ("python3[4321]: double free", "python3: double free"),
     ],
 )
-def test_last_words_say_nothing_that_differs_from_run_to_run(tmp_path: Path, line: str, words: str) -> None:
+def test_last_output_has_no_parts_that_differ_between_runs(tmp_path: Path, line: str, words: str) -> None:
     log = tmp_path / "log"
     log.write_text(f"before\n{line}\n\n")
     assert last_output(log) == words
@@ -58,18 +58,18 @@ def test_warnings_are_not_the_cause_of_an_exit(tmp_path: Path, idle: str) -> Non
     assert last_output(log) == "double free"
 
 
-def test_a_death_is_a_signal_or_an_exit_code_with_its_last_words(tmp_path: Path) -> None:
+def test_an_exit_is_a_signal_or_code_with_the_last_output(tmp_path: Path) -> None:
     log_path(tmp_path, 7).write_text("double free\n")
     assert exit_of(expired(-signal.SIGABRT), tmp_path) == WorkerExit("SIGABRT: double free")
     assert exit_of(expired(7, pid=8), tmp_path) == WorkerExit("exit code 7")
 
 
 @pytest.mark.parametrize("alarm", [signal.SIGPROF, signal.SIGALRM])
-def test_a_time_out_has_no_last_words(tmp_path: Path, alarm: signal.Signals) -> None:
+def test_a_timeout_has_no_last_output(tmp_path: Path, alarm: signal.Signals) -> None:
     log_path(tmp_path, 7).write_text("working\n")
     assert exit_of(expired(-alarm), tmp_path) == WorkerExit("time-out", timed_out=True)
 
 
-def test_last_words_are_not_endless(tmp_path: Path) -> None:
+def test_last_output_is_cut(tmp_path: Path) -> None:
     (tmp_path / "log").write_text("x" * 1000)
     assert len(last_output(tmp_path / "log")) == 300

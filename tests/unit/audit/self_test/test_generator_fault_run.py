@@ -36,7 +36,7 @@ class _Pool:
 
 
 @pytest.mark.parametrize(
-    ("answer", "verdict", "said"),
+    ("answer", "verdict", "printed"),
     [
         (Found("opinfo:minimum:float32:0", "wrong", "it differs"), "wrong", "found by opinfo:minimum:float32:0"),
         (ProcessExpired("Abnormal termination", 134), "crash", "found by opinfo:minimum:float32"),
@@ -45,10 +45,10 @@ class _Pool:
     ],
 )
 def test_a_fault_that_ends_its_process_is_found_and_one_that_shows_nowhere_is_not(
-    answer: Any, verdict: str | None, said: str, monkeypatch: pytest.MonkeyPatch
+    answer: Any, verdict: str | None, printed: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(run, "ProcessPool", _Pool(answer))
     lines: list[str] = []
     (tried,) = run.try_all([FAULT], lines.append)
     assert (tried.found.verdict if tried.found else None) == verdict
-    assert lines == [f"1 of 1: a test: {said}"]
+    assert lines == [f"1 of 1: a test: {printed}"]

@@ -59,7 +59,7 @@ def test_counts_blame_by_cases_of_the_faults_entries() -> None:
     assert finding_of(EXP, ("exp",), [WRONG], named).blamed == {"aten::sum": 2}
 
 
-def test_a_case_accuses_that_fails_unlike_without_faults_and_that_no_rule_explains() -> None:
+def test_accusations_are_new_unexplained_failures() -> None:
     cases = [stored("exp", verdict, position) for position, verdict in enumerate(CaseVerdict)]
     silent = {CaseVerdict.PASSED, CaseVerdict.SKIPPED, CaseVerdict.REFERENCE_FAILED}
     assert {case.outcome.verdict for case in new_failures(cases, {}, {})} == set(CaseVerdict) - silent
@@ -88,13 +88,13 @@ def test_the_entries_of_a_fault_are_its_operators_and_some_that_call_it() -> Non
     assert REACH.entries(planted("aten::_softmax: values")) == ("nn.functional.softmax",)
 
 
-def test_of_many_callers_those_that_call_least_are_audited() -> None:
+def test_audits_the_callers_with_the_fewest_overloads() -> None:
     callers = {f"f{n}": frozenset({"aten::exp", *(f"aten::g{i}" for i in range(n))}) for n in range(9)}
     assert Reach(callers).entries(EXP) == ("f0", "f1", "f2", "f3", "f4", "f5")
     assert CALLERS == 6
 
 
-def test_faults_that_meet_are_armed_one_after_the_other() -> None:
+def test_faults_with_common_entries_are_in_different_rounds() -> None:
     faults = [
         planted(text, number)
         for number, text in enumerate(
@@ -159,7 +159,7 @@ def test_when_it_passes(test: SelfTest, passes: bool) -> None:
     assert test.passed is passes
 
 
-def test_every_form_says_that_it_was_simulated_and_what_was_not_found() -> None:
+def test_every_form_shows_the_mark_and_the_missed_faults() -> None:
     test = done(1, missed=1, alarms=1)
     text = _as_text(test)
     for part in ("SIMULATED", "seed 7", "missed: aten::exp: values", "self=float32[3]", "mul: wrong", "recall 50.0%"):

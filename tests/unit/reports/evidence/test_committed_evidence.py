@@ -1,4 +1,4 @@
-"""The evidence that is committed: anybody may have sent it, so every file is checked again, under its own name."""
+"""Every committed evidence file passes the checks again and has the name that adding gives."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from support.evidence_files import evidence, written
 def faults(folder: Path) -> Iterator[str]:
     """What is wrong with the files of a folder of evidence."""
     allowed = {*evidence_files(folder), folder / "README.md"}
-    yield from (f"{path.name} is no evidence" for path in sorted(folder.iterdir()) if path not in allowed)
+    yield from (f"{path.name} is not evidence" for path in sorted(folder.iterdir()) if path not in allowed)
     for path in evidence_files(folder):
         try:
             name = file_name(checked(path), path.read_bytes())
@@ -29,11 +29,11 @@ def test_committed_evidence_can_be_true_and_has_the_name_that_adding_gives() -> 
     assert list(faults(PACKAGED.parent / FOLDER)) == []
 
 
-def test_what_should_not_be_committed_is_seen(tmp_path: Path) -> None:
+def test_detects_files_that_should_not_be_committed(tmp_path: Path) -> None:
     written(tmp_path, evidence(chip="x86_64"), "a.json.gz")
     written(tmp_path, evidence(), "b.json.gz")
     (tmp_path / "note.txt").touch()
     stranger, refused, misnamed = faults(tmp_path)
-    assert stranger == "note.txt is no evidence"
+    assert stranger == "note.txt is not evidence"
     assert "not one of Apple's" in refused
     assert misnamed.startswith("b.json.gz is not what `mpsmith evidence add` calls it: apple-m3-pro_macos-15.5")

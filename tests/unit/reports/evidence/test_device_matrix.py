@@ -1,4 +1,4 @@
-"""Operators by devices and releases: the wheel, the simulated device and each real one in columns of their own."""
+"""Operators by devices and releases: the wheel, the simulated device and each real one in separate columns."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def test_each_kind_of_evidence_has_its_own_column() -> None:
         evidence(WRONG, chip="Apple M1"),
         evidence(chip="Apple M1 Max"),
     ]
-    found = Matrix(findings_by_device(given), WHEELS)
-    assert [str(column) for column in found.columns] == [
+    matrix = Matrix(findings_by_device(given), WHEELS)
+    assert [str(column) for column in matrix.columns] == [
         "from the wheel",
         "SIMULATED",
         "Apple M1, macOS 15",
         "Apple M3, macOS 15",
     ]
-    newest, oldest = found.of("aten::mode")
+    newest, oldest = matrix.of("aten::mode")
     assert (newest.release, newest.declared) == ("2.13.0", OperatorSupport.NATIVE)
     assert {str(column): each.verdict.value for column, each in newest.findings.items()} == {
         "SIMULATED": "wrong",
@@ -51,9 +51,9 @@ def test_real_devices_are_in_conflict_and_simulated_ones_are_not() -> None:
 
 
 def test_releases_that_only_a_device_had_are_in_the_matrix() -> None:
-    found = Matrix(findings_by_device([evidence(PASSES, torch="2.10.0")]), WHEELS)
-    assert found.releases == ("2.13.0", "2.10.0", "2.9.1")
-    assert [(row.release, row.declared) for row in found.of("aten::mode")] == [
+    matrix = Matrix(findings_by_device([evidence(PASSES, torch="2.10.0")]), WHEELS)
+    assert matrix.releases == ("2.13.0", "2.10.0", "2.9.1")
+    assert [(row.release, row.declared) for row in matrix.of("aten::mode")] == [
         ("2.13.0", OperatorSupport.NATIVE),
         ("2.10.0", None),
         ("2.9.1", OperatorSupport.MISSING),
@@ -61,16 +61,16 @@ def test_releases_that_only_a_device_had_are_in_the_matrix() -> None:
 
 
 def test_an_in_place_form_is_declared_with_its_operator() -> None:
-    found = Matrix({}, WHEELS, ["aten::sort_"])
-    assert found.operators == ("aten::sort_",)
-    assert [row.release for row in found.of("aten::sort_")] == ["2.13.0"]
-    assert list(found.of("aten::unheard_of")) == []
+    matrix = Matrix({}, WHEELS, ["aten::sort_"])
+    assert matrix.operators == ("aten::sort_",)
+    assert [row.release for row in matrix.of("aten::sort_")] == ["2.13.0"]
+    assert list(matrix.of("aten::unheard_of")) == []
 
 
 def test_the_newest_torch_of_a_device_counts() -> None:
     given = [evidence(WRONG, torch="2.9.1"), evidence(PASSES), evidence(WRONG, chip="Apple M1", torch="2.9.1")]
-    said = Matrix(findings_by_device(given), WHEELS).newest("aten::mode")
-    assert said == {M3: ("2.13.0", OverloadVerdict.NATIVE), M1: ("2.9.1", OverloadVerdict.WRONG)}
+    newest = Matrix(findings_by_device(given), WHEELS).newest("aten::mode")
+    assert newest == {M3: ("2.13.0", OverloadVerdict.NATIVE), M1: ("2.9.1", OverloadVerdict.WRONG)}
 
 
 def test_the_device_of_an_audit_is_of_the_same_kind_as_its_evidence() -> None:

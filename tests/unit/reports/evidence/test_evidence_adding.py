@@ -28,7 +28,7 @@ def texts(registry: Path) -> dict[str, str]:
     return {path.name: path.read_text() for path in registry.glob("*.yaml")}
 
 
-def test_what_a_real_device_showed_reaches_the_registry(tmp_path: Path, registry: Path) -> None:
+def test_evidence_of_a_real_device_reaches_the_registry(tmp_path: Path, registry: Path) -> None:
     source = source_digest("mode")
     file = written(tmp_path, evidence(MODE, kernels=[kernel_row("mode", "aten::mode", source=source)]))
     added = add([file], registry)
@@ -112,7 +112,7 @@ def test_many_files_are_taken_in_as_one_by_one(tmp_path: Path, registry: Path) -
     assert together["aten::sort"].measured == one_by_one["aten::sort"].measured
 
 
-def test_where_one_is_refused_none_is_taken_in(tmp_path: Path, registry: Path) -> None:
+def test_one_rejected_file_rejects_all(tmp_path: Path, registry: Path) -> None:
     before = texts(registry)
     files = [written(tmp_path, evidence(MODE)), written(tmp_path, evidence(MODE, chip="x86_64"), "b.json.gz")]
     with pytest.raises(EvidenceError, match=r"b\.json\.gz: refused"):

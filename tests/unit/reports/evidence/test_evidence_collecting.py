@@ -176,7 +176,7 @@ def test_kernels_that_ran_with_another_torch_run_again(tmp_path: Path) -> None:
         rows.touch()
 
 
-def test_a_second_collection_in_one_folder_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rejects_a_second_collection_in_one_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     collection = Collection(SETTINGS, [], tmp_path, os.abort)
 
     def second(settings: Settings, store: Path, **_: object) -> None:

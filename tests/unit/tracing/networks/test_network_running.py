@@ -12,7 +12,7 @@ from mpsmith.tracing.networks.catalog import Network
 from mpsmith.tracing.networks.observation import Mode, Observation, Outcome
 
 
-def test_what_was_not_installed_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_networks_again_that_were_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     networks = catalog.networks_named(["bert", "mlp"])
     tried: list[str] = []
     bert = Outcome.not_installed

@@ -1,4 +1,4 @@
-"""How the operators that a network called stand on a release, from a recording and the releases' data."""
+"""How a release supports the operators that a network called, from a recording and the releases' data."""
 
 from __future__ import annotations
 
@@ -17,42 +17,42 @@ def coverage(release: str, **dispatch: Dispatch) -> ReleaseCoverage:
 
 
 def on(release: str, recorded: dict[str, Dispatch], there: dict[str, Dispatch], *composite: str) -> ReleaseSupport:
-    """How overloads that were all called stand."""
+    """How a release supports overloads that were all called."""
     native = {f"aten::{name}": 1 for name in recorded if name not in composite}
     called = Called(native=native, composite=tuple(f"aten::{name}" for name in composite))
     return support([called], coverage(release, **there), coverage("2.13.0", **recorded), {"aten::lacks"})
 
 
-def test_each_way_to_dispatch_is_told() -> None:
+def test_distinguishes_each_way_to_dispatch() -> None:
     recorded = dict.fromkeys(("kernel", "lacks", "always", "gone"), Dispatch.NATIVE)
     there = {"kernel": Dispatch.STRUCTURED_DELEGATE, "lacks": Dispatch.MISSING, "always": Dispatch.ALWAYS_FALLS_BACK}
-    found = on("2.7.1", recorded, there)
-    assert found.native == {"aten::kernel"}
-    assert found.missing == {"aten::lacks"}
-    assert found.fallback == {"aten::always"}
-    assert found.unknown == {"aten::gone"}
-    assert found.replaced == {"aten::lacks"}
-    assert found.remaining == {"aten::always"}
+    supported = on("2.7.1", recorded, there)
+    assert supported.native == {"aten::kernel"}
+    assert supported.missing == {"aten::lacks"}
+    assert supported.fallback == {"aten::always"}
+    assert supported.unknown == {"aten::gone"}
+    assert supported.replaced == {"aten::lacks"}
+    assert supported.remaining == {"aten::always"}
 
 
 def test_kernels_replace_nothing_on_a_torch_that_is_too_old_for_them() -> None:
-    found = on("2.6.0", {"lacks": Dispatch.NATIVE}, {"lacks": Dispatch.MISSING})
-    assert (found.replaced, found.remaining) == (NOTHING, {"aten::lacks"})
+    supported = on("2.6.0", {"lacks": Dispatch.NATIVE}, {"lacks": Dispatch.MISSING})
+    assert (supported.replaced, supported.remaining) == (NOTHING, {"aten::lacks"})
 
 
-def test_what_was_made_of_others_and_is_so_there_is_judged_by_them() -> None:
-    found = on("2.0.1", {"made": Dispatch.COMPOSITE_EXPLICIT}, {"made": Dispatch.COMPOSITE_EXPLICIT}, "made")
-    assert found.composite == {"aten::made"}
+def test_an_operator_composed_on_both_releases_is_composite() -> None:
+    supported = on("2.0.1", {"made": Dispatch.COMPOSITE_EXPLICIT}, {"made": Dispatch.COMPOSITE_EXPLICIT}, "made")
+    assert supported.composite == {"aten::made"}
 
 
-def test_a_view_that_is_composite_on_both_is_known() -> None:
-    found = on("2.0.1", {"view": Dispatch.COMPOSITE_EXPLICIT}, {"view": Dispatch.COMPOSITE_EXPLICIT})
-    assert (found.composite, found.unknown) == ({"aten::view"}, NOTHING)
+def test_a_view_composed_on_both_releases_is_composite() -> None:
+    supported = on("2.0.1", {"view": Dispatch.COMPOSITE_EXPLICIT}, {"view": Dispatch.COMPOSITE_EXPLICIT})
+    assert (supported.composite, supported.unknown) == ({"aten::view"}, NOTHING)
 
 
-def test_parts_that_were_not_recorded_are_not_guessed() -> None:
-    found = on("2.0.1", {"fused": Dispatch.NATIVE}, {"fused": Dispatch.COMPOSITE_IMPLICIT})
-    assert found.unknown == {"aten::fused"}
+def test_an_operator_composed_only_there_is_unknown() -> None:
+    supported = on("2.0.1", {"fused": Dispatch.NATIVE}, {"fused": Dispatch.COMPOSITE_IMPLICIT})
+    assert supported.unknown == {"aten::fused"}
 
 
 def test_a_structured_operator_without_a_kernel_is_judged_by_its_out_variant() -> None:
@@ -64,12 +64,12 @@ def test_a_structured_operator_without_a_kernel_is_judged_by_its_out_variant() -
 
 def test_operators_of_other_libraries_are_left_out() -> None:
     called = Called(native={"torchvision::nms": 1})
-    found = support([called], coverage("2.0.1"), coverage("2.13.0"), ())
-    assert found.unknown == NOTHING
+    supported = support([called], coverage("2.0.1"), coverage("2.13.0"), ())
+    assert supported.unknown == NOTHING
 
 
 def releases(*kinds: str) -> dict[str, ReleaseSupport]:
-    """Standings of releases 1, 2, ...: `well`, `lacking`, `replaced` or `unknown`."""
+    """The support of releases 1, 2, ...: `well`, `lacking`, `replaced` or `unknown`."""
     names = frozenset({"aten::a"})
     return {
         str(number): ReleaseSupport(
@@ -101,7 +101,7 @@ def observation(mode: Mode, *overloads: str, outcome: Outcome = Outcome.ran) -> 
 
 
 def test_networks_are_joined_with_the_data_of_all_releases() -> None:
-    (found,) = network_support(
+    (supported,) = network_support(
         [
             observation(Mode.inference, "aten::softshrink.out", "aten::add.Tensor"),
             observation(Mode.compile, "aten::mode"),
@@ -109,10 +109,12 @@ def test_networks_are_joined_with_the_data_of_all_releases() -> None:
         ],
         {"aten::softshrink"},
     )
-    assert list(found.together) == [facts.release for facts in data.load_facts()]
-    assert list(found.by_mode) == [Mode.inference], "neither what fails nor what is compiled tells of other releases"
+    assert list(supported.together) == [facts.release for facts in data.load_facts()]
+    assert list(supported.by_mode) == [Mode.inference], (
+        "neither what fails nor what is compiled tells of other releases"
+    )
     history = data.load().overloads["softshrink.out"].dispatch
-    lacking = [release for release, support in found.together.items() if support.lacking]
+    lacking = [release for release, support in supported.together.items() if support.lacking]
     assert lacking == [
         facts.release for facts, kind in zip(data.load_facts(), history, strict=True) if kind == "missing"
     ]

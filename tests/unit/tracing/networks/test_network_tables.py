@@ -37,7 +37,7 @@ def test_an_observation_goes_through_json() -> None:
         assert Observation.from_json(json.loads(json.dumps(each.to_json()))) == each
 
 
-def test_a_row_says_since_when_and_what_the_compiled_network_did() -> None:
+def test_a_row_has_the_first_release_of_each_mode() -> None:
     table = tables.since_which_release(network_support([LACKING, COMPILED], {"aten::_ctc_loss"}))
     (row,) = table.rows
     cells = dict(zip(table.columns, row, strict=True))
@@ -48,12 +48,12 @@ def test_a_row_says_since_when_and_what_the_compiled_network_did() -> None:
 
 
 def test_the_operators_that_are_lacking_name_their_releases_and_networks() -> None:
-    found = network_support([LACKING], {"aten::_ctc_loss"})
-    (row,) = tables.lacking_operators(found).rows
+    joined = network_support([LACKING], {"aten::_ctc_loss"})
+    (row,) = tables.lacking_operators(joined).rows
     assert row == ("aten::_ctc_loss", "1.12.1 to 2.13.0", "yes", "mlp")
-    assert tables.lacking_operators(found, "2.14.1").rows == ()
+    assert tables.lacking_operators(joined, "2.14.1").rows == ()
     kernels_by_release = dict(
-        zip(*(lambda table: (table.columns, table.rows[0]))(tables.kernels_by_release(found)), strict=True)
+        zip(*(lambda table: (table.columns, table.rows[0]))(tables.kernels_by_release(joined)), strict=True)
     )
     assert (kernels_by_release["2.6.0"], kernels_by_release["2.13.0"], kernels_by_release["2.14.1"]) == (
         "1",
@@ -62,7 +62,7 @@ def test_the_operators_that_are_lacking_name_their_releases_and_networks() -> No
     )
 
 
-def test_what_did_not_run_is_said_once_a_reason() -> None:
+def test_lists_each_reason_for_not_running_once() -> None:
     observations = [LACKING, FAILED, *ABSENT]
     assert tables.not_run(observations).rows == (
         ("gru, training", "failed", "RuntimeError: no"),
@@ -74,9 +74,9 @@ def test_what_did_not_run_is_said_once_a_reason() -> None:
 
 def test_text_and_json_hold_the_same() -> None:
     observations = [LACKING, COMPILED, FAILED]
-    found = network_support(observations, {"aten::_ctc_loss"})
-    shown = output.as_text(found, observations, "2.13.0")
-    data = output.to_json(found, observations)
+    joined = network_support(observations, {"aten::_ctc_loss"})
+    shown = output.as_text(joined, observations, "2.13.0")
+    data = output.to_json(joined, observations)
     for form in (shown, json.dumps(data)):
         assert "SIMULATED" in form
         assert "aten::_ctc_loss" in form
@@ -85,7 +85,7 @@ def test_text_and_json_hold_the_same() -> None:
     assert network["releases"]["inference"]["2.13.0"]["replaced_by_kernels"] == ["aten::_ctc_loss"]
     assert network["without_fallback_since"]["inference"] == {"release": "2.14.1", "at_latest": False}
     assert [Observation.from_json(run) for run in data["runs"]] == observations
-    assert "torch 2.14.1 has a kernel for every overload" in output.as_text(found, observations, "2.14.1")
+    assert "torch 2.14.1 has a kernel for every overload" in output.as_text(joined, observations, "2.14.1")
 
 
 def test_the_page_of_networks_is_made_from_the_json(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def answers(folder: Path) -> ObservationCache:
     return ObservationCache(DeviceKind.AUTO.value, None, folder)
 
 
-def test_an_answer_is_known_to_the_next_run(tmp_path: Path) -> None:
+def test_the_next_run_uses_a_cached_observation(tmp_path: Path) -> None:
     (network,) = networks_named(["mlp"])
     kept = answers(tmp_path)
     kept.add(network, LACKING)
@@ -112,7 +112,7 @@ def test_an_answer_is_known_to_the_next_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("outcome", [Outcome.timeout, Outcome.died])
-def test_what_a_busy_machine_may_cause_is_tried_again(tmp_path: Path, outcome: Outcome) -> None:
+def test_does_not_cache_timeouts_and_crashes(tmp_path: Path, outcome: Outcome) -> None:
     (network,) = networks_named(["mlp"])
     answers(tmp_path).add(network, Observation("mlp", Mode.inference, outcome))
     assert answers(tmp_path).get(network, Mode.inference) is None
@@ -124,7 +124,7 @@ def test_a_network_of_the_users_own_is_run_each_time(tmp_path: Path) -> None:
     assert answers(tmp_path).get(network, Mode.inference) is None
 
 
-def test_names_of_networks_are_unique_and_unknown_ones_refused() -> None:
+def test_names_of_networks_are_unique_and_unknown_ones_are_rejected() -> None:
     assert len({network.name for network in NETWORKS}) == len(NETWORKS)
     with pytest.raises(MpsmithError, match=r"there is no network lst.*lstm"):
         networks_named(["lst"])

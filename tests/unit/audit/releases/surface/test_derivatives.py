@@ -48,8 +48,8 @@ DERIVATIVES = """
 
 
 def test_a_formula_serves_the_overloads_that_are_built_on_it() -> None:
-    found = differentiable_overloads(parse(FUNCTIONS, "f.yaml"), DERIVATIVES, "d.yaml")
-    assert found == {
+    differentiable = differentiable_overloads(parse(FUNCTIONS, "f.yaml"), DERIVATIVES, "d.yaml")
+    assert differentiable == {
         "sin",
         "sin_",
         "pow.Tensor_Tensor",
@@ -96,5 +96,5 @@ def test_arguments_show_out_overloads(schema: str, out: bool) -> None:
         ("mul_.Tensor", True),
     ],
 )
-def test_of_the_installed_torch(name: str, differentiable: bool) -> None:
+def test_differentiable_overloads_of_the_installed_torch(name: str, differentiable: bool) -> None:
     assert installed_surface().by_name[f"aten::{name}"].has_autograd_formula is differentiable

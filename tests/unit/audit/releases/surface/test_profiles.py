@@ -7,11 +7,6 @@ from mpsmith.audit.releases.surface.profiles import coverage_profile, profile_of
 from mpsmith.errors import MpsmithError
 
 
-def test_softshrink_is_missing_in_2_0_1_and_native_in_2_15() -> None:
-    assert "softshrink" not in coverage_profile("2.0.1").native
-    assert {"softshrink", "softshrink.out", "softshrink_backward"} <= coverage_profile("2.15.0").native
-
-
 def test_the_installed_torch_is_the_default() -> None:
     chosen = coverage_profile(None)
     surface = installed_surface()

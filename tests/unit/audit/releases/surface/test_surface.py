@@ -1,4 +1,3 @@
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -110,7 +109,7 @@ def test_declarations_without_kernels_are_not_composite() -> None:
     }
 
 
-def test_delegates_know_their_out_overload(small: Surface) -> None:
+def test_delegates_name_their_out_overload(small: Surface) -> None:
     assert small.by_name["aten::heaviside"].delegates_to == "aten::heaviside.out"
     assert small.by_name["aten::relu"].delegates_to is None
 
@@ -217,10 +216,10 @@ def test_every_rule_matches_something_installed_and_never_a_kernel() -> None:
     assert len(RULES_BY_NAME) == len(RULES) + 1
 
 
-def test_what_torch_never_builds_is_exactly_what_the_dispatcher_does_not_know() -> None:
-    known = set(torch._C._dispatch_get_all_op_names())
+def test_overloads_never_built_are_those_unknown_to_the_dispatcher() -> None:
+    registered = set(torch._C._dispatch_get_all_op_names())
     never_built = {o.name for o in installed_surface().overloads if o.reach == never_built_reach()}
-    assert never_built == {o.name for o in installed_surface().overloads if o.name not in known}
+    assert never_built == {o.name for o in installed_surface().overloads if o.name not in registered}
     assert "aten::prelu.out" in never_built
 
 
@@ -250,7 +249,7 @@ def test_dump_lines() -> None:
 
 
 def test_disagreements_with_the_dispatcher_are_listed(small: Surface) -> None:
-    said = {
+    kinds = {
         Dispatch.NATIVE: "kernel",
         Dispatch.STRUCTURED_DELEGATE: "kernel",
         Dispatch.ALWAYS_FALLS_BACK: "kernel",
@@ -265,11 +264,11 @@ def test_disagreements_with_the_dispatcher_are_listed(small: Surface) -> None:
             return "MPS: fallthrough registered at fallback.mm:1 [backend fallback]"
         if name == "aten::isnan":
             raise RuntimeError("no such operator")
-        kind = generated.get(name) or said.get(small.by_name[name].dispatch, "backend fallback")
+        kind = generated.get(name) or kinds.get(small.by_name[name].dispatch, "backend fallback")
         return f"MPS: at x.cpp:1 [{kind}]"
 
-    found = {item.overload: item.observed for item in check_against_dispatcher(small, dump_table)}
-    assert found == {"aten::relu": "backend fallback", "aten::isnan": "unregistered"}
+    disagreements = {item.overload: item.observed for item in check_against_dispatcher(small, dump_table)}
+    assert disagreements == {"aten::relu": "backend fallback", "aten::isnan": "unregistered"}
     assert "the surface says native" in str(check_against_dispatcher(small, dump_table)[0])
 
 
@@ -287,10 +286,3 @@ def test_patterns(small: Surface) -> None:
 def test_malformed_derivatives_are_an_error() -> None:
     with pytest.raises(MpsmithError, match=r"derivatives\.yaml of torch 2\.13\.0: an entry has no `name:`"):
         surface_of(YAML, b"- func: x", "2.13.0")
-
-
-def test_cached_surface_is_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MPSMITH_CACHE", str(tmp_path))
-    surface = installed_surface()
-    (cached,) = (tmp_path / "surface").iterdir()
-    assert len(json.loads(cached.read_text())["overloads"]) == len(surface.overloads)

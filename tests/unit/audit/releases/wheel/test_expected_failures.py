@@ -102,9 +102,9 @@ def test_own_marks_take_the_comment_above_them(opinfos: list[OpInfoDeclaration])
 
 
 def marks(macos: float, opinfos: list[OpInfoDeclaration]) -> set[ExpectedFailure]:
-    found = read_expected_failures(COMMON_MPS, opinfos, macos)
-    assert found.problems == ()
-    return set(found.marks)
+    failures = read_expected_failures(COMMON_MPS, opinfos, macos)
+    assert failures.problems == ()
+    return set(failures.marks)
 
 
 def test_lists_are_evaluated(opinfos: list[OpInfoDeclaration]) -> None:
@@ -131,9 +131,9 @@ def test_lists_depend_on_the_version_of_macos(opinfos: list[OpInfoDeclaration]) 
 
 def test_reports_what_cannot_be_evaluated(opinfos: list[OpInfoDeclaration]) -> None:
     text = COMMON_MPS.replace('SKIPLIST = {"conv3d": None}', "SKIPLIST = load_list()")
-    found = read_expected_failures(text, opinfos)
-    assert found.problems
-    assert found.problems[0].startswith("common_mps.py, line 13: load_list()")
+    failures = read_expected_failures(text, opinfos)
+    assert failures.problems
+    assert failures.problems[0].startswith("common_mps.py, line 13: load_list()")
 
 
 def test_rejects_text_that_is_not_python(opinfos: list[OpInfoDeclaration]) -> None:

@@ -31,10 +31,10 @@ def test_types_in_names(overloads: list[str], functions: list[str], expected: tu
         "max_dense_half2",  # no type of a tensor on mps
     ],
 )
-def test_names_that_are_no_evidence(function: str) -> None:
+def test_ignores_names_without_an_operand_type(function: str) -> None:
     assert dtypes_by_operator(["max"], [function]) == {}
 
 
 def test_the_longest_operator_name_wins() -> None:
-    found = dtypes_by_operator(["scatter", "scatter_add"], ["scatter_add_float", "scatter_half"])
-    assert found == {"scatter": ("float16",), "scatter_add": ("float32",)}
+    dtypes = dtypes_by_operator(["scatter", "scatter_add"], ["scatter_add_float", "scatter_half"])
+    assert dtypes == {"scatter": ("float16",), "scatter_add": ("float32",)}

@@ -20,7 +20,7 @@ def test_reads_the_identity_of_a_wheel(build: SimpleNamespace, wheel_file: Write
     assert not archive.has(LIBRARY)
 
 
-def test_an_unpacked_wheel_is_read_alike(build: SimpleNamespace, tmp_path: Path) -> None:
+def test_reads_an_unpacked_wheel(build: SimpleNamespace, tmp_path: Path) -> None:
     archive = open_path(build.Wheel().unpack(tmp_path))
     assert archive.identity.release == "2.99.0"
     assert archive.read(NATIVE_FUNCTIONS) == build.YAML
@@ -35,9 +35,7 @@ def test_an_unpacked_wheel_is_read_alike(build: SimpleNamespace, tmp_path: Path)
         ({"tag": "py3-none-any"}, r"another platform \(any\)"),
     ],
 )
-def test_other_wheels_are_refused(
-    build: SimpleNamespace, wheel_file: Write, change: dict[str, str], message: str
-) -> None:
+def test_rejects_other_wheels(build: SimpleNamespace, wheel_file: Write, change: dict[str, str], message: str) -> None:
     with pytest.raises(WheelError, match=message):
         open_path(wheel_file(build.Wheel(**change)))
 
@@ -54,7 +52,7 @@ def test_old_arm64_wheels_call_themselves_x86_64(
             open_path(wheel_file(wheel))
 
 
-def test_files_that_are_no_wheels(build: SimpleNamespace, tmp_path: Path) -> None:
+def test_rejects_files_that_are_not_wheels(build: SimpleNamespace, tmp_path: Path) -> None:
     text = tmp_path / "text.whl"
     text.write_text("not a zip file")
     with pytest.raises(WheelError, match=r"text\.whl is not a wheel, or was cut short"):

@@ -7,8 +7,7 @@ import pytest
 
 from mpsmith.audit.releases.surface import surface_of
 from mpsmith.audit.releases.wheel.agreement import differences
-from mpsmith.audit.releases.wheel.archive import open_path
-from mpsmith.audit.releases.wheel.binary import BinaryEvidence, read_binary
+from mpsmith.audit.releases.wheel.binary import BinaryEvidence
 from mpsmith.audit.releases.wheel.byte_ranges import MappedRanges, StreamRanges
 from mpsmith.audit.releases.wheel.errors import MalformedBinaryError, WheelError
 from mpsmith.audit.releases.wheel.macho import read_header, read_image
@@ -32,6 +31,8 @@ def kinds(evidence: BinaryEvidence, key: str = "MPS") -> dict[str, Kind]:
 
 def test_registrations_are_read_by_key(build: SimpleNamespace) -> None:
     evidence = read(build.MachO().build())
+    assert evidence.registered("MPS")["abs"].generated
+    assert not evidence.registered("MPS")["embedding_renorm_"].generated
     assert kinds(evidence) == {
         "abs": Kind.KERNEL,
         "sin.out": Kind.KERNEL,
@@ -44,12 +45,6 @@ def test_registrations_are_read_by_key(build: SimpleNamespace) -> None:
     assert kinds(evidence, "AutocastMPS") == {"linear": Kind.KERNEL}
     assert kinds(evidence, "CPU") == {}
     assert (evidence.minimum_macos, evidence.sdk) == ("14.0", "26.5")
-
-
-def test_distinguishes_generated_from_hand_written_code(build: SimpleNamespace) -> None:
-    registered = read(build.MachO().build()).registered("MPS")
-    assert registered["abs"].generated
-    assert not registered["embedding_renorm_"].generated
 
 
 def test_a_boxed_function_in_a_register_does_not_spill_into_another_initializer(build: SimpleNamespace) -> None:
@@ -76,10 +71,6 @@ def test_metal_functions_are_listed_once(build: SimpleNamespace) -> None:
     assert evidence.metal_functions() == ("abs_float", "abs_half", "abs_bfloat")
 
 
-def test_a_library_without_metal_functions(build: SimpleNamespace) -> None:
-    assert read(build.MachO(metal={}).build()).libraries == ()
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -90,12 +81,12 @@ def test_a_library_without_metal_functions(build: SimpleNamespace) -> None:
         ({"symbols": False}, "has no symbol table"),
     ],
 )
-def test_other_binaries_are_refused(build: SimpleNamespace, change: dict[str, int], message: str) -> None:
+def test_rejects_other_binaries(build: SimpleNamespace, change: dict[str, int], message: str) -> None:
     with pytest.raises(MalformedBinaryError, match=message):
         read(build.MachO(**change).build())
 
 
-def test_a_binary_that_ends_early_is_refused(build: SimpleNamespace) -> None:
+def test_rejects_a_binary_that_ends_early(build: SimpleNamespace) -> None:
     data = build.MachO().build()
     with pytest.raises(MalformedBinaryError, match="refers to bytes"):
         read(data[:-200])
@@ -154,17 +145,10 @@ def test_a_file_on_disk_is_mapped(build: SimpleNamespace, tmp_path: Path) -> Non
         MappedRanges(tmp_path / "empty")
 
 
-def test_packed_and_unpacked_wheels_read_alike(build: SimpleNamespace, tmp_path: Path, wheel_file: object) -> None:
-    wheel = build.Wheel(library=build.MachO().build())
-    packed = read_binary(open_path(wheel_file(wheel)))  # type: ignore[operator]
-    unpacked = read_binary(open_path(wheel.unpack(tmp_path / "unpacked")))
-    assert packed == unpacked
-
-
 def test_differences_are_explained_by_rules(build: SimpleNamespace) -> None:
     surface = surface_of(build.YAML, None, "2.99.0")
-    found = {(item.key, item.overload): item.rule for item in differences(surface, read(build.MachO().build()))}
-    assert found == {
+    explained = {(item.key, item.overload): item.rule for item in differences(surface, read(build.MachO().build()))}
+    assert explained == {
         ("MPS", "_slow_conv2d_forward"): "hand-written refusal",
         ("MPS", "embedding_renorm_"): "hand-written fallback",
         ("MPS", "linalg_svd"): "hand-written fallback",
@@ -176,8 +160,8 @@ def test_reports_unexplained_differences(build: SimpleNamespace) -> None:
         build.generated("MPS", 1): [build.Call("abs"), build.Call("sin.out"), build.Call("mode")],
         build.by_hand("MPS", 2): [build.Call("linalg_svd")],
     }
-    found = differences(surface_of(build.YAML, None, "2.99.0"), read(build.MachO(initializers).build()))
-    assert {(item.key, item.overload): (item.rule, item.explanation) for item in found} == {
+    explained = differences(surface_of(build.YAML, None, "2.99.0"), read(build.MachO(initializers).build()))
+    assert {(item.key, item.overload): (item.rule, item.explanation) for item in explained} == {
         ("MPS", "linalg_svd"): (
             "hand-written kernel",
             "C++ written by hand registers a kernel for it beside the generated code",
@@ -194,6 +178,6 @@ def test_a_fallback_in_the_place_of_a_declared_kernel_is_reported(build: SimpleN
         build.generated("SparseMPS", 1): [build.Call("abs")],
         build.by_hand("MPS", 2): [build.Call("abs", build.FALLBACK, build.BOXED_CONSTRUCTOR)],
     }
-    (found,) = differences(surface_of(build.YAML, None, "2.99.0"), read(build.MachO(initializers).build()))
-    assert (found.overload, found.registered, found.rule) == ("abs", Kind.FALLBACK, None)
-    assert found.explanation == "the yaml declares a kernel and the binary registers a fallback to CPU"
+    (explained,) = differences(surface_of(build.YAML, None, "2.99.0"), read(build.MachO(initializers).build()))
+    assert (explained.overload, explained.registered, explained.rule) == ("abs", Kind.FALLBACK, None)
+    assert explained.explanation == "the yaml declares a kernel and the binary registers a fallback to CPU"

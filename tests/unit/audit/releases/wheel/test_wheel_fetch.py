@@ -1,4 +1,3 @@
-import errno
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -110,20 +109,6 @@ def test_a_cache_that_cannot_be_written(cache: Path, monkeypatch: pytest.MonkeyP
         fetch.fetch_wheel("2.99.0")
 
 
-def test_a_full_disk_while_the_wheel_is_moved(
-    build: SimpleNamespace, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pip(monkeypatch, downloads(build.Wheel().packed(), "3.13"))
-
-    def full(self: Path, target: Path) -> Path:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(Path, "replace", full)
-    with pytest.raises(WheelError, match="No space left on device"):
-        fetch.fetch_wheel("2.99.0")
-    assert list(cache.iterdir()) == []
-
-
 @pytest.mark.parametrize("release", ["newest", "2.15.0; rm -rf", "--index-url=x", ""])
 def test_checks_versions_before_running_pip(release: str, monkeypatch: pytest.MonkeyPatch) -> None:
     commands = pip(monkeypatch, lambda command: NO_MATCH)
@@ -150,13 +135,7 @@ def test_an_unknown_release_is_fetched_and_read(
 ) -> None:
     wheel = build.Wheel(library=build.MachO().build())
     pip(monkeypatch, downloads(wheel.packed(), "3.12"))
-    found = release_coverage("2.99.0")
-    assert found.release == "2.99.0"
-    assert found.facts is not None
-    assert found.facts.always_falls_back == ("embedding_renorm_", "linalg_svd")
-
-
-def test_a_known_release_needs_no_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    commands = pip(monkeypatch, lambda command: NO_NETWORK)
-    assert release_coverage("2.0.1").release == "2.0.1"
-    assert commands == []
+    coverage = release_coverage("2.99.0")
+    assert coverage.release == "2.99.0"
+    assert coverage.facts is not None
+    assert coverage.facts.always_falls_back == ("embedding_renorm_", "linalg_svd")

@@ -101,7 +101,7 @@ def test_a_damaged_wheel_gives_an_error_or_the_right_answer(
 
 @FUZZ
 @given(data=st.binary(max_size=400))
-def test_arbitrary_bytes_are_no_wheel_and_no_binary(data: bytes) -> None:
+def test_rejects_arbitrary_bytes(data: bytes) -> None:
     with pytest.raises(WheelError):
         WheelFile(io.BytesIO(data), "noise")
     with pytest.raises(WheelError):

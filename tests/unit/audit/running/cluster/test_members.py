@@ -28,7 +28,7 @@ def test_the_system_says_nothing_about_a_simulated_device() -> None:
     assert members.difference(of(simulated=True), of()).startswith("simulated True, not False")
 
 
-def test_another_torch_is_seen_after_its_way_through_a_store() -> None:
+def test_a_stored_environment_describes_the_same_device() -> None:
     assert members.device_of({"torch": "2.13.0", "simulated": True}) == members.device_of(
         {"torch": "2.13.0", "simulated": True, "shipped": None, "variables": {}}
     )

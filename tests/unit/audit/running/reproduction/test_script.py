@@ -48,6 +48,7 @@ def test_the_script_runs_with_torch_alone_and_says_that_the_finding_was_simulate
     finding = Outcome(CaseVerdict.WRONG, message='1 of 4 "elements" differ')
     script = script_of(case, KEY, finding, simulated=True)
     assert "SIMULATED" in script
+    assert "SIMULATED" not in script_of(case, KEY, finding, simulated=False)
     assert "mpsmith" not in script.split('"""')[2]
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     expected = torch.nn.functional.softshrink(x, 0.5)
@@ -57,18 +58,9 @@ def test_the_script_runs_with_torch_alone_and_says_that_the_finding_was_simulate
 
 def test_the_script_keeps_strides() -> None:
     x = torch.arange(6.0).reshape(2, 3).t()
-    script = script_of(
-        Case(torch.abs, (x,)),
-        GroupKey("layouts", "abs", "", "float32", "fallback"),
-        Outcome(CaseVerdict.WRONG),
-        simulated=False,
-    )
-    scope: dict[str, Any] = {}
-    exec(script.split("for device in (")[0], scope)
-    (made,), _ = scope["inputs"]("cpu")
+    (made,), _ = written(Case(torch.abs, (x,)), GroupKey("layouts", "abs", "", "float32", "fallback"))["inputs"]("cpu")
     assert made.stride() == x.stride()
     assert torch.equal(made, x)
-    assert "SIMULATED" not in script
 
 
 def test_one_tensor_alone_in_a_layout_or_dtype_is_written_down() -> None:
@@ -181,7 +173,7 @@ def test_says_when_a_case_has_no_short_script(source: str, title: str) -> None:
         script_of(Case(torch.abs, (torch.ones(2),), title=title), key, WRONG, simulated=False)
 
 
-def test_a_layout_of_gradients_that_the_program_would_not_have_is_refused() -> None:
+def test_rejects_a_layout_of_gradients() -> None:
     case = Case(torch.abs, (torch.ones(2, requires_grad=True),), cotangent_layout=torch.clone)
     with pytest.raises(MpsmithError, match="layout of gradients"):
         script_of(case, KEY, Outcome(CaseVerdict.WRONG, stage="backward"), simulated=False)
@@ -211,11 +203,9 @@ def test_writes_tensors_of_one_number(made: torch.Tensor) -> None:
     assert again.is_complex() or torch.equal(again.signbit(), made.signbit())
 
 
-def test_of_many_draws_the_program_says_where_they_lie() -> None:
+def test_a_program_of_many_draws_prints_quantiles() -> None:
     key = GroupKey("compiled situations", "rand_like", "draws: rand_like", "float32", "compiled")
-    script = script_of(Case(torch.rand_like, (torch.zeros(64, 128),), distribution=True), key, WRONG, simulated=True)
-    scope: dict[str, Any] = {}
-    exec(script.split("for device in (")[0], scope)
+    scope = written(Case(torch.rand_like, (torch.zeros(64, 128),), distribution=True), key)
     torch.manual_seed(0)
     lowest, mean, *_, highest = scope["run"]("cpu")
     assert (lowest, mean, highest) == ("min 0.0001", "mean 0.4990", "max 0.9998")
@@ -226,22 +216,22 @@ def test_a_compiled_call_is_compiled_by_the_script_and_shows_its_arguments(monke
     key = GroupKey("opinfo", "sin", "", "float32", "dynamic")
     script = script_of(case, key, WRONG, simulated=True, metal="kernel void f() {\n}")
     assert script.endswith("# The Metal that Inductor generated:\n# kernel void f() {\n# }\n")
-    asked: list[tuple[Any, bool]] = []
+    compiled_calls: list[tuple[Any, bool]] = []
 
     def compile_(call: Any, dynamic: bool) -> Any:
-        asked.append((call, dynamic))
+        compiled_calls.append((call, dynamic))
         return torch.cos
 
     monkeypatch.setattr(torch, "compile", compile_)
     scope: dict[str, Any] = {}
     exec(script.split("for device in (")[0], scope)
     output, args = scope["run"]("cpu")
-    assert (torch.equal(output, torch.ones(2).sin()), len(args), asked) == (True, 1, [])
+    assert (torch.equal(output, torch.ones(2).sin()), len(args), compiled_calls) == (True, 1, [])
     assert scope["compiled"](torch.sin, "mps") is torch.cos
-    assert asked == [(torch.sin, True)]
+    assert compiled_calls == [(torch.sin, True)]
 
 
-def test_every_situation_of_compiled_calls_is_a_program_that_does_what_its_row_does() -> None:
+def test_every_compiled_scenario_has_an_equivalent_program() -> None:
     source = ScenarioSource()
     for situation in SCENARIOS:
         key = GroupKey(source.name, situation.operator, situation.variant, situation.dtypes[0], "fallback")
@@ -259,7 +249,7 @@ def test_every_situation_of_compiled_calls_is_a_program_that_does_what_its_row_d
             torch.testing.assert_close(one, other, equal_nan=True)
 
 
-def test_the_functions_of_situations_stand_in_the_program_without_types() -> None:
+def test_functions_of_scenarios_are_written_without_types() -> None:
     source = ScenarioSource()
     key = GroupKey(source.name, "nn.functional.batch_norm", "running statistics", "float32", "compiled")
     program = script_of(make_cases(source, key, Samples.QUICK, 0)[1], key, WRONG, simulated=True)

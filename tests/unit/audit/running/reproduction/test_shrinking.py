@@ -46,7 +46,7 @@ def test_arguments_that_belong_together_shrink_together() -> None:
     assert smallest.args[0].shape[-1] == smallest.args[1].shape[-1] == 2
 
 
-def test_a_refused_simplification_is_dropped() -> None:
+def test_drops_simplifications_that_the_reference_rejects() -> None:
     def judge(case: Case) -> Outcome:
         even = case.args[0].numel() % 2 == 0
         return Outcome(CaseVerdict.WRONG if even else CaseVerdict.REFERENCE_FAILED)
