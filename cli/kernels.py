@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from enum import Enum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -17,7 +16,6 @@ from .printing import print_json
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..kernels.verification.composition import Composition
     from ..kernels.verification.shipped import Beside
     from ..kernels.verification.timing import Timing
     from ..kernels.verification.verify import FamilyResult
@@ -140,97 +138,37 @@ def bench(
     elements: Annotated[
         int | None, typer.Option(min=1, help="Elements of the largest tensor; 2^20 by default.")
     ] = None,
-    shipped: Shipped = None,
     on: On = MetalHost.HOST,
-    compiled: Annotated[
-        bool,
-        typer.Option(
-            "--compile",
-            help="Also what Inductor generates without our kernel: launches, the memory they bind, and time.",
-        ),
-    ] = False,
-    report: Annotated[Path | None, typer.Option(help="With --on nvidia: a folder for a page and a picture.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Time kernels beside what runs without them (a fallback or torch's own kernel) and the CPU.
 
     With --on nvidia: our kernels beside torch's own CUDA operators and a copy, from 2^10 to 2^28 elements, in three
-    dtypes, contiguous and strided; in some sizes beside torch.compile, the CPU and, with --shipped, the kernels of a
-    release.
+    dtypes, contiguous and strided; in some sizes beside torch.compile and the CPU.
     """
-    if on is MetalHost.NVIDIA and compiled:
-        raise typer.BadParameter("cannot be combined with --on nvidia", param_hint="--compile")
     if on is MetalHost.NVIDIA:
-        return bench_on_nvidia(_families(operators), elements, shipped, report, as_json)
+        return bench_on_nvidia(_families(operators), elements, as_json)
     os.environ["MPSMITH_KERNELS"] = "off"
     os.environ.setdefault("PYTORCH_ENABLE_MPS_FALLBACK", "1")  # torch reads it while it is imported
     simulated = _open_device(lacking=True)
-    timings = _bench(_families(operators), elements or 2**20, shipped, compiled=compiled)
-    if as_json:
-        print_json({"simulated": simulated, "timings": _timings_json(timings, shipped)})
-    else:
-        _print_timings(timings, elements or 2**20, shipped, simulated=simulated)
-
-
-@dataclass(frozen=True)
-class _FamilyTiming:
-    """The time of a family, of the shipped kernels for its calls, and what Inductor generates without it."""
-
-    timing: Timing
-    shipped: float | None
-    composition: Composition | None
-
-
-def _bench(families: Sequence[str], elements: int, shipped: str | None, *, compiled: bool) -> list[_FamilyTiming]:
-    from ..kernels.verification.composition import composed
     from ..kernels.verification.timing import measure
 
-    timings = [measure(family, elements) for family in families]
-    milliseconds = _shipped_milliseconds(families, shipped, elements)
-    compositions = [composed(family, elements) if compiled else None for family in families]
-    return [
-        _FamilyTiming(timing, milliseconds.get(family), composition)
-        for family, timing, composition in zip(families, timings, compositions, strict=True)
-    ]
+    timings = [measure(family, elements or 2**20) for family in _families(operators)]
+    if as_json:
+        print_json({"simulated": simulated, "timings": [asdict(timing) for timing in timings]})
+    else:
+        _print_timings(timings, elements or 2**20, simulated=simulated)
 
 
-def _timings_json(timings: Sequence[_FamilyTiming], shipped: str | None) -> list[dict[str, object]]:
-    return [
-        asdict(family.timing)
-        | ({"shipped": family.shipped} if shipped else {})
-        | ({"composition": asdict(family.composition)} if family.composition else {})
-        for family in timings
-    ]
-
-
-def _print_timings(timings: Sequence[_FamilyTiming], elements: int, shipped: str | None, *, simulated: bool) -> None:
+def _print_timings(timings: Sequence[Timing], elements: int, *, simulated: bool) -> None:
     from tabulate import tabulate
 
     headers = ["overload", "kernel ms", "without ms", "without is", "cpu ms", "without / kernel"]
-    rows = [list(_timing_row(family.timing)) for family in timings]
-    if shipped:
-        headers.append(f"shipped {shipped} ms")
-        rows = [[*row, family.shipped] for family, row in zip(timings, rows, strict=True)]
+    rows = [_timing_row(timing) for timing in timings]
     typer.echo(tabulate(rows, headers=headers, floatfmt=".3f"))
-    composed = [_composition_row(family.composition) for family in timings if family.composition]
-    if composed:
-        typer.echo()
-        typer.echo(tabulate(composed, headers=_COMPOSED, disable_numparse=True))
     typer.echo(f"{elements} elements, float32, medians{_marked(simulated)}")
     if simulated:
         typer.echo("simulated: shaders ran on the CPU; these times say nothing about a GPU")
-
-
-_COMPOSED = ("overload", "launches", "compiled", "MB bound", "compiled", "compiled ms", "without our kernel, compiled")
-
-
-def _composition_row(composition: Composition) -> tuple[object, ...]:
-    """The launches and the megabytes of both ways, a dash where one is missing."""
-    ways = (composition.ours, composition.compiled)
-    launches = [way.launches if way else "-" for way in ways]
-    megabytes = [f"{way.bound / 1e6:.3f}" if way else "-" for way in ways]
-    time = "-" if composition.milliseconds is None else f"{composition.milliseconds:.3f}"
-    return composition.operator, *launches, *megabytes, time, composition.says
 
 
 def _open_device(*, lacking: bool = False) -> bool:
@@ -324,12 +262,6 @@ def _beside(families: Sequence[str], release: str | None) -> list[Beside]:
     from ..kernels.verification.shipped import beside
 
     return beside(families, release) if release else []
-
-
-def _shipped_milliseconds(families: Sequence[str], release: str | None, elements: int) -> dict[str, float]:
-    from ..kernels.verification.shipped import shipped_milliseconds
-
-    return shipped_milliseconds(families, release, elements) if release else {}
 
 
 def _beside_table(compared: Sequence[Beside], release: str) -> str:

@@ -1,10 +1,9 @@
-"""What `mpsmith kernels` does with `--on nvidia`: opens the GPU, times kernels on it, prints and draws."""
+"""What `mpsmith kernels` does with `--on nvidia`: opens the GPU, times kernels on it and prints the times."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -14,7 +13,11 @@ from .printing import print_json
 
 if TYPE_CHECKING:
     from ..kernels.verification.nvidia_timing import NvidiaTiming
-    from ..kernels.verification.shipped import ShippedLaunch
+
+HEADERS = (
+    *("overload", "dtype", "layout", "elements", "us", "GB/s", "of a copy", "GFLOP/s"),
+    *("cuda / ours", "compiled / ours", "cpu / ours", "note"),
+)
 
 
 def require_nvidia() -> None:
@@ -40,10 +43,8 @@ def open_nvidia_under_mps(simulated: bool) -> str:
     return nvidia.default_driver().name
 
 
-def bench_on_nvidia(
-    families: Sequence[str], elements: int | None, shipped: str | None, report: Path | None, as_json: bool
-) -> None:
-    """Time families on the GPU, in all sizes or that of `elements`; print, and write a page and a picture."""
+def bench_on_nvidia(families: Sequence[str], elements: int | None, as_json: bool) -> None:
+    """Time families on the GPU, in all sizes or that of `elements`, and print the times."""
     import torch
 
     from ..simulator import nvidia
@@ -52,33 +53,30 @@ def bench_on_nvidia(
     gpu = nvidia.default_driver().name
     if not torch.cuda.is_available():
         raise MpsmithError(f"torch {torch.__version__} was built without CUDA: bench --on nvidia times its tensors")
-    timings = list(_timed(families, elements, _recorded(families, shipped), quiet=as_json))
-    if report is not None:
-        from ..kernels.verification.nvidia_report import write_report
-
-        write_report(report, timings, gpu, torch.__version__)
+    timings = list(_timed(families, elements, quiet=as_json))
     if as_json:
         print_json({"nvidia": gpu, "torch": torch.__version__, "timings": [asdict(timing) for timing in timings]})
         return
     from tabulate import tabulate
 
-    from ..kernels.verification.nvidia_report import HEADERS, row_of
-
-    typer.echo(tabulate([row_of(timing) for timing in timings], headers=HEADERS, floatfmt=".2f"))
+    typer.echo(tabulate(list(map(_row, timings)), headers=HEADERS, floatfmt=".2f"))
     typer.echo(f"medians on {gpu}, torch {torch.__version__} (NVIDIA, not Apple)")
 
 
-def _recorded(families: Sequence[str], release: str | None) -> Mapping[str, list[ShippedLaunch]]:
-    """The launches of the kernels that a release ships, where one is named."""
-    from ..kernels.verification.nvidia_timing import SHIPPED_ELEMENTS
-    from ..kernels.verification.shipped import shipped_launches
+def _row(timing: NvidiaTiming) -> tuple[object, ...]:
+    """The cells below HEADERS: times in microseconds, those of others divided by ours."""
+    ratios = (
+        other / timing.kernel if other and timing.kernel else None
+        for other in (timing.cuda, timing.compiled, timing.cpu)
+    )
+    return (
+        *(timing.overload, timing.dtype, timing.layout, timing.elements, timing.kernel),
+        *(timing.bandwidth, timing.of_copy, timing.gigaflops, *ratios),
+        timing.problem or ("" if timing.replayed else "waits for the GPU"),
+    )
 
-    return shipped_launches(families, release, SHIPPED_ELEMENTS) if release else {}
 
-
-def _timed(
-    families: Sequence[str], elements: int | None, shipped: Mapping[str, list[ShippedLaunch]], quiet: bool
-) -> Iterator[NvidiaTiming]:
+def _timed(families: Sequence[str], elements: int | None, quiet: bool) -> Iterator[NvidiaTiming]:
     from rich.console import Console
     from rich.progress import track
 
@@ -86,5 +84,4 @@ def _timed(
 
     console = Console(stderr=True, quiet=quiet)
     for family in track(families, description="timing", console=console, transient=True):
-        sizes = (elements,) if elements else SIZES
-        yield from measure_on_nvidia(family, sizes, shipped=shipped.get(family, ()))
+        yield from measure_on_nvidia(family, (elements,) if elements else SIZES)

@@ -10,31 +10,24 @@ import functools
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ...audit.model.nested import leaves, map_leaves
 from ...errors import one_line
-from ...simulator.nvidia import default_driver, synchronize
-from ...simulator.nvidia.recording import LaunchReplay
+from ...simulator.nvidia import synchronize
 from ..runtime import catalog
 from .timing import workload_of
 from .workload import Workload
-
-if TYPE_CHECKING:
-    from .shipped import ShippedLaunch
 
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 SIZES = tuple(2**power for power in (10, 16, 20, 24, 26, 28))
 LAYOUTS = ("contiguous", "strided")
 COMPILED_SIZES = (2**26,)
 """In which torch.compile is timed, of float32: it compiles for each."""
-
-SHIPPED_ELEMENTS = 2**20
-"""In which the kernels that a release ships are timed, of float32: their launches are recorded on the host."""
 
 _WARM_UPS = 3
 _ROUNDS = 5
@@ -65,7 +58,6 @@ class NvidiaTiming:
         cuda: torch's own operator; None where it has none for these arguments.
         copy: a copy that reads and writes as many bytes in all.
         compiled: what torch.compile makes of the operator, where it takes it apart, in COMPILED_SIZES.
-        shipped: the Metal kernels that a release ships for the workload, in SHIPPED_ELEMENTS.
         cpu: the workload on the CPU, in sizes that it computes soon.
         replayed: whether no Python is in the times: the GPU replayed the calls from a graph, or they are long.
         problem: why there is no time, or "".
@@ -82,7 +74,6 @@ class NvidiaTiming:
     cuda: float | None = None
     copy: float | None = None
     compiled: float | None = None
-    shipped: float | None = None
     cpu: float | None = None
     replayed: bool = False
     problem: str = ""
@@ -91,6 +82,11 @@ class NvidiaTiming:
     def bandwidth(self) -> float | None:
         """GB/s that our kernel moves."""
         return self.bytes / self.kernel / 1e3 if self.kernel else None
+
+    @property
+    def gigaflops(self) -> float | None:
+        """GFLOP/s of our kernel, where the workload counts operations."""
+        return self.operations / self.kernel / 1e3 if self.operations and self.kernel else None
 
     @property
     def of_copy(self) -> float | None:
@@ -109,14 +105,8 @@ class _Call:
     kwargs: Mapping[str, Any]
 
 
-def measure_on_nvidia(
-    family: str,
-    sizes: Sequence[int] = SIZES,
-    shipped: Sequence[ShippedLaunch] = (),
-) -> Iterator[NvidiaTiming]:
+def measure_on_nvidia(family: str, sizes: Sequence[int] = SIZES) -> Iterator[NvidiaTiming]:
     """Time the workload of a family on the GPU, in every size, dtype and layout; larger sizes only while it is quick.
-
-    `shipped`: the launches of `shipped_launches` in SHIPPED_ELEMENTS, to be timed beside it.
 
     Raises MpsmithError for a family without a workload.
     """
@@ -131,31 +121,9 @@ def measure_on_nvidia(
                 timing = _measured(family, work, arguments, elements, dtype, layout)
                 slow |= (timing.kernel or 0.0) > _SLOWEST_MICROSECONDS
                 slow |= (timing.cuda or 0.0) > _SLOWEST_OTHER_MICROSECONDS
-                if shipped and _is_plain(timing) and elements == SHIPPED_ELEMENTS:
-                    timing = replace(timing, shipped=_shipped_microseconds(shipped))
                 yield timing
         if slow:
             return
-
-
-def _is_plain(timing: NvidiaTiming) -> bool:
-    return (timing.dtype, timing.layout) == ("float32", "contiguous")
-
-
-def _shipped_microseconds(recorded: Sequence[ShippedLaunch]) -> float:
-    replays = [LaunchReplay(default_driver(), code, recording) for recording, code in recorded]
-
-    def call() -> None:
-        stream = torch.cuda.current_stream().cuda_stream
-        for each in replays:
-            each.launch(stream)
-
-    try:
-        return _microseconds(call)[0]
-    finally:
-        torch.cuda.synchronize()
-        for each in replays:
-            each.close()
 
 
 def _on_gpu(leaf: Any) -> Any:

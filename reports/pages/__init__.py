@@ -16,7 +16,6 @@ _ALL = (
     Page("kernel_backlog", "What torch lacks on mps, with and without our kernels", Needs.STORES, kernels.backlog),
     Page("dtype_gaps", "The dtypes that a release expects to fail on mps", Needs.NOTHING, kernels.dtype_gaps),
     Page("kernel_references", "Our kernels against independent references", Needs.DEVICE, kernels.references),
-    Page("kernel_steps", "A step of a program for each of our kernels", Needs.DEVICE, kernels.steps),
     Page("compiled_defects", "Known defects of torch.compile's Metal", Needs.NOTHING, compiled.defects),
     Page("compiled_found", "The known defects that audits find", Needs.STORES, compiled.defects_found_by_audits),
     Page("compiled_releases", "The code generators of several releases", Needs.STORES, compiled.generators),

@@ -1,4 +1,4 @@
-"""Pages about our kernels: the backlog, dtype gaps, independent references, and steps of programs."""
+"""Pages about our kernels: the backlog, dtype gaps and independent references."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from ...kernels.verification.backlog import Backlog, BacklogStanding
     from ...kernels.verification.dtype_gaps import DtypeGap
     from ...kernels.verification.references import AgainstReference
-    from ...kernels.verification.steps import ProgramStep
 
 NEWEST_RELEASE = "2.15.0"
 SHOWN_MESSAGE = 90
@@ -188,46 +187,4 @@ def references_document(errors: Sequence[AgainstReference], *, simulated: bool) 
             *([SIMULATED] if simulated else []),
         ],
         [Table("Largest errors", columns, tuple(rows))],
-    )
-
-
-def steps(inputs: PageInputs) -> Document:
-    """A step of a program for each call of each family: what falls back without our kernels and with them."""
-    from ...kernels.runtime.catalog import families
-    from ...kernels.verification.steps import steps_of
-
-    simulated = inputs.open_device is not None and inputs.open_device()
-    return steps_document([step for family in families() for step in steps_of(family)], simulated=simulated)
-
-
-def steps_document(done: Sequence[ProgramStep], *, simulated: bool) -> Document:
-    """The same from executed steps."""
-    trained = sum(step.trains for step in done)
-    before, after = sum(len(step.before) for step in done), sum(len(step.after) for step in done)
-    columns = ("family", "call", "step", "fell back without", "fell back with", "answered by our kernels")
-    return Document(
-        "A step of a program for each of our kernels",
-        [
-            "A call with gradients is a training step: forward, a loss, `loss.backward()` and SGD. The columns name "
-            "the operators that fell back to the CPU, without our kernels and with them. The device has no kernel of "
-            "its own for an overload that a family has a kernel for, even if some release has one. A call that an "
-            "override answers never falls back here: the simulated device computes what a Mac refuses.",
-            f"{len(done)} steps, {trained} of them training: {before} fallbacks without our kernels, {after} with them"
-            f"{' (simulated)' if simulated else ''}.",
-        ],
-        [Table("Each step", columns, tuple(map(_step_row, done)), code=frozenset({"call"}))],
-    )
-
-
-def _step_row(step: ProgramStep) -> tuple[str, ...]:
-    def names(overloads: Sequence[str]) -> str:
-        return ", ".join(name.removeprefix("aten::") for name in overloads)
-
-    return (
-        step.family,
-        step.call,
-        "training" if step.trains else "call",
-        names(step.before),
-        names(step.after) or str(len(step.after)),
-        step.error or names(step.answered),
     )

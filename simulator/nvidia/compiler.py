@@ -1,11 +1,10 @@
-"""Compiles rewritten Metal source and AIR to PTX with the clang of the ziglang wheel."""
+"""Compiles rewritten Metal source to PTX with the clang of the ziglang wheel."""
 
 from __future__ import annotations
 
 import functools
 import os
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,45 +71,19 @@ class PtxCompiler:
         Raises:
             PtxError: clang refuses it, it takes too long, or libdevice is not installed.
         """
+        library = self._mathematics
         done = self._run(
-            *("clang", *_FLAGS, f"--cuda-gpu-arch={self.architecture}", *self._ptx_version("-Xclang")),
-            *self._linked("-Xclang"),
+            *("clang", *_FLAGS, f"--cuda-gpu-arch={self.architecture}"),
+            *("-Xclang", "-target-feature", "-Xclang", f"+ptx{_PTX_VERSIONS[self.architecture]}"),
+            *(("-Xclang", "-mlink-builtin-bitcode", "-Xclang", str(library)) if library else ()),
             *("-I", str(INCLUDE), "-I", str(METAL_INCLUDE), *PLAIN_MESSAGES, "-S", "-o", "-", "-"),
             source=unit,
         )
         return self._checked(done)
 
-    def from_assembly(self, module: str, linked: Sequence[Path]) -> str:
-        """PTX of a module of LLVM assembly, linked with bitcode.
-
-        Raises:
-            PtxError: as `from_metal`.
-        """
-        done = self._run(
-            *("clang", "-cc1", *self.cc1_target, *self._ptx_version(), "-O3", "-vectorize-slp", "-S"),
-            "-Wno-override-module",
-            *(word for path in linked for word in ("-mlink-builtin-bitcode", str(path))),
-            *self._linked(),
-            *("-x", "ir", "-", "-o", "-"),
-            source=module,
-        )
-        return self._checked(done)
-
-    @property
-    def cc1_target(self) -> tuple[str, ...]:
-        """The target options of clang's front end."""
-        return "-triple", "nvptx64-nvidia-cuda", "-target-cpu", self.architecture
-
     @functools.cached_property
     def _mathematics(self) -> Path | None:
         return libdevice()
-
-    def _linked(self, *passed: str) -> tuple[str, ...]:
-        path = self._mathematics
-        return (*passed, "-mlink-builtin-bitcode", *passed, str(path)) if path else ()
-
-    def _ptx_version(self, *passed: str) -> tuple[str, ...]:
-        return *passed, "-target-feature", *passed, f"+ptx{_PTX_VERSIONS[self.architecture]}"
 
     def _run(self, *arguments: str, source: str) -> ToolRun:
         try:

@@ -43,16 +43,13 @@ def test_verify_records_evidence_that_the_import_uses(fresh_python: FreshPython,
 
 
 def test_bench(fresh_python: FreshPython) -> None:
-    done = run(fresh_python, "bench", "heaviside", "--elements", "64", "--compile", "--json")
+    done = run(fresh_python, "bench", "heaviside", "--elements", "64", "--json")
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     assert report["simulated"]
     (timing,) = report["timings"]
     assert timing["without_is"] == "fallback"
     assert min(timing["kernel"], timing["without"], timing["cpu"]) > 0
-    composition = timing["composition"]
-    assert composition["ours"] == composition["compiled"] == {"launches": 1, "bound": 3 * 64 * 4}
-    assert composition["says"] == "as much as ours"
     text = run(fresh_python, "bench", "heaviside", "--elements", "64").stdout
     assert "say nothing about a GPU" in text
 
@@ -82,6 +79,3 @@ def test_compares_with_shipped_kernels(fresh_python: FreshPython) -> None:
     compared = json.loads(done.stdout)["shipped"]
     assert {(each["ours"]["dtype"], each["theirs"]["wrong"]) for each in compared} >= {("float32", 0), ("bfloat16", 0)}
     assert all(each["theirs"]["cases"] > 0 for each in compared)
-    done = run(fresh_python, "bench", "softshrink", "--elements", "64", "--shipped", "2.15.0", "--json")
-    (timing,) = json.loads(done.stdout)["timings"]
-    assert timing["shipped"] > 0

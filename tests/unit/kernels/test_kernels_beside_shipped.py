@@ -22,7 +22,7 @@ def test_only_what_both_answered_stands_side_by_side(monkeypatch: pytest.MonkeyP
     asked: list[Any] = []
     ours = [accuracy(SHRINK, "float32", 7), accuracy(SHRINK, "bfloat16", 7)]
 
-    def in_a_process(work: object, families: object, release: str) -> list[Accuracy]:
+    def in_a_process(families: object, release: str) -> list[Accuracy]:
         asked.append((families, release))
         return theirs
 

@@ -57,7 +57,7 @@ def test_a_page_made_from_the_packages_data_is_up_to_date(name: str) -> None:
     assert (PUBLISHED / f"{name}.md").read_text("utf-8") == PAGES[name].markdown(PageInputs())
 
 
-@pytest.mark.parametrize("name", ["kernel_backlog", "networks", "kernel_steps"])
+@pytest.mark.parametrize("name", ["kernel_backlog", "networks", "kernel_references"])
 def test_a_page_without_its_inputs_is_an_error(name: str) -> None:
     assert not PAGES[name].can_be_made(PageInputs())
     with pytest.raises(MpsmithError, match=f"page {name} needs"):
