@@ -83,8 +83,9 @@ def cholesky_inverse(self: torch.Tensor, upper: bool = False) -> torch.Tensor:
     n = self.shape[-1]
     vectors = torch.eye(n, dtype=self.dtype, device=self.device).expand(self.shape).contiguous()
     _solve(vectors, self.resolve_conj(), upper=upper, unit=False)
-    result: torch.Tensor = vectors.mT @ vectors.conj() if upper else vectors.conj() @ vectors.mT
-    return result
+    # Transposed, so that the result has columns in contiguous memory, as the meta kernel says.
+    transposed: torch.Tensor = vectors.mH @ vectors if upper else vectors @ vectors.mH
+    return transposed.mT
 
 
 def linalg_inv_ex(A: torch.Tensor, *, check_errors: bool = False) -> tuple[torch.Tensor, torch.Tensor]:  # noqa: N803

@@ -57,11 +57,24 @@ def mps_convolution_transpose(
             self.shape[2:], weight.shape[2:], padding, output_padding, stride, dilation, strict=True
         )
     ]
+    _require_results(self, sizes)
     shape = (self.shape[0], weight.shape[1] * groups, *sizes)
     window = (stride, padding, dilation)
     channels = weight.shape[0] // groups, weight.shape[1]
     strides = weight.transpose(0, 1).stride()
     return _convolve("convolve_transposed", self, weight, strides, None, shape, window, channels)
+
+
+def _require_results(x: torch.Tensor, sizes: Sequence[int]) -> None:
+    """Raise what the CPU raises for a result without an element in space."""
+    if min(sizes) < 1:
+        given, calculated = (
+            " x ".join(str(size) for size in _in_space(part, 1)[-max(len(sizes), 2) :]) for part in (x.shape[2:], sizes)
+        )
+        raise RuntimeError(
+            f"Given input size per channel: ({given}). Calculated output size per channel: ({calculated}). Output size "
+            "is too small"
+        )
 
 
 def mps_convolution_transpose_backward(

@@ -218,10 +218,13 @@ kernel void eigh_meet(
     return;
   }
   device T* rotations = together + ulong(group.y) * ROOM * ROOM;
-  for (int e = int(thread_index); e < size * size; e += int(threads)) {
-    const int i = e / size, j = e % size;
-    whole[rows.row(i) * ulong(n) + rows.row(j)] = a[i * ROOM + j];
-    rotations[i * ROOM + j] = v[i * ROOM + j];
+  // Each thread writes the elements that it read: no barrier orders device memory here.
+  for (int e = int(thread_index); e < count * count; e += int(threads)) {
+    const int i = e / count, j = e % count;
+    if (i < size && j < size) {
+      whole[rows.row(i) * ulong(n) + rows.row(j)] = a[i * ROOM + j];
+      rotations[i * ROOM + j] = v[i * ROOM + j];
+    }
   }
   for (int i = int(thread_index); i < size; i += int(threads)) {
     lows[matrix * ulong(n) + rows.row(i)] = low[i];

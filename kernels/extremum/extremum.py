@@ -8,7 +8,7 @@ import torch
 
 from ..runtime.layout import layout_of
 from ..runtime.operands import not_implemented
-from ..runtime.outputs import require_castable, resize_output
+from ..runtime.outputs import overlaps, require_castable, resize_output
 from ..runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
@@ -34,7 +34,7 @@ def _extremum(name: str, x: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
     resize_output(out, ())
     if x.numel() == 0:
         return out.fill_(_identity(name, x.dtype))
-    if out.dtype != x.dtype:
+    if out.dtype != x.dtype or overlaps(out, x):  # other threads may still read the element that `out` is
         return out.copy_(_extremum(name, x, torch.empty((), dtype=x.dtype, device=x.device)))
     groups = min(_MOST_GROUPS, -(-x.numel() * x.element_size() // (_GROUP * _VECTOR_BYTES)))
     if groups == 1:

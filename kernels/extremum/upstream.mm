@@ -46,7 +46,9 @@ Scalar identity_of(const std::string& name, ScalarType dtype) {
 
 void extremum(const std::string& name, Tensor& result, const Tensor& self) {
   TORCH_CHECK_NOT_IMPLEMENTED(!self.is_complex(), name, " is not implemented for ", self.scalar_type(), " on MPS");
-  const auto out = result.scalar_type() == self.scalar_type() ? result : at::empty({}, self.options());
+  // Where the result is an element of the input, other threads may still read it.
+  const bool is_apart = result.scalar_type() == self.scalar_type() && !result.is_alias_of(self);
+  const auto out = is_apart ? result : at::empty({}, self.options());
   const int64_t share = group_size * 16 / self.element_size();
   const int64_t groups = std::min(most_groups, (self.numel() + share - 1) / share);
   if (groups == 0) {

@@ -22,6 +22,8 @@ def int_mm_out(self: torch.Tensor, mat2: torch.Tensor, *, out: torch.Tensor) -> 
     _require(out.dim() == 2, f"Expected result to be of dimension 2 but got {out.dim()}")
     _require(out.is_contiguous(), "Expected result to be contiguous.")
     require_device(self, {"mat2": mat2, "out": out}, "_int_mm")
+    if not self.shape[1]:
+        return out.zero_()  # an empty operand may begin behind the end of its memory
     if out.numel():
         rows, columns = out.shape
         sizes = [rows, columns, self.shape[1], *self.stride(), *mat2.stride()]

@@ -34,8 +34,8 @@ Tensor& _int_mm_out_mps(const Tensor& self, const Tensor& mat2, Tensor& out) {
   }
   TORCH_CHECK(out.dim() == 2, "int_mm_out_mps: Expected result to be of dimension 2 but got ", out.dim());
   TORCH_CHECK(out.is_contiguous(), "int_mm_out_mps: Expected result to be contiguous.");
-  if (out.numel() == 0) {
-    return out;
+  if (out.numel() == 0 || self.size(1) == 0) {
+    return out.zero_(); // an empty operand may begin behind the end of its memory
   }
   const std::array<int64_t, 7> sizes = {shape[0],       shape[1],       self.size(1),  self.stride(0),
                                         self.stride(1), mat2.stride(0), mat2.stride(1)};

@@ -14,8 +14,10 @@ inline float2 multiply_add(float2 a, float b, float2 c) {
 
 // 2^x: the Taylor series of the fraction around zero, to 9 terms, times the power of two.
 inline float two_to(float2 x) {
-  const float whole = rint(clamp(x.x, -200.0f, 200.0f));
-  const float y = ((x.x - whole) + x.y) * M_LN2_F;
+  constexpr float LIMIT = 200.0f;  // beyond all exponents of a float
+  const float high = clamp(x.x, -LIMIT, LIMIT), low = high == x.x ? x.y : 0.0f;
+  const float whole = rint(high);
+  const float y = ((high - whole) + low) * M_LN2_F;
   float sum = 1.0f / 40320;
   sum = fma(sum, y, 1.0f / 5040);
   sum = fma(sum, y, 1.0f / 720);

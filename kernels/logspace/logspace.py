@@ -11,6 +11,8 @@ from ..runtime.outputs import contiguous_twin, finish, resize_output
 from ..runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
+# The kernel computes with exponents of two up to this size. It is far from the largest float32.
+_MOST_EXPONENT = 1e30
 _CPP_NAMES = {torch.float32: "float", torch.float16: "c10::Half", torch.bfloat16: "c10::BFloat16"}
 
 
@@ -28,12 +30,12 @@ def logspace_out(start: complex, end: complex, steps: int, base: float = 10.0, *
     if steps == 0:
         return out
     limits = (_rounded(start, out.dtype), _rounded(end, out.dtype)) if out.dtype in FLOATING else None
-    if limits is None or steps == 1 or not (0.0 < base < math.inf and all(map(math.isfinite, limits))):
+    power = math.log2(base) if 0.0 < base < math.inf else math.inf
+    if limits is None or steps == 1 or not all(abs(limit * power) <= _MOST_EXPONENT for limit in limits):
         values = torch.logspace(start, end, steps, base, dtype=out.dtype, device="cpu")
         return out.copy_(values.reshape(out.shape))
     result = contiguous_twin(out)
     span = _rounded(limits[1] - limits[0], out.dtype)
-    power = math.log2(base)
     exponents = [number for x in (limits[0], limits[1], span / (steps - 1)) for number in _in_two(x * power)]
     _shader.kernel(f"logspace_{METAL_TYPES[out.dtype]}", out.device)(result, exponents, steps, threads=steps)
     return finish(out, result)

@@ -4,6 +4,9 @@ namespace {
 
 #include "shared/launch.h"
 
+// The kernel computes with exponents of two up to this size. It is far from the largest float.
+constexpr double most_exponent = 1e30;
+
 // A number as a dtype holds it.
 double rounded(const Scalar& x, ScalarType dtype) {
   return at::scalar_tensor(x, TensorOptions().dtype(dtype).device(kCPU)).item().toDouble();
@@ -29,12 +32,13 @@ Tensor& logspace_out_mps(const Scalar& start, const Scalar& end, int64_t steps, 
   const bool fits = supportedFloatingType(dtype) && !start.isComplex() && !end.isComplex();
   const double first = fits ? rounded(start, dtype) : 0, last = fits ? rounded(end, dtype) : 0;
   // Others need double precision or a branch of the logarithm, and depend on nothing but the numbers given here.
-  if (!fits || steps == 1 || !(base > 0 && std::isfinite(base) && std::isfinite(first) && std::isfinite(last))) {
+  const double power = base > 0 ? std::log2(base) : std::numeric_limits<double>::infinity();
+  const double largest = std::max(std::abs(first), std::abs(last)) * std::abs(power);
+  if (!fits || steps == 1 || !std::isfinite(first) || !std::isfinite(last) || !(largest <= most_exponent)) {
     const auto values = at::logspace(start, end, steps, base, TensorOptions().dtype(dtype).device(kCPU));
     return out.copy_(values.reshape(out.sizes()));
   }
   const auto result = out.is_contiguous() ? out : at::empty(out.sizes(), out.options());
-  const double power = std::log2(base);
   const double step = rounded(last - first, dtype) / (steps - 1);
   std::vector<float> exponents;
   for (const double x : {first, last, step}) {

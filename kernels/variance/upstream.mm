@@ -8,6 +8,11 @@ namespace {
 constexpr int64_t share = 4096; // elements that one group takes
 constexpr int64_t most_groups = 1024;
 
+// One SIMD group for each of many short rows: combining the moments of two needs divisions, while the other groups wait.
+int64_t group_of_many_rows(int64_t rows, int64_t length) {
+  return rows >= 1024 && length <= 4096 ? std::min<int64_t>(row_group(length), 32) : row_group(length);
+}
+
 void check_dtypes(const Tensor& self, const Tensor& out, const char* name) {
   TORCH_CHECK(
       self.is_floating_point() || self.is_complex(), "std and var only support floating point and complex dtypes");
@@ -41,10 +46,10 @@ void launch_spread(
     const Tensor& rows,
     const Tensor& columns,
     const std::array<float, 2>& numbers) {
-  const auto groups = std::min(most_groups, (columns.numel() + share - 1) / share);
-  const int64_t words = self.is_complex() ? 4 : 3; // of a group's share: mean, squares, count
+  const auto groups = std::min((most_groups + rows.numel() - 1) / rows.numel(), (columns.numel() + share - 1) / share);
+  const int64_t words = self.is_complex() ? 8 : 5; // of 4 bytes: `moments` of the Metal source
   const auto partial = at::empty({groups > 1 ? rows.numel() * groups * words : 1}, self.options().dtype(kFloat));
-  const auto group = row_group(columns.numel());
+  const auto group = group_of_many_rows(rows.numel(), columns.numel());
   launch_grid(
       "variance_rows_" + scalarToMetalTypeString(self), MTLSizeMake(group * groups, rows.numel(), 1),
       MTLSizeMake(group, 1, 1), result, partial, self, packed_layout({rows}), packed_layout({columns}), numbers);

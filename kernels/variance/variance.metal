@@ -1,37 +1,70 @@
 #include "shared/field.metal"
 #include "shared/row.metal"
 
-// What is known of some elements: how many, their mean, and the sum of the squared distances from it. One pass
-// (B. P. Welford, Technometrics 4, 1962), and two such are put together without cancellation (T. F. Chan, G. H. Golub and
-// R. J. LeVeque, The American Statistician 37, 1983).
+// Moments of some elements, which are multiples of a power of two, 2^(power - 127): their number, their mean as the sum of
+// two floats, and the sum of the squared distances from it. With the power no square leaves the range of a float, with
+// two floats the mean of elements far from zero keeps the digits of their distances. One pass (B. P. Welford,
+// Technometrics 4, 1962); two of them are combined without cancellation (T. F. Chan, G. H. Golub and R. J. LeVeque, The
+// American Statistician 37, 1983).
 inline float squared(float a) { return a * a; }
 inline float squared(float2 a) { return a.x * a.x + a.y * a.y; }
+inline float largest_part(float a) { return abs(a); }
+inline float largest_part(float2 a) { return max(abs(a.x), abs(a.y)); }
+
+// 2^(exponent - 127); zero for exponents that a normal float does not have.
+inline float power_of_two(int exponent) { return as_type<float>(uint(max(exponent, 0)) << 23); }
+
+// The power for elements of this size: elements of 1 to 2^32 times it. Many elements share it.
+inline int power_for(float largest) { return max(int(as_type<uint>(largest) >> 23) & 0xe0, 1); }
 
 template <typename F> struct moments {
   F mean;
+  F rest;  // what the float of the mean leaves of it
   float squares;
   float count;
+  int power;
 
-  void add(F x) {
-    count += 1.0f;
-    const F off = x - mean;
-    mean += off / count;
-    squares += squared(off) * ((count - 1.0f) / count);
+  void scale_to(int other) {
+    const float factor = power_of_two(127 + power - other);
+    mean *= factor;
+    rest *= factor;
+    squares = squares * factor * factor;
+    power = other;
   }
 };
 
+template <typename F> inline moments<F> of_none() { return {F(0.0f), F(0.0f), 0.0f, 0.0f, 1}; }
+
+template <typename F> inline moments<F> of_one(F x) {
+  const float size = largest_part(x);
+  const int power = power_for(size);
+  return {x * power_of_two(254 - power), F(0.0f), isfinite(size) ? 0.0f : NAN, 1.0f, power};
+}
+
 // Of elements in registers: with one division by a number that is not known, where elements one by one take two each.
-template <typename F> inline moments<F> of_several(thread const F (&x)[ROW_LOADS]) {
+template <typename F> inline moments<F> of_several(thread F (&x)[ROW_LOADS]) {
   constexpr float SHARE = 1.0f / ROW_LOADS;
-  F mean = x[0] * SHARE;  // no sum goes beyond the largest float
-  for (uint k = 1; k < ROW_LOADS; ++k) {
+  float largest = 0.0f;
+  for (uint k = 0; k < ROW_LOADS; ++k) {
+    largest = max(largest, largest_part(x[k]));
+  }
+  const int power = power_for(largest);
+  const float factor = power_of_two(254 - power);
+  F mean = F(0.0f);
+  for (uint k = 0; k < ROW_LOADS; ++k) {
+    x[k] *= factor;
     mean += x[k] * SHARE;
+  }
+  F rest = F(0.0f);
+  for (uint k = 0; k < ROW_LOADS; ++k) {
+    x[k] -= mean;
+    rest += x[k] * SHARE;
   }
   float squares = 0.0f;
   for (uint k = 0; k < ROW_LOADS; ++k) {
-    squares += squared(x[k] - mean);
+    squares += squared(x[k] - rest);
   }
-  return {mean, squares, float(ROW_LOADS)};
+  return {mean, rest, squares, float(ROW_LOADS), power};
 }
 
 struct together {
@@ -40,9 +73,15 @@ struct together {
     if (b.count == 0.0f || a.count == 0.0f) {
       return b.count == 0.0f ? a : b;
     }
-    const F off = b.mean - a.mean;
+    const int power = max(a.power, b.power);
+    a.scale_to(power);
+    b.scale_to(power);
+    const F off = (b.mean - a.mean) + (b.rest - a.rest);
     const float share = b.count / count;
-    return {a.mean + off * share, a.squares + b.squares + squared(off) * (a.count * share), count};
+    const F step = off * share, mean = a.mean + step, added = mean - a.mean;
+    // What the sum of the mean and the step rounds off (two-sum; Knuth, The Art of Computer Programming, 4.2.2).
+    const F rest = (a.mean - (mean - added)) + (step - added) + a.rest;
+    return {mean, rest, a.squares + b.squares + squared(off) * (a.count * share), count, power};
   }
 };
 
@@ -55,7 +94,7 @@ inline float2 widened(float2 x) { return x; }
 template <typename F> struct moments_of_share {
   moments<F> row;
 
-  template <typename T> void take(T x) { row.add(widened(x)); }
+  template <typename T> void take(T x) { row = together::combine(row, of_one(widened(x))); }
   template <typename T> void take_several(thread const T (&x)[ROW_LOADS]) {
     F wide[ROW_LOADS];
     for (uint k = 0; k < ROW_LOADS; ++k) {
@@ -67,8 +106,8 @@ template <typename F> struct moments_of_share {
 
 template <typename F> inline moments<F> of_lane_above(moments<F> m, ushort distance) {
   return {
-      simd_shuffle_down(m.mean, distance), simd_shuffle_down(m.squares, distance),
-      simd_shuffle_down(m.count, distance)};
+      simd_shuffle_down(m.mean, distance), simd_shuffle_down(m.rest, distance), simd_shuffle_down(m.squares, distance),
+      simd_shuffle_down(m.count, distance), simd_shuffle_down(m.power, distance)};
 }
 
 // All threads' moments together, in the first thread of a group of whole SIMD groups. These put theirs together without
@@ -89,10 +128,11 @@ inline moments<F> moments_of_group(moments<F> value, threadgroup moments<F>* scr
   return value;
 }
 
-// The variance of a row, or its root; where nothing is left of the degrees of freedom, over zero.
+// The variance of a row, or its root; where nothing is left of the degrees of freedom, over zero. A root is finite where
+// the variance is beyond the largest float.
 template <typename F> inline float spread(moments<F> row, float correction, bool root) {
-  const float variance = row.squares / max(0.0f, row.count - correction);
-  return root ? precise::sqrt(variance) : variance;
+  const float variance = row.squares / max(0.0f, row.count - correction), factor = power_of_two(row.power);
+  return root ? precise::sqrt(variance) * factor : variance * factor * factor;
 }
 
 // A row of groups a result; each of them keeps what the elements of its share make, or, where it is the only one, writes
@@ -111,7 +151,7 @@ kernel void variance_rows(
     uint2 group_size [[threads_per_threadgroup]]) {
   threadgroup moments<F> scratch[8];
   device const T* elements = x + offsets<1, ulong>(rows, ulong(group.y)).at[0];
-  moments_of_share<F> share = {{F(0.0f), 0.0f, 0.0f}};
+  moments_of_share<F> share = {of_none<F>()};
   const ulong first = ulong(group.x) * group_size.x + in_group.x;
   take_share(share, elements, columns, first, ulong(groups.x) * group_size.x);
   const moments<F> row = moments_of_group(share.row, scratch, in_group.x, group_size.x);
@@ -133,7 +173,7 @@ kernel void variance_of_shares(
     uint2 in_group [[thread_position_in_threadgroup]],
     uint2 group_size [[threads_per_threadgroup]]) {
   threadgroup moments<F> scratch[8];
-  moments<F> row = {F(0.0f), 0.0f, 0.0f};
+  moments<F> row = of_none<F>();
   for (uint s = in_group.x; s < shares; s += group_size.x) {
     row = together::combine(row, moments<F>(partial[ulong(group.y) * shares + s]));
   }

@@ -1,0 +1,87 @@
+"""Outputs that share memory with inputs, operands without elements, and strides against meta kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+from torch.nn import functional
+
+from mpsmith import kernels
+from mpsmith.simulator import metal
+
+FreshPython = Callable[..., Any]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def registered() -> Iterator[None]:
+    metal.install()
+    with kernels.use("max", "min", "_int_mm", "_mps_convolution_transpose", "cholesky_inverse"):
+        yield
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64])
+@pytest.mark.parametrize("name", ["max", "min"])
+def test_an_extremum_replaces_an_element_of_its_input(name: str, dtype: torch.dtype) -> None:
+    x = torch.arange(6000).sub(2000).to(dtype).view(60, 100)
+    mine = x.to("mps")
+    expected = getattr(torch, name)(x)
+    assert getattr(torch, name)(mine, out=mine[0, 0]).item() == expected
+    assert mine[0, 0].item() == expected
+    assert torch.equal(mine.cpu()[1:], x[1:])
+
+
+def test_products_of_nothing_at_the_end_of_their_memory() -> None:
+    left, right = (torch.ones(12, dtype=torch.int8, device="mps")[12:] for _ in range(2))
+    product = torch._int_mm(left.view(3, 0), right.view(0, 4))
+    assert torch.equal(product.cpu(), torch.zeros(3, 4, dtype=torch.int32))
+
+
+@pytest.mark.parametrize("space", [1, 2, 3])
+def test_transposed_convolutions_without_results_are_refused(space: int) -> None:
+    messages = []
+    for device in ("cpu", "mps"):
+        x, weight = (torch.ones((1, 1, *[1] * space), dtype=torch.int64, device=device) for _ in range(2))
+        with pytest.raises(RuntimeError) as error:
+            getattr(functional, f"conv_transpose{space}d")(x, weight, padding=2)
+        messages.append(str(error.value))
+    assert messages[0] == messages[1]
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (2, 3, 3), (1, 1), (0, 0), (2, 0, 0)])
+@pytest.mark.parametrize("upper", [False, True])
+def test_inverses_have_the_strides_of_the_meta_kernel(upper: bool, shape: tuple[int, ...]) -> None:
+    factors = (torch.eye(shape[-1]) * 2 + torch.ones(shape).triu(1) * 0.5j).to(torch.complex64)
+    factors = factors if upper else factors.mT.contiguous()
+    inverse = torch.cholesky_inverse(factors.to("mps"), upper)
+    torch.testing.assert_close(inverse.cpu(), torch.cholesky_inverse(factors, upper))
+    assert inverse.stride() == torch.cholesky_inverse(factors.to("meta"), upper).stride()
+
+
+def test_compiled_inverses() -> None:
+    factors = torch.tensor([[2, 0, 0], [1j, 3, 0], [1, 1 + 1j, 1]], dtype=torch.complex64)
+    compiled = torch.compile(torch.cholesky_inverse, fullgraph=True)
+    torch.testing.assert_close(compiled(factors.to("mps")).cpu(), torch.cholesky_inverse(factors))
+
+
+def test_no_data_races(fresh_python: FreshPython) -> None:
+    """Odd sizes above one block of eigh, and an extremum into its input."""
+    fresh_python(
+        """
+        import torch
+        from mpsmith.audit.releases.surface.profiles import coverage_profile
+        from mpsmith.simulator import metal
+        from mpsmith.simulator.device import loading as device
+        device.load(coverage_profile(None))
+        metal.install()
+        import mpsmith.kernels
+        for n, dtype in ((49, torch.float32), (33, torch.complex64)):
+            a = torch.randn(n, n, dtype=dtype)
+            torch.linalg.eigh((a + a.mH).to("mps"))
+        x = torch.randn(40, 5, device="mps")
+        torch.max(x, out=x[0, 0])
+        """,
+        MPSMITH_METAL_MODE="checked",
+    )
