@@ -21,7 +21,10 @@ help:  ## this list
 
 setup: $(STAMP)  ## a virtual environment in .venv with mpsmith and what it needs
 
+# The first words of a Mac's own python3, which is 3.9, must be this line and not an error of pip's.
 $(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; v = "%d.%d" % sys.version_info[:2]; sys.exit(None if sys.version_info >= (3, 10) else \
+	  "error: $(PYTHON) is Python " + v + ", mpsmith needs 3.10 or newer: make PYTHON=python3.12 (from python.org or Homebrew)")'
 	$(PYTHON) -m venv $(VENV)
 	@mkdir -p build && sed 's/^torch==.*/torch$(TORCH)/' constraints.txt > build/constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint build/constraints.txt --editable '.[dev]'

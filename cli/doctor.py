@@ -73,7 +73,7 @@ def _devices() -> list[Finding]:
         return [Finding(device, False, why, advice) for device in ("real mps device", "simulated mps device")]
     if torch.backends.mps.is_available():
         return [
-            Finding("real mps device", True, "torch.backends.mps.is_available()"),
+            Finding("real mps device", True, "torch reports one", "mpsmith preflight tries it"),
             Finding("simulated mps device", False, "not needed: this machine has the real one"),
         ]
     real = Finding("real mps device", False, f"torch {torch.__version__} has none here", "a Mac with Apple silicon")
@@ -101,9 +101,11 @@ def _compiler() -> Finding:
 
 
 def _metal() -> Finding:
-    from ..simulator.clang import CompilerMissingError, installed
+    from ..simulator.clang import CompilerMissingError, installed, locate
+    from ..simulator.metal.compiler import default_compiler
 
     try:
+        default_compiler()
         return Finding("Metal on the host", True, f"ziglang {installed().version}")
     except CompilerMissingError as error:
-        return Finding("Metal on the host", False, str(error), "pip install 'mpsmith[metal]'")
+        return Finding("Metal on the host", False, str(error), "" if locate() else "pip install 'mpsmith[metal]'")

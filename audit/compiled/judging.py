@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ...simulator import metal
 from ...simulator.fallback_recorders import FallbackRecorder
 from ..judging.judge import Trial
 from ..model.case import Case
@@ -45,7 +44,8 @@ def compiled_call(
         recorder: records which operators fall back on this kind of device.
         seed, label: make random operators reproducible.
         dynamic: whether all sizes are symbols.
-        checked: run a right result again with every access checked, if threads of its kernels communicate.
+        checked: run a right result again with every access checked, if threads of its kernels communicate. A real
+            device cannot: its second run would show nothing, or noise.
         on_device: called after the CPU run and before the compiled call.
         on_graph: called when the code of a graph is complete; an error of it ends the call.
 
@@ -109,7 +109,9 @@ def _how_computed(lowering: Lowering) -> CompiledVerdict:
 
 
 def _checked(found: CompiledOutcome, case: Case, recorder: FallbackRecorder, seed: int, label: str) -> CompiledOutcome:
-    """Run the call again with every access checked, and with poison in lanes without a thread."""
+    """Run the call again on the simulated device: every access checked, poison in lanes without a thread."""
+    from ...simulator import metal
+
     with metal.checking("checked"):
         outcome = _outcome(case, recorder, seed, label)
     if outcome.verdict in (CaseVerdict.PASSED, CaseVerdict.FALLBACK):

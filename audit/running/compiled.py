@@ -99,7 +99,15 @@ def judged_compiled(
     case.skipped = case.skipped or device.cannot_run(leaves((case.args, case.kwargs)))
     label = f"{key.label}:{position}"
     try:
-        found = compiled_call(case, device.recorder, seed, label, dynamic=key.mode == DYNAMIC, on_device=on_device)
+        found = compiled_call(
+            case,
+            device.recorder,
+            seed,
+            label,
+            dynamic=key.mode == DYNAMIC,
+            checked=device.simulated,  # only the simulator can check every access
+            on_device=on_device,
+        )
     except Exception as error:  # an auditor bug fails one case and is reported
         message = f"not judged, {type(error).__name__}: {one_line(error)}"
         outcome = Outcome(CaseVerdict.REFERENCE_FAILED, "judge", message)

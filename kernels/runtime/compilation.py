@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import importlib.abc
 import importlib.util
+import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from importlib.machinery import ModuleSpec
@@ -20,8 +21,7 @@ from typing import Any
 import torch
 
 _LOWERING = "torch._inductor.lowering"
-_CONFIG = "torch._inductor.config"
-_CACHE_KEY = "mpsmith.kernels"
+_TAG = re.compile(r" ?mpsmith\.kernels\([^)]*\)")
 
 # The operators that Inductor calls from now on. Code that is already compiled stays as it is.
 _called: set[str] = set()
@@ -58,10 +58,11 @@ class _WhenLoaded(importlib.abc.MetaPathFinder):
 
 
 def _change_inductor() -> None:
-    config: Any = sys.modules[_CONFIG]
-    # Part of the key of Inductor's disk caches, because the generated code depends on it.
-    keys = {name: key for name, key in config.unsafe_marked_cacheable_functions.items() if name != _CACHE_KEY}
-    config.unsafe_marked_cacheable_functions = keys | ({_CACHE_KEY: " ".join(sorted(_called))} if _called else {})
+    from torch.compiler import config
+
+    # Part of the key of Inductor's disk caches, because the generated code depends on it. The user's tag stays.
+    tag = _TAG.sub("", config.cache_key_tag)
+    config.cache_key_tag = f"{tag} mpsmith.kernels({' '.join(sorted(_called))})".strip() if _called else tag
     for operator in sorted(_called - _changed):
         packet = getattr(torch.ops.aten, operator.removeprefix("aten::"), None)
         for name in packet.overloads() if packet is not None else ():

@@ -58,19 +58,20 @@ class RangeFile(io.RawIOBase):
         return self._position
 
     def readinto(self, buffer: Any) -> int:
-        """Fill the buffer from the current position; 0 at the end of the file."""
+        """Fill the buffer from the current position, less of it at the end of the file only: zipfile relies on that."""
         view = memoryview(buffer).cast("B")
         wanted = min(len(view), max(0, self.size - self._position))
-        if not wanted:
-            return 0
-        start = self._position - self._piece_start
-        if not 0 <= start < len(self._piece):
-            self._fetch(wanted)
-            start = 0
-        chunk = self._piece[start : start + wanted]
-        view[: len(chunk)] = chunk
-        self._position += len(chunk)
-        return len(chunk)
+        filled = 0
+        while filled < wanted:
+            start = self._position - self._piece_start
+            if not 0 <= start < len(self._piece):
+                self._fetch(wanted - filled)
+                start = 0
+            chunk = self._piece[start : start + wanted - filled]
+            view[filled : filled + len(chunk)] = chunk
+            self._position += len(chunk)
+            filled += len(chunk)
+        return filled
 
     def _fetch(self, wanted: int) -> None:
         goes_on = self._position == self._piece_start + len(self._piece) and bool(self._piece)

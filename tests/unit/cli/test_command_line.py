@@ -165,6 +165,26 @@ def test_doctor_works_without_torch() -> None:
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
 
 
+AS_DARWIN = (
+    """
+import platform
+platform.system = lambda: "Darwin"
+"""
+    + WITHOUT_TORCH
+)
+
+
+def test_doctor_promises_no_metal_on_the_host_of_a_mac() -> None:
+    pytest.importorskip("ziglang")
+    done = subprocess.run(
+        [sys.executable, "-c", AS_DARWIN, "doctor", "--json"], capture_output=True, text=True, check=False
+    )
+    findings = {finding["what"]: finding for finding in json.loads(done.stdout)}
+    assert not findings["Metal on the host"]["ok"]
+    assert findings["Metal on the host"]["found"].startswith("Metal source runs on the host on Linux")
+    assert findings["Metal on the host"]["advice"] == ""
+
+
 def test_other_commands_say_that_torch_is_missing() -> None:
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT_TORCH, "kernels", "list"], capture_output=True, text=True, check=False

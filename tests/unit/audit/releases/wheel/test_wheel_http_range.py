@@ -10,7 +10,7 @@ import pytest
 from mpsmith.audit.releases.coverage.sources import named_coverage
 from mpsmith.audit.releases.wheel.errors import WheelError
 from mpsmith.audit.releases.wheel.fetch import open_url
-from mpsmith.audit.releases.wheel.http_range import RangeFile
+from mpsmith.audit.releases.wheel.http_range import FIRST_REQUEST, RangeFile
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -65,6 +65,13 @@ def test_reads_requested_ranges(server: http.server.HTTPServer) -> None:
     assert file.tell() == 1020
     assert file.read() == data[1020:]
     assert file.read(1) == b""
+
+
+def test_a_read_across_two_pieces_is_not_short(server: http.server.HTTPServer) -> None:
+    file = RangeFile(address(server, "file"))
+    file.read(FIRST_REQUEST - 5)
+    data: bytes = server.data  # type: ignore[attr-defined]
+    assert file.read(20) == data[FIRST_REQUEST - 5 : FIRST_REQUEST + 15]
 
 
 def test_a_small_read_fetches_little(server: http.server.HTTPServer) -> None:
