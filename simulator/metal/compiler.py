@@ -74,7 +74,8 @@ _FLAGS["strict"] = tuple(
 _ALL_MESSAGES = ("-ferror-limit=200", *PLAIN_MESSAGES)
 _DEFINES = (
     *("-D__METAL__=1", f"-D__METAL_VERSION__={METAL_VERSION}", "-D__METAL_MACOS__=1", "-D__HAVE_BFLOAT__=1"),
-    *("-D__clang__=1", "-D__FINITE_MATH_ONLY__=0"),
+    *("-D__clang__=1", "-D__FINITE_MATH_ONLY__=0", "-D__LITTLE_ENDIAN__=1", "-D__CHAR_BIT__=8"),
+    *("-D__ORDER_LITTLE_ENDIAN__=1234", "-D__ORDER_BIG_ENDIAN__=4321", "-D__BYTE_ORDER__=__ORDER_LITTLE_ENDIAN__"),
 )
 
 

@@ -14,6 +14,9 @@ _CLASS_WORDS = frozenset({"struct", "class", "union"})
 _NOT_IN_SIGNATURE = frozenset({"inline", "static", "METAL_FUNC", "constexpr", ""})
 _CONSTRUCTOR_WORDS = frozenset({"constexpr", "explicit", "inline", "METAL_FUNC", ""})
 _NOT_PARAMETERS = ("alignas", "__attribute__", "decltype", "noexcept")
+STAGES = frozenset({"vertex", "fragment", "mesh", "object", "intersection"})
+"""Entry points of rendering: as qualifiers (the first two) or as attributes."""
+
 _SWIZZLE = re.compile(r"[xyzw]{2,4}|[rgba]{2,4}")
 
 
@@ -44,6 +47,7 @@ class Function:
     body_end: int
     is_template: bool
     is_kernel: bool
+    stage: str  # of rendering, such as "vertex", or ""
     in_class: bool
     host_name: str | None
     max_threads: int
@@ -221,6 +225,7 @@ class DeclarationWalk:
             return end + 1
         attributes = [a for i in range(start, parameters) for a in self.attributes.get(i, ())]
         is_kernel = "kernel" in text[start:parameters] or any(attribute_name(a) == "kernel" for a in attributes)
+        stage = self._stage(head, parameters, attributes)
         self.program.functions.append(
             Function(
                 name=text[parameters - 1],
@@ -232,6 +237,7 @@ class DeclarationWalk:
                 body_end=end,
                 is_template=head > start,
                 is_kernel=is_kernel,
+                stage=stage,
                 in_class=in_class,
                 host_name=host_name(attributes),
                 max_threads=max_threads(attributes),
@@ -239,6 +245,15 @@ class DeclarationWalk:
             )
         )
         return end + 1
+
+    def _stage(self, head: int, parameters: int, attributes: list[str]) -> str:
+        """The stage of rendering of the function that starts at `head`, or ""; its qualifier becomes `inline`."""
+        text = self.tokens.text
+        qualifier = next((i for i in range(head, parameters - 1) if text[i] in ("vertex", "fragment")), None)
+        if qualifier is not None:
+            stage, text[qualifier] = text[qualifier], "inline"
+            return stage
+        return next((name for a in attributes if (name := attribute_name(a)) in STAGES), "")
 
     def _signature_end(self, parameters: int, body: int) -> int:
         """The end of the signature: in front of a constructor's member initializers, or of the body."""

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 from ...metal_limits import MAX_BUFFERS
+from ..errors import MetalRuntimeError
 from .attributes import BUILTINS, attribute_argument, attribute_name
 from .declarations import Function, Instantiation, Parameter, Program, buffer_index
 from .problems import Problems
 from .tokens import Location, Tokens
+
+_TEXTURE = re.compile(r"(?:texture(?:1d|2d|3d|cube|_buffer)|depth(?:2d|cube))(?:_\w+)?|sampler")
 
 FIRST_THREADGROUP_SLOT = MAX_BUFFERS + 1
 """The first slot for `[[threadgroup(n)]]` in the table of arguments, after all buffers."""
@@ -20,8 +24,8 @@ FIRST_THREADGROUP_SLOT = MAX_BUFFERS + 1
 class KernelArgument:
     """How a kernel parameter gets its value."""
 
-    kind: Literal["buffer", "threadgroup", "builtin"]
-    index: int  # of the buffer; -1 for a builtin
+    kind: Literal["buffer", "threadgroup", "builtin", "texture"]  # a sampler counts as a texture
+    index: int  # of the buffer; -1 for a builtin or a texture
     builtin: str
     name: str
 
@@ -42,6 +46,19 @@ class EntryPoint:
     max_threads: int  # of a threadgroup
     location: Location
 
+    @property
+    def texture_names(self) -> list[str]:
+        """The parameters that are textures or samplers: such a kernel compiles, and does not run."""
+        return [argument.name for argument in self.arguments if argument.kind == "texture"]
+
+    def require_no_textures(self) -> None:
+        """Raise MetalRuntimeError if the kernel has textures."""
+        if self.texture_names:
+            raise MetalRuntimeError(
+                f"kernel '{self.name}' ({self.location.file}:{self.location.line}) takes the textures "
+                f"{', '.join(self.texture_names)}: the simulator has no textures, only buffers"
+            )
+
 
 def kernel_entries(tokens: Tokens, program: Program, problems: Problems) -> Iterator[EntryPoint]:
     """The callable kernels: functions that are not templates, and explicit instantiations."""
@@ -53,7 +70,7 @@ def kernel_entries(tokens: Tokens, program: Program, problems: Problems) -> Iter
     locations = tokens.locate(starts + [i.start for i in program.instantiations])
     for function in program.functions:
         if function.is_kernel and not function.is_template:
-            arguments = tuple(_arguments(function.parameters, function.name, problems))
+            arguments = tuple(_arguments(tokens, function.parameters, function.name, problems))
             yield EntryPoint(
                 function.host_name or function.name,
                 f"{function.scope}{function.name}",
@@ -72,7 +89,7 @@ def kernel_entries(tokens: Tokens, program: Program, problems: Problems) -> Iter
             )
             continue
         name = instantiation.host_name or instantiation.base
-        arguments = tuple(_arguments(template.parameters, name, problems))
+        arguments = tuple(_arguments(tokens, template.parameters, name, problems))
         yield EntryPoint(
             name,
             instantiation.function,
@@ -91,7 +108,9 @@ def _template_of(instantiation: Instantiation, candidates: list[Function]) -> Fu
     return same_scope[0] if same_scope else None
 
 
-def _arguments(parameters: tuple[Parameter, ...], kernel: str, problems: Problems) -> Iterator[KernelArgument]:
+def _arguments(
+    tokens: Tokens, parameters: tuple[Parameter, ...], kernel: str, problems: Problems
+) -> Iterator[KernelArgument]:
     """Bind parameters; one without an attribute gets the next free buffer index."""
     taken = {index for p in parameters if (index := buffer_index(p)) is not None}
     next_free = 0
@@ -101,6 +120,9 @@ def _arguments(parameters: tuple[Parameter, ...], kernel: str, problems: Problem
         token = parameter.end
         if attribute in BUILTINS:
             yield KernelArgument("builtin", -1, attribute, parameter.name)
+            continue
+        if attribute in ("texture", "sampler") or _is_texture(tokens, parameter):
+            yield KernelArgument("texture", -1, "", parameter.name)
             continue
         if attribute == "threadgroup":
             argument = attribute_argument(parameter.attribute)
@@ -144,3 +166,9 @@ def _arguments(parameters: tuple[Parameter, ...], kernel: str, problems: Problem
                 f"kernel '{kernel}' binds '{other.name}' and '{parameter.name}' to buffer {index}",
             )
         yield KernelArgument("buffer", index, "", parameter.name)
+
+
+def _is_texture(tokens: Tokens, parameter: Parameter) -> bool:
+    """Whether the parameter is a texture or a sampler, by its type; a pointer to one is a buffer."""
+    words = tokens.text[parameter.begin : parameter.end]
+    return "*" not in words and "&" not in words and any(_TEXTURE.fullmatch(word) for word in words)

@@ -21,6 +21,7 @@ from .function_constants import Constant
 PROGRAM = "program_source"
 """The file name of source from a string in messages of Apple's compiler."""
 
+_BYTE_ORDER_MARK = "\ufeff"
 _INCLUDE = re.compile(r'\s*#\s*include\s*[<"]([^>"]+)[>"]')
 _PLACE = re.compile(r'^(#[ ]\d+[ ]"|)(/[^"\n:]+)(?=[":])', re.MULTILINE)
 
@@ -83,6 +84,7 @@ def with_includes(
     source: str, name: str = PROGRAM, folders: Sequence[Path] = (), defines: Sequence[str] = ()
 ) -> ProgramSource:
     """The program with every file that its includes may reach; the preprocessor chooses among them."""
+    source = source.removeprefix(_BYTE_ORDER_MARK)
     lines = {name: source.split("\n")}
     absolute = tuple(folder.absolute() for folder in folders)
     paths: dict[str, str] = {}
@@ -95,7 +97,7 @@ def with_includes(
             if include is None or path is None or path in paths:
                 continue
             paths[path] = include[1] if include[1] not in lines else path
-            header = Path(path).read_text(encoding="utf-8", errors="replace")
+            header = Path(path).read_text(encoding="utf-8-sig", errors="replace")
             lines[paths[path]] = header.split("\n")
             waiting.append((header, Path(path).parent))
     marked = f'# 1 "{name}"\n{source}'
@@ -116,7 +118,7 @@ def embed(source: str, name: str = PROGRAM, folders: Sequence[Path] = ()) -> Pro
 
 
 def _embed(source: str, name: str, folders: Sequence[Path], lines: dict[str, list[str]], parts: list[str]) -> None:
-    content = source.split("\n")
+    content = source.removeprefix(_BYTE_ORDER_MARK).split("\n")
     lines[name] = content
     parts.append(f'# 1 "{name}"\n')
     for number, line in enumerate(content, 1):

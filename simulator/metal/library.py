@@ -68,6 +68,7 @@ class SimulatedKernel:
     def __init__(
         self, entry: EntryPoint, translation: Translation, compiler: MetalCompiler, mode: Mode, device: Device
     ) -> None:
+        entry.require_no_textures()
         self._entry = entry
         self._translation = translation
         self._compiler = compiler

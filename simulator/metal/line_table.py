@@ -28,9 +28,9 @@ class LineTable:
         rows: list[tuple[int, Location | None]] = []
         for files, program, header in _units(_find_section(library, b".debug_line")):
             for row in _LineProgram(program, header).rows():
-                has_line = files.get(row.file) and not row.ends_sequence
-                rows.append((row.address, Location(files[row.file], row.line) if has_line else None))
-        rows.sort(key=lambda row: row[0])
+                has_file = files.get(row.file) and not row.ends_sequence
+                rows.append((row.address, Location(files[row.file], row.line) if has_file else None))
+        rows = _named(sorted(rows, key=lambda row: row[0]))
         self._addresses = [address for address, _ in rows]
         self._locations = [location for _, location in rows]
 
@@ -38,6 +38,16 @@ class LineTable:
         """The line of the instruction at or before `address`."""
         i = bisect.bisect_right(self._addresses, address) - 1
         return self._locations[i] if i >= 0 else None
+
+
+def _named(rows: list[tuple[int, Location | None]]) -> list[tuple[int, Location | None]]:
+    """The rows, where code of line 0, which the optimizer made of several lines, has the line before it."""
+    named: list[tuple[int, Location | None]] = []
+    for address, location in rows:
+        if location is not None and location.line == 0:
+            location = named[-1][1] if named else None
+        named.append((address, location))
+    return named
 
 
 def _find_section(library: bytes, name: bytes) -> bytes:

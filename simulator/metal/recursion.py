@@ -24,7 +24,10 @@ def find_recursion(tokens: Tokens, program: Program, problems: Problems) -> None
     counts: dict[str, int] = {}
     for function in program.functions:
         counts[function.name] = counts.get(function.name, 0) + 1
-    plain = {f.name: f for f in program.functions if not f.is_template and not f.in_class and counts[f.name] == 1}
+    # Nothing calls a kernel: in a kernel `abs`, the call `abs(x)` is that of the library.
+    plain = {
+        f.name: f for f in program.functions if not (f.is_template or f.in_class or f.is_kernel) and counts[f.name] == 1
+    }
     calls: dict[str, list[tuple[str, int]]] = {
         name: [
             (text[i], i)

@@ -10,7 +10,7 @@ It changes what C++ does not accept:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -32,7 +32,6 @@ _ASSIGNMENTS = frozenset({"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "
 _NUMBER_STARTS = frozenset(".0123456789")
 _SWIZZLE_STARTS = frozenset("xyzwrgba")
 _VECTOR_STARTS = frozenset("bucsilhf")
-_TEXTURE_STARTS = frozenset("tds")
 _UNSUFFIXED_LITERAL = re.compile(r"(?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+")
 _SHORT_LITERAL = re.compile(r"((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(h|H|bf|BF)")
 _PLAIN_CAST_TARGETS = frozenset(
@@ -41,9 +40,9 @@ _PLAIN_CAST_TARGETS = frozenset(
         *("size_t", "uint32_t", "int32_t"),
     ]
 )
-_TEXTURES = re.compile(r"(?:texture(?:1d|2d|3d|cube)\w*|depth(?:2d|cube)\w*|texture_buffer|sampler)")
 _VECTORS = re.compile(r"(?:bool|u?char|u?short|u?int|u?long|half|float|bfloat)([234])")
 _UNROLL = re.compile(r"^([ \t]*#[ \t]*pragma[ \t]+)(?:unroll\b.*|clang[ \t]+loop[ \t]+unroll_count\b.*)$", re.MULTILINE)
+_FP_PRAGMA = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+clang[ \t]+fp\b.*$", re.MULTILINE)
 _OPENCL_WORDS = frozenset(
     [
         *("local", "global", "generic", "pipe", "read_only", "write_only", "read_write", "vec_step", "event_t"),
@@ -76,15 +75,40 @@ def rewrite(source: str, dialect: Dialect = "host") -> Rewritten:
     _rewrite_words(tokens, program, problems, dialect)
     rewrite_shared_variables(tokens, program, real_address_spaces=dialect == "strict")
     find_recursion(tokens, program, problems)
+    _remove_fp_pragmas(tokens, program, problems)
     if dialect == "host":
         insert_reconvergence_points(tokens, program)
     for end in program.function_constants:
         tokens.text[end] = " = {};"
     kernels = list(kernel_entries(tokens, program, problems))
+    _note_what_does_not_run(program, kernels, problems)
     full = tokens.join()
     for instantiation in program.instantiations:
         tokens.erase(instantiation.start, instantiation.end + 1)
     return Rewritten(tokens.join(), full, tuple(kernels), tuple(problems.diagnostics()))
+
+
+def _remove_fp_pragmas(tokens: Tokens, program: Program, problems: Problems) -> None:
+    """Remove `#pragma clang fp`: the host never contracts, and what is added to a block would come before it."""
+    for i, space in enumerate(tokens.space):
+        if "#" not in space or _FP_PRAGMA.search(space) is None:
+            continue
+        tokens.space[i] = _FP_PRAGMA.sub("", space)
+        if tokens.text[i - 1] != "{" and any(f.body_begin < i <= f.body_end for f in program.functions):
+            message = "'#pragma clang fp' can only appear at file scope or at the start of a block"
+            problems.add(i, "compile", message)
+
+
+def _note_what_does_not_run(program: Program, kernels: Sequence[EntryPoint], problems: Problems) -> None:
+    """Warn about functions that compile on the host and do not run there."""
+    for function in program.functions:
+        if function.stage:
+            message = f"{function.stage} function '{function.name}': checked, but the simulator runs kernels only"
+            problems.add(function.parameters_begin, "not-supported", message, "warning")
+    for kernel in kernels:
+        if kernel.texture_names:
+            message = f"kernel '{kernel.name}': checked, but it does not run: the simulator has no textures"
+            problems.add_at(kernel.location, "no-textures", message, "warning")
 
 
 def _rewrite_words(tokens: Tokens, program: Program, problems: Problems, dialect: Dialect) -> None:
@@ -98,9 +122,6 @@ def _rewrite_words(tokens: Tokens, program: Program, problems: Problems, dialect
             _rewrite_swizzle(text, i, program)
         elif token[:1] in _VECTOR_STARTS and text[i + 2] == "=" and text[i + 3] == "{" and _VECTORS.fullmatch(token):
             _add_missing_elements(tokens, i)
-        elif token[:1] in _TEXTURE_STARTS and _TEXTURES.fullmatch(token) and text[i - 1] not in (".", "->"):
-            if text[i + 1] == "<" or token == "sampler":
-                problems.add(i, "no-textures", f"'{token}': the simulator has no textures, only buffers")
         elif dialect == "strict" and (token in _OPENCL_WORDS or _OPENCL_TYPES.fullmatch(token)):
             text[i] = f"msl_{token}"
 

@@ -42,7 +42,7 @@ def rewrite_shared_variables(tokens: Tokens, program: Program, real_address_spac
             block_end = tokens.pair[_enclosing_block(tokens, i)]
             visible = [(end, name) for end, name in visible if end > i]
             visible += [(block_end, tokens.text[d.name]) for d in declarators]
-            _make_static(tokens, i, declarators, [name for _, name in visible], function.is_template)
+            _make_static(tokens, i, declarators, [name for _, name in visible])
 
 
 def _enclosing_block(tokens: Tokens, i: int) -> int:
@@ -54,18 +54,17 @@ def _enclosing_block(tokens: Tokens, i: int) -> int:
     return i
 
 
-def _make_static(tokens: Tokens, i: int, declarators: list[_Declarator], visible: list[str], in_template: bool) -> None:
+def _make_static(tokens: Tokens, i: int, declarators: list[_Declarator], visible: list[str]) -> None:
     """One statement for each variable, so that a checked build can leave a gap after each.
 
     After the last, the total size of the threadgroup variables in scope is checked.
     """
     element = tokens.span(i + 1, declarators[0].name)
-    check = "MSL_SHARED_TOTAL_OF_TEMPLATE" if in_template else "MSL_SHARED_TOTAL"
     tokens.text[i] = "MSL_SHARED"
     ends = [*(d.name - 1 for d in declarators[1:]), _statement_end(tokens, i)]
     for d, end in zip(declarators, ends, strict=True):
         total = " + ".join(f"sizeof({name})" for name in visible)
-        following = f" MSL_SHARED {element} " if end != ends[-1] else f" {check}({total});"
+        following = f" MSL_SHARED {element} " if end != ends[-1] else f" MSL_SHARED_TOTAL({total});"
         tokens.text[end] = f"; MSL_SHARED_END({tokens.text[d.name]});{following}"
 
 
@@ -116,6 +115,9 @@ def _declarators(tokens: Tokens, i: int) -> Iterator[_Declarator]:
         token = text[i]
         if token in ("*", "&"):
             return
+        if token == "__attribute__":
+            i = pair[i + 1] + 1
+            continue
         if token == "<":
             i = tokens.close_angle(i) or i
         elif token in ("[", "{", "("):

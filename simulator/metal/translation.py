@@ -74,7 +74,8 @@ def translate_and_build(program: ProgramSource, compiler: MetalCompiler) -> Tran
     if rewritten is None:
         raise _syntax_error(diagnostics, program)
     source = _with_wrappers(rewritten)
-    if len(rewritten.kernels) != 1 or rewritten.body != rewritten.full:
+    builds = len(rewritten.kernels) == 1 and rewritten.body == rewritten.full and not rewritten.kernels[0].texture_names
+    if not builds:
         messages, library = compiler.check(source, "fast"), None
     else:
         messages, library = compiler.check_and_build(source, "fast")
@@ -105,8 +106,8 @@ def _rewritten(program: ProgramSource, compiler: MetalCompiler) -> tuple[Rewritt
 
 
 def _with_wrappers(rewritten: Rewritten) -> str:
-    """The C++ with all kernels and their wrappers."""
-    return rewritten.full + "".join(map(wrap, rewritten.kernels))
+    """The C++ with all kernels, and the wrappers of those that can run."""
+    return rewritten.full + "".join(wrap(kernel) for kernel in rewritten.kernels if not kernel.texture_names)
 
 
 def _all_diagnostics(rewritten: Rewritten, messages: str, program: ProgramSource) -> list[Diagnostic]:

@@ -19,7 +19,9 @@ def wrap(kernel: EntryPoint) -> str:
     """
     name = symbol(kernel.name)
     # Every name here begins with msl_, because a kernel may be called `group` or `count`.
-    function_type = f"void msl_F{kernel.signature}" if kernel.signature else f"decltype({kernel.function}) msl_F"
+    # From the global namespace: a kernel may have the name of a library function.
+    function = f"::{kernel.function.removeprefix('::')}"
+    function_type = f"void msl_F{kernel.signature}" if kernel.signature else f"decltype({function}) msl_F"
     loads: list[str] = []
     values: list[str] = []
     table: list[str] = []
@@ -38,7 +40,7 @@ def wrap(kernel: EntryPoint) -> str:
         f" const msl_group msl_copy = *msl_g; {' '.join(loads)}"
         f" for (uint msl_x = msl_begin; msl_x < msl_end; msl_x++) {{"
         f" metal::msl_thread msl_t{{msl_copy, msl_x, msl_y, msl_z}}; (void)msl_t;"
-        f" {kernel.function}({', '.join(values)}); }} }}"
+        f" {function}({', '.join(values)}); }} }}"
         f' extern "C" __attribute__((visibility("default"))) const msl_parameter* msl_parameters_{name}('
         f"uint* msl_count) {{ typedef {function_type}; *msl_count = {len(table)};"
         f" static const msl_parameter msl_table[] = {{{', '.join([*table, 'msl_parameter{0, 0, 0, 0}'])}}};"

@@ -106,6 +106,7 @@ class PtxProgram:
 
     def _compiled(self, name: str) -> Code:
         kernel = self._translation.kernels[name]
+        kernel.require_no_textures()
         place = f"{kernel.location.file}:{kernel.location.line}"
         try:
             ptx = self._compiler.from_metal(unit(self._translation.body, kernel))

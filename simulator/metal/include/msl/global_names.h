@@ -15,6 +15,14 @@ MSL_EACH_SCALAR(MSL_GLOBAL_NAMES) MSL_GLOBAL_NAMES(bool)
   using metal::packed_##t##4;
 MSL_EACH_SCALAR(MSL_GLOBAL_NAMES)
 #undef MSL_GLOBAL_NAMES
+// The scalar types are names of both, `uint` and `metal::uint`.
+namespace metal {
+#ifndef MSL_STRICT
+using ::half;
+#endif
+using ::bfloat, ::uchar, ::ushort, ::uint, ::ulong, ::size_t, ::ptrdiff_t, ::intptr_t, ::uintptr_t;
+using ::int8_t, ::int16_t, ::int32_t, ::int64_t, ::uint8_t, ::uint16_t, ::uint32_t, ::uint64_t;
+} // namespace metal
 using metal::as_type;
 using metal::mem_flags;
 using metal::msl_c_cast;

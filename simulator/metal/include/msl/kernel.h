@@ -4,6 +4,7 @@
 #include "internals.h"
 #include "global_names.h"
 #include "parameters.h"
+#include "texture.h"
 
 extern "C" {
 // One threadgroup, as the scheduler describes it (runtime/runtime.h has the same layout).
@@ -117,7 +118,6 @@ struct msl_shared_variable {
 #endif
 // `shader check` redefines these as assertions about the variables that are declared so far.
 #define MSL_SHARED_TOTAL(bytes)
-#define MSL_SHARED_TOTAL_OF_TEMPLATE(bytes)
 #define MSL_SHARED static __attribute__((section("msl_shared"), aligned(16)))
 extern "C" {
 struct msl_sections {

@@ -1,4 +1,4 @@
-// metal_math, metal_common, metal_geometric, metal_integer, metal_relational and metal_pack.
+// metal_math, metal_common, metal_geometric and metal_relational.
 //
 // half and bfloat are computed in float and rounded once, except for functions that depend on their spacing. The bfloat
 // overloads are templates that accept only bfloat, so that an int argument stays ambiguous, as in Metal.
@@ -123,13 +123,38 @@ MSL_INLINE float ldexp(float a, int e) { return __builtin_ldexpf(a, e); }
 MSL_INLINE half ldexp(half a, int e) { return (half)__builtin_ldexpf(a, e); }
 MSL_INLINE int ilogb(float x) { return __builtin_ilogbf(x); }
 MSL_INLINE int ilogb(half x) { return __builtin_ilogbf(x); }
-MSL_INLINE float frexp(float a, MSL_GENERIC int& e) { int k; float r = __builtin_frexpf(a, &k); e = k; return r; }
-MSL_INLINE half frexp(half a, MSL_GENERIC int& e) { return (half)frexp((float)a, e); }
-MSL_INLINE float modf(float a, MSL_GENERIC float& whole) { whole = __builtin_truncf(a); return __builtin_copysignf(__builtin_isinf(a) ? 0.0f : a - whole, a); }
-MSL_INLINE half modf(half a, MSL_GENERIC half& whole) { float w; float r = modf((float)a, w); whole = (half)w; return (half)r; }
-MSL_INLINE float sincos(float x, MSL_GENERIC float& c) { c = __builtin_cosf(x); return __builtin_sinf(x); }
-MSL_INLINE half sincos(half x, MSL_GENERIC half& c) { c = (half)__builtin_cosf(x); return (half)__builtin_sinf(x); }
-template <class T, int N> MSL_INLINE vec<T, N> sincos(vec<T, N> x, MSL_GENERIC vec<T, N>& c) { c = cos(x); return sin(x); }
+MSL_INLINE float frexp(float a, thread int& e) { int k; float r = __builtin_frexpf(a, &k); e = k; return r; }
+MSL_INLINE half frexp(half a, thread int& e) { return (half)frexp((float)a, e); }
+MSL_INLINE float modf(float a, thread float& whole) { whole = __builtin_truncf(a); return __builtin_copysignf(__builtin_isinf(a) ? 0.0f : a - whole, a); }
+MSL_INLINE half modf(half a, thread half& whole) { float w; float r = modf((float)a, w); whole = (half)w; return (half)r; }
+MSL_INLINE float sincos(float x, thread float& c) { c = __builtin_cosf(x); return __builtin_sinf(x); }
+MSL_INLINE half sincos(half x, thread half& c) { c = (half)__builtin_cosf(x); return (half)__builtin_sinf(x); }
+template <class T, int N> MSL_INLINE vec<T, N> sincos(vec<T, N> x, thread vec<T, N>& c) { c = cos(x); return sin(x); }
+template <class T, int N> MSL_INLINE vec<T, N> modf(vec<T, N> x, thread vec<T, N>& whole) {
+  for (int i = 0; i < N; i++) {
+    T part;
+    x[i] = modf((T)x[i], part);
+    whole[i] = part;
+  }
+  return x;
+}
+template <class T, int N> MSL_INLINE vec<T, N> frexp(vec<T, N> x, thread vec<int, N>& e) {
+  for (int i = 0; i < N; i++) {
+    int exponent;
+    x[i] = frexp((T)x[i], exponent);
+    e[i] = exponent;
+  }
+  return x;
+}
+template <class T, int N> MSL_INLINE vec<T, N> ldexp(vec<T, N> x, vec<int, N> e) {
+  for (int i = 0; i < N; i++) x[i] = ldexp((T)x[i], (int)e[i]);
+  return x;
+}
+template <class T, int N> MSL_INLINE vec<int, N> ilogb(vec<T, N> x) {
+  vec<int, N> r;
+  for (int i = 0; i < N; i++) r[i] = ilogb((T)x[i]);
+  return r;
+}
 
 MSL_INLINE float mix(float a, float b, float t) { return a + (b - a) * t; }
 MSL_INLINE half mix(half a, half b, half t) { return a + (b - a) * t; }
@@ -155,8 +180,8 @@ MSL_SPREAD_3(mix) MSL_SPREAD_3(smoothstep)
 MSL_PREDICATE(isnan, x != x) MSL_PREDICATE(isinf, __builtin_isinf(x)) MSL_PREDICATE(isfinite, __builtin_isfinite(x))
 MSL_PREDICATE(isnormal, __builtin_isnormal(x)) MSL_PREDICATE(signbit, __builtin_signbit(x))
 #undef MSL_PREDICATE
-template <class A> MSL_INLINE bool isunordered(A a, A b) { return a != a || b != b; }
-template <class A> MSL_INLINE bool isordered(A a, A b) { return a == a && b == b; }
+template <class A> MSL_INLINE auto isunordered(A a, A b) { return a != a || b != b; }
+template <class A> MSL_INLINE auto isordered(A a, A b) { return a == a && b == b; }
 MSL_INLINE bool any(bool b) { return b; }
 MSL_INLINE bool all(bool b) { return b; }
 template <class T, int N> MSL_INLINE bool any(vec<T, N> v) {
@@ -237,77 +262,6 @@ template <class T, int N> MSL_INLINE vec<T, N> abs(vec<T, N> v) {
   for (int i = 0; i < N; i++) v[i] = abs((T)v[i]);
   return v;
 }
-MSL_INLINE uint mulhi(uint a, uint b) { return ((ulong)a * b) >> 32; }
-MSL_INLINE int mulhi(int a, int b) { return ((long)a * b) >> 32; }
-MSL_INLINE ulong mulhi(ulong a, ulong b) { return ((unsigned __int128)a * b) >> 64; }
-MSL_INLINE long mulhi(long a, long b) { return ((__int128)a * b) >> 64; }
-template <class T> MSL_INLINE T madhi(T a, T b, T c) { return mulhi(a, b) + c; }
-MSL_INLINE int mul24(int a, int b) { return a * b; }
-MSL_INLINE uint mul24(uint a, uint b) { return a * b; }
-MSL_INLINE int mad24(int a, int b, int c) { return a * b + c; }
-MSL_INLINE uint mad24(uint a, uint b, uint c) { return a * b + c; }
-template <class T> MSL_INLINE make_unsigned_t<T> absdiff(T a, T b) { return a > b ? a - b : b - a; }
-
-template <class T> MSL_INLINE T msl_popcount(T x) { return (T)__builtin_popcountl((ulong)(make_unsigned_t<T>)x); }
-template <class T> MSL_INLINE T msl_clz(T x) {
-  ulong u = (make_unsigned_t<T>)x;
-  return (T)(u == 0 ? sizeof(T) * 8 : __builtin_clzl(u) - (64 - sizeof(T) * 8));
-}
-template <class T> MSL_INLINE T msl_ctz(T x) {
-  ulong u = (make_unsigned_t<T>)x;
-  return (T)(u == 0 ? sizeof(T) * 8 : __builtin_ctzl(u));
-}
-template <class T> MSL_INLINE T msl_rotate(T x, T n) {
-  typedef make_unsigned_t<T> U;
-  constexpr uint bits = sizeof(T) * 8;
-  uint s = (uint)n & (bits - 1);
-  return s ? (T)(U)(((U)x << s) | ((U)x >> (bits - s))) : x;
-}
-template <class T> MSL_INLINE T msl_reverse_bits(T x) {
-  typedef make_unsigned_t<T> U;
-  constexpr int bits = sizeof(T) * 8;
-  U r = 0;
-  for (int i = 0; i < bits; i++)
-    if (((U)x >> i) & 1) r |= (U)((U)1 << (bits - 1 - i));
-  return (T)r;
-}
-template <class T> MSL_INLINE T msl_extract_bits(T x, uint offset, uint count) {
-  constexpr uint bits = sizeof(T) * 8;
-  return count == 0 ? (T)0 : (T)((T)((make_unsigned_t<T>)x << (bits - count - offset)) >> (bits - count));
-}
-template <class T> MSL_INLINE T msl_insert_bits(T base, T insert, uint offset, uint count) {
-  typedef make_unsigned_t<T> U;
-  U mask = count >= sizeof(T) * 8 ? (U)-1 : (U)((((U)1 << count) - 1) << offset);
-  return (T)(((U)base & ~mask) | (((U)insert << offset) & mask));
-}
-template <class T> MSL_INLINE T msl_addsat(T a, T b) {
-  T r;
-  if (!__builtin_add_overflow(a, b, &r)) return r;
-  return is_signed<T>::value && a < 0 ? numeric_limits<T>::min() : numeric_limits<T>::max();
-}
-template <class T> MSL_INLINE T msl_subsat(T a, T b) {
-  T r;
-  if (!__builtin_sub_overflow(a, b, &r)) return r;
-  return !is_signed<T>::value || a < 0 ? numeric_limits<T>::min() : numeric_limits<T>::max();
-}
-#define MSL_BITS(t) \
-  MSL_INLINE t popcount(t x) { return msl_popcount(x); } \
-  MSL_INLINE t clz(t x) { return msl_clz(x); } \
-  MSL_INLINE t ctz(t x) { return msl_ctz(x); } \
-  MSL_INLINE t rotate(t x, t n) { return msl_rotate(x, n); } \
-  MSL_INLINE t reverse_bits(t x) { return msl_reverse_bits(x); } \
-  MSL_INLINE t extract_bits(t x, uint offset, uint count) { return msl_extract_bits(x, offset, count); } \
-  MSL_INLINE t insert_bits(t a, t b, uint offset, uint count) { return msl_insert_bits(a, b, offset, count); } \
-  MSL_INLINE t addsat(t a, t b) { return msl_addsat(a, b); } \
-  MSL_INLINE t subsat(t a, t b) { return msl_subsat(a, b); } \
-  MSL_INLINE t hadd(t a, t b) { return (t)((a & b) + ((a ^ b) >> 1)); } \
-  MSL_INLINE t rhadd(t a, t b) { return (t)((a | b) - ((a ^ b) >> 1)); }
-MSL_EACH_INTEGER(MSL_BITS)
-#undef MSL_BITS
-template <class T, int N> MSL_INLINE vec<T, N> popcount(vec<T, N> v) {
-  for (int i = 0; i < N; i++) v[i] = popcount((T)v[i]);
-  return v;
-}
 
 // ---- geometry
 template <class T, int N> MSL_INLINE T dot(vec<T, N> a, vec<T, N> b) {
@@ -324,46 +278,16 @@ template <class T> MSL_INLINE vec<T, 3> cross(vec<T, 3> a, vec<T, 3> b) {
   return vec<T, 3>(a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x);
 }
 
-// ---- pack and unpack
-MSL_INLINE uint msl_quantize(float x, float lo, float scale) {
-  float c = x != x ? 0.0f : __builtin_fminf(__builtin_fmaxf(x, lo), 1.0f);
-  return (uint)(int)__builtin_rintf(c * scale);
+template <class T, int N> MSL_INLINE vec<T, N> faceforward(vec<T, N> n, vec<T, N> incident, vec<T, N> reference) {
+  return dot(reference, incident) < (T)0 ? n : -n;
 }
-MSL_INLINE uint pack_float_to_unorm4x8(float4 v) {
-  uint r = 0;
-  for (int i = 0; i < 4; i++) r |= msl_quantize(v[i], 0.0f, 255.0f) << (8 * i);
-  return r;
+template <class T, int N> MSL_INLINE vec<T, N> reflect(vec<T, N> incident, vec<T, N> n) {
+  return incident - n * ((T)2 * dot(n, incident));
 }
-MSL_INLINE uint pack_float_to_snorm4x8(float4 v) {
-  uint r = 0;
-  for (int i = 0; i < 4; i++) r |= (msl_quantize(v[i], -1.0f, 127.0f) & 0xff) << (8 * i);
-  return r;
+template <class T, int N> MSL_INLINE vec<T, N> refract(vec<T, N> incident, vec<T, N> n, T eta) {
+  const T cosine = dot(n, incident), k = (T)1 - eta * eta * ((T)1 - cosine * cosine);
+  return k < (T)0 ? vec<T, N>((T)0) : incident * eta - n * (eta * cosine + sqrt(k));
 }
-MSL_INLINE uint pack_float_to_unorm2x16(float2 v) {
-  return msl_quantize(v.x, 0.0f, 65535.0f) | msl_quantize(v.y, 0.0f, 65535.0f) << 16;
-}
-MSL_INLINE uint pack_float_to_snorm2x16(float2 v) {
-  return (msl_quantize(v.x, -1.0f, 32767.0f) & 0xffff) | msl_quantize(v.y, -1.0f, 32767.0f) << 16;
-}
-MSL_INLINE float4 unpack_unorm4x8_to_float(uint x) {
-  float4 r;
-  for (int i = 0; i < 4; i++) r[i] = (float)((x >> (8 * i)) & 0xff) / 255.0f;
-  return r;
-}
-MSL_INLINE float4 unpack_snorm4x8_to_float(uint x) {
-  float4 r;
-  for (int i = 0; i < 4; i++) r[i] = __builtin_fmaxf((float)(int8_t)(x >> (8 * i)) / 127.0f, -1.0f);
-  return r;
-}
-MSL_INLINE float2 unpack_unorm2x16_to_float(uint x) { return float2((x & 0xffff) / 65535.0f, (x >> 16) / 65535.0f); }
-MSL_INLINE float2 unpack_snorm2x16_to_float(uint x) {
-  return float2(__builtin_fmaxf((short)(x & 0xffff) / 32767.0f, -1.0f), __builtin_fmaxf((short)(x >> 16) / 32767.0f, -1.0f));
-}
-MSL_INLINE half4 unpack_unorm4x8_to_half(uint x) { return half4(unpack_unorm4x8_to_float(x)); }
-MSL_INLINE half4 unpack_snorm4x8_to_half(uint x) { return half4(unpack_snorm4x8_to_float(x)); }
-MSL_INLINE half2 unpack_unorm2x16_to_half(uint x) { return half2(unpack_unorm2x16_to_float(x)); }
-MSL_INLINE uint pack_half_to_unorm4x8(half4 v) { return pack_float_to_unorm4x8(float4(v)); }
-MSL_INLINE uint pack_half_to_snorm4x8(half4 v) { return pack_float_to_snorm4x8(float4(v)); }
 
 // ---- precise:: and fast:: have the same functions; the host computes both precisely
 #undef MSL_UNARY

@@ -4,7 +4,8 @@
 // always inlined, so that each use in the source has its own call site: lanes that wait at the same site form the
 // active set.
 #pragma once
-#include "math.h"
+#include "integer.h"
+#include "pack.h"
 #include "memory_order.h"
 #include "uniform.h"
 
@@ -200,24 +201,28 @@ MSL_LANE_OPERATIONS(quad, 4u)
 #undef MSL_FOLD
 #undef MSL_SCAN
 
-struct simd_vote {
-  typedef ulong vote_t;
-  ulong votes;
-  uint active;
-  simd_vote() = default;
-  explicit simd_vote(ulong v) : votes(v), active(0xffffffffu) {}
-  explicit operator vote_t() const { return votes; }
-  bool all() const { return (uint)votes == active; }
-  bool any() const { return votes != 0; }
-};
-MSL_INLINE simd_vote simd_ballot(bool b) {
-  auto v = msl_share((uint)b, "simd_ballot");
-  simd_vote r;
-  r.votes = 0;
-  r.active = v.shared->mask;
-  for (uint i = 0; i < MSL_SIMD_WIDTH; i++)
-    if (v.active(i) && v.of_active(i)) r.votes |= 1ul << i;
-  return r;
-}
-MSL_INLINE simd_vote simd_active_threads_mask() { return simd_ballot(true); }
+#define MSL_VOTE(prefix, W, V) \
+  struct prefix##_vote { \
+    typedef V vote_t; \
+    V votes; \
+    uint active; \
+    prefix##_vote() = default; \
+    explicit prefix##_vote(V v) : votes(v), active(W == MSL_SIMD_WIDTH ? 0xffffffffu : 0xfu) {} \
+    explicit operator vote_t() const { return votes; } \
+    bool all() const { return (uint)votes == active; } \
+    bool any() const { return votes != 0; } \
+  }; \
+  MSL_INLINE prefix##_vote prefix##_ballot(bool b) { \
+    auto v = msl_share((uint)b, #prefix "_ballot"); \
+    uint first = v.lane & ~(W - 1); \
+    prefix##_vote r((V)0); \
+    r.active = v.shared->mask >> first & (W == MSL_SIMD_WIDTH ? 0xffffffffu : 0xfu); \
+    for (uint i = 0; i < W; i++) \
+      if (v.active(first + i) && v.of_active(first + i)) r.votes |= (V)((V)1 << i); \
+    return r; \
+  } \
+  MSL_INLINE prefix##_vote prefix##_active_threads_mask() { return prefix##_ballot(true); }
+MSL_VOTE(simd, MSL_SIMD_WIDTH, ulong)
+MSL_VOTE(quad, 4u, ushort)
+#undef MSL_VOTE
 } // namespace metal

@@ -2,7 +2,23 @@
 #pragma once
 #include "base.h"
 
+// The compiler makes an initializer list for braces, and knows it by this name only.
+namespace std {
+template <class T> class initializer_list {
+  const T* first;
+  size_t count;
+
+public:
+  constexpr initializer_list() : first(nullptr), count(0) {}
+  constexpr size_t size() const { return count; }
+  constexpr const T* begin() const { return first; }
+  constexpr const T* end() const { return first + count; }
+};
+} // namespace std
+
 namespace metal {
+using std::initializer_list;
+
 template <class T, T v> struct integral_constant {
   MSL_STATIC_CONSTEXPR T value = v;
   typedef T value_type;
@@ -152,8 +168,14 @@ template <class F, class... A> struct invoke_result { typedef decltype(declval<F
 template <class F, class... A> using invoke_result_t = typename invoke_result<F, A...>::type;
 template <class F, class... A> struct result_of { typedef decltype(declval<F>()(declval<A>()...)) type; };
 
-template <size_t... I> struct index_sequence {};
-template <class T, T... I> struct integer_sequence {};
+template <class T, T... I> struct integer_sequence {
+  typedef T value_type;
+  static constexpr size_t size() { return sizeof...(I); }
+};
+template <size_t... I> using index_sequence = integer_sequence<size_t, I...>;
+template <class T, T N> using make_integer_sequence = __make_integer_seq<integer_sequence, T, N>;
+template <size_t N> using make_index_sequence = make_integer_sequence<size_t, N>;
+template <class... T> using index_sequence_for = make_index_sequence<sizeof...(T)>;
 
 template <class T> constexpr remove_reference_t<T>&& move(T&& t) { return static_cast<remove_reference_t<T>&&>(t); }
 template <class T> inline void swap(MSL_GENERIC T& a, MSL_GENERIC T& b) {

@@ -4,6 +4,7 @@
 
 namespace metal {
 MSL_INLINE bool simd_is_helper_thread() { return false; }
+MSL_INLINE bool quad_is_helper_thread() { return false; }
 
 // torch cannot set function constants, so none is ever defined.
 #define is_function_constant_defined(x) false

@@ -148,6 +148,12 @@ template <class T, int N> struct alignas(sizeof(T) * (N == 3 ? 4 : N)) vec : msl
   constexpr MSL_INLINE vec(packed_vec<T, N> o) : vec(o, msl_range<N>()) {}
   template <class U, enable_if_t<!is_same<U, T>::value, int> = 0>
   constexpr MSL_INLINE explicit vec(packed_vec<U, N> o) : vec(o, msl_range<N>()) {}
+  // A class has no implicit copy from and to volatile memory.
+  template <class U, enable_if_t<is_same<U, vec>::value, int> = 0>
+  MSL_INLINE vec(const volatile MSL_GENERIC U& o) : vec(o, msl_range<N>()) {}
+  template <class U, enable_if_t<is_same<U, vec>::value, int> = 0> MSL_INLINE void operator=(U o) volatile {
+    for (int i = 0; i < N; i++) this->elements[i] = o.elements[i];
+  }
   template <class A, class B, class... C,
             enable_if_t<(msl_parts<A>::count + msl_parts<B>::count + (0 + ... + msl_parts<C>::count)) == N, int> = 0>
   constexpr MSL_INLINE vec(A a, B b, C... c) : vec(msl_range<N>(), a, b, c...) {}
@@ -200,7 +206,20 @@ template <class T, int N> struct alignas(sizeof(T) * (N == 3 ? 4 : N)) vec : msl
   MSL_BINARY(bool, ==) MSL_BINARY(bool, !=) MSL_BINARY(bool, &&) MSL_BINARY(bool, ||)
 #undef MSL_BINARY
 
+  // The two operands of a shift may differ in type.
+#define MSL_SHIFT(op) \
+  template <class U, enable_if_t<is_integral<U>::value && !is_same<U, T>::value, int> = 0> \
+  friend MSL_INLINE vec operator op(vec a, vec<U, N> b) { \
+    for (int i = 0; i < N; i++) a.elements[i] = (T)(a.elements[i] op b.elements[i]); \
+    return a; \
+  } \
+  template <class U, enable_if_t<is_integral<U>::value && !is_same<U, T>::value, int> = 0> \
+  MSL_INLINE MSL_GENERIC vec& operator op##=(vec<U, N> b) { return *this = *this op b; }
+  MSL_SHIFT(<<) MSL_SHIFT(>>)
+#undef MSL_SHIFT
+
 private:
+  template <int... I> MSL_INLINE vec(const volatile MSL_GENERIC vec& o, msl_indices<I...>) : storage(o.elements[I]...) {}
   template <int... I, class A> constexpr MSL_INLINE vec(msl_indices<I...>, A a) : storage(((void)I, a)...) {}
   template <class A, int... I>
   constexpr MSL_INLINE vec(A a, msl_indices<I...>) : storage(msl_convert<T>(msl_part<I>(a))...) {}
@@ -300,6 +319,12 @@ template <class T, int C, int R> struct matrix {
   }
   template <class... V, enable_if_t<sizeof...(V) + 2 == C, int> = 0>
   MSL_INLINE matrix(vec<T, R> a, vec<T, R> b, V... more) : columns{a, b, vec<T, R>(more)...} {}
+  template <class... S, enable_if_t<sizeof...(S) == C * R && (is_scalar<S>::value && ...), int> = 0>
+  MSL_INLINE matrix(S... s) {
+    const T elements[] = {msl_convert<T>(s)...};
+    for (int c = 0; c < C; c++)
+      for (int r = 0; r < R; r++) columns[c][r] = elements[c * R + r];
+  }
   template <class U> MSL_INLINE explicit matrix(matrix<U, C, R> o) {
     for (int c = 0; c < C; c++) columns[c] = vec<T, R>(o.columns[c]);
   }
@@ -357,6 +382,17 @@ template <class T> MSL_INLINE T determinant(matrix<T, 2, 2> m) { return m[0][0] 
 template <class T> MSL_INLINE T determinant(matrix<T, 3, 3> m) {
   return m[0][0] * (m[1][1] * m[2][2] - m[2][1] * m[1][2]) - m[1][0] * (m[0][1] * m[2][2] - m[2][1] * m[0][2]) +
       m[2][0] * (m[0][1] * m[1][2] - m[1][1] * m[0][2]);
+}
+// Along the first column.
+template <class T> MSL_INLINE T determinant(matrix<T, 4, 4> m) {
+  T sum = 0;
+  for (int k = 0; k < 4; k++) {
+    matrix<T, 3, 3> minor;
+    for (int c = 0; c < 3; c++)
+      for (int r = 0; r < 3; r++) minor[c][r] = m[c + 1][r < k ? r : r + 1];
+    sum += (k % 2 ? -m[0][k] : m[0][k]) * determinant(minor);
+  }
+  return sum;
 }
 #define MSL_MATRIX_NAMES(t) \
   typedef matrix<t, 2, 2> t##2x2; \

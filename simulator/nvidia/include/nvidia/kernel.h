@@ -4,6 +4,7 @@
 #include "matrix.h"
 #include "msl/global_names.h"
 #include "msl/parameters.h"
+#include "msl/texture.h"
 
 extern "C" {
 // A launch (simulator/nvidia/launching.py has the same layout). Threadgroups at the edge of the grid are smaller; if a
@@ -89,4 +90,3 @@ template <class T> struct nvidia_binding<T&> {
 #define MSL_SHARED static __attribute__((shared))
 #define MSL_SHARED_END(name)
 #define MSL_SHARED_TOTAL(bytes)
-#define MSL_SHARED_TOTAL_OF_TEMPLATE(bytes)

@@ -6,7 +6,8 @@
 // lanes that reach an operation together are those that Metal means, and each operation names them in its mask.
 #pragma once
 #include "mathematics.h"
-#include "msl/math.h"
+#include "msl/integer.h"
+#include "msl/pack.h"
 #include "msl/memory_order.h"
 #include "msl/uniform.h"
 

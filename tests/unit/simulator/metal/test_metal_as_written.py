@@ -183,7 +183,10 @@ template [[host_name("stage_float")]] kernel void stage<float>(device float* o, 
 def test_one_instantiation_that_is_too_large_leaves_the_others() -> None:
     (found,) = metal.check(TEMPLATE)
     assert (found.severity, found.rule) == ("warning", "too-much-threadgroup-memory")
-    assert found.message == "32832 bytes of threadgroup memory; the limit is 32768; stage<float> cannot be made"
+    assert (
+        found.message
+        == "32832 bytes of threadgroup memory; the limit is 32768; the pipeline of stage<float> cannot be made"
+    )
     library = metal.compile(TEMPLATE)
     out = np.ones(4, np.float16)
     library.stage_half(out, threads=4)
