@@ -15,7 +15,6 @@ from ..simulator.opening import DeviceKind
 from .audit_options import (
     AuditRequest,
     Cluster,
-    Codegen,
     Compile,
     Dtypes,
     Imports,
@@ -74,7 +73,6 @@ def audit(
     upstream: Upstream = None,
     with_kernels: WithKernels = False,
     compiled: Compile = False,
-    codegen: Codegen = None,
     store: StorePath = DEFAULT_STORE,
     resume: Resume = False,
     workers: Workers = None,
@@ -105,11 +103,10 @@ def audit(
         shipped_samples=shipped_samples(),
         upstream=str(upstream.resolve()) if upstream else None,
         compiled=shapes_of_compiled_calls() if compiled else None,
-        codegen=codegen,
     )
     request = AuditRequest(settings, store, shipped, with_kernels, resume, cluster, sync, report, as_json)
     request.check(workers=workers is not None)
-    run_request(replace(request, settings=replace(settings, codegen=_fetched_codegen(codegen))))
+    run_request(request)
 
 
 def run_request(request: AuditRequest) -> None:
@@ -143,24 +140,6 @@ def _show_and_publish(run: Run, request: AuditRequest) -> None:
             print(f"report: {', '.join(outcome['reports'])}")
     if request.as_json:
         print_json(outcome)
-
-
-def _fetched_codegen(codegen: str | None) -> str | None:
-    """The release or folder of another code generator, fetched before any worker needs it; None for the installed one.
-
-    A folder, a clone of PyTorch, is returned as its absolute path.
-    """
-    from ..audit.releases.surface.native_functions import installed_release
-    from ..audit.releases.wheel.code_generator import code_generator, version_of_checkout
-    from ..registry.torch_release import public_version
-
-    if codegen is None or codegen == public_version(installed_release()):
-        return None
-    if (folder := Path(codegen)).is_dir():
-        version_of_checkout(folder)
-        return str(folder.resolve())
-    code_generator(codegen)
-    return codegen
 
 
 def _with_shipped(settings: Settings, shipped: str) -> list[Settings]:

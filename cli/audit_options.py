@@ -83,15 +83,6 @@ Compile = Annotated[
         "of the store, and shown by `mpsmith report --compiled`.",
     ),
 ]
-Codegen = Annotated[
-    str | None,
-    typer.Option(
-        rich_help_panel=EXECUTION,
-        metavar="RELEASE|FOLDER",
-        help="With --compile: use the code generator of this torch release, such as 2.15.0, or of a clone of PyTorch, "
-        "with the installed Inductor.",
-    ),
-]
 Resume = Annotated[
     bool, typer.Option("--resume", rich_help_panel=EXECUTION, help="Continue the audit that was stopped.")
 ]
@@ -181,8 +172,6 @@ class AuditRequest:
         for option, others in _CONFLICTS.items():
             if options[option] and (conflicting := [other for other in others if options[other]]):
                 raise typer.BadParameter(f"cannot be combined with {', '.join(conflicting)}", param_hint=option)
-        if self.settings.codegen is not None and self.settings.compiled is None:
-            raise typer.BadParameter("needs --compile", param_hint="--codegen")
 
 
 def memory_limit_in_bytes(gib: float) -> int:

@@ -94,18 +94,13 @@ def _eager() -> Mapping[str, str]:
 
 
 def sync_compiled_run(run: Run, store: Path, *, quiet: bool, registry: Path | None = None) -> None:
-    """Bring what became of the calls of a run into the registry, and say what that changed unless `quiet`.
-
-    Raises MpsmithError for a run that lays another release's code generator over the installed one.
-    """
+    """Bring what became of the calls of a run into the registry, and say what that changed unless `quiet`."""
     from ..audit.findings.compiled.measurements import compiled_measurements
     from ..audit.findings.compiled.summary import summarize_compiled
     from ..audit.store.store import Store
     from ..registry.compiled_sync import sync_compiled
     from ..registry.files import load
 
-    if run.settings.get("codegen"):
-        raise MpsmithError("the registry takes what a release does, and this run lays the generator of another over it")
     with Store.open(store) as opened:
         summary = summarize_compiled(opened, run)
     compiled = compiled_measurements(summary, load(registry).keys())

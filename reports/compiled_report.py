@@ -45,8 +45,6 @@ def terminal_lines(summary: CompiledSummary, eager: Mapping[str, str]) -> list[s
     """The lines to print when a run ends."""
     mark = " on the SIMULATED mps device" if summary.run.simulated else ""
     lines = [f"run {summary.run.id}{mark}, every call under torch.compile: {summary.executed:,} cases executed"]
-    if summary.run.environment.get("codegen"):
-        lines.append(f"  OVERLAY: {_overlay(summary)}")
     lines.append(f"  {len(summary.operators):,} operators: {_counted(summary.operator_counts)}")
     lines.append(f"  cases: {_counted(summary.counts)}")
     lines.append(f"  {summary.breaks:,} graph breaks, {summary.recompilations:,} recompilations")
@@ -74,21 +72,12 @@ def terminal_lines(summary: CompiledSummary, eager: Mapping[str, str]) -> list[s
     return lines
 
 
-def _overlay(summary: CompiledSummary) -> str:
-    """A note on the code generator of another release."""
-    return (
-        f"The code generator of torch {summary.run.environment['codegen']} was laid over the Inductor of torch "
-        f"{summary.run.environment['torch']}: no installed torch has this combination."
-    )
-
-
 def markdown(summary: CompiledSummary, eager: Mapping[str, str]) -> str:
     """The report as Markdown."""
     environment = summary.run.environment
     return Document(
         f"torch.compile on mps: torch {escaped(str(environment['torch']))}",
         [
-            *([f"> **OVERLAY.** {_overlay(summary)}"] if environment.get("codegen") else []),
             *([f"> **SIMULATED.** {SIMULATED}"] if summary.run.simulated else []),
             f"{summary.executed:,} cases of {len(summary.operators):,} operators were compiled by Inductor and "
             f"compared with the CPU; {summary.breaks:,} graph breaks, {summary.recompilations:,} recompilations.",

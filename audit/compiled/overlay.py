@@ -12,7 +12,7 @@ import importlib.util
 import inspect
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
@@ -22,7 +22,7 @@ from ...errors import MpsmithError, one_line
 from ...simulator.metal.includes import embed, include_folders
 from ...simulator.metal.library import compile_program
 from ...simulator.metal.modes import mode_from_environment
-from ..releases.wheel.code_generator import GENERATOR, code_generator, version_of_checkout
+from ..releases.wheel.code_generator import GENERATOR, code_generator
 
 _PACKAGE = "torch._inductor.codegen"
 MODULE = f"{_PACKAGE}.mps"
@@ -48,13 +48,7 @@ class Generator:
 
 
 def generator_of(release: str) -> Generator:
-    """The code generator of a release, from its macOS wheel, or from a clone of PyTorch given by an absolute path.
-
-    Raises WheelError where it is not available.
-    """
-    clone = Path(release)
-    if clone.is_absolute():
-        return Generator(f"torch {version_of_checkout(clone)}", clone / GENERATOR, clone)
+    """The code generator of a release, from its macOS wheel. Raises WheelError where it is not available."""
     folder = code_generator(release)
     return Generator(f"torch {release}", folder / GENERATOR, folder / "torch" / "include")
 
@@ -86,15 +80,6 @@ def overlaid(generator: Generator) -> Iterator[None]:
         common.device_codegens["mps"], torch.mps.compile_shader = back_end, compile_shader
         sys.modules[MODULE] = installed
         package.mps = installed  # type: ignore[attr-defined]  # a package's module is its attribute
-
-
-def lay_over(generator: Generator) -> None:
-    """Use the generator for the rest of this process."""
-    _for_good.enter_context(overlaid(generator))
-
-
-# Holds the overlay for the rest of the process.
-_for_good = ExitStack()
 
 
 def _imported(generator: Generator) -> ModuleType:

@@ -84,8 +84,6 @@ class Settings:
         shipped_samples: how many of the cases take them.
         upstream: a folder that `mpsmith upstream build` noted kernels in, which answer then; None for none.
         compiled: how torch.compile is to see the sizes in every call; None for calls as they are.
-        codegen: the torch release whose code generator is laid over the installed one, or the absolute path of a
-            clone of upstream's repository; None for that as it is.
     """
 
     samples: Samples = Samples.DEFAULT
@@ -105,13 +103,12 @@ class Settings:
     shipped_samples: ShippedSamples = ShippedSamples.DEFAULT
     upstream: str | None = None
     compiled: Shapes | None = None
-    codegen: str | None = None
 
     def recorded(self) -> dict[str, Any]:
         """The settings that decide what is executed, as plain data for the store."""
         fields = asdict(self)
         del fields["workers"], fields["timeout"], fields["memory_limit"]
-        for name in ("compiled", "codegen", "upstream"):
+        for name in ("compiled", "upstream"):
             if fields[name] is None:
                 del fields[name]
         return {name: _plain(value) for name, value in fields.items()}
@@ -134,7 +131,6 @@ class Settings:
             shipped_samples=ShippedSamples(fields.get("shipped_samples", ShippedSamples.DEFAULT)),
             upstream=fields.get("upstream"),
             compiled=Shapes(fields["compiled"]) if fields.get("compiled") else None,
-            codegen=fields.get("codegen"),
             **others,
         )
 

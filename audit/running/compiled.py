@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..compiled.verdicts import CompiledOutcome, CompiledVerdict
@@ -39,24 +38,6 @@ def require_compiler(device: MpsDevice) -> None:
 
     if device.simulated:
         installed()
-
-
-def lay_over_codegen(release: str) -> None:
-    """Lay the code generator of a release, or of a clone, over the installed one, for the rest of this process.
-
-    Raises MpsmithError where it cannot be had or does not fit.
-    """
-    from ..compiled.overlay import generator_of, lay_over
-
-    lay_over(generator_of(release))
-
-
-def name_of_codegen(codegen: str) -> str:
-    """The version of a code generator that is laid over: the release, or what a clone says it is."""
-    from ..releases.wheel.code_generator import version_of_checkout
-
-    clone = Path(codegen)
-    return version_of_checkout(clone) if clone.is_absolute() else codegen
 
 
 def compiled_groups(keys: Iterable[GroupKey], shapes: Shapes) -> list[GroupKey]:

@@ -68,9 +68,9 @@ def outcome_cache(settings: Settings, environment: Mapping[str, Any]) -> Outcome
     Args:
         environment: of the audit, as its store has it.
     """
-    if not environment["simulated"] or settings.faults or settings.imports or _is_checkout(settings.codegen):
+    if not environment["simulated"] or settings.faults or settings.imports:
         return None
-    chosen = (settings.seed, settings.samples.value, settings.codegen, settings.large)
+    chosen = (settings.seed, settings.samples.value, settings.large)
     variables = {name: value for name, value in os.environ.items() if name.startswith(VARIABLES)}
     depends_on = json.dumps([chosen, dict(environment), variables], sort_keys=True, default=str)
     folder = cache_folder() / "compiled"
@@ -78,11 +78,6 @@ def outcome_cache(settings: Settings, environment: Mapping[str, Any]) -> Outcome
     with contextlib.suppress(OSError):
         BuildCache(folder).discard_old(DAYS)
     return known
-
-
-def _is_checkout(codegen: str | None) -> bool:
-    """Whether the code generator is in a clone, where it may change."""
-    return codegen is not None and Path(codegen).is_absolute()
 
 
 def _torch_files() -> str:

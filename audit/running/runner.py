@@ -169,8 +169,6 @@ def _announcement(run: Run, groups: int) -> str:
     else:
         device = f"mps device of this machine ({environment['chip']})"
     lane = ", every call under torch.compile" if run.compiled else ""
-    if environment.get("codegen"):
-        lane += f" with the code generator of torch {environment['codegen']} (an overlay)"
     return f"run {run.id}: torch {environment['torch']}, {device}{lane}; {groups:,} groups of cases"
 
 

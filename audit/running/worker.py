@@ -21,7 +21,7 @@ from ..model.selection import Samples
 from ..model.verdicts import CaseVerdict, Grade, Outcome
 from ..shipped.kernels import slow_positions
 from . import last_call
-from .compiled import SameVerdict, compiled_groups, judged_compiled, name_of_codegen, with_own_sources
+from .compiled import SameVerdict, compiled_groups, judged_compiled, with_own_sources
 from .worker_exit import at_risk, begin
 from .worker_setup import Worker, current_worker
 from .worker_tasks import MAKING_SAMPLES, ON_CPU, ON_DEVICE, RERUN, AuditPlan, Marker, Replay, Task
@@ -71,8 +71,6 @@ def audited_environment() -> dict[str, Any]:
     worker = current_worker()
     settings = worker.options.settings
     facts = environment(worker.device) | ({"shipped": settings.shipped} if worker.shipped else {})
-    if settings.codegen is not None:
-        facts["codegen"] = name_of_codegen(settings.codegen)
     if worker.upstream:
         facts["upstream"] = sorted(worker.upstream.overloads)
     return facts

@@ -16,7 +16,7 @@ from ...errors import MpsmithError
 from ..model import time_limit
 from ..store.records import STRICT
 from ..store.store import Store
-from .compiled import compiled_sources, lay_over_codegen, require_compiler
+from .compiled import compiled_sources, require_compiler
 from .outcome_cache import OutcomeCache, outcome_cache
 from .pending_rows import PendingRows
 from .rerun_budget import AttributionBudget
@@ -94,8 +94,6 @@ def _prepare(options: WorkerOptions) -> Worker:
     if options.settings.compiled is not None:
         require_compiler(device)
         sources |= compiled_sources()
-    if options.settings.codegen is not None:
-        lay_over_codegen(options.settings.codegen)
     register_references()
     store = Store.open_to_add(options.store)
     capture_output(options.scratch)

@@ -17,8 +17,6 @@ _ALL = (
     Page("dtype_gaps", "The dtypes that a release expects to fail on mps", Needs.NOTHING, kernels.dtype_gaps),
     Page("kernel_references", "Our kernels against independent references", Needs.DEVICE, kernels.references),
     Page("compiled_defects", "Known defects of torch.compile's Metal", Needs.NOTHING, compiled.defects),
-    Page("compiled_found", "The known defects that audits find", Needs.STORES, compiled.defects_found_by_audits),
-    Page("compiled_releases", "The code generators of several releases", Needs.STORES, compiled.generators),
     Page("compiled_recall", "Faults in the code generator that audits find", Needs.DEVICE, compiled.generator_faults),
 )
 

@@ -152,14 +152,13 @@ def summarize_compiled(store: Store, run: Run) -> CompiledSummary:
 
 
 def compiled_run_beside(store: Store, run: Run) -> Run | None:
-    """The newest finished audit under torch.compile of what `run` audited, with the installed code generator."""
+    """The newest finished audit under torch.compile of what `run` audited."""
     same = ("torch", "simulated", "profile")
     runs = [
         compiled
         for compiled in store.runs()
         if compiled.compiled
         and compiled.finished is not None
-        and not compiled.settings.get("codegen")
         and all(compiled.environment.get(name) == run.environment.get(name) for name in same)
     ]
     return runs[-1] if runs else None

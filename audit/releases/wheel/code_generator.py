@@ -1,12 +1,11 @@
-"""Gets Inductor's code generator for mps, and the Metal headers, from a release's wheel or a clone of PyTorch.
+"""Gets Inductor's code generator for mps, and the Metal headers, from a release's wheel.
 
 The generator is Python and the headers are text, so those of any release can be read on any machine. If the wheel is
-not in the cache, a few hundred kilobytes are fetched. In a clone, a change of the generator needs no build.
+not in the cache, a few hundred kilobytes are fetched.
 """
 
 from __future__ import annotations
 
-import subprocess
 import tempfile
 from pathlib import Path, PurePosixPath
 
@@ -52,30 +51,3 @@ def code_generator(release: str) -> Path:
             " on another disk"
         ) from None
     return folder
-
-
-def version_of_checkout(checkout: Path) -> str:
-    """The version and commit of a clone of PyTorch, such as 2.16.0a0+git1a2b3c4d5.
-
-    Its generator is `checkout / GENERATOR`; headers are found from the clone itself on. Raises WheelError for a folder
-    that has none.
-    """
-    try:
-        version = (checkout / "version.txt").read_text(encoding="utf-8").strip()
-    except OSError:
-        version = ""
-    if not version or not (checkout / GENERATOR).is_file():
-        raise WheelError(f"{checkout} is not a clone of pytorch's repository: it has no version.txt or no {GENERATOR}")
-    require_version(version)
-    return f"{version}+git{commit}" if (commit := _commit(checkout)) else version
-
-
-def _commit(checkout: Path) -> str:
-    """The commit of the clone, "" of files without a history."""
-    if not (checkout / ".git").exists():
-        return ""
-    asked = ["git", "-C", str(checkout), "rev-parse", "--short=9", "HEAD"]
-    try:
-        return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        return ""

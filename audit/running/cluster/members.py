@@ -18,7 +18,7 @@ SECONDS_BETWEEN_REFRESHES = 1.0
 INTRODUCTION = 0
 
 # The parts of a run's environment that decide its results; on a Mac also the system, which has many of the kernels.
-DECISIVE = ("torch", "chip", "cpu", "simulated", "profile", "shipped", "codegen", "variables")
+DECISIVE = ("torch", "chip", "cpu", "simulated", "profile", "shipped", "variables")
 # Their sources and data decide cases and verdicts.
 CODE = ("audit", "kernels", "simulator")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mpsmith.audit.model.selection import Samples, Settings, Shapes
+from mpsmith.audit.model.selection import Samples, Settings
 from mpsmith.cli.audit import audit
 from mpsmith.simulator.opening import DeviceKind
 
@@ -37,10 +37,4 @@ def test_limits_and_workers_are_not_recorded_because_they_decide_no_case() -> No
         *("sources", "imports", "large", "faults", "shipped", "shipped_samples"),
     }
     given = Settings(Samples.FULL, 3, ("mode",), ("int8",), DeviceKind.SIMULATED, "2.9.0", "2.8.0", large=True)
-    assert Settings.from_recorded(given.recorded(), workers=given.workers) == given
-
-
-def test_the_code_generator_of_an_audit_is_recorded_and_resumed_with() -> None:
-    given = Settings(compiled=Shapes.STATIC, codegen="2.15.0")
-    assert given.recorded()["codegen"] == "2.15.0"
     assert Settings.from_recorded(given.recorded(), workers=given.workers) == given

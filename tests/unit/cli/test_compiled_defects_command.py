@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from typer.testing import CliRunner
 
@@ -34,16 +32,9 @@ def test_prints_only_the_script() -> None:
     compile(printed.stdout, "U2.py", "exec")
 
 
-def test_rejects_a_folder_that_is_not_a_clone(tmp_path: Path) -> None:
-    refused = run(app, ["audit", "--compile", "--codegen", str(tmp_path)])
-    assert isinstance(refused.exception, MpsmithError)
-    assert "is not a clone of pytorch's repository" in str(refused.exception)
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--codegen", "2.15.0"], "needs --compile"),
         (["--compile", "--with-kernels"], "cannot be combined with --with-kernels"),
         (["--compile", "--shipped", "auto", "--upstream", "x"], "cannot be combined with --shipped, --upstream"),
         (["--upstream", "x", "--cluster", "tcp://h:1"], "cannot be combined with --cluster"),

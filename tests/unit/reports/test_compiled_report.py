@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import replace
 
 import pytest
 
@@ -86,12 +85,3 @@ class TestJson:
             "eager": "missing",
             "against_eager": "cure",
         }
-
-
-def test_an_audit_with_another_release_s_code_generator_says_that_it_is_an_overlay() -> None:
-    over = replace(RUN, environment={**RUN.environment, "codegen": "2.15.0"})
-    summary = CompiledSummary(over, OPERATORS, (FINDING,), COUNTS)
-    said = "The code generator of torch 2.15.0 was laid over the Inductor of torch 2.13.0"
-    assert f"> **OVERLAY.** {said}" in compiled_report.markdown(summary, EAGER)
-    assert any(line.startswith(f"  OVERLAY: {said}") for line in compiled_report.terminal_lines(summary, EAGER))
-    assert "OVERLAY" not in compiled_report.markdown(SUMMARY, EAGER)

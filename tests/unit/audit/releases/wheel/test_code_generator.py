@@ -1,16 +1,13 @@
 from __future__ import annotations
 
-import re
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from mpsmith.audit.compiled.overlay import generator_of
 from mpsmith.audit.releases.wheel.archive import open_path
-from mpsmith.audit.releases.wheel.code_generator import GENERATOR, HEADERS, code_generator, version_of_checkout
+from mpsmith.audit.releases.wheel.code_generator import GENERATOR, HEADERS, code_generator
 from mpsmith.audit.releases.wheel.errors import WheelError
 
 FILES = {
@@ -82,30 +79,3 @@ def test_rejects_text_that_is_not_a_release() -> None:
 def test_an_unpacked_wheel_lists_its_files_below_a_folder(build: SimpleNamespace, tmp_path: Path) -> None:
     folder = build.Wheel(files=FILES).unpack(tmp_path / "unpacked")
     assert open_path(folder).names(HEADERS) == [f"{HEADERS}deeper/more.h", f"{HEADERS}utils.h"]
-
-
-class TestClone:
-    """A clone of upstream's repository, where somebody works on the generator."""
-
-    @pytest.fixture
-    def clone(self, tmp_path: Path) -> Path:
-        root = tmp_path / "pytorch"
-        (root / GENERATOR).parent.mkdir(parents=True)
-        (root / GENERATOR).write_text("class MetalScheduling: ...\n")
-        (root / "version.txt").write_text("2.16.0a0\n")
-        return root
-
-    def test_it_is_called_by_its_version_and_commit(self, clone: Path) -> None:
-        assert version_of_checkout(clone) == "2.16.0a0"
-        commit = ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "--allow-empty", "-m", "one"]
-        for arguments in (["init", "--quiet"], commit):
-            subprocess.run(["git", "-C", str(clone), *arguments], check=True)
-        assert re.fullmatch(r"2\.16\.0a0\+git[0-9a-f]{9}", version_of_checkout(clone))
-
-    def test_its_generator_and_headers_are_used_in_place(self, clone: Path) -> None:
-        generator = generator_of(str(clone))
-        assert (generator.label, generator.module, generator.include) == ("torch 2.16.0a0", clone / GENERATOR, clone)
-
-    def test_rejects_another_folder(self, tmp_path: Path) -> None:
-        with pytest.raises(WheelError, match="is not a clone of pytorch's repository"):
-            version_of_checkout(tmp_path)
