@@ -1,7 +1,6 @@
 """Audits on a real scheduler and real workers, as processes: whatever ends, the store is that of an undisturbed audit.
 
-The machines behind the workers are pretended ones, without torch (tests/support/fake_machines.py);
-`python -m benchmarks cluster` has real ones.
+The machines behind the workers are pretended ones, without torch (tests/support/fake_machines.py).
 """
 
 from __future__ import annotations
