@@ -1,8 +1,7 @@
 """Reads the parts of a 64-bit arm64 Mach-O file in which PyTorch's registrations can be seen.
 
 A reader of our own because of its cost: a wheel's library has hundreds of megabytes and comes out of a deflate
-stream. This one takes code, C strings and the symbol table in one forward pass and holds nothing else
-(`benchmarks/wheel_reading.py` compares it with a full parser).
+stream. This one takes code, C strings and the symbol table in one forward pass and holds nothing else.
 """
 
 from __future__ import annotations

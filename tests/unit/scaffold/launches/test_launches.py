@@ -40,7 +40,6 @@ OUT = launch(
 MODE = launch("mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)", KernelKind.SORT)
 IN_PLACE = launch("demo_(Tensor(a!) self, Scalar value) -> Tensor(a!)")
 MAKES = launch("make(int n, float half) -> Tensor")
-NOTHING = launch("look(Tensor self, Scalar? limit=None) -> ()")
 MUTABLE = launch("step(Tensor(a!) state, Tensor grad) -> Tensor result")
 
 
@@ -80,16 +79,6 @@ def test_results_of_a_functional_form_are_bound_as_outputs_and_indices_are_long(
     assert (MODE.id, MODE.name, MODE.form) == ("mode", "mode", "functional")
     assert MODE.text.startswith("aten::mode(Tensor self")
     assert OUT.id == "demo_out"
-
-
-@pytest.mark.parametrize(
-    ("kind", "by_rows"),
-    [(kind, kind in (KernelKind.REDUCTION, KernelKind.SCAN, KernelKind.SORT)) for kind in KernelKind],
-)
-def test_the_kinds_that_work_by_rows(kind: KernelKind, by_rows: bool) -> None:
-    found = launch("demo(Tensor self) -> Tensor", kind)
-    assert found.by_rows is by_rows
-    assert (found.buffers[-1].name == "row_length") is by_rows
 
 
 @pytest.mark.parametrize(
@@ -141,14 +130,6 @@ def test_optional_arguments_get_a_flag_and_lists_a_pointer(type_: str, declared:
     assert [b.declaration for b in found.bound if b.name.endswith("x")] == declared
 
 
-def test_pooling_binds_sizes() -> None:
-    found = launch("demo(Tensor self, int[2] kernel_size) -> Tensor", KernelKind.POOLING)
-    assert [buffer.declaration for buffer in found.bound] == [
-        *("device T* result", "device const T* self", "constant long* kernel_size"),
-        *("constant long* result_sizes", "constant long* self_sizes"),
-    ]
-
-
 # ---- what was observed
 
 FREXP = launch_of(
@@ -168,16 +149,6 @@ SOFTMAX = launch_of(
         {"self": "T", "mask": "bool"}, frozenset({"self", "mask"}), (ObservedTensor("T", "like self"),), has_meta=True
     ),
 )
-MODE_SEEN = launch_of(
-    overload("mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)"),
-    KernelKind.SORT,
-    Observation(
-        {"self": "T"},
-        frozenset({"self"}),
-        (ObservedTensor("T", "reduced"), ObservedTensor("int64", "reduced")),
-        has_meta=True,
-    ),
-)
 
 
 def test_each_output_has_the_dtype_that_was_seen() -> None:
@@ -191,23 +162,6 @@ def test_masks_are_bool_and_laid_out_by_rows_with_what_they_mask() -> None:
     assert PythonHost(SOFTMAX).threads == "self_dense.shape[0]"
     assert PythonHost(SOFTMAX).finished == ["result.copy_(from_rows(result_dense, result.shape, dim))"]
     assert AtenHost(SOFTMAX).threads == "self_dense.size(0)"
-
-
-def test_reduced_results_have_the_reduced_shape_and_a_thread_for_each_row() -> None:
-    assert PythonHost(MODE_SEEN).prepared == [
-        "self_dense = rows_of(self, dim)",
-        "values = torch.empty(reduced_shape(self, dim, keepdim), dtype=self.dtype, device=self.device)",
-        "indices = torch.empty(reduced_shape(self, dim, keepdim), dtype=torch.int64, device=self.device)",
-        "row_length = self_dense.shape[1]",
-        "threads = self_dense.shape[0]",
-    ]
-    shape = "s::reduced_shape(self, s::dims(dim), keepdim)"
-    line = f"at::Tensor indices = at::empty({shape}, self.options().dtype(at::kLong));"
-    assert AtenHost(MODE_SEEN, "s::").prepared[1] == line
-
-
-def test_an_in_place_form_reads_what_it_writes() -> None:
-    assert [buffer.name for buffer in IN_PLACE.spread] == ["self"]
 
 
 def test_words_that_metal_keeps_get_an_underscore() -> None:
@@ -224,7 +178,7 @@ def test_results_are_named_by_the_schema_or_by_number() -> None:
     assert launch("demo(Tensor self) -> Tensor self").results == (Result("self_", "T"),)
     assert launch("demo(Tensor self) -> (Tensor, int)").results == ()
     assert MUTABLE.results == (Result("result", "T"),)
-    assert IN_PLACE.results == NOTHING.results == ()
+    assert IN_PLACE.results == ()
 
 
 def test_thirty_buffers_are_bound_at_most() -> None:
@@ -238,29 +192,6 @@ def test_the_tensor_that_chooses_the_instantiation() -> None:
     assert launch("demo(Tensor index, Tensor self) -> int").first_tensor == "self"
     assert launch("demo(Tensor index) -> int").first_tensor == "index"
     assert launch("demo(int n) -> int").first_tensor == ""
-
-
-def test_devices_are_checked_of_tensors_that_the_caller_gives() -> None:
-    assert OUT.checked == ["out", "self", "other"]
-    assert MODE.checked == ["self"]
-    assert MUTABLE.checked == ["state", "grad"]
-
-
-@pytest.mark.parametrize(
-    ("found", "returned"),
-    [
-        (OUT, ["out"]),
-        (IN_PLACE, ["self"]),
-        (MODE, ["values", "indices"]),
-        (MUTABLE, ["result"]),
-        (NOTHING, []),
-        (launch("demo(Tensor self) -> (Tensor, int)"), ["{}", "{}"]),
-        (launch("two.out(Tensor self, *, Tensor(a!) x, Tensor(b!) y) -> (Tensor(a!), Tensor(b!))"), ["x", "y"]),
-    ],
-    ids=lambda value: value.name if isinstance(value, Launch) else str(value),
-)
-def test_what_is_returned(found: Launch, returned: list[str]) -> None:
-    assert found.returned == returned
 
 
 @pytest.mark.parametrize(
@@ -281,27 +212,7 @@ def test_is_floating_elementwise(schema: str, kind: KernelKind, served: bool) ->
     assert launch(schema, kind).is_floating_elementwise is served
 
 
-def test_the_type_of_an_argument() -> None:
-    assert str(OUT.type_of("a")) == "float"
-    assert OUT.type_of("nothing") is None
-
-
 # ---- Python
-
-
-def test_python_declares_types_defaults_and_what_is_keyword_only() -> None:
-    assert PythonHost(OUT).parameters == [
-        "self: torch.Tensor",
-        "other: torch.Tensor",
-        "*",
-        "a: float = 0.5",
-        "b: int = 1",
-        "out: torch.Tensor",
-    ]
-    assert PythonHost(OUT).signature.returns == "torch.Tensor"
-    assert PythonHost(MODE).signature.returns == "tuple[torch.Tensor, torch.Tensor]"
-    assert PythonHost(NOTHING).signature.returns == "None"
-    assert PythonHost(NOTHING).parameters == ["self: torch.Tensor", "limit: float | None = None"]
 
 
 @pytest.mark.parametrize(
@@ -333,37 +244,7 @@ def test_types_and_defaults_in_python(declared: str, written: str) -> None:
     assert PythonHost(launch(f"demo(Tensor self, {declared}) -> Tensor")).parameters[1] == f"x: {written}"
 
 
-def test_what_python_binds_and_returns() -> None:
-    assert PythonHost(OUT).bound == ["out_dense", "self_dense", "other_dense", "float(a)", "int(b)"]
-    assert PythonHost(MODE).bound == ["values", "indices", "self_dense", "row_length"]
-    assert PythonHost(MAKES).bound == ["result", "int(n)", "float(half)"]
-    assert PythonHost(MODE).returned == "values, indices"
-    assert PythonHost(launch("demo(Tensor self) -> (Tensor, int)")).returned == "(), ()"
-    assert PythonHost(OUT).floats == ["float(a)", "float(b)"]
-    assert PythonHost(launch("demo(Tensor self) -> Tensor")).floats == ["0.0"]
-    assert PythonHost(OUT).inputs == ["self", "other", "a", "b"]
-    assert (PythonHost(OUT).overload, PythonHost(MODE).overload) == ("demo.out", "mode.default")
-
-
 # ---- every language
-
-
-def test_the_length_of_a_row_is_that_of_the_first_inputs_last_dimension() -> None:
-    two = launch("demo(Tensor first, Tensor second) -> Tensor", KernelKind.REDUCTION)
-    none = launch("demo(int n) -> Tensor", KernelKind.REDUCTION)
-    assert "row_length = first.shape[-1] if first.dim() else 1" in PythonHost(two).prepared
-    assert "const int64_t row_length = first.dim() ? first.size(-1) : 1;" in AtenHost(two).prepared
-    assert "row_length = 1" in PythonHost(none).prepared
-    assert not any("row_length" in line for line in PythonHost(OUT).prepared)
-
-
-def test_results_are_allocated_like_the_first_input_with_their_dtype() -> None:
-    two = launch("demo(Tensor first, Tensor second) -> (Tensor values, Tensor indices)")
-    values, indices = two.results
-    assert "values = torch.empty(first.shape, dtype=first.dtype, device=first.device)" in PythonHost(two).prepared
-    assert "indices = torch.empty(first.shape, dtype=torch.int64, device=first.device)" in PythonHost(two).prepared
-    assert AtenHost(two).allocated(values) == "at::empty(first.sizes(), first.options())"
-    assert AtenHost(two).allocated(indices) == "at::empty(first.sizes(), first.options().dtype(at::kLong))"
 
 
 def test_without_an_input_a_result_is_empty_on_the_device() -> None:
@@ -450,30 +331,9 @@ def test_an_output_of_a_dtype_of_its_own_is_checked() -> None:
 # ---- Objective-C++
 
 
-def test_upstream_moves_one_dimension_to_the_end() -> None:
-    assert UpstreamHost(MODE_SEEN).prepared == [
-        "Tensor values = at::empty(at::meta::get_reduction_shape(self, dim, keepdim), self.options());",
-        "Tensor indices = at::empty(at::meta::get_reduction_shape(self, dim, keepdim), self.options().dtype(kLong));",
-        "const Tensor self_dense = self.movedim(dim, -1).contiguous();",
-        "const Tensor values_dense = values;",
-        "const Tensor indices_dense = indices;",
-        "const int64_t row_length = self.dim() ? self.size(dim) : 1;",
-    ]
-    assert UpstreamHost(MODE_SEEN).threads == "values.numel()"
-    assert UpstreamHost(MODE_SEEN).profiled == "self_dense"
-    assert UpstreamHost(MODE_SEEN).returned == "{values, indices}"
-
-
 def test_upstream_brings_functions_for_a_dimension_that_may_be_left_out() -> None:
     assert UpstreamHost(SOFTMAX).threads == "self_dense.size(0)"
     assert "const Tensor self_dense = rows_of(self, dims(dim));" in UpstreamHost(SOFTMAX).prepared
-
-
-def test_upstream_writes_rows_back_where_they_came_from() -> None:
-    seen = Observation({"self": "T"}, frozenset({"self"}), (ObservedTensor("T", "like self"),), has_meta=True)
-    scan = launch_of(overload("demo(Tensor self, int dim) -> Tensor"), KernelKind.SCAN, seen)
-    assert UpstreamHost(scan).threads == "row_length ? self.numel() / row_length : 0"
-    assert UpstreamHost(scan).finished == ["result.copy_(result_dense.movedim(-1, dim));"]
 
 
 def test_upstream_breaks_long_lines() -> None:
@@ -504,26 +364,6 @@ def test_upstream_breaks_long_lines() -> None:
 )
 def test_heads_inside_of_at_native(head: str, written: str) -> None:
     assert in_at_native(head) == written
-
-
-def test_a_thread_for_each_element_of_the_first_output() -> None:
-    assert AtenHost(OUT).threads == "out_dense.numel()"
-    assert AtenHost(MODE).threads == "self_dense.size(0)"
-    assert AtenHost(launch("demo(Tensor self, Tensor other) -> int")).threads == "self_dense.numel()"
-
-
-def test_what_cxx_binds() -> None:
-    assert AtenHost(OUT).bound == [
-        *("out_dense", "self_dense", "other_dense", "static_cast<float>(a)", "static_cast<int64_t>(b)")
-    ]
-    assert AtenHost(MODE).bound[3:] == ["row_length"]
-    assert AtenHost(IN_PLACE).bound == ["self_dense", "value.to<float>()"]
-    assert AtenHost(MAKES).bound[2] == "static_cast<float>(half)"
-
-
-def test_what_cxx_returns() -> None:
-    assert AtenHost(MODE).returned == "::std::tuple<at::Tensor,at::Tensor>(values, indices)"
-    assert (AtenHost(OUT).returned, AtenHost(NOTHING).returned) == ("out", "")
 
 
 def test_signatures_have_plain_integers() -> None:
@@ -584,10 +424,6 @@ def test_upstream_asks_torchs_own_enum_of_reductions_and_knows_other_words_itsel
 def test_a_word_that_may_be_left_out_says_whether_it_is_there() -> None:
     solved = launch("linalg_lstsq(Tensor self, Tensor b, *, str? driver=None) -> Tensor", KernelKind.LINALG)
     assert [buffer.name for buffer in solved.bound if buffer.host][:2] == ["driver", "has_driver"]
-
-
-def test_words_that_may_be_anything_are_left_to_the_author() -> None:
-    assert launch("demo(Tensor self, str message) -> Tensor").left == ("message",)
 
 
 def test_numbers_that_stand_for_names_are_bound_as_they_are() -> None:
@@ -679,20 +515,6 @@ def test_an_out_form_serves_the_functional_form_with_the_same_arguments() -> Non
     unseen = replace(TWO_SEEN, results=(TWO_SEEN.results[0], ObservedTensor("int64", "")))
     assert not replace(TWO_OUT, observation=unseen).can_serve(TWO)
     assert not replace(TWO_OUT, observation=None).can_serve(TWO)
-
-
-def test_a_form_that_is_served_makes_empty_results_and_passes_them_on() -> None:
-    served = replace(TWO, served_by="demo.out", served_outputs=("one", "two"))
-    assert PythonHost(served).served == [
-        "values = torch.empty(0, dtype=self.dtype, device=self.device)",
-        "indices = torch.empty(0, dtype=torch.int64, device=self.device)",
-        "return demo_out(self, dim, eps=eps, one=values, two=indices)",
-    ]
-    assert UpstreamHost(served).served("demo_out_mps") == [
-        "Tensor values = at::empty({0}, self.options());",
-        "Tensor indices = at::empty({0}, self.options().dtype(kLong));",
-        "return demo_out_mps(self, dim, eps, values, indices);",
-    ]
 
 
 def test_integers_are_instantiated_where_the_dtype_follows_and_calls_showed_them() -> None:

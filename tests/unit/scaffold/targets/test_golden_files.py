@@ -1,4 +1,4 @@
-"""Generated code, compared letter by letter with reviewed files: each kind for `shader`, a few for the other targets.
+"""Generated code, compared letter by letter with reviewed files: each kind for `shader`, two for the other targets.
 
 The files are in `golden/TARGET/KIND/`, made from the entries of torch 2.13 in `golden/native_functions.yaml`. When
 generated code is meant to change, write them again and review the diff as code:
@@ -38,15 +38,15 @@ OPERATORS = {
     KernelKind.LINALG: "linalg_eig",
     KernelKind.FOREACH: "_fused_adagrad_",
 }
-# Of this kind every generated file is compared; of the others only the kernel.
-WHOLE = KernelKind.SORT
+# Of these every generated file is compared; of the others only the kernel.
+WHOLE = {(KernelTarget.SHADER, KernelKind.SORT), (KernelTarget.UPSTREAM, KernelKind.SORT)}
 # The Metal bodies are the same for every target, and a binary kernel differs from a unary one by an argument.
 COMPARED = [
     *((KernelTarget.SHADER, kind) for kind in KernelKind if kind is not KernelKind.BINARY),
     *(
         (target, kind)
         for target in (KernelTarget.EXTENSION, KernelTarget.UPSTREAM)
-        for kind in (KernelKind.UNARY, KernelKind.SORT, KernelKind.LINALG)
+        for kind in (KernelKind.UNARY, KernelKind.SORT)
     ),
 ]
 COMMON_MPS = """\
@@ -74,9 +74,10 @@ def generated(source: Source, target: KernelTarget, kind: KernelKind) -> dict[st
         yaml = (GOLDEN / "native_functions.yaml").read_text()
         tags = native_functions.installed_path().with_name("tags.yaml")
         files = upstream.generate(request, upstream.Tree(yaml, tags, COMMON_MPS, files_of(None).include)).files
-    if kind is WHOLE and target is KernelTarget.UPSTREAM:
+    whole = (target, kind) in WHOLE
+    if whole and target is KernelTarget.UPSTREAM:
         files = without_patched(files)
-    return {Path(path).name: text for path, text in files.items() if kind is WHOLE or is_kernel(path, target)}
+    return {Path(path).name: text for path, text in files.items() if whole or is_kernel(path, target)}
 
 
 def without_patched(files: Mapping[str, str]) -> dict[str, str]:
