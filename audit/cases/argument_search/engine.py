@@ -28,7 +28,7 @@ Call = dict[str, Any]
 
 BATCH = 48
 SECONDS_PER_OVERLOAD = 60.0  # of processor time
-DEATHS_FORGIVEN = 3
+CRASHES_FORGIVEN = 3
 LARGEST_PROCESS = 4 << 30  # bytes: a call that asks for more is refused
 RECORDED_DTYPES = ("float32", "complex64", "int64", "bool", "float16")
 UNDEFINED = "accepted, but its result depends on uninitialised memory or it overwrites memory that is not its own"
@@ -45,7 +45,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class SearchedOverload:
-    """An overload to search. `has_kernel`: mps has one, so a call that only the CPU lacks is no evidence."""
+    """An overload to search. `has_kernel`: mps has one, so a call that only the CPU refuses is not kept."""
 
     name: str
     has_kernel: bool = False
@@ -70,7 +70,7 @@ def search_calls(
         progress: called after each batch.
         record: whether to record the samples of the OpInfos and ModuleInfos first.
         candidates: further calls to try, by overload: recorded with another schema, or written by hand.
-        imports: packages that define operators of their own.
+        imports: packages that define operators.
     """
     with same_hashes(), _Search(workers, imports) as search:
         calls_of: dict[str, list[Call]] = {name: [*calls] for name, calls in (candidates or {}).items()}
@@ -162,18 +162,18 @@ class _Search:
         return self._trying.schedule(_attempt, args=(attempt,))
 
     def _settled(self, attempt: Attempt, future: Any) -> Tried:
-        """What came of it; after a death the attempt goes on without the call that did it."""
+        """The result of an attempt; after a crash it goes on without the call that crashed."""
         saved: list[Call] = []
-        deaths: list[str] = []
+        crashes: list[str] = []
         tried = 0
-        for seed in range(1, DEATHS_FORGIVEN + 1):
+        for seed in range(1, CRASHES_FORGIVEN + 1):
             try:
                 outcome: Tried = future.result()
             except ProcessExpired as expired:
                 accepted, last, count = read_journal(attempt.journal)
                 saved, tried = [*saved, *accepted], tried + count
                 too_long = time_limit.exceeded(expired.exitcode)
-                deaths.append("takes too long" if too_long else f"ends the process: exit code {expired.exitcode}")
+                crashes.append("takes too long" if too_long else f"ends the process: exit code {expired.exitcode}")
                 calls_of = {**attempt.calls_of, attempt.name: [*saved, *attempt.calls_of.get(attempt.name, ())]}
                 avoided = attempt.avoided | ({last} if last else set())
                 attempt = replace(attempt, calls_of=calls_of, seed=seed, avoided=avoided, journal=self._file())
@@ -181,10 +181,10 @@ class _Search:
                 continue
             except Exception as error:  # the overload cannot be called from Python at all
                 return Tried([], [], 0, [f"{type(error).__name__}: {error}"])
-            errors = list(dict.fromkeys([*deaths, *outcome.errors]))
+            errors = list(dict.fromkeys([*crashes, *outcome.errors]))
             return Tried(outcome.calls, outcome.refused, tried + outcome.tried, errors)
         future.cancel()
-        return Tried(saved, [], tried, list(dict.fromkeys(deaths)))
+        return Tried(saved, [], tried, list(dict.fromkeys(crashes)))
 
     # ---- verification
 
@@ -213,13 +213,13 @@ class _Search:
     def _answers(
         self, pool: ProcessPool, name: str, pairs: Sequence[Any], calls: Sequence[Call], log: Path, future: Any
     ) -> list[Answer]:
-        """The answers; calls that end the process answer so, and the rest is asked again without them."""
+        """The answers; a call that ends the process is one answer, and the rest is asked again without it."""
         given: list[Answer] = []
-        for _ in range(DEATHS_FORGIVEN):
+        for _ in range(CRASHES_FORGIVEN):
             try:
                 return given + list(future.result())
             except ProcessExpired:
-                # The answers before the death are lost with the process; they are asked for again, one by one less.
+                # The answers before the crash are lost with the process; they are asked for again, one by one less.
                 started = log.stat().st_size if log.exists() else 1
                 before = pairs[len(given) : len(given) + max(0, started - 1)]
                 given += self._once(pool, name, before, calls)

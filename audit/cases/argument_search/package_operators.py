@@ -1,6 +1,6 @@
 """The program that searches calls of the operators of packages: it reads a request and fills the folder that it names.
 
-A program of its own, because the search starts worker processes and those of an audit may not.
+A separate program, because the search starts worker processes and those of an audit may not.
 """
 
 from __future__ import annotations

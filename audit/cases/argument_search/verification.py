@@ -99,7 +99,7 @@ def fill_fresh_memory() -> None:
 
 
 def answers(name: str, calls: Sequence[tuple[int, str | None]], given: Sequence[Call], log: int) -> list[Answer]:
-    """In a worker: what the CPU answers to each (position in `given`, dtype in place of its own).
+    """In a worker: what the CPU answers to each (position in `given`, dtype in place of the recorded one).
 
     Args:
         log: a file descriptor to which a byte is written before each call, so that the parent knows which one ended

@@ -35,7 +35,7 @@ class Binding:
         """The call with other values for some arguments: the positional ones that have to be given, and the rest."""
         values = {**self.given, **others}
         places = [i for i, argument in enumerate(self.schema) if argument.name in others and not argument.kwarg_only]
-        # What the call names stays named, unless it stands before what has to be given in its place.
+        # A named argument stays named, unless a positional one after it has to be given.
         count = max([self._given_in_place, *(place + 1 for place in places)])
         args = tuple(values[argument.name] for argument in self.schema[:count])
         in_place = {argument.name for argument in self.schema[:count]}

@@ -28,7 +28,7 @@ def full_name(operator: str) -> str:
 
 
 def runs_a_kernel(name: str) -> bool:
-    """Whether the overload has a kernel of its own on the CPU or on mps, and is not composed of others."""
+    """Whether the overload has its own kernel on the CPU or on mps, and is not composed of others."""
     return any(torch._C._dispatch_has_kernel_for_dispatch_key(name, device) for device in ("CPU", "MPS"))
 
 

@@ -1,6 +1,6 @@
 """Calls of operators that packages define: searched when a package is first audited, then kept in the user's cache.
 
-The search runs in a program of its own, because it starts worker processes and those of an audit may not.
+The search runs in a separate program, because it starts worker processes and those of an audit may not.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The recorded calls as text: a folder of files, sharded as the registry is, so that a relearn is a readable diff.
 
-A file holds overloads in the order of their names, each on a line of its own with what is known of it, and below it
-a line for each of its calls, indented:
+A file holds overloads in the order of their names, each on one line with what is known of it, and below it a line for
+each of its calls, indented:
 
     aten::relu {"dtypes":["float32"],"schema":"1a2b3c4d"}
       {"args":[{"dtype":"float32","shape":[3],"values":[1.0,2.0,3.0]}],"dtype":"float32","kwargs":{}}

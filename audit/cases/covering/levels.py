@@ -141,7 +141,7 @@ def _storage(tensors: list[Tensor]) -> str:
 # ---- flags
 
 SMALL_NUMBERS = {-2: "-2", -1: "-1", 0: "0", 1: "1", 2: "2"}
-# A list of values is told by its length up to here, and by the kinds of its values.
+# The level of a list is its length up to here, and the kinds of its values.
 LONGEST_COUNTED = 3
 
 

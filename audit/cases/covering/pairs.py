@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import combinations
 
-# The factors of every case; a flag is a factor of its own, named by its keyword or position.
+# The factors of every case; a flag is a further factor, named by its keyword or position.
 DTYPE, LAYOUT, OTHER_LAYOUTS = "dtype", "layout", "other layouts"
 SIZE, DIMENSIONS, SHAPES, STORAGE = "size", "dimensions", "shapes", "storage"
 VALUES, FORM, GRADIENT, GIVEN = "values", "form", "gradient", "given"

@@ -24,7 +24,7 @@ from .pairs import PairSource
 from .random import RANDOM_FACTOR
 from .repetition import RepetitionSource
 from .schema import SchemaSource
-from .schema_forms import SchemaFormSource
+from .schema_forms import SCHEMA_FORM_FACTOR
 from .schema_random import SchemaRandomSource
 from .sizes import SIZE_FACTOR
 from .special_values import SPECIAL_VALUE_FACTOR
@@ -36,8 +36,8 @@ from .write_targets import SCHEMA_TARGET_FACTOR, TARGET_FACTOR
 def case_sources(imports: Sequence[str]) -> dict[str, CaseSource]:
     """All sources by name.
 
-    A package offers sources of its own as a list `mpsmith_case_sources`. For the operators that it defines, calls are
-    made from their schemas. Raises MpsmithError for a package that cannot be imported or offers what is no source.
+    A package offers sources as a list `mpsmith_case_sources`. For the operators that it defines, calls are made from
+    their schemas. Raises MpsmithError for a package that cannot be imported or offers something else than a source.
     """
     before = registered_operators() if imports else frozenset()
     offered: list[CaseSource] = []
@@ -67,7 +67,7 @@ def case_sources(imports: Sequence[str]) -> dict[str, CaseSource]:
         RepetitionSource(opinfos),
         modules,
         schemas,
-        SchemaFormSource(schemas),
+        VariedSource(SCHEMA_FORM_FACTOR, schemas),
         ArgumentSource(schemas),
         RepetitionSource(schemas),
         SchemaRandomSource(schemas),

@@ -39,7 +39,7 @@ MOST_OF_AN_ARGUMENT = 9
 MOST_COMBINED = 5
 MOST_IN_A_ROW = 14
 
-# The dtypes in which each value of each argument is a case of its own: of those that the overload takes, the first.
+# The first of these that an overload takes is the dtype in which each value of each argument is a case.
 MAIN_DTYPES = ("float32", "int64", "complex64", "bool")
 # Dtypes in which the values are called in a row alone, as many of them as the overload takes.
 ROW_DTYPES = ("float16", "int64", "bfloat16", "complex64", "uint8", "bool")
@@ -130,7 +130,7 @@ class ArgumentSource(BasedSource[SchemaSource]):
 
 
 def is_varied(operator: str) -> bool:
-    """Whether an overload has a kernel of its own and arguments to vary, and gives the same result at every call."""
+    """Whether an overload has its own kernel and arguments to vary, and gives the same result at every call."""
     name = full_name(operator)
     overload = overload_of(name)
     if UNCHECKED_OPERATORS.search(operator) or draws(overload) or not runs_a_kernel(name):

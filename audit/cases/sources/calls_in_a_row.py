@@ -24,7 +24,7 @@ class InARow:
     Args:
         operator: what is called.
         steps: what each call gets, made from what the first one gets.
-        copies: whether each call gets tensors of its own.
+        copies: whether each call gets its own tensors.
     """
 
     __name__ = "in a row"

@@ -21,7 +21,7 @@ from .derived import MAIN_DTYPES, BaseGroup, Factor, in_each_case
 from .operand_forms import number_and_tensor, overlapping
 
 GUARD = 37  # elements before and after an out= tensor; odd, so that a vectorised overrun does not end on its border
-# OpInfos that claim to take out= because nobody said otherwise.
+# OpInfos that claim to take out= by default, although the operator does not.
 WITHOUT_OUT = frozenset({"equal", "histogramdd", "_batch_norm_with_update"})
 AUTOCAST = {"float16": torch.float16, "bfloat16": torch.bfloat16}
 
@@ -61,7 +61,7 @@ def _forms(group: BaseGroup, case: Case) -> Iterator[Case]:
         into_out = under(torch.no_grad, OutForm(EXACT).of(op.op))
         yield replace(case, call=into_out, differentiable=False, title="no_grad, out=")
     yield replace(plain, call=deterministic(op.op), title="deterministic algorithms", errors_count=True)
-    # PyTorch promises no strides of gradients and tangents; what picks from the outputs is no picker of gradients.
+    # PyTorch promises no strides of gradients and tangents; `process_output` picks outputs, not gradients.
     derived = replace(case, elementwise=False, process_output=lambda output: output)
     if case.differentiable and op.supports_gradgrad:
         yield replace(derived, call=first_derivative(op.op, case.process_output), title="second derivative")

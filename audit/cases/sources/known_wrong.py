@@ -81,7 +81,7 @@ def made(title: str, described: KnownCase) -> Case:
 
 
 def resolved(name: str) -> Call | None:
-    """What a dotted name in torch stands for; None where this torch has no such thing."""
+    """The callable with a dotted name in torch; None if this torch has none."""
     value: Any = torch
     for part in name.split(".")[1:]:
         value = getattr(value, part, None)

@@ -1,7 +1,7 @@
 """Tensors of more than 2^31 elements, on request: positions in them do not fit into 32 bits.
 
-A case needs 8 GiB of memory or more. Each stands alone in its group, so that a worker holds one of them at a time, and
-is skipped with the reason where the machine, or the worker's limit, has less than it needs.
+A case needs 8 GiB of memory or more. Each is the only case of its group, so that a worker holds one of them
+at a time. It is skipped with the reason if the machine, or the worker's limit, has less than it needs.
 """
 
 from __future__ import annotations

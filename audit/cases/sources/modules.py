@@ -91,7 +91,7 @@ class ModuleCall:
 
     def __call__(self, state: dict[str, Tensor], inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """The module's output for parameters and buffers by name, and the inputs of its forward."""
-        # A module may keep things of its last call; each device gets a copy of its own.
+        # A module may keep things of its last call; each device gets its own copy.
         return self.copied()(state, inputs, keywords)
 
     def copied(self) -> Callable[..., Any]:

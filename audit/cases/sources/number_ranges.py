@@ -90,7 +90,7 @@ def _different(results: Sequence[Tensor]) -> int:
 
 
 def _real(tensor: Tensor) -> Tensor:
-    """The real and imaginary parts as numbers of their own: torch does not sort complex ones."""
+    """The real and imaginary parts as separate numbers: torch does not sort complex ones."""
     return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
 
 

@@ -75,7 +75,7 @@ def _close(actual: Tensor, expected: Tensor) -> bool:
 def number_and_tensor(operator: Call, aten_name: str, plain: Case) -> Iterator[Case]:
     """The case with a number for an argument that may be a number or a tensor, and with the same in a 0-dim tensor.
 
-    The two are different overloads (`.Scalar` and `.Tensor`) with kernels of their own.
+    The two are different overloads (`.Scalar` and `.Tensor`) with their own kernels.
     """
     position = number_position(aten_name)
     if position is None or position >= len(plain.args):

@@ -38,7 +38,7 @@ from .variations import (
 )
 
 # So many samples of a group are varied: a representative one, and others for their flags. Samplers of elementwise
-# operators may have one dimension alone: they get one of these shapes, in which every layout is told from others.
+# operators may have one dimension alone: they get one of these shapes, in which no two layouts are the same.
 SHAPES = ((2, 3, 4, 5), (4, 5), (3, 2, 5, 4), (2, 4, 3, 5))
 # Forms that write come in more dimensions too than a kernel may have counted with.
 MANY_DIMENSIONS = (2, 3, 2, 2, 3, 2)
@@ -117,7 +117,7 @@ def takes_any_shape(op: Any) -> bool:
 
 # Gradients at special values differ between correct implementations.
 EXCLUDED: Excluded = excluding((GRADIENT, tuple(GRADIENTS), VALUES, (*FLOATING_VALUES, *INTEGER_VALUES)))
-# Each form is an overload with a kernel of its own, so what is paired with the functional one says nothing of it. Every
+# Each form is an overload with its own kernel, so what is paired with the functional one says nothing about it. Every
 # dtype has been in every layout once, in the source of layouts; of integers, which are many, few are paired again.
 LAYOUTS_OF_INTEGERS = ("transposed", "stepped", "expanded")
 LAYOUTS_OF_FORMS = ("transposed", "stepped")

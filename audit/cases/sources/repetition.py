@@ -106,7 +106,7 @@ class RepetitionSource(BasedSource[CaseSource]):
 
 
 def is_repeated(operator: str, *, of_schema: bool) -> bool:
-    """Whether an operator gives the same result at every call, and of overloads whether it has a kernel of its own."""
+    """Whether an operator gives the same result at every call, and of overloads whether it has its own kernel."""
     if not of_schema:
         return not draws_numbers(operator)
     name = full_name(operator)
@@ -156,7 +156,7 @@ class _Repetition:
 
     Args:
         operator: what is called.
-        copies: whether it writes into its arguments: then each call gets tensors of its own.
+        copies: whether it writes into its arguments: then each call gets its own tensors.
     """
 
     def __init__(self, operator: Call, *, copies: bool) -> None:
@@ -186,7 +186,7 @@ class WithOtherValues(_Repetition):
 
 
 class FromTwoThreads(_Repetition):
-    """Many calls from two threads at the same time, each with inputs of its own, on the device alone.
+    """Many calls from two threads at the same time, each with its own inputs, on the device alone.
 
     The result holds one result for either input, and in words whether each thread always got its own.
     """

@@ -51,7 +51,7 @@ class SchemaSource(CaseSource):
 
     Args:
         recorded: the recorded calls; None for the committed ones.
-        packages: what was imported for operators of its own.
+        packages: the imported packages that define operators.
         foreign: the overloads that importing those defined.
     """
 

@@ -6,23 +6,19 @@ other operators call, have their own kernels, which may be wrong when the functi
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from ...model.case import Case, QuickShare
+from ...model.case import Case
 from ...model.group import GroupKey
 from ...model.nested import leaves
-from ...model.selection import Samples
 from ..calls.invocation import SchemaCall, full_name, out_arguments, overload_of, runs_a_kernel
 from .case_tensors import strided_positions, tensors_of, with_tensors
-from .derived import BasedSource, turn_of
-from .dimensions import Axis, Dimensions, map_dense, results_of, stretched
+from .derived import BaseGroup, Factor, turn_of
 from .forms import under
 from .layouts import Layout, conjugate_view, expanded, negative_view, offset, padded_rows, stepped, transposed
 from .many_rows import with_many_rows
@@ -37,27 +33,12 @@ from .number_ranges import (
     spread,
     with_distinguishable_results,
 )
-from .schema import SchemaSource
+from .schema_sizes import grown, in_five_dimensions, in_one_shape, in_sizes, is_elementwise, with_one_element
 from .shared_storage import in_one_memory
-from .sizes import (
-    ALIAS_OF_NOTHING,
-    DECOMPOSITIONS,
-    LONGEST,
-    MOST_ELEMENTS,
-    SLIM,
-    UNCHECKED,
-    apart,
-    draws,
-    in_many_dimensions,
-    is_a_part,
-    is_any_of,
-    largest_size,
-)
+from .sizes import ALIAS_OF_NOTHING, DECOMPOSITIONS, LONGEST, UNCHECKED, draws, is_a_part, is_any_of, largest_size
 from .special_values import ValuePlan, with_special_values
-from .tensor_layouts import GROWN, KERNEL_DIES, alone_in, filled
+from .tensor_layouts import KERNEL_DIES, alone_in, filled
 
-# Above 1,024 rows, and above the 2,048 elements that one threadgroup sorts.
-ROWS = 2_050
 # Of so many tensors the layouts of each are tried: a normalisation has five and more.
 MOST_TENSORS = 6
 # Of so many cases one gives empty out tensors, which the overload has to resize: not in step with the six layouts.
@@ -76,7 +57,7 @@ class DtypeVariations:
     Attributes:
         values: the classes of special values.
         layouts: of each tensor alone.
-        sizes: of the first dimension, and how many elements in all the last one gets; nothing for none.
+        sizes: how many sizes beside the empty one: 0 for no size at all.
         mixed: whether tensors get other dtypes, with dimensions and without.
         near_zero: whether floating tensors get small values.
         together: whether its tensors share one storage, and equal ones are one tensor.
@@ -84,7 +65,7 @@ class DtypeVariations:
 
     values: ValuePlan
     layouts: tuple[Layout, ...]
-    sizes: tuple[int, ...] = ()
+    sizes: int = 0
     mixed: bool = False
     near_zero: bool = False
     together: bool = False
@@ -94,27 +75,27 @@ DTYPE_VARIATIONS: dict[str, DtypeVariations] = {
     "float32": DtypeVariations(
         ValuePlan(("nan", "infinities", "signed zeros", "negative zeros", "largest finite"), ("nan middle",)),
         (transposed, stepped, offset, expanded, negative_view, padded_rows),
-        sizes=(ROWS, LONGEST),
+        sizes=2,
         mixed=True,
         near_zero=True,
         together=True,
     ),
-    "float16": DtypeVariations(ValuePlan(("nan", "infinities", "signed zeros")), (stepped,), sizes=(ROWS,)),
-    "bfloat16": DtypeVariations(ValuePlan(("nan",)), (transposed, expanded), sizes=(ROWS,)),
+    "float16": DtypeVariations(ValuePlan(("nan", "infinities", "signed zeros")), (stepped,), sizes=1),
+    "bfloat16": DtypeVariations(ValuePlan(("nan",)), (transposed, expanded), sizes=1),
     "int64": DtypeVariations(
         ValuePlan(("extreme integers", "negative", "beyond 2^24", "beyond 2^53", "zeros"), ("beyond 2^53",)),
         (transposed, stepped, offset, expanded, padded_rows),
-        sizes=(ROWS,),
+        sizes=1,
         mixed=True,
         together=True,
     ),
     "int8": DtypeVariations(ValuePlan(("extreme integers",)), (expanded,)),
     "uint8": DtypeVariations(ValuePlan(("extreme integers",)), (transposed,)),
-    "bool": DtypeVariations(ValuePlan(("all true",)), (stepped,), sizes=(ROWS,), mixed=True),
+    "bool": DtypeVariations(ValuePlan(("all true",)), (stepped,), sizes=1, mixed=True),
     "complex64": DtypeVariations(
         ValuePlan(("nan", "zeros")),
         (conjugate_view, negative_complex_view, stepped, transposed, expanded),
-        sizes=(ROWS,),
+        sizes=1,
         mixed=True,
         together=True,
     ),
@@ -128,46 +109,45 @@ UNCHECKED_OPERATORS = (
 )
 # No other operator computes with their dtypes.
 EIGHT_BIT_OPERATORS = ("_scaled_mm*",)
-# The CPU leaves a resized tensor of theirs as memory was, or gives it strides of its own.
+# The CPU does not fill a tensor that they resize, or chooses its strides.
 NOT_RESIZED = ("*batch_norm*", *DECOMPOSITIONS)
 # The elements that a part has at least when its batch is repeated: of half precision the rows alone count.
 ELEMENTS_IN_BATCHES = {"float32": LONGEST, "float16": 1, "bfloat16": 1}
-# In other sizes their CPU kernels divide by zero, read what nobody wrote, or give back their input itself.
+# In other sizes their CPU kernels divide by zero, read uninitialised memory, or return their input itself.
 FIXED_SIZE_OPERATORS = ("_weight_norm_interface", "native_channel_shuffle", "multilabel_margin_loss_forward")
 
 
-class SchemaFormSource(BasedSource[SchemaSource]):
-    """The representative call of each overload that is called by name alone, varied as a functional one is."""
+def _applies(group: BaseGroup) -> bool:
+    """Each such overload with its own kernel, in one dtype of each kind."""
+    return group.key.dtype in DTYPE_VARIATIONS and is_varied(group.key.operator)
 
-    name = "schema twins"
-    quick = QuickShare.ONE_DTYPE
 
-    def taken(self, keys: Iterable[GroupKey]) -> Iterator[GroupKey]:
-        """Each such overload with a kernel of its own, in one dtype of each kind."""
-        return (key for key in keys if key.dtype in DTYPE_VARIATIONS and is_varied(key.operator))
+def _variations(group: BaseGroup, cases: Sequence[Case]) -> Iterator[Case]:
+    """The representative call varied as a functional one is, and called as the overload is."""
+    key = group.key
+    functional = functional_form(key.operator)
+    called = [case for case in cases if not case.skipped and isinstance(case.call, SchemaCall)]
+    plain = called if functional is None else [without_outs(case, key.operator, functional) for case in called]
+    dtype = getattr(torch, key.dtype)
+    of_dtype = [case for case in plain if any(tensor.dtype is dtype for tensor in tensors_of(case))]
+    for recorded_case in filled(of_dtype or plain):
+        enlarged = recorded_case if is_any_of(key.operator, FIXED_SIZE_OPERATORS) else grown(recorded_case)
+        case = with_distinguishable_results(in_all_directions(spread(enlarged)))
+        resizes = not is_any_of(key.operator, NOT_RESIZED) and contiguous_results(case)
+        variants = chain(variations(key, case), batches(key, of_dtype), requiring_gradients(key, case))
+        for number, varied in enumerate(variants):
+            sure = replace(varied, differentiable=False, errors_count=True, elementwise=False)
+            resized = resizes and number % RESIZED == RESIZED - 1
+            own = sure if functional is None else with_outs(sure, key.operator, case, resized=resized)
+            yield without_graph(own) if requires_gradient(own) else own
 
-    def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
-        """The variations, called as the overload is."""
-        recorded = self._base.cases(self.base_key(key), Samples.DEFAULT)
-        twin = functional_form(key.operator)
-        called = [case for case in recorded if not case.skipped and isinstance(case.call, SchemaCall)]
-        plain = [without_outs(case, key.operator, twin) for case in called] if twin is not None else called
-        dtype = getattr(torch, key.dtype)
-        of_dtype = [case for case in plain if any(tensor.dtype is dtype for tensor in tensors_of(case))]
-        for recorded_case in filled(of_dtype or plain):
-            enlarged = recorded_case if is_any_of(key.operator, FIXED_SIZE_OPERATORS) else grown(recorded_case)
-            case = with_distinguishable_results(in_all_directions(spread(enlarged)))
-            resizes = not is_any_of(key.operator, NOT_RESIZED) and contiguous_results(case)
-            variants = chain(variations(key, case), batches(key, of_dtype), requiring_gradients(key, case))
-            for number, varied in enumerate(variants):
-                sure = replace(varied, differentiable=False, errors_count=True, elementwise=False)
-                resized = resizes and number % RESIZED == RESIZED - 1
-                own = sure if twin is None else with_outs(sure, key.operator, case, resized=resized)
-                yield without_graph(own) if requires_gradient(own) else own
+
+# The representative call of each overload that is called by name alone, varied as a functional one is.
+SCHEMA_FORM_FACTOR = Factor("twins", _variations, _applies, choose=lambda group, cases: list(cases))
 
 
 def is_varied(operator: str) -> bool:
-    """Whether an overload has a kernel of its own, and no calls of users that are varied already."""
+    """Whether an overload has its own kernel, and no calls of users that are varied already."""
     name = full_name(operator)
     if (
         operator in KERNEL_DIES
@@ -192,9 +172,9 @@ def functional_form(operator: str) -> str | None:
     packet = name.partition(".")[0]
     namespace, _, bare = packet.partition("::")
     for overload in getattr(getattr(torch.ops, namespace), bare).overloads():
-        twin = packet if overload == "default" else f"{packet}.{overload}"
-        if _arguments(twin) == wanted:
-            return twin
+        name_of_form = packet if overload == "default" else f"{packet}.{overload}"
+        if _arguments(name_of_form) == wanted:
+            return name_of_form
     return None
 
 
@@ -202,11 +182,11 @@ def _arguments(name: str) -> list[tuple[str, str]]:
     return [(argument.name, str(argument.type)) for argument in overload_of(name)._schema.arguments]
 
 
-def without_outs(case: Case, operator: str, twin: str) -> Case:
-    """A call with out= as one of the functional twin."""
+def without_outs(case: Case, operator: str, functional: str) -> Case:
+    """A call with out= as one of the functional form."""
     outs = out_arguments(full_name(operator))
     kwargs = {name: value for name, value in case.kwargs.items() if name not in outs}
-    return replace(case, call=SchemaCall(twin), kwargs=kwargs)
+    return replace(case, call=SchemaCall(functional), kwargs=kwargs)
 
 
 def with_outs(case: Case, operator: str, unvaried: Case, *, resized: bool) -> Case:
@@ -225,27 +205,8 @@ def with_outs(case: Case, operator: str, unvaried: Case, *, resized: bool) -> Ca
 
 
 def contiguous_results(case: Case) -> bool:
-    """Whether the CPU makes results without strides of their own, which a resized tensor need not have."""
+    """Whether the CPU makes contiguous results: a resized tensor need not have other strides."""
     return all(result.is_contiguous() for result in results_on_cpu(case) or [])
-
-
-def grown(case: Case) -> Case:
-    """An elementwise call on so few elements, or of such shapes, that no layout differs: with the shape `GROWN`.
-
-    Tensors without dimensions get it too where the CPU takes that: else no layout of theirs would be tried.
-    """
-    shapes = [tensor.shape for tensor in tensors_of(case)]
-    if not any(shapes) or not is_elementwise(case) or any(map(_holds_numbers, case.args)):
-        return case
-    if any(0 in shape for shape in shapes) or all(len(shape) > 1 and min(shape) > 1 for shape in shapes):
-        return case
-    with_dimensions = [i for i, shape in enumerate(shapes) if shape]
-    for positions in (range(len(shapes)), with_dimensions):
-        larger = {i: stretched(tensors_of(case)[i].flatten(), [math.prod(GROWN)]).view(GROWN) for i in positions}
-        enlarged = with_tensors(case, larger, case.title)
-        if results_on_cpu(enlarged) is not None:
-            return enlarged
-    return case
 
 
 def variations(key: GroupKey, case: Case) -> Iterator[Case]:
@@ -267,10 +228,10 @@ def variations(key: GroupKey, case: Case) -> Iterator[Case]:
                 yield replace(varied, elementwise=False)
     if plan.sizes and not is_any_of(key.operator, FIXED_SIZE_OPERATORS):
         resized = in_one_shape(case) if is_a_part(key.operator) else in_sizes(case, key.operator)
-        yield from islice(resized, 1 + len(plan.sizes))
+        yield from islice(resized, 1 + plan.sizes)
         if is_elementwise(case) or (len(tensors_of(case)) == 1 and not is_a_part(key.operator)):
             yield from with_one_element(case, turn, written)
-    if len(plan.sizes) > 1 and not is_a_part(key.operator):
+    if plan.sizes > 1 and not is_a_part(key.operator):
         yield from in_five_dimensions(case)
     yield from with_padding(case)
     if plan.together:
@@ -299,7 +260,7 @@ def requiring_gradients(key: GroupKey, case: Case) -> Iterator[Case]:
 
 
 def has_gradient(tensor: Tensor) -> bool:
-    """Whether a tensor can want a gradient, and is no sparse one."""
+    """Whether a tensor can want a gradient and is not sparse."""
     return tensor.layout is torch.strided and (tensor.is_floating_point() or tensor.is_complex())
 
 
@@ -328,91 +289,6 @@ def in_layouts(case: Case, layouts: Sequence[Layout], written: Collection[int]) 
             varied = None if layout is expanded and position in written else alone_in(case, position, layout)
             if varied is not None:
                 yield varied
-
-
-def is_elementwise(case: Case) -> bool:
-    """Whether what a call gives on the CPU has the shape to which all its tensors broadcast."""
-    shapes = [tensor.shape for tensor in tensors_of(case)]
-    results = results_on_cpu(case)
-    try:
-        together = torch.broadcast_shapes(*shapes)  # type: ignore[no-untyped-call]
-    except RuntimeError:
-        return False
-    return results is not None and all(result.shape == together for result in results)
-
-
-def in_sizes(case: Case, operator: str) -> Iterator[Case]:
-    """A call without elements, with very many rows, and with so many elements that 16 bits do not count them.
-
-    The other dimensions get slim where the CPU takes that.
-    """
-    dimensions = Dimensions(case)
-    axes = dimensions.axes
-    if not axes:
-        return
-    if not is_any_of(operator, ALIAS_OF_NOTHING):
-        yield replace(dimensions.resized({axes[0]: 0}), title="empty")
-    for axis, wanted in ((axes[0], ROWS), (axes[-1], LONGEST)):
-        slim: dict[Axis, int] = {}
-        for other in axes:
-            tried = {**slim, other: SLIM}
-            if other is not axis and other.size > SLIM and all(apart(other, each) for each in (axis, *slim)):
-                slim = tried if results_of(dimensions.resized({**tried, axis: SLIM})) is not None else slim
-        size = wanted if wanted == ROWS else max(ROWS, wanted // int(dimensions.elements({**slim, axis: 1})) + 1)
-        size = min(size, largest_size(operator), ROWS if axis.growth > 1 else size)
-        sizes = {**slim, axis: size}
-        title = f"{size:,} in the {'first' if wanted == ROWS else 'last'} dimension"
-        if dimensions.elements(sizes) <= MOST_ELEMENTS:
-            yield replace(dimensions.resized(sizes), title=title)
-
-
-def with_one_element(case: Case, turn: int, written: Collection[int]) -> Iterator[Case]:
-    """A call on one element with dimensions, and on one without; there in other dtypes too."""
-    tensors = dict(enumerate(tensors_of(case)))
-    if not all(tensor.numel() and tensor.layout is torch.strided for tensor in tensors.values()):
-        return
-    first = {i: tensor.detach().flatten()[0].clone() for i, tensor in tensors.items()}
-    ones = {i: tensor.view([1] * tensors[i].dim()) for i, tensor in first.items()}
-    yield with_tensors(case, ones, "one element")
-    without = with_tensors(case, first, "no dimension")
-    yield without
-    for varied in islice(each_in_others(without, 1, turn, but=sorted(written)), 1):
-        yield replace(varied, title=f"no dimension, {varied.title}")
-
-
-def in_five_dimensions(case: Case) -> Iterator[Case]:
-    """An elementwise call with dimensions put before those of its tensors."""
-    if is_elementwise(case):
-        yield from in_many_dimensions(Dimensions(case), 1)
-
-
-def in_one_shape(case: Case) -> Iterator[Case]:
-    """A call whose tensors and results all have one shape, in other sizes of it.
-
-    Parts rely on what their callers have checked: where shapes differ, no other sizes are known to fit.
-    """
-    shapes = {tensor.shape for tensor in tensors_of(case)}
-    results = results_on_cpu(case)
-    if len(shapes) != 1 or not results or any(_holds_numbers(argument) for argument in case.args):
-        return
-    (shape,) = shapes
-    if not shape or 0 in shape or any(result.shape != shape for result in results):
-        return
-    between = [min(SLIM, size) for size in shape]
-    for title, sizes in (
-        ("empty", (0, *between[1:])),
-        ("rows", (ROWS, *between[1:])),
-        ("long", (*between[:-1], LONGEST // math.prod(between[:-1]) + 1)),
-    ):
-
-        def resized(tensor: Tensor, which: int, sizes: tuple[int, ...] = sizes) -> Tensor:
-            return stretched(tensor, sizes)
-
-        yield replace(map_dense(case, resized), title=f"{title}: {sizes}")
-
-
-def _holds_numbers(argument: Any) -> bool:
-    return isinstance(argument, (list, tuple)) and any(isinstance(item, int) for item in argument)
 
 
 def with_padding(case: Case) -> Iterator[Case]:

@@ -147,7 +147,7 @@ def into_an_out(draw: Draw, dtype: torch.dtype, operator: str) -> Iterator[Case]
 
 
 def certainly(call: Call, check: Callable[[Tensor], Any]) -> Call:
-    """What is certain of the first result; the generator is left as it was, since it is no random result."""
+    """What is certain of the first result; the generator is left as it was, since the result is not random."""
 
     def answer(*args: Any, **kwargs: Any) -> Any:
         with generators_as_before():

@@ -147,7 +147,7 @@ def sharing(case: Case, way: Shared) -> Case | None:
         first, second = tensors[left], tensors[right]
         if first.dtype is not second.dtype or not first.numel() or not second.numel():
             continue
-        # Integers are places in other tensors, sorted or counted: kernels rely on what nobody may give otherwise.
+        # Integers are indices, sorted or counted: kernels rely on that.
         if way is not halves and not (case.elementwise or first.is_floating_point() or first.is_complex()):
             continue
         pair = way(first.detach().clone(), second.detach())

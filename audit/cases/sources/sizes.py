@@ -72,7 +72,7 @@ UNCHECKED = (
     *("*segment_reduce*", "_embedding_bag*", "_pack_padded_sequence*", "_pad_packed_sequence*", "*ldl_solve*"),
     *("nn.RNN*", "nn.LSTM*", "nn.GRU*"),  # their weights were checked when they were made
 )
-# Without an element the CPU gives back its input itself, and every device without a kernel of its own a copy.
+# Without an element the CPU returns its input itself, and a device without a kernel returns a copy.
 ALIAS_OF_NOTHING = ("*channel_shuffle", "nn.ChannelShuffle")
 # They take n^3 steps for a square matrix.
 LARGEST_MATRIX = 33

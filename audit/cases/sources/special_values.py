@@ -19,7 +19,7 @@ from .value_classes import ValueClass, classes
 # So many tensors of a case get special values each alone; a foreach function has dozens that are all alike.
 MOST_ALONE = 4
 MOST_IN_ANY_PLACE = 2  # of the second and further classes that a tensor gets alone
-# So many cases of a group are varied at most, each of a kind of its own.
+# So many cases of a group are varied at most, each of another kind.
 MOST_KINDS = 3
 
 

@@ -29,7 +29,7 @@ class ValueClass:
     """One class.
 
     Attributes:
-        name: for people, and for whoever counts which classes an operator saw.
+        name: for people, and for the count of the classes that an operator saw.
         change: puts the values in.
         title: what is particular where a class has several ways; the name where it has one.
     """

@@ -136,7 +136,7 @@ def room_of(target: Tensor) -> tuple[torch.Size, int]:
 def around(target: Tensor, others: Sequence[Tensor] = ()) -> Tensor:
     """A copy of the whole storage of a tensor, with zeros in its own places, and in those of others of its dtype there.
 
-    What stands in those is compared as what the call returns.
+    Those are compared as what the call returns.
     """
     storage = target.untyped_storage()
     whole = torch.empty(0, dtype=target.dtype, device=target.device).set_(storage).clone()
@@ -199,7 +199,7 @@ def _ones_like(tensor: Tensor) -> Tensor:
 
 
 def plain(case: Case) -> Case:
-    """The case for the values alone, right whatever the CPU makes of it."""
+    """The case for the values alone; if the CPU refuses it, the device must refuse it too."""
     detached = {i: t.detach() for i, t in enumerate(tensors_of(case)) if t.requires_grad}
     return replace(with_tensors(case, detached, case.title), differentiable=False, errors_count=True, elementwise=False)
 
@@ -258,7 +258,7 @@ def _applies(group: BaseGroup) -> bool:
 
 
 def _variations(group: BaseGroup, case: Case) -> Iterator[Case]:
-    """In place: everywhere, beside another operand, the others in layouts of their own. Then out=."""
+    """In place: everywhere, beside another operand, each of the others in another layout. Then out=."""
     thorough = group.key.dtype == THOROUGH
     given = opinfo_in_place(group, case)
     if given is not None:

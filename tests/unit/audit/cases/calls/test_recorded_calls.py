@@ -164,7 +164,7 @@ def test_the_committed_memory_knows_calls_of_98_percent_of_what_is_reachable() -
     known = [memory.overloads[name] for name in reachable if name in memory.overloads]
     executable = sum(recorded.enough or recorded.refused for recorded in known)
     assert executable >= 0.98 * len(reachable)
-    assert all(r.errors and r.tried for r in known if not r.calls), "what was tried is told where nothing was found"
+    assert all(r.errors and r.tried for r in known if not r.calls), "an overload without calls says what was tried"
     assert set(memory.overloads) <= set(reachable)
 
 

@@ -1,4 +1,4 @@
-"""What a case is at, told from its inputs alone."""
+"""The levels of a case, read from its inputs."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ LAYOUTS: list[tuple[str, Callable[[], Tensor]]] = [
 
 
 @pytest.mark.parametrize(("level", "make"), LAYOUTS)
-def test_a_layout_is_told_from_the_strides(level: str, make: Callable[[], Tensor]) -> None:
+def test_a_layout_follows_from_the_strides(level: str, make: Callable[[], Tensor]) -> None:
     assert layout_of(make()) == level
 
 

@@ -55,7 +55,7 @@ def test_what_is_taken_keeps_its_order(sources: dict[str, CaseSource], groups: l
     assert taken == [key for key in groups if key in kept]
 
 
-def test_groups_without_cases_at_a_level_are_told(sources: dict[str, CaseSource]) -> None:
+def test_groups_without_cases_at_a_level_are_not_planned(sources: dict[str, CaseSource]) -> None:
     assert not sources["layouts"].has_cases_in("int8", Samples.DEFAULT)
     assert sources["layouts"].has_cases_in("int8", Samples.FULL)
     assert sources["layouts"].has_cases_in("float32", Samples.QUICK)

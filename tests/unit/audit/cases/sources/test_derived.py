@@ -91,11 +91,11 @@ def call(*args: object, **kwargs: object) -> None:
     """Stands for an operator."""
 
 
-def test_a_kind_is_told_by_what_is_given_and_not_by_its_size_or_value() -> None:
+def test_a_kind_depends_on_the_arguments_and_not_on_their_size_or_value() -> None:
     wide, narrow = torch.ones(4, 3), torch.ones(2, 2)
     cases = [
         Case(call, (narrow, 1)),
-        Case(call, (wide, 2)),  # larger: it stands for its kind
+        Case(call, (wide, 2)),  # larger: it represents its kind
         Case(call, (wide, 2.0)),
         Case(call, (wide, 2), {"largest": True}),
         Case(call, (wide, 2), {"largest": False}),

@@ -38,11 +38,11 @@ def test_numbers_below_a_threshold_are_made_larger() -> None:
     made = with_distinguishable_results(Case(call, (x, x, 2.0)))
     assert made.args[0] is made.args[1]
     assert (call(*made.args)[0] != 0).any()
-    told = Case(call, (x, x, 0.0))
-    assert with_distinguishable_results(told) is told
+    distinct = Case(call, (x, x, 0.0))
+    assert with_distinguishable_results(distinct) is distinct
 
 
-def test_complex_results_are_told_apart() -> None:
+def test_complex_results_are_compared_by_both_parts() -> None:
     few = Case(SchemaCall("aten::angle"), (torch.ones(24, dtype=torch.complex64),))
     assert with_distinguishable_results(few) is few
     called = Case(SchemaCall("aten::complex"), (torch.ones(24), torch.linspace(0, 1, 24)))

@@ -136,7 +136,7 @@ def test_the_cpu_is_called_once() -> None:
 
 
 @pytest.mark.usefixtures("on_a_device")
-def test_threads_that_share_a_scratch_are_told_apart() -> None:
+def test_threads_that_share_a_buffer_are_noticed() -> None:
     scratch: dict[str, Tensor] = {}
 
     def shared(x: Tensor) -> Tensor:

@@ -42,7 +42,7 @@ def places(case: Case) -> list[set[tuple[int, int]]]:
 # ---- which dimensions belong together
 
 
-def test_rows_columns_and_what_is_multiplied_are_told_apart() -> None:
+def test_rows_columns_and_inner_dimensions_are_separate_axes() -> None:
     x = torch.ones(5, 5)
     assert places(Case(torch.mm, (x, x.clone()))) == [{(0, 0)}, {(0, 1), (1, 0)}]
     (columns,) = Dimensions(Case(torch.mm, (x, x.clone()))).further_axes
@@ -68,7 +68,7 @@ def test_features_change_with_their_weights_and_with_lists_of_sizes() -> None:
     assert places(batch)[1] == {(0, 1), (1, 0), (2, 0)}
 
 
-def test_pairs_are_told_by_how_results_grow() -> None:
+def test_pairs_follow_from_how_results_grow() -> None:
     square = Dimensions(Case(torch.diag_embed, (torch.ones(3, 5),)))
     assert [axis.growth for axis in square.axes] == [1, 2]
     assert square.elements({square.axes[1]: 1000}) == 3 * 1000 * 1000

@@ -1,24 +1,25 @@
-"""Calls of overloads by name, varied as their functional twins are: which overloads, and in what."""
+"""Calls of overloads by name, varied as their functional forms are: which overloads, and in what."""
 
 from __future__ import annotations
 
 import pytest
 import torch
 
+from mpsmith.audit.cases.sources.derived import VariedSource
 from mpsmith.audit.cases.sources.schema import SchemaSource
-from mpsmith.audit.cases.sources.schema_forms import SchemaFormSource, functional_form, is_varied
+from mpsmith.audit.cases.sources.schema_forms import SCHEMA_FORM_FACTOR, functional_form, is_varied
 from mpsmith.audit.model.case import Case
 from support.source_cases import cases_of_group
 
-TWINS = SchemaFormSource(SchemaSource())
+VARIANTS = VariedSource(SCHEMA_FORM_FACTOR, SchemaSource())
 
 
 def made(operator: str, dtype: str = "float32") -> dict[str, Case]:
-    return {case.title.removesuffix(", out= resized"): case for case in cases_of_group(TWINS, operator, dtype)}
+    return {case.title.removesuffix(", out= resized"): case for case in cases_of_group(VARIANTS, operator, dtype)}
 
 
 @pytest.mark.parametrize(
-    ("operator", "twin"),
+    ("operator", "functional"),
     [
         ("topk.values", "aten::topk"),
         ("min.dim_min", "aten::min.dim"),
@@ -28,8 +29,8 @@ def made(operator: str, dtype: str = "float32") -> dict[str, Case]:
         ("topk", None),
     ],
 )
-def test_the_functional_twin(operator: str, twin: str | None) -> None:
-    assert functional_form(operator) == twin
+def test_the_functional_form(operator: str, functional: str | None) -> None:
+    assert functional_form(operator) == functional
 
 
 @pytest.mark.parametrize(
@@ -50,7 +51,7 @@ def test_which_overloads_are_varied(operator: str, wanted: bool) -> None:
 
 
 def test_outs_are_fresh_and_fit_or_are_empty() -> None:
-    cases = cases_of_group(TWINS, "topk.values")
+    cases = cases_of_group(VARIANTS, "topk.values")
     for case in cases:
         if case.title.startswith(("one element", "no dimension")):
             continue  # the CPU refuses them, as k is 3
@@ -64,7 +65,7 @@ def test_outs_are_fresh_and_fit_or_are_empty() -> None:
 
 
 def test_a_tensor_without_dimensions_is_tried_in_layouts_too() -> None:
-    """The recorded call of logaddexp2.out has a number first: an expanded tensor there is a case of its own."""
+    """The recorded call of logaddexp2.out has a number first: an expanded tensor there is a separate case."""
     expanded_first = [case for title, case in made("logaddexp2.out").items() if title.startswith("tensor 0 expanded")]
     assert [0 in case.args[0].stride() and case.args[1].is_contiguous() for case in expanded_first] == [True]
 

@@ -53,7 +53,7 @@ def test_what_is_said_of_numbers() -> None:
 
 
 def test_what_draws_into_an_out_has_the_distribution_of_its_twin() -> None:
-    """Each call gets an out= tensor of its own: the last one's numbers must not stand for all."""
+    """Each call gets its own out= tensor: the numbers of the last one must not replace all."""
     (case,) = (
         case
         for title, case in cases_by_title(SOURCE, "normal.float_Tensor_out").items()
@@ -90,15 +90,15 @@ def test_parameters_are_certain_or_a_distribution() -> None:
     assert {title for title in cases if "0.0" in title or "1.0" in title} == {"certain: 0.0", "certain: 1.0"}
     assert {"certain: 0.1", "distribution: 0.1", "one at a time: 0.1", "distribution: 0.9"} <= set(cases)
     assert cases["distribution: 0.1"].distribution
-    told, _ = cases["certain: 0.1"].call(*cases["certain: 0.1"].args)
-    assert told == "draws 0, 1"
+    checked, _ = cases["certain: 0.1"].call(*cases["certain: 0.1"].args)
+    assert checked == "draws 0, 1"
 
 
 def test_what_is_certain_leaves_the_generator_and_the_argument_alone() -> None:
     case = cases_by_title(SOURCE, "random_.from")["certain: 2, 6"]
     before = torch.default_generator.get_state()
-    told, stride = case.call(*case.args)
-    assert (told, stride) == ("draws 2, 3, 4, 5", [1])
+    checked, stride = case.call(*case.args)
+    assert (checked, stride) == ("draws 2, 3, 4, 5", [1])
     assert torch.equal(before, torch.default_generator.get_state())
     assert float(case.args[0].abs().max()) == 0
 
