@@ -1,8 +1,7 @@
 """Chooses the cases of a group that run through shipped kernels, the same on every machine. Imports no torch.
 
 Layout, size, values and gradients decide which kernel a call launches and which branch the kernel takes. A case is
-chosen if its source is in SOURCES, and it has a level of one of these factors that fewer than PER_LEVEL earlier cases
-had.
+chosen if it has a level of one of these factors that fewer than PER_LEVEL earlier cases of its group had.
 """
 
 from __future__ import annotations
@@ -10,18 +9,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from ..cases.covering.pairs import DTYPE, GRADIENT, LAYOUT, OTHER_LAYOUTS, SHAPES, SIZE, VALUES, Level, Levels
+from ..cases.covering.pairs import DTYPE, FORM, GRADIENT, LAYOUT, OTHER_LAYOUTS, SHAPES, SIZE, VALUES, Level, Levels
 from ..model.selection import ShippedSamples
 
 PER_LEVEL = 1
 # With more input elements the host takes too long for a GPU kernel.
 MOST_ELEMENTS = 1 << 20
-# Reports of users: all cases run, because each has its particular values.
-WHOLE_SOURCES = frozenset({"known wrong", "large known wrong"})
-# These sources cover every operator, dtype, layout, size and class of values. The others combine and repeat them, which
-# tests host code more than kernels.
-SOURCES = frozenset({"opinfo", "modules", "schema", "special values", "sizes", "tensor layouts"})
-FACTORS = frozenset({DTYPE, LAYOUT, OTHER_LAYOUTS, SIZE, SHAPES, VALUES, GRADIENT})
+# All cases of these run: each report of a user has its particular values, each call of the last a kernel of its own.
+WHOLE_SOURCES = frozenset({"known wrong", "large known wrong", "schema element-wise kernels"})
+FACTORS = frozenset({DTYPE, FORM, LAYOUT, OTHER_LAYOUTS, SIZE, SHAPES, VALUES, GRADIENT})
 
 
 def positions_through_shipped(
@@ -40,8 +36,6 @@ def positions_through_shipped(
     affordable = [position for position in sorted(levels) if elements[position] <= MOST_ELEMENTS]
     if source in WHOLE_SOURCES:
         return frozenset(affordable)
-    if source not in SOURCES:
-        return frozenset()
     seen: Counter[Level] = Counter()
     taken = set()
     for position in affordable:

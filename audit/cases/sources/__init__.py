@@ -11,6 +11,7 @@ from ..calls.package_operators import registered_operators
 from .arguments import ArgumentSource
 from .cancellation import CANCELLATION_FACTOR
 from .derived import VariedSource
+from .elementwise_kernels import ELEMENTWISE_KERNEL_FACTOR
 from .errors import ErrorSource
 from .forms import FORM_FACTOR
 from .gradients import GRADIENT_FACTOR
@@ -67,6 +68,7 @@ def case_sources(imports: Sequence[str]) -> dict[str, CaseSource]:
         RepetitionSource(opinfos),
         modules,
         schemas,
+        VariedSource(ELEMENTWISE_KERNEL_FACTOR, schemas),
         VariedSource(SCHEMA_FORM_FACTOR, schemas),
         ArgumentSource(schemas),
         RepetitionSource(schemas),

@@ -38,6 +38,17 @@ def test_indices(made: Case, mine: list[Any], cpus: list[Any], equal: bool) -> N
     assert names_equal_elements(made, torch.tensor(mine), torch.tensor(cpus)) is equal
 
 
+def test_a_form_with_out_is_known_by_the_operator_of_its_group() -> None:
+    def form(*args: Any, **kwargs: Any) -> Any:
+        return torch.sort(*args, **kwargs)
+
+    form.__name__ = "out= transposed"
+    unstable, other = Case(form, (ROWS,), {}, entry="sort"), Case(form, (ROWS,), {}, entry="argmax")
+    mine, cpus = torch.tensor([[1, 2, 0], [2, 1, 0]]), torch.tensor([[1, 0, 2], [2, 0, 1]])
+    assert names_equal_elements(unstable, mine, cpus)
+    assert not names_equal_elements(other, mine, cpus)
+
+
 def test_values_are_no_indices() -> None:
     values: Tensor = torch.zeros(2, 3)
     assert not names_equal_elements(case(torch.sort, 1), values, values + 1)

@@ -1,0 +1,142 @@
+"""Calls that launch each kind of kernel that an element-wise operator has on mps.
+
+TensorIterator's Metal kernels come in kinds: dense, strided, with one operand repeated over the other on either side,
+with one element on either side, with operands of two dtypes, with a result of another dtype, and with several elements
+a thread from 2^18 elements on. Which one the host launches follows from shapes, strides and dtypes alone, so the values
+are those of the schema's own call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from ...model.case import Case
+from ..calls.invocation import SchemaCall, full_name, overload_of
+from .case_tensors import accepts, strided_positions, tensors_of, with_tensors
+from .derived import BaseGroup, Factor, in_each_case
+from .mixed_dtypes import in_dtype, of_mixed_dtypes
+
+# A matrix and one of its rows; three elements more than the host needs for several elements a thread.
+ROWS, COLUMNS = 3, 20
+SEVERAL_A_THREAD = (1 << 18) + 3
+# An operand that promotes to the first dtype of the pair, so that there is a result of each dtype.
+PROMOTED = {
+    torch.float32: torch.float16,
+    torch.float16: torch.int32,
+    torch.bfloat16: torch.int32,
+    torch.complex64: torch.float32,
+    torch.int64: torch.int32,
+    torch.int32: torch.int16,
+    torch.int16: torch.int8,
+    torch.int8: torch.bool,
+    torch.uint8: torch.bool,
+    torch.bool: torch.int64,
+}
+# The dtype of out= that no kernel writes directly: the kernel computes in its own dtype, and converts.
+CONVERTED = dict.fromkeys(PROMOTED, torch.float16) | {torch.float16: torch.float32}
+LARGEST = 100_000
+
+
+def with_shape(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """The values of a tensor, repeated as often as a shape needs, contiguous."""
+    needed = torch.Size(shape).numel()
+    values = tensor.detach().resolve_conj().resolve_neg().flatten()
+    return values.repeat(-(-needed // values.numel()))[:needed].view(shape).clone()
+
+
+def _applies(group: BaseGroup) -> bool:
+    """Functional overloads that torch tags as pointwise."""
+    overload = overload_of(full_name(group.key.operator))
+    return torch.Tag.pointwise in overload.tags and not overload._schema.is_mutable
+
+
+def _variations(_group: BaseGroup, case: Case) -> Iterator[Case]:
+    tensors = tensors_of(case)
+    if strided_positions(case) != list(range(len(tensors))) or any(not 0 < t.numel() <= LARGEST for t in tensors):
+        return
+    for varied in _forms(replace(case, differentiable=False)):
+        if accepts(varied):
+            yield varied
+
+
+def _forms(case: Case) -> Iterator[Case]:
+    tensors = tensors_of(case)
+    if any(tensor.is_floating_point() for tensor in tensors):
+        several = {i: with_shape(tensor, (SEVERAL_A_THREAD,)) for i, tensor in enumerate(tensors)}
+        yield with_tensors(case, several, f"{SEVERAL_A_THREAD:,} elements")
+    if len(tensors) == 1:
+        yield from _with_out(case)
+    if len(tensors) == 2:
+        for start in (case, *_with_alpha(case)):
+            yield from _two_operands(start)
+
+
+def _with_alpha(case: Case) -> Iterator[Case]:
+    """The call with a factor for the second operand, for which there are kernels of their own."""
+    if "alpha" in {argument.name for argument in overload_of(str(case.call.__name__))._schema.arguments}:
+        yield replace(case, kwargs={**case.kwargs, "alpha": 2}, title="alpha 2, ")
+
+
+def _two_operands(case: Case) -> Iterator[Case]:
+    """Each side repeated or of one element, in one dtype and in two; dense and strided operands of two dtypes."""
+    left, right = tensors_of(case)
+    matrix, row, one = (ROWS, COLUMNS), (COLUMNS,), (1,)
+    shapes = {
+        "left repeated": (row, matrix),
+        "right repeated": (matrix, row),
+        "left of one element": (one, matrix),
+        "right of one element": (matrix, one),
+    }
+    other = PROMOTED.get(right.dtype)
+    for title, (first, second) in shapes.items():
+        operands = {0: with_shape(left, first), 1: with_shape(right, second)}
+        yield with_tensors(case, operands, case.title + title)
+        if other is not None:
+            narrow = 0 if title.startswith("left") else 1
+            mixed = operands | {narrow: in_dtype(operands[narrow], other)}
+            yield with_tensors(of_mixed_dtypes(case), mixed, f"{case.title}{title} {_name(other)}")
+    if other is not None:
+        dense = {0: with_shape(left, matrix), 1: in_dtype(with_shape(right, matrix), other)}
+        yield with_tensors(of_mixed_dtypes(case), dense, f"{case.title}right {_name(other)}")
+        strided = {0: with_shape(left, matrix[::-1]).T, 1: dense[1]}
+        yield with_tensors(of_mixed_dtypes(case), strided, f"{case.title}left transposed, right {_name(other)}")
+
+
+def _with_out(case: Case) -> Iterator[Case]:
+    """A result of another dtype: contiguous, and transposed."""
+    name = _out_overload(case.call.__name__)
+    (source,) = tensors_of(case)
+    dtype = CONVERTED.get(source.dtype)
+    if name is None or dtype is None:
+        return
+    called = of_mixed_dtypes(replace(case, call=SchemaCall(name)))
+    matrix = with_shape(source, (ROWS, COLUMNS))
+    yield _into(called, matrix, torch.ones((ROWS, COLUMNS), dtype=dtype), "")
+    yield _into(called, matrix, torch.ones((COLUMNS, ROWS), dtype=dtype).T, " transposed")
+
+
+def _into(case: Case, source: Tensor, out: Tensor, title: str) -> Case:
+    given = with_tensors(case, {0: source}, f"out= {_name(out.dtype)}{title}")
+    return replace(given, kwargs={**given.kwargs, "out": out})
+
+
+def _out_overload(name: str) -> str | None:
+    """The overload with `out` that takes the same arguments otherwise."""
+    overload = overload_of(name)
+    own = [(argument.name, str(argument.type)) for argument in overload._schema.arguments]
+    for other in map(overload.overloadpacket.__getattr__, overload.overloadpacket.overloads()):
+        *others, last = [(argument.name, str(argument.type)) for argument in other._schema.arguments]
+        if last[0] == "out" and others == own:
+            return str(other.name())
+    return None
+
+
+def _name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+ELEMENTWISE_KERNEL_FACTOR = Factor("element-wise kernels", in_each_case(_variations), _applies)
