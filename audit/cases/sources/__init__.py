@@ -15,6 +15,7 @@ from .elementwise_kernels import ELEMENTWISE_KERNEL_FACTOR
 from .errors import ErrorSource
 from .forms import FORM_FACTOR
 from .gradients import GRADIENT_FACTOR
+from .kernel_sizes import KernelSizeSource
 from .known_wrong import KnownWrongSource
 from .large import LargeKnownWrongSource, LargeSource
 from .layouts import LAYOUT_FACTOR
@@ -63,6 +64,7 @@ def case_sources(imports: Sequence[str]) -> dict[str, CaseSource]:
         WithoutGradientSource(opinfos),
         ErrorSource(opinfos),
         *(VariedSource(SIZE_FACTOR, base) for base in (opinfos, modules, schemas)),
+        KernelSizeSource(),
         PairSource(opinfos),
         VariedSource(RANDOM_FACTOR, opinfos),
         RepetitionSource(opinfos),

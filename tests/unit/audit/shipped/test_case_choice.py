@@ -28,9 +28,9 @@ def test_every_layout_and_class_of_values_is_taken_wherever_it_stands() -> None:
     assert taken(*many, at("transposed"), at("contiguous", "nan")) == [*range(PER_LEVEL), 20, 21]
 
 
-def test_a_flag_or_a_form_alone_is_no_kind() -> None:
+def test_a_form_is_taken_and_a_flag_alone_is_not() -> None:
     many = [at("contiguous")] * PER_LEVEL
-    assert taken(*many, (*at("contiguous"), (FORM, "in place"))) == list(range(PER_LEVEL))
+    assert taken(*many, (*at("contiguous"), (FORM, "in place")), at("contiguous", flag="True")) == [0, 1]
 
 
 def test_what_is_at_nothing_is_taken() -> None:
@@ -56,6 +56,6 @@ def test_what_would_take_the_host_too_long_is_taken_only_with_all() -> None:
     assert taken(at("contiguous"), size=MOST_ELEMENTS + 1, samples=ShippedSamples.ALL) == [0]
 
 
-def test_sources_that_combine_what_others_have_are_left_to_stand_ins() -> None:
-    assert taken(at("contiguous"), source="pairs") == []
-    assert taken(at("contiguous"), source="pairs", samples=ShippedSamples.ALL) == [0]
+def test_all_sources_are_taken_from() -> None:
+    assert taken(at("contiguous"), at("contiguous"), source="pairs") == [0]
+    assert taken(at("contiguous"), at("contiguous"), source="kernel sizes") == [0, 1]

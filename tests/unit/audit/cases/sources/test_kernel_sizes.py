@@ -1,0 +1,45 @@
+"""Calls of the sizes that choose a kernel: the CPU accepts each, in every dtype, and none repeats another."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from mpsmith.audit.cases.sources.case_tensors import accepts
+from mpsmith.audit.cases.sources.kernel_sizes import HEAD_SIZES, SHAPED, KernelSizeSource, Sized
+from mpsmith.audit.model.case import make_cases
+from mpsmith.audit.model.selection import Samples
+
+SOURCE = KernelSizeSource()
+
+
+def titles(operator: str, dtype: str) -> list[str]:
+    (key,) = [key for key in SOURCE.groups() if (key.operator, key.dtype) == (operator, dtype)]
+    return [case.title for case in make_cases(SOURCE, key, Samples.DEFAULT, 0).values()]
+
+
+@pytest.mark.parametrize("row", SHAPED, ids=lambda row: str(row.operator))
+def test_the_cpu_accepts_each_call(row: Sized) -> None:
+    for dtype in row.dtypes:
+        cases = list(row.calls(getattr(torch, dtype)))
+        assert cases
+        assert len({case.title for case in cases}) == len(cases)
+        assert [case.title for case in cases if not accepts(case)] == []
+
+
+def test_a_group_is_found_in_every_mode() -> None:
+    from dataclasses import replace
+
+    key = replace(next(iter(SOURCE.groups())), mode="strict")
+    assert len(make_cases(SOURCE, key, Samples.DEFAULT, 0)) == 18
+
+
+def test_attention_has_the_head_sizes_that_kernels_exist_for() -> None:
+    assert HEAD_SIZES == (64, 96, 128, 256)
+    made = titles("scaled_dot_product_attention", "float16")
+    assert len(made) == 32
+    assert "heads of 256, 1,100 keys, causal" in made
+
+
+def test_a_row_longer_than_sixteen_bits_count_is_sorted() -> None:
+    assert titles("sort", "int8")[-2:] == ["1 by 66,000", "stable, 1 by 66,000"]
