@@ -13,16 +13,15 @@ __all__ = ["__version__", "trace"]
 __version__ = "0.1.0"
 
 
-def trace(*, lines: bool = True, signposts: bool = False) -> AbstractContextManager[Trace]:
+def trace(*, lines: bool = True) -> AbstractContextManager[Trace]:
     """Record which operators run on the CPU in a block, from which line, and where the host waits for the GPU.
 
     ``with mpsmith.trace() as t: ...``, then ``print(t)``, ``t.fallbacks``, ``t.write_timeline("t.json")``. Threads that
-    the block starts are seen too, and a backward is told by the line of its forward. `lines=False` counts alone, which
-    costs less; with `signposts` torch writes signposts for Apple's Instruments meanwhile. Falling back must be allowed
-    (PYTORCH_ENABLE_MPS_FALLBACK=1 before torch is imported): nothing here changes what the program does. Where there is
-    no mps device, the simulated one is loaded.
-    Raises MpsmithError where that cannot be done.
+    the block starts are recorded too. A call of a backward has the line of its forward. `lines=False` only counts,
+    which costs less. Falling back must be allowed (PYTORCH_ENABLE_MPS_FALLBACK=1 before torch is imported): the trace
+    does not change what the program does. Without an mps device the simulated one is loaded.
+    Raises MpsmithError if that fails.
     """
     from .tracing import session
 
-    return session.trace(lines=lines, signposts=signposts)
+    return session.trace(lines=lines)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -47,14 +47,6 @@ def trace(
     html: Annotated[
         Path | None, typer.Option("--html", metavar="FILE", help="Write a page with the tables and the timeline.")
     ] = None,
-    signposts: Annotated[
-        bool,
-        typer.Option("--signposts", help="On a Mac: let torch write signposts for Metal System Trace in Instruments."),
-    ] = False,
-    metal_log: Annotated[
-        bool,
-        typer.Option("--metal-log", help="On a Mac: add what torch logs about kernels, graphs and copies on the GPU."),
-    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Run a program with fallbacks allowed. Show which operators ran on the CPU, where, how often, and what helps.
@@ -68,8 +60,6 @@ def trace(
         values_of(allow, "--allow"),
         with_kernels,
         fail_on_fallback,
-        signposts,
-        metal_log,
         as_json,
     )
     for path in (perfetto, html):
@@ -98,8 +88,6 @@ class TraceRequest:
     allowed: tuple[str, ...]
     with_kernels: bool
     fail_on_fallback: bool
-    signposts: bool
-    metal_log: bool
     as_json: bool
 
 
@@ -118,8 +106,6 @@ def _traced(request: TraceRequest, *, kernels: bool) -> tuple[ProgramResult, Sum
         request.profile,
         kernels=kernels,
         output=sys.__stderr__ if request.as_json else None,
-        signposts=request.signposts,
-        metal_log=request.metal_log,
     )
     return ended, _summarize(ended, request.allowed)
 
@@ -128,20 +114,14 @@ def _show(request: TraceRequest, ended: ProgramResult, summary: Summary, after: 
     from ..tracing import annotations, json_form, text
 
     if request.as_json:
-        logged = {"metal_log": [asdict(work) for work in ended.metal_log]} if request.metal_log else {}
-        print_json(json_form.to_json(summary) | {"status": ended.status} | logged | _second(after))
+        print_json(json_form.to_json(summary) | {"status": ended.status} | _second(after))
     else:
         text.show(summary)
-        text.show_metal_log(ended.metal_log)
         if after is not None:
             text.show_both(summary, after)
     if os.environ.get("GITHUB_ACTIONS"):
         for line in annotations.github(summary, failing=request.fail_on_fallback):
             say(line) if request.as_json else print(line)
-    if request.metal_log and not ended.metal_log:
-        say("--metal-log: torch logged nothing; only a real mps device does")
-    if request.signposts and not summary.recording.fact("signposts"):
-        say("--signposts: none were written; only a real mps device does")
     if ended.killed_by:
         say(f"the program was ended by {ended.killed_by}; this is what was seen until then")
 

@@ -1,30 +1,14 @@
-"""Timing on a real mps device: signposts for Apple's Instruments, and torch.mps events.
+"""Timing on a real mps device with torch.mps events.
 
-The simulated device has neither. Tests use fakes; no Mac has run this.
+The simulated device has none. Tests use fakes; no Mac has run this.
 """
 
 from __future__ import annotations
 
 import os
-from typing import Any, Literal
+from typing import Any
 
 import torch
-
-# Intervals show how long the GPU works, events when it has done: Instruments draws a lane for each.
-SIGNPOSTS: Literal["interval,event"] = "interval,event"
-
-
-def start_signposts() -> bool:
-    """Make torch write a signpost for each operator, copy and fallback; False where it cannot."""
-    if not hasattr(torch._C, "_mps_profilerStartTrace"):
-        return False
-    torch.mps.profiler.start(mode=SIGNPOSTS, wait_until_completed=False)
-    return True
-
-
-def stop_signposts() -> None:
-    """Stop writing signposts."""
-    torch.mps.profiler.stop()
 
 
 class DeviceClock:

@@ -30,14 +30,12 @@ class TraceOptions:
         folder: for the journals.
         parent: the process id of `mpsmith trace`, the parent of the program.
         device: a value of DeviceKind; `profile`: the coverage profile of the simulated device.
-        signposts: whether torch writes signposts for Instruments.
     """
 
     folder: str
     parent: int
     device: str
     profile: str | None
-    signposts: bool = False
 
     def to_environment(self) -> dict[str, str]:
         """The environment variables that pass the options on and enable torch's autoload."""
@@ -61,7 +59,7 @@ def begin() -> None:
             os._exit(2)  # only imports of the program have run
         warnings.warn(f"a child of a traced program has no mps device: {error}", stacklevel=2)
         return
-    from .device_clock import DeviceClock, start_signposts
+    from .device_clock import DeviceClock
     from .recorder import Recorder
 
     def new_journal() -> Journal:
@@ -78,8 +76,6 @@ def begin() -> None:
     if is_program:
         recorder.journal  # noqa: B018 - records that torch was imported, even without a call
         _watch_late_variable(recorder)
-        if options.signposts:
-            recorder.journal.add_facts({"signposts": not opened.simulated and start_signposts()})
 
     def reset_in_child() -> None:
         recorder.reset_in_child()

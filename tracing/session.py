@@ -82,10 +82,10 @@ class Trace:
 
 
 @contextmanager
-def trace(*, lines: bool = True, signposts: bool = False) -> Iterator[Trace]:
+def trace(*, lines: bool = True) -> Iterator[Trace]:
     """Record what the block does on mps; see `mpsmith.trace`."""
     opened = TracedDevice.of(DeviceKind.AUTO, None)
-    from .device_clock import DeviceClock, start_signposts, stop_signposts
+    from .device_clock import DeviceClock
     from .recorder import Recorder
 
     journal = Journal()
@@ -98,14 +98,9 @@ def trace(*, lines: bool = True, signposts: bool = False) -> Iterator[Trace]:
         always_falls_back=opened.always_falls_back,
         at_first_call=(lambda: None) if opened.simulated else clock.start,
     )
-    with_signposts = signposts and not opened.simulated and start_signposts()
-    if signposts:
-        journal.add_facts({"signposts": with_signposts})
     recorder.start()
     try:
         yield seen
     finally:
         recorder.stop()
-        if with_signposts:
-            stop_signposts()
         seen._end()

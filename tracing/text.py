@@ -11,7 +11,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from .metal_log import LoggedWork
 from .recording import CallSite, Kind
 from .summary import SiteCalls, Summary, advice
 
@@ -229,19 +228,6 @@ def show_both(before: Summary, after: Summary, console: Console | None = None) -
         f"{sum(calls[0].values()):,} calls fell back, {sum(calls[1].values()):,} with mpsmith.kernels; "
         f"{times[0]:.2f} ms in fallbacks, then {times[1]:.2f} ms"
     )
-
-
-def show_metal_log(logged: Sequence[LoggedWork], console: Console | None = None) -> None:
-    """Print what torch logged of the GPU, the longest first."""
-    if not logged:
-        return
-    numbers = ("runs", "GPU ms", "host ms", "copied")
-    table = _table("logged by torch", "what", *numbers, right=numbers)
-    for each in logged:
-        length = size(each.length) if each.length else ""
-        times = (f"{each.gpu:.3f}", f"{each.cpu:.3f}")
-        table.add_row(escape(each.name), each.work.value, _number(each.calls), *times, length)
-    (console or _console()).print(table)
 
 
 def _calls_by_overload(summary: Summary) -> dict[str, int]:

@@ -1,6 +1,6 @@
 """What Perfetto's documentation asks of a trace in Chrome's event format, checked strictly.
 
-Perfetto's own trace processor (support/trace_processor.py) repairs or drops much without a word: here that is an error.
+Perfetto repairs or drops much without a message: here that is an error.
 https://perfetto.dev/docs/getting-started/other-formats describes the format.
 """
 

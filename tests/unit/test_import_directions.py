@@ -52,7 +52,7 @@ FLOORS: dict[str, str] = {
     ),
     "tracing": (
         "recording journal classification call_sites autograd_nodes call_facts dispatch_keys patches recorder "
-        "device_clock process metal_log supervision summary text json_form timeline annotations page session "
+        "device_clock process supervision summary text json_form timeline annotations page session "
         "pytest_plugin networks"
     ),
     "simulator": "errors clang metal air nvidia device objc upstream fallback_recorders opening shipped",

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 import pytest
 import torch
 
-from mpsmith.tracing import device_clock as instruments
 from mpsmith.tracing.device_clock import DeviceClock
 
 
@@ -72,17 +70,3 @@ def test_an_unresponsive_device_gives_no_time(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(FakeEvent, "synchronize", lost)
     assert clock.milliseconds() is None
-
-
-def test_signposts_are_intervals_and_events(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: list[Any] = []
-    monkeypatch.setattr(torch._C, "_mps_profilerStartTrace", lambda *mode: calls.append(mode), raising=False)
-    monkeypatch.setattr(torch._C, "_mps_profilerStopTrace", lambda: calls.append("stop"), raising=False)
-    assert instruments.start_signposts()
-    instruments.stop_signposts()
-    assert calls == [("interval,event", False), "stop"]
-
-
-def test_without_a_real_device_there_are_no_signposts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(torch._C, "_mps_profilerStartTrace", raising=False)
-    assert not instruments.start_signposts()

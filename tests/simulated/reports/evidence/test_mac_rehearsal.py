@@ -93,7 +93,7 @@ for _ in range(3):
 @pytest.mark.rehearsal
 def test_a_program_is_traced(mac: PosedMac) -> None:
     (mac.folder / "program.py").write_text(PROGRAM)
-    trace = json.loads(mac.run("mpsmith", "trace", "--json", "--signposts", "program.py"))
+    trace = json.loads(mac.run("mpsmith", "trace", "--json", "program.py"))
     assert trace["simulated"] is False
     (fallback,) = trace["fallbacks"]
     assert (fallback["overload"], fallback["calls"], fallback["line"]) == ("aten::heaviside.out", 3, 5)
