@@ -28,6 +28,6 @@ def near(word: str, names: Iterable[str], otherwise: str = "") -> str:
 
     Where no name is close it is `otherwise` in parentheses, or nothing.
     """
-    candidates = get_close_matches(word, set(names), n=3, cutoff=0.6)
+    candidates = get_close_matches(word, set(names), n=3, cutoff=0.65)
     hint = f"did you mean {' or '.join(candidates)}?" if candidates else otherwise
     return f" ({hint})" if hint else ""

@@ -31,6 +31,7 @@ from . import (
     shipped,
     trace,
     upstream,
+    why,
 )
 from .ending import Commands
 
@@ -49,6 +50,7 @@ app.command(name="audit")(audit.audit)
 app.command(name="report")(report.report)
 app.command(name="replay")(replay.replay)
 app.command(name="trace", context_settings={"allow_interspersed_args": False})(trace.trace)
+app.command(name="why")(why.why)
 app.command(name="doctor")(doctor.doctor)
 
 app.command(name="next", rich_help_panel=_AUTHORS)(next_gap.next_gap)
@@ -60,7 +62,7 @@ app.add_typer(shader.app, name="shader", rich_help_panel=_AUTHORS)
 app.add_typer(upstream.app, name="upstream", rich_help_panel=_AUTHORS)
 app.add_typer(registry.app, name="registry", rich_help_panel=_AUTHORS)
 
-app.add_typer(coverage.app, name="coverage", rich_help_panel=_MAINTAINERS)
+app.command(name="coverage", rich_help_panel=_MAINTAINERS)(coverage.coverage)
 app.add_typer(shipped.app, name="shipped", rich_help_panel=_MAINTAINERS)
 app.add_typer(compiled_defects.app, name="compiled", rich_help_panel=_MAINTAINERS)
 app.command(name="compare", rich_help_panel=_MAINTAINERS)(compare.compare)

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from ..audit.releases.coverage import OverloadCoverage, ReleaseCoverage
 
-app = typer.Typer(help="Coverage of any macOS torch release, from its wheel.", invoke_without_command=True)
-
 
 class CoverageFormat(str, Enum):
     """How the coverage is printed."""
@@ -36,9 +34,7 @@ WheelOrUrl = Annotated[
 ]
 
 
-@app.callback()
 def coverage(
-    context: typer.Context,
     torch: Release = None,
     wheel: WheelOrUrl = None,
     ops: Operators = None,
@@ -63,8 +59,6 @@ def coverage(
     as_json: AsJson = False,
 ) -> None:
     """Say for every ATen overload whether a release has an MPS kernel, by its declarations and by its binary."""
-    if context.invoked_subcommand is not None:
-        return
     if form is CoverageFormat.SVG and (ops or missing or by_operator or drift):
         raise typer.BadParameter("svg draws a whole release or --history, not a table", param_hint="--format")
     if history:
@@ -141,30 +135,6 @@ def _show_history(form: CoverageFormat, as_json: bool) -> None:
         typer.echo(history_svg(counts), nl=False)
     else:
         typer.echo(history_table(counts, form.value), nl=False)
-
-
-@app.command()
-def diff(
-    before: Annotated[str, typer.Argument(metavar="BEFORE", help="A release, or the path of a wheel.")],
-    after: Annotated[str, typer.Argument(metavar="AFTER", help="A later release, or the path of a wheel.")],
-    as_json: AsJson = False,
-) -> None:
-    """Show what changed between two releases: kernels gained and lost, overloads added and removed."""
-    from dataclasses import asdict
-
-    from ..audit.releases.coverage.history import compare
-    from .coverage_text import diff_text
-
-    changes = compare(_release_or_wheel(before), _release_or_wheel(after))
-    if as_json:
-        print_json(asdict(changes))
-    else:
-        typer.echo(diff_text(changes), nl=False)
-
-
-def _release_or_wheel(name: str) -> ReleaseCoverage:
-    is_wheel = Path(name).exists() or name.endswith(".whl")
-    return _coverage_of(None, name) if is_wheel else _coverage_of(name, None)
 
 
 def _selected(overloads: Sequence[OverloadCoverage], patterns: Sequence[str]) -> list[OverloadCoverage]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from tabulate import tabulate
 
 from ..audit.releases.coverage import OverloadCoverage, ReleaseCoverage
-from ..audit.releases.coverage.history import CoverageDiff, DispatchChange, ReleaseCounts
+from ..audit.releases.coverage.history import ReleaseCounts
 from ..audit.releases.coverage.table import OperatorRow
 from ..audit.releases.surface.native_functions import functional_name
 from ..audit.releases.surface.overloads import Dispatch
@@ -95,33 +95,6 @@ def overload_table(overloads: Sequence[OverloadCoverage], form: str) -> str:
 def operator_table(rows: Sequence[OperatorRow], form: str) -> str:
     """A row per operator. A verdict of the simulated device says so."""
     return render(OPERATOR_TITLES, [operator_cells(row) for row in rows], form)
-
-
-def diff_text(changes: CoverageDiff) -> str:
-    """What changed between two releases, each list under its heading."""
-    parts = [f"torch {changes.before} to {changes.after}"]
-    for heading, listed in (
-        ("got a kernel", changes.gained),
-        ("lost their kernel", changes.lost),
-        ("new overloads", changes.added),
-        ("removed overloads", changes.removed),
-        ("dispatch differently without a kernel", changes.changed),
-    ):
-        if listed:
-            parts.append(f"{len(listed)} {heading}:\n" + "\n".join(f"  {_change(change)}" for change in listed))
-    for heading, dtypes in (("gained", changes.metal_gained), ("lost", changes.metal_lost)):
-        if dtypes:
-            lines = [f"  {operator}: {' '.join(names)}" for operator, names in dtypes.items()]
-            parts.append(f"{len(dtypes)} operators {heading} Metal kernels for dtypes:\n" + "\n".join(lines))
-    if len(parts) == 1:
-        parts.append("nothing changed")
-    return "\n\n".join(parts) + "\n"
-
-
-def _change(change: DispatchChange) -> str:
-    before = change.before.value if change.before else "absent"
-    after = change.after.value if change.after else "absent"
-    return f"{change.name}: {before} -> {after}"
 
 
 def history_table(counts: Sequence[ReleaseCounts], form: str) -> str:

@@ -59,7 +59,6 @@ def show(
         typer.Argument(metavar="[OP]...", help="Operators such as aten::mode or mode, or patterns such as 'linalg_*'."),
     ] = None,
     status: Annotated[list[str] | None, typer.Option(help="Only with this status; may be repeated.")] = None,
-    owner: Annotated[str | None, typer.Option(help="Only operators that this person works on.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show all that is known of one operator, or a table of several; without any, of all.
@@ -70,7 +69,7 @@ def show(
 
     registry = load(None)
     names = operators or []
-    if len(names) == 1 and not _is_pattern(names[0]) and not (status or owner):
+    if len(names) == 1 and not _is_pattern(names[0]) and not status:
         _show_entry(registry, names[0], as_json)
         return
     from ..registry.model import Status
@@ -80,8 +79,7 @@ def show(
     entries = [
         entry
         for entry in _selected(registry, names)
-        if (not statuses or entry.current_status in statuses or (Status.wrong in statuses and entry.is_partly_broken))
-        and (owner is None or entry.owner == owner)
+        if not statuses or entry.current_status in statuses or (Status.wrong in statuses and entry.is_partly_broken)
     ]
     if as_json:
         print_json([entry_json(entry, registry.place(entry.operator)) for entry in entries])

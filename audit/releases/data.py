@@ -108,6 +108,21 @@ class ReleaseData:
     expected_failures: Mapping[FailureKey, tuple[str, ...]] = field(default_factory=dict)
     tested: Mapping[str, tuple[bool, ...]] = field(default_factory=dict)
 
+    def dispatch(self, overload: str, position: int) -> str:
+        """How an overload (without namespace) dispatches for a user of the release at a position: a value of Dispatch.
+
+        That is what the yaml declares and what C++ and Python register by hand; ABSENT where the release lacks it.
+        """
+        history = self.overloads.get(overload)
+        if history is None or history.dispatch[position] == ABSENT:
+            return ABSENT
+        facts = self.releases[position]
+        if overload in facts.always_falls_back:
+            return "always falls back"
+        if overload in facts.undeclared_kernels:
+            return "native"
+        return facts.inherited.get(overload, history.dispatch[position])
+
     def index(self, release: str) -> int:
         """The position of a release such as `2.0.1`, `2.13.0+cpu` or `2.13` (any patch release of it).
 

@@ -38,13 +38,13 @@ GROUND = ("errors", "cache", "metal_limits")
 
 # The rooms and modules inside a room: each may import only those that are listed before it.
 FLOORS: dict[str, str] = {
-    "audit": "model releases judging cases compiled store findings shipped running self_test",
+    "audit": "model releases judging cases compiled store findings answers shipped running self_test",
     # Commands import no other command but for what an audit does afterwards.
     "cli": (
         "ending options audit_options printing coverage_text shipped_text registry_text release_changes_text "
         "registry compiled kernels_on_nvidia kernels site report audit replay self_test compare_text compare "
         "coverage shipped compiled_defects shader evidence_text evidence scaffold check build upstream next_gap "
-        "trace networks doctor"
+        "trace networks why doctor"
     ),
     "scaffold": (
         "errors manifest building release_files proof operators launches targets generation suggestions "

@@ -87,7 +87,7 @@ def from_data(data: ReleaseData, position: int) -> ReleaseCoverage:
         overloads=tuple(
             OverloadCoverage(
                 name=history.name,
-                dispatch=_dispatch(history.name, declared[history.name], facts),
+                dispatch=Dispatch(data.dispatch(history.name, position)),
                 declared=declared[history.name],
                 registered=_registered(history.name, declared[history.name], facts),
                 sparse=history.sparse[position],
@@ -133,14 +133,6 @@ def from_wheel(reading: WheelReading) -> ReleaseCoverage:
         failures=failures_by_key(reading),
         tested=frozenset(tested_operators(reading)),
     )
-
-
-def _dispatch(name: str, declared: Dispatch, facts: ReleaseFacts) -> Dispatch:
-    if name in facts.always_falls_back:
-        return Dispatch.ALWAYS_FALLS_BACK
-    if name in facts.undeclared_kernels:
-        return Dispatch.NATIVE
-    return Dispatch(facts.inherited[name]) if name in facts.inherited else declared
 
 
 _BY_HAND = (

@@ -1,4 +1,4 @@
-"""How coverage changed: between two releases, and over all of them."""
+"""How coverage changed over all releases."""
 
 from __future__ import annotations
 
@@ -9,75 +9,6 @@ from ..data import ReleaseData
 from ..surface.native_functions import functional_name
 from ..surface.overloads import Dispatch
 from . import OverloadCoverage, ReleaseCoverage, from_data
-
-
-@dataclass(frozen=True)
-class DispatchChange:
-    """An overload that dispatches differently. None means a release without it."""
-
-    name: str
-    before: Dispatch | None
-    after: Dispatch | None
-
-
-@dataclass(frozen=True)
-class CoverageDiff:
-    """What a later release changed. Every changed overload is in exactly one of the lists, sorted by name.
-
-    `gained` and `lost`: a kernel on mps; `added` and `removed`: the overload itself, with or without a kernel;
-    `changed`: another way to dispatch without one. `metal_gained` and `metal_lost`: dtypes of Metal kernels by
-    operator, for operators that both releases have kernels of.
-    """
-
-    before: str
-    after: str
-    gained: tuple[DispatchChange, ...]
-    lost: tuple[DispatchChange, ...]
-    added: tuple[DispatchChange, ...]
-    removed: tuple[DispatchChange, ...]
-    changed: tuple[DispatchChange, ...]
-    metal_gained: dict[str, tuple[str, ...]]
-    metal_lost: dict[str, tuple[str, ...]]
-
-
-def compare(before: ReleaseCoverage, after: ReleaseCoverage) -> CoverageDiff:
-    """Everything that changed from one release to another."""
-    lists: dict[str, list[DispatchChange]] = {}
-    for name in sorted({*before.by_name, *after.by_name}):
-        old, new = before.by_name.get(name), after.by_name.get(name)
-        change = DispatchChange(name, old.dispatch if old else None, new.dispatch if new else None)
-        if change.before is not change.after:
-            lists.setdefault(_kind_of(change), []).append(change)
-    both = sorted(before.metal_dtypes.keys() & after.metal_dtypes.keys())
-    return CoverageDiff(
-        before=before.release,
-        after=after.release,
-        **{kind: tuple(lists.get(kind, ())) for kind in ("gained", "lost", "added", "removed", "changed")},
-        metal_gained=_dtypes_beyond(both, after, before),
-        metal_lost=_dtypes_beyond(both, before, after),
-    )
-
-
-def _kind_of(change: DispatchChange) -> str:
-    had = change.before is not None and change.before.has_kernel
-    has = change.after is not None and change.after.has_kernel
-    # A kernel that turned from native to structured delegate, or the other way, is still a kernel.
-    if had != has and change.before is not None and change.after is not None:
-        return "gained" if has else "lost"
-    if change.before is None:
-        return "added"
-    return "removed" if change.after is None else "changed"
-
-
-def _dtypes_beyond(
-    operators: Sequence[str], more: ReleaseCoverage, less: ReleaseCoverage
-) -> dict[str, tuple[str, ...]]:
-    gained = {}
-    for operator in operators:
-        dtypes = tuple(d for d in more.metal_dtypes[operator] if d not in less.metal_dtypes[operator])
-        if dtypes:
-            gained[operator] = dtypes
-    return gained
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ def commands() -> Iterator[tuple[tuple[str, ...], Any]]:
 
 def test_every_command_explains_itself_without_torch() -> None:
     lines = [" ".join(words) for words, _ in commands()]
-    assert {"audit", "replay", "self-test", "registry show", "coverage", "coverage diff"} <= set(lines)
+    assert {"audit", "replay", "self-test", "registry show", "coverage", "why"} <= set(lines)
     script = (
         "import contextlib, io, json, sys\n"
         "from mpsmith.cli import app\n"

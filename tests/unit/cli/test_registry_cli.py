@@ -123,7 +123,6 @@ def test_list(folder: Path) -> None:
         (["--status", "missing"], ["aten::mode"]),
         (["--status", "missing", "--status", "wrong"], ["aten::mode", "aten::mul"]),
         (["--status", "verified"], []),
-        (["--owner", "ada"], ["aten::median"]),
         (["mul", "m?de"], ["aten::mode", "aten::mul"]),
         (["aten::m*", "--status", "native"], ["aten::median"]),
     ],

@@ -4,10 +4,11 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import typer
 
 from mpsmith.audit.releases import data as release_data
 from mpsmith.audit.releases.coverage import OverloadCoverage, ReleaseCoverage, from_data, lacking
-from mpsmith.audit.releases.coverage.history import compare, history
+from mpsmith.audit.releases.coverage.history import history
 from mpsmith.audit.releases.coverage.table import AuditVerdicts, Drift, OperatorSupport, operator_rows, support_of
 from mpsmith.audit.releases.data import FailureKey, OverloadHistory, ReleaseData, ReleaseFacts
 from mpsmith.audit.releases.surface.overloads import Dispatch
@@ -73,22 +74,6 @@ def test_hand_written_registrations_change_the_dispatch() -> None:
 def test_gaps_are_those_that_users_reach() -> None:
     rows = [overload("a", MISSING), overload("b", MISSING, unreachable="mkldnn"), overload("c", NATIVE)]
     assert [row.name for row in lacking(rows)] == ["a"]
-
-
-def test_compares_two_releases() -> None:
-    before = release(
-        "1", {"a": MISSING, "b": NATIVE, "c": NATIVE, "d": NATIVE, "f": COMPOSITE}, {"b": ("float32", "bool")}
-    )
-    after = release(
-        "2", {"a": NATIVE, "b": DELEGATE, "c": MISSING, "e": NATIVE, "f": MISSING}, {"b": ("float32", "int8")}
-    )
-    changes = compare(before, after)
-    names = {
-        kind: [change.name for change in getattr(changes, kind)]
-        for kind in ("gained", "lost", "added", "removed", "changed")
-    }
-    assert names == {"gained": ["a"], "lost": ["c"], "added": ["e"], "removed": ["d"], "changed": ["b", "f"]}
-    assert (changes.metal_gained, changes.metal_lost) == ({"b": ("int8",)}, {"b": ("bool",)})
 
 
 def test_history_counts_and_names() -> None:
@@ -209,7 +194,9 @@ def test_the_chart_is_one_svg_with_every_release() -> None:
         history_svg([])
 
 
-run = partial(output, cli.app)
+app = typer.Typer()
+app.command()(cli.coverage)
+run = partial(output, app)
 
 
 def test_a_release_at_a_glance() -> None:
@@ -244,12 +231,6 @@ def test_drift_is_a_filter() -> None:
     assert "narrow_copy" in run("--torch", "2.15.0", "--drift")
 
 
-def test_diff_of_two_releases() -> None:
-    assert "heaviside.out: missing -> native" in run("diff", "2.14.1", "2.15.0")
-    changes = json.loads(run("diff", "2.13.0", "2.15.0", "--json"))
-    assert {"name": "take", "before": "missing", "after": "native"} in changes["gained"]
-
-
 def test_the_badge_of_a_release() -> None:
     badge = run("--torch", "2.15.0", "--format", "svg")
     assert badge.startswith("<svg ")
@@ -266,7 +247,6 @@ def test_the_installed_torch_is_the_default() -> None:
         (("--torch", "newest"), "newest is not a version of torch"),
         (("--torch", "2.15.0", "--wheel", "x.whl"), "name one torch"),
         (("--wheel", "absent.whl"), r"there is no file or folder absent\.whl"),
-        (("diff", "absent.whl", "2.15.0"), r"there is no file or folder absent\.whl"),
     ],
 )
 def test_bad_input_is_one_clear_error(arguments: tuple[str, ...], message: str) -> None:
@@ -275,7 +255,7 @@ def test_bad_input_is_one_clear_error(arguments: tuple[str, ...], message: str) 
 
 
 def test_a_table_cannot_be_drawn() -> None:
-    refused = typed(cli.app, "--operators", "--format", "svg")
+    refused = typed(app, "--operators", "--format", "svg")
     assert refused.exit_code == 2
     assert "--format" in refused.output
 

@@ -1,0 +1,69 @@
+"""The operators that a call of torch consists of, as committed data: `compositions.tsv`.
+
+A line has the name of an overload or of a public function or module, the number of calls that were observed, and the
+overloads with a kernel that ran inside them. A part that only some calls reach has their number behind it:
+`linalg_norm  12  linalg_vector_norm _linalg_svd.U:2`. `recording` writes the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from ...errors import MpsmithError
+
+FILE = Path(__file__).parent / "compositions.tsv"
+_TITLES = ("name", "calls", "parts")
+
+
+@dataclass(frozen=True)
+class Composition:
+    """The parts of the observed calls of one name.
+
+    Attributes:
+        calls: how many calls were observed.
+        parts: for each overload (without namespace) that ran inside, how many of the calls reached it.
+    """
+
+    calls: int
+    parts: Mapping[str, int]
+
+    def share(self, part: str) -> float:
+        """The share of the calls that reached a part, from 0 to 1."""
+        return self.parts.get(part, 0) / self.calls if self.calls else 0.0
+
+
+@cache
+def compositions(path: Path = FILE) -> Mapping[str, Composition]:
+    """The compositions by name. Raises MpsmithError with file and line for a malformed line."""
+    return dict(_parsed(path, number, line) for number, line in _lines(path))
+
+
+def _lines(path: Path) -> Iterable[tuple[int, str]]:
+    return list(enumerate(path.read_text("utf-8").splitlines(), start=1))[1:]
+
+
+def _parsed(path: Path, number: int, line: str) -> tuple[str, Composition]:
+    try:
+        name, calls, parts = line.split("\t")
+        counts = {}
+        for part in parts.split():
+            overload, colon, reached = part.partition(":")
+            counts[overload] = int(reached) if colon else int(calls)
+        return name, Composition(int(calls), counts)
+    except ValueError:
+        raise MpsmithError(f"{path}:{number}: not a name, a number of calls and parts") from None
+
+
+def write(compositions_by_name: Mapping[str, Composition], path: Path = FILE) -> None:
+    """Write the file in the order of names, so that a new recording changes only the lines that differ."""
+    lines = ["\t".join(_TITLES)]
+    for name, composition in sorted(compositions_by_name.items()):
+        parts = [
+            part if reached == composition.calls else f"{part}:{reached}"
+            for part, reached in sorted(composition.parts.items(), key=lambda item: (-item[1], item[0]))
+        ]
+        lines.append(f"{name}\t{composition.calls}\t{' '.join(parts)}")
+    path.write_text("\n".join(lines) + "\n", "utf-8")

@@ -1,0 +1,95 @@
+"""What the newest whole audit showed of each name that a user can call, as committed data: `measured.tsv`.
+
+A line has the name of an overload, public function or module; the dtypes by verdict; the grade; and the label of a
+case that did not pass. A verdict with `~` is that of fewer than half of the cases: `passed=float32 wrong~=float32`.
+Cases of which some tensor is empty do not count, nor those that the CPU refuses: a dtype without other cases is absent.
+`measuring` writes the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from ...errors import MpsmithError
+from ..model.verdicts import CaseVerdict, Grade
+
+FILE = Path(__file__).parent / "measured.tsv"
+_TITLES = ("name", "dtypes", "grade", "case")
+_SOME = "~"
+_ABSENT = "-"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The cases of one name.
+
+    Attributes:
+        prevailing: the dtypes by the verdict of at least half of their cases.
+        some: the dtypes in which fewer than half of the cases had a verdict other than passed, by that verdict.
+        grade: what computed the results, the strongest.
+        case: the label of a case that did not pass, or "".
+    """
+
+    prevailing: Mapping[CaseVerdict, tuple[str, ...]]
+    some: Mapping[CaseVerdict, tuple[str, ...]]
+    grade: Grade
+    case: str = ""
+
+    @property
+    def dtypes(self) -> Mapping[str, CaseVerdict]:
+        """The prevailing verdict of each dtype."""
+        return {dtype: verdict for verdict, dtypes in self.prevailing.items() for dtype in dtypes}
+
+
+@dataclass(frozen=True)
+class MeasuredNames:
+    """All names, and the release of torch whose coverage and kernels the audit had.
+
+    `simulated`: the device was the simulated one.
+    """
+
+    release: str
+    simulated: bool
+    names: Mapping[str, Measured]
+
+
+@cache
+def measured(path: Path = FILE) -> MeasuredNames:
+    """The committed data. Raises MpsmithError with file and line for a malformed line."""
+    head, _, *lines = path.read_text("utf-8").splitlines()
+    release, _, device = head.removeprefix("# torch ").partition(", ")
+    names = {}
+    for number, line in enumerate(lines, start=3):
+        try:
+            name, dtypes, grade, case = line.split("\t")
+            names[name] = _parsed(dtypes, Grade(grade), "" if case == _ABSENT else case)
+        except ValueError as error:
+            raise MpsmithError(f"{path}:{number}: {error}") from None
+    return MeasuredNames(release, device == "simulated", names)
+
+
+def _parsed(text: str, grade: Grade, case: str) -> Measured:
+    prevailing: dict[CaseVerdict, tuple[str, ...]] = {}
+    some: dict[CaseVerdict, tuple[str, ...]] = {}
+    for part in text.split():
+        word, _, dtypes = part.partition("=")
+        verdict = CaseVerdict(word.removesuffix(_SOME).replace("-", " "))
+        (some if word.endswith(_SOME) else prevailing)[verdict] = tuple(dtypes.split(","))
+    return Measured(prevailing, some, grade, case)
+
+
+def write(data: MeasuredNames, path: Path = FILE) -> None:
+    """Write the file in the order of names, so that a new audit changes only the lines that differ."""
+    lines = [f"# torch {data.release}, {'simulated' if data.simulated else 'real'}", "\t".join(_TITLES)]
+    for name, found in sorted(data.names.items()):
+        parts = [
+            f"{verdict.value.replace(' ', '-')}={','.join(dtypes)}" for verdict, dtypes in found.prevailing.items()
+        ]
+        parts += [
+            f"{verdict.value.replace(' ', '-')}{_SOME}={','.join(dtypes)}" for verdict, dtypes in found.some.items()
+        ]
+        lines.append("\t".join((name, " ".join(parts), found.grade.value, found.case or _ABSENT)))
+    path.write_text("\n".join(lines) + "\n", "utf-8")

@@ -1,0 +1,102 @@
+"""Writes `measured.tsv` from the newest audit of a store: `python -m mpsmith.audit.answers.measuring audit.sqlite`."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from ...errors import MpsmithError
+from ..model.selection import dtype_position, is_narrowed
+from ..model.verdicts import CASE_SEVERITY, CaseVerdict, Grade, strongest
+from ..store.records import StoredCase
+from ..store.store import Store
+from .measured import FILE, Measured, MeasuredNames, write
+
+# Sources whose cases are calls of the operator that their group names. The others provoke errors, write into out=,
+# or call more than the operator.
+SOURCES = frozenset(
+    {
+        *("opinfo", "samples without gradients", "layouts", "tensor layouts", "sizes", "special values"),
+        *("modules", "module sizes", "module special values"),
+        *("schema", "schema sizes", "schema special values"),
+    }
+)
+_SHAPE = re.compile(r"\b(?:u?int|float|bfloat|complex|bool)\d*\[([\d, ]*)\]")
+
+
+def has_empty_tensor(inputs: str) -> bool:
+    """Whether some tensor of a described call has no elements: `float32[0, 3]`."""
+    return any("0" in (size.strip() for size in shape.split(",")) for shape in _SHAPE.findall(inputs))
+
+
+class _Name:
+    """The counts of one name."""
+
+    def __init__(self) -> None:
+        self.by_dtype: defaultdict[str, Counter[CaseVerdict]] = defaultdict(Counter)
+        self.grades: set[Grade] = set()
+        self.worst: dict[CaseVerdict, str] = {}
+
+    def add(self, case: StoredCase) -> None:
+        verdict = case.outcome.verdict
+        self.by_dtype[case.group.dtype][verdict] += 1
+        self.grades.add(case.grade)
+        if verdict is not CaseVerdict.PASSED:
+            self.worst.setdefault(verdict, case.label)
+
+    def measured(self) -> Measured:
+        prevailing: defaultdict[CaseVerdict, list[str]] = defaultdict(list)
+        some: defaultdict[CaseVerdict, list[str]] = defaultdict(list)
+        for dtype in sorted(self.by_dtype, key=dtype_position):
+            cases = self.by_dtype[dtype]
+            most = _most(cases)
+            prevailing[most].append(dtype)
+            for verdict in cases:
+                if verdict not in (most, CaseVerdict.PASSED):
+                    some[verdict].append(dtype)
+        shown = next((self.worst[verdict] for verdict in CASE_SEVERITY if verdict in self.worst), "")
+        grade = strongest(self.grades) or Grade.DISPATCH_ONLY
+        return Measured(_in_order(prevailing), _in_order(some), grade, shown)
+
+
+def _most(cases: Mapping[CaseVerdict, int]) -> CaseVerdict:
+    """Passed where more than half of the cases did, else the most frequent of the others; the worse one of two."""
+    if 2 * cases.get(CaseVerdict.PASSED, 0) > sum(cases.values()):
+        return CaseVerdict.PASSED
+    others = [verdict for verdict in CASE_SEVERITY if verdict in cases and verdict is not CaseVerdict.PASSED]
+    return max(others, key=lambda verdict: cases[verdict])
+
+
+def _in_order(dtypes: Mapping[CaseVerdict, list[str]]) -> dict[CaseVerdict, tuple[str, ...]]:
+    return {verdict: tuple(dtypes[verdict]) for verdict in reversed(CASE_SEVERITY) if verdict in dtypes}
+
+
+def measured_names(cases: Iterable[StoredCase]) -> dict[str, Measured]:
+    """The results of these cases by the name that each calls."""
+    names: defaultdict[str, _Name] = defaultdict(_Name)
+    for case in cases:
+        key = case.group
+        counts = key.mode == "fallback" and key.source in SOURCES and case.outcome.verdict.executed
+        if counts and not has_empty_tensor(case.inputs):
+            names[key.operator].add(case)
+    return {name: found.measured() for name, found in names.items()}
+
+
+def main(store_path: Path) -> None:
+    """Write the file from the newest audit of a store. Raises MpsmithError unless that is a whole audit."""
+    with Store.open(store_path) as store:
+        run = store.latest_run()
+        if run.finished is None or is_narrowed(run.settings):
+            raise MpsmithError(f"{store_path}: run {run.id} is not a whole audit (`make audit` makes one)")
+        names = measured_names(store.cases(run.id, "1"))
+    environment = run.environment
+    release = str(environment.get("profile") or environment["torch"]).split("+")[0]
+    write(MeasuredNames(release, bool(environment["simulated"]), names))
+    print(f"{FILE}: {len(names)} names of torch {release}")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

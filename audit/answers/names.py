@@ -1,0 +1,164 @@
+"""Finds the operator that a user means: a name, an alias, a module, a method call or a part of a program.
+
+torch's OpInfos are called `nn.functional.softshrink` or `linalg.svd`, its modules `nn.Softshrink`, and its operators
+`softshrink` and `linalg_svd`. A user may write any of them, or `F.softshrink`, `torch.mode(x)`, `x.mode()`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from ...errors import MpsmithError, near
+from ..releases.surface.native_functions import functional_name, operator_of
+
+# The overloads that write into tensors which the caller passes have a name that ends so, or one of these.
+_OUT_NAMES = frozenset(
+    {
+        *("L", "OutScalar_Other", "OutScalar_Self", "OutTensor", "Q", "U", "X", "a", "dim_max", "dim_min"),
+        *("dim_values", "eigenvalues", "eigvals", "grad_input", "inverse", "out_", "out_mode", "out_rcond_tensor"),
+        *("out_tol_tensor", "output", "result", "sign", "values", "values_stable"),
+    }
+)
+# Their names end in this though they are no out= forms.
+_NOT_OUT = frozenset(
+    {
+        *("fbgemm_linear_fp16_weight.out", "fbgemm_linear_fp16_weight_fp32_activation.out"),
+        *("mH.a", "mT.a", "matrix_H.a", "numpy_T.a", "_test_ambiguous_defaults.a"),
+    }
+)
+_NAMED_TENSORS = re.compile(r"dimname|(^|_)names(_|$)", re.IGNORECASE)
+_NAMESPACES = ("nn.functional.", "nn.", "linalg.", "fft.", "special.", "")
+_PREFIXES = ("torch.ops.aten.", "torch.ops.", "torch.Tensor.", "torch.", "Tensor.", "aten::", "aten.")
+_ALIASES = {"F.": "nn.functional.", "functional.": "nn.functional.", "LA.": "linalg."}
+
+
+@dataclass(frozen=True)
+class Meant:
+    """What a user means by a name.
+
+    Attributes:
+        shown: the name to show: `linalg.svd`, `mode`, `nn.Linear`.
+        operator: the functional operator without namespace, "" for a function or module of several operators.
+        overload: the overload, if the user named one with its suffix: `mode.values`.
+        public: the names of torch's OpInfos and modules for it.
+    """
+
+    shown: str
+    operator: str
+    overload: str = ""
+    public: tuple[str, ...] = ()
+
+
+class Names:
+    """All names that have an answer."""
+
+    def __init__(self, overloads: Iterable[str], public: Iterable[str]) -> None:
+        self.overloads: dict[str, list[str]] = {}
+        for overload in overloads:
+            self.overloads.setdefault(functional_name(overload), []).append(overload)
+        self.public: dict[str, list[str]] = {}
+        self._functions: set[str] = set()
+        taken = {*self.overloads, *(overload for listed in self.overloads.values() for overload in listed)}
+        for name in public:
+            if name in taken:
+                continue
+            self._functions.add(name)
+            operator = operator_behind(name, self.overloads)
+            if operator:
+                self.public.setdefault(operator, []).append(name)
+        self._modules = {name.lower(): name for name in self._functions if not _is_function(name)}
+
+    def find(self, text: str) -> Meant:
+        """What `text` means. Raises MpsmithError with near names for a name that nothing has."""
+        plain = without_call(text)
+        for candidate in _candidates(plain):
+            if meant := self._exact(candidate):
+                return meant
+        # Not `x.mode`, but `net.layer.mode`: the last part is what is called.
+        last = plain.rpartition(".")[2]
+        if "." in plain and (meant := self._exact(last)):
+            return meant
+        for private in (f"_{last}", f"{last}_"):
+            if private in self.overloads:
+                return self._of_operator(private)
+        raise MpsmithError(self._unknown(text, last))
+
+    def _exact(self, name: str) -> Meant | None:
+        if name in self._functions:
+            operator = operator_behind(name, self.overloads)
+            return self._of_operator(operator, name) if operator else Meant(name, "", public=(name,))
+        operator = functional_name(name)
+        if operator in self.overloads and name in (operator, f"{operator}_"):
+            return self._of_operator(operator)
+        if name in self.overloads.get(operator, ()):
+            return Meant(name, operator, name)
+        if name.lower() in self._modules:
+            return self._exact(self._modules[name.lower()])
+        underscored = name.replace(".", "_")
+        return self._of_operator(underscored) if underscored in self.overloads else None
+
+    def _of_operator(self, operator: str, shown: str = "") -> Meant:
+        public = tuple(self.public.get(operator, ()))
+        return Meant(shown or next((name for name in public if _is_function(name)), operator), operator, "", public)
+
+    def _unknown(self, text: str, last: str) -> str:
+        written = {name.rpartition(".")[2]: name for name in sorted(self._functions, reverse=True)}
+        written |= {operator: operator for operator in self.overloads if not operator.startswith("_")}
+        cased = {name.lower(): name for name in written}
+        hint = near(last.lower(), cased)
+        for lower, name in cased.items():
+            hint = re.sub(rf"\b{re.escape(lower)}\b", name, hint) if lower != name else hint
+        return f"torch has no operator, function or module {text!r}{hint}"
+
+
+def without_call(text: str) -> str:
+    """`x.mode` of `x.mode(dim=1)`, and no namespace that says only that it is torch's."""
+    plain = text.strip().partition("(")[0].strip()
+    for prefix in _PREFIXES:
+        plain = plain.removeprefix(prefix)
+    for short, long in _ALIASES.items():
+        if plain.startswith(short):
+            plain = long + plain.removeprefix(short)
+    return plain
+
+
+def _candidates(plain: str) -> list[str]:
+    """The spellings of a name, the most literal first."""
+    cased = plain.rpartition(".")[2]
+    spellings = [plain, *(f"{space}{plain}" for space in _NAMESPACES if space)]
+    if cased.lower() == cased and not plain.startswith("nn."):
+        spellings = [plain.replace(".", "_"), *spellings] if "." in plain else spellings
+    return spellings
+
+
+def operator_behind(public: str, overloads: Mapping[str, object]) -> str:
+    """The functional operator that a public function is: `linalg_svd` of `linalg.svd`; "" for one of several."""
+    function = public.removeprefix("nn.functional.")
+    if public.startswith("nn.") and function == public:
+        return ""
+    for name in (function, function.replace(".", "_")):
+        if name in overloads:
+            return name
+    return ""
+
+
+def _is_function(name: str) -> bool:
+    return name.rpartition(".")[2].islower()
+
+
+def is_rare(overload: str) -> bool:
+    """Whether few programs call an overload: it writes into out=, names dimensions, or is deprecated."""
+    suffix = overload.partition(".")[2]
+    if overload in _NOT_OUT:
+        return False
+    writes = suffix == "out" or suffix.endswith("_out") or suffix in _OUT_NAMES
+    return writes or suffix == "deprecated" or _NAMED_TENSORS.search(suffix) is not None
+
+
+def main_overloads(operator: str, overloads: Iterable[str]) -> list[str]:
+    """The overloads that programs call: not the rare ones, and in-place ones only where there are no others."""
+    usual = [overload for overload in overloads if not is_rare(overload)] or list(overloads)
+    functional = [overload for overload in usual if operator_of(overload) == operator]
+    return functional or usual

@@ -1,0 +1,239 @@
+"""An answer in words: the headline, the reason, since when, and what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from ..model.verdicts import CaseVerdict, Grade
+from ..releases import data as release_data
+from .answer import Answer, audited_release
+from .support import Support
+
+HEADLINES = {
+    Support.WORKS: "works",
+    Support.PARTLY: "works in part",
+    Support.NO: "does not run on the GPU",
+    Support.UNKNOWN: "not known",
+}
+# What a verdict of some calls means, in the words of a sentence.
+_VERDICTS = {
+    CaseVerdict.PASSED: "right",
+    CaseVerdict.FALLBACK: "runs on the CPU",
+    CaseVerdict.MISSING: "no kernel",
+    CaseVerdict.DTYPE_GAP: "refused",
+    CaseVerdict.WRONG: "wrong",
+    CaseVerdict.CRASH: "crashes",
+    CaseVerdict.TIMEOUT: "does not finish",
+}
+_GRADES = {
+    Grade.REAL_DEVICE: "measured on a Mac",
+    Grade.SHIPPED_KERNEL: "SIMULATED; the release's compiled Metal kernel computed the values, on the CPU",
+    Grade.UPSTREAM_SOURCE: "SIMULATED; upstream's Metal source computed the values, on the CPU",
+    Grade.DISPATCH_ONLY: "SIMULATED; shows where calls run, nothing about values",
+}
+_FALLBACK = "it raises NotImplementedError, or runs on the CPU with PYTORCH_ENABLE_MPS_FALLBACK=1"
+_LISTED = 3
+# The oldest torch that `import mpsmith.kernels` works with.
+OLDEST_WITH_KERNELS = (2, 7, 0)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing to do: a sentence, with a command or a link."""
+
+    text: str
+    command: str = ""
+    link: str = ""
+
+    def as_data(self) -> dict[str, str]:
+        """The parts that are not empty, by name."""
+        parts = {"text": self.text, "command": self.command, "link": self.link}
+        return {name: value for name, value in parts.items() if value}
+
+
+def headline(answer: Answer) -> str:
+    """`works, with wrong results in some calls`."""
+    some_wrong = answer.support is not Support.NO and (answer.wrong or CaseVerdict.WRONG in answer.some)
+    return HEADLINES[answer.support] + (", with wrong results in some calls" if some_wrong else "")
+
+
+def reason(answer: Answer) -> str:
+    """Why, in one sentence."""
+    if answer.unreachable:
+        return f"No program reaches it with tensors on mps: it {answer.unreachable}."
+    if answer.lacking:
+        return _what_is_lacking(answer)
+    if answer.support is Support.UNKNOWN:
+        return "No call of it was executed, and its declaration does not decide it."
+    if CaseVerdict.PASSED not in answer.dtypes and answer.dtypes:
+        verdict = next(iter(answer.dtypes))
+        return f"Its calls in {listed(answer.dtypes[verdict])}: {_VERDICTS[verdict]}."
+    how = "it is composed of operators that run on mps" if answer.composite else "it has its own kernel on mps"
+    if answer.support is Support.PARTLY and CaseVerdict.DTYPE_GAP in answer.some:
+        return f"{how[0].upper()}{how[1:]}, which refuses some inputs that the CPU takes."
+    return f"{how[0].upper()}{how[1:]}."
+
+
+def _what_is_lacking(answer: Answer) -> str:
+    own = {f"aten::{part}" for part in answer.lacking if f"aten::{part}".split(".")[0] == answer.operator}
+    parts = [part for part in answer.lacking if f"aten::{part}" not in own]
+    if parts:
+        share = max(answer.lacking.values())
+        calls = "It calls" if share > 0.99 else "Some calls need"
+        return f"{calls} {listed(parts, _LISTED)}, which mps lacks: {_FALLBACK}."
+    if answer.always_on_cpu:
+        return "Torch always runs it on the CPU, and copies the data both ways."
+    return f"mps has no kernel for it: {_FALLBACK}."
+
+
+def since(answer: Answer) -> str:
+    """From which release on it runs on mps, in one sentence; "" where that is not known."""
+    oldest = release_data.load().releases[0].release
+    if answer.since:
+        before = answer.since_or_before or answer.since == oldest
+        return f"Runs on mps since torch {answer.since}{' or before' if before else ''}."
+    if answer.upgrade:
+        return f"Runs on mps since torch {answer.upgrade}."
+    if answer.support in (Support.NO, Support.PARTLY) and answer.lacking:
+        newest = release_data.load().releases[-1].release
+        return f"No release from {answer.release} to {newest} runs all of it on mps."
+    return ""
+
+
+def dtypes(answer: Answer) -> str:
+    """The dtypes by what their calls showed: `right in float32, float16; refused in complex64`."""
+    parts = [f"{_VERDICTS[verdict]} in {listed(names)}" for verdict, names in answer.dtypes.items()]
+    parts += [f"{_VERDICTS[verdict]} in some calls of {listed(names)}" for verdict, names in answer.some.items()]
+    return "; ".join(parts)
+
+
+def evidence(answer: Answer) -> str:
+    """What the answer rests on."""
+    if answer.grade is None:
+        parts = f", composed as in torch {audited_release()}" if answer.composite else ""
+        return f"what the macOS wheel of torch {answer.release} declares{parts}; nothing was run"
+    return _GRADES[answer.grade]
+
+
+def steps(answer: Answer) -> list[Step]:
+    """What to do, the best first; nothing where the operator works."""
+    if answer.support is Support.UNKNOWN and not answer.unreachable:
+        return [Step("Ask with your own call", f"mpsmith audit --ops {answer.name}")]
+    if answer.unreachable:
+        return []
+    found = []
+    if answer.upgrade:
+        found.append(Step(f"Upgrade to torch {answer.upgrade}", f"pip install --upgrade 'torch>={answer.upgrade}'"))
+    finished = [kernel for kernel in answer.kernels if kernel.is_finished]
+    covered = {kernel.operator for kernel in finished}
+    missing = sorted({f"aten::{part.split('.')[0]}" for part in answer.lacking} - covered)
+    if answer.lacking and finished and release_data.release_order(answer.release) >= OLDEST_WITH_KERNELS:
+        which = "" if not missing else f" for {listed(sorted(covered))}"
+        found.append(Step(f"Use mpsmith's kernel{which}: after `import torch`", "import mpsmith.kernels"))
+    if answer.lacking:
+        found.append(Step("See where your program calls it", "mpsmith trace train.py"))
+        found += [
+            Step("Write the kernel", f"mpsmith scaffold {name}") for name in missing if is_a_gap(name, answer.release)
+        ]
+    right = answer.dtypes.get(CaseVerdict.PASSED, ())
+    if CaseVerdict.DTYPE_GAP in answer.dtypes and right and not answer.lacking:
+        found.append(Step(f"Convert first: it is right in {listed(right)}"))
+    if answer.wrong or CaseVerdict.WRONG in (*answer.some, *answer.dtypes):
+        fixed = [each.right_from for each in answer.wrong if each.right_from]
+        known = [release for release in fixed if release in {facts.release for facts in release_data.load().releases}]
+        if known and len(fixed) == len(answer.wrong):
+            found.append(Step("Upgrade: these are right there", f"pip install --upgrade 'torch>={known[-1]}'"))
+        found.append(Step("Where the result matters, compute on the CPU: `f(x.cpu()).to('mps')`"))
+    found += [
+        Step(f"Upstream report #{each.issue}: {each.summary}", link=each.link) for each in answer.wrong if each.link
+    ]
+    return found
+
+
+def is_a_gap(operator: str, release: str) -> bool:
+    """Whether `mpsmith scaffold` starts a kernel for `aten::mode`: users reach an overload that has none."""
+    data = release_data.load()
+    position, name = data.index(release), operator.removeprefix("aten::")
+    return any(
+        data.dispatch(overload, position) in ("missing", "always falls back") and history.unreachable[position] == "-"
+        for overload, history in data.overloads.items()
+        if overload.split(".")[0] == name
+    )
+
+
+def listed(names: Iterable[str], limit: int = 12) -> str:
+    """The names joined by commas; beyond `limit` only how many more."""
+    every = list(names)
+    more = f" and {len(every) - limit} more" if len(every) > limit else ""
+    return ", ".join(every[:limit]) + more
+
+
+def as_data(answer: Answer) -> dict[str, object]:
+    """The answer for a program; docs/answers.md describes each key."""
+
+    def by_word(dtypes_by_verdict: Mapping[CaseVerdict, tuple[str, ...]]) -> dict[str, list[str]]:
+        return {verdict.value: list(names) for verdict, names in dtypes_by_verdict.items()}
+
+    return {
+        "version": 1,
+        "name": answer.name,
+        "operator": answer.operator or None,
+        "overload": answer.overload or None,
+        "torch": answer.release,
+        "support": answer.support.value,
+        "headline": headline(answer),
+        "reason": reason(answer),
+        "since": answer.since,
+        "since_or_before": answer.since_or_before,
+        "upgrade": answer.upgrade,
+        "dtypes": by_word(answer.dtypes),
+        "some": by_word(answer.some),
+        "lacking": {f"aten::{part}": round(share, 3) for part, share in answer.lacking.items()},
+        "wrong": [
+            {
+                "summary": each.summary,
+                "first": each.first or None,
+                "last": each.last or None,
+                "right_from": each.right_from or None,
+                "issue": each.issue or None,
+            }
+            for each in answer.wrong
+        ],
+        "kernels": [
+            {"operator": kernel.operator, "family": kernel.family, "status": kernel.status} for kernel in answer.kernels
+        ],
+        "replay": answer.replay or None,
+        "grade": answer.grade.value if answer.grade else None,
+        "simulated": answer.simulated,
+        "notes": list(answer.notes),
+        "next": [step.as_data() for step in steps(answer)],
+    }
+
+
+def as_text(answer: Answer) -> str:
+    """The answer for a terminal, ten lines at most."""
+    rows = [
+        ("why", reason(answer)),
+        ("since", since(answer)),
+        ("dtypes", dtypes(answer)),
+        ("wrong", _wrong_line(answer)),
+        ("kernel", listed(f"{kernel.family} ({kernel.status}) for {kernel.operator}" for kernel in answer.kernels)),
+        ("evidence", evidence(answer)),
+        ("replay", f"mpsmith replay '{answer.replay}', after an audit" if answer.replay else ""),
+        ("but", listed(answer.notes, _LISTED)),
+    ]
+    shown = [(title, text) for title, text in rows if text]
+    following = steps(answer)
+    for step in following[: 9 - len(shown)]:
+        shown.append(("next", f"{step.text}: {step.command or step.link}" if step.command or step.link else step.text))
+    first = f"{answer.overload or answer.name} {headline(answer)}, torch {answer.release}"
+    return "\n".join([first, *(f"  {title:<9} {text}" for title, text in shown)])
+
+
+def _wrong_line(answer: Answer) -> str:
+    if not answer.wrong:
+        return ""
+    first, *others = answer.wrong
+    more = f" ({len(others)} more: --json)" if others else ""
+    return f"{first.summary.rstrip('.')}, torch {first.first} to {first.last}{more}"

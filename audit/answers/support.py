@@ -1,0 +1,113 @@
+"""Whether the overloads of an operator run on mps in a release: by their kernels, and by those of their parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from ..releases.change_points import NOTHING
+from ..releases.data import ABSENT, ReleaseData
+from ..releases.surface.overloads import Dispatch
+from .compositions import Composition
+
+_LACKING = (Dispatch.MISSING, Dispatch.ALWAYS_FALLS_BACK)
+
+
+class Support(str, Enum):
+    """Whether an operator works on mps."""
+
+    WORKS = "works"
+    PARTLY = "partly"
+    NO = "no"
+    UNKNOWN = "not known"
+
+
+@dataclass(frozen=True)
+class Runs:
+    """How the overloads of one name run in one release.
+
+    Attributes:
+        support: WORKS where nothing lacks a kernel, NO where every call does, PARTLY between, UNKNOWN without data.
+        lacking: the overloads without a kernel that calls reach, and the share of calls that do, from 0 to 1.
+        composite: some overload is composed of other operators.
+        always_on_cpu: some overload is sent to the CPU by torch itself, whatever the settings.
+        uncertain: the release composes some overload in a way that was not recorded.
+    """
+
+    support: Support
+    lacking: Mapping[str, float]
+    composite: bool = False
+    always_on_cpu: bool = False
+    uncertain: bool = False
+
+
+class ReleaseSupport:
+    """Answers for every release from the committed data."""
+
+    def __init__(self, data: ReleaseData, compositions: Mapping[str, Composition]) -> None:
+        self._data = data
+        self._compositions = compositions
+
+    def of_names(self, overloads: Iterable[str], public: Iterable[str], position: int) -> Runs:
+        """How calls of these overloads, and of these functions and modules, run in the release at a position.
+
+        Overloads that no device has count for nothing.
+        """
+        runs = [self._of_overload(overload, position) for overload in overloads]
+        found = [self._compositions[name] for name in public if name in self._compositions]
+        runs += [self._of_parts(composition, position) for composition in found]
+        return _together([each for each in runs if each is not None])
+
+    def _of_overload(self, overload: str, position: int, inside: frozenset[str] = frozenset()) -> Runs | None:
+        state = self._data.dispatch(overload, position)
+        if state in (ABSENT, Dispatch.MISSING_EVERYWHERE.value):
+            return None
+        if self._data.overloads[overload].unreachable[-1] != NOTHING:  # of the newest: older yamls say less
+            return None
+        dispatch = Dispatch(state)
+        if dispatch.has_kernel:
+            return Runs(Support.WORKS, {})
+        if dispatch in _LACKING:
+            return Runs(Support.NO, {overload: 1.0}, always_on_cpu=dispatch is Dispatch.ALWAYS_FALLS_BACK)
+        composition = self._compositions.get(overload)
+        if composition is None or overload in inside:
+            return Runs(Support.UNKNOWN, {}, composite=True, uncertain=True)
+        return self._of_parts(composition, position, inside | {overload})
+
+    def _of_parts(self, composition: Composition, position: int, inside: frozenset[str] = frozenset()) -> Runs:
+        """How something composed of these parts runs; `inside`: the composite overloads around it."""
+        lacking: dict[str, float] = {}
+        uncertain, on_cpu = False, False
+        for part in composition.parts:
+            share = composition.share(part)
+            runs = self._of_overload(part, position, inside)
+            if runs is None:
+                uncertain = uncertain or self._data.dispatch(part, position) == ABSENT
+                continue
+            on_cpu = on_cpu or runs.always_on_cpu
+            uncertain = uncertain or runs.uncertain
+            for inner, of_calls in runs.lacking.items():
+                lacking[inner] = max(lacking.get(inner, 0.0), share * of_calls)
+        most = max(lacking.values(), default=0.0)
+        support = Support.WORKS if not lacking else Support.NO if most == 1 else Support.PARTLY
+        return Runs(support, lacking, composite=True, always_on_cpu=on_cpu, uncertain=uncertain)
+
+
+def _together(runs: list[Runs]) -> Runs:
+    """The same of several overloads: PARTLY where they differ."""
+    if not runs:
+        return Runs(Support.UNKNOWN, {})
+    lacking: dict[str, float] = {}
+    for each in runs:
+        for part, share in each.lacking.items():
+            lacking[part] = lacking.get(part, 0.0) + share / len(runs)
+    decided = {each.support for each in runs} - {Support.UNKNOWN} or {Support.UNKNOWN}
+    support = decided.pop() if len(decided) == 1 else Support.PARTLY
+    return Runs(
+        support,
+        lacking,
+        composite=any(each.composite for each in runs),
+        always_on_cpu=any(each.always_on_cpu for each in runs),
+        uncertain=any(each.uncertain for each in runs),
+    )

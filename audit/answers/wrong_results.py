@@ -1,0 +1,71 @@
+"""The wrong results that are known of an operator, and the releases that give them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...registry import found_wrong, known_wrong
+from ...registry.torch_release import is_older
+
+_ISSUES = "https://github.com/pytorch/pytorch/issues"
+
+
+@dataclass(frozen=True)
+class WrongResult:
+    """A wrong result that users reported, or that mpsmith found in a shipped kernel.
+
+    Attributes:
+        summary: one sentence.
+        first, last: the releases in which it was seen; "" where that is not known.
+        right_from: the first release that is right again, or "".
+        issue: the number in pytorch/pytorch, or 0.
+    """
+
+    summary: str
+    first: str = ""
+    last: str = ""
+    right_from: str = ""
+    issue: int = 0
+
+    @property
+    def link(self) -> str:
+        """The address of the upstream report, or ""."""
+        return f"{_ISSUES}/{self.issue}" if self.issue else ""
+
+    def is_in(self, release: str) -> bool | None:
+        """Whether the release gives it; None where that is not known."""
+        if self.right_from and not is_older(release, self.right_from):
+            return False
+        if not (self.first and self.last):
+            return None
+        return not is_older(release, self.first) and not is_older(self.last, release)
+
+
+def wrong_results(operators: frozenset[str]) -> tuple[WrongResult, ...]:
+    """What is known of these operators (`aten::mode`), by issue; what mpsmith found last.
+
+    Raises RegistryError where a file is malformed.
+    """
+    reported = [
+        _reported(report)
+        for report in known_wrong.load().values()
+        if not operators.isdisjoint(_bases(report.operators))
+    ]
+    found = [
+        WrongResult(each.summary, *each.wrong_in, right_from=each.right_from or "", issue=each.issue or 0)
+        for each in found_wrong.load().values()
+        if not operators.isdisjoint(_bases(each.operators))
+    ]
+    return (*sorted(reported, key=lambda each: each.issue), *found)
+
+
+def _bases(overloads: list[str]) -> set[str]:
+    return {overload.split(".")[0].removesuffix("_") for overload in overloads}
+
+
+def _reported(report: known_wrong.KnownReport) -> WrongResult:
+    cause = report.cause
+    first, last = report.first_affected or "", report.last_affected or ""
+    if cause and cause.wrong_in:
+        first, last = cause.wrong_in
+    return WrongResult(report.summary, first, last, (cause.right_from if cause else None) or "", report.issue)

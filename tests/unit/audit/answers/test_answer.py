@@ -1,0 +1,178 @@
+"""The answer about an operator: names, parts of composites, dtypes, notes and next steps."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from mpsmith.audit.answers import compositions, measured
+from mpsmith.audit.answers.answer import answer, known_names
+from mpsmith.audit.answers.compositions import Composition
+from mpsmith.audit.answers.measured import Measured, MeasuredNames
+from mpsmith.audit.answers.measuring import has_empty_tensor
+from mpsmith.audit.answers.names import is_rare
+from mpsmith.audit.answers.sentences import as_data, as_text, headline, steps
+from mpsmith.audit.answers.support import ReleaseSupport, Support
+from mpsmith.audit.model.verdicts import CaseVerdict, Grade
+from mpsmith.audit.releases import data as release_data
+from mpsmith.audit.releases.data import OverloadHistory, ReleaseData, ReleaseFacts
+from mpsmith.errors import MpsmithError
+
+
+@pytest.mark.parametrize(
+    ("written", "operator", "shown"),
+    [
+        ("mode", "aten::mode", "mode"),
+        ("x.mode()", "aten::mode", "mode"),
+        ("net.layer.x.mode(dim=1)", "aten::mode", "mode"),
+        ("aten::mode", "aten::mode", "mode"),
+        ("torch.ops.aten.mode", "aten::mode", "mode"),
+        ("x.add_(1)", "aten::add", "add"),
+        ("torch.linalg.svd(a)", "aten::linalg_svd", "linalg.svd"),
+        ("linalg_svd", "aten::linalg_svd", "linalg.svd"),
+        ("F.softshrink", "aten::softshrink", "nn.functional.softshrink"),
+        ("nn.MultiheadAttention", "", "nn.MultiheadAttention"),
+        ("multiheadattention", "", "nn.MultiheadAttention"),
+        ("mode.values", "aten::mode", "mode.values"),
+    ],
+)
+def test_names_as_users_write_them(written: str, operator: str, shown: str) -> None:
+    found = answer(written)
+    assert (found.operator, found.name) == (operator, shown)
+
+
+def test_an_unknown_name_is_refused_with_near_ones() -> None:
+    with pytest.raises(MpsmithError, match=r"no operator, function or module 'sofmax' \(did you mean softmax"):
+        answer("sofmax")
+    with pytest.raises(MpsmithError) as refused:
+        answer("nosuch")
+    assert "cosh" not in str(refused.value)
+    with pytest.raises(MpsmithError, match="no data for torch 9"):
+        answer("mode", "9")
+    with pytest.raises(MpsmithError):
+        answer("")
+
+
+def test_every_out_overload_is_rare() -> None:
+    """The names that end an out= overload are those of torch's schemas."""
+    known = release_data.load().overloads
+    wrong = []
+    for schema in torch._C._jit_get_all_schemas():
+        name = schema.name.removeprefix("aten::") + (f".{schema.overload_name}" if schema.overload_name else "")
+        writes = any(argument.is_out for argument in schema.arguments)
+        if name in known and writes and not is_rare(name):
+            wrong.append(name)
+        if name in known and not writes and is_rare(name) and not name.endswith(".deprecated"):
+            wrong.append(name)
+    assert wrong == []
+
+
+def released(**dispatch: str) -> ReleaseData:
+    """Data of torch 1.0.0 and 2.0.0; the dispatch of an overload is a word for each."""
+    histories = {
+        name: OverloadHistory(name, tuple(words.replace("-", " ").split(",")), (False,) * 2, (False,) * 2, ("-", "-"))
+        for name, words in dispatch.items()
+    }
+    return ReleaseData((ReleaseFacts("1.0.0", "w"), ReleaseFacts("2.0.0", "w")), histories)
+
+
+def test_a_composite_runs_where_its_parts_do() -> None:
+    data = released(norm="composite-implicit,composite-implicit", part="missing,native", usual="native,native")
+    support = ReleaseSupport(data, {"norm": Composition(10, {"usual": 10, "part": 2})})
+    before, after = (support.of_names(["norm"], (), position) for position in (0, 1))
+    assert (before.support, dict(before.lacking)) == (Support.PARTLY, {"part": 0.2})
+    assert (after.support, dict(after.lacking)) == (Support.WORKS, {})
+
+
+def test_a_part_that_every_call_needs_is_decisive_also_through_another_composite() -> None:
+    data = released(
+        outer="composite-implicit,composite-implicit", inner="composite-implicit,native", part="missing,native"
+    )
+    parts = {"outer": Composition(4, {"inner": 4}), "inner": Composition(4, {"part": 4})}
+    support = ReleaseSupport(data, parts)
+    assert support.of_names(["outer"], (), 0).support is Support.NO
+    assert support.of_names(["outer"], (), 1).support is Support.WORKS
+
+
+def test_composites_that_are_made_of_each_other_end() -> None:
+    data = released(a="composite-implicit,native", b="composite-implicit,native")
+    support = ReleaseSupport(data, {"a": Composition(1, {"b": 1}), "b": Composition(1, {"a": 1})})
+    assert support.of_names(["a"], (), 0).uncertain
+
+
+def test_an_overload_without_a_cpu_kernel_is_a_note() -> None:
+    found = answer("mm")
+    assert headline(found) == "works"
+    assert "mm.dtype: the CPU has no kernel for it either" in found.notes
+
+
+def test_empty_inputs_are_no_evidence() -> None:
+    assert has_empty_tensor("(float16[0, 0]), full_matrices=True")
+    assert has_empty_tensor("(float32[3], int64[2, 0])")
+    assert not has_empty_tensor("(float32[10, 20], 0)")
+    assert not has_empty_tensor("(float32[])")
+    assert "float16" not in answer("linalg.svd").dtypes.get(CaseVerdict.FALLBACK, ())
+
+
+def test_a_release_that_was_not_audited_is_answered_from_its_wheel() -> None:
+    found = answer("linalg.svd", "2.15.0")
+    assert (found.support, found.grade, dict(found.dtypes)) == (Support.WORKS, None, {})
+    assert "nothing was run" in as_text(found)
+
+
+def test_the_steps_of_a_missing_operator() -> None:
+    commands = [step.command for step in steps(answer("linalg.svd"))]
+    assert commands[:2] == ["pip install --upgrade 'torch>=2.14.1'", "import mpsmith.kernels"]
+    assert steps(answer("mm")) == []
+    assert "import mpsmith.kernels" not in [step.command for step in steps(answer("mode", "2.0.1"))]
+
+
+def test_the_text_has_ten_lines_at_most_and_marks_simulated_results() -> None:
+    for name in ("mode", "linalg.svd", "abs", "mm", "nn.LSTM", "_masked_softmax"):
+        lines = as_text(answer(name)).splitlines()
+        assert len(lines) <= 10
+    assert "SIMULATED" in as_text(answer("mode"))
+    assert as_data(answer("mode"))["simulated"] is True
+
+
+def test_what_no_user_reaches_says_why() -> None:
+    found = answer("_masked_softmax")
+    assert found.support is Support.UNKNOWN
+    assert "fast path" in as_text(found)
+
+
+def test_every_operator_and_function_has_an_answer() -> None:
+    names = known_names()
+    for operator in names.overloads:
+        assert answer(f"aten::{operator}").support in Support
+    for public in names.public.values():
+        for name in public:
+            assert as_text(answer(name))
+
+
+def test_the_data_files_can_be_written_and_read(tmp_path: Path) -> None:
+    path = tmp_path / "compositions.tsv"
+    parts = {"b": Composition(3, {"y": 3, "x": 1}), "a": Composition(1, {})}
+    compositions.write(parts, path)
+    assert compositions.compositions(path) == parts
+    path = tmp_path / "measured.tsv"
+    row = Measured(
+        {CaseVerdict.PASSED: ("float32", "int8"), CaseVerdict.DTYPE_GAP: ("bool",)},
+        {CaseVerdict.WRONG: ("int8",)},
+        Grade.SHIPPED_KERNEL,
+        "opinfo:a:int8:0",
+    )
+    data = MeasuredNames("2.13.0", True, {"a": row})
+    measured.write(data, path)
+    assert measured.measured(path) == data
+
+
+def test_a_malformed_line_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "compositions.tsv"
+    path.write_text("name\tcalls\tparts\na\tmany\tb\n")
+    with pytest.raises(MpsmithError, match=r"compositions\.tsv:2"):
+        compositions.compositions(path)
+    path = tmp_path / "measured.tsv"
+    path.write_text("# torch 2.13.0, simulated\nname\tdtypes\tgrade\tcase\na\tfine=float32\tdispatch only\t-\n")
+    with pytest.raises(MpsmithError, match=r"measured\.tsv:3"):
+        measured.measured(path)
