@@ -6,10 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..audit.answers import sentences
+from ..audit.answers.answer import Answer, answer
+from ..audit.answers.sentences import Step
 from ..audit.findings.known_reports import ReportResult, ReportStatus
 from ..audit.findings.results import OperatorSummary, OverloadSummary
 from ..audit.model.verdicts import CaseVerdict, OverloadVerdict
-from .release_history import OperatorReleases, ReleaseHistory
+from ..errors import MpsmithError
+from .release_history import ReleaseHistory
 from .table import shortened
 from .wording import GRADE_MEANING
 
@@ -27,32 +31,24 @@ WORKS: dict[OverloadVerdict, str] = {
     OverloadVerdict.REFERENCE_FAILED: "Not known: the CPU itself failed, so there was nothing to compare with.",
     OverloadVerdict.UNREACHABLE: "Not known: no call of it was executed.",
 }
-# Statuses of finished kernels; a `scaffolded` one is not finished.
-FINISHED = ("implemented", "verified", "upstreamed")
 LACKING = (OverloadVerdict.MISSING, OverloadVerdict.FALLBACK)
 BROKEN = (OverloadVerdict.WRONG, OverloadVerdict.CRASH, OverloadVerdict.TIMEOUT)
 
 
 @dataclass(frozen=True)
-class Step:
-    """One thing to do: a sentence with a command or a link."""
-
-    text: str
-    command: str = ""
-    link: str = ""
-
-    def as_data(self) -> dict[str, str]:
-        """The parts that are not empty, by name."""
-        parts = {"text": self.text, "command": self.command, "link": self.link}
-        return {name: value for name, value in parts.items() if value}
-
-
-@dataclass(frozen=True)
 class OperatorAdvice:
-    """The advice about one operator. `row` has a letter for each release; "" without release data."""
+    """The advice about one operator.
+
+    Attributes:
+        works: whether it works, in sentences.
+        since, release: since which release it does, in a sentence and by itself; "" where that is not known.
+        row: a letter for each release; "" without release data.
+        steps: what to do.
+    """
 
     works: tuple[str, ...]
     since: str
+    release: str
     row: str
     steps: tuple[Step, ...]
 
@@ -85,13 +81,24 @@ def advice_for(
         overloads: its overloads; the operator has the worst verdict of those that were executed.
         simulated: whether the device was simulated.
     """
-    releases = history.of(operator.name) if history else None
+    shipped = _shipped_answer(operator.name, history)
     return OperatorAdvice(
         works=tuple(_works(operator, reason, overloads, simulated=simulated)),
-        since=_since(operator, history, releases),
-        row=releases.row if releases else "",
-        steps=tuple(_steps(operator, releases, reports)),
+        since=(sentences.since(shipped) if shipped else "") or "Since which release is not known.",
+        release=(shipped.since or shipped.upgrade or "") if shipped else "",
+        row=history.row(operator.name) if history else "",
+        steps=tuple(_steps(operator, shipped, reports)),
     )
+
+
+def _shipped_answer(operator: str, history: ReleaseHistory | None) -> Answer | None:
+    """The answer about the operator in the audited release; None for one that mpsmith's data do not have."""
+    if history is None:
+        return None
+    try:
+        return answer(operator, history.audited)
+    except MpsmithError:
+        return None
 
 
 def works_in_part(operator: OperatorSummary, overloads: Sequence[OverloadSummary]) -> bool:
@@ -123,31 +130,13 @@ def _works(
     return sentences
 
 
-def _since(operator: OperatorSummary, history: ReleaseHistory | None, releases: OperatorReleases | None) -> str:
-    if history is None or releases is None:
-        return "Not known: the release data do not contain it."
-    oldest, newest, audited = history.releases[0], history.releases[-1], history.audited
-    if releases.since == oldest:
-        return f"It has had a kernel since torch {oldest} or longer: that is the oldest release that was read."
-    if releases.since:
-        return f"It has had a kernel since torch {releases.since}."
-    if releases.later:
-        return f"It has a kernel from torch {releases.later} on; torch {audited}, which was audited, has none."
-    if releases.lost:
-        return f"Torch {releases.lost} was the last release with a kernel for it; {audited} to {newest} have none."
-    if operator.verdict is OverloadVerdict.COMPOSITE or releases.row[history.releases.index(audited)] == "C":
-        return "It does not need its own kernel: it is composed of others."
-    return f"No release from {oldest} to {newest} has a kernel for it."
-
-
-def _steps(operator: OperatorSummary, releases: OperatorReleases | None, reports: Sequence[ReportResult]) -> list[Step]:
+def _steps(operator: OperatorSummary, shipped: Answer | None, reports: Sequence[ReportResult]) -> list[Step]:
     still_wrong = [report for report in reports if report.status is ReportStatus.STILL_WRONG]
     if operator.verdict.is_support and not operator.breakages and not still_wrong:
         return []
-    steps = [*_newer_release(releases), *_kernel(operator), *_compiled(operator), *_without_kernel(operator)]
+    replaced = sentences.replacements(shipped) if shipped else []
+    steps = [*replaced, *_compiled(operator), *_without_kernel(operator)]
     registered = operator.registered
-    if operator.verdict in LACKING and not (registered and registered.kernel):
-        steps.append(Step("Write the kernel: this makes a project with tests.", f"mpsmith scaffold {operator.name}"))
     if operator.verdict is OverloadVerdict.UNREACHABLE:
         steps.append(Step("Ask with your own call.", f"mpsmith audit --ops {operator.name}"))
     steps += [
@@ -157,22 +146,6 @@ def _steps(operator: OperatorSummary, releases: OperatorReleases | None, reports
     if registered and registered.upstream:
         steps.append(Step("Upstream:", link=address_of(registered.upstream)))
     return steps
-
-
-def _newer_release(releases: OperatorReleases | None) -> list[Step]:
-    if releases is None or releases.later is None:
-        return []
-    text = f"Torch {releases.later} has a kernel (whether it is right was not tried here)."
-    return [Step(text, f"pip install --upgrade 'torch>={releases.later}'")]
-
-
-def _kernel(operator: OperatorSummary) -> list[Step]:
-    registered = operator.registered
-    if registered is None or not registered.kernel:
-        return []
-    if registered.status not in FINISHED:
-        return [Step(f"mpsmith's kernel {registered.kernel} is not finished: {registered.status}.")]
-    return [Step(f"mpsmith has a kernel for it ({registered.kernel}, {registered.status}).", "import mpsmith.kernels")]
 
 
 def _compiled(operator: OperatorSummary) -> list[Step]:
@@ -185,12 +158,7 @@ def _compiled(operator: OperatorSummary) -> list[Step]:
 def _without_kernel(operator: OperatorSummary) -> list[Step]:
     if operator.verdict is OverloadVerdict.MISSING:
         text = "Let it run on the CPU, which costs a copy each way and a wait."
-        return [
-            Step(text, "PYTORCH_ENABLE_MPS_FALLBACK=1 python your_program.py"),
-            Step("See where your program calls it, and what that costs.", "mpsmith trace your_program.py"),
-        ]
-    if operator.verdict is OverloadVerdict.FALLBACK:
-        return [Step("See where your program calls it, and what that costs.", "mpsmith trace your_program.py")]
+        return [Step(text, "PYTORCH_ENABLE_MPS_FALLBACK=1 python train.py")]
     right = [dtype for dtype, verdict in operator.dtypes.items() if verdict.is_support]
     if operator.verdict is OverloadVerdict.DTYPE_GAP and right:
         return [Step(f"Convert first: it is right in {', '.join(right)}.")]

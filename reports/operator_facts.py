@@ -18,7 +18,7 @@ class OperatorFacts:
     """Facts about one operator.
 
     Attributes:
-        since: the first release with a kernel, which may be later than the audited one; "" without one.
+        since: the first release in which all usual calls run on mps, perhaps a later one; "" where none does.
         upstream: numbers of issues in pytorch/pytorch, or addresses.
         before: its verdict in an earlier run; None without one.
         advice: for its users.
@@ -47,7 +47,6 @@ def operator_facts(
     reasons = reasons_of(summary)
     facts = {}
     for operator in summary.operators:
-        releases = history.of(operator.name) if history else None
         named = [str(report.issue) for report in reports[operator.name]]
         if operator.registered and operator.registered.upstream:
             named.insert(0, operator.registered.upstream.removeprefix("#"))
@@ -59,10 +58,9 @@ def operator_facts(
             overloads[operator.name],
             simulated=summary.run.simulated,
         )
-        since = (releases.since or releases.later or "") if releases else ""
         in_part = works_in_part(operator, overloads[operator.name])
         upstream = tuple(dict.fromkeys(named))
-        facts[operator.name] = OperatorFacts(since, upstream, earlier.get(operator.name), advice, in_part)
+        facts[operator.name] = OperatorFacts(advice.release, upstream, earlier.get(operator.name), advice, in_part)
     return facts
 
 

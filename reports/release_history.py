@@ -1,4 +1,4 @@
-"""The first release with a kernel for each operator on mps, from the committed release data."""
+"""The support of each operator on mps in every release, from the committed release data."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from ..audit.releases import data as release_data
 from ..audit.releases.coverage.table import OperatorSupport, support_by_release
 from ..audit.releases.surface.native_functions import functional_name
 from ..errors import MpsmithError
-
-WITH_KERNEL = (OperatorSupport.NATIVE, OperatorSupport.PARTLY_NATIVE)
 
 # How a row of releases is drawn: a letter each.
 LETTERS: dict[OperatorSupport | None, str] = {
@@ -28,23 +26,6 @@ LETTERS: dict[OperatorSupport | None, str] = {
 
 
 @dataclass(frozen=True)
-class OperatorReleases:
-    """One operator over the known releases.
-
-    Attributes:
-        row: a letter of LETTERS for each release, oldest first.
-        since: the first release of an unbroken range with a kernel up to the audited one; None without a kernel there.
-        later: without a kernel in the audited release, the first later one that has it; None where none has.
-        lost: without a kernel in the audited release, the last earlier one that had it.
-    """
-
-    row: str
-    since: str | None
-    later: str | None
-    lost: str | None
-
-
-@dataclass(frozen=True)
 class ReleaseHistory:
     """The release data of all operators, relative to the audited release."""
 
@@ -52,24 +33,10 @@ class ReleaseHistory:
     audited: str
     standings: Mapping[str, tuple[OperatorSupport | None, ...]]
 
-    def of(self, operator: str) -> OperatorReleases | None:
-        """The releases of `aten::mode`; None for an operator that no release is known to have."""
-        by_release = self.standings.get(functional_name(operator.removeprefix("aten::")))
-        if by_release is None:
-            return None
-        at = self.releases.index(self.audited)
-        native = [standing in WITH_KERNEL for standing in by_release]
-        first = at
-        while first >= 0 and native[first]:
-            first -= 1
-        later = next((self.releases[i] for i in range(at + 1, len(native)) if native[i]), None)
-        lost = next((self.releases[i] for i in range(at - 1, -1, -1) if native[i]), None)
-        return OperatorReleases(
-            row="".join(LETTERS[standing] for standing in by_release),
-            since=self.releases[first + 1] if native[at] else None,
-            later=None if native[at] else later,
-            lost=None if native[at] else lost,
-        )
+    def row(self, operator: str) -> str:
+        """A letter of LETTERS for each release, oldest first; "" for an operator that no release is known to have."""
+        by_release = self.standings.get(functional_name(operator.removeprefix("aten::")), ())
+        return "".join(LETTERS[standing] for standing in by_release)
 
 
 def history_of(summary: AuditSummary) -> ReleaseHistory | None:

@@ -14,10 +14,11 @@ from ..model.selection import DTYPES, dtype_position
 from ..model.verdicts import CASE_SEVERITY, CaseVerdict, Grade, strongest
 from ..releases import data as release_data
 from ..releases.change_points import NOTHING
+from ..releases.surface.rare_overloads import is_rare, main_overloads
 from ..releases.surface.reachability import RULES_BY_NAME
 from .compositions import compositions
-from .measured import Measured, measured
-from .names import Meant, Names, is_rare, main_overloads
+from .measured import MeasuredCalls, measured
+from .names import Meant, Names
 from .support import ReleaseSupport, Runs, Support
 from .wrong_results import WrongResult, wrong_results
 
@@ -27,7 +28,7 @@ _ON_CPU = (CaseVerdict.FALLBACK, CaseVerdict.MISSING)
 
 
 @dataclass(frozen=True)
-class Kernel:
+class ReplacementKernel:
     """mpsmith's kernel for an operator: the family's folder in `kernels/`, and its status in the registry."""
 
     operator: str
@@ -62,7 +63,7 @@ class Answer:
         replay: the label of an audited case that did not pass, or "".
         grade: what computed the results; None where nothing was run: the wheel declares the kernels.
         simulated: the results come from the simulated device.
-        unreachable: why no user of mps reaches it, or "".
+        unreachable: why no program reaches it on mps in this release, a sentence, or "".
         notes: what holds for rare overloads alone.
     """
 
@@ -80,7 +81,7 @@ class Answer:
     since_or_before: bool
     upgrade: str | None
     wrong: tuple[WrongResult, ...]
-    kernels: tuple[Kernel, ...]
+    kernels: tuple[ReplacementKernel, ...]
     replay: str
     grade: Grade | None
     simulated: bool
@@ -107,7 +108,7 @@ def answer(name: str, torch: str | None = None) -> Answer:
     runs = _runs(meant, overloads, position)
     is_audited = data.releases[position].release == audited_release()
     results = _Results(overloads, meant.public) if is_audited else _Results((), ())
-    unreachable = "" if results.rows else _unreachable(overloads, position)
+    unreachable = "" if results.rows else _unreachable(meant, overloads, position)
     support = Support.UNKNOWN if unreachable else results.support or runs.support
     lacking = runs.lacking if support is not Support.WORKS else {}
     since, or_before = _since(meant, position) if support is not Support.NO else (None, False)
@@ -191,13 +192,19 @@ def _upgrade(meant: Meant, position: int) -> str | None:
     return None
 
 
-def _unreachable(overloads: Sequence[str], position: int) -> str:
-    """Why no user of mps reaches any of these overloads, or ""."""
-    histories = release_data.load().overloads
-    rules = [histories[overload].unreachable[position] for overload in overloads if overload in histories]
-    if not rules or NOTHING in rules:
+def _unreachable(meant: Meant, overloads: Sequence[str], position: int) -> str:
+    """Why no program reaches any of these overloads on mps, a sentence; "" where one does."""
+    if not meant.operator:
         return ""
-    return RULES_BY_NAME[rules[0]].reason
+    data = release_data.load()
+    every = _names().overloads.get(meant.operator, ())
+    present = [overload for overload in every if data.dispatch(overload, position) != release_data.ABSENT]
+    if not present or not set(overloads) <= set(present):
+        return f"Torch {data.releases[position].release} does not have it."
+    rules = [data.overloads[overload].unreachable[position] for overload in overloads or present]
+    if NOTHING not in rules:
+        return f"No program reaches it with tensors on mps: it {RULES_BY_NAME[rules[0]].reason}."
+    return "" if overloads else "The CPU has no kernel for it either."
 
 
 def _wrong(operator: str, release: str) -> tuple[WrongResult, ...]:
@@ -212,9 +219,9 @@ def _registered() -> Mapping[str, KernelEntry]:
     return kernel_entries()
 
 
-def _kernels(operators: set[str]) -> tuple[Kernel, ...]:
+def _kernels(operators: set[str]) -> tuple[ReplacementKernel, ...]:
     entries = [_registered()[name] for name in sorted(f"aten::{op}" for op in operators) if name in _registered()]
-    return tuple(Kernel(entry.operator, entry.kernel, entry.status or "") for entry in entries)
+    return tuple(ReplacementKernel(entry.operator, entry.kernel, entry.status or "") for entry in entries)
 
 
 def _notes(meant: Meant, main: Sequence[str], position: int) -> tuple[str, ...]:
@@ -238,7 +245,7 @@ class _Results:
 
     def __init__(self, overloads: Sequence[str], public: Sequence[str]) -> None:
         names = [*overloads, *public]
-        self.rows: list[Measured] = [measured().names[name] for name in names if name in measured().names]
+        self.rows: list[MeasuredCalls] = [measured().names[name] for name in names if name in measured().names]
         worst: dict[str, CaseVerdict] = {}
         for row in self.rows:
             for dtype, verdict in row.dtypes.items():

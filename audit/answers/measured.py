@@ -23,7 +23,7 @@ _ABSENT = "-"
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredCalls:
     """The cases of one name.
 
     Attributes:
@@ -53,7 +53,7 @@ class MeasuredNames:
 
     release: str
     simulated: bool
-    names: Mapping[str, Measured]
+    names: Mapping[str, MeasuredCalls]
 
 
 @cache
@@ -71,14 +71,14 @@ def measured(path: Path = FILE) -> MeasuredNames:
     return MeasuredNames(release, device == "simulated", names)
 
 
-def _parsed(text: str, grade: Grade, case: str) -> Measured:
+def _parsed(text: str, grade: Grade, case: str) -> MeasuredCalls:
     prevailing: dict[CaseVerdict, tuple[str, ...]] = {}
     some: dict[CaseVerdict, tuple[str, ...]] = {}
     for part in text.split():
         word, _, dtypes = part.partition("=")
         verdict = CaseVerdict(word.removesuffix(_SOME).replace("-", " "))
         (some if word.endswith(_SOME) else prevailing)[verdict] = tuple(dtypes.split(","))
-    return Measured(prevailing, some, grade, case)
+    return MeasuredCalls(prevailing, some, grade, case)
 
 
 def write(data: MeasuredNames, path: Path = FILE) -> None:

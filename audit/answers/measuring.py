@@ -13,7 +13,7 @@ from ..model.selection import dtype_position, is_narrowed
 from ..model.verdicts import CASE_SEVERITY, CaseVerdict, Grade, strongest
 from ..store.records import StoredCase
 from ..store.store import Store
-from .measured import FILE, Measured, MeasuredNames, write
+from .measured import FILE, MeasuredCalls, MeasuredNames, write
 
 # Sources whose cases are calls of the operator that their group names. The others provoke errors, write into out=,
 # or call more than the operator.
@@ -47,7 +47,7 @@ class _Name:
         if verdict is not CaseVerdict.PASSED:
             self.worst.setdefault(verdict, case.label)
 
-    def measured(self) -> Measured:
+    def measured(self) -> MeasuredCalls:
         prevailing: defaultdict[CaseVerdict, list[str]] = defaultdict(list)
         some: defaultdict[CaseVerdict, list[str]] = defaultdict(list)
         for dtype in sorted(self.by_dtype, key=dtype_position):
@@ -59,7 +59,7 @@ class _Name:
                     some[verdict].append(dtype)
         shown = next((self.worst[verdict] for verdict in CASE_SEVERITY if verdict in self.worst), "")
         grade = strongest(self.grades) or Grade.DISPATCH_ONLY
-        return Measured(_in_order(prevailing), _in_order(some), grade, shown)
+        return MeasuredCalls(_in_order(prevailing), _in_order(some), grade, shown)
 
 
 def _most(cases: Mapping[CaseVerdict, int]) -> CaseVerdict:
@@ -74,7 +74,7 @@ def _in_order(dtypes: Mapping[CaseVerdict, list[str]]) -> dict[CaseVerdict, tupl
     return {verdict: tuple(dtypes[verdict]) for verdict in reversed(CASE_SEVERITY) if verdict in dtypes}
 
 
-def measured_names(cases: Iterable[StoredCase]) -> dict[str, Measured]:
+def measured_names(cases: Iterable[StoredCase]) -> dict[str, MeasuredCalls]:
     """The results of these cases by the name that each calls."""
     names: defaultdict[str, _Name] = defaultdict(_Name)
     for case in cases:

@@ -11,24 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ...errors import MpsmithError, near
-from ..releases.surface.native_functions import functional_name, operator_of
+from ..releases.surface.native_functions import functional_name
 
-# The overloads that write into tensors which the caller passes have a name that ends so, or one of these.
-_OUT_NAMES = frozenset(
-    {
-        *("L", "OutScalar_Other", "OutScalar_Self", "OutTensor", "Q", "U", "X", "a", "dim_max", "dim_min"),
-        *("dim_values", "eigenvalues", "eigvals", "grad_input", "inverse", "out_", "out_mode", "out_rcond_tensor"),
-        *("out_tol_tensor", "output", "result", "sign", "values", "values_stable"),
-    }
-)
-# Their names end in this though they are no out= forms.
-_NOT_OUT = frozenset(
-    {
-        *("fbgemm_linear_fp16_weight.out", "fbgemm_linear_fp16_weight_fp32_activation.out"),
-        *("mH.a", "mT.a", "matrix_H.a", "numpy_T.a", "_test_ambiguous_defaults.a"),
-    }
-)
-_NAMED_TENSORS = re.compile(r"dimname|(^|_)names(_|$)", re.IGNORECASE)
 _NAMESPACES = ("nn.functional.", "nn.", "linalg.", "fft.", "special.", "")
 _PREFIXES = ("torch.ops.aten.", "torch.ops.", "torch.Tensor.", "torch.", "Tensor.", "aten::", "aten.")
 _ALIASES = {"F.": "nn.functional.", "functional.": "nn.functional.", "LA.": "linalg."}
@@ -62,7 +46,7 @@ class Names:
         self._functions: set[str] = set()
         taken = {*self.overloads, *(overload for listed in self.overloads.values() for overload in listed)}
         for name in public:
-            if name in taken:
+            if name in taken or name.startswith("torch.ops."):
                 continue
             self._functions.add(name)
             operator = operator_behind(name, self.overloads)
@@ -146,19 +130,3 @@ def operator_behind(public: str, overloads: Mapping[str, object]) -> str:
 
 def _is_function(name: str) -> bool:
     return name.rpartition(".")[2].islower()
-
-
-def is_rare(overload: str) -> bool:
-    """Whether few programs call an overload: it writes into out=, names dimensions, or is deprecated."""
-    suffix = overload.partition(".")[2]
-    if overload in _NOT_OUT:
-        return False
-    writes = suffix == "out" or suffix.endswith("_out") or suffix in _OUT_NAMES
-    return writes or suffix == "deprecated" or _NAMED_TENSORS.search(suffix) is not None
-
-
-def main_overloads(operator: str, overloads: Iterable[str]) -> list[str]:
-    """The overloads that programs call: not the rare ones, and in-place ones only where there are no others."""
-    usual = [overload for overload in overloads if not is_rare(overload)] or list(overloads)
-    functional = [overload for overload in usual if operator_of(overload) == operator]
-    return functional or usual

@@ -61,7 +61,7 @@ def headline(answer: Answer) -> str:
 def reason(answer: Answer) -> str:
     """Why, in one sentence."""
     if answer.unreachable:
-        return f"No program reaches it with tensors on mps: it {answer.unreachable}."
+        return answer.unreachable
     if answer.lacking:
         return _what_is_lacking(answer)
     if answer.support is Support.UNKNOWN:
@@ -122,33 +122,38 @@ def steps(answer: Answer) -> list[Step]:
         return [Step("Ask with your own call", f"mpsmith audit --ops {answer.name}")]
     if answer.unreachable:
         return []
+    found = replacements(answer)
+    right = answer.dtypes.get(CaseVerdict.PASSED, ())
+    if CaseVerdict.DTYPE_GAP in answer.dtypes and right and not answer.lacking:
+        found.append(Step(f"Convert first: it is right in {listed(right)}"))
+    if answer.wrong or CaseVerdict.WRONG in (*answer.some, *answer.dtypes):
+        fixed = [each.right_from for each in answer.wrong if each.right_from]
+        if fixed and len(fixed) == len(answer.wrong):
+            last = max(fixed, key=release_data.release_order)
+            found.append(Step(f"Upgrade to torch {last}, which is right", f"pip install --upgrade 'torch>={last}'"))
+        found.append(Step("Where the result matters, compute on the CPU: `f(x.cpu()).to('mps')`"))
+    found += [
+        Step(f"Upstream report #{each.issue}: {each.summary}", link=each.link) for each in answer.wrong if each.link
+    ]
+    return found
+
+
+def replacements(answer: Answer) -> list[Step]:
+    """What replaces the kernels that calls lack, the best first; nothing where they lack none."""
+    if not answer.lacking:
+        return []
     found = []
     if answer.upgrade:
         found.append(Step(f"Upgrade to torch {answer.upgrade}", f"pip install --upgrade 'torch>={answer.upgrade}'"))
     finished = [kernel for kernel in answer.kernels if kernel.is_finished]
     covered = {kernel.operator for kernel in finished}
     missing = sorted({f"aten::{part.split('.')[0]}" for part in answer.lacking} - covered)
-    if answer.lacking and finished and release_data.release_order(answer.release) >= OLDEST_WITH_KERNELS:
+    if finished and release_data.release_order(answer.release) >= OLDEST_WITH_KERNELS:
         which = "" if not missing else f" for {listed(sorted(covered))}"
         found.append(Step(f"Use mpsmith's kernel{which}: after `import torch`", "import mpsmith.kernels"))
-    if answer.lacking:
-        found.append(Step("See where your program calls it", "mpsmith trace train.py"))
-        found += [
-            Step("Write the kernel", f"mpsmith scaffold {name}") for name in missing if is_a_gap(name, answer.release)
-        ]
-    right = answer.dtypes.get(CaseVerdict.PASSED, ())
-    if CaseVerdict.DTYPE_GAP in answer.dtypes and right and not answer.lacking:
-        found.append(Step(f"Convert first: it is right in {listed(right)}"))
-    if answer.wrong or CaseVerdict.WRONG in (*answer.some, *answer.dtypes):
-        fixed = [each.right_from for each in answer.wrong if each.right_from]
-        known = [release for release in fixed if release in {facts.release for facts in release_data.load().releases}]
-        if known and len(fixed) == len(answer.wrong):
-            found.append(Step("Upgrade: these are right there", f"pip install --upgrade 'torch>={known[-1]}'"))
-        found.append(Step("Where the result matters, compute on the CPU: `f(x.cpu()).to('mps')`"))
-    found += [
-        Step(f"Upstream report #{each.issue}: {each.summary}", link=each.link) for each in answer.wrong if each.link
-    ]
-    return found
+    found.append(Step("See where your program calls it", "mpsmith trace train.py"))
+    gaps = [name for name in missing if is_a_gap(name, answer.release)]
+    return [*found, *(Step("Write the kernel", f"mpsmith scaffold {name}") for name in gaps)]
 
 
 def is_a_gap(operator: str, release: str) -> bool:

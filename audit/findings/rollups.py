@@ -9,6 +9,7 @@ from ..compiled.verdicts import CompiledVerdict
 from ..model.selection import dtype_position
 from ..model.verdicts import CaseVerdict, Grade, OverloadVerdict, strongest, worst
 from ..releases.surface.overloads import Dispatch, Surface
+from ..releases.surface.rare_overloads import is_rare
 from ..store.records import StoredGroup
 from .attribution import SourceEntry
 from .compiled.beside_eager import beside
@@ -49,15 +50,16 @@ def _operator(
     registered: RegistryStatus | None,
     compiled: Mapping[str, CompiledVerdict],
 ) -> OperatorSummary:
-    verdict, breakages = _over((o, o.cases) for o in overloads)
+    main = _main(overloads)
+    verdict, breakages = _over((o, o.cases) for o in main)
     by_dtype: dict[str, list[tuple[OverloadSummary, Mapping[CaseVerdict, int]]]] = {}
-    for overload in overloads:
+    for overload in main:
         for dtype, evidence in overload.dtypes.items():
             by_dtype.setdefault(dtype, []).append((overload, evidence.cases))
     of_dtypes = {dtype: _over(of_dtype) for dtype, of_dtype in in_dtype_order(by_dtype)}
     eager = {dtype: of_dtype for dtype, (of_dtype, _) in of_dtypes.items()}
     dtype_breakages = {dtype: broken for dtype, (_, broken) in of_dtypes.items() if broken}
-    deciding = [o.worst_case for o in overloads if o.verdict is verdict and o.worst_case is not None]
+    deciding = [o.worst_case for o in main if o.verdict is verdict and o.worst_case is not None]
     return OperatorSummary(
         name=name,
         verdict=verdict,
@@ -72,6 +74,13 @@ def _operator(
         dtype_grades=_dtype_grades(overloads, of_dtypes),
         compiled=beside(compiled, eager, dtype_breakages),
     )
+
+
+def _main(overloads: list[OverloadSummary]) -> list[OverloadSummary]:
+    """The overloads that decide the verdict: the executed ones that programs usually call and the CPU has, if any."""
+    executed = [o for o in overloads if o.executed and o.dispatch is not Dispatch.MISSING_EVERYWHERE]
+    usual = [o for o in executed if not is_rare(o.name.removeprefix("aten::"))]
+    return usual or overloads
 
 
 def _dtype_grades(overloads: Sequence[OverloadSummary], dtypes: Iterable[str]) -> dict[str, Grade]:

@@ -8,14 +8,14 @@ import torch
 from mpsmith.audit.answers import compositions, measured
 from mpsmith.audit.answers.answer import answer, known_names
 from mpsmith.audit.answers.compositions import Composition
-from mpsmith.audit.answers.measured import Measured, MeasuredNames
+from mpsmith.audit.answers.measured import MeasuredCalls, MeasuredNames
 from mpsmith.audit.answers.measuring import has_empty_tensor
-from mpsmith.audit.answers.names import is_rare
 from mpsmith.audit.answers.sentences import as_data, as_text, headline, steps
 from mpsmith.audit.answers.support import ReleaseSupport, Support
 from mpsmith.audit.model.verdicts import CaseVerdict, Grade
 from mpsmith.audit.releases import data as release_data
 from mpsmith.audit.releases.data import OverloadHistory, ReleaseData, ReleaseFacts
+from mpsmith.audit.releases.surface.rare_overloads import is_rare
 from mpsmith.errors import MpsmithError
 
 
@@ -156,7 +156,7 @@ def test_the_data_files_can_be_written_and_read(tmp_path: Path) -> None:
     compositions.write(parts, path)
     assert compositions.compositions(path) == parts
     path = tmp_path / "measured.tsv"
-    row = Measured(
+    row = MeasuredCalls(
         {CaseVerdict.PASSED: ("float32", "int8"), CaseVerdict.DTYPE_GAP: ("bool",)},
         {CaseVerdict.WRONG: ("int8",)},
         Grade.SHIPPED_KERNEL,
