@@ -22,6 +22,7 @@ from . import (
     kernels,
     networks,
     next_gap,
+    preflight,
     registry,
     replay,
     report,
@@ -52,6 +53,7 @@ app.command(name="replay")(replay.replay)
 app.command(name="trace", context_settings={"allow_interspersed_args": False})(trace.trace)
 app.command(name="why")(why.why)
 app.command(name="doctor")(doctor.doctor)
+app.command(name="preflight")(preflight.preflight)
 
 app.command(name="next", rich_help_panel=_AUTHORS)(next_gap.next_gap)
 app.command(name="scaffold", rich_help_panel=_AUTHORS)(scaffold.scaffold)

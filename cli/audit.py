@@ -111,6 +111,10 @@ def audit(
 
 def run_request(request: AuditRequest) -> None:
     """Run the audit or audits of a request whose options were checked, and print what they showed."""
+    from ..reports.evidence.preflight import require_working_device
+
+    if request.cluster is None:
+        require_working_device(request.settings.device, say)
     settings = [request.settings] if request.resume else _with_shipped(request.settings, request.shipped)
     if len(settings) > 1:
         _audit_releases(settings, request)

@@ -11,7 +11,7 @@ import typer
 
 from .kernels_on_nvidia import bench_on_nvidia, open_nvidia_under_mps, require_nvidia
 from .options import AsJson
-from .printing import print_json
+from .printing import print_json, say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -104,6 +104,8 @@ def verify(
     os.environ.setdefault("MPSMITH_METAL_MODE", "schedules")
     if on is MetalHost.NVIDIA:
         require_nvidia()
+    else:
+        _require_working_device()
     simulated = _open_device(lacking=True)
     gpu = open_nvidia_under_mps(simulated) if on is MetalHost.NVIDIA else ""
     record = record and not gpu  # the registry knows the simulated device and the real one
@@ -196,6 +198,13 @@ def open_with_kernels() -> bool:
     os.environ["MPSMITH_KERNELS"] = "off"
     os.environ.setdefault("PYTORCH_ENABLE_MPS_FALLBACK", "1")  # torch reads it while it is imported
     return _open_device(lacking=True)
+
+
+def _require_working_device() -> None:
+    from ..reports.evidence.preflight import require_working_device
+    from ..simulator.opening import DeviceKind
+
+    require_working_device(DeviceKind.AUTO, say)
 
 
 def _without_ours(profile: CoverageProfile) -> CoverageProfile:

@@ -15,7 +15,7 @@ from ...audit.findings.overload_verdict import BREAKAGES, verdict_of, works
 from ...audit.model.verdicts import CaseVerdict
 from .files import EvidenceError, read
 from .privacy import is_private
-from .schema import LISTED, STRICT, EvidenceFile
+from .schema import LISTED, PREFLIGHT_STEPS, STRICT, EvidenceFile
 
 # How far a clock may be ahead.
 _AHEAD = timedelta(days=1)
@@ -36,6 +36,7 @@ def problems_of(evidence: EvidenceFile, now: datetime | None = None) -> list[str
     """What is inconsistent, one sentence each."""
     return [
         *_mark_problems(evidence),
+        *_device_problems(evidence),
         *_execution_problems(evidence),
         *_verdict_problems(evidence),
         *_listing_problems(evidence),
@@ -65,6 +66,17 @@ def _mark_problems(evidence: EvidenceFile) -> Iterator[str]:
     shown = [sign for sign, present in signs.items() if present]
     if shown:
         yield f"not marked simulated, but it tells of {', '.join(shown)}"
+
+
+def _device_problems(evidence: EvidenceFile) -> Iterator[str]:
+    """A real device was tried before its audit, and is the chip's own GPU."""
+    if evidence.simulated:
+        return
+    passed = evidence.preflight.steps if evidence.preflight else {}
+    if missing := [step for step in PREFLIGHT_STEPS if step not in passed]:
+        yield f"no preflight tried {', '.join(missing)}: collect it again"
+    if evidence.machine.virtual or "virtual" in evidence.machine.chip.lower():
+        yield f"it was collected in a virtual machine, whose GPU is not that of the chip '{evidence.machine.chip}'"
 
 
 def _execution_problems(evidence: EvidenceFile) -> Iterator[str]:
@@ -147,6 +159,7 @@ def _free_texts(evidence: EvidenceFile) -> Iterable[str]:
     yield from (audit.samples, *audit.ops, *audit.dtypes, *audit.sources)
     yield from (cases.message for same_outcome in audit.failing.values() for cases in same_outcome)
     yield from (name for row in audit.overloads.values() for name in row.through)
+    yield from (text for step in (evidence.preflight.steps.items() if evidence.preflight else ()) for text in step)
     for kernel in evidence.kernels:
         yield from (kernel.ended, kernel.untimed, *kernel.checks)
         yield from (text for failure in kernel.failures for text in (failure.what, failure.reason))

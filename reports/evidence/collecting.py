@@ -29,7 +29,8 @@ from ...audit.store.store import Store
 from ...registry.torch_release import public_version
 from .files import EvidenceError
 from .kernel_runs import KernelTask, OpenDevice, run_kernels
-from .machine import machine_facts
+from .machine import is_mac, is_virtual, machine_facts
+from .preflight import require_working_device
 from .privacy import PrivateNames, message_of
 from .schema import LISTED, LONGEST_MESSAGE, STRICT, AuditPart, DtypeRow, EvidenceFile, FailingCases, OverloadRow
 
@@ -68,11 +69,17 @@ def collect(
         private: names to remove from messages; by default those of this user and this machine.
 
     Raises:
+        PreflightError: the real device of this machine does not work.
         MpsmithError: there is no device, or the work cannot be stored.
         KeyboardInterrupt: the user stopped it; the same collection continues there.
     """
     private = private or PrivateNames.of_this_machine()
     with _locked(collection.folder):
+        if is_mac() and is_virtual():
+            raise EvidenceError(
+                "this Mac is a virtual machine, whose GPU is not that of its chip: it gives no evidence"
+            )
+        tried = require_working_device(collection.settings.device, say)
         store = collection.folder / STORE
         _run_audit(collection.settings, store, say)
         with Store.open(store) as opened:
@@ -90,6 +97,7 @@ def collect(
         collected=datetime.now(timezone.utc).replace(microsecond=0),
         simulated=run.simulated,
         machine=machine_facts(run.environment, private),
+        preflight=tried.part(private) if tried else None,
         audit=audit,
         kernels=kernels,
     )

@@ -28,6 +28,16 @@ def output_of(command: Sequence[str]) -> str:
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
+def is_mac() -> bool:
+    """Whether this system is macOS, on which an mps device is real."""
+    return platform.system() == "Darwin"
+
+
+def is_virtual(run_tool: RunTool = output_of) -> bool:
+    """Whether this Mac is a virtual machine: its chip has the name of a real one, its GPU is another device."""
+    return run_tool(["sysctl", "-n", "kern.hv_vmm_present"]) == "1"
+
+
 def machine_facts(environment: Mapping[str, Any], private: PrivateNames, run_tool: RunTool = output_of) -> MachineFacts:
     """The facts of this machine and of the audit's recorded environment (`audit.running.environment`)."""
     variables = {
@@ -35,7 +45,7 @@ def machine_facts(environment: Mapping[str, Any], private: PrivateNames, run_too
         for name, value in sorted(os.environ.items())
         if name.startswith("PYTORCH_MPS_")
     }
-    facts = _mac_facts(run_tool) if platform.system() == "Darwin" else _other_facts()
+    facts = _mac_facts(run_tool) if is_mac() else _other_facts()
     return MachineFacts(
         **facts,
         machine=platform.machine() or "unknown",
@@ -56,6 +66,7 @@ def _mac_facts(run_tool: RunTool) -> dict[str, Any]:
         "release": run_tool(["sw_vers", "-productVersion"]) or platform.mac_ver()[0] or "unknown",
         "build": run_tool(["sw_vers", "-buildVersion"]) or None,
         "memory_gib": max(1, int(memory) // 2**30) if memory.isdecimal() else None,
+        "virtual": is_virtual(run_tool),
     }
 
 

@@ -32,6 +32,9 @@ LISTED: tuple[CaseVerdict, ...] = (
 
 STRICT = ":strict"
 
+# The steps of `preflight_steps.py` that evidence of a real device must have passed.
+PREFLIGHT_STEPS = ("device", "memory", "arithmetic", "fallback", "kernels", "arithmetic again")
+
 
 def _comparable(release: str) -> str:
     is_older(release, release)  # raises ValueError unless releases can be ordered by it
@@ -64,6 +67,7 @@ class MachineFacts(_Part):
         system, release, build: "macOS", "15.5", "24F74".
         machine: the architecture, "arm64".
         profile: the release whose coverage was simulated; None on a real device.
+        virtual: whether a Mac is a virtual machine.
         variables: every PYTORCH_MPS_* variable.
     """
 
@@ -77,7 +81,20 @@ class MachineFacts(_Part):
     torch: TorchRelease
     python: Release
     profile: TorchRelease | None = None
+    virtual: bool = False
     variables: dict[Variable, Message] = Field(default_factory=dict)
+
+
+class PreflightPart(_Part):
+    """How a real device was tried before its audit.
+
+    Attributes:
+        steps: the steps that passed, and what each saw.
+        seconds: how long they took.
+    """
+
+    steps: Annotated[dict[Name, Message], Field(max_length=20)]
+    seconds: Annotated[float, Field(ge=0, le=1e4, allow_inf_nan=False)]
 
 
 class DtypeRow(_Part):
@@ -221,6 +238,7 @@ class EvidenceFile(_Part):
     Attributes:
         mpsmith: the version that collected it.
         simulated: the mps device was simulated: nothing here is evidence about a Mac.
+        preflight: how the real device was tried first; None for a simulated one.
     """
 
     format: Literal["mpsmith-evidence"]
@@ -229,6 +247,7 @@ class EvidenceFile(_Part):
     collected: AwareDatetime
     simulated: bool
     machine: MachineFacts
+    preflight: PreflightPart | None = None
     audit: AuditPart
     kernels: Annotated[list[KernelRow], Field(max_length=500)]
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 POSING = Path(__file__).parent / "posing_as_a_mac"
 TOOLS = {
-    "sysctl": 'case "$2" in hw.memsize) echo 38654705664;; *) echo "Apple M3 Pro";; esac',
+    "sysctl": 'case "$2" in hw.memsize) echo 38654705664;; kern.hv_vmm_present) echo "${POSED_VIRTUAL:-0}";; '
+    '*) echo "Apple M3 Pro";; esac',
     "sw_vers": 'case "$1" in -productVersion) echo 15.5;; *) echo 24F74;; esac',
     "system_profiler": """echo '{"SPDisplaysDataType": [{"sppci_cores": "18"}]}'""",
 }
@@ -33,8 +34,11 @@ class PosedMac:
         (folder / "registry").mkdir()
         return cls(folder)
 
-    def run(self, *command: str, fails: bool = False) -> str:
-        """What `python -m COMMAND` prints; it must succeed unless it is to fail."""
+    def run(self, *command: str, fails: bool = False, **variables: str) -> str:
+        """What `python -m COMMAND` prints; it must succeed unless it is to fail, and then stderr is included.
+
+        `variables` are added to the environment, such as a fault (posing_as_a_mac/posed_faults.py).
+        """
         inherited = [os.environ[name] for name in ("PYTHONPATH",) if name in os.environ]
         environment = {
             **os.environ,
@@ -45,9 +49,10 @@ class PosedMac:
         }
         for name in ("MPSMITH_KERNELS", "PYTORCH_ENABLE_MPS_FALLBACK"):
             environment.pop(name, None)
+        environment.update(variables)
         line = [sys.executable, "-m", *command]
         done = subprocess.run(
             line, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=580, check=False
         )
         assert (done.returncode != 0) == fails, f"{done.stdout}\n{done.stderr}"
-        return done.stdout
+        return done.stdout + done.stderr if fails else done.stdout

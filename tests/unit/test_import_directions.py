@@ -26,8 +26,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "reports": ("audit", "registry"),
     # Pages about kernels show what verifies them.
     "reports.pages": ("audit", "registry", "kernels.runtime", "kernels.verification"),
-    # Evidence is what an audit and the verification of kernels showed.
-    "reports.evidence": ("audit", "registry", "kernels.runtime", "kernels.verification"),
+    # Evidence is what an audit and the verification of kernels showed, on the device that preflight opens first.
+    "reports.evidence": ("audit", "registry", "kernels.runtime", "kernels.verification", "simulator.opening"),
     # A traced program uses the device that an audit would open; the registry knows what replaces a fallback.
     "tracing": ("audit", "registry", "simulator", "reports"),
     # A network runs like a case in an audit's worker and is recorded like a traced program.
@@ -44,7 +44,7 @@ FLOORS: dict[str, str] = {
         "ending options audit_options printing coverage_text shipped_text registry_text release_changes_text "
         "registry compiled kernels_on_nvidia kernels site report audit replay self_test compare_text compare "
         "coverage shipped compiled_defects shader evidence_text evidence scaffold check build upstream next_gap "
-        "trace networks why doctor"
+        "trace networks why preflight doctor"
     ),
     "scaffold": (
         "errors manifest building release_files proof operators launches targets generation suggestions "

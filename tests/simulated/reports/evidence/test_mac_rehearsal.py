@@ -36,6 +36,8 @@ def test_evidence_is_collected_checked_and_added_as_on_a_mac(mac: PosedMac) -> N
     evidence = checked(mac.folder / "evidence.json.gz")
     machine = evidence.machine
     assert (machine.chip, machine.gpu_cores, machine.memory_gib, machine.release) == ("Apple M3 Pro", 18, 36, "15.5")
+    assert evidence.preflight is not None
+    assert evidence.preflight.steps["fallback"] == "that of aten::special_airy_ai.out was seen"
     # Warnings told which operator fell back: the simulated device's own counters were not asked.
     assert set(evidence.audit.cases) <= {CaseVerdict.FALLBACK, CaseVerdict.MISSING, CaseVerdict.SKIPPED}
     assert evidence.audit.cases[CaseVerdict.FALLBACK] > 0
@@ -48,6 +50,30 @@ def test_evidence_is_collected_checked_and_added_as_on_a_mac(mac: PosedMac) -> N
     entry = load(mac.folder / "registry")[OPERATOR]
     assert entry.status is Status.verified
     assert entry.measured["mps"].verdict == "missing"
+
+
+@pytest.mark.parametrize(
+    ("variables", "reason"),
+    [
+        ({"MPSMITH_POSED_FAULT": "oom"}, "Preflight failed at memory: RuntimeError: MPS backend out of memory"),
+        ({"MPSMITH_POSED_FAULT": "abort"}, "Preflight failed at memory: its process ends with SIGABRT: -[IOGPUMetal"),
+        ({"POSED_VIRTUAL": "1"}, "this Mac is a virtual machine"),
+    ],
+    ids=["out of memory", "abort", "virtual"],
+)
+def test_a_mac_that_does_not_work_gives_one_line_and_no_evidence(
+    variables: dict[str, str], reason: str, mac: PosedMac
+) -> None:
+    said = mac.run("mpsmith", "evidence", "collect", *NARROW, fails=True, **variables)
+    assert reason in said.splitlines()[-1]
+    assert not (mac.folder / "evidence.json.gz").exists()
+    assert not (mac.folder / "mpsmith-evidence" / "audit.sqlite").exists()
+
+
+def test_no_audit_of_a_mac_without_memory(mac: PosedMac) -> None:
+    said = mac.run("mpsmith", "audit", *NARROW, fails=True, MPSMITH_POSED_FAULT="oom")
+    assert "so nothing was run. Preflight failed at memory" in said.splitlines()[-1]
+    assert not (mac.folder / "audit.sqlite").exists()
 
 
 @pytest.mark.rehearsal

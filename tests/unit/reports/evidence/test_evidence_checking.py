@@ -61,6 +61,28 @@ def test_rejects_verdicts_that_contradict_the_cases(data: dict[str, Any], reason
     assert any(reason in problem for problem in problems(data)), problems(data)
 
 
+def test_a_real_device_was_tried_before_its_audit() -> None:
+    data = evidence_data(FOUND)
+    del data["preflight"]["steps"]["fallback"]
+    assert problems(data) == ["no preflight tried fallback: collect it again"]
+    (problem,) = problems(data | {"preflight": None})
+    assert problem == (
+        "no preflight tried device, memory, arithmetic, fallback, kernels, arithmetic again: collect it again"
+    )
+
+
+@pytest.mark.parametrize("machine", [{"virtual": True}, {"chip": "Apple M1 (Virtual)"}])
+def test_a_virtual_machine_gives_no_evidence(machine: dict[str, Any]) -> None:
+    (problem,) = problems(evidence_data(FOUND, **machine))
+    assert "it was collected in a virtual machine" in problem
+
+
+def test_what_preflight_saw_names_nobody() -> None:
+    data = evidence_data(FOUND)
+    data["preflight"]["steps"]["device"] = "in /Users/ada"
+    assert any("names" in problem or "name a person" in problem for problem in problems(data))
+
+
 def test_detects_a_case_that_is_listed_twice() -> None:
     data = evidence_data(FOUND)
     data["audit"]["failing"]["opinfo:mode:int64"][0]["positions"] = [1, 1]

@@ -21,8 +21,9 @@ from mpsmith.reports.evidence.collecting import Collection, collect
 from mpsmith.reports.evidence.files import EvidenceError
 from mpsmith.reports.evidence.kernel_runs import KernelTask, finished_rows, run_kernels
 from mpsmith.reports.evidence.machine import machine_facts, output_of
+from mpsmith.reports.evidence.preflight import Preflight
 from mpsmith.reports.evidence.privacy import NO_NAMES, PrivateNames
-from mpsmith.reports.evidence.schema import KernelRow
+from mpsmith.reports.evidence.schema import PREFLIGHT_STEPS, KernelRow
 from support.evidence_files import NOW
 from support.stores import begun, opinfo
 
@@ -32,6 +33,7 @@ PROFILE = {
 ANSWERS = {
     ("sysctl", "-n", "machdep.cpu.brand_string"): "Apple M3 Pro",
     ("sysctl", "-n", "hw.memsize"): str(36 * 2**30),
+    ("sysctl", "-n", "kern.hv_vmm_present"): "0",
     ("system_profiler", "-json", "SPDisplaysDataType"): json.dumps(PROFILE),
     ("sw_vers", "-productVersion"): "15.5",
     ("sw_vers", "-buildVersion"): "24F74",
@@ -137,6 +139,8 @@ def audit_into(
 def test_a_real_device_gives_consistent_evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(collecting, "run_audit", lambda settings, store, **_: audit_into(store))
     monkeypatch.setattr(machine_facts, "__defaults__", (mac,))
+    tried = Preflight(dict.fromkeys(PREFLIGHT_STEPS, "works"), "", 31.0)
+    monkeypatch.setattr(collecting, "require_working_device", lambda kind, say: tried)
     evidence = collect(Collection(SETTINGS, [], tmp_path, os.abort), lambda text: None, private=NO_NAMES)
     assert not evidence.simulated
     assert problems_of(evidence, NOW.replace(year=2999)) == []

@@ -1,0 +1,101 @@
+"""What a sick Mac does, for the rehearsal: MPSMITH_POSED_FAULT names one of FAULTS."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any
+
+# After so many cases, the process's command buffers are ignored.
+CASES_UNTIL_IGNORED = 30
+
+
+class Memory:
+    """Nothing can be allocated on the device, as in some virtual machines."""
+
+    def install(self, tensor: Any) -> None:
+        """Let each copy to the device fail."""
+        usual = tensor.to
+
+        def to(self: Any, *args: Any, **options: Any) -> Any:
+            if any(str(argument).startswith("mps") for argument in (*args, *options.values())):
+                raise RuntimeError("MPS backend out of memory (MPS allocated: 0 bytes, max allowed: 7.93 GB)")
+            return usual(self, *args, **options)
+
+        tensor.to = to
+
+
+class Ignored:
+    """After a fault that nobody sees, the device executes nothing more: results are zeros."""
+
+    def __init__(self) -> None:
+        self.left = CASES_UNTIL_IGNORED
+
+    def install(self, tensor: Any) -> None:
+        """Let what is read from the device be zeros, once the fault has happened."""
+        usual = tensor.cpu
+
+        def cpu(self_: Any, *args: Any, **options: Any) -> Any:
+            read = usual(self_, *args, **options)
+            return read if self.left > 0 or self_.device.type != "mps" else read.zero_()
+
+        tensor.cpu = cpu
+
+    def judge(self, module: Any) -> None:
+        """Count the cases, and zero the outputs of those after the fault."""
+        usual = module.Trial._run_on_device
+
+        def run_on_device(trial: Any) -> Any:
+            self.left -= 1
+            execution = usual(trial)
+            if self.left <= 0:
+                torch = sys.modules["torch"]
+                with torch.no_grad():
+                    for output in execution.outputs:
+                        if isinstance(output, torch.Tensor) and output.device.type == "mps":
+                            output.detach().zero_()
+            return execution
+
+        module.Trial._run_on_device = run_on_device
+
+
+class Abort:
+    """Metal's assertion ends the process at the first copy back."""
+
+    def install(self, tensor: Any) -> None:
+        """Let a copy from the device end the process."""
+        usual = tensor.cpu
+
+        def cpu(self: Any, *args: Any, **options: Any) -> Any:
+            if self.device.type == "mps":
+                print("-[IOGPUMetalCommandBuffer validate]:214: failed assertion", file=sys.stderr, flush=True)
+                os.kill(os.getpid(), signal.SIGABRT)
+            return usual(self, *args, **options)
+
+        tensor.cpu = cpu
+
+
+class Hang:
+    """synchronize never returns, as after a shader that traps (pytorch #144634)."""
+
+    def install(self, tensor: Any) -> None:
+        """Let a copy from the device wait for ever."""
+        usual = tensor.cpu
+
+        def cpu(self: Any, *args: Any, **options: Any) -> Any:
+            while self.device.type == "mps":
+                signal.pause()
+            return usual(self, *args, **options)
+
+        tensor.cpu = cpu
+
+
+FAULTS: dict[str, Callable[[], Any]] = {"oom": Memory, "ignored": Ignored, "abort": Abort, "hang": Hang}
+
+
+def chosen() -> Any:
+    """The fault that the environment names; None if it names none."""
+    name = os.environ.get("MPSMITH_POSED_FAULT")
+    return FAULTS[name]() if name else None
