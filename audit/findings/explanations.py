@@ -7,12 +7,13 @@ somebody has to look at.
 from __future__ import annotations
 
 import fnmatch
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ..model.verdicts import CASE_SEVERITY, CaseVerdict, Grade, strongest, without_numbers
+from ..model.verdicts import CASE_SEVERITY, ROUNDING, TOGETHER, CaseVerdict, Grade, strongest, without_numbers
 from ..releases.surface.overloads import Surface
 from ..store.records import Run, StoredCase
 from .attribution import SourceEntry
@@ -132,10 +133,22 @@ class Explainer:
             name = SourceEntry.of(group).name
             rules = [each for each in self._by_verdict[verdict] if _matches(name, each[0].operators or ("*",))]
             self._of_entry[group.operator, group.variant, verdict] = rules
-        for rule, message in rules:
-            if message.search(case.outcome.message) and self._applies(rule, case):
-                return rule
-        return None
+        matching = (
+            rule for rule, message in rules if message.search(case.outcome.message) and self._applies(rule, case)
+        )
+        return next((rule for rule in matching if self._is_predicted(rule, case, rules)), None)
+
+    def _is_predicted(
+        self, rule: ExplainingRule, case: StoredCase, rules: Sequence[tuple[ExplainingRule, re.Pattern[str]]]
+    ) -> bool:
+        """Whether the rule's model gives every element that differs, alone or with those of other rules that match."""
+        if not rule.prediction or rule.prediction in case.predictions:
+            return True
+        for fitting in case.predictions:
+            together = set(fitting.split(TOGETHER))
+            if rule.prediction in together:
+                return together <= {other.prediction for other, _ in rules if self._applies(other, case)}
+        return False
 
     def _applies(self, rule: ExplainingRule, case: StoredCase) -> bool:
         group, outcome = case.group, case.outcome
@@ -151,7 +164,7 @@ class Explainer:
             return False
         if rule.kernels and not any(_matches(kernel, rule.kernels) for kernel in case.kernels):
             return False
-        if rule.at_most is not None and (outcome.max_error is None or outcome.max_error > rule.at_most):
+        if rule.at_most is not None and case.predictions.get(ROUNDING, math.inf) > rule.at_most:
             return False
         return not rule.without_kernel or (bool(outcome.fallbacks) and all(map(self._has_no_kernel, outcome.fallbacks)))
 

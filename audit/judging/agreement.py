@@ -7,6 +7,7 @@ where PyTorch promises them; and every argument after the call, and once more af
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -66,7 +67,7 @@ class Comparison:
             agreement = self._output(position, actual, expected)
             if isinstance(agreement, Difference):
                 prefix = f"output {position}: " if len(expected.outputs) > 1 else ""
-                return Difference(prefix + agreement.text, agreement.max_error)
+                return replace(agreement, text=prefix + agreement.text)
             largest = max(largest, agreement)
         difference = (
             _compare_containers(actual.returned, expected.returned)
@@ -84,7 +85,7 @@ class Comparison:
         for position, (mine, cpus) in enumerate(zip(actual.gradients, expected.gradients, strict=True)):
             agreement = self._gradient(position, mine, cpus)
             if isinstance(agreement, Difference):
-                return Difference(f"gradient {position}: {agreement.text}", agreement.max_error)
+                return replace(agreement, text=f"gradient {position}: {agreement.text}")
             largest = max(largest, agreement)
         agreement = compare_cotangents(actual, expected) or self._after_backward(actual, expected)
         return agreement if isinstance(agreement, Difference) else largest
@@ -94,10 +95,10 @@ class Comparison:
         for position, mine in enumerate(actual.outputs):
             agreement = self._output(position, actual, expected) if self._values and isinstance(mine, Tensor) else 0.0
             if isinstance(agreement, Difference):
-                return Difference(f"output {position} after the backward: {agreement.text}", agreement.max_error)
+                return replace(agreement, text=f"output {position} after the backward: {agreement.text}")
         agreement = self._arguments(actual, expected)
         if isinstance(agreement, Difference):
-            return Difference(f"after the backward, {agreement.text}", agreement.max_error)
+            return replace(agreement, text=f"after the backward, {agreement.text}")
         return agreement
 
     def _arguments(self, actual: Execution, expected: Execution) -> Found:

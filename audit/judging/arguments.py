@@ -7,6 +7,7 @@ What it writes is compared as an output is; what it leaves alone must be as it w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import torch
@@ -141,7 +142,7 @@ def _compare_values(argument: Argument, compare_written: CompareWritten, *, valu
         return 0.0
     found = compare_written(argument)
     if isinstance(found, Difference):
-        return Difference(f"input {position} after the call: {found.text}", found.max_error)
+        return replace(found, text=f"input {position} after the call: {found.text}")
     return found
 
 

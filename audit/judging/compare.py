@@ -24,7 +24,7 @@ their place; `Agreement.note` names it. A caller may also require the signs of z
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import torch
@@ -87,10 +87,15 @@ class NoReference:
 
 @dataclass(frozen=True)
 class Difference:
-    """How a tensor differs from the expected one, in one line, and the error in units of the tolerance."""
+    """How a tensor differs from the expected one, in one line, and the error in units of the tolerance.
+
+    Attributes:
+        wrong: which elements differ, a bool tensor on the CPU; None where something else than values differs.
+    """
 
     text: str
     max_error: float | None = None
+    wrong: Tensor | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -139,7 +144,7 @@ def compare(
     if not values or actual.numel() == 0:
         return Agreement(0.0)
     of_dtype = rounded_to if rounded_to and actual.is_floating_point() else actual.dtype
-    actual, expected = _on_cpu(actual), _on_cpu(expected)
+    actual, expected = on_cpu(actual), on_cpu(expected)
     if actual.dtype is not expected.dtype:
         actual, expected = actual.float(), expected.float()
     agreement = _compare_values(actual, expected, reference, of_dtype)
@@ -165,7 +170,8 @@ def _both_rounded(actual: Tensor, expected: Tensor, rounded_to: torch.dtype | No
     return rounded_to is not None and {actual.dtype, expected.dtype} <= {rounded_to, torch.float32}
 
 
-def _on_cpu(tensor: Tensor) -> Tensor:
+def on_cpu(tensor: Tensor) -> Tensor:
+    """The values of a tensor on the CPU, strided, without lazy bits; those of complex32 in complex64."""
     tensor = tensor.detach()
     tensor = tensor if tensor.layout is torch.strided else tensor.to_dense()
     if tensor._is_zerotensor():  # a tangent without memory, which torch compares all the same where it is complex
@@ -188,18 +194,18 @@ def _compare_values(
         return _compare_exactly(actual, expected, same, wide)
     if wide is None or wide.shape != expected.shape:
         return Elements(actual, expected, expected, same, of_dtype).without_reference()
-    elements = Elements(actual, expected, _on_cpu(wide), same, of_dtype)
+    elements = Elements(actual, expected, on_cpu(wide), same, of_dtype)
     found = elements.within()
     if isinstance(found, Agreement):
         return found
     for moves in MOVES[:1] if expected.numel() > LARGEST_TO_MOVE_AGAIN else MOVES:
         sensitivity = None if isinstance(found, Agreement) else reference.sensitivity(moves)
         if sensitivity is not None and sensitivity.shape == expected.shape:
-            elements.sensitivity = _on_cpu(sensitivity).nan_to_num(0.0, 0.0, 0.0)
+            elements.sensitivity = on_cpu(sensitivity).nan_to_num(0.0, 0.0, 0.0)
             found = elements.within()
     flushed = None if isinstance(found, Agreement) else reference.flushed()
     if flushed is not None and flushed.shape == expected.shape:
-        elements.flushed = _on_cpu(flushed).to(elements.wide.dtype)
+        elements.flushed = on_cpu(flushed).to(elements.wide.dtype)
         found = elements.within()
     return found
 
@@ -213,16 +219,20 @@ def _compare_zeros(actual: Tensor, expected: Tensor, reference: Reference) -> Di
     wide = reference.value() if bool(wrong.any()) else None
     if wide is None or wide.shape != expected.shape or not wide.is_floating_point():
         return None
-    wide = _on_cpu(wide)
+    wide = on_cpu(wide)
     wrong &= (wide == 0) & (wide.signbit() == expected.signbit())
-    return Difference("the sign of zero: " + _describe_mismatch(actual, expected, wrong)) if bool(wrong.any()) else None
+    if not bool(wrong.any()):
+        return None
+    return Difference("the sign of zero: " + _describe_mismatch(actual, expected, wrong), wrong=wrong)
 
 
 def _compare_exactly(actual: Tensor, expected: Tensor, same: Tensor, wide: Tensor | None) -> Agreement | Difference:
     """Integers and bools must equal the CPU's result, or the float64 run's where the CPU rounds to another one."""
     if wide is not None and wide.dtype is actual.dtype and wide.shape == actual.shape:
-        same = same | (actual == _on_cpu(wide))
-    return Agreement(0.0) if bool(same.all()) else Difference(_describe_mismatch(actual, expected, ~same))
+        same = same | (actual == on_cpu(wide))
+    if bool(same.all()):
+        return Agreement(0.0)
+    return Difference(_describe_mismatch(actual, expected, ~same), wrong=~same)
 
 
 class Elements:
@@ -278,7 +288,8 @@ class Elements:
         max_error = float(error[~vanished].max()) / allowed if not bool(vanished.all()) else 0.0
         if bool((right | vanished).all()):
             return Agreement(max_error, FLUSHED if bool(vanished.any()) else "")
-        return Difference(_describe_mismatch(actual, self._expected, ~(right | vanished), wide), max_error)
+        wrong = ~(right | vanished)
+        return Difference(_describe_mismatch(actual, self._expected, wrong, wide), max_error, wrong)
 
     def _vanished(self, unit: Tensor) -> Tensor:
         """The elements that are right for a device which flushes subnormal numbers to zero."""

@@ -130,6 +130,7 @@ class Trial:
         self.fallbacks: list[str] = []
         self.cpu: Execution | None = None
         self.mps: Execution | None = None
+        self.differs_in_values = False
 
     def outcome(self) -> Outcome:
         """The verdict over forward and backward. The executions stay available in `cpu` and `mps`."""
@@ -142,6 +143,36 @@ class Trial:
                 fallbacks.append(error.operator)
             outcome = Outcome(error.verdict, error.stage, str(error), tuple(fallbacks))
         return replace(outcome, seconds=time.perf_counter() - start)
+
+    def compared_by(self, make: Callable[[Case, WideRuns, list[Tensor]], Comparison]) -> bool:
+        """Whether another comparison accepts the whole case: outputs, gradients and arguments.
+
+        Gradients that the first comparison did not come to are computed. `make` gets the case, its float64 runs and
+        the cotangents.
+        """
+        cpu, mps = self.cpu, self.mps
+        if cpu is None or mps is None:
+            return False
+        differentiable = bool(cpu.differentiable and cpu.inputs)
+        if differentiable and not self._cotangents:
+            self._cotangents.extend(self._make_cotangents(cpu.differentiable))
+            try:
+                cpu.gradients = gradients(cpu, self._cotangents)
+            except Exception:  # as in `_judge_backward`
+                differentiable = False
+        try:
+            if differentiable and not mps.gradients:
+                mps.gradients = self._gradients_in_its_order(mps, cpu)
+        except DeviceError:
+            return False
+        comparison = make(self._case, self._wide, self._cotangents if differentiable else [])
+        if isinstance(comparison.forward(mps, cpu), Difference):
+            return False
+        return not differentiable or not isinstance(comparison.backward(mps, cpu), Difference)
+
+    def seed_cpu(self) -> None:
+        """Seed the generators as for the run on the CPU."""
+        self._seed_cpu()
 
     def leaked_bytes(self, before: int) -> int:
         """How many bytes of device memory each further call leaves allocated. Frees the results first.
@@ -240,6 +271,7 @@ class Trial:
         return Outcome(verdict, "forward", ", ".join(self._notes), tuple(self.fallbacks), self._compared(), max_error)
 
     def _wrong(self, difference: Difference, stage: str) -> Outcome:
+        self.differs_in_values = difference.wrong is not None
         fallbacks = tuple(self.fallbacks)
         return Outcome(CaseVerdict.WRONG, stage, difference.text, fallbacks, self._compared(), difference.max_error)
 

@@ -80,7 +80,7 @@ class WideRuns:
             torch.set_default_dtype(default)
 
 
-class _Position:
+class Position:
     """The reference of one result among several."""
 
     def __init__(self, runs: WideRuns, position: int) -> None:
@@ -89,7 +89,7 @@ class _Position:
 
     def value(self) -> Tensor | None:
         """The result in float64, or None where there is none."""
-        return None if self._runs.exact is None else self._of(self._runs.exact)
+        return None if self._runs.exact is None else self.of(self._runs.exact)
 
     def sensitivity(self, moves: int) -> Tensor | None:
         """The largest move of each element over the runs with moved inputs."""
@@ -98,7 +98,7 @@ class _Position:
             return None
         differences = [
             (moved - exact).abs()
-            for moved in map(self._of, self._runs.nudged(moves))
+            for moved in map(self.of, self._runs.nudged(moves))
             if moved is not None and moved.shape == exact.shape and moved.layout is exact.layout
         ]
         dense = [move.detach() if move.layout is torch.strided else move.detach().to_dense() for move in differences]
@@ -107,31 +107,35 @@ class _Position:
 
     def flushed(self) -> Tensor | None:
         """The result for zeros in place of subnormal inputs."""
-        return None if self._runs.flushed is None else self._of(self._runs.flushed)
+        return None if self._runs.flushed is None else self.of(self._runs.flushed)
 
-    def _of(self, run: Execution) -> Tensor | None:
+    def of(self, run: Execution) -> Tensor | None:
+        """This result of a run, or None where the run has no such result."""
         raise NotImplementedError
 
 
-class WideOutput(_Position):
+class WideOutput(Position):
     """The reference of an output."""
 
-    def _of(self, run: Execution) -> Tensor | None:
+    def of(self, run: Execution) -> Tensor | None:
+        """The output of a run."""
         output = run.outputs[self._position] if self._position < len(run.outputs) else None
         return output if isinstance(output, Tensor) else None
 
 
-class WideArgument(_Position):
+class WideArgument(Position):
     """The reference of an argument after the call, by its index among the tensors of the arguments."""
 
-    def _of(self, run: Execution) -> Tensor | None:
+    def of(self, run: Execution) -> Tensor | None:
+        """The argument after a run."""
         return run.tensors[self._position].detach() if self._position < len(run.tensors) else None
 
 
-class WideGradient(_Position):
+class WideGradient(Position):
     """The reference of a gradient."""
 
-    def _of(self, run: Execution) -> Tensor | None:
+    def of(self, run: Execution) -> Tensor | None:
+        """The gradient through a run."""
         gradients = self._runs.gradients(run)
         return gradients[self._position] if self._position < len(gradients) else None
 

@@ -7,6 +7,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
+# Stored like the name of a prediction: nothing differs but finite values, and by so many tolerances at most.
+ROUNDING = "rounding"
+# Joins the names of predictions that a case fits together only.
+TOGETHER = "+"
+
 
 class CaseVerdict(str, Enum):
     """What one executed case showed on the mps device."""

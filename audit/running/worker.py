@@ -244,9 +244,14 @@ def _choose_cases(worker: Worker, key: GroupKey) -> Chosen:
     return chosen
 
 
-def _note_launches(into: LaunchesByOverload, drained: Drained, _trial: object) -> None:
-    """Record the launches before leak detection repeats the call: the number of repetitions depends on time."""
+def _note_execution(into: LaunchesByOverload, drained: Drained, wrong: list[Trial], trial: Trial) -> None:
+    """Record the launches before leak detection repeats the call, and keep a trial whose values differ.
+
+    The number of repetitions depends on time.
+    """
     into.update(drained())
+    if trial.differs_in_values:
+        wrong.append(trial)
 
 
 def _open_cases(worker: Worker, task: Task, cases: dict[int, Case]) -> list[tuple[int, Case]]:
@@ -293,7 +298,8 @@ def _run_cases(
             worker.upstream.begin_case()
         with computing.of_case(position) as drained:
             launches: LaunchesByOverload = {}
-            executed_here = partial(_note_launches, launches, drained)
+            wrong: list[Trial] = []
+            executed_here = partial(_note_execution, launches, drained, wrong)
             observers = {"tracer": traced, "on_device": reached_device, "on_executed": executed_here}
             outcome = _judged(worker, case, f"{task.key.label}:{position}", **observers)
             grade = grade_of_case(launches, outcome) if launches else None
@@ -304,6 +310,7 @@ def _run_cases(
             if launches and outcome.verdict is not CaseVerdict.PASSED:
                 kernels = kernels_in(launches)
                 worker.pending.add(partial(worker.store.add_case_kernels, task.group, position, kernels))
+            _predict(worker, task, position, wrong, marker)
             _look_inside(worker, task, position, case, outcome, marker)
             if grade is Grade.SHIPPED_KERNEL and outcome.verdict is CaseVerdict.WRONG:
                 _record_ulp_sensitivity(worker, task, position, case, outcome, kernels_in(launches), marker)
@@ -328,6 +335,18 @@ def _run_compiled(worker: Worker, task: Task, cases: list[tuple[int, Case]], mar
         worker.store.add_compiled(task.group, position, found)
         worker.store.add_case(task.group, position, found.outcome, inputs)
     return len(cases)
+
+
+def _predict(worker: Worker, task: Task, position: int, wrong: list[Trial], marker: Marker) -> None:
+    """Record which known defects a wrong case has, while its results are there; the case is in the store already."""
+    if not wrong:
+        return
+    from ..judging.predictions import PREDICTIONS
+    from ..judging.predictions.fitting import fitting_predictions
+
+    worker.pending.write()
+    _announce(marker, position, worker.options.settings.timeout, RERUN)
+    worker.store.add_predictions(task.group, position, fitting_predictions(wrong[0], PREDICTIONS))
 
 
 def _look_inside(worker: Worker, task: Task, position: int, case: Case, outcome: Outcome, marker: Marker) -> None:

@@ -27,6 +27,7 @@ COLUMNS: dict[str, str] = {
     "looked_inside": "position, overload, call, message",
     "launches": "overload, cases, calls, kernels, stood_in",
     "case_kernels": "position, kernels, ulp_sensitivity",
+    "predictions": "position, fits",
     "compiled": "position, verdict, aten, kernels, graphs, breaks, recompilations, reason, line, faulty_stage, source",
 }
 _WIDTHS = {table: columns.count(",") + 1 for table, columns in COLUMNS.items()}
@@ -51,6 +52,7 @@ class Tables(TypedDict, total=False):
     looked_inside: list[tuple[int, str, str, str]]
     launches: list[tuple[str, int, int, str, str]]
     case_kernels: list[tuple[int, str, str | None]]
+    predictions: list[tuple[int, str]]
     compiled: list[tuple[int, str, str, int, int, str, int, str, str, str, str]]
 
 

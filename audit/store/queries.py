@@ -169,15 +169,16 @@ class StoreQueries:
         with clear_errors(self.path):
             cursor = self._connection.execute(
                 f"SELECT {OUTCOME_COLUMNS}, c.id, {GROUP_COLUMNS}, c.position, c.inputs, l.overload, l.call, l.message,"
-                " c.grade, k.kernels, k.ulp_sensitivity FROM cases c JOIN groups g ON g.id = c.group_id"
+                " c.grade, k.kernels, k.ulp_sensitivity, p.fits FROM cases c JOIN groups g ON g.id = c.group_id"
                 " LEFT JOIN looked_inside l ON l.group_id = c.group_id AND l.position = c.position"
                 " LEFT JOIN case_kernels k ON k.group_id = c.group_id AND k.position = c.position"
+                " LEFT JOIN predictions p ON p.group_id = c.group_id AND p.position = c.position"
                 f" WHERE g.run = ? AND ({where}) ORDER BY {BY_NAME}, c.position",
                 (run, *parameters),
             )
             for row in cursor:
                 number, *key = row[8:14]
-                position, inputs, overload, inner_call, wrong, grade, launched, ulp_sensitivity = row[14:]
+                position, inputs, overload, inner_call, wrong, grade, launched, ulp_sensitivity, fits = row[14:]
                 yield StoredCase(
                     number,
                     cache.group(key),
@@ -189,6 +190,7 @@ class StoreQueries:
                     grade=Grade(grade) if grade else of_device,
                     kernels=cache.names(launched) if launched else (),
                     ulp_sensitivity=UlpSensitivity(ulp_sensitivity) if ulp_sensitivity else None,
+                    predictions=json.loads(fits) if fits else {},
                 )
 
     def messages(self, run: int, verdicts: Sequence[CaseVerdict]) -> Iterator[tuple[GroupKey, int, CaseVerdict, str]]:

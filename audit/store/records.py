@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
@@ -57,6 +58,8 @@ class StoredCase:
         grade: what ran, and so what the outcome is evidence of.
         kernels: the shipped kernels that the case launched, if it did not pass.
         ulp_sensitivity: whether a wrong result of shipped kernels is ULP-sensitive; None where that was not tried.
+        predictions: what explains every element of a wrong case that differs, by name; for `rounding` the largest error
+            in units of the tolerance.
         looked_inside: the calls inside the case were audited one by one, because it did not pass.
         at_fault: the first inner call that was wrong; None where none was.
     """
@@ -71,6 +74,7 @@ class StoredCase:
     grade: Grade = Grade.DISPATCH_ONLY
     kernels: tuple[str, ...] = ()
     ulp_sensitivity: UlpSensitivity | None = None
+    predictions: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def label(self) -> str:

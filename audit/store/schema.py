@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..model.selection import DTYPES
 
 APPLICATION_ID = 0x6D70736D  # "mpsm": distinguishes our files from other SQLite databases
-VERSION = 2
+VERSION = 3
 
 SCHEMA = """
 CREATE TABLE runs (
@@ -77,6 +77,14 @@ CREATE TABLE case_kernels (
     position INTEGER NOT NULL,
     kernels TEXT NOT NULL,
     ulp_sensitivity TEXT,
+    PRIMARY KEY (group_id, position)
+) WITHOUT ROWID;
+-- What explains every element of a wrong case that differs: names of predictions, and the largest error where it is
+-- one of rounding.
+CREATE TABLE predictions (
+    group_id INTEGER NOT NULL REFERENCES groups(id),
+    position INTEGER NOT NULL,
+    fits TEXT NOT NULL,
     PRIMARY KEY (group_id, position)
 ) WITHOUT ROWID;
 CREATE TABLE shipped_kernels (

@@ -254,6 +254,14 @@ class Store(StoreQueries):
                 (ulp_sensitivity.value, group, position),
             )
 
+    def add_predictions(self, group: int, position: int, fits: Mapping[str, float]) -> None:
+        """Record the predictions that explain every element of a wrong case that differs."""
+        with self._writing() as connection:
+            connection.execute(
+                "INSERT OR REPLACE INTO predictions (group_id, position, fits) VALUES (?, ?, ?)",
+                (group, position, json.dumps(fits)),
+            )
+
     # ---- torch.compile and torch.mps
 
     def add_compiled(self, group: int, position: int, found: CompiledOutcome) -> None:

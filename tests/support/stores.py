@@ -29,16 +29,20 @@ class Recording:
         calls: Mapping[str, bool] | None = None,
         start: int | None = None,
         done: bool = True,
+        fits: Mapping[str, float] | None = None,
     ) -> None:
         """Cases of one group.
 
         `calls`: whether each overload that they called was outermost, by its name with or without `aten::`.
         `start`: the position of the first; by default behind those that the group has.
+        `fits`: the predictions that each of them fits.
         """
         self.store.plan(self.run.id, [key])
         group = next(group.id for group in self.store.groups(self.run.id) if group.key == key)
         first = len(self.store.positions(group)) if start is None else start
         self.store.add_cases([(group, position, outcome, inputs) for position, outcome in enumerate(outcomes, first)])
+        for position in range(first, first + len(outcomes)) if fits else ():
+            self.store.add_predictions(group, position, fits or {})
         called = {name if "::" in name else f"aten::{name}": outermost for name, outermost in (calls or {}).items()}
         self.store.add_called_overloads(group, called)
         if done:

@@ -1,7 +1,8 @@
 """The form of a rule that explains a non-pass, and the values that many rules share.
 
-A rule is narrow: it names verdicts, the words of the message and, wherever a fault is explained, the operators. It
-explains an error in values up to a size only. Other non-passes of the same operator stay unexplained.
+A rule is narrow: it names verdicts, the words of the message and, wherever a fault is explained, the operators. A
+difference in values it explains by a prediction: what the defect makes of these inputs, or the size of rounding errors.
+Other non-passes of the same operator stay unexplained.
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ class ExplainingRule:
         operators: shell patterns of the entry ("nn.functional.linear", "mode.values").
         sources, dtypes, stages: the case has one of these.
         inputs: a regular expression that is found in the description of the case and its inputs.
-        at_most: the largest error in units of the tolerance; a case without a measured error does not match.
+        prediction: a model of the defect (audit/judging/predictions): it gives every element that differs, or several
+            models of rules that match give them together.
+        at_most: the largest error in units of the tolerance, of all results; nothing but values differs, and all are
+            finite.
         without_kernel: every operator that the device named is one for which the surface has no kernel for mps.
         holds_on: the kind of mps device that the rule is about.
         upstream: the public issue about it ("pytorch/pytorch#137720"), or "".
@@ -44,6 +48,7 @@ class ExplainingRule:
     dtypes: tuple[str, ...] = ()
     stages: tuple[str, ...] = ()
     inputs: str = ""
+    prediction: str = ""
     at_most: float | None = None
     without_kernel: bool = False
     holds_on: HoldsOn = "both"

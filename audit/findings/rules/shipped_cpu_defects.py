@@ -17,6 +17,7 @@ CPU_DEFECTS = (
         inputs=r"^infinities: ",
         kernels=("add_*_float2_float2", "sub_*_float2_float2", "sum_reduction_float2_float2"),
         shipped=ANY_RELEASE,
+        prediction="infinities-times-a-complex-one",
     ),
     ExplainingRule(
         "quantile-next-to-infinity",
@@ -30,6 +31,7 @@ CPU_DEFECTS = (
         inputs=r"^infinities: ",
         kernels=("lerp_*",),
         shipped=ANY_RELEASE,
+        prediction="lerp-from-the-first-end-alone",
     ),
     ExplainingRule(
         "triangle-out-of-another-layout",

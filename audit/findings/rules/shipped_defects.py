@@ -15,6 +15,7 @@ SHIPPED_DEFECTS = (
         dtypes=SIGNED,
         kernels=("abs_*_char_char", "abs_*_short_short", "abs_*_int_int", "abs_*_long_long"),
         shipped=("2.13.0",),
+        prediction="abs-of-integers-through-float",
     ),
     ExplainingRule(
         "erfc-as-one-less-erf",
@@ -26,6 +27,7 @@ SHIPPED_DEFECTS = (
         dtypes=("float32", *INTEGERS),
         kernels=("erfc_*_float_*",),
         shipped=("2.13.0",),
+        prediction="erfc-as-one-less-erf",
     ),
     ExplainingRule(
         "expm1-by-exp-from-1e-5-on",
@@ -37,6 +39,7 @@ SHIPPED_DEFECTS = (
         dtypes=("float32",),
         kernels=("expm1_*_float_float",),
         shipped=("2.13.0",),
+        prediction="expm1-by-exp-from-1e-5-on",
     ),
     ExplainingRule(
         "digamma-by-the-fraction-of-a-negative",
@@ -48,6 +51,7 @@ SHIPPED_DEFECTS = (
         dtypes=("float32",),
         kernels=("digamma_*",),
         shipped=BOTH,
+        prediction="digamma-by-the-fraction-of-a-negative",
     ),
     ExplainingRule(
         "lgamma-of-infinity",
@@ -60,6 +64,7 @@ SHIPPED_DEFECTS = (
         dtypes=FLOATS,
         kernels=("lgamma_*",),
         shipped=BOTH,
+        prediction="lgamma-of-infinity",
     ),
     ExplainingRule(
         "lgamma-of-small-numbers",
@@ -70,9 +75,9 @@ SHIPPED_DEFECTS = (
         ("_foreach_lgamma*", "lgamma*", "special.gammaln", "special_gammaln*"),
         dtypes=("float32",),
         stages=("forward",),
-        at_most=8.0,
         kernels=("lgamma_*_float_float",),
         shipped=BOTH,
+        prediction="lgamma-of-small-numbers",
     ),
     ExplainingRule(
         "complex-arcsines-cancel",
@@ -85,6 +90,7 @@ SHIPPED_DEFECTS = (
         dtypes=("complex64",),
         kernels=("asin_*_float2_float2", "acos_*_float2_float2", "atan_*_float2_float2"),
         shipped=BOTH,
+        prediction="complex-arcsines-cancel",
     ),
     ExplainingRule(
         "complex-square-roots-cancel",
@@ -96,6 +102,7 @@ SHIPPED_DEFECTS = (
         dtypes=("complex64",),
         kernels=("sqrt_*_float2_float2", "rsqrt_*_float2_float2"),
         shipped=BOTH,
+        prediction="complex-square-roots-cancel",
     ),
     ExplainingRule(
         "quotient-rounded-down",
@@ -109,6 +116,7 @@ SHIPPED_DEFECTS = (
         kernels=("div_floor_*",),
         shipped=("2.13.0",),
         upstream="pytorch/pytorch#189243",
+        prediction="quotient-rounded-down",
     ),
     ExplainingRule(
         "hypot-overflows",
@@ -121,6 +129,7 @@ SHIPPED_DEFECTS = (
         kernels=("hypot_*",),
         shipped=("2.13.0",),
         upstream="pytorch/pytorch#192507",
+        prediction="hypot-overflows",
     ),
     ExplainingRule(
         "lerp-of-infinities",
@@ -134,6 +143,7 @@ SHIPPED_DEFECTS = (
         kernels=("lerp_*",),
         shipped=BOTH,
         upstream="pytorch/pytorch#111374",
+        prediction="lerp-from-the-first-end-alone",
     ),
     ExplainingRule(
         "norm-loses-nan",
@@ -143,6 +153,7 @@ SHIPPED_DEFECTS = (
         ("*norm*",),
         kernels=("norm_float_float", "norm_half_half", "norm_bfloat_bfloat", "norm_float2_float"),
         shipped=("2.13.0",),
+        prediction="norm-loses-nan",
     ),
     ExplainingRule(
         "powers-of-a-norm-overflow",
@@ -155,6 +166,7 @@ SHIPPED_DEFECTS = (
         inputs=r"^largest finite: ",
         kernels=("norm_float_float", "norm_half_half", "norm_bfloat_bfloat"),
         shipped=("2.13.0",),
+        prediction="powers-of-a-norm-overflow",
     ),
     ExplainingRule(
         "lerp-from-the-first-end-alone",
@@ -167,6 +179,7 @@ SHIPPED_DEFECTS = (
         dtypes=(*FLOATS, "complex64"),
         kernels=("lerp_alpha_*",),
         shipped=("2.13.0",),
+        prediction="lerp-from-the-first-end-alone",
     ),
     ExplainingRule(
         "shift-counts-out-of-range",
@@ -178,6 +191,7 @@ SHIPPED_DEFECTS = (
         dtypes=INTEGERS,
         kernels=("bitwise_left_shift_*", "bitwise_right_shift_*"),
         shipped=("2.13.0",),
+        prediction="shift-counts-out-of-range",
     ),
     ExplainingRule(
         "zeta-in-single-precision",
@@ -189,6 +203,7 @@ SHIPPED_DEFECTS = (
         dtypes=INTEGERS,
         kernels=("zeta_*",),
         shipped=BOTH,
+        prediction="zeta-in-single-precision",
     ),
     ExplainingRule(
         "remainder-by-a-rounded-quotient",
@@ -202,6 +217,7 @@ SHIPPED_DEFECTS = (
         inputs=r"^(infinities|largest finite): ",
         kernels=("remainder_*",),
         shipped=("2.13.0",),
+        prediction="remainder-by-a-rounded-quotient",
     ),
     ExplainingRule(
         "adaptive-windows-of-one-size",
@@ -213,6 +229,7 @@ SHIPPED_DEFECTS = (
         dtypes=FLOATS,
         kernels=("max_pool_*",),
         shipped=("2.13.0",),
+        prediction="adaptive-windows-of-one-size",
     ),
     ExplainingRule(
         "complex-magnitude-in-both-parts",
@@ -224,6 +241,7 @@ SHIPPED_DEFECTS = (
         dtypes=("complex64", "float32"),
         kernels=("abs_*_float2_float2",),
         shipped=("2.13.0",),
+        prediction="complex-magnitude-in-both-parts",
     ),
     ExplainingRule(
         "complex-sinh-and-log1p-cancel",
@@ -235,6 +253,7 @@ SHIPPED_DEFECTS = (
         dtypes=("complex64",),
         kernels=("sinh_*_float2_float2", "log1p_*_float2_float2"),
         shipped=("2.13.0",),
+        prediction="complex-sinh-and-log1p-cancel",
     ),
     ExplainingRule(
         "complex-expm1-reduced-by-a-short-logarithm",
@@ -245,9 +264,9 @@ SHIPPED_DEFECTS = (
         VALUES_DIFFER,
         ("*expm1", "*expm1_", "*expm1.out"),
         dtypes=("complex64",),
-        at_most=8.0,
         kernels=("expm1_*_float2_float2",),
         shipped=("2.13.0",),
+        prediction="complex-expm1-reduced-by-a-short-logarithm",
     ),
     ExplainingRule(
         "long-extremes-read-idle-lanes",
@@ -259,6 +278,7 @@ SHIPPED_DEFECTS = (
         dtypes=("int64",),
         kernels=("min_reduction_long_long", "max_reduction_long_long"),
         shipped=("2.13.0",),
+        prediction="long-extremes-read-idle-lanes",
     ),
     ExplainingRule(
         "one-reflector-without-a-barrier",
@@ -295,6 +315,7 @@ SHIPPED_DEFECTS = (
         dtypes=("complex64",),
         kernels=("logaddexp_*_float2_float2",),
         shipped=BOTH,
+        prediction="complex-logaddexp-of-equal-real-parts",
     ),
     ExplainingRule(
         "complex-logarithm-of-a-signed-zero",
@@ -308,6 +329,7 @@ SHIPPED_DEFECTS = (
         inputs=r"^signed zeros: ",
         kernels=("log_*_float2_float2", "log2_*_float2_float2", "log10_*_float2_float2"),
         shipped=("2.13.0",),
+        prediction="complex-logarithm-of-a-signed-zero",
     ),
     ExplainingRule(
         "complex-sinc-of-zero",
@@ -318,6 +340,7 @@ SHIPPED_DEFECTS = (
         dtypes=("complex64",),
         kernels=("sinc_*_float2_float2",),
         shipped=BOTH,
+        prediction="complex-sinc-of-zero",
     ),
     ExplainingRule(
         "index-reduce-loses-nan",
@@ -330,6 +353,7 @@ SHIPPED_DEFECTS = (
         dtypes=("float32", "float16"),
         kernels=("index_reduce_amax_*", "index_reduce_amin_*"),
         shipped=BOTH,
+        prediction="index-reduce-loses-nan",
     ),
     ExplainingRule(
         "max-pool-skips-nan",
@@ -343,6 +367,7 @@ SHIPPED_DEFECTS = (
         inputs=r"^nan: ",
         kernels=("max_pool_*",),
         shipped=BOTH,
+        prediction="max-pool-skips-nan",
     ),
     ExplainingRule(
         "grid-sampler-reads-out-of-bounds",
@@ -366,6 +391,7 @@ SHIPPED_DEFECTS = (
         inputs=r"^nan: ",
         kernels=("grid_sampler_*",),
         shipped=BOTH,
+        prediction="grid-sampler-takes-nan-for-outside",
     ),
     ExplainingRule(
         "reflectors-multiply-zero-by-nan",
@@ -378,6 +404,7 @@ SHIPPED_DEFECTS = (
         inputs=r"^(nan|infinities|largest finite): ",
         kernels=("orgqr_*",),
         shipped=BOTH,
+        prediction="reflectors-multiply-zero-by-nan",
     ),
     ExplainingRule(
         "gamma-gradient-cancels",

@@ -14,6 +14,7 @@ UNSPECIFIED = (
         sources=("special values", "module special values"),
         inputs=r"^denormals: ",
         shipped=ANY_RELEASE,
+        prediction="subnormals-count-as-zero",
     ),
     ExplainingRule(
         "subnormals-on-the-way",
@@ -27,6 +28,7 @@ UNSPECIFIED = (
         inputs=r"^(largest finite|extreme integers|1,025 rows): ",
         kernels=("reciprocal_*", "mul_dense_*", "zeta_*_float_float"),
         shipped=ANY_RELEASE,
+        prediction="subnormals-count-as-zero",
     ),
     ExplainingRule(
         "overflow-in-another-order",
@@ -40,6 +42,7 @@ UNSPECIFIED = (
         inputs=r"^(infinities|largest finite|257 in the last dimension): ",
         kernels=("cumprod_*", "cumsum_*", "sum_reduction_*", "cross_dense_*", "embedding_bag_*"),
         shipped=ANY_RELEASE,
+        prediction="overflow-in-another-order",
     ),
     ExplainingRule(
         "variance-overflows",
@@ -53,6 +56,7 @@ UNSPECIFIED = (
         inputs=r"^largest finite: ",
         kernels=("layer_norm_*", "group_norm_*"),
         shipped=ANY_RELEASE,
+        prediction="variance-overflows",
     ),
     ExplainingRule(
         "infinite-degree-of-a-polynomial",
@@ -66,6 +70,7 @@ UNSPECIFIED = (
         inputs=r"^(infinities|largest finite): ",
         kernels=("*_polynomial_*",),
         shipped=ANY_RELEASE,
+        prediction="infinite-degree-of-a-polynomial",
     ),
     ExplainingRule(
         "float-beyond-the-integers",
@@ -79,6 +84,7 @@ UNSPECIFIED = (
         inputs=r"^extreme integers: ",
         kernels=("copy_identity_*_castout_long",),
         shipped=ANY_RELEASE,
+        prediction="float-beyond-the-integers",
     ),
     ExplainingRule(
         "divisor-of-the-least-integer",
@@ -91,6 +97,7 @@ UNSPECIFIED = (
         inputs=r"^extreme integers: ",
         kernels=("gcd_*",),
         shipped=ANY_RELEASE,
+        prediction="divisor-of-the-least-integer",
     ),
     ExplainingRule(
         "dropped-gradients-are-zero",
@@ -102,6 +109,7 @@ UNSPECIFIED = (
         dtypes=FLOATS,
         kernels=("dropout_bwd_*",),
         shipped=ANY_RELEASE,
+        prediction="dropped-gradients-are-zero",
     ),
     ExplainingRule(
         "volume-sampler-takes-nan-for-a-place",
@@ -115,6 +123,7 @@ UNSPECIFIED = (
         inputs=r"^nan: ",
         kernels=("grid_sampler_3d_*",),
         shipped=ANY_RELEASE,
+        prediction="volume-sampler-takes-nan-for-a-place",
     ),
     ExplainingRule(
         "halves-added-up-by-atomics",
@@ -140,6 +149,7 @@ UNSPECIFIED = (
         dtypes=("complex64",),
         kernels=("div_true_*_float2_float2", "reciprocal_*_float2_float2"),
         shipped=ANY_RELEASE,
+        prediction="infinite-quotients-of-complex-numbers",
     ),
     ExplainingRule(
         "infinities-in-complex-functions",
@@ -153,6 +163,7 @@ UNSPECIFIED = (
         inputs=r"^infinities: ",
         kernels=("expm1_*_float2_float2", "logcumsumexp_*_float2"),
         shipped=ANY_RELEASE,
+        prediction="infinities-in-complex-functions",
     ),
     ExplainingRule(
         "factor-at-the-edge-of-definite",

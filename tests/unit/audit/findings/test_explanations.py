@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from mpsmith.audit.findings.rules import RULES
 from mpsmith.audit.findings.rules.rule import ExplainingRule
 from mpsmith.audit.findings.run_data import read_run
 from mpsmith.audit.model.group import GroupKey
-from mpsmith.audit.model.verdicts import CaseVerdict, Grade, Outcome
+from mpsmith.audit.model.verdicts import ROUNDING, CaseVerdict, Grade, Outcome
 from mpsmith.audit.releases.surface.overloads import Dispatch
 from mpsmith.audit.store.records import StoredCase
 from mpsmith.audit.store.store import Store
@@ -38,10 +38,12 @@ def case(
     dtype: str = "float32",
     stage: str = "forward",
     inputs: str = "(float32[3])",
+    fits: Mapping[str, float] | None = None,
     **outcome: object,
 ) -> StoredCase:
     key = GroupKey(source, operator, variant, dtype, "fallback")
-    return StoredCase(1, key, 0, Outcome(verdict, stage, message, **outcome), inputs)  # type: ignore[arg-type]
+    judged = Outcome(verdict, stage, message, **outcome)  # type: ignore[arg-type]
+    return StoredCase(1, key, 0, judged, inputs, predictions=fits or {})
 
 
 def explained_by(rule: ExplainingRule, stored: StoredCase, *, simulated: bool = True) -> bool:
@@ -74,7 +76,7 @@ def matching(**change: object) -> StoredCase:
         "dtype": "float16",
         "stage": "backward",
         "inputs": "autocast float16: (float16[3])",
-        "max_error": 1.5,
+        "fits": {ROUNDING: 1.5},
     }
     return case(**{**arguments, **change})  # type: ignore[arg-type]
 
@@ -95,8 +97,9 @@ def test_a_case_that_meets_every_condition_is_explained() -> None:
         {"dtype": "float32"},
         {"stage": "forward"},
         {"inputs": "(float16[3])"},
-        {"max_error": 2.5},
-        {"max_error": None},
+        {"fits": {ROUNDING: 2.5}},
+        {"fits": {"a-model": 0.0}},
+        {"fits": {}},
     ],
     ids=str,
 )
@@ -116,6 +119,31 @@ def test_a_rule_holds_on_its_kind_of_device(holds_on: str, on_simulated: bool, o
 def test_the_first_rule_that_matches_explains() -> None:
     second = replace(WHOLE, name="second")
     assert Explainer(SURFACE, simulated=True, rules=(WHOLE, second)).rule_for(matching()) is WHOLE
+
+
+MODELLED = replace(WHOLE, prediction="a-model", at_most=None)
+
+
+@pytest.mark.parametrize(
+    ("fits", "explained"),
+    [
+        ({"a-model": 0.0}, True),
+        ({"another-model": 0.0, ROUNDING: 0.1}, False),
+        ({}, False),
+        ({"a-model+another-model": 0.0}, False),
+    ],
+    ids=str,
+)
+def test_a_rule_with_a_model_explains_what_the_model_gives(fits: dict[str, float], explained: bool) -> None:
+    assert explained_by(MODELLED, matching(fits=fits)) is explained
+
+
+def test_models_that_give_a_case_together_need_a_rule_each() -> None:
+    second = replace(MODELLED, name="second", prediction="another-model")
+    elsewhere = replace(second, dtypes=("int8",))
+    stored = matching(fits={"a-model+another-model": 0.0})
+    assert Explainer(SURFACE, simulated=True, rules=(MODELLED, second)).rule_for(stored) is MODELLED
+    assert Explainer(SURFACE, simulated=True, rules=(MODELLED, elsewhere)).rule_for(stored) is None
 
 
 NO_KERNEL = next(rule for rule in RULES if rule.name == "no-kernel")
@@ -226,7 +254,7 @@ def explanation_of(
 ) -> Explanation:
     recording = begun(store, settings)
     for position, stored in enumerate(cases):
-        recording.add(stored.group, stored.outcome, inputs=stored.inputs, start=position)
+        recording.add(stored.group, stored.outcome, inputs=stored.inputs, start=position, fits=stored.predictions)
     explanation, by_case = explain(read_run(store, recording.finish()), SURFACE, rules)
     assert len(by_case) == explanation.explained
     return explanation

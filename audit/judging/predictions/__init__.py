@@ -1,0 +1,12 @@
+"""What known defects make of a case, each a model that rules name."""
+
+from __future__ import annotations
+
+from .complex_functions import COMPLEX_FUNCTIONS
+from .prediction import Prediction
+from .real_functions import REAL_FUNCTIONS
+from .reductions import REDUCTIONS
+from .subnormals import SUBNORMALS
+from .windows import WINDOWS
+
+PREDICTIONS: tuple[Prediction, ...] = (*REAL_FUNCTIONS, *COMPLEX_FUNCTIONS, *WINDOWS, *REDUCTIONS, *SUBNORMALS)

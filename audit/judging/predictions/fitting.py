@@ -1,0 +1,217 @@
+"""Finds the predictions that a wrong case fits, while its tensors are there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from ...model.case import Case
+from ...model.verdicts import ROUNDING, TOGETHER
+from .. import judge
+from ..agreement import Comparison
+from ..compare import CONDITION, TOLERANCES, Agreement, Difference, Reference, on_cpu
+from ..execution import Execution, execute, gradients
+from ..judge import Trial
+from ..reference import Position, WideRuns
+from ..transfer import move
+from .prediction import Calls, Prediction, Ulp
+from .subnormals import subnormals_flushed
+
+# Runs of a model with its intermediate results moved by one ULP.
+MOVED_RUNS = 6
+
+# Whether the device's result, which differs from the CPU's so, is as predicted.
+Accepts = Callable[[Tensor, Tensor, Position, Difference], bool]
+
+
+def fitting_predictions(trial: Trial, predictions: Sequence[Prediction]) -> dict[str, float]:
+    """The predictions that explain every element of a judged case which differs, in all outputs, gradients, arguments.
+
+    Args:
+        trial: of a case whose values differ.
+        predictions: the models to try.
+
+    Returns:
+        The names, and for `ROUNDING` the largest error in units of the tolerance, else 0. Where no model is enough,
+        but several together are, their names joined by `TOGETHER`.
+    """
+    fits: dict[str, float] = {}
+    error = _rounding_error(trial)
+    if error is not None:
+        fits[ROUNDING] = error
+    called = _called(trial)
+    candidates = [each for each in predictions if each.without_calls or called & set(each.models)]
+    fits |= {each.name: 0.0 for each in candidates if _explain(trial, [each])}
+    if not fits.keys() - {ROUNDING} and len(candidates) > 1 and _explain(trial, candidates):
+        fits[TOGETHER.join(each.name for each in _needed(trial, candidates))] = 0.0
+    return fits
+
+
+def _needed(trial: Trial, predictions: list[Prediction]) -> list[Prediction]:
+    """The predictions without those that the others make up for."""
+    needed = list(predictions)
+    for prediction in predictions:
+        others = [each for each in needed if each is not prediction]
+        if _explain(trial, others):
+            needed = others
+    return needed
+
+
+def _explain(trial: Trial, predictions: Sequence[Prediction]) -> bool:
+    models: list[ModelledRuns] = []
+
+    def accepts(actual: Tensor, expected: Tensor, place: Position, difference: Difference) -> bool:
+        assert difference.wrong is not None
+        left = difference.wrong.clone()
+        for model in models:
+            left &= ~model.fits(actual, expected, place)
+        return not bool(left.any())
+
+    def make(case: Case, wide: WideRuns, cotangents: list[Tensor]) -> Comparison:
+        models.extend(ModelledRuns(trial, case, prediction, cotangents) for prediction in predictions)
+        return ForgivingComparison(case, wide, accepts)
+
+    return trial.compared_by(make)
+
+
+def _rounding_error(trial: Trial) -> float | None:
+    """The largest error in units of the tolerance; None where something else differs, or is not finite."""
+    errors: list[float] = []
+
+    def accepts(actual: Tensor, expected: Tensor, place: Position, difference: Difference) -> bool:
+        wide = place.value()
+        if difference.wrong is None or difference.max_error is None or wide is None or wide.shape != actual.shape:
+            return False
+        errors.append(difference.max_error)
+        finite = on_cpu(actual).isfinite() & on_cpu(wide).isfinite()
+        return bool((finite | ~difference.wrong).all())
+
+    def make(case: Case, wide: WideRuns, cotangents: list[Tensor]) -> Comparison:
+        return ForgivingComparison(case, wide, accepts)
+
+    return max(errors) if trial.compared_by(make) and errors else None
+
+
+def _called(trial: Trial) -> set[str]:
+    """The overloads that the case calls on the CPU, forward and backward."""
+    names: set[str] = set()
+    trial.compared_by(partial(_traced, trial, names))
+    return names
+
+
+def _traced(trial: Trial, names: set[str], case: Case, wide: WideRuns, cotangents: list[Tensor]) -> Comparison:
+    _run(trial, case, Prediction(""), Ulp(), cotangents, names=names)
+    return ForgivingComparison(case, wide, lambda actual, expected, place, difference: False)
+
+
+class ForgivingComparison(Comparison):
+    """Compares as `Comparison` does, but accepts results whose differences `accepts` says are as predicted."""
+
+    def __init__(self, case: Case, wide: WideRuns, accepts: Accepts) -> None:
+        super().__init__(case, wide, judge.DEVICE, random=False)
+        self._accepts = accepts
+
+    def _compare(self, actual: Tensor, expected: Tensor, wide: Reference, values: bool) -> Agreement | Difference:
+        agreement = super()._compare(actual, expected, wide, values)
+        if isinstance(agreement, Difference) and agreement.wrong is not None and isinstance(wide, Position):
+            return Agreement(0.0) if self._accepts(actual, expected, wide, agreement) else agreement
+        return agreement
+
+
+class ModelledRuns:
+    """Runs of a case on the CPU with a model in place, each made when it is needed."""
+
+    def __init__(self, trial: Trial, case: Case, prediction: Prediction, cotangents: list[Tensor]) -> None:
+        self._trial = trial
+        self._case = case
+        self._prediction = prediction
+        self._cotangents = cotangents
+        self._runs: dict[tuple[bool, int], Execution | None] = {}
+
+    def fits(self, actual: Tensor, expected: Tensor, place: Position) -> Tensor:
+        """Which elements are as the model says: in one of its runs, or as near to it as rounding allows.
+
+        The model says nothing of elements that it leaves as the CPU has them.
+        """
+        values, right = on_cpu(actual), on_cpu(expected)
+        fits = torch.zeros(values.shape, dtype=torch.bool)
+        for flush in (False, True):
+            runs = (self._result(flush, seed, place) for seed in range(MOVED_RUNS + 1))
+            results = [result for result in runs if result is not None and _comparable(result, values)]
+            if results:
+                fits |= self._near(values, right, results)
+            if bool(fits.all()):
+                break
+        return fits
+
+    def _near(self, values: Tensor, right: Tensor, results: list[Tensor]) -> Tensor:
+        """Which values are near one of the results, the first as it is and others with moved intermediate results."""
+        whole = values.is_complex()
+        relative = TOLERANCES.get(values.dtype, (0.0, 0.0))[0]
+        values, right, *parts = map(_in_parts, (values, right, *results))
+        fits = torch.stack([_same(values, part) for part in parts]).any(0)
+        changed = torch.stack([~_same(right, part) for part in parts]).any(0)
+        if self._prediction.nan_is_any_non_finite:
+            fits |= parts[0].isnan() & ~values.isfinite()
+        if values.is_floating_point():
+            wide = torch.stack(parts).double()
+            largest = wide.nan_to_num(-torch.inf, torch.inf, -torch.inf).amax(0)
+            moves = (largest - wide.nan_to_num(torch.inf, torch.inf, -torch.inf).amin(0)).nan_to_num(0.0, 0.0, 0.0)
+            near = (values.double() - wide).abs() <= relative * wide.abs() + CONDITION * moves
+            fits |= (near & wide.isfinite()).any(0) & values.isfinite()
+        return fits.all(-1) & changed.any(-1) if whole else fits & changed
+
+    def _result(self, flush: bool, seed: int, place: Position) -> Tensor | None:
+        if (flush, seed) not in self._runs:
+            ulp = Ulp(seed or None)
+            around = subnormals_flushed() if flush else None
+            self._runs[flush, seed] = _run(self._trial, self._case, self._prediction, ulp, self._cotangents, around)
+        run = self._runs[flush, seed]
+        result = None if run is None else place.of(run)
+        return None if result is None else on_cpu(result)
+
+
+def _run(
+    trial: Trial,
+    case: Case,
+    prediction: Prediction,
+    ulp: Ulp,
+    cotangents: list[Tensor],
+    around: AbstractContextManager[object] | None = None,
+    names: set[str] | None = None,
+) -> Execution | None:
+    """The case on the CPU with the model in place, and its gradients; None where that raises.
+
+    Adds the names of the overloads that it calls to `names`.
+    """
+    inputs = move(case.args, case.kwargs, "cpu")
+    trial.seed_cpu()
+    calls = Calls(prediction.models, ulp)
+    try:
+        with around or nullcontext(), calls:
+            execution = execute(case, inputs)
+            if cotangents:
+                execution.gradients = gradients(execution, [cotangent.clone() for cotangent in cotangents])
+    except Exception:  # whatever an operator raises, there is no prediction then
+        return None
+    finally:
+        if names is not None:
+            names |= calls.names
+    return execution
+
+
+def _comparable(result: Tensor, values: Tensor) -> bool:
+    return result.shape == values.shape and result.dtype is values.dtype
+
+
+def _in_parts(values: Tensor) -> Tensor:
+    """Real and imaginary parts apart, in a last dimension."""
+    return torch.view_as_real(values) if values.is_complex() else values
+
+
+def _same(values: Tensor, predicted: Tensor) -> Tensor:
+    return (values == predicted) | (values.isnan() & predicted.isnan())

@@ -1,0 +1,137 @@
+"""What a known defect makes of a case: its run on the CPU with a model in place of the overload that has the defect.
+
+A rule that explains a difference in values names a prediction. Every element that differs must be what the model gives
+for these inputs; all others must be right, in every output, gradient and argument. So a second defect of the same
+operator stays unexplained.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch._ops import OpOverload
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from ...model.nested import leaves, map_leaves
+
+# Composite kernels below autograd. Their inner calls are modelled too.
+_COMPOSITE_KEYS = (
+    torch._C.DispatchKey.CompositeExplicitAutograd,
+    torch._C.DispatchKey.CompositeExplicitAutogradNonFunctional,
+    torch._C.DispatchKey.CompositeImplicitAutograd,
+)
+_NAME = re.compile(r"^(?P<name>aten::\w+?)_?(?:\.\w+)?$")
+
+
+class Ulp:
+    """Moves intermediate results of a model by one ULP, each element up or down; not at all without a seed.
+
+    The device may round them otherwise than the CPU. How far the model's results move says what is accepted.
+    """
+
+    def __init__(self, seed: int | None = None) -> None:
+        self._directions = None if seed is None else torch.Generator().manual_seed(seed)
+
+    def __call__(self, values: Tensor, ulps: float = 1.0) -> Tensor:
+        """The values, moved by so many ULP. Real and imaginary parts move by themselves."""
+        if self._directions is None:
+            return values
+        if values.is_complex():
+            return torch.complex(self(values.real, ulps), self(values.imag, ulps))
+        signs = torch.randint(0, 2, values.shape, generator=self._directions) * 2 - 1
+        return values * (1 + torch.finfo(values.dtype).eps * ulps * signs).to(values.dtype)
+
+
+# Gets `Ulp` and the arguments of the call. Returns a tensor for each tensor that the overload returns, or None where it
+# says nothing about this call.
+Model = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """A model of a defect.
+
+    Attributes:
+        name: as rules name it.
+        models: by the overload without its suffixes, "aten::erfc" for erfc, erfc_ and erfc.out. The case also runs with
+            subnormal numbers taken for zero.
+        without_calls: it also says something of cases that call none of these overloads.
+        nan_is_any_non_finite: a NaN of the model stands for a NaN or an infinity of either sign.
+    """
+
+    name: str
+    models: Mapping[str, Model] = field(default_factory=dict)
+    without_calls: bool = False
+    nan_is_any_non_finite: bool = False
+
+
+class Calls(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Puts models in place of overloads.
+
+    Attributes:
+        names: of the overloads that were called, without their suffixes.
+    """
+
+    def __init__(self, models: Mapping[str, Model], ulp: Ulp) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._models = models
+        self._ulp = ulp
+        self._open: list[str] = []  # the running composite kernels, one inside the other
+        self.names: set[str] = set()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Make one call, and write what its model gives over the result."""
+        kwargs = kwargs or {}
+        name = base_name(func)
+        self.names.add(name)
+        model = self._models.get(name)
+        if model is None:
+            return self._made(func, args, kwargs)
+        before_args, before_kwargs = map_leaves(_copied, (args, _without_outputs(func, kwargs)))
+        result = func(*args, **kwargs)
+        modelled = model(self._ulp, *before_args, **before_kwargs)
+        if modelled is not None:
+            tensors = [leaf for leaf in leaves(result) if isinstance(leaf, Tensor)]
+            for tensor, values in zip(tensors, leaves(modelled), strict=False):
+                if values is not None:
+                    tensor.copy_(values)
+        return result
+
+    def _made(self, func: OpOverload[..., Any], args: Any, kwargs: Any) -> Any:
+        """The call's result; the inner calls of a composite kernel come here too."""
+        if func._name in self._open or _has_kernel(func, torch._C.DispatchKey.CPU):
+            return func(*args, **kwargs)
+        key = next((key for key in _COMPOSITE_KEYS if _has_kernel(func, key)), None)
+        if key is None:
+            return func(*args, **kwargs)
+        self._open.append(func._name)
+        try:
+            with self:
+                return func._op_dk(key, *args, **kwargs)
+        finally:
+            self._open.pop()
+
+
+def base_name(func: OpOverload[..., Any]) -> str:
+    """ "aten::erfc" for each of erfc, erfc_ and erfc.out."""
+    named = _NAME.match(func._name)
+    return func._name if named is None else named["name"]
+
+
+def _without_outputs(func: OpOverload[..., Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+    outputs = {argument.name for argument in func._schema.arguments if argument.is_out}
+    return {name: value for name, value in kwargs.items() if name not in outputs}
+
+
+def _copied(leaf: Any) -> Any:
+    """The values of a tensor before the call, which may write to it."""
+    return leaf.clone().resolve_conj().resolve_neg() if isinstance(leaf, Tensor) else leaf
+
+
+def _has_kernel(func: OpOverload[..., Any], key: torch._C.DispatchKey) -> bool:
+    return torch._C._dispatch_has_kernel_for_dispatch_key(func._name, key)

@@ -1,0 +1,262 @@
+"""What kernels of releases make of real numbers and integers, read in their compiled code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .prediction import Model, Prediction, Ulp
+
+EULER = 0.5772156649015329
+MOST_ZETA_TERMS = 64
+ZETA_ERROR = 1.1102230246251565e-16
+# (2k)! / B2k
+ZETA_EXPANSION = (
+    *(12.0, -720.0, 30240.0, -1209600.0, 47900160.0, -1.8924375803183791606e9, 7.47242496e10),
+    *(-2.950130727918164224e12, 1.1646782814350067249e14, -4.5979787224074726105e15, 1.8152105401943546773e17),
+    -7.1661652561756670113e18,
+)
+# The largest float below 2^63.
+LARGEST_DEGREE = 2.0**63 - 2.0**39
+POLYNOMIALS = {
+    "aten::special_chebyshev_polynomial_t": torch.special.chebyshev_polynomial_t,
+    "aten::special_chebyshev_polynomial_u": torch.special.chebyshev_polynomial_u,
+    "aten::special_chebyshev_polynomial_v": torch.special.chebyshev_polynomial_v,
+    "aten::special_chebyshev_polynomial_w": torch.special.chebyshev_polynomial_w,
+    "aten::special_hermite_polynomial_h": torch.special.hermite_polynomial_h,
+    "aten::special_hermite_polynomial_he": torch.special.hermite_polynomial_he,
+    "aten::special_shifted_chebyshev_polynomial_t": torch.special.shifted_chebyshev_polynomial_t,
+    "aten::special_shifted_chebyshev_polynomial_u": torch.special.shifted_chebyshev_polynomial_u,
+    "aten::special_shifted_chebyshev_polynomial_v": torch.special.shifted_chebyshev_polynomial_v,
+    "aten::special_shifted_chebyshev_polynomial_w": torch.special.shifted_chebyshev_polynomial_w,
+}
+# Widths for which the kernels shift: narrower integers are converted to 32 bits.
+NARROWEST_SHIFT = 32
+
+
+def fused(left: Tensor, right: Tensor, added: Tensor) -> Tensor:
+    """left * right + added, rounded once."""
+    return (left.double() * right.double() + added.double()).to(added.dtype)
+
+
+def _floating(*values: Any) -> list[Tensor]:
+    """Numbers and integers as float32, halves widened to it, tensors broadcast together."""
+    tensors = [value if isinstance(value, Tensor) else torch.tensor(value) for value in values]
+    return list(torch.broadcast_tensors(*(each.to(torch.float32) for each in tensors)))  # type: ignore[no-untyped-call]
+
+
+def integer_abs(ulp: Ulp, input: Tensor) -> Tensor | None:
+    """Through float: beyond 2^24 rounded, and the largest integer for the least. float32 to float64 are as they are."""
+    if input.is_floating_point() or input.is_complex():
+        return None
+    limits = torch.iinfo(input.dtype)
+    size = input.to(torch.float32).abs().double()
+    largest = float(limits.max) + 1  # a double: that of int64 is not representable
+    return torch.where(size >= largest, limits.max, torch.where(size < largest, size, 0).to(input.dtype))
+
+
+def erfc(ulp: Ulp, input: Tensor) -> Tensor | None:
+    """One less erf, in float."""
+    if input.is_complex():
+        return None
+    return 1 - ulp(input.to(torch.float32).erf())
+
+
+def expm1(ulp: Ulp, input: Tensor) -> Tensor | None:
+    """From 1e-5 on the exponential less one, in float."""
+    if input.is_complex():
+        return None
+    (x,) = _floating(input)
+    return torch.where(x.abs() < 1e-5, x + x * x / 2, ulp(x.exp()) - 1)
+
+
+def digamma(ulp: Ulp, input: Tensor) -> Tensor | None:
+    """For negative numbers by the tangent of pi times the fraction up from the integer below, in float."""
+    (x,) = _floating(input)
+    fraction = (x - x.floor()).clamp(max=1 - 2**-24)
+    reflected = torch.special.digamma(ulp(1 - x)) - torch.pi / (torch.pi * fraction).tan()
+    return torch.where((x < 0) & (x != x.trunc()), reflected, torch.special.digamma(x))
+
+
+def polygamma(ulp: Ulp, order: int, input: Tensor) -> Tensor | None:
+    """The function of order 0 is digamma."""
+    return digamma(ulp, input) if order == 0 else None
+
+
+def lgamma_of_infinity(ulp: Ulp, input: Tensor) -> Tensor | None:
+    """(x - 1/2) log(x) - x for large x, reflected for negative ones: NaN where infinities cancel; in float."""
+    (x,) = _floating(input)
+    size = x.abs()
+    product = (size - 0.5) * size.log()
+    positive = torch.where(product.isinf(), product - size, torch.lgamma(size))
+    fraction = size - size.floor()
+    reflected = 1.1447298858494 - positive - (size * (torch.pi * fraction).sin().abs()).log()
+    unlike = product.isinf() | (size == torch.inf)
+    return torch.where(unlike, torch.where(x >= 0, positive, reflected), torch.lgamma(x)).to(input.dtype)
+
+
+def lgamma_of_small_numbers(ulp: Ulp, input: Tensor) -> Tensor | None:
+    """Below 1 the logarithm of gamma(1 + x) divided by 1 + x less 1, in float; below 0.001 of a series."""
+    (x,) = _floating(input)
+    size = x.abs()
+    rest = (1 + (size - size.floor())) - 1
+    divided = (torch.lgamma(1 + rest).exp() / rest).log()
+    series = (1 / (size * (1 + EULER * size))).log()
+    below_one = torch.where(size < 0.001, series, divided)
+    reflected = 1.1447298858494 - below_one - ulp(size * (torch.pi * size).sin().abs()).log()
+    return torch.where(size < 1, torch.where(x >= 0, below_one, reflected), torch.lgamma(x)).to(input.dtype)
+
+
+def _shift(input: Tensor | float, other: Tensor | float) -> tuple[Tensor, Tensor, torch.dtype]:
+    """Operands in the width of the shift, the count reduced to that width; and the result's dtype."""
+    dtype = torch.result_type(input, other)
+    bits = max(torch.iinfo(dtype).bits, NARROWEST_SHIFT)
+    wide = torch.int64 if bits > NARROWEST_SHIFT else torch.int32
+    value = torch.as_tensor(input).to(dtype).to(wide)
+    return value, torch.as_tensor(other).to(dtype).to(wide) & (bits - 1), dtype
+
+
+def left_shift(ulp: Ulp, input: Any, other: Any) -> Tensor | None:
+    """By the count modulo the width of the register: 32 bits, or 64."""
+    value, count, dtype = _shift(input, other)
+    return (value << count).to(dtype)
+
+
+def right_shift(ulp: Ulp, input: Any, other: Any) -> Tensor | None:
+    """By the count modulo the width of the register: 32 bits, or 64."""
+    value, count, dtype = _shift(input, other)
+    return (value >> count).to(dtype)
+
+
+def floor_divide(ulp: Ulp, input: Any, other: Any, **kwargs: Any) -> Tensor | None:
+    """The quotient rounded down, without a look at the remainder."""
+    if kwargs.get("rounding_mode", "floor") != "floor" or not _is_floating(input, other):
+        return None
+    left, right = _floating(input, other)
+    dtype = torch.result_type(input, other)
+    return ulp(left / right).to(dtype).floor()
+
+
+def remainder(ulp: Ulp, input: Any, other: Any) -> Tensor | None:
+    """The dividend less the divisor times the quotient rounded down."""
+    if not _is_floating(input, other):
+        return None
+    left, right = _floating(input, other)
+    quotient = ulp(left / right).to(torch.result_type(input, other)).floor()
+    return fused(-right, ulp(quotient.to(right.dtype)), left)
+
+
+def _is_floating(*values: Any) -> bool:
+    return any(value.is_floating_point() if isinstance(value, Tensor) else isinstance(value, float) for value in values)
+
+
+def hypot(ulp: Ulp, input: Tensor, other: Tensor) -> Tensor | None:
+    """The root of the sum of squares, in the dtype of the operands or in float."""
+    left, right = _floating(input, other)
+    return fused(left, left, right * right).sqrt()
+
+
+def lerp(ulp: Ulp, input: Tensor, end: Tensor, weight: Any) -> Tensor | None:
+    """The weighted difference added to the first end, whatever the weight."""
+    weight = weight.to(input.dtype) if isinstance(weight, Tensor) else weight
+    return fused_any(ulp(end - input), weight, input)
+
+
+def fused_any(left: Tensor, right: Any, added: Tensor) -> Tensor:
+    """left * right + added, rounded once; real or complex."""
+    wide = torch.complex128 if added.is_complex() else torch.float64
+    factor = right.to(wide) if isinstance(right, Tensor) else right
+    return (left.to(wide) * factor + added.to(wide)).to(added.dtype)
+
+
+def foreach_lerp(ulp: Ulp, inputs: list[Tensor], ends: list[Tensor], weights: Any, **kwargs: Any) -> Any:
+    """Each tensor as by `lerp`."""
+    of_each = weights if isinstance(weights, (list, tuple)) else [weights] * len(inputs)
+    return [lerp(ulp, *operands) for operands in zip(inputs, ends, of_each, strict=True)]
+
+
+def zeta(ulp: Ulp, input: Any, other: Any) -> Tensor | None:
+    """The series and its expansion in float, where powers vanish and the product that multiplies them overflows."""
+    x, q = _floating(input, other)
+    total, a, power = q**-x, q.clone(), torch.zeros_like(q)
+    done = torch.zeros(x.shape, dtype=torch.bool)
+    for step in range(MOST_ZETA_TERMS):
+        summing = ~done & ((a <= 9) | torch.tensor(step < 9))
+        if not bool(summing.any()):
+            break
+        a = torch.where(summing, a + 1, a)
+        power = torch.where(summing, a**-x, power)
+        total = torch.where(summing, total + power, total)
+        done |= summing & (-ZETA_ERROR * total < power) & (power < ZETA_ERROR * total)
+    summed = total + power * a / (x - 1) - 0.5 * power
+    factor, power = torch.ones_like(x), power.clone()
+    finished = done.clone()
+    for step, divisor in enumerate(ZETA_EXPANSION):
+        factor = factor * (x + 2 * step)
+        power = power / a
+        term = factor * power / divisor
+        summed = torch.where(finished, summed, summed + term)
+        finished |= (term / summed).abs() < ZETA_ERROR
+        factor = factor * (x + 2 * step + 1)
+        power = power / a
+    result = ulp(torch.where(done, total, summed))
+    at_pole = (q <= 0) & (q == q.trunc())
+    undefined = (x < 1) | ((q <= 0) & (q != q.trunc()) & (x != x.trunc()))
+    return torch.where(x == 1, torch.inf, torch.where(undefined, torch.nan, torch.where(at_pole, torch.inf, result)))
+
+
+def polynomial(operator: Callable[[Tensor, Tensor], Tensor]) -> Model:
+    """The model of a polynomial: a degree beyond the integers is the largest one, and the recurrence goes on to NaN."""
+
+    def model(ulp: Ulp, input: Any, degree: Any) -> Tensor:
+        x, n = _floating(input, degree)
+        return operator(torch.where(x.abs() < 1, ulp(x), x), n.clamp(max=LARGEST_DEGREE))
+
+    return model
+
+
+def dropout_backward(ulp: Ulp, grad_output: Tensor, mask: Tensor, scale: float) -> Tensor:
+    """Zero where the mask drops an element, whatever the gradient there."""
+    return torch.where(mask, grad_output * scale, 0)
+
+
+def gcd(ulp: Ulp, input: Tensor, other: Tensor) -> Tensor:
+    """Positive, where the least integer is taken for its own absolute value."""
+    return torch.gcd(input, other).abs()
+
+
+REAL_FUNCTIONS = (
+    Prediction("abs-of-integers-through-float", {"aten::abs": integer_abs}),
+    Prediction("erfc-as-one-less-erf", {"aten::erfc": erfc, "aten::special_erfc": erfc}),
+    Prediction("expm1-by-exp-from-1e-5-on", {"aten::expm1": expm1, "aten::special_expm1": expm1}),
+    Prediction(
+        "digamma-by-the-fraction-of-a-negative",
+        {"aten::digamma": digamma, "aten::special_digamma": digamma, "aten::polygamma": polygamma},
+    ),
+    Prediction("lgamma-of-infinity", {"aten::lgamma": lgamma_of_infinity}),
+    Prediction("lgamma-of-small-numbers", {"aten::lgamma": lgamma_of_small_numbers}),
+    Prediction(
+        "shift-counts-out-of-range",
+        {
+            "aten::bitwise_left_shift": left_shift,
+            "aten::bitwise_right_shift": right_shift,
+            "aten::__lshift__": left_shift,
+            "aten::__rshift__": right_shift,
+            "aten::__ilshift__": left_shift,
+            "aten::__irshift__": right_shift,
+        },
+    ),
+    Prediction("quotient-rounded-down", {"aten::div": floor_divide, "aten::floor_divide": floor_divide}),
+    Prediction("remainder-by-a-rounded-quotient", {"aten::remainder": remainder}),
+    Prediction("hypot-overflows", {"aten::hypot": hypot}),
+    Prediction("lerp-from-the-first-end-alone", {"aten::lerp": lerp, "aten::_foreach_lerp": foreach_lerp}),
+    Prediction(
+        "infinite-degree-of-a-polynomial", {name: polynomial(operator) for name, operator in POLYNOMIALS.items()}
+    ),
+    Prediction("zeta-in-single-precision", {"aten::special_zeta": zeta}),
+    Prediction("dropped-gradients-are-zero", {"aten::native_dropout_backward": dropout_backward}),
+    Prediction("divisor-of-the-least-integer", {"aten::gcd": gcd}),
+)

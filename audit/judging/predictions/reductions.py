@@ -1,0 +1,218 @@
+"""What kernels of releases make of sums, norms, extremes and scans."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .complex_functions import expm1
+from .prediction import Prediction, Ulp
+
+FLOAT_LIMIT = torch.finfo(torch.float32).max
+LARGEST_INTEGER = torch.iinfo(torch.int64).max
+
+
+def _dims(input: Tensor, dim: Any) -> tuple[int, ...]:
+    """The dimensions of a reduction; all where none is named."""
+    if dim is None or dim == []:
+        return tuple(range(input.dim()))
+    return (dim,) if isinstance(dim, int) else tuple(dim)
+
+
+def norm_of_numbers(
+    ulp: Ulp, input: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Tensor | None:
+    """The extremes of numbers alone, whatever NaN is among them."""
+    if ord is None or not math.isinf(ord):
+        return None
+    size = input.abs()
+    skipped = torch.where(size.isnan(), torch.inf if ord < 0 else 0.0, size)
+    reduced = (torch.amin if ord < 0 else torch.amax)(skipped, _dims(input, dim), keepdim)
+    return reduced if dtype is None else reduced.to(dtype)
+
+
+def norm_of_powers(
+    ulp: Ulp, input: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Tensor | None:
+    """The root of the sum of powers in float, without scaling."""
+    if ord is None or not math.isfinite(ord) or ord == 0 or input.is_complex():
+        return None
+    powers = input.to(torch.float32).abs() ** ord
+    norm = powers.sum(_dims(input, dim), keepdim) ** (1 / ord)
+    return ulp(norm).to(dtype or input.dtype)
+
+
+def renorm(ulp: Ulp, input: Tensor, p: Any, dim: int, maxnorm: Any) -> Tensor | None:
+    """Each slice by its norm in its own dtype, which is infinite where the powers overflow."""
+    others = [other for other in range(input.dim()) if other != dim % input.dim()]
+    norm = norm_of_powers(ulp, input, p, others, True)
+    if norm is None:
+        return None
+    factor = torch.where(norm > maxnorm, maxnorm / (norm.float() + 1e-7), 1.0)
+    return (input * factor.to(input.dtype)).to(input.dtype)
+
+
+def amin(ulp: Ulp, input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor | None:
+    """Zero where all are positive: idle lanes hold zero."""
+    return torch.amin(input, _dims(input, dim), keepdim).clamp(max=0) if input.dtype is torch.int64 else None
+
+
+def amax(ulp: Ulp, input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor | None:
+    """Zero where all are negative: idle lanes hold zero."""
+    return torch.amax(input, _dims(input, dim), keepdim).clamp(min=0) if input.dtype is torch.int64 else None
+
+
+def aminmax(ulp: Ulp, input: Tensor, *, dim: Any = None, keepdim: bool = False) -> Any:
+    """As `amin` and `amax`."""
+    return amin(ulp, input, dim, keepdim), amax(ulp, input, dim, keepdim)
+
+
+def cumprod(ulp: Ulp, input: Tensor, dim: int, *, dtype: Any = None) -> Tensor | None:
+    """NaN, for whatever is not finite, where the product of some numbers in a row is beyond float."""
+    values = input if dtype is None else input.to(dtype)
+    if not (values.is_floating_point() or values.is_complex()):
+        return None
+    size = values.abs().double().log().movedim(dim, 0) if values.dim() else values.abs().double().log().view(1)
+    ending, largest, seen = torch.zeros_like(size[0]), torch.full_like(size[0], -torch.inf), []
+    for row in size:
+        ending = torch.maximum(ending + row, row).nan_to_num(nan=torch.inf, posinf=torch.inf, neginf=-1e9)
+        largest = torch.maximum(largest, ending)
+        seen.append(largest)
+    overflows = torch.stack(seen) > math.log(FLOAT_LIMIT)
+    overflows = overflows.movedim(0, dim) if values.dim() else overflows.view(())
+    nothing = complex(math.nan, math.nan) if values.is_complex() else math.nan
+    return torch.where(overflows, nothing, torch.cumprod(values, dim))
+
+
+def cumsum(ulp: Ulp, input: Tensor, dim: int, *, dtype: Any = None) -> Tensor | None:
+    """Real and imaginary part rounded by themselves, also beside an infinite one."""
+    values = input if dtype is None else input.to(dtype)
+    return ulp(torch.cumsum(values, dim)) if values.is_complex() else None
+
+
+def logcumsumexp(ulp: Ulp, input: Tensor, dim: int) -> Tensor | None:
+    """NaN, for whatever is not finite, from an infinite real part on."""
+    if not input.is_complex():
+        return None
+    infinite = (input.real.isinf()).cumsum(dim) > 0
+    return torch.where(infinite, complex(math.nan, math.nan), torch.logcumsumexp(input, dim))
+
+
+def cross(ulp: Ulp, input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor | None:
+    """NaN, for whatever is not finite, where one of both products is beyond float."""
+    if not input.is_floating_point():
+        return None
+    left, right = torch.broadcast_tensors(input.double(), other.double())  # type: ignore[no-untyped-call]
+    overflows = torch.zeros(left.shape, dtype=torch.bool)
+    for first, second in ((1, 2), (2, 1)):
+        product = left.roll(-first, dim) * right.roll(-second, dim)
+        overflows |= product.abs() > FLOAT_LIMIT
+    return torch.where(overflows, math.nan, torch.linalg.cross(input, other, dim=dim))
+
+
+def sum_beyond_float(
+    ulp: Ulp, input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Tensor | None:
+    """NaN, for whatever is not finite, where the sizes add up to more than a float."""
+    if not input.is_floating_point():
+        return None
+    dims = _dims(input, dim)
+    overflows = input.double().abs().sum(dims, keepdim) > FLOAT_LIMIT
+    return torch.where(overflows, math.nan, input.sum(dims, keepdim, dtype=dtype))
+
+
+def embedding_bag(ulp: Ulp, weight: Tensor, indices: Tensor, offsets: Tensor, *rest: Any, **keywords: Any) -> Any:
+    """NaN, for whatever is not finite, where a bag has a product or a sum that is beyond float."""
+    results = torch.ops.aten._embedding_bag_forward_only(weight, indices, offsets, *rest, **keywords)
+    wide = torch.ops.aten._embedding_bag_forward_only(
+        weight.double().abs(), indices, offsets, *(_wide_size(each) for each in rest), **keywords
+    )
+    return (torch.where(wide[0] > FLOAT_LIMIT, math.nan, results[0]), *[None] * (len(results) - 1))
+
+
+def _wide_size(value: Any) -> Any:
+    return value.double().abs() if isinstance(value, Tensor) and value.is_floating_point() else value
+
+
+def to_integers(ulp: Ulp, input: Tensor, *, dtype: Any = None, **keywords: Any) -> Tensor | None:
+    """A float beyond the integers as the largest of them."""
+    if dtype is not torch.int64 or not input.is_floating_point():
+        return None
+    return torch.where(input.double() >= 2.0**63, LARGEST_INTEGER, input.to(torch.int64))
+
+
+def layer_norm(ulp: Ulp, input: Tensor, shape: Any, weight: Any, bias: Any, eps: float) -> Any:
+    """The bias alone where the variance is infinite."""
+    dims = tuple(range(input.dim() - len(shape), input.dim()))
+    return _normalized(input.float(), dims, weight, bias, eps, input.dtype)
+
+
+def group_norm(
+    ulp: Ulp, input: Tensor, weight: Any, bias: Any, batch: int, channels: int, rest: int, groups: int, eps: float
+) -> Any:
+    """The bias alone where the variance is infinite."""
+    grouped = input.float().reshape(batch, groups, -1)
+    shape = (1, channels, *[1] * (input.dim() - 2))
+    scale, shift = (None if each is None else each.view(shape) for each in (weight, bias))
+    normal = _normalized(grouped, (2,), None, None, eps, torch.float32)[0].reshape(input.shape)
+    normal = normal if scale is None else normal * scale
+    return ((normal if shift is None else normal + shift).to(input.dtype), None, None)
+
+
+def _normalized(values: Tensor, dims: tuple[int, ...], weight: Any, bias: Any, eps: float, dtype: torch.dtype) -> Any:
+    mean = values.mean(dims, keepdim=True)
+    variance = ((values - mean) ** 2).mean(dims, keepdim=True)
+    normal = (values - mean) * (variance + eps).rsqrt()
+    normal = torch.where(variance.isinf(), 0.0, normal)
+    normal = normal if weight is None else normal * weight
+    return ((normal if bias is None else normal + bias).to(dtype), None, None)
+
+
+def householder_product(ulp: Ulp, input: Tensor, tau: Tensor) -> Tensor:
+    """The product of whole matrices, also where a factor is zero."""
+    rows, columns = input.shape[-2:]
+    product = torch.eye(rows, dtype=input.dtype).expand(*input.shape[:-2], rows, rows)
+    for index in range(tau.shape[-1]):
+        vector = input[..., :, index].clone()
+        vector[..., :index] = 0
+        vector[..., index] = 1
+        outer = vector.unsqueeze(-1) * vector.conj().unsqueeze(-2)
+        product = product @ (torch.eye(rows, dtype=input.dtype) - tau[..., index, None, None] * outer)
+    return ulp(product[..., :columns])
+
+
+REDUCTIONS = (
+    Prediction("norm-loses-nan", {"aten::linalg_vector_norm": norm_of_numbers, "aten::norm": norm_of_numbers}),
+    Prediction(
+        "powers-of-a-norm-overflow",
+        {"aten::linalg_vector_norm": norm_of_powers, "aten::norm": norm_of_powers, "aten::renorm": renorm},
+    ),
+    Prediction("long-extremes-read-idle-lanes", {"aten::amin": amin, "aten::amax": amax, "aten::aminmax": aminmax}),
+    Prediction(
+        "overflow-in-another-order",
+        {
+            "aten::cumprod": cumprod,
+            "aten::cumsum": cumsum,
+            "aten::linalg_cross": cross,
+            "aten::sum": sum_beyond_float,
+            "aten::_embedding_bag_forward_only": embedding_bag,
+            "aten::_embedding_bag": embedding_bag,
+        },
+        nan_is_any_non_finite=True,
+    ),
+    Prediction(
+        "infinities-in-complex-functions",
+        {"aten::_logcumsumexp": logcumsumexp, "aten::expm1": expm1},
+        nan_is_any_non_finite=True,
+    ),
+    Prediction("float-beyond-the-integers", {"aten::_to_copy": to_integers}),
+    Prediction("variance-overflows", {"aten::native_layer_norm": layer_norm, "aten::native_group_norm": group_norm}),
+    Prediction(
+        "reflectors-multiply-zero-by-nan",
+        {"aten::linalg_householder_product": householder_product},
+        nan_is_any_non_finite=True,
+    ),
+)

@@ -1,0 +1,82 @@
+"""What kernels of releases make of windows, places and indices: pools, samplers, reductions by an index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .prediction import Model, Prediction, Ulp
+
+Pool = Callable[..., tuple[Tensor, Tensor]]
+
+
+def adaptive_max_pool2d(ulp: Ulp, input: Tensor, output_size: Sequence[int]) -> Any:
+    """All windows have one size and one step."""
+    sizes = [(size, wanted) for size, wanted in zip(input.shape[-2:], output_size, strict=True)]
+    if any(wanted > size or wanted == 0 for size, wanted in sizes):
+        return None
+    steps = [size // wanted for size, wanted in sizes]
+    windows = [size - (wanted - 1) * step for (size, wanted), step in zip(sizes, steps, strict=True)]
+    return torch.ops.aten.max_pool2d_with_indices(input, windows, steps)
+
+
+def max_pool(pool: Pool) -> Model:
+    """The model of a pool that compares as numbers do: a NaN counts only if it is first in its window."""
+
+    def model(ulp: Ulp, input: Tensor, *geometry: Any, **keywords: Any) -> Any:
+        if not input.isnan().any():
+            return None
+        dimensions = 2 if pool is torch.ops.aten.max_pool2d_with_indices else 3
+        values, indices = pool(input.nan_to_num(-torch.inf, torch.inf, -torch.inf), *geometry, **keywords)
+        plane = input.shape[-dimensions:]
+        places = torch.arange(plane.numel(), dtype=torch.float64).view(plane).expand(input.shape)
+        first = -pool(-places.contiguous(), *geometry, **keywords)[0].long()
+        leading = input.flatten(-dimensions).gather(-1, first.flatten(-dimensions)).view(first.shape)
+        return torch.where(leading.isnan(), leading, values), torch.where(leading.isnan(), first, indices)
+
+    return model
+
+
+def _at_nan(grid: Tensor, sampled: Tensor, value: float) -> Tensor:
+    """The value in place of samples whose coordinates have a NaN."""
+    return torch.where(grid.isnan().any(-1).unsqueeze(1), value, sampled)
+
+
+def grid_sampler_2d(ulp: Ulp, input: Tensor, grid: Tensor, *modes: Any) -> Tensor:
+    """Zero, the padding, where a coordinate is NaN."""
+    return _at_nan(grid, torch.ops.aten.grid_sampler_2d(input, grid.nan_to_num(0.0), *modes), 0.0)
+
+
+def grid_sampler_3d(ulp: Ulp, input: Tensor, grid: Tensor, *modes: Any) -> Tensor:
+    """NaN where a coordinate is NaN."""
+    return _at_nan(grid, torch.ops.aten.grid_sampler_3d(input, grid.nan_to_num(0.0), *modes), torch.nan)
+
+
+def index_reduce(
+    ulp: Ulp, input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor | None:
+    """A number wins over NaN."""
+    if reduce not in ("amax", "amin"):
+        return None
+    least = -torch.inf if reduce == "amax" else torch.inf
+    numbers = (torch.where(each.isnan(), least, each) for each in (input, source))
+    target, added = numbers
+    return torch.index_reduce(target, dim, index, added, reduce, include_self=include_self)
+
+
+WINDOWS = (
+    Prediction("adaptive-windows-of-one-size", {"aten::adaptive_max_pool2d": adaptive_max_pool2d}),
+    Prediction(
+        "max-pool-skips-nan",
+        {
+            "aten::max_pool2d_with_indices": max_pool(torch.ops.aten.max_pool2d_with_indices),
+            "aten::max_pool3d_with_indices": max_pool(torch.ops.aten.max_pool3d_with_indices),
+        },
+    ),
+    Prediction("grid-sampler-takes-nan-for-outside", {"aten::grid_sampler_2d": grid_sampler_2d}),
+    Prediction("volume-sampler-takes-nan-for-a-place", {"aten::grid_sampler_3d": grid_sampler_3d}),
+    Prediction("index-reduce-loses-nan", {"aten::index_reduce": index_reduce}),
+)

@@ -1,0 +1,212 @@
+"""Every element that differs must be what a model makes of the inputs: each model on its own inputs, and spoiled."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from mpsmith.audit.judging import judge
+from mpsmith.audit.judging.judge import Trial
+from mpsmith.audit.judging.predictions import PREDICTIONS
+from mpsmith.audit.judging.predictions.fitting import fitting_predictions
+from mpsmith.audit.judging.predictions.prediction import Calls, Prediction, Ulp
+from mpsmith.audit.judging.predictions.subnormals import subnormals_flushed
+from mpsmith.audit.model.case import Case
+from mpsmith.audit.model.nested import map_leaves
+from mpsmith.audit.model.verdicts import ROUNDING, TOGETHER
+
+INF, NAN = math.inf, math.nan
+LARGEST = torch.finfo(torch.float32).max
+LEAST = torch.iinfo(torch.int64).min
+ATEN = torch.ops.aten
+BY_NAME = {prediction.name: prediction for prediction in PREDICTIONS}
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A call that shows a defect, and beside it elements that are right."""
+
+    call: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    differentiable: bool = False
+
+
+def numbers(*values: float, dtype: torch.dtype = torch.float32) -> Tensor:
+    return torch.tensor(values, dtype=dtype)
+
+
+def plane(*values: float) -> Tensor:
+    return torch.tensor(values).reshape(1, 1, 4, 4)
+
+
+SIXTEEN = plane(*(float(step * 7 % 16) for step in range(16)))
+WITH_NAN = plane(*(NAN if step == 5 else float(step * 7 % 16) for step in range(16)))
+GRID = torch.tensor([[[[0.25, -0.5], [NAN, 0.0]]]])
+
+SHOWN: dict[str, Shown] = {
+    "abs-of-integers-through-float": Shown(torch.abs, (torch.tensor([-3, -(2**24) - 1, LEAST, 2**53 + 1]),)),
+    "erfc-as-one-less-erf": Shown(torch.special.erfc, (numbers(-1, 0.5, 6, 5),)),
+    "expm1-by-exp-from-1e-5-on": Shown(torch.expm1, (numbers(0.00372, 1.5, -0.0041),)),
+    "digamma-by-the-fraction-of-a-negative": Shown(torch.special.digamma, (numbers(2.5, -1e-8, -1.0001),)),
+    "lgamma-of-infinity": Shown(torch.lgamma, (numbers(2.5, INF, 0.5),)),
+    "lgamma-of-small-numbers": Shown(torch.lgamma, (numbers(2.5, 1.00e-3, 1.0017e-3),)),
+    "shift-counts-out-of-range": Shown(
+        torch.bitwise_left_shift, (torch.tensor([3, 3, 3], dtype=torch.int32), torch.tensor([1, 33, -1]).int())
+    ),
+    "infinite-degree-of-a-polynomial": Shown(
+        torch.special.hermite_polynomial_h, (numbers(2, 2, 1.5), numbers(2, INF, 3))
+    ),
+    "zeta-in-single-precision": Shown(torch.special.zeta, (numbers(3, 60), torch.tensor([2, 100000]))),
+    "quotient-rounded-down": Shown(torch.floor_divide, (numbers(7, INF, -1), numbers(2, 2, INF))),
+    "remainder-by-a-rounded-quotient": Shown(torch.remainder, (numbers(7, 1, -5.5), numbers(2, INF, 3))),
+    "hypot-overflows": Shown(torch.hypot, (numbers(3, 3e30), numbers(4, 4e30))),
+    "lerp-from-the-first-end-alone": Shown(torch.lerp, (numbers(1, -1e8), numbers(2, 1.5), 1.0)),
+    "dropped-gradients-are-zero": Shown(
+        ATEN.native_dropout_backward, (numbers(1, NAN), torch.tensor([True, False]), 2.0)
+    ),
+    "divisor-of-the-least-integer": Shown(torch.gcd, (torch.tensor([6, LEAST]), torch.tensor([4, LEAST + 1]))),
+    "complex-arcsines-cancel": Shown(torch.asin, (torch.tensor([0.5 + 0.5j, 1e-4 + 0.177j, 30 + 0.01j]),)),
+    "complex-square-roots-cancel": Shown(torch.sqrt, (torch.tensor([3 + 4j, 8 + 1e-3j]),)),
+    "complex-sinh-and-log1p-cancel": Shown(torch.log1p, (torch.tensor([0.5 + 0.5j, 1.234e-4 + 0j]),)),
+    "complex-expm1-reduced-by-a-short-logarithm": Shown(torch.expm1, (torch.tensor([0.1 + 0.2j, 7.4 + 0j]),)),
+    "complex-logarithm-of-a-signed-zero": Shown(torch.log, (torch.tensor([1 + 1j, complex(-0.0, 0.0)]),)),
+    "complex-logaddexp-of-equal-real-parts": Shown(
+        torch.logaddexp, (torch.tensor([1 + 1j, 1 + 1j]), torch.tensor([2 + 0.5j, 1 + 0.5j]))
+    ),
+    "complex-sinc-of-zero": Shown(torch.sinc, (torch.tensor([0.5 + 0.5j, 0j]),)),
+    "complex-magnitude-in-both-parts": Shown(
+        lambda z: torch.abs(z, out=torch.empty(0, dtype=torch.complex64)), (torch.tensor([3 + 4j, 0j]),)
+    ),
+    "infinite-quotients-of-complex-numbers": Shown(
+        torch.div, (torch.tensor([1 + 1j, 1 + 2j]), torch.tensor([2 + 1j, complex(-0.0, 0.0)]))
+    ),
+    "infinities-times-a-complex-one": Shown(
+        torch.add, (torch.tensor([1 + 1j, 1 + 2j]), torch.tensor([2 + 1j, complex(INF, 3.0)]))
+    ),
+    "infinities-in-complex-functions": Shown(torch.expm1, (torch.tensor([0.1 + 0.2j, complex(INF, 0.0)]),)),
+    "adaptive-windows-of-one-size": Shown(
+        torch.nn.functional.adaptive_max_pool2d, (torch.arange(25.0).reshape(1, 1, 5, 5), (3, 3))
+    ),
+    "max-pool-skips-nan": Shown(torch.nn.functional.max_pool2d, (WITH_NAN, 2), {}, True),
+    "grid-sampler-takes-nan-for-outside": Shown(ATEN.grid_sampler_2d, (SIXTEEN, GRID, 0, 0, False)),
+    "volume-sampler-takes-nan-for-a-place": Shown(
+        ATEN.grid_sampler_3d,
+        (torch.ones(1, 1, 2, 2, 2), torch.tensor([[[[[0.1, 0.2, 0.3], [NAN, 0, 0]]]]]), 0, 0, False),
+    ),
+    "index-reduce-loses-nan": Shown(
+        torch.index_reduce, (numbers(1, 2), 0, torch.tensor([0, 1]), numbers(NAN, 5), "amax")
+    ),
+    "norm-loses-nan": Shown(torch.linalg.vector_norm, (torch.tensor([[1.0, 2.0], [3.0, NAN]]), INF, 1)),
+    "powers-of-a-norm-overflow": Shown(torch.linalg.vector_norm, (torch.tensor([[3.0], [1e20]]), 6, 1)),
+    "long-extremes-read-idle-lanes": Shown(torch.amin, (torch.tensor([[1, 2], [-3, 4]]), 1)),
+    "overflow-in-another-order": Shown(torch.cumprod, (numbers(2, 1e-20, 1e30, 1e20), 0)),
+    "float-beyond-the-integers": Shown(lambda x: x.to(torch.int64), (numbers(1, 1e20),)),
+    "variance-overflows": Shown(
+        torch.nn.functional.layer_norm, (torch.tensor([[1.0, 2.0], [LARGEST, -LARGEST]]), (2,), None, numbers(1, 2))
+    ),
+    "reflectors-multiply-zero-by-nan": Shown(
+        torch.linalg.householder_product, (torch.tensor([[1.0, 2.0], [3.0, 1.0], [2.0, 5.0]]), numbers(0.1, NAN))
+    ),
+    "subnormals-count-as-zero": Shown(torch.gt, (numbers(1, 1e-40), numbers(0, 0))),
+}
+
+
+def trial_of(played: Any, shown: Shown, spoil: Callable[[Tensor], Tensor] = lambda result: result) -> Trial:
+    """A judged case; the device has the defect that is shown, and its first result is spoiled."""
+    prediction = next(BY_NAME[name] for name, each in SHOWN.items() if each is shown)
+
+    def faulty(*args: Any, **kwargs: Any) -> Any:
+        with Calls(prediction.models, Ulp()):
+            result = shown.call(*args, **kwargs)
+        if prediction.name == "subnormals-count-as-zero":
+            with subnormals_flushed():
+                result = shown.call(*args, **kwargs)
+        return map_leaves(lambda leaf: spoil(leaf) if isinstance(leaf, Tensor) else leaf, result)
+
+    case = Case(played.does(shown.call, faulty), shown.args, shown.kwargs, differentiable=shown.differentiable)
+    trials: list[Trial] = []
+    judge.judge(case, played, 0, "example", on_executed=trials.append)
+    return trials[0]
+
+
+def spoiled(index: int) -> Callable[[Tensor], Tensor]:
+    """Puts a garbage value in place of one element."""
+
+    def spoil(result: Tensor) -> Tensor:
+        garbage = result.detach().clone()
+        value: complex = 77 if not garbage.is_floating_point() else 12345.678
+        garbage.view(-1)[index] = 12345.678 - 7j if garbage.is_complex() else value
+        return garbage if garbage.dtype is not torch.bool else garbage.logical_not()
+
+    return spoil
+
+
+def test_every_prediction_is_shown() -> None:
+    assert sorted(SHOWN) == sorted(BY_NAME)
+    assert len(BY_NAME) == len(PREDICTIONS)
+    assert not [name for name in BY_NAME if TOGETHER in name or name == ROUNDING]
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_a_case_fits_what_the_defect_makes_of_it(played: Any, name: str) -> None:
+    trial = trial_of(played, SHOWN[name])
+    assert trial.differs_in_values
+    assert name in fitting_predictions(trial, PREDICTIONS)
+
+
+@pytest.mark.parametrize("name", SHOWN)
+@pytest.mark.parametrize("index", [0, -1])
+def test_another_value_fits_nothing(played: Any, name: str, index: int) -> None:
+    trial = trial_of(played, SHOWN[name], spoiled(index))
+    assert set(fitting_predictions(trial, PREDICTIONS)) <= {ROUNDING}
+
+
+def test_the_largest_rounding_error_of_all_results_is_kept(played: Any) -> None:
+    def device(x: Tensor) -> tuple[Tensor, Tensor]:
+        return x * (1 + 2**-14), x * (1 + 2**-12)
+
+    case = Case(played.does(lambda x: (x * 1, x * 1), device), (numbers(1, 2),))
+    trials: list[Trial] = []
+    outcome = judge.judge(case, played, 0, "example", on_executed=trials.append)
+    fits = fitting_predictions(trials[0], ())
+    assert fits[ROUNDING] == pytest.approx(4 * (outcome.max_error or 0.0), rel=0.1)
+
+
+@pytest.mark.parametrize("wrong", [NAN, INF])
+def test_what_is_not_finite_is_no_rounding_error(played: Any, wrong: float) -> None:
+    case = Case(played.does(lambda x: x * 1, lambda x: x * numbers(1, wrong)), (numbers(1, 2),))
+    trials: list[Trial] = []
+    judge.judge(case, played, 0, "example", on_executed=trials.append)
+    assert fitting_predictions(trials[0], ()) == {}
+
+
+def test_models_explain_a_case_together_where_one_is_not_enough(played: Any) -> None:
+    def erfc(ulp: Ulp, input: Tensor) -> Tensor:
+        return torch.full_like(input, 7.0)
+
+    def neg(ulp: Ulp, input: Tensor) -> Tensor:
+        return torch.full_like(input, 5.0)
+
+    models = (
+        Prediction("a", {"aten::erfc": erfc}),
+        Prediction("b", {"aten::neg": neg}),
+        Prediction("c", {"aten::neg": erfc}),
+    )
+
+    def call(x: Tensor) -> tuple[Tensor, Tensor]:
+        return torch.special.erfc(x), torch.neg(x)
+
+    def faulty(x: Tensor) -> tuple[Tensor, Tensor]:
+        return torch.full_like(x, 7.0), torch.full_like(x, 5.0)
+
+    case = Case(played.does(call, faulty), (numbers(1, 2),))
+    trials: list[Trial] = []
+    judge.judge(case, played, 0, "example", on_executed=trials.append)
+    assert [name for name in fitting_predictions(trials[0], models) if name != ROUNDING] == ["a+b"]
