@@ -1,18 +1,17 @@
 #include "shared/field.metal"
 #include "shared/reduce.metal"
-#include "shared/report.metal"
 
 // Eigenvalues of general matrices: Householder reflections to Hessenberg form, then the QR algorithm with Wilkinson's
-// shift (G. H. Golub and C. F. Van Loan, Matrix Computations, chapter 7), in complex numbers whatever the matrix was. A
-// group a matrix; row-major, so that threads that each take a column read neighbouring memory.
+// implicit shift (G. H. Golub and C. F. Van Loan, Matrix Computations, chapter 7), in complex numbers whatever the matrix
+// was. A group a matrix; row-major, so that threads that each take a column read neighbouring memory.
 
 constant float UNIT = 0x1p-23f;
 // Nothing, beside a matrix whose largest element is about one, and its square, which is far from underflow.
 constant float NOTHING = 1e-15f;
 constant float NOTHING_SQUARED = 1e-30f;
 // Sweeps for one eigenvalue; after each tenth the shift is an arbitrary one, which breaks a cycle.
-constant int MOST_SWEEPS = 40;
-constant int PATIENCE = 15;
+constant int MOST_SWEEPS = 60;
+constant int SWEEPS_BEFORE_ANOTHER_SHIFT = 10;
 
 struct largest {
   static int combine(int a, int b) { return max(a, b); }
@@ -107,8 +106,38 @@ inline float2 wilkinson_shift(matrix_of h, int last) {
   return size_of(far) < NOTHING ? d : d - over(product, far);
 }
 
-// One QR step with a shift on rows and columns first to last. The rotations come one after another, each from the column
-// that it starts in; every thread turns its own columns. Then every thread turns its own rows, by all of them.
+// The rotation (c, s; -s*, c*), which makes (size, 0) of (x, y).
+struct rotation {
+  float2 c;
+  float2 s;
+};
+
+inline rotation rotation_to(float2 x, float2 y, thread float& size) {
+  const float largest = max(size_of(x), size_of(y));
+  size = 0.0f;
+  if (largest == 0.0f) {
+    return {float2(1.0f, 0.0f), float2(0.0f, 0.0f)};
+  }
+  const float2 a = x / largest, b = y / largest;
+  const float length = precise::sqrt(squared(a) + squared(b));
+  size = length * largest;
+  return {conjugate(a) / length, conjugate(b) / length};
+}
+
+inline float2 turned_upper(rotation by, float2 upper, float2 lower) { return times(by.c, upper) + times(by.s, lower); }
+inline float2 turned_lower(rotation by, float2 upper, float2 lower) {
+  return times(conjugate(by.c), lower) - times(conjugate(by.s), upper);
+}
+
+// The same for two neighbours in a row, which the rotation's conjugate transpose multiplies.
+inline float2 turned_left(rotation by, float2 left, float2 right) {
+  return times(conjugate(by.c), left) + times(conjugate(by.s), right);
+}
+inline float2 turned_right(rotation by, float2 left, float2 right) { return times(by.c, right) - times(by.s, left); }
+
+// One QR step on rows and columns first to last, with an implicit shift. The rotations come one after another, each from
+// what the one before left below the diagonal; every thread turns its own columns. Of what they do to rows only the two
+// that the next rotation needs are turned at once. At the end every thread turns its own rows, by all of them.
 inline void sweep(
     matrix_of h,
     matrix_of q,
@@ -121,70 +150,102 @@ inline void sweep(
   const int n = h.n;
   const bool whole = q.start != nullptr;
   const int end = whole ? n : last + 1;
-  for (int k = first + int(thread_index); k <= last; k += int(threads)) {
-    h(k, k) -= shift;
-  }
-  threadgroup_barrier(mem_flags::mem_device);
+  rotation before = {float2(1.0f, 0.0f), float2(0.0f, 0.0f)};
   for (int k = first; k < last; ++k) {
-    const float2 x = h(k, k), y = h(k + 1, k);
-    const float size = precise::sqrt(squared(x) + squared(y));
-    // The rotation (c, s; -s*, c*) with c = x* / size and s = y* / size makes (size, 0) of (x, y).
-    const float2 c = size < NOTHING ? float2(1.0f, 0.0f) : conjugate(x) / size;
-    const float2 s = size < NOTHING ? float2(0.0f, 0.0f) : conjugate(y) / size;
+    float2 upper = h(k, k), lower = h(k + 1, k), x = upper - shift, y = lower;
+    if (k > first) {
+      const float2 left = h(k, k - 1);
+      x = turned_left(before, left, upper);
+      y = times(conjugate(before.s), lower);
+      upper = turned_right(before, left, upper);
+      lower = times(before.c, lower);
+    }
+    float size;
+    const rotation by = rotation_to(x, y, size);
     threadgroup_barrier(mem_flags::mem_device);
-    for (int j = k + int(thread_index); j < end; j += int(threads)) {
-      const float2 upper = h(k, j), lower = h(k + 1, j);
-      h(k, j) = times(c, upper) + times(s, lower);
-      h(k + 1, j) = j == k ? float2(0.0f, 0.0f) : times(conjugate(c), lower) - times(conjugate(s), upper);
+    for (int j = k + 1 + int(thread_index); j < end; j += int(threads)) {
+      const float2 above = h(k, j), below = h(k + 1, j);
+      h(k, j) = turned_upper(by, above, below);
+      h(k + 1, j) = turned_lower(by, above, below);
     }
     if (thread_index == 0) {
-      rotations[k] = float4(c, s);
+      if (k > first) {
+        h(k, k - 1) = float2(size, 0.0f);
+      }
+      h(k, k) = turned_upper(by, upper, lower);
+      h(k + 1, k) = turned_lower(by, upper, lower);
+      rotations[k] = float4(by.c, by.s);
     }
+    before = by;
     threadgroup_barrier(mem_flags::mem_device);
   }
   const int begin = whole ? 0 : first, rows = whole ? last + 1 + n : last + 1;
   for (int r = begin + int(thread_index); r < rows; r += int(threads)) {
     const bool of_h = r <= last;
     device float2* row = of_h ? &h(r, 0) : &q(r - last - 1, 0);
-    for (int k = of_h ? max(first, r - 1) : first; k < last; ++k) {
-      const float2 c = rotations[k].xy, s = rotations[k].zw;
+    for (int k = of_h ? max(first, min(r, last - 1)) : first; k < last; ++k) {
+      const rotation by = {rotations[k].xy, rotations[k].zw};
       const float2 left = row[k], right = row[k + 1];
-      row[k] = times(conjugate(c), left) + times(conjugate(s), right);
-      row[k + 1] = times(c, right) - times(s, left);
+      row[k] = turned_left(by, left, right);
+      row[k + 1] = turned_right(by, left, right);
     }
-  }
-  threadgroup_barrier(mem_flags::mem_device);
-  for (int k = first + int(thread_index); k <= last; k += int(threads)) {
-    h(k, k) += shift;
   }
   threadgroup_barrier(mem_flags::mem_device);
 }
 
-// The first row of the block that ends in `last` and hangs together: the element left of its diagonal is as good as zero
-// beside its neighbours, or below `slack` units in the last place: where eigenvalues
-// are rounding themselves nothing else converges.
+// Whether the element left of the diagonal in row k is as good as zero: beside its neighbours, and in what it changes of
+// the eigenvalues of the block of two (M. Ahues and F. Tisseur, LAPACK Working Note 122, 1997).
+inline bool is_negligible(matrix_of h, int k, float norm) {
+  const float left = size_of(h(k, k - 1)), above = size_of(h(k - 1, k));
+  const float2 upper = h(k - 1, k - 1), lower = h(k, k);
+  if (left <= NOTHING * norm) {
+    return true;
+  }
+  float around = size_of(upper) + size_of(lower);
+  around = around == 0.0f ? norm : around;
+  if (left > UNIT * around) {
+    return false;
+  }
+  const float larger = max(left, above), smaller = min(left, above);
+  const float gap = size_of(upper - lower), own = size_of(lower);
+  const float share = larger / (max(own, gap) + larger);
+  return smaller * share <= max(NOTHING * norm, UNIT * (min(own, gap) * share));
+}
+
+// The first row of the block that ends in `last` and hangs together.
 inline int first_of_block(
-    matrix_of h, int last, float norm, float slack, threadgroup int* scratch, uint thread_index, uint threads) {
+    matrix_of h, int last, float norm, threadgroup int* scratch, uint thread_index, uint threads) {
   int found = 0;
   for (int k = 1 + int(thread_index); k <= last; k += int(threads)) {
-    float around = size_of(h(k, k)) + size_of(h(k - 1, k - 1));
-    around = around == 0.0f ? norm : around;
-    if (size_of(h(k, k - 1)) <= UNIT * max(0.5f * around, slack)) {
-      found = k;
-    }
+    found = is_negligible(h, k, norm) ? k : found;
   }
   return reduce_group<largest>(found, scratch, thread_index, threads);
 }
 
+// The shift of a block's next sweep, of which there were `sweeps` already.
+inline float2 shift_of(matrix_of h, int first, int last, int sweeps) {
+  if (sweeps % SWEEPS_BEFORE_ANOTHER_SHIFT != 0 || sweeps == 0) {
+    return wilkinson_shift(h, last);
+  }
+  const int row = sweeps / SWEEPS_BEFORE_ANOTHER_SHIFT % 2 == 1 ? first + 1 : last;
+  const int corner = row == last ? last : first;
+  return h(corner, corner) + float2(0.75f * size_of(h(row, row - 1)), 0.0f);
+}
+
+constant int NOT_FINITE = -1;
+constant int NOT_CONVERGED = 1;
+
 // The Schur form: `h` becomes upper triangular. With `q`, of which the caller has made the identity, all of it, and q times
-// h times the conjugate transpose of q is the matrix as it was; without, its diagonal alone is meant.
+// h times the conjugate transpose of q is the matrix as it was; without, its diagonal alone is meant. `infos` has zero for
+// each matrix, or why it has no Schur form.
 kernel void schur(
     device float2* matrices [[buffer(0)]],
     device float2* vectors [[buffer(1)]],
     device float2* reflectors [[buffer(2)]],
     device float4* rotations [[buffer(3)]],
-    constant int* shape [[buffer(4)]],
-    REPORT_BUFFER(5) uint2 group [[threadgroup_position_in_grid]],
+    device int* infos [[buffer(4)]],
+    constant int* shape [[buffer(5)]],
+    uint2 group [[threadgroup_position_in_grid]],
     uint2 in_group [[thread_position_in_threadgroup]],
     uint2 group_size [[threads_per_threadgroup]]) {
   threadgroup float scratch[256];
@@ -200,79 +261,81 @@ kernel void schur(
   }
   total = sum_group(total, scratch, thread_index, threads);
   if (!isfinite(total)) {
-    for (int e = int(thread_index); e < n * n; e += int(threads)) {
-      h.start[e] = float2(NAN, NAN);
-    }
     if (thread_index == 0) {
-      REPORT("torch.linalg.eig: input tensor should not contain infs or NaNs.");
+      infos[group.y] = NOT_FINITE;
     }
     return;
   }
   const float norm = precise::sqrt(total);
   to_hessenberg(h, q, reflectors + line, scratch, thread_index, threads);
   int last = n - 1, sweeps = 0;
-  while (last > 0) {
-    // What rounding leaves in every sweep is as large as the matrix says; it is waited for less and less strictly.
-    const float slack = norm * float(max(0, sweeps - PATIENCE));
-    const int first = first_of_block(h, last, norm, slack, places, thread_index, threads);
-    if (first == last || sweeps == MOST_SWEEPS) {
-      if (first != last && thread_index == 0) {
-        REPORT("linalg.eig: The algorithm failed to converge");
-      }
+  while (last > 0 && sweeps < MOST_SWEEPS) {
+    const int first = first_of_block(h, last, norm, places, thread_index, threads);
+    if (first == last) {
       --last;
       sweeps = 0;
       continue;
     }
-    ++sweeps;
-    float2 shift = wilkinson_shift(h, last);
-    if (sweeps % 10 == 0) {
-      shift = h(last, last) + float2(0.75f * size_of(h(last, last - 1)), 0.0f);
-    }
+    const float2 shift = shift_of(h, first, last, sweeps++);
     threadgroup_barrier(mem_flags::mem_device);
     sweep(h, q, rotations + line, first, last, shift, thread_index, threads);
   }
+  if (thread_index == 0) {
+    infos[group.y] = last > 0 ? NOT_CONVERGED : 0;
+  }
 }
 
-// Eigenvectors of upper triangular matrices, a thread an eigenvalue; where two of them agree the vectors nearly do.
+// Vectors of upper triangular matrices, a thread a value of `values`; where two values agree the vectors nearly do.
+// `columns` has the diagonal element that the value belongs to, and where its vector goes. A value that is that element
+// has the vector that solves (T - value) x = 0. One that lost an imaginary part is not an exact eigenvalue of T: its vector
+// is one step of inverse iteration (I. C. F. Ipsen, SIAM Review 39, 1997), which finds the one with the least residual.
 kernel void triangular_vectors(
     device float2* out [[buffer(0)]],
     device const float2* matrices [[buffer(1)]],
-    constant int& n [[buffer(2)]],
+    device const float2* values [[buffer(2)]],
+    device const int* columns [[buffer(3)]],
+    constant int& n [[buffer(4)]],
     uint2 position [[thread_position_in_grid]]) {
-  const int i = int(position.x);
-  const ulong start = ulong(position.y) * ulong(n) * ulong(n);
-  if (i >= n) {
+  const int place = int(position.x);
+  const ulong line = ulong(position.y) * ulong(n), start = line * ulong(n);
+  if (place >= n || columns[line + ulong(place)] < 0) {
     return;
   }
+  const int i = columns[line + ulong(place)];
   device float2* x = out + start + ulong(i);
   device const float2* t = matrices + start;
-  const float2 value = t[ulong(i) * ulong(n) + ulong(i)];
+  const float2 value = values[line + ulong(place)];
+  const float2 own = t[ulong(i) * ulong(n) + ulong(i)];
+  const bool is_exact = value.x == own.x && value.y == own.y;
   float largest_diagonal = 0.0f;
-  for (int k = 0; k <= i; ++k) {
+  for (int k = 0; k < n; ++k) {
     largest_diagonal = max(largest_diagonal, size_of(t[ulong(k) * ulong(n) + ulong(k)]));
   }
-  for (int k = n - 1; k > i; --k) {
+  const int last = is_exact ? i : n - 1;
+  for (int k = n - 1; k > last; --k) {
     x[ulong(k) * ulong(n)] = float2(0.0f, 0.0f);
   }
-  x[ulong(i) * ulong(n)] = float2(1.0f, 0.0f);
-  for (int k = i - 1; k >= 0; --k) {
+  float side = is_exact ? 0.0f : 1.0f;
+  for (int k = last; k >= 0; --k) {
     device const float2* row = t + ulong(k) * ulong(n);
-    float2 sum = float2(0.0f, 0.0f);
+    // Signs that follow no pattern of the matrix: the bits of multiples of the golden ratio.
+    float2 sum = float2((uint(k) * 0x9e3779b9u) >> 31 ? side : -side, 0.0f);
     float size = 0.0f;
-    for (int j = k + 1; j <= i; ++j) {
+    for (int j = k + 1; j <= last; ++j) {
       sum += times(row[j], x[ulong(j) * ulong(n)]);
       size = max(size, size_of(row[j]));
     }
     float2 gap = value - row[k];
     const float least = max(UNIT * max(largest_diagonal, size), 1e-30f);
     gap = size_of(gap) < least ? float2(least, 0.0f) : gap;
-    float2 found = over(sum, gap);
+    float2 found = is_exact && k == i ? float2(1.0f, 0.0f) : over(sum, gap);
     const float found_size = size_of(found);
     if (found_size > 1e10f) {
-      for (int j = k + 1; j <= i; ++j) {
+      for (int j = k + 1; j <= last; ++j) {
         x[ulong(j) * ulong(n)] /= found_size;
       }
       found /= found_size;
+      side /= found_size;
     }
     x[ulong(k) * ulong(n)] = found;
   }
@@ -286,13 +349,11 @@ struct nearer {
   static nearest better(nearest a, nearest b) { return b.distance < a.distance ? b : a; }
 };
 
-// Above the real axis, below it, or of an imaginary part that is rounding alone.
-inline int side_of(float2 value, float tolerance) { return value.y > tolerance ? 1 : value.y < -tolerance ? -1 : 0; }
-
 // The order of a matrix's eigenvalues. Those of a real one come as LAPACK promises it: both of a conjugate pair beside
-// each other, the one above the real axis first, and exactly conjugate where rounding alone tells them apart. A group a
-// matrix. `columns` has for each place the column of its vector, or -1 minus the column whose conjugate it is; `mates`
-// room for two numbers a value. shape: n, whether the matrices were real.
+// each other, the one above the real axis first, and exactly conjugate where rounding alone tells them apart. A value is
+// real if its imaginary part may be rounding, and no other value is nearer to its conjugate than itself. A group a matrix.
+// `columns` has for each place the column of its vector, or -1 minus the column whose conjugate it is; `mates` room for
+// two numbers a value. shape: n, whether the matrices were real.
 kernel void order_values(
     device float2* ordered [[buffer(0)]],
     device int* columns [[buffer(1)]],
@@ -310,9 +371,9 @@ kernel void order_values(
   device const float2* value = values + line;
   device int* mate = mates + 2 * line;
   device int* choice = mate + n;
-  const float tolerance = shape[1] != 0 ? tolerances[group.y] : INFINITY;
+  const float tolerance = tolerances[group.y];
   for (int i = int(thread_index); i < n; i += int(threads)) {
-    mate[i] = side_of(value[i], tolerance) == 0 ? i : -1;
+    mate[i] = shape[1] != 0 && value[i].y != 0.0f ? -1 : i;
     choice[i] = -1;
   }
   // Two values that are nearest to each other's conjugate are a pair. The nearest two of all are always such values.
@@ -322,10 +383,10 @@ kernel void order_values(
       if (mate[i] >= 0) {
         continue;
       }
-      const int side = side_of(value[i], tolerance);
-      nearest best = {INFINITY, -1};
+      const float height = abs(value[i].y);
+      nearest best = height <= tolerance ? nearest{2.0f * height, i} : nearest{INFINITY, -1};
       for (int j = 0; j < n; ++j) {
-        if (mate[j] < 0 && side_of(value[j], tolerance) == -side) {
+        if (mate[j] < 0 && value[j].y * value[i].y < 0.0f) {
           best = nearer::better(best, nearest{size_of(value[i] - conjugate(value[j])), j});
         }
       }
@@ -343,8 +404,8 @@ kernel void order_values(
   }
   for (int i = int(thread_index); i < n; i += int(threads)) {
     const float2 own = value[i];
-    const bool is_real = shape[1] != 0 && abs(own.y) <= tolerance;
     const int other = mate[i];
+    const bool is_real = shape[1] != 0 && other == i;
     const bool is_paired = other >= 0 && other != i;
     int place = 0;
     for (int k = 0; k < (is_paired && own.y < 0.0f ? other : i); ++k) {
@@ -392,14 +453,17 @@ kernel void unit_vectors(
     }
   }
   const float2 turn = conjugate(peak / peak_size);
-  float total = 0.0f;
+  // A sum in two floats: long vectors of equal elements would come out too long by a unit in the last place an element.
+  float total = 0.0f, rest = 0.0f;
   for (int k = 0; k < n; ++k) {
     const float2 turned = times(from[ulong(k) * ulong(n)] / peak_size, turn);
     const float2 kept = is_real ? float2(turned.x, 0.0f) : is_conjugate ? conjugate(turned) : turned;
     x[ulong(k) * ulong(n)] = kept;
-    total += squared(kept);
+    const float square = squared(kept), sum = total + square, added = sum - total;
+    rest += (total - (sum - added)) + (square - added);
+    total = sum;
   }
-  const float scale = 1.0f / precise::sqrt(total);
+  const float scale = 1.0f / precise::sqrt(total + rest);
   for (int k = 0; k < n; ++k) {
     x[ulong(k) * ulong(n)] *= scale;
   }

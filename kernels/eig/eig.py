@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from ..runtime.convergence import converged, warn_of_the_cpu
 from ..runtime.operands import require_device, require_square, require_supported
 from ..runtime.outputs import refuse_internal_overlap, resize_output
 from ..runtime.rows import launch_rows, row_group
@@ -11,6 +12,9 @@ from ..runtime.shader import Shader
 
 _shader = Shader(__file__)
 _DTYPES = frozenset({torch.float32, torch.complex64})
+# A group of threads computes a matrix. Larger ones could come near the time after which macOS ends a launch.
+_MOST_ROWS = 128
+_NOT_FINITE = -1  # as in the Metal source
 # Imaginary parts of a real matrix's eigenvalues are rounding up to this many units of its norm, for each row.
 _UNITS_OF_ROUNDING = 2.0
 _EPSILON = torch.finfo(torch.float32).eps
@@ -24,19 +28,23 @@ def linalg_eig(self: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     _check_matrices(self, "linalg.eig")
     if not self.numel():
         return _empty(self, self.shape[:-1]), _empty(self, self.shape)
-    form, vectors = _schur(self, with_vectors=True)
+    decomposed = _schur(self, with_vectors=True)
+    if decomposed is None:
+        of_the_cpu = torch.linalg.eig(self.cpu())
+        return of_the_cpu.eigenvalues.to(self.device), of_the_cpu.eigenvectors.to(self.device)
+    form, vectors = decomposed
     batch, n, _ = form.shape
-    triangular = torch.empty_like(form)
-    kernel = _shader.kernel("triangular_vectors", self.device)
+    values, columns = _ordered(self, form)
+    triangular, result = torch.empty_like(form), torch.empty_like(form)
     group = row_group(n)
     threads = -(-n // group) * group, batch
-    kernel(triangular, form, n, threads=threads, group_size=(group, 1), arg_casts={2: "int32"})
-    values, columns = _ordered(self, form)
-    result = torch.empty_like(form)
-    operands = (result, torch.bmm(vectors, triangular), values, columns, [n, int(not self.is_complex())])
-    kernel = _shader.kernel("unit_vectors", self.device)
+    operands = (triangular, form, values, columns, n)
+    kernel = _shader.kernel("triangular_vectors", self.device)
     kernel(*operands, threads=threads, group_size=(group, 1), arg_casts={4: "int32"})
-    return values.view(self.shape[:-1]), result.view(self.shape)
+    turned = (result, torch.bmm(vectors, triangular), values, columns, [n, int(not self.is_complex())])
+    kernel = _shader.kernel("unit_vectors", self.device)
+    kernel(*turned, threads=threads, group_size=(group, 1), arg_casts={4: "int32"})
+    return (values * _scale(self)[:, None]).view(self.shape[:-1]), result.view(self.shape)
 
 
 def linalg_eig_out(
@@ -56,8 +64,12 @@ def linalg_eigvals(self: torch.Tensor) -> torch.Tensor:
     _check_matrices(self, "linalg.eigvals")
     if not self.numel():
         return _empty(self, self.shape[:-1])
-    values, _ = _ordered(self, _schur(self, with_vectors=False)[0])
-    return values.view(self.shape[:-1])
+    decomposed = _schur(self, with_vectors=False)
+    if decomposed is None:
+        of_the_cpu: torch.Tensor = torch.linalg.eigvals(self.cpu())
+        return of_the_cpu.to(self.device)
+    values, _ = _ordered(self, decomposed[0])
+    return (values * _scale(self)[:, None]).view(self.shape[:-1])
 
 
 def linalg_eigvals_out(self: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
@@ -68,9 +80,16 @@ def linalg_eigvals_out(self: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor
     return out.copy_(linalg_eigvals(self))
 
 
-def _schur(x: torch.Tensor, *, with_vectors: bool) -> tuple[torch.Tensor, torch.Tensor]:
-    """The Schur form divided by `_scale`, and the unitary matrices; without vectors only the diagonals are valid."""
+def _schur(x: torch.Tensor, *, with_vectors: bool) -> tuple[torch.Tensor, torch.Tensor] | None:
+    """The Schur form divided by `_scale`, and the unitary matrices; without vectors only the diagonals are valid.
+
+    Returns None, after a warning, for matrices that are too large for one launch, or do not converge.
+    Raises RuntimeError, as the CPU does, for a matrix that is not finite.
+    """
     n = x.shape[-1]
+    if n > _MOST_ROWS:
+        warn_of_the_cpu("linalg.eig", f"one launch would take too long for more than {_MOST_ROWS} rows")
+        return None
     form = (x.reshape(-1, n, n) / _scale(x)[:, None, None]).to(torch.complex64).contiguous()
     batch = form.shape[0]
     vectors = form.new_zeros(form.shape if with_vectors else (1,))
@@ -78,10 +97,13 @@ def _schur(x: torch.Tensor, *, with_vectors: bool) -> tuple[torch.Tensor, torch.
         vectors.diagonal(dim1=-2, dim2=-1).fill_(1.0)
     reflectors = form.new_empty((batch, n))
     rotations = form.new_empty((batch, n, 2))
-    operands = (form, vectors, reflectors, rotations, [n, int(with_vectors)])
-    kernel = _shader.kernel("schur", x.device)
-    launch_rows(kernel, batch, row_group(2 * n), *operands, int32=True, reports=True)
-    return form, vectors
+    infos = torch.empty(batch, dtype=torch.int32, device=x.device)
+    operands = (form, vectors, reflectors, rotations, infos, [n, int(with_vectors)])
+    launch_rows(_shader.kernel("schur", x.device), batch, row_group(2 * n), *operands, int32=True)
+    on_host = infos.cpu()
+    if int(on_host.min()) == _NOT_FINITE:
+        raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
+    return (form, vectors) if converged(on_host, "linalg.eig", is_matrix=x.dim() == 2) else None
 
 
 def _scale(x: torch.Tensor) -> torch.Tensor:
@@ -91,9 +113,9 @@ def _scale(x: torch.Tensor) -> torch.Tensor:
 
 
 def _ordered(x: torch.Tensor, form: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """The eigenvalues, and for each the column of its vector, or -1 minus the column whose conjugate it is."""
+    """The eigenvalues divided by `_scale`, and for each the column of its vector, or -1 minus that of its conjugate."""
     batch, n, _ = form.shape
-    values = form.diagonal(dim1=-2, dim2=-1).clone(memory_format=torch.contiguous_format) * _scale(x)[:, None]
+    values = form.diagonal(dim1=-2, dim2=-1).clone(memory_format=torch.contiguous_format)
     ordered = torch.empty_like(values)
     columns, mates = (torch.empty((batch, room), dtype=torch.int32, device=x.device) for room in (n, 2 * n))
     operands = (ordered, columns, values, mates, _tolerances(x), [n, int(not x.is_complex())])
@@ -102,11 +124,10 @@ def _ordered(x: torch.Tensor, form: torch.Tensor) -> tuple[torch.Tensor, torch.T
 
 
 def _tolerances(x: torch.Tensor) -> torch.Tensor:
-    """The rounding error of the eigenvalues of each matrix."""
+    """The rounding error of the eigenvalues of each matrix, divided by `_scale`."""
     n = x.shape[-1]
-    scale = _scale(x)
-    scaled = x.abs().reshape(-1, n, n) / scale[:, None, None]
-    return scaled.square().sum((-2, -1)).sqrt() * scale * (_UNITS_OF_ROUNDING * n * _EPSILON)
+    scaled = x.abs().reshape(-1, n, n) / _scale(x)[:, None, None]
+    return scaled.square().sum((-2, -1)).sqrt() * (_UNITS_OF_ROUNDING * n * _EPSILON)
 
 
 def _empty(x: torch.Tensor, shape: torch.Size) -> torch.Tensor:

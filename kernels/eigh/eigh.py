@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from ..runtime.convergence import converged
 from ..runtime.operands import require_lapack_dtype
 from ..runtime.outputs import check_outputs, is_ready
 from ..runtime.rows import MOST_THREADS, launch_rows, row_group
@@ -29,6 +30,7 @@ def linalg_eigh_eigenvalues(
     """`_linalg_eigh.eigenvalues`: of `A`, (..., n, n), the triangle `UPLO` is read; eigenvalues ascend.
 
     Raises torch.linalg.LinAlgError for a matrix with a NaN, as the CPU does. This takes one read-back for each call.
+    A call with a matrix that does not converge goes to the CPU.
     """
     real = A.dtype.to_real()
     square = A.dim() > 1 and A.shape[-1] == A.shape[-2]
@@ -47,7 +49,9 @@ def linalg_eigh_eigenvalues(
     infos = torch.empty(A.shape[:-2], dtype=torch.int32, device=A.device)
     solve = _solve_small if n <= _ROOM[A.dtype] else _solve_large
     solve(matrices, values, vectors, infos, upper=UPLO.upper() == "U", with_vectors=compute_v)
-    torch._linalg_check_errors(infos, "linalg.eigh", is_matrix=A.dim() == 2)
+    if not converged(infos, "linalg.eigh", is_matrix=A.dim() == 2):
+        of_the_cpu = _aten._linalg_eigh(A.cpu(), UPLO, compute_v)
+        return eigenvalues.copy_(of_the_cpu[0]), eigenvectors.copy_(of_the_cpu[1])
     if not in_place:
         eigenvalues.copy_(values)
         if compute_v:

@@ -77,7 +77,12 @@ TORCH_IMPL_FUNC(_linalg_eigh_eigenvalues_mps)
   const auto infos = at::empty(A.sizes().slice(0, A.dim() - 2), A.options().dtype(kInt));
   const Problem problem = {matrices, values, vectors, infos, uplo == "U" || uplo == "u", compute_v};
   A.size(-1) <= room_of(A) ? solve_small(problem) : solve_large(problem);
-  at::_linalg_check_errors(infos, "linalg.eigh", A.dim() == 2);
+  if (!all_converged(infos, "linalg.eigh", A.dim() == 2)) {
+    const auto [w, v] = at::_linalg_eigh(A.cpu(), uplo, compute_v);
+    eigenvalues.copy_(w);
+    eigenvectors.copy_(v);
+    return;
+  }
   if (!in_place) {
     eigenvalues.copy_(values);
     if (compute_v) {

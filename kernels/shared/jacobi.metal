@@ -27,7 +27,9 @@ template <typename T> struct rotation {
 template <typename T> inline rotation<T> rotation_of(float a, float d, T b, thread float& moved) {
   const float size = modulus(b);
   const float slope = (d - a) / (2.0f * size);
-  const float tangent = copysign(1.0f, slope) / (abs(slope) + precise::sqrt(fma(slope, slope, 1.0f)));
+  constexpr float STEEP = 0x1p30f; // above it the root is the slope, and its square may overflow
+  const float root = abs(slope) > STEEP ? abs(slope) : precise::sqrt(fma(slope, slope, 1.0f));
+  const float tangent = copysign(1.0f, slope) / (abs(slope) + root);
   const float cosine = 1.0f / precise::sqrt(fma(tangent, tangent, 1.0f)), sine = tangent * cosine;
   moved = tangent * size;
   return rotation<T>{b * (sine / size), sine * sine / (1.0f + cosine)};

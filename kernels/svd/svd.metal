@@ -2,7 +2,10 @@
 
 // Singular values and vectors by one-sided Jacobi (Hestenes): columns are turned until all are orthogonal to each other.
 // Then their lengths are the singular values, their directions the left vectors, and the rotations together the right
-// ones. Matrices are square and column-major; blocks of columns meet, and what turns them is found in their products.
+// ones. Columns that lie far from each other in length and close in direction would need many sweeps. So the columns are
+// sorted by length and factorized into Q and R first, and the method runs on the conjugate transpose of R, whose columns
+// are nearly orthogonal (Z. Drmac and K. Veselic, SIAM J. Matrix Anal. Appl. 29, 2008). Matrices are column-major; blocks
+// of columns meet, and what turns them is found in their products.
 
 // Columns shorter than this, beside largest elements near 1, are zero: their directions are rounding errors.
 constant float NO_LENGTH = 0x1p-48f;
@@ -40,23 +43,65 @@ kernel void svd_outline(
   }
 }
 
-// A group a column: scales it, and begins with the identity as rotations.
+// The number of columns that are before one of this length, longest first.
+inline int place_of(
+    device const float* lengths, int n, int column, threadgroup float* scratch, uint thread_index, uint threads) {
+  const float length = lengths[column];
+  float before = 0.0f;
+  for (int i = int(thread_index); i < n; i += int(threads)) {
+    before += lengths[i] > length || (lengths[i] == length && i < column) ? 1.0f : 0.0f;
+  }
+  return int(sum_group(before, scratch, thread_index, threads));
+}
+
+// A group a column of m elements: scales it and brings it to its place among the lengths. `order` has for each place the
+// column that is there now.
+template <typename T>
+kernel void svd_sort(
+    device const T* columns [[buffer(0)]],
+    device const float* lengths [[buffer(1)]],
+    device const float* outlines [[buffer(2)]],
+    device T* sorted [[buffer(3)]],
+    device int* order [[buffer(4)]],
+    constant int& m [[buffer(5)]],
+    constant int& n [[buffer(6)]],
+    uint2 group [[threadgroup_position_in_grid]],
+    uint thread_index [[thread_index_in_threadgroup]],
+    uint2 group_size [[threads_per_threadgroup]]) {
+  threadgroup float scratch[32];
+  const ulong matrix = group.y / uint(n), first = matrix * ulong(n);
+  const int column = int(group.y % uint(n));
+  const bool finite = isfinite(outlines[matrix * 2]);
+  const float scale = outlines[matrix * 2 + 1];
+  const int place = finite ? place_of(lengths + first, n, column, scratch, thread_index, group_size.x) : column;
+  device const T* from = columns + ulong(group.y) * ulong(m);
+  device T* to = sorted + (first + ulong(place)) * ulong(m);
+  for (int i = int(thread_index); i < m; i += int(group_size.x)) {
+    to[i] = finite ? from[i] * scale : number<T>(0.0f);
+  }
+  if (thread_index == 0) {
+    order[first + ulong(place)] = column;
+  }
+}
+
+// A group a column of the conjugate transpose of R, which is above the reflectors in `factors`; and the identity as
+// rotations.
 template <typename T>
 kernel void svd_begin(
     device T* work [[buffer(0)]],
     device T* turns [[buffer(1)]],
-    device const float* outlines [[buffer(2)]],
-    constant int& n [[buffer(3)]],
-    constant int& with_vectors [[buffer(4)]],
+    device const T* factors [[buffer(2)]],
+    constant int& m [[buffer(3)]],
+    constant int& n [[buffer(4)]],
+    constant int& with_vectors [[buffer(5)]],
     uint2 group [[threadgroup_position_in_grid]],
     uint thread_index [[thread_index_in_threadgroup]],
     uint2 group_size [[threads_per_threadgroup]]) {
   const ulong matrix = group.y / uint(n), start = ulong(group.y) * ulong(n);
   const int column = int(group.y % uint(n));
-  const bool finite = isfinite(outlines[matrix * 2]);
-  const float scale = outlines[matrix * 2 + 1];
+  device const T* row = factors + matrix * ulong(n) * ulong(m) + ulong(column);
   for (int i = int(thread_index); i < n; i += int(group_size.x)) {
-    work[start + ulong(i)] = finite ? work[start + ulong(i)] * scale : number<T>(0.0f);
+    work[start + ulong(i)] = i < column ? number<T>(0.0f) : conjugate(row[ulong(i) * ulong(m)]);
     if (with_vectors) {
       turns[start + ulong(i)] = number<T>(i == column ? 1.0f : 0.0f);
     }
@@ -185,7 +230,7 @@ kernel void svd_apply(
   turn_strip<T, ROOM>(to, rotations, tile, turn, columns, start, min(ROOM, n - start), thread_index, group_size.x);
 }
 
-// A SIMD group a column: its length.
+// A SIMD group a column of n elements: its length.
 template <typename T>
 kernel void svd_lengths(
     device const T* work [[buffer(0)]],
@@ -210,49 +255,46 @@ kernel void svd_lengths(
   }
 }
 
-// A group a column: finds its place among the lengths, which descend, and brings its vectors there.
+// A group a column: brings its vectors to its place among the lengths, and the elements of its direction to theirs before
+// the columns were sorted.
 template <typename T>
 kernel void svd_finish(
     device const T* work [[buffer(0)]],
     device const T* turns [[buffer(1)]],
     device const float* lengths [[buffer(2)]],
-    device const float* outlines [[buffer(3)]],
-    device const int* busy [[buffer(4)]],
-    device T* left [[buffer(5)]],
-    device float* values [[buffer(6)]],
-    device T* right [[buffer(7)]],
-    device int* infos [[buffer(8)]],
-    constant int& n [[buffer(9)]],
-    constant int& sweeps [[buffer(10)]],
-    constant int& with_vectors [[buffer(11)]],
+    device const int* order [[buffer(3)]],
+    device const float* outlines [[buffer(4)]],
+    device const int* busy [[buffer(5)]],
+    device T* directions [[buffer(6)]],
+    device float* values [[buffer(7)]],
+    device T* rotations [[buffer(8)]],
+    device int* infos [[buffer(9)]],
+    constant int& n [[buffer(10)]],
+    constant int& sweeps [[buffer(11)]],
+    constant int& with_vectors [[buffer(12)]],
     uint2 group [[threadgroup_position_in_grid]],
     uint thread_index [[thread_index_in_threadgroup]],
     uint2 group_size [[threads_per_threadgroup]]) {
   threadgroup float scratch[32];
-  const ulong matrix = group.y / uint(n), from = ulong(group.y) * ulong(n);
-  const int j = int(group.y % uint(n));
+  const ulong matrix = group.y / uint(n), first = matrix * ulong(n), from = ulong(group.y) * ulong(n);
+  const int column = int(group.y % uint(n));
   const uint threads = group_size.x;
   const bool finite = isfinite(outlines[matrix * 2]);
   const float length = lengths[group.y];
-  float before = 0.0f;
-  for (int i = int(thread_index); i < n; i += int(threads)) {
-    const float other = lengths[matrix * ulong(n) + ulong(i)];
-    before += other > length || (other == length && i < j) ? 1.0f : 0.0f;
-  }
-  const ulong rank = ulong(sum_group(before, scratch, thread_index, threads));
+  const ulong place = ulong(place_of(lengths + first, n, column, scratch, thread_index, threads));
   if (thread_index == 0) {
-    values[matrix * ulong(n) + rank] = finite ? length / outlines[matrix * 2 + 1] : NOT_A_NUMBER;
-    if (j == 0) {
+    values[first + place] = finite ? length / outlines[matrix * 2 + 1] : NOT_A_NUMBER;
+    if (column == 0) {
       // What LAPACK's drivers say of an argument with a NaN.
       const bool more = busy[matrix * ulong(sweeps) + ulong(sweeps - 1)] != 0;
       infos[matrix] = is_nan(outlines[matrix * 2]) ? -4 : more ? n - 1 : 0;
     }
   }
-  const ulong to = (matrix * ulong(n) + rank) * ulong(n);
+  const ulong to = (first + place) * ulong(n);
   for (int i = int(thread_index); with_vectors && i < n; i += int(threads)) {
     const T direction = length < NO_LENGTH ? number<T>(0.0f) : work[from + ulong(i)] / length;
-    left[to + ulong(i)] = finite ? direction : number<T>(NOT_A_NUMBER);
-    right[to + ulong(i)] = finite ? turns[from + ulong(i)] : number<T>(NOT_A_NUMBER);
+    directions[to + ulong(order[first + ulong(i)])] = finite ? direction : number<T>(NOT_A_NUMBER);
+    rotations[to + ulong(i)] = finite ? turns[from + ulong(i)] : number<T>(NOT_A_NUMBER);
   }
 }
 
@@ -267,11 +309,11 @@ struct lowest {
   }
 };
 
-// A group a matrix: left vectors of singular values that are zero, which come last, orthogonal to all others. Each
-// begins with the axis that the vectors before it have least of; two projections make it orthogonal to them.
+// A group a matrix: directions of singular values that are zero, which come last, orthogonal to all others. Each begins
+// with the axis that the vectors before it have least of; two projections make it orthogonal to them.
 template <typename T>
 kernel void svd_complete(
-    device T* left [[buffer(0)]],
+    device T* directions [[buffer(0)]],
     device T* products [[buffer(1)]],
     device const float* values [[buffer(2)]],
     device const float* outlines [[buffer(3)]],
@@ -284,7 +326,7 @@ kernel void svd_complete(
   const ulong matrix = group.y;
   const int threads = int(group_size.x), first = int(thread_index), lane = first % 32;
   device const float* value = values + matrix * ulong(n);
-  device T* vectors = left + matrix * ulong(n) * ulong(n);
+  device T* vectors = directions + matrix * ulong(n) * ulong(n);
   device T* product = products + matrix * ulong(n);
   if (!isfinite(outlines[matrix * 2])) {
     return;
@@ -345,8 +387,11 @@ kernel void svd_complete(
 #define SVD(T) \
   template [[host_name("svd_outline_" #T)]] kernel void svd_outline<T>( \
       device const T*, device float*, constant int&, uint2, uint, uint2); \
+  template [[host_name("svd_sort_" #T)]] kernel void svd_sort<T>( \
+      device const T*, device const float*, device const float*, device T*, device int*, constant int&, constant int&, \
+      uint2, uint, uint2); \
   template [[host_name("svd_begin_" #T)]] kernel void svd_begin<T>( \
-      device T*, device T*, device const float*, constant int&, constant int&, uint2, uint, uint2); \
+      device T*, device T*, device const T*, constant int&, constant int&, constant int&, uint2, uint, uint2); \
   template [[host_name("svd_meet_" #T)]] kernel void svd_meet<T>( \
       device const T*, device T*, device int*, device int*, constant int&, constant int&, constant int&, \
       constant int&, constant int&, uint2, uint, uint2); \
@@ -356,8 +401,9 @@ kernel void svd_complete(
   template [[host_name("svd_lengths_" #T)]] kernel void svd_lengths<T>( \
       device const T*, device float*, constant int&, uint2, uint); \
   template [[host_name("svd_finish_" #T)]] kernel void svd_finish<T>( \
-      device const T*, device const T*, device const float*, device const float*, device const int*, device T*, \
-      device float*, device T*, device int*, constant int&, constant int&, constant int&, uint2, uint, uint2); \
+      device const T*, device const T*, device const float*, device const int*, device const float*, \
+      device const int*, device T*, device float*, device T*, device int*, constant int&, constant int&, \
+      constant int&, uint2, uint, uint2); \
   template [[host_name("svd_complete_" #T)]] kernel void svd_complete<T>( \
       device T*, device T*, device const float*, device const float*, constant int&, uint2, uint, uint2);
 SVD(float)

@@ -1,4 +1,4 @@
-"""Singular values and vectors by one-sided Jacobi; float32, complex64."""
+"""Singular values and vectors by QR and one-sided Jacobi; float32, complex64."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import torch
 
 from ...metal_limits import SIMD_WIDTH
 from ..qr_reflectors.qr_reflectors import apply_reflectors, factorize
+from ..runtime.convergence import converged
 from ..runtime.operands import require_lapack_dtype
 from ..runtime.outputs import check_outputs, is_ready
 from ..runtime.rows import MOST_THREADS, launch_rows, row_group
@@ -16,8 +17,8 @@ _shader = Shader(__file__)
 _aten = torch.ops.aten
 # Columns that fit into a group's memory: ROOM of the Metal source.
 _ROOM = {torch.float32: 48, torch.complex64: 32}
-# All sweeps are launched in advance, because nothing is read back. Those after the last one needed do nothing.
-_SWEEPS = 20
+# All sweeps are launched in advance, because nothing is read back. 256 columns need 10; further sweeps do nothing.
+_SWEEPS = 14
 
 
 def linalg_svd_u(
@@ -33,6 +34,7 @@ def linalg_svd_u(
     """`_linalg_svd.U`: `A`, (..., m, n), is U diag(S) Vh; singular values descend.
 
     Raises torch.linalg.LinAlgError for a matrix with a NaN, as the CPU does. This takes one read-back for each call.
+    A call with a matrix that does not converge goes to the CPU.
     """
     m, n = A.shape[-2:] if A.dim() > 1 else (0, 0)
     k, real = min(m, n), A.dtype.to_real()
@@ -54,8 +56,11 @@ def linalg_svd_u(
     require_lapack_dtype(A, "linalg_svd_cpu")
     tall = m >= n
     columns, values, rows, infos = _decompose(A if tall else A.mH, full_matrices, compute_uv)
+    if not converged(infos, "linalg.svd", is_matrix=A.dim() == 2):
+        for output, result in zip((U, S, Vh), _aten._linalg_svd(A.cpu(), full_matrices, compute_uv), strict=True):
+            output.copy_(result)
+        return U, S, Vh
     S.copy_(values)
-    torch._linalg_check_errors(infos, "linalg.svd", is_matrix=A.dim() == 2)
     if compute_uv:
         first, second = (columns, rows) if tall else (rows, columns)
         U.copy_(first.mT)
@@ -93,48 +98,49 @@ def _decompose(
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
     """Left vectors as rows, singular values, right vectors as rows, and LAPACK's info of (..., m, n), m >= n.
 
-    A matrix with more rows than columns is factorized into Q and R first: R is square, and Q maps its left vectors.
-    It is scaled before, because the norm of a column may overflow.
+    The columns are scaled, sorted and factorized into Q and R. With R^H = X S Y^H, Q Y has the left vectors, and X, in
+    the order of the columns before, the right ones.
     """
     *batch, m, n = tall.shape
     columns = tall.mT.clone(memory_format=torch.contiguous_format).resolve_conj()
     outlines = torch.empty(*batch, 2, dtype=tall.dtype.to_real(), device=tall.device)
     _launch("svd_outline", columns, outlines.numel() // 2, MOST_THREADS, columns, outlines, m * n)
-    if m == n:
-        return _decompose_square(columns, outlines, with_vectors)
+    lengths = torch.empty(columns.shape[:-1], dtype=outlines.dtype, device=tall.device)
+    _launch("svd_lengths", columns, lengths.numel(), SIMD_WIDTH, columns, lengths, m)
+    factors, order = torch.empty_like(columns), torch.empty_like(lengths, dtype=torch.int32)
+    operands = (columns, lengths, outlines, factors, order)
+    _launch("svd_sort", columns, lengths.numel(), row_group(max(m, n)), *operands, m, n)
     taus = torch.empty(*batch, n, dtype=tall.dtype, device=tall.device)
-    scale = outlines[..., 1].clone()
-    outlines[..., 1] = 1
-    factorize(columns.mul_(scale[..., None, None]), taus)
-    square = columns[..., :n].tril()
-    left, values, right, infos = _decompose_square(square, outlines, with_vectors)
-    values.div_(scale[..., None])
+    factorize(factors, taus)
+    right, values, inner, infos = _orthogonalize(factors, order, outlines, with_vectors)
     if not with_vectors:
-        return left, values, right, infos
+        return inner, values, right, infos
     whole = torch.zeros(*batch, m if full else n, m, dtype=tall.dtype, device=tall.device)
-    whole[..., :n, :n].copy_(left)
+    whole[..., :n, :n].copy_(inner)
     if full:
         torch.diagonal(whole, dim1=-2, dim2=-1)[..., n:].fill_(1)
-    apply_reflectors(whole, columns, taus, adjoint=False)
+    apply_reflectors(whole, factors, taus, adjoint=False)
     return whole, values, right, infos
 
 
-def _decompose_square(
-    work: torch.Tensor, outlines: torch.Tensor, with_vectors: bool
+def _orthogonalize(
+    factors: torch.Tensor, order: torch.Tensor, outlines: torch.Tensor, with_vectors: bool
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-    """The same for square matrices, whose columns are the rows of `work`; it is overwritten."""
-    n, room, batch = work.shape[-1], _ROOM[work.dtype], outlines.numel() // 2
+    """Directions as rows, in the `order` before sorting, lengths, rotations as rows, and infos, of R in `factors`."""
+    n, m = factors.shape[-2:]
+    room, batch = _ROOM[factors.dtype], outlines.numel() // 2
     blocks = max(2, -(-n // (room // 2)))
     blocks += blocks % 2
     pairs = blocks // 2
-    turns, left, right = (torch.empty_like(work if with_vectors else work[..., :0]) for _ in range(3))
-    values, lengths = (torch.empty(work.shape[:-1], dtype=outlines.dtype, device=work.device) for _ in range(2))
+    work = torch.empty(*factors.shape[:-1], n, dtype=factors.dtype, device=factors.device)
+    turns, directions, rotations = (torch.empty_like(work if with_vectors else work[..., :0]) for _ in range(3))
+    values, lengths = (torch.empty_like(order, dtype=outlines.dtype) for _ in range(2))
     infos = torch.empty(work.shape[:-2], dtype=torch.int32, device=work.device)
     busy = torch.zeros(batch, _SWEEPS, dtype=torch.int32, device=work.device)
     moved = torch.empty(batch, pairs, dtype=torch.int32, device=work.device)
     together = torch.empty(batch, pairs, room, room, dtype=work.dtype, device=work.device)
     strips = pairs * -(-n // room) * (2 if with_vectors else 1)
-    _launch("svd_begin", work, batch * n, row_group(n), work, turns, outlines, n, int(with_vectors))
+    _launch("svd_begin", work, batch * n, row_group(n), work, turns, factors, m, n, int(with_vectors))
     for sweep in range(_SWEEPS):
         for turn in range(blocks - 1):
             place = (n, blocks, turn, sweep, _SWEEPS)
@@ -142,12 +148,12 @@ def _decompose_square(
             rotated = (work, turns, together, busy, moved)
             _launch("svd_apply", work, batch * strips, MOST_THREADS, *rotated, *place, strips)
     _launch("svd_lengths", work, batch * n, SIMD_WIDTH, work, lengths, n)
-    found = (work, turns, lengths, outlines, busy, left, values, right, infos)
-    _launch("svd_finish", work, batch * n, row_group(n), *found, n, _SWEEPS, int(with_vectors))
+    results = (work, turns, lengths, order, outlines, busy, directions, values, rotations, infos)
+    _launch("svd_finish", work, batch * n, row_group(n), *results, n, _SWEEPS, int(with_vectors))
     if with_vectors:
         products = torch.empty_like(work[..., 0])
-        _launch("svd_complete", work, batch, row_group(n), left, products, values, outlines, n)
-    return left, values, right, infos
+        _launch("svd_complete", work, batch, row_group(n), directions, products, values, outlines, n)
+    return directions, values, rotations, infos
 
 
 def _launch(name: str, matrices: torch.Tensor, groups: int, threads: int, *operands: object) -> None:

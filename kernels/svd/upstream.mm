@@ -7,7 +7,7 @@ const std::string reflectors_of = "svd_";
 #include "shared/reflectors.h"
 
 // Launches are made before it is known how many sweeps it takes; those that follow the last one needed do nothing.
-constexpr int sweeps = 20;
+constexpr int sweeps = 14;
 constexpr int64_t most_threads = 256;
 
 // Columns that a group has room for: ROOM of the Metal source.
@@ -29,24 +29,28 @@ struct Factors {
   Tensor infos;
 };
 
-// Those of square matrices, whose columns are the rows of `work`; it is overwritten.
-Factors decompose_square(const Tensor& work, const Tensor& outlines, bool with_vectors) {
-  const auto suffix = "_" + scalarToMetalTypeString(work);
-  const auto n = static_cast<int>(work.size(-1)), room = room_of(work), vectors = static_cast<int>(with_vectors);
-  const auto batch = outlines.size(0);
+// Those of the conjugate transpose of R, which is in `factors`, (..., n, m), with its left vectors in the `order` of the
+// columns before they were sorted.
+Factors orthogonalize(const Tensor& factors, const Tensor& order, const Tensor& outlines, bool with_vectors) {
+  const auto suffix = "_" + scalarToMetalTypeString(factors);
+  const auto n = static_cast<int>(factors.size(-2)), m = static_cast<int>(factors.size(-1));
+  const auto room = room_of(factors), vectors = static_cast<int>(with_vectors);
+  const auto batch = matrices_of(factors);
   const auto needed = std::max(2, (n + room / 2 - 1) / (room / 2));
   const auto blocks = needed + needed % 2, pairs = blocks / 2;
   const auto real = outlines.options(), whole = real.dtype(kInt);
+  const auto columns = factors.sizes().slice(0, factors.dim() - 1);
+  const auto work = at::empty(with_last(columns, {n}), factors.options());
   const auto like = with_vectors ? work : work.narrow(-1, 0, 0);
   const auto turns = at::empty_like(like, MemoryFormat::Contiguous);
   const Factors found = {
-      at::empty_like(like, MemoryFormat::Contiguous), at::empty(work.sizes().slice(0, work.dim() - 1), real),
-      at::empty_like(like, MemoryFormat::Contiguous), at::empty(work.sizes().slice(0, work.dim() - 2), whole)};
+      at::empty_like(like, MemoryFormat::Contiguous), at::empty(columns, real),
+      at::empty_like(like, MemoryFormat::Contiguous), at::empty(columns.slice(0, columns.size() - 1), whole)};
   const auto lengths = at::empty_like(found.values);
   const auto busy = at::zeros({batch, sweeps}, whole), moved = at::empty({batch, pairs}, whole);
   const auto together = at::empty({batch, pairs, room, room}, work.options());
   const auto strips = pairs * ((n + room - 1) / room) * (with_vectors ? 2 : 1);
-  launch_rows("svd_begin" + suffix, batch * n, row_group(n), work, turns, outlines, n, vectors);
+  launch_rows("svd_begin" + suffix, batch * n, row_group(n), work, turns, factors, m, n, vectors);
   for (int sweep = 0; sweep < sweeps; ++sweep) {
     for (int turn = 0; turn < blocks - 1; ++turn) {
       launch_rows(
@@ -59,43 +63,43 @@ Factors decompose_square(const Tensor& work, const Tensor& outlines, bool with_v
   }
   launch_rows("svd_lengths" + suffix, batch * n, 32, work, lengths, n);
   launch_rows(
-      "svd_finish" + suffix, batch * n, row_group(n), work, turns, lengths, outlines, busy, found.left, found.values,
-      found.right, found.infos, n, sweeps, vectors);
+      "svd_finish" + suffix, batch * n, row_group(n), work, turns, lengths, order, outlines, busy, found.left,
+      found.values, found.right, found.infos, n, sweeps, vectors);
   if (with_vectors) {
-    const auto products = at::empty(work.sizes().slice(0, work.dim() - 1), work.options());
+    const auto products = at::empty(columns, work.options());
     launch_rows("svd_complete" + suffix, batch, row_group(n), found.left, products, found.values, outlines, n);
   }
   return found;
 }
 
-// Those of (..., m, n), m >= n. A matrix of more rows than columns is factorized into Q and R first: R is square, and Q
-// completes its left vectors.
+// Those of (..., m, n), m >= n. The columns are scaled, sorted and factorized into Q and R. With R^H = X S Y^H, Q Y has
+// the left vectors, and X the right ones.
 Factors decompose(const Tensor& tall, bool full, bool with_vectors) {
-  const auto m = tall.size(-2), n = tall.size(-1);
+  const auto m = static_cast<int>(tall.size(-2)), n = static_cast<int>(tall.size(-1));
   const auto batch = tall.sizes().slice(0, tall.dim() - 2);
   const auto columns = tall.mT().clone(MemoryFormat::Contiguous).resolve_conj();
-  const auto options = columns.options();
-  const auto count = columns.numel() / (m * n);
-  const auto outlines = at::empty({count, 2}, options.dtype(real_type(columns)));
+  const auto suffix = "_" + scalarToMetalTypeString(columns);
+  const auto options = columns.options(), real = options.dtype(real_type(columns));
+  const auto count = matrices_of(columns);
+  const auto outlines = at::empty({count, 2}, real), lengths = at::empty(with_last(batch, {n}), real);
+  launch_rows("svd_outline" + suffix, count, most_threads, columns, outlines, m * n);
+  launch_rows("svd_lengths" + suffix, count * n, 32, columns, lengths, m);
+  const auto factors = at::empty_like(columns), order = at::empty(lengths.sizes(), options.dtype(kInt));
   launch_rows(
-      "svd_outline_" + scalarToMetalTypeString(columns), count, most_threads, columns, outlines,
-      static_cast<int>(m * n));
-  if (m == n) {
-    return decompose_square(columns, outlines, with_vectors);
-  }
+      "svd_sort" + suffix, count * n, row_group(std::max(m, n)), columns, lengths, outlines, factors, order, m, n);
   const auto taus = at::empty(with_last(batch, {n}), options);
-  factorize(columns, taus);
-  auto found = decompose_square(columns.narrow(-1, 0, n).tril(), outlines, with_vectors);
-  if (with_vectors) {
-    const auto whole = at::zeros(with_last(batch, {full ? m : n, m}), options);
-    whole.narrow(-2, 0, n).narrow(-1, 0, n).copy_(found.left);
-    if (full) {
-      whole.diagonal(0, -2, -1).narrow(-1, n, m - n).fill_(1.0);
-    }
-    apply_reflectors(whole, columns, taus, /*adjoint=*/false);
-    found.left = whole;
+  factorize(factors, taus);
+  const auto inner = orthogonalize(factors, order, outlines, with_vectors);
+  if (!with_vectors) {
+    return {inner.right, inner.values, inner.left, inner.infos};
   }
-  return found;
+  const auto whole = at::zeros(with_last(batch, {full ? m : n, m}), options);
+  whole.narrow(-2, 0, n).narrow(-1, 0, n).copy_(inner.right);
+  if (full) {
+    whole.diagonal(0, -2, -1).narrow(-1, n, m - n).fill_(1.0);
+  }
+  apply_reflectors(whole, factors, taus, /*adjoint=*/false);
+  return {whole, inner.values, inner.left, inner.infos};
 }
 
 constexpr const char* lstsq = "torch.linalg.lstsq";
@@ -166,8 +170,14 @@ TORCH_IMPL_FUNC(_linalg_svd_U_mps)
   check_lapack_dtype(A, "linalg_svd_cpu");
   const bool tall = A.size(-2) >= A.size(-1);
   const auto found = decompose(tall ? A : A.mH(), full_matrices, compute_uv);
+  if (!all_converged(found.infos, "linalg.svd", A.dim() == 2)) {
+    const auto [u, s, vh] = at::_linalg_svd(A.cpu(), full_matrices, compute_uv);
+    U.copy_(u);
+    S.copy_(s);
+    Vh.copy_(vh);
+    return;
+  }
   S.copy_(found.values);
-  at::_linalg_check_errors(found.infos, "linalg.svd", A.dim() == 2);
   if (compute_uv) {
     U.copy_((tall ? found.left : found.right).mT());
     Vh.copy_((tall ? found.right : found.left).conj());

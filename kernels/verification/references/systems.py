@@ -9,7 +9,7 @@ import torch
 
 from .measured import AgainstReference, library
 
-_SIZES = (8, 65, 192)
+_SIZES = (8, 65, 128)
 _EPS = torch.finfo(torch.float32).eps
 
 

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 
 import pytest
 import torch
 from torch import Tensor
 
 from mpsmith import kernels
+from mpsmith.kernels.eig import eig
+from mpsmith.kernels.eigh import eigh
+from mpsmith.kernels.runtime import convergence
+from mpsmith.kernels.svd import svd
 from mpsmith.simulator import metal
 
 DTYPES = (torch.float32, torch.complex64)
@@ -18,7 +23,9 @@ DTYPES = (torch.float32, torch.complex64)
 @pytest.fixture(scope="module", autouse=True)
 def registered() -> Iterator[None]:
     metal.install()
-    with kernels.use("linalg_lstsq", "_linalg_svd", "linalg_svd", "_linalg_eigh", "geqrf"):
+    with kernels.use(
+        "linalg_lstsq", "_linalg_svd", "linalg_svd", "_linalg_eigh", "geqrf", "linalg_eig", "_linalg_eigvals"
+    ):
         yield
 
 
@@ -112,3 +119,111 @@ def test_reflector_that_overflows() -> None:
     _, tau = torch.geqrf(column.to("mps"))
     _, expected = torch.geqrf(column.to(torch.complex128))
     torch.testing.assert_close(tau.cpu(), expected.to(torch.complex64))
+
+
+def with_singular_values(values: Tensor, dtype: torch.dtype) -> Tensor:
+    """A matrix with random orthonormal factors."""
+    wide = torch.complex128 if dtype.is_complex else torch.float64
+    generator = torch.Generator().manual_seed(0)
+    n = len(values)
+    left, right = (torch.linalg.qr(torch.randn(n, n, dtype=wide, generator=generator))[0] for _ in range(2))
+    return ((left * values.double()) @ right).to(dtype)
+
+
+GRADED: dict[str, tuple[torch.dtype, Callable[[], Tensor]]] = {
+    "values to 1e-6, n = 200": (torch.float32, lambda: with_singular_values(torch.logspace(0, -6, 200), torch.float32)),
+    "values to 1e-10, complex, n = 96": (
+        torch.complex64,
+        lambda: with_singular_values(torch.logspace(0, -10, 96), torch.complex64),
+    ),
+    "Vandermonde, n = 128": (torch.float32, lambda: torch.vander(torch.linspace(0, 1, 128))),
+    "rows to 1e-30, n = 100": (
+        torch.float32,
+        lambda: matrices(100, 100, dtype=torch.float32, scale=1.0) * torch.logspace(0, -30, 100)[:, None],
+    ),
+    "columns to 1e-30, 49 by 24": (
+        torch.float32,
+        lambda: matrices(49, 24, dtype=torch.float32, scale=1.0) * torch.logspace(0, -30, 24),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", GRADED)
+def test_graded_matrices_converge_on_the_gpu(name: str, recwarn: pytest.WarningsRecorder) -> None:
+    dtype, make = GRADED[name]
+    a = make()
+    u, s, vh = (x.cpu().to(torch.complex128) for x in torch.linalg.svd(a.to("mps"), full_matrices=False))
+    scale = float(torch.linalg.matrix_norm(a.to(torch.complex128), 2))
+    eye = torch.eye(len(s), dtype=torch.complex128)
+    for residual in ((a - (u * s) @ vh) / scale, u.mH @ u - eye, vh @ vh.mH - eye):
+        assert float(torch.linalg.matrix_norm(residual, 2)) < 40 * torch.finfo(dtype).eps
+    torch.testing.assert_close(torch.linalg.svdvals(a.to("mps")).cpu().double(), s.real, rtol=0.0, atol=1e-6 * scale)
+    assert not [warning for warning in recwarn if "mpsmith" in str(warning.message)]
+
+
+def test_calls_that_do_not_converge_go_to_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(svd, "_SWEEPS", 2)
+    monkeypatch.setattr(eigh, "_SWEEPS", 2)
+    monkeypatch.setattr(convergence, "_warned", set())
+    a = matrices(2, 60, 60, dtype=torch.float32, scale=1.0)
+    for decompose, name in ((torch.linalg.svd, "svd"), (torch.linalg.eigh, "eigh")):
+        with pytest.warns(
+            UserWarning, match=rf"mpsmith: linalg\.{name}: .*did not converge; this call runs on the CPU"
+        ):
+            results = decompose(a.to("mps"))
+        for ours, expected in zip(results, decompose(a), strict=True):
+            assert ours.device.type == "mps"
+            assert torch.equal(ours.cpu(), expected)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        torch.linalg.svd(a.to("mps"))
+
+
+@pytest.mark.filterwarnings("ignore:mpsmith")
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_matrices_with_a_nan_are_refused_as_on_the_cpu(dtype: torch.dtype) -> None:
+    a = matrices(2, 3, 3, dtype=dtype, scale=1.0)
+    a[1, 0, 0] = math.nan
+    for decompose in (torch.linalg.svd, torch.linalg.eigh):
+        for device in ("cpu", "mps"):
+            with pytest.raises(torch.linalg.LinAlgError):
+                decompose(a.to(device))
+
+
+def assert_eigenvectors(a: Tensor, units: float) -> Tensor:
+    """Check the residuals, in epsilons of the norm, and the lengths. Returns the values."""
+    wide = a.to(torch.complex128)
+    norm, epsilon = float(torch.linalg.matrix_norm(wide, 2)), torch.finfo(torch.float32).eps
+    values, vectors = (x.cpu().to(torch.complex128) for x in torch.linalg.eig(a.to("mps")))
+    residuals = torch.linalg.vector_norm(wide @ vectors - vectors * values, dim=0)
+    assert float(residuals.max()) < units * epsilon * norm
+    torch.testing.assert_close(torch.linalg.vector_norm(vectors, dim=0), torch.ones(len(a)).double(), rtol=0, atol=3e-7)
+    return values
+
+
+@pytest.mark.parametrize("n", [49, 65, 100])
+def test_eigenvectors_of_graded_matrices(n: int) -> None:
+    """Real eigenvalues that are ill-conditioned: the CPU's residuals are 1.7 to 2.9 epsilons."""
+    a = with_singular_values(torch.logspace(0, -6, n), torch.float32)
+    values = assert_eigenvectors(a, 8.0)
+    upper = values.imag > 0
+    assert torch.equal(values[1:][upper[:-1]], values[:-1][upper[:-1]].conj())
+    assert int(upper.sum()) == int((values.imag < 0).sum())
+
+
+def test_eigenvectors_of_columns_of_different_scales() -> None:
+    for n in (33, 100):
+        assert_eigenvectors(matrices(n, n, dtype=torch.float32, scale=1.0) * torch.logspace(0, -30, n), 8.0)
+
+
+@pytest.mark.parametrize("complex_steps", [False, True])
+def test_eigenvalues_of_large_matrices_come_from_the_cpu(complex_steps: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(convergence, "_warned", set())
+    monkeypatch.setattr(eig, "_MOST_ROWS", 20)
+    a = matrices(21, 21, dtype=torch.complex64 if complex_steps else torch.float32, scale=1.0)
+    with pytest.warns(UserWarning, match=r"mpsmith: linalg\.eig: .* more than 20 rows; this call runs on the CPU"):
+        values, vectors = torch.linalg.eig(a.to("mps"))
+    assert values.device.type == vectors.device.type == "mps"
+    for ours, expected in zip((values, vectors), torch.linalg.eig(a), strict=True):
+        assert torch.equal(ours.cpu(), expected)
+    assert torch.equal(torch.linalg.eigvals(a.to("mps")).cpu(), torch.linalg.eigvals(a))
