@@ -27,6 +27,9 @@ def check(
         bool, typer.Option("--setup", help="Fetch the compiler, headers and libraries into the cache, once.")
     ] = False,
     torch: Release = None,
+    metal: Annotated[
+        str, typer.Option(help="Metal version to check for: 3.1 (macOS 14, the oldest of torch's wheels), 3.2 or 4.0.")
+    ] = "3.1",
     run: Annotated[
         bool, typer.Option("--run", help="Then build it for this machine's device and run the tests that came with it.")
     ] = False,
@@ -35,6 +38,7 @@ def check(
     """Type-check, compile and link for macOS, on a machine without a Mac; exits with 1 when something is wrong."""
     from ..scaffold.errors import ScaffoldError
     from ..scaffold.proof.checking import check_files, files_to_check
+    from ..scaffold.proof.metal_sources import metal_version
 
     if setup:
         _set_up(torch)
@@ -43,7 +47,7 @@ def check(
             return
         raise ScaffoldError("give a file or folder to check, or --setup to fetch the compiler")
     files = files_to_check(path)
-    results = check_files(files, torch)
+    results = check_files(files, torch, metal=metal_version(metal))
     accepted = _print_json(results, path if run else None) if as_json else _print_text(results)
     if accepted and run and not as_json:
         accepted = _run(path)

@@ -14,7 +14,7 @@ from functools import cache, cached_property
 from pathlib import Path
 
 from ...simulator.clang import CompilerMissingError, Diagnostic
-from ...simulator.metal import reflect
+from ...simulator.metal import METAL_VERSIONS, MetalVersion, reflect
 from ..errors import ScaffoldError
 from ..manifest import Manifest, manifest_above
 from .check_results import CheckResult, cache_result, cached_result, result_key
@@ -47,22 +47,24 @@ class CheckedFile:
         text: its text.
         folder: the folder of its scaffold, or the file's own folder.
         manifest: the manifest of the scaffold; None if no scaffold generated the folder.
+        metal: the version of Metal to check for.
     """
 
     path: Path
     text: str
     folder: Path
     manifest: Manifest | None
+    metal: MetalVersion = METAL_VERSIONS[0]
 
     @classmethod
-    def read(cls, path: Path) -> CheckedFile:
+    def read(cls, path: Path, metal: MetalVersion = METAL_VERSIONS[0]) -> CheckedFile:
         """Read a file. Raises ScaffoldError if it cannot be read."""
         try:
             text = path.read_text("utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise ScaffoldError(f"cannot read {path}: {error}") from None
         folder, manifest = manifest_above(path) or (path.parent, None)
-        return cls(path, text, folder, manifest)
+        return cls(path, text, folder, manifest, metal)
 
     @cached_property
     def with_includes(self) -> list[Path]:
@@ -141,21 +143,27 @@ def files_to_check(path: Path) -> list[Path]:
 
 
 def check_files(
-    paths: Sequence[Path], release: str | None = None, *, use_cache: bool = True, precompile: bool = True
+    paths: Sequence[Path],
+    release: str | None = None,
+    *,
+    metal: MetalVersion = METAL_VERSIONS[0],
+    use_cache: bool = True,
+    precompile: bool = True,
 ) -> Iterator[CheckResult]:
     """A result for each file, in order, as soon as there is one.
 
     `release`: the macOS release of torch; by default that of the installed torch. Metal files need none.
+    `metal`: the version of Metal; by default the lowest that torch compiles with.
     Raises ToolchainError when the compiler for the others was not set up, or fails.
     """
     needs_macos = any(path.suffix not in METAL for path in paths)
     macos = MacosCompiler(find(release), precompile=precompile) if needs_macos else None
     for path in paths:
-        yield _checked(path, macos, use_cache)
+        yield _checked(CheckedFile.read(path, metal), macos, use_cache)
 
 
-def _checked(path: Path, macos: MacosCompiler | None, use_cache: bool) -> CheckResult:
-    file = CheckedFile.read(path)
+def _checked(file: CheckedFile, macos: MacosCompiler | None, use_cache: bool) -> CheckResult:
+    path = file.path
     key = _key(file, macos)
     if use_cache and (cached := cached_result(key, path)):
         return cached
@@ -169,13 +177,13 @@ def _checked(path: Path, macos: MacosCompiler | None, use_cache: bool) -> CheckR
 def _examine(file: CheckedFile, macos: MacosCompiler | None) -> CheckResult:
     path, text = file.path, file.text
     if macos is None or path.suffix in METAL:
-        return _examine_metal(path, text)
+        return _examine_metal(file)
     if path.suffix in PATCH:
         return CheckResult(path, ("patch",), (), tuple(check_patch(path, text, macos.toolchain.torch)), 0.0)
     findings: list[Diagnostic] = []
     steps: list[str] = []
     for place, programs in file.embedded_metal:
-        findings += check_metal(place, programs)
+        findings += check_metal(place, programs, file.metal)
         steps = [*_metal_step(findings)]
     findings += check_host_code(path, text)
     findings += _against_metal(file)
@@ -202,8 +210,9 @@ def _examine(file: CheckedFile, macos: MacosCompiler | None) -> CheckResult:
     return CheckResult(path, tuple(steps), registers, tuple(findings), 0.0)
 
 
-def _examine_metal(path: Path, text: str) -> CheckResult:
-    findings = check_metal(path, metal_programs(path, text))
+def _examine_metal(file: CheckedFile) -> CheckResult:
+    path = file.path
+    findings = check_metal(path, metal_programs(path, file.text), file.metal)
     steps = _metal_step(findings)
     family = family_of(path)
     if family and steps and not has_errors(findings):
@@ -250,8 +259,10 @@ def _key(file: CheckedFile, macos: MacosCompiler | None) -> str:
     path = file.path
     if macos is None or path.suffix in METAL:
         python = [module.read_bytes() for module in python_of(path)] if family_of(path) else []
-        return result_key(path, "metal", [*metal_keys(path, metal_programs(path, file.text)), *python])
-    parts: list[str | bytes] = [key for place, programs in file.embedded_metal for key in metal_keys(place, programs)]
+        return result_key(path, "metal", [*metal_keys(path, metal_programs(path, file.text), file.metal), *python])
+    parts: list[str | bytes] = [
+        key for place, programs in file.embedded_metal for key in metal_keys(place, programs, file.metal)
+    ]
     read = [*file.with_includes, *bundled_metal(path, file.text), *file.generated_headers]
     parts += [header.read_bytes() for header in read]
     parts += [file.manifest.to_json()] if file.manifest else []

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ...simulator.clang import CompilerMissingError, Diagnostic
-from ...simulator.metal import MetalSyntaxError, check, check_key
+from ...simulator.metal import METAL_VERSIONS, MetalSyntaxError, MetalVersion, check, check_key
 from ...simulator.metal import compile as compile_metal
+from ..errors import ScaffoldError
 
 METAL = (".metal",)
 # The rule of the note that stands where there is no shader checker.
@@ -38,16 +39,24 @@ def metal_programs(path: Path, text: str) -> list[str]:
     return [text]
 
 
+def metal_version(text: str) -> MetalVersion:
+    """The version of Metal that the user names. Raises ScaffoldError if torch compiles with no such version."""
+    for version in METAL_VERSIONS:
+        if text == version:
+            return version
+    raise ScaffoldError(f"--metal {text}: give one of {', '.join(METAL_VERSIONS)}, with which torch compiles")
+
+
 def bundled_metal(path: Path, text: str) -> list[Path]:
     """The Metal files that PyTorch's build bundles with host code of its tree: `kernels/` beside `operations/`."""
     folder = path.resolve().parent.parent / "kernels"
     return [file for name in _BUNDLED.findall(text) if (file := folder / f"{name}.metal").is_file()]
 
 
-def check_metal(path: Path, programs: Iterable[str]) -> list[Diagnostic]:
+def check_metal(path: Path, programs: Iterable[str], metal: MetalVersion) -> list[Diagnostic]:
     """What is wrong with the programs of a file, at its lines; a note where there is no compiler to say so."""
     try:
-        return [_of_metal(diagnostic) for program in programs for diagnostic in check(program, path, strict=True)]
+        return [_of_metal(d) for program in programs for d in check(program, path, strict=True, metal=metal)]
     except CompilerMissingError as error:
         return [Diagnostic(str(path), 0, 0, "note", f"the Metal source was not checked: {error}", UNCHECKED)]
 
@@ -63,10 +72,10 @@ def kernel_names(program: str, path: Path) -> frozenset[str]:
         return frozenset()
 
 
-def metal_keys(path: Path, programs: Iterable[str]) -> list[str]:
+def metal_keys(path: Path, programs: Iterable[str], metal: MetalVersion) -> list[str]:
     """What the findings about these programs hang on."""
     try:
-        return [check_key(program, path, strict=True) for program in programs]
+        return [check_key(program, path, strict=True, metal=metal) for program in programs]
     except CompilerMissingError:
         return [UNCHECKED]
 

@@ -6,6 +6,7 @@ This is a simulation. It shows a kernel's logic. It shows nothing about Apple's 
 from ..clang import CompilerMissingError, Diagnostic
 from ..errors import MetalRuntimeError, MetalSyntaxError, MetalValueError, UndefinedLanesError
 from .check import check, check_key
+from .compiler import METAL_VERSIONS, MetalVersion
 from .library import ShaderLibrary, SimulatedKernel
 from .library import compile_library as compile
 from .modes import Mode, checking, subnormals
@@ -13,11 +14,13 @@ from .reflection import ReflectedBuffer, ReflectedKernel, reflect
 from .torch_hook import install
 
 __all__ = [
+    "METAL_VERSIONS",
     "CompilerMissingError",
     "Diagnostic",
     "MetalRuntimeError",
     "MetalSyntaxError",
     "MetalValueError",
+    "MetalVersion",
     "Mode",
     "ReflectedBuffer",
     "ReflectedKernel",

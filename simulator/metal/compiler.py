@@ -8,7 +8,7 @@ import platform
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from ...cache import cache_folder, fingerprint, fingerprint_of_code
 from ..clang import BuildCache, Clang, CompilerMissingError, InternalCompilerError, ToolRun, installed, messages
@@ -19,7 +19,13 @@ from .includes import ProgramSource
 _HERE = Path(__file__).parent
 INCLUDE = _HERE / "include"
 RUNTIME = _HERE / "runtime"
-METAL_VERSION = 320
+MetalVersion = Literal["3.1", "3.2", "4.0"]
+METAL_VERSIONS: tuple[MetalVersion, ...] = get_args(MetalVersion)
+"""The versions that torch compiles with: of macOS 14, 15 and 26."""
+
+RUN_AS: MetalVersion = "3.2"
+"""The version of programs that run on the host."""
+
 # The code that determines the result of a build: the cache key changes with it.
 DECIDING_CODE = ("simulator.clang", "simulator.errors", "simulator.metal", "metal_limits", "cache", "errors")
 
@@ -28,7 +34,9 @@ _CPU_FEATURES = frozenset({"avx2", "bmi2", "f16c", "fma"})
 # Limits for one run of clang: generated or foreign source may need any amount.
 _LIMITS = Limits(seconds=1200, memory=8 << 30, processor_seconds=120)
 
-Build = Literal["fast", "checked", "strict"]
+Build = Literal["fast", "checked", "apple", "strict", "strict_constant"]
+"""The first two run. `apple` has what Apple's headers refuse. The others have real address spaces: `strict`, and
+`strict_constant`, where a device pointer is no constant pointer and constants at program scope cannot be used."""
 
 
 def _mllvm(*options: str) -> tuple[str, ...]:
@@ -61,6 +69,7 @@ _FLAGS: dict[Build, tuple[str, ...]] = {
         *("-fsanitize=thread", *_mllvm("-tsan-instrument-memory-accesses=0", "-tsan-instrument-atomics=0")),
         *_mllvm("-tsan-instrument-func-entry-exit=0"),
     ),
+    "apple": (*_HOST, "-DMSL_APPLE"),
     "strict": (
         *("-x", "cl", "-cl-std=clc++2021", "-cl-no-stdinc", "-DMSL_STRICT"),
         *("-Xclang", "-cl-ext=-cl_khr_fp64,-__opencl_c_fp64,+cl_khr_fp16,+__cl_clang_function_pointers,"),
@@ -71,9 +80,10 @@ _FLAGS["strict"] = tuple(
     f + "+__cl_clang_variadic_functions,+__cl_clang_bitfields" if f.startswith("-cl-ext=") else f
     for f in _FLAGS["strict"]
 )
+_FLAGS["strict_constant"] = (*_FLAGS["strict"], "-DMSL_CONSTANT_APART")
 _ALL_MESSAGES = ("-ferror-limit=200", *PLAIN_MESSAGES)
 _DEFINES = (
-    *("-D__METAL__=1", f"-D__METAL_VERSION__={METAL_VERSION}", "-D__METAL_MACOS__=1", "-D__HAVE_BFLOAT__=1"),
+    *("-D__METAL__=1", "-D__METAL_MACOS__=1", "-D__HAVE_BFLOAT__=1"),
     *("-D__clang__=1", "-D__FINITE_MATH_ONLY__=0", "-D__LITTLE_ENDIAN__=1", "-D__CHAR_BIT__=8"),
     *("-D__ORDER_LITTLE_ENDIAN__=1234", "-D__ORDER_BIG_ENDIAN__=4321", "-D__BYTE_ORDER__=__ORDER_LITTLE_ENDIAN__"),
 )
@@ -87,7 +97,7 @@ class MetalCompiler:
         self.cache = cache
         self.identity = fingerprint(clang.identity, fingerprint_of_code(*DECIDING_CODE))
 
-    def preprocess(self, program: ProgramSource) -> tuple[str, str]:
+    def preprocess(self, program: ProgramSource, version: MetalVersion = RUN_AS) -> tuple[str, str]:
         """Metal source with macros expanded and function constants set, and clang's messages.
 
         The result is empty if there was an error.
@@ -98,7 +108,7 @@ class MetalCompiler:
         folders = [word for folder in (*program.folders, INCLUDE) for word in ("-I", str(folder))]
         done = self.clang.run(
             *("clang", "-E", "-undef", "-x", "c++", "-std=c++17", "-nostdinc", "-nostdinc++", *_DEFINES),
-            *(f"-D{name}" for name in program.defines),
+            *(f"-D{name}" for name in (f"__METAL_VERSION__={version.replace('.', '')}0", *program.defines)),
             # Clang looks for quoted headers of stdin in the working folder: it must not be a folder of the user.
             *(*PLAIN_MESSAGES, f"-working-directory={INCLUDE}", *folders, "-"),
             source=program.text,
@@ -210,8 +220,8 @@ class MetalCompiler:
             path = kept[0]
         else:
             flags = [f"{f}-header" if f in ("c++", "cl") else f for f in self._flags(build)]
-            emit = ["-Xclang", "-emit-pch"] if build == "strict" else []
-            if build == "strict":
+            emit = ["-Xclang", "-emit-pch"] if build.startswith("strict") else []
+            if emit:
                 flags = list(self._flags(build))
             with tempfile.TemporaryDirectory(prefix="mpsmith-metal-") as folder:
                 target = Path(folder) / "kernel.pch"

@@ -13,6 +13,9 @@ ADDRESS_SPACES = frozenset({"device", "constant", "threadgroup", "thread", "thre
 _CLASS_WORDS = frozenset({"struct", "class", "union"})
 _NOT_IN_SIGNATURE = frozenset({"inline", "static", "METAL_FUNC", "constexpr", ""})
 _CONSTRUCTOR_WORDS = frozenset({"constexpr", "explicit", "inline", "METAL_FUNC", ""})
+_NO_VARIABLES = frozenset(
+    ["using", "typedef", "static_assert", "_Static_assert", "friend", "enum", "extern", "asm", *_CLASS_WORDS]
+)
 _NOT_PARAMETERS = ("alignas", "__attribute__", "decltype", "noexcept")
 STAGES = frozenset({"vertex", "fragment", "mesh", "object", "intersection"})
 """Entry points of rendering: as qualifiers (the first two) or as attributes."""
@@ -76,6 +79,9 @@ class Program:
     instantiations: list[Instantiation] = field(default_factory=list)
     swizzle_like_members: set[str] = field(default_factory=set)
     function_constants: list[int] = field(default_factory=list)  # index of the `;` that ends each
+    variables: list[tuple[int, int]] = field(
+        default_factory=list
+    )  # tokens of those at program scope, and static members
 
 
 class DeclarationWalk:
@@ -195,6 +201,8 @@ class DeclarationWalk:
         for attribute in self.attributes.get(end, ()):
             if attribute_name(attribute) == "function_constant":
                 self.program.function_constants.append(end)
+        if parameters < 0 and text[head] not in _NO_VARIABLES and (not in_class or "static" in text[head:end]):
+            self.program.variables.append((head, end))
         if in_class:
             for i in range(head, end):
                 if _SWIZZLE.fullmatch(text[i]) and text[i + 1] in (";", ",", "=", "["):

@@ -122,8 +122,18 @@ def _rewrite_words(tokens: Tokens, program: Program, problems: Problems, dialect
             _rewrite_swizzle(text, i, program)
         elif token[:1] in _VECTOR_STARTS and text[i + 2] == "=" and text[i + 3] == "{" and _VECTORS.fullmatch(token):
             _add_missing_elements(tokens, i)
+        elif dialect == "strict" and token == "thread" and _names_another_space(text, i):
+            text[i] = ""
         elif dialect == "strict" and (token in _OPENCL_WORDS or _OPENCL_TYPES.fullmatch(token)):
             text[i] = f"msl_{token}"
+
+
+def _names_another_space(text: list[str], i: int) -> bool:
+    """Whether the `thread` at `i` is the variable's: `thread const device T* p[4]` points to device memory."""
+    i += 1
+    while text[i] in ("const", "volatile"):
+        i += 1
+    return text[i] in ("device", "constant", "threadgroup")
 
 
 def _rewrite_static_cast(tokens: Tokens, i: int, problems: Problems) -> None:

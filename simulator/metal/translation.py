@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from ...cache import fingerprint
 from ..clang import Diagnostic
 from ..errors import MetalSyntaxError
-from .compiler import Build, MetalCompiler
+from .compiler import RUN_AS, Build, MetalCompiler, MetalVersion
 from .diagnostics import format_report, parse_clang
 from .entries import EntryPoint, KernelArgument
 from .includes import ProgramSource
@@ -85,24 +85,40 @@ def translate_and_build(program: ProgramSource, compiler: MetalCompiler) -> Tran
     return translation
 
 
-def check_host(
-    program: ProgramSource, compiler: MetalCompiler, warnings: Sequence[str] = (), prefix: str = ""
-) -> tuple[Rewritten | None, list[Diagnostic]]:
-    """Preprocess, rewrite and type-check, with `prefix` in front; None if preprocessing failed."""
-    rewritten, diagnostics = _rewritten(program, compiler)
-    if rewritten is None:
-        return None, diagnostics
-    return rewritten, _all_diagnostics(
-        rewritten, compiler.check(prefix + _with_wrappers(rewritten), "fast", warnings), program
-    )
+def check_host(program: ProgramSource, compiler: MetalCompiler) -> tuple[Rewritten | None, list[Diagnostic]]:
+    """Preprocess, rewrite and type-check; None if preprocessing failed."""
+    expanded, diagnostics = expand(program, compiler)
+    return check_expanded(expanded, program, compiler) if expanded else (None, diagnostics)
+
+
+def check_expanded(
+    expanded: str,
+    program: ProgramSource,
+    compiler: MetalCompiler,
+    build: Build = "fast",
+    warnings: Sequence[str] = (),
+    prefix: str = "",
+) -> tuple[Rewritten, list[Diagnostic]]:
+    """Rewrite and type-check a preprocessed program, with `prefix` in front."""
+    rewritten = rewrite(expanded)
+    messages = compiler.check(prefix + _with_wrappers(rewritten), build, warnings)
+    return rewritten, _all_diagnostics(rewritten, messages, program)
+
+
+def expand(
+    program: ProgramSource, compiler: MetalCompiler, version: MetalVersion = RUN_AS
+) -> tuple[str, list[Diagnostic]]:
+    """The preprocessed program, or "" and the errors of preprocessing."""
+    expanded, messages = compiler.preprocess(program, version)
+    if expanded:
+        return expanded, []
+    return "", [_of_header(d) for d in parse_clang(messages, program.lines) if d.severity == "error"]
 
 
 def _rewritten(program: ProgramSource, compiler: MetalCompiler) -> tuple[Rewritten | None, list[Diagnostic]]:
     """The program as C++, or None and the errors of preprocessing."""
-    expanded, messages = compiler.preprocess(program)
-    if not expanded:
-        return None, [_of_header(d) for d in parse_clang(messages, program.lines) if d.severity == "error"]
-    return rewrite(expanded), []
+    expanded, diagnostics = expand(program, compiler)
+    return (rewrite(expanded), []) if expanded else (None, diagnostics)
 
 
 def _with_wrappers(rewritten: Rewritten) -> str:

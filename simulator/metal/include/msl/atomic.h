@@ -16,7 +16,20 @@ extern "C" void msl_atomic_access(MSL_GENERIC const volatile void* address, uint
 #define MSL_ORDER_MATTERS static __attribute__((section("msl_atomic_note"), used, retain)) char note
 
 namespace metal {
-template <class T> struct atomic { T value; };
+template <class T> struct atomic {
+  MSL_REFUSE((!is_same<T, int>::value && !is_same<T, uint>::value && !is_same<T, float>::value &&
+              !is_same<T, bool>::value && !is_same<T, ulong>::value),
+             "there are atomics of int, uint, bool, float and ulong only (MSL specification, Atomic Data Types)");
+  T value;
+};
+// What a type has: with `arithmetic` one of add and sub, with `bits` any other change.
+#define MSL_REQUIRE_ATOMIC(arithmetic, bits) \
+  MSL_REFUSE((is_same<T, ulong>::value), "atomic_ulong has only atomic_min_explicit and atomic_max_explicit" \
+             " (MSL specification, Atomic Functions)"); \
+  MSL_REFUSE((is_same<T, float>::value && (bits)), "atomic_float has no such function, only load, store, exchange," \
+             " compare_exchange, add and sub (MSL specification, Atomic Functions; SPIRV-Cross issue 2611)"); \
+  MSL_REFUSE((is_same<T, bool>::value && ((arithmetic) || (bits))), "atomic_bool has only load, store, exchange and" \
+             " compare_exchange (MSL specification, Atomic Functions)")
 template <class T> using _atomic = atomic<T>;
 typedef atomic<int> MSL_NAME(atomic_int);
 typedef atomic<uint> MSL_NAME(atomic_uint);
@@ -27,27 +40,34 @@ template <> struct alignas(4) atomic<bool> { bool value; };
 typedef atomic<bool> MSL_NAME(atomic_bool);
 typedef atomic<float> MSL_NAME(atomic_float);
 
-#define MSL_FETCH(SPACE, name, expression) \
+#define MSL_FETCH(SPACE, name, bits, expression) \
   template <class T> \
   MSL_ATOMIC T atomic_fetch_##name##_explicit(volatile SPACE atomic<T>* p, remove_cv_t<T> x, MSL_NAME(memory_order)) { \
+    MSL_REQUIRE_ATOMIC(true, bits); \
     MSL_ORDER_MATTERS; \
     MSL_NOTE(msl_loads | msl_stores); \
     T old = p->value; \
     p->value = (T)(expression); \
     return old; \
   }
-#define MSL_ATOMICS(SPACE) \
+// Only the strict pass tells the address spaces apart.
+#define MSL_ATOMICS(SPACE, in_threadgroup) \
   template <class T> MSL_ATOMIC T atomic_load_explicit(volatile const SPACE atomic<T>* p, MSL_NAME(memory_order)) { \
+    MSL_REQUIRE_ATOMIC(false, false); \
     MSL_NOTE(msl_loads); \
     return p->value; \
   } \
   template <class T> \
   MSL_ATOMIC void atomic_store_explicit(volatile SPACE atomic<T>* p, remove_cv_t<T> x, MSL_NAME(memory_order)) { \
+    MSL_REQUIRE_ATOMIC(false, false); \
+    static_assert(!(in_threadgroup) || !is_same<T, float>::value, "Metal: atomic_float is for device memory only" \
+                  " (MSL specification, Atomic Data Types; SPIRV-Cross issue 2611)"); \
     MSL_NOTE(msl_stores); \
     p->value = x; \
   } \
   template <class T> \
   MSL_ATOMIC T atomic_exchange_explicit(volatile SPACE atomic<T>* p, remove_cv_t<T> x, MSL_NAME(memory_order)) { \
+    MSL_REQUIRE_ATOMIC(false, false); \
     MSL_ORDER_MATTERS; \
     MSL_NOTE(msl_stores); \
     T old = p->value; \
@@ -57,6 +77,7 @@ typedef atomic<float> MSL_NAME(atomic_float);
   template <class T> \
   MSL_ATOMIC bool atomic_compare_exchange_weak_explicit(volatile SPACE atomic<T>* p, thread remove_cv_t<T>* expected, \
       remove_cv_t<T> desired, MSL_NAME(memory_order), MSL_NAME(memory_order)) { \
+    MSL_REQUIRE_ATOMIC(false, false); \
     MSL_ORDER_MATTERS; \
     MSL_NOTE(msl_loads | msl_stores); \
     T old = p->value; \
@@ -66,21 +87,24 @@ typedef atomic<float> MSL_NAME(atomic_float);
     else *expected = old; \
     return same; \
   } \
-  MSL_FETCH(SPACE, add, old + x) MSL_FETCH(SPACE, sub, old - x) \
-  MSL_FETCH(SPACE, min, x < old ? x : old) MSL_FETCH(SPACE, max, x > old ? x : old) \
-  MSL_FETCH(SPACE, and, old & x) MSL_FETCH(SPACE, or, old | x) MSL_FETCH(SPACE, xor, old ^ x)
-MSL_ATOMICS(device)
+  MSL_FETCH(SPACE, add, false, old + x) MSL_FETCH(SPACE, sub, false, old - x) \
+  MSL_FETCH(SPACE, min, true, x < old ? x : old) MSL_FETCH(SPACE, max, true, x > old ? x : old) \
+  MSL_FETCH(SPACE, and, true, old & x) MSL_FETCH(SPACE, or, true, old | x) MSL_FETCH(SPACE, xor, true, old ^ x)
+MSL_ATOMICS(device, false)
 #ifdef MSL_STRICT
-MSL_ATOMICS(threadgroup)
+MSL_ATOMICS(threadgroup, true)
 #endif
 #undef MSL_ATOMICS
 #undef MSL_FETCH
 // Metal's 64-bit minimum and maximum return nothing.
-MSL_INLINE void atomic_min_explicit(volatile device atomic<ulong>* p, ulong x, MSL_NAME(memory_order) o) {
-  atomic_fetch_min_explicit(p, x, o);
-}
-MSL_INLINE void atomic_max_explicit(volatile device atomic<ulong>* p, ulong x, MSL_NAME(memory_order) o) {
-  atomic_fetch_max_explicit(p, x, o);
-}
+#define MSL_CHANGE(name, op) \
+  MSL_ATOMIC void atomic_##name##_explicit(volatile device atomic<ulong>* p, ulong x, MSL_NAME(memory_order)) { \
+    MSL_ORDER_MATTERS; \
+    MSL_NOTE(msl_loads | msl_stores); \
+    if (x op p->value) p->value = x; \
+  }
+MSL_CHANGE(min, <) MSL_CHANGE(max, >)
+#undef MSL_CHANGE
+#undef MSL_REQUIRE_ATOMIC
 } // namespace metal
 #undef MSL_NOTE

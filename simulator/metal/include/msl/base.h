@@ -11,7 +11,11 @@
 #pragma OPENCL EXTENSION __cl_clang_variadic_functions : enable
 #pragma OPENCL EXTENSION __cl_clang_bitfields : enable
 #define device __attribute__((opencl_global_device))
+#ifdef MSL_CONSTANT_APART
+#define constant const __attribute__((opencl_global_host))
+#else
 #define constant const __global
+#endif
 #define threadgroup __local
 #define thread __private
 #define MSL_STATIC_CONSTEXPR static constexpr const __global
@@ -45,7 +49,13 @@ typedef _Float16 half;
 
 #define MSL_SIMD_WIDTH 32u  // kSimdWidth of runtime/runtime.h, SIMD_WIDTH of mpsmith.metal_limits
 
+#ifdef MSL_APPLE  // only type-checked: what Apple's compiler refuses
+#include "bfloat.h"
+#define MSL_REFUSE(condition, message) static_assert(!(condition), "Metal: " message)
+#else
 typedef __bf16 bfloat;
+#define MSL_REFUSE(condition, message) static_assert(true, "")
+#endif
 typedef unsigned char uchar;
 typedef unsigned short ushort;
 typedef unsigned int uint;

@@ -5,7 +5,11 @@
 #pragma once
 #include "vector.h"
 
+#ifdef MSL_APPLE  // Apple's functions are not defined for bfloat: an argument becomes a float
+#define MSL_IF_BFLOAT class B, enable_if_t<is_same<B, void>::value, int> = 0
+#else
 #define MSL_IF_BFLOAT class B, enable_if_t<is_same<B, bfloat>::value, int> = 0
+#endif
 #define MSL_IF_MIXED(A, B) \
   class A, class B, enable_if_t<is_scalar<A>::value && is_scalar<B>::value && !is_same<A, B>::value, int> = 0
 

@@ -65,7 +65,7 @@ MSL_INLINE void simdgroup_multiply_accumulate(thread simdgroup_matrix<D, 8, 8>& 
   msl_matrix_factors<A, B> mine;
   mine.a = a.pair;
   mine.b = b.pair;
-  auto lanes = msl_share(mine, "simdgroup_multiply_accumulate");
+  auto lanes = msl_share_bytes(mine, "simdgroup_multiply_accumulate");
   uint row = msl_lane_row(lanes.lane), column = msl_lane_column(lanes.lane);
   float left[8], right[8][2], sum[2] = {(float)c.pair[0], (float)c.pair[1]};
   for (uint l = 0; l < MSL_SIMD_WIDTH; l++) {

@@ -94,13 +94,23 @@ template <class T> struct msl_lanes {
     return *result;
   }
 };
-template <class T> MSL_INLINE msl_lanes<T> msl_share(T x, msl_name operation) {
+// Any bytes: the lanes of a SIMD group see each other's.
+template <class T> MSL_INLINE msl_lanes<T> msl_share_bytes(T x, msl_name operation) {
   static_assert(sizeof(T) <= 64, "SIMD-group functions take values of at most 64 bytes");
   msl_lanes<T> r;
   r.shared = msl_exchange(&x, sizeof(T));
   r.lane = msl_current_lane;
   r.operation = operation;
   return r;
+}
+template <class T> MSL_INLINE msl_lanes<T> msl_share(T x, msl_name operation) {
+  MSL_REFUSE(!is_arithmetic<T>::value, "SIMD-group functions take scalars and vectors of numbers, not a struct"
+             " (MSL specification, SIMD-Group Functions)");
+  MSL_REFUSE(sizeof(make_scalar_t<T>) > 4, "SIMD-group functions take no 64-bit numbers: upstream exchanges them in"
+             " two halves (c10/metal/reduction_utils.h)");
+  MSL_REFUSE((is_same<make_scalar_t<T>, bfloat>::value), "SIMD-group functions are not defined for bfloat: convert to"
+             " float (MSL specification, SIMD-Group Functions; c10/metal/reduction_utils.h)");
+  return msl_share_bytes(x, operation);
 }
 
 #define MSL_FOLD(prefix, W, name, expression) \

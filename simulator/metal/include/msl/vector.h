@@ -407,7 +407,7 @@ template <class T> MSL_INLINE T determinant(matrix<T, 4, 4> m) {
 MSL_MATRIX_NAMES(float) MSL_MATRIX_NAMES(half)
 #undef MSL_MATRIX_NAMES
 
-// ---- array, pair
+// ---- array
 template <class T, size_t N> struct array {
   T elements[N];
   constexpr T& operator[](size_t i) { return elements[i]; }
@@ -422,9 +422,5 @@ template <class T, size_t N> struct array {
   constexpr void fill(T v) {
     for (size_t i = 0; i < N; i++) elements[i] = v;
   }
-};
-template <class A, class B> struct pair {
-  A first;
-  B second;
 };
 } // namespace metal

@@ -35,8 +35,8 @@ def file(tmp_path: Path) -> Path:
 def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Every program that the shader checker is asked about; it finds nothing wrong with any."""
     programs: list[str] = []
-    monkeypatch.setattr(metal_sources, "check_key", lambda program, _, strict: program)
-    monkeypatch.setattr(metal_sources, "check", lambda program, _, strict: programs.append(program) or [])
+    monkeypatch.setattr(metal_sources, "check_key", lambda program, _, strict, metal: program)
+    monkeypatch.setattr(metal_sources, "check", lambda program, _, strict, metal: programs.append(program) or [])
     return programs
 
 
@@ -74,15 +74,15 @@ def test_what_a_program_includes_is_part_of_it(tmp_path: Path) -> None:
     header, file = tmp_path / "factor.h", tmp_path / "twice.metal"
     header.write_text("constant float factor = 2.0f;\n")
     file.write_text('#include "factor.h"\n' + WITH_DOUBLE.replace("double(x[i])", "factor"))
-    before = metal_sources.metal_keys(file, [file.read_text()])
+    before = metal_sources.metal_keys(file, [file.read_text()], "3.1")
     header.write_text("constant double factor = 2.0;\n")
-    assert metal_sources.metal_keys(file, [file.read_text()]) != before
+    assert metal_sources.metal_keys(file, [file.read_text()], "3.1") != before
 
 
 def test_address_spaces_are_real_in_a_check(file: Path) -> None:
     pytest.importorskip("ziglang")
     file.write_text("kernel void k(device float* x) { thread float* wrong = x; wrong[0] = 1; }\n")
-    (finding,) = metal_sources.check_metal(file, metal_sources.metal_programs(file, file.read_text()))
+    (finding,) = metal_sources.check_metal(file, metal_sources.metal_programs(file, file.read_text()), "3.1")
     assert (finding.line, finding.severity, finding.rule) == (1, "error", "metal: address-space")
 
 

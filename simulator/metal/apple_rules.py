@@ -1,0 +1,146 @@
+"""What Apple's compiler refuses and clang for the host accepts, found in the tokens of a program.
+
+Each message cites its source: a section of the Metal Shading Language specification ("MSL specification"), or a public
+report. `include/msl` has the rules about types, under MSL_APPLE.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ..clang import Diagnostic
+from .attributes import attribute_name, cut_attributes
+from .compiler import INCLUDE, MetalVersion
+from .declarations import DeclarationWalk, Function, Program
+from .problems import Problems
+from .tokens import Tokens, UnbalancedError
+
+RULE = "apple"
+_REFUSED = re.compile(r"static assertion failed.*?: Metal: (.*)", re.DOTALL)
+_RESTRICTED = frozenset(
+    ["goto", "virtual", "new", "delete", "thread_local", "register", "dynamic_cast", "typeid", "try", "catch", "throw"]
+)
+# Types of positions must agree; [[thread_index_in_simdgroup]] and its like are scalars anyway.
+_POSITIONS = frozenset(
+    [
+        *("thread_position_in_grid", "thread_position_in_threadgroup", "threadgroup_position_in_grid"),
+        *("threads_per_grid", "threads_per_threadgroup", "threadgroups_per_grid", "dispatch_threads_per_threadgroup"),
+    ]
+)
+_WIDTHS = frozenset({"thread_execution_width", "threads_per_simdgroup"})
+_POSITION_TYPE = re.compile(r"u?(?:int|short)([234])?|uint(?:16|32)_t")
+_METAL_HEADER = re.compile(rf'^# \d+ "{re.escape(str(INCLUDE))}/(?:metal_\w+|simd/)', re.MULTILINE)
+# A `[` after one of these begins a lambda: no expression ends here.
+_BEFORE_LAMBDA = frozenset("=(,{;?:&|+-*/<>!") | {"return", "&&", "||", "==", "!="}
+
+
+def apple_rules(expanded: str, version: MetalVersion) -> Iterator[Diagnostic]:
+    """The errors of Apple's compiler for Metal `version` in a preprocessed program."""
+    tokens = Tokens.of(expanded)
+    try:
+        tokens, attributes = cut_attributes(tokens)
+    except UnbalancedError:  # clang reports the bracket
+        return
+    problems = Problems(tokens)
+    program = DeclarationWalk(tokens, attributes, drop_duplicates=False).program
+    _check_header(tokens, expanded, problems)
+    _check_words(tokens, version, problems)
+    _check_variables(tokens, program, problems)
+    for function in program.functions:
+        _check_static_variables(tokens, function, problems)
+        if function.is_kernel:
+            _check_kernel(tokens, function, problems)
+    yield from problems.diagnostics()
+
+
+def refused_by_header(message: str) -> str:
+    """What MSL_REFUSE of our headers says in a message of clang; "" if it is another message."""
+    match = _REFUSED.search(message)
+    return match[1] if match else ""
+
+
+def _check_header(tokens: Tokens, expanded: str, problems: Problems) -> None:
+    """The namespace `metal` is declared by Apple's headers."""
+    if _METAL_HEADER.search(expanded):
+        return
+    text = tokens.text
+    for i, token in enumerate(text):
+        if token == "metal" and (text[i - 1] == "namespace" or text[i + 1] == "::"):
+            problems.add(i, RULE, "nothing declares the namespace metal: add #include <metal_stdlib>")
+            return
+
+
+def _check_words(tokens: Tokens, version: MetalVersion, problems: Problems) -> None:
+    text = tokens.text
+    for i, token in enumerate(text):
+        if token in _RESTRICTED and not (token == "delete" and text[i - 1] == "=") and text[i - 1] != "operator":
+            problems.add(i, RULE, f"Metal has no '{token}' (MSL specification, Restrictions)")
+        elif token == "[" and version < "3.2" and text[i - 1] in _BEFORE_LAMBDA and _is_lambda(tokens, i):
+            message = f"Metal {version} has no lambda expressions; Metal 3.2 has (MSL specification, Restrictions)"
+            problems.add(i, RULE, message)
+
+
+def _is_lambda(tokens: Tokens, i: int) -> bool:
+    return tokens.text[tokens.pair[i] + 1] in ("(", "{")
+
+
+def _check_variables(tokens: Tokens, program: Program, problems: Problems) -> None:
+    """Variables at program scope, and static members, are in the constant address space."""
+    for begin, end in program.variables:
+        words = tokens.text[begin:end]
+        if "constant" not in words and "sampler" not in words:
+            problems.add(
+                begin,
+                RULE,
+                "a program scope variable must reside in the constant address space: add 'constant'"
+                " (MSL specification, Constant Address Space; AdaptiveCpp issue 864)",
+            )
+
+
+def _check_static_variables(tokens: Tokens, function: Function, problems: Problems) -> None:
+    text = tokens.text
+    for i in range(function.body_begin, function.body_end):
+        if text[i] != "static":
+            continue
+        end = i
+        while text[end] not in (";", "=", "{", "("):
+            end += 1
+        if "constant" not in text[i - 3 : end] and text[end] != "(":
+            message = "a static variable must be in the constant address space (MSL specification, Address Spaces)"
+            problems.add(i, RULE, message)
+
+
+def _check_kernel(tokens: Tokens, function: Function, problems: Problems) -> None:
+    if "void" not in tokens.text[function.head : function.parameters_begin]:
+        message = f"kernel '{function.name}' must return void (MSL specification, Kernel Functions)"
+        problems.add(function.parameters_begin, RULE, message)
+    first: tuple[str, int] | None = None
+    widths = [p for p in function.parameters if attribute_name(p.attribute) in _WIDTHS]
+    if len({attribute_name(p.attribute) for p in widths}) > 1:
+        message = (
+            f"kernel '{function.name}' has both [[thread_execution_width]] and [[threads_per_simdgroup]], which are"
+            " one attribute (m1-gpu-cpp issue 4)"
+        )
+        problems.add(widths[-1].end, RULE, message)
+    for parameter in function.parameters:
+        if attribute_name(parameter.attribute) not in _POSITIONS:
+            continue
+        types = (_POSITION_TYPE.fullmatch(word) for word in tokens.text[parameter.begin : parameter.end])
+        count = next((int(match[1] or 1) for match in types if match), None)
+        if count is None:
+            continue
+        if first is None:
+            first = parameter.name, count
+        elif first[1] != count:
+            problems.add(
+                parameter.end,
+                RULE,
+                f"kernel '{function.name}': '{first[0]}' has {_components(first[1])} and '{parameter.name}' has"
+                f" {_components(count)}; positions must be all scalars, or all vectors of one length"
+                " (MSL specification, Attributes for Kernel Function Input Arguments)",
+            )
+
+
+def _components(count: int) -> str:
+    return f"{count} components" if count > 1 else "1 component"

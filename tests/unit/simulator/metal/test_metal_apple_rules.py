@@ -1,0 +1,177 @@
+"""What Apple's compiler refuses and clang accepts: one program for each rule, and its neighbour that is right."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("ziglang")
+
+from mpsmith.simulator import metal
+
+PREAMBLE = "#include <metal_stdlib>\nusing namespace metal;\n"
+INDEX = "uint i [[thread_position_in_grid]]"
+
+
+def kernel(parameters: str, body: str) -> str:
+    return f"kernel void k({parameters}, {INDEX}) {{ {body} }}"
+
+
+BF = "device bfloat* o, device const bfloat* a, device const half* h"
+# The program, a part of the message, and a program that Apple's compiler accepts.
+RULES = {
+    "float to bfloat": (kernel(BF, "o[i] = a[i] * 2.0f;"), "cubecl", kernel(BF, "o[i] = bfloat(a[i] * 2.0f);")),
+    "abs of bfloat": (kernel(BF, "o[i] = abs(a[i]);"), "bfloat", kernel(BF, "o[i] = bfloat(abs(a[i]));")),
+    "half to bfloat": (kernel(BF, "bfloat b = h[i]; o[i] = b;"), "bfloat", kernel(BF, "o[i] = bfloat(h[i]) + 1;")),
+    "bfloat or float": (
+        kernel(BF, "o[i] = a[i] > bfloat(0) ? a[i] : 0.0f;"),
+        "bfloat",
+        kernel(BF, "o[i] = a[i] > 0 ? a[i] : bfloat(0.0f); o[i] += a[i]; float f = a[i]; o[i] = -a[i]; (void)f;"),
+    ),
+    "constant without constant": ("constexpr int N = 8;", "AdaptiveCpp", "constant constexpr int N = 8;"),
+    "static member": (
+        "struct S { static constexpr int n = 3; };",
+        "constant address space",
+        "struct S { static constant constexpr int n = 3; enum { m = 4 }; int member = 5; };",
+    ),
+    "threadgroup at program scope": (
+        "threadgroup float s[32];",
+        "constant address space",
+        "constexpr sampler s(coord::pixel); typedef float F; using G = float; float f(float x);",
+    ),
+    "sum of long": (
+        kernel("device long* o", "o[i] = simd_sum(o[i]);"),
+        "64-bit",
+        kernel("device int* o", "o[i] = simd_sum(o[i]);"),
+    ),
+    "shuffle of ulong": (
+        kernel("device ulong* o", "o[i] = simd_shuffle_down(o[i], 1);"),
+        "64-bit",
+        kernel("device ulong* o", "o[i] = as_type<ulong>(simd_shuffle_down(as_type<uint2>(o[i]), 1));"),
+    ),
+    "shuffle of a struct": (
+        "struct S { float a; };" + kernel("device S* o", "S s = o[i]; o[i] = simd_shuffle(s, 1);"),
+        "not a struct",
+        "struct S { float a; };" + kernel("device S* o", "o[i].a = simd_shuffle(o[i].a, 1);"),
+    ),
+    "maximum of bfloat": (
+        kernel(BF, "o[i] = simd_max(a[i]);"),
+        "bfloat",
+        kernel(BF, "o[i] = bfloat(simd_max(float(a[i])));"),
+    ),
+    "atomic add of ulong": (
+        kernel("device atomic_ulong* o", "atomic_fetch_add_explicit(o, 1ul, memory_order_relaxed);"),
+        "atomic_ulong",
+        kernel("device atomic_ulong* o", "atomic_max_explicit(o, 1ul, memory_order_relaxed);"),
+    ),
+    "atomic of uchar": (
+        kernel("device atomic<uchar>* o", "atomic_fetch_or_explicit(o, (uchar)1, memory_order_relaxed);"),
+        "int, uint, bool, float and ulong",
+        kernel("device atomic<uint>* o", "atomic_fetch_or_explicit(o, 1u, memory_order_relaxed);"),
+    ),
+    "atomic maximum of float": (
+        kernel("device atomic_float* o", "atomic_fetch_max_explicit(o, 1.0f, memory_order_relaxed);"),
+        "SPIRV-Cross",
+        kernel("device atomic_float* o", "atomic_fetch_add_explicit(o, 1.0f, memory_order_relaxed);"),
+    ),
+    "atomic float in threadgroup memory": (
+        kernel(
+            "device float* o",
+            "threadgroup atomic_float s; atomic_store_explicit(&s, 0.0f, memory_order_relaxed); o[i] = 0;",
+        ),
+        "device memory only",
+        kernel(
+            "device float* o",
+            "threadgroup atomic_uint s; atomic_store_explicit(&s, 0u, memory_order_relaxed); o[i] = 0;",
+        ),
+    ),
+    "positions of two lengths": (
+        "kernel void k(device int* o, uint2 g [[thread_position_in_grid]], uint3 t [[threads_per_threadgroup]]) {}",
+        "'g' has 2 components and 't' has 3 components",
+        "kernel void k(device int* o, uint2 g [[thread_position_in_grid]], ushort2 t [[threads_per_threadgroup]],"
+        " uint s [[thread_index_in_simdgroup]]) {}",
+    ),
+    "both names of the width": (
+        kernel("device int* o, uint a [[thread_execution_width]], uint b [[threads_per_simdgroup]]", "o[i] = a + b;"),
+        "m1-gpu-cpp",
+        kernel("device int* o, uint a [[thread_execution_width]]", "o[i] = a;"),
+    ),
+    "kernel that returns": (
+        "kernel float k(device float* o) { return o[0]; }",
+        "must return void",
+        "kernel void k(device float* o) { return; }",
+    ),
+    "device pointer for a constant parameter": (
+        "float f(constant float* p) { return *p; }" + kernel("device float* o", "o[i] = f(o + i);"),
+        "'device'",
+        "constant float table[2] = {1, 2}; float f(constant float* p) { return *p; }"
+        + kernel("device float* o, constant float* c", "o[i] = f(c + i) + f(table);"),
+    ),
+    "goto": (
+        kernel("device int* o", "again: if (o[i]++ < 3) goto again;"),
+        "'goto'",
+        kernel("device int* o", "o[i]++;"),
+    ),
+    "virtual": ("struct S { virtual int f() { return 1; } };", "'virtual'", "struct S { int f() { return 1; } };"),
+    "static variable": (
+        kernel("device int* o", "static int n = 0; o[i] = n++;"),
+        "static variable",
+        kernel("device int* o", "static constant int n = 3; o[i] = n;"),
+    ),
+    "thread_local": (kernel("device int* o", "thread_local int n = 0; o[i] = n;"), "'thread_local'", ""),
+    "new": (
+        kernel("device int* o", "thread int* p = new int(3); o[i] = *p;"),
+        "'new'",
+        "struct S { S() = default; S(thread const S&) = delete; };",
+    ),
+    "array of variable length": (
+        kernel("device int* o", "int a[i + 1]; a[0] = 1; o[i] = a[0];"),
+        "MoltenVK",
+        kernel("device int* o", "const int n = 4; int a[n]; a[0] = 1; o[i] = a[0];"),
+    ),
+}
+
+
+def errors(source: str, version: metal.MetalVersion = "3.1") -> list[str]:
+    return [d.message for d in metal.check(PREAMBLE + source, strict=True, metal=version) if d.severity == "error"]
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_is_refused_with_its_source_and_the_neighbour_is_not(name: str) -> None:
+    refused, part, accepted = RULES[name]
+    assert any(part in message for message in errors(refused)), errors(refused)
+    assert errors(accepted) == []
+    assert [d for d in metal.check(PREAMBLE + accepted) if d.severity == "error"] == []
+
+
+def test_lambdas_came_with_3_2() -> None:
+    source = kernel("device float* o, constant int* n", "auto f = [](float x) { return x + 1; }; o[i] = f(o[n[i]]);")
+    assert "no lambda" in errors(source, "3.1")[0]
+    assert errors(source, "3.2") == errors(source, "4.0") == []
+
+
+def test_metal_4_is_c_17() -> None:
+    source = PREAMBLE + kernel("device float* o", "if constexpr (true) o[i] = 1;")
+    assert [d.rule for d in metal.check(source, strict=True, metal="3.2")] == ["c++14"]
+    assert metal.check(source, strict=True, metal="4.0") == []
+
+
+def test_the_version_is_a_macro() -> None:
+    source = PREAMBLE + "#if __METAL_VERSION__ < {}\n#error too old\n#endif\n"
+    for version, number in (("3.1", 310), ("3.2", 320), ("4.0", 400)):
+        assert errors(source.format(number), version) == []
+        assert "too old" in errors(source.format(number + 1), version)[0]
+
+
+def test_nothing_declares_metal_without_its_headers() -> None:
+    (found,) = metal.check(f"using namespace metal;\n{kernel('device float* o', 'o[i] = exp(o[i]);')}", strict=True)
+    assert (found.line, found.rule) == (1, "apple")
+    assert "#include <metal_stdlib>" in found.message
+    assert (
+        metal.check(f"#include <metal_math>\nusing namespace metal;\n{kernel('device float* o', 'o[i] = exp(o[i]);')}")
+        == []
+    )
+
+
+def test_a_missing_header_has_no_other_reason() -> None:
+    (found,) = metal.check('#include "nowhere.h"\n', strict=True)
+    assert found.message == "'nowhere.h' file not found"
