@@ -9,6 +9,12 @@ import torch
 from .classification import OverloadTraits
 from .recording import Kind
 
+# An index of bool or uint8 is a mask: the host waits for the number of its true elements. Integers need no wait.
+INDEXING = frozenset(
+    {"aten::index.Tensor", "aten::index.Tensor_out", "aten::index_put", "aten::index_put_", "aten::_index_put_impl_"}
+)
+_MASKS = (torch.bool, torch.uint8)
+
 # Kinds as numbers, which are faster to compare and to look up.
 KINDS = tuple(Kind)
 FALLBACK, NATIVE, TO_MPS, FROM_MPS, SYNCHRONISATION = range(len(KINDS))
@@ -50,7 +56,15 @@ def kind_of(traits: OverloadTraits, args: tuple[Any, ...], kwargs: dict[str, Any
         if source != target:
             return TO_MPS if target == "mps" else FROM_MPS
         return NATIVE
+    if traits.overload in INDEXING:
+        return SYNCHRONISATION if _has_mask(args) else NATIVE
     return SYNCHRONISATION if traits.waits and not traits.composite else NATIVE
+
+
+def _has_mask(args: tuple[Any, ...]) -> bool:
+    """Whether an index on the device is a mask; `args` are those of an indexing operator."""
+    indices = args[1] if len(args) > 1 else ()
+    return any(index is not None and index.dtype in _MASKS and index.is_mps for index in indices)
 
 
 def _ends_of_copy(traits: OverloadTraits, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str, str]:

@@ -6,6 +6,7 @@ It only reads frames and installs no hooks, so the program's modules run as usua
 from __future__ import annotations
 
 import os
+import sys
 import sysconfig
 import weakref
 from collections.abc import Iterator
@@ -94,7 +95,7 @@ class CallSites:
                 self._codes[id(frame.f_code)] = frame.f_code
         here = user or library
         site = CallSite(
-            file=here.f_code.co_filename if here else "",
+            file=_file_of(here.f_code.co_filename) if here else "",
             line=here.f_lineno if here else 0,
             module=path,
             library=f"{library.f_code.co_filename}:{library.f_lineno}" if user and library else "",
@@ -136,6 +137,14 @@ class CallSites:
         return type(module).__name__
 
 
+def _file_of(file: str) -> str:
+    """The name of a source file; of a notebook's cell, which ipykernel puts into a file of its folder, `In[3]`."""
+    interactive = sys.modules.get("IPython")
+    shell = interactive.get_ipython() if interactive else None
+    named = shell.compile.format_code_name(file) if shell else None
+    return named[1] if named else file
+
+
 def _calls_of_modules(frame: FrameType | None) -> Iterator[tuple[Any, FrameType | None]]:
     """The modules that are being called, the innermost first, each with its calling frame."""
     while frame is not None:
@@ -149,8 +158,17 @@ def _calls_of_modules(frame: FrameType | None) -> Iterator[tuple[Any, FrameType 
 
 
 def _name_of(root: Any, caller: FrameType | None) -> str:
-    """The name of a module in the calling code: a variable, an attribute of one, or else its class."""
+    """The name of a module in the calling code: its place in a module there, a variable, an attribute, or its class.
+
+    A loop variable names every layer: in `for layer in net`, the second one is `net.1`.
+    """
     if caller is not None:
+        for variables in (caller.f_locals, caller.f_globals):
+            for name, value in list(variables.items()):
+                if isinstance(value, torch.nn.Module) and value is not root:
+                    path = next((path for path, part in value.named_modules() if part is root), "")
+                    if path:
+                        return f"{name}.{path}"
         for variables in (caller.f_locals, caller.f_globals):
             for name, value in list(variables.items()):
                 if value is root:

@@ -5,13 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from .recording import Kind
-from .summary import SiteCalls, Summary, advice, by_call_site
+from .summary import SiteCalls, Summary, advice, by_call_site, upgrades
+
+# docs/trace.md describes each key; it changes when a key changes its meaning or goes.
+VERSION = 1
 
 
 def to_json(summary: Summary) -> dict[str, Any]:
     """Everything but the single events, which the timeline has. Times are host nanoseconds."""
     recording = summary.recording
     return {
+        "version": VERSION,
         "simulated": recording.fact("simulated"),
         "profile": recording.fact("profile"),
         "torch": recording.fact("torch"),
@@ -21,13 +25,14 @@ def to_json(summary: Summary) -> dict[str, Any]:
         "device_milliseconds": recording.fact("device_milliseconds"),
         "fallbacks": [_at(at, summary) for at in summary.fallbacks],
         "waits": [_at(at, summary) for at in summary.waits],
-        "copies_to_mps": [_at(at, summary) for at in by_call_site(_rows(summary, Kind.to_mps))],
+        "copies_to_mps": [_at(at, summary) for at in summary.copies_to_mps],
         "native": [_at(at, summary) for at in by_call_site(_rows(summary, Kind.native))],
         "refused": sorted({row.overload for row in recording.rows if row.refused}),
         "without_a_line": summary.unseen,
         "replaced_by_kernels": list(summary.replaced),
         "without_a_kernel": list(summary.lacking),
         "forbidden": list(summary.forbidden),
+        "native_since": {name: release for release, names in upgrades(summary).items() for name in names},
         "advice": advice(summary),
         "dropped": {"calls": recording.dropped_calls, "events": recording.dropped_events},
         "late_variable": recording.fact("late_variable"),

@@ -1,24 +1,33 @@
 """`pytest --mps-no-fallback`: a test in which an operator falls back to the CPU fails, unless it is marked.
 
 `@pytest.mark.mps_allow_fallback("aten::foo")` allows fallbacks of these operators or overloads, without names of all.
+What a fixture does counts for the tests that use it.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
 
 MARKER = "mps_allow_fallback"
+OPTION = "--mps-no-fallback"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """The option."""
     parser.getgroup("mpsmith").addoption(
-        "--mps-no-fallback",
+        OPTION,
         action="store_true",
         help=f"fail a test in which an operator on mps falls back to the CPU; marker {MARKER} allows it",
     )
+
+
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Let torch fall back before a conftest imports it: an allowed fallback would raise otherwise."""
+    if early_config.known_args_namespace.mps_no_fallback:
+        os.environ.setdefault("PYTORCH_ENABLE_MPS_FALLBACK", "1")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -27,9 +36,20 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
+    """Trace the fixtures of the test."""
+    yield from _traced(item, "fell back to the CPU on mps in a fixture")
+
+
+@pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """Trace the test, and fail a passing test in which something fell back."""
-    if not item.config.getoption("--mps-no-fallback"):
+    """Trace the test."""
+    yield from _traced(item, "fell back to the CPU on mps")
+
+
+def _traced(item: pytest.Item, what: str) -> Iterator[None]:
+    """Trace one phase of a test, and fail it where it passes although something fell back."""
+    if not item.config.getoption(OPTION):
         yield
         return
     import mpsmith
@@ -40,5 +60,5 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     forbidden = () if () in allowed else seen.forbidden([name for names in allowed for name in names])
     if forbidden and outcome.excinfo is None:  # type: ignore[attr-defined]
         places = [f"  {at.overload} at {at.site}" for at in seen.fallbacks if at.overload in forbidden]
-        text = "\n".join(["fell back to the CPU on mps:", *(places or [f"  {name}" for name in forbidden])])
-        outcome.force_exception(pytest.fail.Exception(text, pytrace=False))  # type: ignore[attr-defined]
+        lines = [f"{', '.join(forbidden)} {what}", *(places or [f"  {name}" for name in forbidden])]
+        outcome.force_exception(pytest.fail.Exception("\n".join(lines), pytrace=False))  # type: ignore[attr-defined]

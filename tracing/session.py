@@ -72,6 +72,10 @@ class Trace:
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        """The tables in a notebook."""
+        return text.as_html(self.summary)
+
     def _end(self) -> None:
         now = self._opened.counted_fallbacks()
         more = {name: calls - self._counted.get(name, 0) for name, calls in now.items()}

@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from ..audit.answers.answer import Answer, answer, audited_release
+from ..audit.answers.sentences import is_a_gap
+from ..audit.releases import data as release_data
+from ..audit.releases.data import release_order
+from ..errors import MpsmithError
 from .recording import Calls, CallSite, Kind, Recording
 
 
@@ -59,7 +64,8 @@ class Summary:
     """A summary of a recording.
 
     Attributes:
-        fallbacks: by overload and call site. `waits`: likewise copies to the CPU and synchronisations.
+        fallbacks: by overload and call site. `waits`: likewise copies to the CPU and synchronisations; `copies_to_mps`:
+            likewise copies to the device.
         unseen: fallbacks without a call site, from the counters of the simulated device.
         replaced: operators among the fallbacks with a kernel in `import mpsmith.kernels`; `lacking`: the others.
         forbidden: the fallbacks that are not allowed.
@@ -69,6 +75,7 @@ class Summary:
     recording: Recording
     fallbacks: Sequence[SiteCalls]
     waits: Sequence[SiteCalls]
+    copies_to_mps: Sequence[SiteCalls]
     unseen: dict[str, int]
     replaced: tuple[str, ...]
     lacking: tuple[str, ...]
@@ -104,6 +111,7 @@ def summarize(recording: Recording, *, kernels: Collection[str] = (), allowed: C
         recording=recording,
         fallbacks=by_call_site(recording.fallbacks),
         waits=by_call_site(row for row in recording.rows if row.kind in waiting and row.calls),
+        copies_to_mps=by_call_site(row for row in recording.rows if row.kind is Kind.to_mps and row.calls),
         unseen=unseen,
         replaced=tuple(name for name in operators if name in kernels),
         lacking=tuple(name for name in operators if name not in kernels),
@@ -129,16 +137,46 @@ def advice(summary: Summary) -> str:
     total = len(replaced) + len(lacking)
     if not total:
         return ""
-    scaffolds = ", ".join(f"`mpsmith scaffold {name}`" for name in lacking)
+    facts = release_data.facts_for(summary.recording.fact("torch") or audited_release())
+    gaps = [name for name in lacking if facts and is_a_gap(name, facts.release)]
+    sentences = [_replaced_sentence(replaced, lacking, gaps)]
+    for release, names in upgrades(summary).items():
+        sentences.append(f"torch {release} runs {', '.join(names)} on mps: `pip install --upgrade 'torch>={release}'`")
+    return "; ".join(sentences)
+
+
+def upgrades(summary: Summary) -> dict[str, list[str]]:
+    """The operators among the fallbacks that a later release runs on mps, by that release."""
+    found: dict[str, list[str]] = {}
+    for name in sorted((*summary.replaced, *summary.lacking)):
+        answered = _answer(name, summary.recording.fact("profile") or summary.recording.fact("torch"))
+        if answered and answered.upgrade:
+            found.setdefault(answered.upgrade, []).append(name)
+    return dict(sorted(found.items(), key=lambda item: release_order(item[0])))
+
+
+def _answer(operator: str, release: str | None) -> Answer | None:
+    """The answer about an operator in the release that ran; None where mpsmith has no data of one of them."""
+    try:
+        return answer(operator, release)
+    except MpsmithError:
+        return None
+
+
+def _replaced_sentence(replaced: Sequence[str], lacking: Sequence[str], gaps: Sequence[str]) -> str:
+    """Which of the operators that fall back `import mpsmith.kernels` replaces, and how to start a kernel for a gap."""
+    total = len(replaced) + len(lacking)
+    scaffolds = ", ".join(f"`mpsmith scaffold {name}`" for name in gaps)
     if not lacking:
         which = "The operator that falls back is" if total == 1 else f"All {total} operators that fall back are"
-        return f"{which} replaced by `import mpsmith.kernels`."
+        return f"{which} replaced by `import mpsmith.kernels`"
     if not replaced:
-        return f"mpsmith has no kernel for {', '.join(lacking)} yet; start one: {scaffolds}"
+        start = f"; start one: {scaffolds}" if scaffolds else ""
+        return f"mpsmith has no kernel for {', '.join(lacking)} yet{start}"
     are, are_not = "are" if len(replaced) > 1 else "is", "are not" if len(lacking) > 1 else "is not"
     return (
         f"{len(replaced)} of {total} operators that fall back {are} replaced by `import mpsmith.kernels`; "
-        f"{', '.join(lacking)} {are_not}: {scaffolds}"
+        f"{', '.join(lacking)} {are_not}" + (f": {scaffolds}" if scaffolds else "")
     )
 
 

@@ -102,8 +102,12 @@ def _forwarding(process: subprocess.Popen[bytes]) -> Iterator[None]:
 
 
 def _is_in_foreground() -> bool:
-    """Whether Ctrl-C of the terminal reaches the program directly: it goes to all foreground processes."""
+    """Whether Ctrl-C of the terminal reaches the program directly: it goes to all foreground processes.
+
+    The terminal is the controlling one; standard input and output may be redirected.
+    """
     try:
-        return os.tcgetpgrp(sys.__stdin__.fileno()) == os.getpgrp() if sys.__stdin__ else False
-    except (OSError, ValueError):
+        with Path("/dev/tty").open("rb", buffering=0) as terminal:
+            return os.tcgetpgrp(terminal.fileno()) == os.getpgrp()
+    except OSError:
         return False

@@ -16,6 +16,8 @@ from .summary import SiteCalls, Summary, advice
 
 # CallSites and operands of one operator that a table shows; `--json` and `--html` have all.
 SHOWN = 12
+# The share of the time below which the calls of one place are no bottleneck.
+BOTTLENECK = 0.01
 WIDTH_OF_A_FILE = 200
 
 
@@ -34,9 +36,16 @@ def show(summary: Summary, console: Console | None = None) -> None:
 
 def as_text(summary: Summary) -> str:
     """The text that `show` prints."""
-    out = Console(highlight=False, width=WIDTH_OF_A_FILE, file=io.StringIO())
+    out = Console(highlight=False, width=WIDTH_OF_A_FILE, file=io.StringIO(), force_jupyter=False)
     show(summary, out)
     return out.file.getvalue().rstrip()  # type: ignore[attr-defined, no-any-return]
+
+
+def as_html(summary: Summary) -> str:
+    """The same for a notebook, with the tables' layout."""
+    out = Console(highlight=False, width=WIDTH_OF_A_FILE, file=io.StringIO(), force_jupyter=False, record=True)
+    show(summary, out)
+    return out.export_html(inline_styles=True, code_format='<pre style="white-space:pre;overflow:auto">{code}</pre>')
 
 
 def heading(summary: Summary) -> list[str]:
@@ -82,6 +91,11 @@ def closing(summary: Summary) -> list[str]:
         lines.append(
             f"the timeline holds the first {_number(kept)} calls, the {later} later ones are in the tables alone"
         )
+    if summary.copies_to_mps:
+        copied = sum(at.bytes_to_mps for at in summary.copies_to_mps)
+        most = max(summary.copies_to_mps, key=lambda at: at.bytes_to_mps)
+        times = _times(sum(at.calls for at in summary.copies_to_mps))
+        lines.append(f"data were copied to mps {times}, {size(copied) or '0 B'}; the most at {where(most)}")
     if (elapsed := recording.fact("device_milliseconds")) is not None:
         spent = sum(at.nanoseconds for at in summary.fallbacks) / 1e6
         lines.append(
@@ -129,7 +143,9 @@ def _table(*columns: str, right: Sequence[str] = ()) -> Table:
 def _fallback_table(summary: Summary) -> Table:
     numbers = ("calls", "to CPU", "back", "ms", "share")
     table = _table("ran on the CPU", "calls", "where", "module", "operands", *numbers[1:], right=numbers)
-    for at in summary.fallbacks[:SHOWN]:
+    costly = [at for at in summary.fallbacks if not _is_cheap(at, summary)]
+    cheap = summary.fallbacks[len(costly) :]
+    for at in costly[:SHOWN]:
         table.add_row(
             escape(at.overload),
             _number(at.calls),
@@ -141,8 +157,17 @@ def _fallback_table(summary: Summary) -> Table:
             f"{at.nanoseconds / 1e6:.2f}",
             share(at, summary),
         )
-    _add_rest(table, len(summary.fallbacks))
+    _add_rest(table, len(costly))
+    if cheap:
+        together = sum(map(summary.share_of, cheap))
+        overloads = ", ".join(dict.fromkeys(at.overload for at in cheap))
+        table.add_row(escape(f"not your bottleneck, {together:.1%} of the time together: {overloads}"))
     return table
+
+
+def _is_cheap(at: SiteCalls, summary: Summary) -> bool:
+    """Whether calls take too little of the time to matter; the times of the simulated device say nothing of that."""
+    return not summary.recording.fact("simulated") and 0 < summary.share_of(at) < BOTTLENECK
 
 
 def _wait_table(summary: Summary) -> Table:

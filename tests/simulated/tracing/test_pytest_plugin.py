@@ -28,6 +28,13 @@ def test_another_is_allowed():
 @pytest.mark.mps_allow_fallback
 def test_all_are_allowed():
     torch.ones(3, device="mps").mode()
+
+@pytest.fixture
+def middle():
+    return torch.ones(3, device="mps").mode()
+
+def test_a_fixture_falls_back(middle):
+    pass
 """
 
 
@@ -36,7 +43,8 @@ def test_only_unmarked_fallbacks_fail(tmp_path: Path) -> None:
     path.write_text(TESTS)
     # No `-p`: the entry point of an installed mpsmith brings the option, and asking for it twice is an error of pytest.
     command = [sys.executable, "-m", "pytest", "--mps-no-fallback", "-q", "-rA", "--strict-markers", str(path)]
-    environment = os.environ | {"PYTORCH_ENABLE_MPS_FALLBACK": "1", "PYTEST_ADDOPTS": "", "MPSMITH_SIMULATE": "1"}
+    environment = os.environ | {"PYTEST_ADDOPTS": "", "MPSMITH_SIMULATE": "1"}
+    environment.pop("PYTORCH_ENABLE_MPS_FALLBACK", None)
     done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path, check=False)
     results = {line.split("::")[1].split()[0]: line.split()[0] for line in done.stdout.splitlines() if ".py::" in line}
     assert results == {
@@ -45,6 +53,9 @@ def test_only_unmarked_fallbacks_fail(tmp_path: Path) -> None:
         "test_allowed": "PASSED",
         "test_another_is_allowed": "FAILED",
         "test_all_are_allowed": "PASSED",
+        "test_a_fixture_falls_back": "ERROR",
     }, done.stdout
     line = next(number for number, text in enumerate(TESTS.splitlines(), 1) if "mode()" in text)
     assert f"  aten::mode at {path}:{line}" in done.stdout
+    assert "test_falls_back - Failed: aten::mode fell" in done.stdout
+    assert "aten::mode fell back to the CPU on mps in a fixture" in done.stdout

@@ -163,6 +163,30 @@ def test_copies_and_prints_have_their_lines() -> None:
     assert (up.bytes_to_mps, up.site.line) == (32, line_of(waits, "# the other way"))
 
 
+def test_only_a_mask_as_index_waits() -> None:
+    x, integers = torch.arange(4.0, device="mps"), torch.tensor([0, 2], device="mps")
+    mask = x > 1
+    with mpsmith.trace() as t:
+        x[integers]
+        x[integers] = 0.0
+    assert [at.overload for at in t.waits] == []
+    with mpsmith.trace() as t:
+        x[mask]
+        x[mask] = torch.zeros(2, device="mps")
+    overloads = {at.overload for at in t.waits}
+    assert "aten::index.Tensor" in overloads
+    assert overloads & {"aten::index_put_", "aten::_index_put_impl_"}
+
+
+def test_the_layers_of_a_loop_have_their_own_paths() -> None:
+    net = torch.nn.Sequential(torch.nn.RReLU(), torch.nn.RReLU())
+    x = torch.ones(3, device="mps")
+    with mpsmith.trace() as t:
+        for layer in net:
+            x = layer(x)
+    assert {row.site.module for row in t.recording.rows} >= {"net.0", "net.1"}
+
+
 def _asks_by_is_nonzero(t: Trace) -> bool:
     return any(at.overload == "aten::is_nonzero" for at in t.waits)
 

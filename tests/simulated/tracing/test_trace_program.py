@@ -96,8 +96,9 @@ def test_a_program_with_its_timeline_and_with_kernels(tmp_path: Path) -> None:
     ]
     assert {row["overload"] for row in trace["with_kernels"]["fallbacks"]} == {"aten::special_zeta.out"}
     assert trace["advice"] == (
-        "2 of 3 operators that fall back are replaced by `import mpsmith.kernels`; aten::special_zeta is not: "
-        "`mpsmith scaffold aten::special_zeta`"
+        "2 of 3 operators that fall back are replaced by `import mpsmith.kernels`; aten::special_zeta is not; "
+        "torch 2.2.2 runs aten::softshrink, aten::softshrink_backward on mps: `pip install --upgrade 'torch>=2.2.2'`; "
+        "torch 2.7.1 runs aten::special_zeta on mps: `pip install --upgrade 'torch>=2.7.1'`"
     )
     events = strict_events(timeline.read_text())
     assert sum(event["cat"] == "fallback" for event in events) == 13

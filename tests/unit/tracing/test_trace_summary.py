@@ -48,23 +48,47 @@ def test_calls_are_put_together_by_overload_and_place() -> None:
     [
         (
             ["aten::softshrink"],
-            "1 of 2 operators that fall back is replaced by `import mpsmith.kernels`; aten::linalg_foo is not: "
-            "`mpsmith scaffold aten::linalg_foo`",
+            "1 of 2 operators that fall back is replaced by `import mpsmith.kernels`; aten::linalg_foo is not; "
+            "torch 2.2.2 runs aten::softshrink on mps: `pip install --upgrade 'torch>=2.2.2'`",
         ),
         (
             ["aten::softshrink", "aten::linalg_foo"],
-            "All 2 operators that fall back are replaced by `import mpsmith.kernels`.",
+            "All 2 operators that fall back are replaced by `import mpsmith.kernels`; torch 2.2.2 runs "
+            "aten::softshrink on mps: `pip install --upgrade 'torch>=2.2.2'`",
         ),
         (
             [],
-            "mpsmith has no kernel for aten::linalg_foo, aten::softshrink yet; start one: "
-            "`mpsmith scaffold aten::linalg_foo`, `mpsmith scaffold aten::softshrink`",
+            "mpsmith has no kernel for aten::linalg_foo, aten::softshrink yet; torch 2.2.2 runs aten::softshrink on "
+            "mps: `pip install --upgrade 'torch>=2.2.2'`",
         ),
     ],
     ids=["some", "all", "none"],
 )
 def test_advice_names_the_kernels_that_help(kernels: list[str], sentence: str) -> None:
     assert advice(summarize(recording(), kernels=kernels)) == sentence
+
+
+def test_a_gap_of_this_torch_is_scaffolded() -> None:
+    gap = "aten::_jagged_to_padded_dense_forward"
+    site = CallSite("train.py", 1)
+    row = Calls(gap, Kind.fallback, False, site, (), 1, 0, 0, 0, 5, 1)
+    seen = Recording(rows=[row], facts={1: {"torch": "2.13.0+cpu", "profile": "2.13.0", "simulated": True}})
+    assert advice(summarize(seen)) == f"mpsmith has no kernel for {gap} yet; start one: `mpsmith scaffold {gap}`"
+
+
+def test_cheap_fallbacks_are_no_bottleneck_on_a_real_device() -> None:
+    seen = recording()
+    seen.events = [*seen.events, Event(0, 10**9, 10**9, 1)]
+    assert "not your bottleneck" not in text.as_text(summarize(seen))
+    seen.facts[1]["simulated"] = False
+    shown = text.as_text(summarize(seen))
+    assert "not your bottleneck, 0.0% of the time together: aten::linalg_foo, aten::softshrink.out" in shown
+
+
+def test_copies_to_mps_are_summed_up() -> None:
+    seen = recording()
+    seen.rows.append(Calls("aten::_to_copy", Kind.to_mps, False, CallSite("train.py", 3), (), 2, 0, 0, 2048, 5, 1))
+    assert "data were copied to mps 2 times, 2.0 KiB; the most at train.py:3" in text.as_text(summarize(seen))
 
 
 def test_an_operator_or_an_overload_is_allowed_by_name() -> None:
