@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -15,6 +16,10 @@ from ..errors import MpsmithError
 from .options import CASES, DEVICE, EXECUTION
 
 _AFTERWARDS = "Afterwards"
+# A day: what an audit may spend on one case.
+LONGEST_TIMEOUT = 86_400.0
+MOST_MEMORY_GIB = 2.0**20
+_ADDRESS = re.compile(r"((tcp|tls|ws|wss)://)?[^\s:/]+:\d+|inproc://\S+")
 
 Dtypes = Annotated[
     list[str] | None, typer.Option(rich_help_panel=CASES, help="Only these dtypes; repeated or joined by commas.")
@@ -98,13 +103,19 @@ Timeout = Annotated[
     float,
     typer.Option(
         min=0.1,
+        max=LONGEST_TIMEOUT,
         rich_help_panel=EXECUTION,
         help="Seconds of processor time that one case may take; five times as many on the wall clock.",
     ),
 ]
 MemoryLimit = Annotated[
     float,
-    typer.Option(min=0, rich_help_panel=EXECUTION, help="GiB of data that a worker may hold, 0 for no limit (Linux)."),
+    typer.Option(
+        min=0,
+        max=MOST_MEMORY_GIB,
+        rich_help_panel=EXECUTION,
+        help="GiB of data that a worker may hold, 0 for no limit (Linux).",
+    ),
 ]
 Sync = Annotated[
     bool, typer.Option("--sync", rich_help_panel=_AFTERWARDS, help="Update the registry's measured fields.")
@@ -172,6 +183,12 @@ class AuditRequest:
         for option, others in _CONFLICTS.items():
             if options[option] and (conflicting := [other for other in others if options[other]]):
                 raise typer.BadParameter(f"cannot be combined with {', '.join(conflicting)}", param_hint=option)
+        if self.cluster is not None and not _ADDRESS.fullmatch(self.cluster):
+            raise typer.BadParameter(
+                f"{self.cluster!r} is not the address of a Dask scheduler, such as tcp://host:8786",
+                param_hint="--cluster",
+            )
+        refuse_unknown_operators(self.settings)
 
 
 def memory_limit_in_bytes(gib: float) -> int:
@@ -181,6 +198,20 @@ def memory_limit_in_bytes(gib: float) -> int:
             f"--memory-limit {gib:g}: no worker starts with so little; give at least {MINIMUM_MEMORY_GIB:g}"
         )
     return int(gib * 2**30)
+
+
+def refuse_unknown_operators(settings: Settings) -> None:
+    """Raise MpsmithError for an operator that no case source has, before torch is imported.
+
+    Only mpsmith's own data are asked: where packages bring operators, or torch is another release than the one that
+    was audited, the workers decide.
+    """
+    from ..audit.answers.answer import audited_release, require_known
+    from ..audit.releases.surface.native_functions import installed_release
+    from ..registry.torch_release import base_version
+
+    if settings.ops and not settings.imports and base_version(installed_release()) == audited_release():
+        require_known(settings.ops)
 
 
 def shapes_of_compiled_calls() -> Shapes:

@@ -74,7 +74,11 @@ Profile = Annotated[
 Workers = Annotated[
     int | None,
     typer.Option(
-        min=1, rich_help_panel=EXECUTION, help="Worker processes of this machine.", show_default="one per processor"
+        min=1,
+        max=1024,
+        rich_help_panel=EXECUTION,
+        help="Worker processes of this machine.",
+        show_default="one per processor",
     ),
 ]
 

@@ -34,6 +34,11 @@ def check(as_json: AsJson = False) -> None:
     problems = [*problems, *report_problems]
     if corpus == known_wrong.PACKAGED:
         problems += found_wrong.examine(found_wrong.PACKAGED, list(entries))[1]
+    if not entries and not problems:
+        from ..registry.folder import registry_folder
+        from ..registry.problems import RegistryError
+
+        raise RegistryError(f"{registry_folder()} holds no entry: name the folder with the files *.yaml")
     drift = [drift for entry in entries.values() if (drift := drift_of(entry))]
     if as_json:
         listed = [

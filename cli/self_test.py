@@ -39,10 +39,13 @@ def self_test(
     """
     from ..audit.self_test import SelfTestOptions
     from ..audit.self_test import self_test as run
+    from ..audit.self_test.classes import chosen as classes_named
     from ..cache import cache_folder, fingerprint, fingerprint_of_code
 
+    names = values_of(classes, "--classes")
+    classes_named(names)  # before the audits, which take minutes
     chosen = random.SystemRandom().randrange(1_000_000) if seed is None else seed
-    options = SelfTestOptions(faults, chosen, values_of(classes, "--classes"), workers)
+    options = SelfTestOptions(faults, chosen, names, workers)
     say(f"self-test: {faults} faults by --seed {chosen}")
     key = fingerprint(fingerprint_of_code("audit", "simulator"), str(faults), str(chosen), *options.classes)
     folder = cache_folder() / "self-test" / key[:16]

@@ -65,6 +65,9 @@ def trace(
     for path in (perfetto, html):
         if path is not None and not path.parent.is_dir():
             raise MpsmithError(f"{path}: there is no folder {path.parent}")  # the program may run for hours
+        if path is not None and path.is_dir():
+            raise MpsmithError(f"{path}: is a folder; name a file in it")
+    _require_operators(request.allowed)
     ended, summary = _traced(request, kernels=False)
     after = _traced(request, kernels=True)[1] if with_kernels else None
     with ignore_broken_pipe():  # the exit code remains that of the program
@@ -89,6 +92,13 @@ class TraceRequest:
     with_kernels: bool
     fail_on_fallback: bool
     as_json: bool
+
+
+def _require_operators(names: tuple[str, ...]) -> None:
+    """Raise MpsmithError for a name in --allow that torch lacks; operators of other libraries have a namespace."""
+    from ..audit.answers.answer import require_known
+
+    require_known([name for name in names if "::" not in name or name.startswith("aten::")])
 
 
 def _program(name: str, arguments: list[str], *, is_module: bool) -> Program:

@@ -148,6 +148,13 @@ def known_names() -> Names:
     return _names()
 
 
+def require_known(patterns: Sequence[str]) -> None:
+    """Raise MpsmithError with near names for an operator, or a shell pattern, that nothing is called."""
+    for pattern in patterns:
+        if not _names().has_match(pattern):
+            _names().find(pattern)
+
+
 @cache
 def _releases() -> ReleaseSupport:
     return ReleaseSupport(release_data.load(), compositions())

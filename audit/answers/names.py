@@ -6,6 +6,7 @@ torch's OpInfos are called `nn.functional.softshrink` or `linalg.svd`, its modul
 
 from __future__ import annotations
 
+import fnmatch
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -69,6 +70,16 @@ class Names:
                 return self._of_operator(private)
         raise MpsmithError(self._unknown(text, last))
 
+    def has_match(self, pattern: str) -> bool:
+        """Whether a shell pattern matches the name of an operator, overload, function or module, however spelled."""
+        plain = pattern.removeprefix("aten::")
+        if plain.replace("_", "").lower() in {name.rpartition(".")[2] for name in self._modules}:
+            return True
+        overloads = (overload for listed in self.overloads.values() for overload in listed)
+        every = {*self.overloads, *self._functions, *overloads}
+        every |= {name.rpartition(".")[2] for name in self._functions} | {name.replace(".", "_") for name in every}
+        return bool(fnmatch.filter(every, plain))
+
     def _exact(self, name: str) -> Meant | None:
         if name in self._functions:
             operator = operator_behind(name, self.overloads)
@@ -90,7 +101,7 @@ class Names:
     def _unknown(self, text: str, last: str) -> str:
         written = {name.rpartition(".")[2]: name for name in sorted(self._functions, reverse=True)}
         written |= {operator: operator for operator in self.overloads if not operator.startswith("_")}
-        cased = {name.lower(): name for name in written}
+        cased = {name.lower(): name for name in sorted(written, key=str.islower)}  # functions before modules
         hint = near(last.lower(), cased)
         for lower, name in cased.items():
             hint = re.sub(rf"\b{re.escape(lower)}\b", name, hint) if lower != name else hint

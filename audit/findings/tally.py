@@ -43,7 +43,8 @@ class Tally:
             lines.append(f"  {self.repeating:,} samples left out that repeat others (--samples full runs them)")
         if self.fallbacks:
             most = ", ".join(f"{name} ({n:,})" for name, n in self.fallbacks.most_common(5))
-            lines.append(f"  {len(self.fallbacks)} operators ran on the CPU or are missing; most often: {most}")
+            operators = "1 operator" if len(self.fallbacks) == 1 else f"{len(self.fallbacks)} operators"
+            lines.append(f"  {operators} on the CPU or missing; most often: {most}")
         return lines
 
 

@@ -180,6 +180,8 @@ def exclusive(path: Path) -> Iterator[None]:
         lock = FileLock(f"{path}.lock", timeout=0)
         lock.acquire()
     except Timeout as error:
+        if not Path(f"{path}.lock").exists():  # some file systems refuse the lock file in another way
+            raise StoreError(f"{path}: cannot be written (choose another place with --store)") from error
         raise StoreError(f"{path}: another audit is writing to it (wait for it, or choose another --store)") from error
     except OSError as error:
         raise StoreError(f"{path}: {error.strerror} (choose a writable place with --store)") from error

@@ -29,22 +29,24 @@ def clear_errors(path: Path | str) -> Iterator[None]:
         elif "locked" in text:
             advice = "another process holds it: wait for it to end"
         else:
-            advice = "the file is damaged or not a store of mpsmith: choose another with --store"
+            advice = "the file is damaged or not a store of mpsmith: name another file"
         raise StoreError(f"{path}: {text} ({advice})") from error
 
 
 def check_version(path: Path) -> None:
     """Refuse files without our header or of another version before SQLite touches them. Raises StoreError."""
+    if path.exists() and not path.is_file():
+        raise StoreError(f"{path}: not a file (name another file)")
     try:
         with path.open("rb") as file:
             header = file.read(72)
     except FileNotFoundError:
         raise StoreError(f"{path}: no such store (make one with `mpsmith audit --store {path}`)") from None
     except OSError as error:
-        raise StoreError(f"{path}: {error.strerror} (choose another with --store)") from error
+        raise StoreError(f"{path}: {error.strerror} (name another file)") from error
     # https://www.sqlite.org/fileformat.html: the user version is at byte 60, the application id at 68.
     if not header.startswith(b"SQLite format 3\x00") or int.from_bytes(header[68:72], "big") != APPLICATION_ID:
-        raise StoreError(f"{path}: damaged or not a store of mpsmith (choose another file with --store)")
+        raise StoreError(f"{path}: damaged or not a store of mpsmith (name another file)")
     version = int.from_bytes(header[60:64], "big")
     if version != VERSION:
         raise StoreError(f"{path}: store format {version}, this mpsmith reads {VERSION} (audit into a new file)")

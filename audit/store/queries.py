@@ -37,6 +37,11 @@ COMPILED_COLUMNS = (
 )
 
 
+# SQLite's integers end here; no row has the number.
+LARGEST_NUMBER = 2**63 - 1
+_DIGITS = 20  # more than that number has; Python refuses to convert thousands of them
+
+
 class StoreQueries:
     """What can be asked of an open store."""
 
@@ -59,7 +64,7 @@ class StoreQueries:
 
     def run(self, number: int) -> Run:
         """The audit with this number. Raises StoreError when there is none."""
-        if runs := self._runs("WHERE id = ?", number):
+        if number <= LARGEST_NUMBER and (runs := self._runs("WHERE id = ?", number)):
             return runs[0]
         raise StoreError(f"{self.path}: no run {number}")
 
@@ -140,7 +145,7 @@ class StoreQueries:
         Raises StoreError when there is none.
         """
         if name.isdecimal():
-            return self.case(int(name))
+            return self.case(min(int(name[:_DIGITS]), LARGEST_NUMBER))
         mode = next((mode for mode in (STRICT, *COMPILED_MODES) if name.endswith(f":{mode}")), "fallback")
         source, _, rest = name.removesuffix(f":{mode}").partition(":")
         entry, dtype, position = ("::" + rest).rsplit(":", 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,6 +29,7 @@ _DTYPES = {
     "ulong": "uint64",
     "bool": "bool",
 }
+MOST_ELEMENTS = 2**30
 _FILLS = ("zeros", "ones", "arange", "random")
 _SHOWN = 8
 
@@ -68,7 +70,9 @@ def _make(dtype: str, shape: Sequence[int], fill: str) -> Array:
     if fill not in _FILLS:
         raise MetalValueError(f"--arg: unknown content {fill}; known are {', '.join(_FILLS)}")
     kind = np.dtype(_DTYPES[dtype])
-    size = int(np.prod(shape))
+    size = math.prod(shape)
+    if size > MOST_ELEMENTS:
+        raise MetalValueError(f"--arg: {dtype}{list(shape)} has {size:,} elements; at most {MOST_ELEMENTS:,} are made")
     if fill == "arange":
         return np.arange(size).astype(kind).reshape(shape)
     if fill == "random":

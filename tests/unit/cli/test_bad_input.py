@@ -1,0 +1,132 @@
+"""Bad input of every command: one line that says what to do, never a traceback, and no work that takes minutes."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from mpsmith.cli import app
+from mpsmith.errors import MpsmithError
+
+# What takes long, by module: reaching it means that the input was accepted.
+WORK = [
+    ("mpsmith.audit.running.runner", "run_audit"),
+    ("mpsmith.audit.running.cluster.auditing", "audit_on_cluster"),
+    ("mpsmith.audit.self_test", "self_test"),
+    ("mpsmith.tracing.supervision", "run"),
+    ("mpsmith.scaffold.generation.generate", "apply"),
+    ("mpsmith.simulator.opening", "open_device"),
+    ("subprocess", "Popen"),
+    ("subprocess", "run"),
+]
+# Their work begins at once, whatever the options: a download, a build, a Mac.
+NOT_ASKED = {"preflight", "upstream survey", "upstream build", "evidence collect", "networks", "doctor"}
+
+
+class BeganError(MpsmithError):
+    """The work of a command began."""
+
+
+def commands() -> Iterator[tuple[str, Any]]:
+    """Every command by its words."""
+    pending: list[tuple[str, Any]] = [("", get_command(app))]
+    while pending:
+        path, command = pending.pop()
+        inner = getattr(command, "commands", {})
+        if not inner:
+            yield path.strip(), command
+        pending += [(f"{path} {name}", sub) for name, sub in inner.items()]
+
+
+COMMANDS = dict(commands())
+ODD_TEXT = st.sampled_from(
+    ["", " ", "nosuch", "aten::", "x" * 5000, "..", "/nonexistent/x", "/proc/x", "é☃", "-1", "%s", "a,b,,c", "*", "["]
+)
+ODD_NUMBERS = st.sampled_from(
+    ["0", "-1", "1e400", "nan", "inf", "-inf", "9" * 30, "9" * 5000, "0x10", "1.5", "one", ""]
+)
+
+
+@st.composite
+def command_lines(draw: st.DrawFn, name: str) -> list[str]:
+    """A command with arguments and options of which many are odd."""
+    words = name.split()
+    for parameter in COMMANDS[name].params:
+        values = ODD_NUMBERS if parameter.bare_type in (int, float) else ODD_TEXT
+        if parameter.param_type_name == "argument":
+            if parameter.required or draw(st.booleans()):
+                words.append(draw(values))
+        elif parameter.name != "help" and draw(st.integers(0, 3)) == 0:
+            option = parameter.opts[0]
+            words += [option] if getattr(parameter, "is_flag", False) else [option, draw(values)]
+    return words
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_work(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Replace what takes long, and keep what is written in folders of the test."""
+
+    def began(*arguments: object, **named: object) -> None:
+        raise BeganError("work began")
+
+    with pytest.MonkeyPatch.context() as patch:
+        for module, name in WORK:
+            patch.setattr(importlib.import_module(module), name, began)
+        patch.chdir(tmp_path_factory.mktemp("here"))
+        patch.setenv("MPSMITH_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.mark.parametrize("name", sorted(set(COMMANDS) - NOT_ASKED))
+def test_no_input_ends_in_a_traceback(name: str) -> None:
+    @settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), database=None)
+    @given(command_lines(name))
+    def check(words: list[str]) -> None:
+        result = CliRunner().invoke(app, words)
+        if not isinstance(result.exception, (type(None), SystemExit, MpsmithError)):
+            raise AssertionError(f"mpsmith {words}") from result.exception
+
+    check()
+
+
+def test_a_store_that_is_no_file_is_refused(tmp_path: Path) -> None:
+    pipe = tmp_path / "fifo"
+    os.mkfifo(pipe)
+    for words in (["report", "--store", str(pipe)], ["compare", str(tmp_path), str(pipe)]):
+        result = CliRunner().invoke(app, words)
+        assert isinstance(result.exception, MpsmithError)
+        assert "not a file" in str(result.exception)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["audit", "--ops", "sofshrink"], "did you mean softshrink"),
+        (["audit", "--ops", "nosuch*"], "no operator"),
+        (["self-test", "--classes", "banana"], "no class of faults has 'banana'"),
+        (["trace", "--allow", "nosuchop", "x.py"], "no operator"),
+        (["trace", "--html", ".", "x.py"], "is a folder"),
+    ],
+)
+def test_what_is_wrong_is_said_before_any_work(words: list[str], message: str) -> None:
+    result = CliRunner().invoke(app, words)
+    assert isinstance(result.exception, MpsmithError)
+    assert not isinstance(result.exception, BeganError)
+    assert message in str(result.exception)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["audit", "--timeout", "inf"], ["audit", "--timeout", "nan"], ["audit", "--cluster", "banana"]],
+)
+def test_values_out_of_range_are_refused(words: list[str]) -> None:
+    assert CliRunner().invoke(app, words).exit_code == 2
