@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,10 @@ import pytest
 import torch
 
 from mpsmith.audit.cases.sources import known_wrong as source
+from mpsmith.audit.cases.sources import large
 from mpsmith.audit.cases.sources.known_wrong import KnownWrongSource, argument, in_place, into, resolved, tensor
-from mpsmith.audit.cases.sources.large import LargeKnownWrongSource
-from mpsmith.audit.model.case import Case, make_cases
+from mpsmith.audit.cases.sources.large import LargeKnownWrongSource, LargeSource
+from mpsmith.audit.model.case import Case, CaseSource, make_cases
 from mpsmith.audit.model.selection import DTYPES, Samples
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
 from mpsmith.audit.running.reproduction.script import script_of
@@ -296,3 +298,16 @@ def test_a_call_that_needs_more_than_a_line_is_not(tmp_path: Path) -> None:
     (case,) = corpus.cases(key, Samples.DEFAULT)
     with pytest.raises(MpsmithError, match="a few lines of Python cannot repeat this call"):
         script_of(case, key, Outcome(CaseVerdict.WRONG), simulated=False)
+
+
+@pytest.mark.parametrize(
+    "made", [KnownWrongSource(), LargeKnownWrongSource(), LargeSource()], ids=lambda each: each.name
+)
+def test_the_strict_mode_has_the_same_cases(made: CaseSource, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(large, "lacking_memory", lambda need: "too large for a test")
+    key = next(iter(made.groups()))
+    strict = make_cases(made, replace(key, mode="strict"), Samples.DEFAULT, 0)
+    assert [case.title for case in strict.values()] == [
+        case.title for case in make_cases(made, key, Samples.DEFAULT, 0).values()
+    ]
+    assert strict
