@@ -18,7 +18,7 @@ from ..releases.surface.overloads import Surface
 from ..store.records import Run, StoredCase
 from .attribution import SourceEntry
 from .evidence import in_order_of_severity, lacks_kernel
-from .rules import ALL_RULES
+from .rules.loading import all_rules
 from .rules.rule import ExplainingRule
 from .run_data import RunData
 
@@ -101,7 +101,7 @@ class Explainer:
         simulated: the device was the simulated one; else the rules about it do not hold.
         shipped: the release whose shipped kernels it launched, if any; else the rules about them do not hold.
         imports: the packages that were imported first; rules about others do not hold.
-        rules: the first that matches explains.
+        rules: the first that matches explains; by default those of the registry.
     """
 
     def __init__(
@@ -111,11 +111,11 @@ class Explainer:
         simulated: bool,
         shipped: str | None = None,
         imports: Sequence[str] = (),
-        rules: Sequence[ExplainingRule] = ALL_RULES,
+        rules: Sequence[ExplainingRule] | None = None,
     ) -> None:
         self._surface = surface
         self._by_verdict: defaultdict[CaseVerdict, list[tuple[ExplainingRule, re.Pattern[str]]]] = defaultdict(list)
-        for rule in rules:
+        for rule in all_rules() if rules is None else rules:
             on_device = rule.holds_on != "real" if simulated else rule.holds_on != "simulated"
             imported = not rule.imported or rule.imported in imports
             if on_device and imported and (not rule.shipped or _matches(shipped, rule.shipped)):
@@ -187,7 +187,7 @@ class _Use:
     example: str = ""
 
 
-def explainer_of(run: Run, surface: Surface, rules: Sequence[ExplainingRule] = ALL_RULES) -> Explainer:
+def explainer_of(run: Run, surface: Surface, rules: Sequence[ExplainingRule] | None = None) -> Explainer:
     """The explainer of a run: the rules for its kind of device, and the overloads of its surface."""
     simulated = bool(run.environment.get("simulated", False))
     imports = run.settings.get("imports", ())
@@ -196,14 +196,14 @@ def explainer_of(run: Run, surface: Surface, rules: Sequence[ExplainingRule] = A
 
 
 def explain(
-    data: RunData, surface: Surface, rules: Sequence[ExplainingRule] = ALL_RULES
+    data: RunData, surface: Surface, rules: Sequence[ExplainingRule] | None = None
 ) -> tuple[Explanation, Mapping[str, str]]:
     """Find the rule that explains each non-pass of a run, and list those without a rule.
 
     Args:
         data: the run.
         surface: the overloads of the audited torch.
-        rules: the first that matches explains.
+        rules: the first that matches explains; by default those of the registry.
 
     Returns:
         The explanation of the run, and the name of the rule that explains a case, by the case's label.

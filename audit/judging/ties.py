@@ -13,6 +13,7 @@ from torch import Tensor
 
 from ..model.case import Case
 from .operator_name import operator_name
+from .reference import flushed
 
 # The operators that return indices of elements, and the position of their argument `dim`.
 DIM_POSITION = {"argsort": 1, "kthvalue": 2, "median": 1, "mode": 1, "nanmedian": 1, "sort": 1, "topk": 2}
@@ -23,7 +24,7 @@ LONGEST = 4096
 
 
 def names_equal_elements(case: Case, mine: Tensor, cpus: Tensor) -> bool:
-    """Whether two results of a case are indices of pairwise equal elements; NaN equals NaN.
+    """Whether two results of a case are indices of equal elements; NaN equals NaN, a subnormal number equals zero.
 
     False where the operator returns no such indices, where the sort is stable, and where an index is out of range.
     """
@@ -41,7 +42,7 @@ def names_equal_elements(case: Case, mine: Tensor, cpus: Tensor) -> bool:
     size = chosen_from.shape[dim]
     if any(each.dim() != chosen_from.dim() or ((each < 0) | (each >= size)).any() for each in indices):
         return False
-    mine_named, cpus_named = (torch.gather(chosen_from.detach().cpu(), dim, each) for each in indices)
+    mine_named, cpus_named = (torch.gather(flushed(chosen_from).detach().cpu(), dim, each) for each in indices)
     return torch.equal(mine_named.isnan(), cpus_named.isnan()) and torch.equal(
         mine_named.nan_to_num(), cpus_named.nan_to_num()
     )

@@ -1,4 +1,4 @@
-"""The form of a rule that explains a non-pass, and the values that many rules share.
+"""The form of a rule that explains a non-pass.
 
 A rule is narrow: it names verdicts, the words of the message and, wherever a fault is explained, the operators. A
 difference in values it explains by a prediction: what the defect makes of these inputs, or the size of rounding errors.
@@ -57,17 +57,3 @@ class ExplainingRule:
     kernels: tuple[str, ...] = ()
     imported: str = ""
     never_stale: bool = False
-
-
-WRONG = (CaseVerdict.WRONG,)
-SKIPPED = (CaseVerdict.SKIPPED,)
-REFERENCE_FAILED = (CaseVerdict.REFERENCE_FAILED,)
-HALVES = ("float16", "bfloat16")
-FLOATS = ("float32", *HALVES)
-SIGNED = ("int8", "int16", "int32", "int64")
-INTEGERS = (*SIGNED, "uint8", "bool")
-ANY_RELEASE = ("*",)
-# The releases whose shipped kernels were examined. A rule about both says nothing about other releases.
-BOTH = ("2.13.0", "2.15.0")
-SPECIAL = ("special values", "schema special values", "module special values", "known wrong")
-VALUES_DIFFER = r"elements differ"

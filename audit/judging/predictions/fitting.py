@@ -157,6 +157,7 @@ class ModelledRuns:
         changed = torch.stack([~_same(right, part) for part in parts]).any(0)
         if self._prediction.nan_is_any_non_finite:
             fits |= parts[0].isnan() & ~values.isfinite()
+            changed |= parts[0].isnan()
         if values.is_floating_point():
             wide = torch.stack(parts).double()
             largest = wide.nan_to_num(-torch.inf, torch.inf, -torch.inf).amax(0)

@@ -145,8 +145,7 @@ def remainder(ulp: Ulp, input: Any, other: Any) -> Tensor | None:
     if not _is_floating(input, other):
         return None
     left, right = _floating(input, other)
-    quotient = ulp(left / right).to(torch.result_type(input, other)).floor()
-    return fused(-right, ulp(quotient.to(right.dtype)), left)
+    return fused(-right, ulp((left / right).floor()), left)
 
 
 def _is_floating(*values: Any) -> bool:
@@ -213,7 +212,7 @@ def polynomial(operator: Callable[[Tensor, Tensor], Tensor]) -> Model:
 
     def model(ulp: Ulp, input: Any, degree: Any) -> Tensor:
         x, n = _floating(input, degree)
-        return operator(torch.where(x.abs() < 1, ulp(x), x), n.clamp(max=LARGEST_DEGREE))
+        return operator(torch.where(x.abs() < 1, ulp(ulp(ulp(x), 2), 4), x), n.clamp(max=LARGEST_DEGREE))
 
     return model
 

@@ -31,4 +31,12 @@ def atan2(ulp: Ulp, input: Tensor, other: Tensor) -> Tensor | None:
     return torch.where(zeros, torch.nan, torch.atan2(input, other))
 
 
-SUBNORMALS = (Prediction("subnormals-count-as-zero", {"aten::atan2": atan2}, without_calls=True),)
+def digamma(ulp: Ulp, input: Tensor) -> Tensor:
+    """NaN, the difference of infinities, of a subnormal number."""
+    tiny = (input != 0) & (input.abs() < torch.finfo(input.dtype).smallest_normal)
+    return torch.where(tiny, torch.nan, torch.special.digamma(input))
+
+
+SUBNORMALS = (
+    Prediction("subnormals-count-as-zero", {"aten::atan2": atan2, "aten::digamma": digamma}, without_calls=True),
+)

@@ -8,7 +8,6 @@ import pytest
 
 from mpsmith.audit.findings.audited_surface import audited_surface
 from mpsmith.audit.findings.explanations import Explanation, explain
-from mpsmith.audit.findings.rules.own_kernels import OURS
 from mpsmith.audit.findings.run_data import read_run
 from mpsmith.audit.model.selection import Samples, Settings
 from mpsmith.audit.model.verdicts import CaseVerdict
@@ -16,6 +15,8 @@ from mpsmith.audit.running.runner import run_audit
 from mpsmith.audit.store.store import Store
 from mpsmith.simulator.device.faults import Fault
 from mpsmith.simulator.opening import DeviceKind
+
+OURS = "mpsmith.kernels"
 
 
 def explained(

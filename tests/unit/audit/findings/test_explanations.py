@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mpsmith.audit.findings.explanations import Explainer, Explanation, RuleUse, Unexplained, explain
-from mpsmith.audit.findings.rules import RULES
+from mpsmith.audit.findings.rules.loading import all_rules
 from mpsmith.audit.findings.rules.rule import ExplainingRule
 from mpsmith.audit.findings.run_data import read_run
 from mpsmith.audit.model.group import GroupKey
@@ -146,7 +146,7 @@ def test_models_that_give_a_case_together_need_a_rule_each() -> None:
     assert Explainer(SURFACE, simulated=True, rules=(MODELLED, elsewhere)).rule_for(stored) is None
 
 
-NO_KERNEL = next(rule for rule in RULES if rule.name == "no-kernel")
+NO_KERNEL = next(rule for rule in all_rules() if rule.name == "no-kernel")
 
 
 @pytest.mark.parametrize("verdict", [CaseVerdict.FALLBACK, CaseVerdict.MISSING])
