@@ -1,4 +1,4 @@
-"""What pyproject.toml cannot say: a build starts from nothing, and this file is no part of the package beside it."""
+"""What pyproject.toml cannot say: a build starts from nothing, and this file is not in the package."""
 
 import shutil
 

@@ -30,7 +30,7 @@ def replay(
         typer.Option("--script", help="Make the case small and print it as a program that needs torch alone."),
     ] = False,
 ) -> None:
-    """Run one case of an audit again, exactly as it was, in a process of its own."""
+    """Run one case of an audit again, exactly as it was, in a separate process."""
     from ..audit.running.replay import replay_case, script_of_case
 
     if script:

@@ -127,7 +127,7 @@ def _dtypes(title: str, by_operator: Mapping[str, Sequence[str]]) -> str:
 
 
 def found_line(result: FindingResult) -> str:
-    """What came of one finding, in a line."""
+    """The result of one finding, in a line."""
     if result.is_right:
         return f"right      {result.name}"
     if not result.is_wrong:

@@ -97,7 +97,7 @@ def summary_of(store: Store, run: Run) -> AuditSummary:
 
 
 def _registered() -> dict[str, RegistryStatus]:
-    """What the registry says. A report without it is better than none: its problems have a command of their own."""
+    """What the registry says. A report without it is better than none: `mpsmith registry check` shows its problems."""
     from ..registry.problems import RegistryError
     from ..reports.registry_join import registered
 

@@ -34,7 +34,7 @@ class CompiledCall:
         self._compiled: Callable[..., Any] | None = None
         self.raised: Exception | None = None
         self.__name__ = getattr(case.call, "__name__", type(case.call).__name__)
-        # torch.compile keeps views of inputs; equal outputs may become one, and what comes out is no leaf of autograd.
+        # torch.compile keeps views of inputs; equal outputs may become one, and results are not leaves of autograd.
         self.case = replace(case, call=self, same_memory=False)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

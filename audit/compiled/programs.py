@@ -86,7 +86,7 @@ def experts(x: Tensor, router: Tensor, up: Tensor, down: Tensor) -> Tensor:
 
 
 def embedded(tokens: Tensor, table: Tensor, weight: Tensor) -> Tensor:
-    """Embeddings with a padding token, averaged over what is no padding, against tied output weights."""
+    """Embeddings with a padding token, averaged over the other tokens, against tied output weights."""
     looked_up = functional.embedding(tokens, table, padding_idx=0)
     present = (tokens != 0).to(table.dtype)[..., None]
     mean = (looked_up * present).sum(1) / present.sum(1).clamp(min=1)

@@ -1,4 +1,4 @@
-"""Which part of the way from a call to its kernel refused it, told from the exception that came out."""
+"""Finds, from an exception, which stage between a call and its kernel refused the call."""
 
 from __future__ import annotations
 

@@ -153,7 +153,7 @@ def _out_of_range(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
     yield numbers(dtype, 10, 3), torch.tensor([1, 2, 10])
 
 
-# ---- calls: functions of their own, so that a program can show each by its source
+# ---- calls: separate functions, so that a program can show the source of each
 
 
 def _prod_of_constant(x: Tensor, dim: int) -> Tensor:

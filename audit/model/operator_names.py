@@ -23,11 +23,11 @@ _WORD_BEGINS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 def matching(pattern: str, names: Iterable[str]) -> set[str]:
     """The names of groups that match a pattern.
 
-    A name ("pow", "softshrink", "linalg.svd", "nn.functional.softshrink", with "aten::" or without) stands for all
+    A name ("pow", "softshrink", "linalg.svd", "nn.functional.softshrink", with "aten::" or without) matches all
     groups of the operator, from every source, its in-place and out= overloads among them. One overload
-    ("pow.Tensor_Tensor") stands for its own groups; written "aten::pow.Tensor_Tensor" also for those of its operator
-    that name no overload, which may reach it. A shell pattern ("linalg.*") stands for all that it matches.
-    Raises MpsmithError for a pattern that stands for nothing.
+    ("pow.Tensor_Tensor") matches its own groups; written "aten::pow.Tensor_Tensor" also for those of its operator
+    that name no overload, which may reach it. A shell pattern ("linalg.*") matches all such names.
+    Raises MpsmithError for a pattern that matches nothing.
     """
     names = set(names)
     wanted = pattern.removeprefix("aten::")

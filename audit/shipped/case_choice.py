@@ -15,7 +15,7 @@ from ..model.selection import ShippedSamples
 PER_LEVEL = 1
 # With more input elements the host takes too long for a GPU kernel.
 MOST_ELEMENTS = 1 << 20
-# All cases of these run: each report of a user has its particular values, each call of the others a kernel of its own.
+# All cases of these run: each report of a user has its particular values, each call of the others its own kernel.
 WHOLE_SOURCES = frozenset({"known wrong", "large known wrong", "kernel sizes", "schema element-wise kernels"})
 FACTORS = frozenset({DTYPE, FORM, LAYOUT, OTHER_LAYOUTS, SIZE, SHAPES, VALUES, GRADIENT})
 

@@ -41,7 +41,7 @@ class FindingResult:
         stood_in: native calls that kept the stand-in, with the reason.
         inputs: of the call, described.
         place: the element with the largest difference, if values are wrong.
-        ulp_sensitivity: whether that hangs on last bits.
+        ulp_sensitivity: whether that depends on the last bits.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Whether a wrong result of shipped kernels hangs on the last bits of Apple's mathematics. Imports no torch."""
+"""Whether a wrong result of shipped kernels depends on the last bits of Apple's mathematics. Imports no torch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SEEDS = (1, 2, 3)
 def ulp_sensitivity_of(
     kernels: AuditedKernels, launched: Sequence[str], judge_again: Callable[[], tuple[Outcome, Grade | None]]
 ) -> UlpSensitivity | None:
-    """What becomes of a wrong case when the mathematics in its kernels is moved; None where that cannot be told.
+    """What becomes of a wrong case when the mathematics in its kernels is moved; None if that is unknown.
 
     Args:
         kernels: those that compute; they are moved while the case is judged again.

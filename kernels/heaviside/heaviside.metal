@@ -1,6 +1,6 @@
 #include "shared/elementwise.metal"
 
-// Arguments: x and what stands for the step at zero. A NaN is neither zero nor positive.
+// Arguments: x and the value of the step at zero. A NaN is neither zero nor positive.
 struct heaviside {
   template <typename T> static T apply(T x, T at_zero, constant float*) {
     return x == T(0) ? at_zero : T(x > T(0) ? 1 : 0);

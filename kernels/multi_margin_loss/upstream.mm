@@ -12,7 +12,7 @@ struct MarginOperands {
   int64_t classes;
   Tensor input;
   Tensor target;
-  Tensor weight; // the input stands in for weights that are not given
+  Tensor weight; // the input, as a placeholder, if no weights are given
   float p;
 };
 

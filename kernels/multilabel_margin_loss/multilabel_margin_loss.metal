@@ -121,7 +121,7 @@ kernel void multilabel_margin_loss(
   }
 }
 
-// The gradient of j: for a class that is no label, how many labels it comes too close to; for a label, minus the number
+// The gradient of j: for a class that is not a label, how many labels it comes too close to; for a label, minus the number
 // of classes that come too close to it, as often as the label is listed.
 template <typename T>
 kernel void multilabel_margin_loss_backward(

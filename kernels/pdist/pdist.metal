@@ -21,7 +21,7 @@ struct norm_of {
   }
 };
 
-// Where the pair of rows i < j stands among all pairs of n rows.
+// The index of the pair of rows i < j among all pairs of n rows.
 inline ulong pair_index(ulong i, ulong j, ulong n) { return i * n - i * (i + 1) / 2 + j - i - 1; }
 
 // A thread a pair, for short rows; the grid is (rows, rows), half of which has nothing to do. shape: rows, columns, and

@@ -1,4 +1,4 @@
-"""The kernels of this package: a folder of `mpsmith.kernels` with a module of its own name is a family.
+"""The kernels of this package: a folder of `mpsmith.kernels` with a module of the same name is a family.
 
 `kernels/mode/mode.py` has the table of the family's functions, `mode.metal` beside it what they launch.
 """

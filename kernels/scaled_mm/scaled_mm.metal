@@ -80,7 +80,7 @@ struct to_bfloat {
   static bfloat of(float x) { return bfloat(x); }
 };
 
-// The largest number stands for all that is larger, as on the CPU.
+// Larger numbers become the largest one, as on the CPU.
 struct to_e4m3fn {
   typedef uchar element;
   static uchar of(float x) { return encoded<e4m3fn>(x, 0x7e, 0x7e, 0x7f); }

@@ -6,7 +6,7 @@
 using namespace metal;
 
 template <typename T> struct atomic_adder {
-  // Types of 1 and 2 bytes: swap the word around the element until nobody was faster.
+  // Types of 1 and 2 bytes: swap the word around the element until no other thread changed it in between.
   static void add(device T* base, ulong index, T value) {
     constexpr ulong PER_WORD = 4 / sizeof(T);
     constexpr uint BITS = 8 * sizeof(T);
@@ -60,7 +60,7 @@ template <> struct atomic_adder<int> {
   }
 };
 
-// The low word, then what it carries into the high one. In between others may see half a sum, but nobody looks, and
+// The low word, then what it carries into the high one. In between the memory holds half a sum, but no thread reads it, and
 // the order of the additions does not change their total.
 template <> struct atomic_adder<long> {
   static void add(device long* base, ulong index, long value) {

@@ -1,5 +1,5 @@
 // Philox4x32-10, a generator whose numbers are a function of a key and a counter (J. K. Salmon et al., Parallel random
-// numbers: as easy as 1, 2, 3, SC 2011): every thread has a sequence of its own, whatever order threads run in.
+// numbers: as easy as 1, 2, 3, SC 2011): every thread has its own sequence, in whatever order threads run.
 #include <metal_stdlib>
 using namespace metal;
 

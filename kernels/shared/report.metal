@@ -1,5 +1,5 @@
 // Lets a kernel refuse what only it sees, such as an index out of range. Where the running torch has a buffer for
-// errors (REPORTS, see runtime/shader.py) the error is raised at the next synchronisation; elsewhere nobody is told.
+// errors (REPORTS, see runtime/shader.py) the error is raised at the next synchronisation; elsewhere it is lost.
 // The buffer is the last argument of the kernel: REPORT_BUFFER(n) closes the list of buffers, before the positions.
 #ifdef REPORTS
 #include <c10/metal/error.h>

@@ -64,13 +64,6 @@ def measure(family: str, elements: int) -> Timing:
     return Timing(work.operator, elements, kernel, without, without_is, cpu)
 
 
-def milliseconds_on_mps(work: Workload, elements: int) -> float:
-    """The median time of a workload by whatever answers it on mps."""
-    torch.manual_seed(0)
-    on_mps = [moved(argument, "mps") for argument in work.arguments(elements)]
-    return median_milliseconds(work.call, on_mps, torch.mps.synchronize)
-
-
 def workload_of(family: str) -> Workload:
     """The WORKLOAD of the family's `cases.py`. Raises MpsmithError for a family without one."""
     workload: Workload | None = getattr(catalog.part_of(family, "cases"), "WORKLOAD", None)

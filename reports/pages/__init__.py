@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import compiled, kernels, recall, releases, wrong_results
+from . import compiled_defects, kernels, recall, releases, wrong_results
 from .networks import networks_document
 from .page import Needs, Page, PageInputs
 
@@ -16,8 +16,7 @@ _ALL = (
     Page("kernel_backlog", "What torch lacks on mps, with and without our kernels", Needs.STORES, kernels.backlog),
     Page("dtype_gaps", "The dtypes that a release expects to fail on mps", Needs.NOTHING, kernels.dtype_gaps),
     Page("kernel_references", "Our kernels against independent references", Needs.DEVICE, kernels.references),
-    Page("compiled_defects", "Known defects of torch.compile's Metal", Needs.NOTHING, compiled.defects),
-    Page("compiled_recall", "Faults in the code generator that audits find", Needs.DEVICE, compiled.generator_faults),
+    Page("compiled_defects", "Known defects of torch.compile's Metal", Needs.NOTHING, compiled_defects.document),
 )
 
 # Each page by its name.

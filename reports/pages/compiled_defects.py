@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ..table import Document, Table
+from .page import PageInputs
 
 if TYPE_CHECKING:
     from ...audit.compiled.defects.defect import Defect, Report
@@ -43,6 +44,14 @@ The code generator of another release (`torch/_inductor/codegen/mps.py` and the 
 wheel) in place of that of torch {installed}: an *overlay*; no installed torch has this combination. The rest of \
 Inductor (decompositions, lowerings, the order of loops) is that of torch {installed} in every column, so a defect \
 that a release fixed there still shows. A dash: right."""
+
+
+def document(inputs: PageInputs) -> Document:
+    """The known defects with their programs, as `mpsmith compiled defects --record` measured them."""
+    from ...audit.compiled.defects.measurement_file import read
+    from ...audit.compiled.defects.table import DEFECTS
+
+    return defects_document(DEFECTS, read())
 
 
 def defects_document(defects: Sequence[Defect], releases: Sequence[StoredRelease]) -> Document:

@@ -56,7 +56,7 @@ def nothing_registered() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def fresh_python() -> FreshPython:
-    """Runs a script in an interpreter of its own, for what needs another profile or environment.
+    """Runs a script in a separate interpreter, for what needs another profile or environment.
 
     `fresh_python(script, NAME="value", ...)` sets the variables (None removes one) and returns the finished process,
     which failed unless the test says `check=False`.

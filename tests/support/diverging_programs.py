@@ -35,7 +35,7 @@ def _walked(v: Lanes) -> Lanes:
     return np.array(found)
 
 
-# `walk` is a loop in which lanes do not communicate and which each of them leaves at a time of its own.
+# `walk` is a loop in which lanes do not communicate and which each leaves after its own number of steps.
 HELPERS = """
 int total(int x) { return simd_sum(x) & 1023; }
 int walk(int v, int lane) {

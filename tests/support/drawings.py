@@ -24,9 +24,9 @@ def drawn(document: str, imports: Iterable[Arrow]) -> str:
 
 
 def graph_of(room: str, imports: Iterable[Arrow]) -> Graph:
-    """What imports what, of the rooms of the house or of the parts of one room.
+    """What imports what, of the rooms of the package or of the parts of one room.
 
-    Of the house the single modules at its root are left out: every room may import them.
+    Modules at the root of the package are left out: every room may import them.
     """
     named = modules()
     graph: Graph = {}

@@ -21,7 +21,7 @@ class FakeCuda:
         self.of_host: dict[int, Any] = {}
         self.loaded: list[tuple[str, dict[int, int]]] = []
         self.max_threads = 1024
-        self.fill = 0  # of memory that nobody has written to
+        self.fill = 0  # of unwritten memory
 
     def __getattr__(self, name: str) -> Callable[..., int]:
         if not name.startswith("cu"):

@@ -51,7 +51,7 @@ def package_of(module: str, path: Path) -> tuple[str, ...]:
 
 
 def arrows() -> list[Arrow]:
-    """Each import between two modules of the package; "" stands for the package itself."""
+    """Each import between two modules of the package; "" is the package itself."""
     named = modules()
     found = []
     for module, path in named.items():

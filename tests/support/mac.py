@@ -19,7 +19,7 @@ TOOLS = {
 
 @dataclass(frozen=True)
 class PosedMac:
-    """A folder to work in, with the tools of a Mac on the PATH, a registry of its own, and mpsmith's commands."""
+    """A folder to work in, with the tools of a Mac on the PATH, its own registry, and mpsmith's commands."""
 
     folder: Path
 

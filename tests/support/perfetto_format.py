@@ -51,7 +51,7 @@ def strict_events(text: str) -> list[dict[str, Any]]:
 
 
 def _no_constant(name: str) -> None:
-    raise AssertionError(f"{name} is no JSON")
+    raise AssertionError(f"{name} is not JSON")
 
 
 def _start(event: dict[str, Any]) -> int:

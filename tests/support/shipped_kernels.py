@@ -41,7 +41,7 @@ class Shipped:
     def run(self, function: Callable[..., Any], *arguments: Any, kernels: Sequence[str] = (), **keywords: Any) -> Any:
         """Call with tensors moved to the device; every native call in it must be answered by shipped kernels.
 
-        `kernels` must have been launched: names, in which "*" stands for anything.
+        `kernels` must have been launched: names, in which "*" matches anything.
         """
         interposition.drain()
         moved = [on_device(a) for a in arguments], {name: on_device(value) for name, value in keywords.items()}

@@ -1,4 +1,4 @@
-"""The project stays within the budget in pyproject.toml. A change that needs more raises it in a commit of its own."""
+"""The project stays within the budget in pyproject.toml. A change that needs more raises it in a separate commit."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import mpsmith
 
 ROOT = Path(mpsmith.__file__).parent
-ROOMS = ("audit", "cli", "kernels", "registry", "reports", "scaffold", "simulator")
+ROOMS = ("audit", "cli", "kernels", "registry", "reports", "scaffold", "simulator", "tracing")
 
 
 def class_names(source: str) -> list[str]:

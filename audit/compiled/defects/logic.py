@@ -293,7 +293,7 @@ def program(x):
 
 inputs = [torch.ones(4)]
 """,
-        "Each branch is scheduled by a scheduler of its own, which counts its kernels from 0, and all kernels are in"
+        "Each branch is scheduled by its own scheduler, which counts its kernels from 0, and all kernels are in"
         " one source. 2.14.1 counts them for the whole program.",
         Certainty.LOGIC,
         CompiledVerdict.REJECTED,

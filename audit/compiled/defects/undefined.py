@@ -104,7 +104,7 @@ def program(x):
 inputs = [torch.tensor([float("inf"), 2.5])]
 """,
         "log_gamma of c10/metal/special_math.h computes x * log(x) - x, where infinity is subtracted from infinity."
-        " What comes of that on a Mac depends on how strictly its compiler takes infinities.",
+        " The result on a Mac depends on how strictly its compiler takes infinities.",
         Certainty.APPLE,
         CompiledVerdict.WRONG,
         (Report(f"{_PULL}145740", "another defect of the same function, mended"),),

@@ -6,25 +6,15 @@ import pytest
 
 from mpsmith.audit.compiled.defects.measurement_file import StoredRelease, StoredResult
 from mpsmith.audit.compiled.defects.table import DEFECTS
-from mpsmith.audit.self_test.compiled.faults import Found, GeneratorFault
-from mpsmith.audit.self_test.compiled.run import TriedFault
-from mpsmith.audit.self_test.compiled.table import FAULTS
 from mpsmith.cache import PACKAGE
 from mpsmith.errors import MpsmithError
 from mpsmith.reports.pages import PAGES, PageInputs
-from mpsmith.reports.pages.compiled import faults_document, mode_of
 from mpsmith.reports.pages.compiled_defects import MOST_LINES, defects_document
 
 PUBLISHED = PACKAGE / "reports" / "published"
 
 WRONG = StoredResult("wrong", "forward: 1 of 3 elements differ", "Inductor's Metal", "kernel void k() {\n}\n")
 RIGHT = StoredResult("metal", "", "", "")
-
-FAULT = GeneratorFault("a sum starts at 1", "identity of a reduction", "0", "1", ("opinfo:sum:float32",))
-DIFFERS = TriedFault(FAULT, Found("opinfo:sum:float32:3", "wrong", "forward: 1 of 1 elements differ"))
-RACES = TriedFault(FAULT, Found("opinfo:any:float32:8", "race", "forward, checked: raises: data race"))
-OUT_OF_BOUNDS = TriedFault(FAULT, Found("opinfo:sum:float32:2", "error", "forward, checked: raises: out of bounds"))
-MISSED = TriedFault(FAULT, None)
 
 
 def test_each_published_page_is_in_the_registry() -> None:
@@ -71,18 +61,3 @@ def test_a_long_kernel_is_cut_in_the_middle() -> None:
     assert "line 99;" in page
     assert f"// ... {100 - MOST_LINES + 1} lines" in page
     assert "line 60;" not in page
-
-
-def test_the_published_page_has_every_fault_as_found() -> None:
-    page = (PUBLISHED / "compiled_recall.md").read_text("utf-8")
-    rows = [line for line in page.splitlines() if line.startswith("| ")][1:]
-    assert [row.split(" | ")[0].removeprefix("| ") for row in rows] == [fault.name for fault in FAULTS]
-    assert "**nothing**" not in page
-
-
-def test_the_faults_in_the_code_generator() -> None:
-    assert [mode_of(each) for each in (DIFFERS, RACES, OUT_OF_BOUNDS, MISSED)] == ["fast", "checked", "checked", ""]
-    page = faults_document([DIFFERS, RACES, MISSED], "2.13.0").markdown()
-    assert "2 of 3 faults were found with torch 2.13.0: 1 by different values" in page
-    assert "| a sum starts at 1 | identity of a reduction | | NOT FOUND | |" in page
-    assert "| a sum starts at 1 | identity of a reduction | `opinfo:any:float32:8` | race | checked |" in page

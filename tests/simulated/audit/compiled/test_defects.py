@@ -9,9 +9,9 @@ import pytest
 from mpsmith.audit.compiled.defects.defect import Defect
 from mpsmith.audit.compiled.defects.measuring import show
 from mpsmith.audit.compiled.defects.table import DEFECTS
-from mpsmith.audit.self_test.compiled.faults import GeneratorFault, with_fault
 from mpsmith.simulator import metal
 from mpsmith.simulator.fallback_recorders import CounterRecorder
+from support.generator_faults import GeneratorFault, with_fault
 
 BY_NUMBER = {defect.number: defect for defect in DEFECTS}
 

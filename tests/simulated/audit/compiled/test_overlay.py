@@ -11,8 +11,8 @@ import torch
 
 from mpsmith.audit.compiled.lowering import watching
 from mpsmith.audit.compiled.overlay import MODULE, Generator, OverlayError, overlaid
-from mpsmith.audit.self_test.compiled.faults import installed_generator
 from mpsmith.simulator import metal
+from support.generator_faults import installed_generator
 
 ChangedGenerator = Callable[..., Generator]
 

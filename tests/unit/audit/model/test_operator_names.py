@@ -1,4 +1,4 @@
-"""Which groups a name of an operator stands for, in the spellings of all sources."""
+"""Which groups an operator's name matches, in the spellings of all sources."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .faults import GeneratorFault
+from support.generator_faults import GeneratorFault
 
 IDENTITY, MASK, INDEX, DTYPE = "identity of a reduction", "lost mask", "index", "dtype"
 OPERATION, BARRIER, MEMORY, SPECIAL = "wrong operation", "missing barrier", "memory", "special value"
