@@ -12,7 +12,7 @@ from .options import AsJson, Profile, Workers, values_of
 from .printing import print_json, say
 
 if TYPE_CHECKING:
-    from ..tracing.networks.observation import Mode, Observation
+    from ..tracing.networks.observation import Mode, NetworkObservation
 
 
 def networks(
@@ -71,7 +71,7 @@ def networks(
         raise typer.Exit(1)  # a network of the user's own that did not run is what the command was asked for
 
 
-def _report(observation: Observation, left: int) -> None:
+def _report(observation: NetworkObservation, left: int) -> None:
     run = f"{observation.network}, {observation.mode.value}"
     say(f"{run}: {observation.outcome.value} ({observation.seconds:.1f} s), {left} to go")
 

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from .classification import OverloadTraits
-from .recording import Kind
+from .recording import CallKind
 
 # An index of bool or uint8 is a mask: the host waits for the number of its true elements. Integers need no wait.
 INDEXING = frozenset(
@@ -16,7 +16,7 @@ INDEXING = frozenset(
 _MASKS = (torch.bool, torch.uint8)
 
 # Kinds as numbers, which are faster to compare and to look up.
-KINDS = tuple(Kind)
+KINDS = tuple(CallKind)
 FALLBACK, NATIVE, TO_MPS, FROM_MPS, SYNCHRONISATION = range(len(KINDS))
 
 

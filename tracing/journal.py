@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from .recording import Calls, CallSite, Event, Kind, Operand, Recording
+from .recording import CallKind, CallOperand, Calls, CallSite, Event, Recording
 
 ROWS = 1 << 15
 EVENTS = 200_000
@@ -50,7 +50,7 @@ class Journal:
             self._file = stem.with_suffix(".jsonl").open("ab", buffering=0)
         self._next_row = 1
 
-    def new_row(self, overload: str, kind: Kind, backward: bool, site: CallSite, operands: object) -> int:
+    def new_row(self, overload: str, kind: CallKind, backward: bool, site: CallSite, operands: object) -> int:
         """Begin a row; `operands` is a list of (dtype, shape) or None. OVERFLOW when the journal is full."""
         if self._next_row >= self._most_rows:
             return OVERFLOW
@@ -155,10 +155,10 @@ def _calls(process: int, line: dict[str, Any], counts: memoryview) -> Calls:
     operands = line["operands"]
     return Calls(
         overload=line["overload"],
-        kind=Kind(line["kind"]),
+        kind=CallKind(line["kind"]),
         backward=line["backward"],
         site=CallSite(*line["at"]),
-        operands=None if operands is None else tuple(Operand(dtype, tuple(shape)) for dtype, shape in operands),
+        operands=None if operands is None else tuple(CallOperand(dtype, tuple(shape)) for dtype, shape in operands),
         calls=counts[at + CALLS],
         refused=counts[at + REFUSED],
         bytes_to_cpu=counts[at + TO_CPU],

@@ -24,7 +24,7 @@ LANE_HEIGHT = 22
 
 
 @dataclass(frozen=True)
-class Bar:
+class TimeBar:
     """One call in the drawing."""
 
     left: float
@@ -68,7 +68,7 @@ def render(summary: Summary, after: Summary | None = None) -> str:
     return page.render("content.html.j2", content=Markup(content))
 
 
-def bars(recording: Recording, most: int = DRAWN) -> list[Bar]:
+def bars(recording: Recording, most: int = DRAWN) -> list[TimeBar]:
     """The first calls, left to right; every call is at least half a unit wide."""
     events = sorted(recording.events, key=lambda event: event.start)[:most]
     if not events:
@@ -78,7 +78,7 @@ def bars(recording: Recording, most: int = DRAWN) -> list[Bar]:
     return [_bar(recording, event, origin, scale) for event in events]
 
 
-def _bar(recording: Recording, event: Event, origin: int, scale: float) -> Bar:
+def _bar(recording: Recording, event: Event, origin: int, scale: float) -> TimeBar:
     row = recording.rows[event.row]
     lane = LANE[row.kind]
     parts: Sequence[str] = (
@@ -87,7 +87,7 @@ def _bar(recording: Recording, event: Event, origin: int, scale: float) -> Bar:
         row.site.module,
         " ".join(map(str, row.operands or ())),
     )
-    return Bar(
+    return TimeBar(
         left=round((event.start - origin) * scale, 2),
         width=round(max(event.duration * scale, 0.5), 2),
         top=lane * LANE_HEIGHT,

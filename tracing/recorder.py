@@ -31,7 +31,7 @@ from .patches import (
     watch_registrations,
     watch_waits,
 )
-from .recording import CallSite, Kind
+from .recording import CallKind, CallSite
 
 # The most different operands recorded for a call site; further calls are counted without operands.
 OPERANDS_PER_SITE = 16
@@ -298,7 +298,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         with self._lock:
             row = self._rows.get(key)
             if row is None:
-                row = self.journal.new_row(name, Kind.synchronisation, False, self._call_sites.sites[site], [])
+                row = self.journal.new_row(name, CallKind.synchronisation, False, self._call_sites.sites[site], [])
                 self._rows[key] = row
             self.journal.count(row, duration, 0, 0)
             self.journal.add_event(row, start, duration, thread.number)

@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Any
 
 
-class Kind(str, Enum):
+class CallKind(str, Enum):
     """The kind of a call on mps."""
 
     fallback = "fallback"
@@ -19,7 +19,7 @@ class Kind(str, Enum):
     @property
     def waits(self) -> bool:
         """Whether the host waits in it until the GPU has finished all its work."""
-        return self in (Kind.fallback, Kind.from_mps, Kind.synchronisation)
+        return self in (CallKind.fallback, CallKind.from_mps, CallKind.synchronisation)
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class CallSite:
 
 
 @dataclass(frozen=True)
-class Operand:
+class CallOperand:
     """One tensor argument: its dtype ("float32") and shape."""
 
     dtype: str
@@ -70,10 +70,10 @@ class Calls:
     """
 
     overload: str
-    kind: Kind
+    kind: CallKind
     backward: bool
     site: CallSite
-    operands: tuple[Operand, ...] | None
+    operands: tuple[CallOperand, ...] | None
     calls: int
     refused: int
     bytes_to_cpu: int
@@ -115,7 +115,7 @@ class Recording:
     @property
     def fallbacks(self) -> list[Calls]:
         """The rows of calls that ran on the CPU."""
-        return [row for row in self.rows if row.kind is Kind.fallback and row.calls]
+        return [row for row in self.rows if row.kind is CallKind.fallback and row.calls]
 
     def fact(self, name: str) -> Any:
         """The fact of the first process that has it, or None."""

@@ -24,7 +24,7 @@ _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(frozen=True)
-class Program:
+class TracedProgram:
     """A script, or a module as for `python -m`, with its arguments."""
 
     name: str
@@ -56,7 +56,7 @@ class ProgramResult:
 
 
 def run(
-    program: Program,
+    program: TracedProgram,
     device: DeviceKind,
     profile: str | None,
     *,

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from .recording import CallSite, Kind
+from .recording import CallKind, CallSite
 from .summary import SiteCalls, Summary, advice
 
 # CallSites and operands of one operator that a table shows; `--json` and `--html` have all.
@@ -65,7 +65,7 @@ def heading(summary: Summary) -> list[str]:
     if not summary.fallbacks and not summary.unseen:
         lines.append(f"no operator fell back to the CPU in {_number(total)} calls on mps")
     else:
-        fell_back = summary.calls(Kind.fallback) + sum(summary.unseen.values())
+        fell_back = summary.calls(CallKind.fallback) + sum(summary.unseen.values())
         lines.append(
             f"{_number(fell_back)} of {_number(total)} calls on mps fell back to the CPU"
             + (f", {summary.share:.0%} of the time between the first and the last" if summary.share else "")

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from .recording import Calls, Kind, Recording
+from .recording import CallKind, Calls, Recording
 from .text import shown_file
 
 LANES = ("mps work, as issued by the host", "copies", "CPU fallbacks", "synchronisations")
-LANE = {Kind.native: 0, Kind.to_mps: 1, Kind.from_mps: 1, Kind.fallback: 2, Kind.synchronisation: 3}
+LANE = {CallKind.native: 0, CallKind.to_mps: 1, CallKind.from_mps: 1, CallKind.fallback: 2, CallKind.synchronisation: 3}
 
 
 def write(path: Path, recording: Recording) -> None:

@@ -10,7 +10,7 @@ from ...registry.found_wrong import FoundWrong
 from ...registry.model import Entry
 from ..evidence.devices import DeviceEvidence
 from ..pages.networks import Networks
-from .traces import Trace
+from .traces import StoredTrace
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,6 @@ class SiteContent:
     registry: Mapping[str, Entry] = field(default_factory=dict)
     found_wrong: Mapping[str, FoundWrong] = field(default_factory=dict)
     before: AuditSummary | None = None
-    traces: Sequence[Trace] = ()
+    traces: Sequence[StoredTrace] = ()
     networks: Networks | None = None
     devices: DeviceEvidence = field(default_factory=DeviceEvidence)

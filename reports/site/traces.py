@@ -32,7 +32,7 @@ class _SiteCalls(BaseModel):
     operands: list[dict[str, Any]] = []
 
 
-class Trace(BaseModel):
+class StoredTrace(BaseModel):
     """The recording of a traced program."""
 
     model_config = ConfigDict(extra="ignore")
@@ -48,13 +48,13 @@ class Trace(BaseModel):
     replaced_by_kernels: list[str] = []
     without_a_kernel: list[str] = []
     advice: str | None = None
-    with_kernels: Trace | None = None
+    with_kernels: StoredTrace | None = None
 
 
-def read_trace(path: Path) -> Trace:
+def read_trace(path: Path) -> StoredTrace:
     """The trace in a file that `mpsmith trace --json` printed. Raises MpsmithError for anything else."""
     try:
-        return Trace.model_validate_json(path.read_bytes()).model_copy(update={"name": path.stem})
+        return StoredTrace.model_validate_json(path.read_bytes()).model_copy(update={"name": path.stem})
     except OSError as error:
         raise MpsmithError(f"cannot read {path}: {error.strerror}") from error
     except ValidationError as error:
@@ -65,7 +65,7 @@ def read_trace(path: Path) -> Trace:
         ) from None
 
 
-def trace_lead(trace: Trace) -> list[str]:
+def trace_lead(trace: StoredTrace) -> list[str]:
     """The sentences at the top of the page."""
     total = sum(trace.calls.values())
     counted = ", ".join(f"{number:,} {kind}" for kind, number in trace.calls.items() if number)
@@ -83,7 +83,7 @@ def trace_lead(trace: Trace) -> list[str]:
     return lines
 
 
-def trace_tables(trace: Trace) -> list[Table]:
+def trace_tables(trace: StoredTrace) -> list[Table]:
     """The calls that ran on the CPU, and the other waits for the GPU."""
     root = _root([*trace.fallbacks, *trace.waits])
     found = [_table("Ran on the CPU", trace.fallbacks, root, "Copies wait for the GPU, and the GPU waits for the CPU.")]

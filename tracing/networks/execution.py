@@ -20,10 +20,10 @@ from ..classification import OverloadTraits
 from ..journal import Journal
 from ..process import TracedDevice
 from ..recorder import Recorder
-from ..recording import Kind
+from ..recording import CallKind
 from . import modes, workload
 from .catalog import EXTRA, Network
-from .observation import Called, Mode, Observation, Outcome
+from .observation import Called, Mode, NetworkObservation, NetworkOutcome
 
 # Operators that a torch without mps calls for a convolution.
 _PLACEHOLDERS = ("aten::convolution_overrideable", "aten::convolution_backward_overrideable")
@@ -38,28 +38,30 @@ class _Run:
     lowering: Lowering | None
 
 
-def observe(network: Network, mode: Mode, opened: TracedDevice) -> Observation:
+def observe(network: Network, mode: Mode, opened: TracedDevice) -> NetworkObservation:
     """Build the network and run it; where something falls back, run it again with the kernels.
 
     Raises MpsmithError where its builder is not a function.
     """
     start = time.perf_counter()
     release = opened.profile or torch.__version__.split("+")[0]
-    observation = Observation(network.name, mode, Outcome.ran, release=release, simulated=opened.simulated)
+    observation = NetworkObservation(
+        network.name, mode, NetworkOutcome.ran, release=release, simulated=opened.simulated
+    )
     try:
         first = _run(network, mode, opened)
     except MpsmithError:
         raise
     except ModuleNotFoundError as error:
         missing = f"needs {network.library or error.name}: {EXTRA if network.library else one_line(error)}"
-        return replace(observation, outcome=Outcome.not_installed, reason=missing)
+        return replace(observation, outcome=NetworkOutcome.not_installed, reason=missing)
     except (Exception, SystemExit) as error:
-        return replace(observation, outcome=Outcome.failed, reason=f"building it: {_error_text(error)}")
+        return replace(observation, outcome=NetworkOutcome.failed, reason=f"building it: {_error_text(error)}")
     observation = replace(observation, called=first.called)
     if first.lowering is not None:
         observation = replace(observation, generated=first.lowering.kernels, breaks=first.lowering.breaks)
     if first.error is not None:
-        observation = replace(observation, outcome=Outcome.failed, reason=_error_text(first.error))
+        observation = replace(observation, outcome=NetworkOutcome.failed, reason=_error_text(first.error))
     elif first.called.fell_back:
         with _kernels():
             second = _run(network, mode, opened)
@@ -132,7 +134,7 @@ def _called(
     """
     native, fell_back = Counter[str](), Counter[str]()
     for row in journal.recording().rows:
-        (fell_back if row.kind is Kind.fallback else native)[row.overload] += row.calls
+        (fell_back if row.kind is CallKind.fallback else native)[row.overload] += row.calls
     for name, traits in traits_by_overload.items():
         if traits.view:
             (fell_back if traits.falls_back else native).setdefault(name, 1)  # views are seen, but not counted

@@ -9,13 +9,13 @@ from typing import Any
 import torch
 
 from .observation import Mode
-from .workload import Workload
+from .workload import NetworkWorkload
 
 DEVICE = "mps"
 _HALVES = {Mode.float16: torch.float16, Mode.bfloat16: torch.bfloat16}
 
 
-def run(workload: Workload, mode: Mode) -> None:
+def run(workload: NetworkWorkload, mode: Mode) -> None:
     """Run it on the device that it is on. Raises whatever it raises."""
     if mode in (Mode.inference, Mode.compile):
         _infer(workload, compiled=mode is Mode.compile)
@@ -23,7 +23,7 @@ def run(workload: Workload, mode: Mode) -> None:
         _train(workload, _HALVES.get(mode))
 
 
-def _infer(workload: Workload, *, compiled: bool) -> None:
+def _infer(workload: NetworkWorkload, *, compiled: bool) -> None:
     model = workload.model.eval()
     if compiled:
         model.forward = torch.compile(model.forward)  # as for `generate`, which calls the module itself
@@ -31,7 +31,7 @@ def _infer(workload: Workload, *, compiled: bool) -> None:
         workload.infer(model, *workload.inputs)
 
 
-def _train(workload: Workload, half: torch.dtype | None) -> None:
+def _train(workload: NetworkWorkload, half: torch.dtype | None) -> None:
     """A step with AdamW, its loss scaled and its gradients clipped under autocast, as recipes have it."""
     model = workload.model.train()
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]

@@ -23,7 +23,7 @@ class Mode(str, Enum):
         return self is Mode.compile
 
 
-class Outcome(str, Enum):
+class NetworkOutcome(str, Enum):
     """The outcome of a run."""
 
     ran = "ran"
@@ -54,7 +54,7 @@ class Called:
 
 
 @dataclass(frozen=True)
-class Observation:
+class NetworkObservation:
     """One network in one mode.
 
     Attributes:
@@ -70,7 +70,7 @@ class Observation:
 
     network: str
     mode: Mode
-    outcome: Outcome
+    outcome: NetworkOutcome
     reason: str = ""
     release: str = ""
     simulated: bool = True
@@ -86,14 +86,14 @@ class Observation:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Observation:
+    def from_json(cls, data: Mapping[str, Any]) -> NetworkObservation:
         """The observation that `to_json` converted."""
         after = data["with_kernels"]
         return cls(
             **{
                 **data,
                 "mode": Mode(data["mode"]),
-                "outcome": Outcome(data["outcome"]),
+                "outcome": NetworkOutcome(data["outcome"]),
                 "called": _called(data["called"]),
                 "with_kernels": None if after is None else _called(after),
                 "breaks": tuple(data["breaks"]),

@@ -10,7 +10,7 @@ from pathlib import Path
 from ...audit.releases.surface.native_functions import installed_release
 from ...cache import cache_folder, fingerprint, fingerprint_of_code
 from .catalog import Network
-from .observation import Mode, Observation, Outcome
+from .observation import Mode, NetworkObservation, NetworkOutcome
 
 # The code that decides which operators are called and what they do.
 _CODE = (
@@ -25,7 +25,7 @@ _CODE = (
     *("kernels", "simulator.device"),
 )
 # A busy machine may cause these outcomes, so they are tried again.
-_NOT_CACHED = (Outcome.timeout, Outcome.died)
+_NOT_CACHED = (NetworkOutcome.timeout, NetworkOutcome.died)
 
 
 class ObservationCache:
@@ -39,12 +39,12 @@ class ObservationCache:
         self.path = (folder or cache_folder() / "networks") / f"{key[:16]}.jsonl"
         self._cached = dict(_read(self.path))
 
-    def get(self, network: Network, mode: Mode) -> Observation | None:
+    def get(self, network: Network, mode: Mode) -> NetworkObservation | None:
         """The cached observation; None for a network of the user, whose code may have changed."""
         data = None if network.is_user_supplied else self._cached.get(_key(network, mode))
-        return None if data is None else Observation.from_json(data)
+        return None if data is None else NetworkObservation.from_json(data)
 
-    def add(self, network: Network, observation: Observation) -> None:
+    def add(self, network: Network, observation: NetworkObservation) -> None:
         """Store an observation, unless another run may give a different one."""
         if network.is_user_supplied or observation.outcome in _NOT_CACHED:
             return

@@ -9,12 +9,12 @@ from typing import Any
 from tabulate import tabulate
 
 from ...reports.table import Table
-from .observation import Observation
+from .observation import NetworkObservation
 from .release_support import NetworkSupport, ReleaseSupport, Since, since
 from .tables import METHOD, all_tables, in_brief, lacking_operators, not_run, runs, since_which_release
 
 
-def to_json(network_support: Sequence[NetworkSupport], observations: Sequence[Observation]) -> dict[str, Any]:
+def to_json(network_support: Sequence[NetworkSupport], observations: Sequence[NetworkObservation]) -> dict[str, Any]:
     """All networks on all releases, each run, and the tables of `mpsmith report --site DIR --networks FILE`."""
     return {
         "about": [in_brief(network_support, observations), METHOD],
@@ -60,7 +60,9 @@ def _support(support: ReleaseSupport) -> dict[str, Any]:
     }
 
 
-def as_text(network_support: Sequence[NetworkSupport], observations: Sequence[Observation], release: str | None) -> str:
+def as_text(
+    network_support: Sequence[NetworkSupport], observations: Sequence[NetworkObservation], release: str | None
+) -> str:
     """From which release on the networks run without a fallback, and what is lacking on one release.
 
     `release`: by default the one that the recording's torch is judged as.

@@ -16,7 +16,7 @@ from ...audit.releases.coverage import ReleaseCoverage, from_data
 from ...audit.releases.data import release_order
 from ...audit.releases.surface.overloads import Dispatch
 from ..summary import operator_of
-from .observation import Called, Mode, Observation, Outcome
+from .observation import Called, Mode, NetworkObservation, NetworkOutcome
 
 # The oldest torch that `import mpsmith.kernels` works with.
 OLDEST_WITH_KERNELS = (2, 7, 0)
@@ -118,7 +118,7 @@ class NetworkSupport:
     """
 
     network: str
-    observations: tuple[Observation, ...]
+    observations: tuple[NetworkObservation, ...]
     by_mode: Mapping[Mode, Mapping[str, ReleaseSupport]]
     together: Mapping[str, ReleaseSupport]
     recorded: str
@@ -142,19 +142,19 @@ def _coverages() -> tuple[ReleaseCoverage, ...]:
     return tuple(from_data(data, position) for position in range(len(data.releases)))
 
 
-def network_support(observations: Sequence[Observation], kernels: Collection[str]) -> list[NetworkSupport]:
+def network_support(observations: Sequence[NetworkObservation], kernels: Collection[str]) -> list[NetworkSupport]:
     """The support of every network that finished in some mode, in the order of the observations.
 
     `kernels`: operators with a finished kernel.
     """
     coverages = _coverages()
     by_name = {coverage.release: coverage for coverage in coverages}
-    of_network: dict[str, list[Observation]] = {}
+    of_network: dict[str, list[NetworkObservation]] = {}
     for observation in observations:
         of_network.setdefault(observation.network, []).append(observation)
     found = []
     for network, its in of_network.items():
-        telling = [each for each in its if each.outcome is Outcome.ran and not each.mode.is_specific_to_release]
+        telling = [each for each in its if each.outcome is NetworkOutcome.ran and not each.mode.is_specific_to_release]
         if not telling:
             continue
         facts = release_data.facts_for(telling[0].release)

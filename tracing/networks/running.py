@@ -18,7 +18,7 @@ from ...audit.running.worker_processes import worker_processes
 from ...simulator.opening import DeviceKind
 from . import process
 from .catalog import Network
-from .observation import Mode, Observation, Outcome
+from .observation import Mode, NetworkObservation, NetworkOutcome
 from .observation_cache import ObservationCache
 
 
@@ -39,8 +39,8 @@ def observations(
     options: RunOptions,
     *,
     folder: Path | None = None,
-    report: Callable[[Observation, int], None] = lambda observation, left: None,
-) -> list[Observation]:
+    report: Callable[[NetworkObservation, int], None] = lambda observation, left: None,
+) -> list[NetworkObservation]:
     """The observation of each network in each mode, in this order; cached ones are not run again.
 
     `folder`: for the cache. `report`: receives each new observation and how many are left. Networks whose library
@@ -50,7 +50,7 @@ def observations(
     cache = ObservationCache(options.device.value, options.profile, folder)
     tasks = [(network, mode) for network in options.networks for mode in options.modes]
     cached = {(network.name, mode): cache.get(network, mode) for network, mode in tasks}
-    done = {run: known for run, known in cached.items() if known and known.outcome is not Outcome.not_installed}
+    done = {run: known for run, known in cached.items() if known and known.outcome is not NetworkOutcome.not_installed}
     missing = [(network, mode) for network, mode in tasks if (network.name, mode) not in done]
     for network, observation in _observed(options, missing):
         cache.add(network, observation)
@@ -59,7 +59,9 @@ def observations(
     return [done[network.name, mode] for network, mode in tasks]
 
 
-def _observed(options: RunOptions, tasks: Sequence[tuple[Network, Mode]]) -> Iterator[tuple[Network, Observation]]:
+def _observed(
+    options: RunOptions, tasks: Sequence[tuple[Network, Mode]]
+) -> Iterator[tuple[Network, NetworkObservation]]:
     """The observation of each task as soon as it is done."""
     if not tasks:
         return
@@ -72,12 +74,12 @@ def _observed(options: RunOptions, tasks: Sequence[tuple[Network, Mode]]) -> Ite
             for future in finished:
                 network, mode = running.pop(future)
                 try:
-                    observation = Observation.from_json(future.result())
+                    observation = NetworkObservation.from_json(future.result())
                 except ProcessExpired as expired:
                     death = exit_of(expired, scratch)
-                    outcome = Outcome.timeout if death.timed_out else Outcome.died
+                    outcome = NetworkOutcome.timeout if death.timed_out else NetworkOutcome.died
                     reason = f"more than {options.timeout:g} s of processor time" if death.timed_out else str(death)
-                    observation = Observation(network.name, mode, outcome, reason)
+                    observation = NetworkObservation(network.name, mode, outcome, reason)
                 yield network, observation
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from ...reports.table import Table
 from .catalog import NETWORKS
-from .observation import Called, Mode, Observation, Outcome
+from .observation import Called, Mode, NetworkObservation, NetworkOutcome
 from .release_support import NetworkSupport, Since, since
 
 # The most networks that a row names.
@@ -26,7 +26,7 @@ METHOD = (
 )
 
 
-def all_tables(network_support: Sequence[NetworkSupport], observations: Sequence[Observation]) -> list[Table]:
+def all_tables(network_support: Sequence[NetworkSupport], observations: Sequence[NetworkObservation]) -> list[Table]:
     """Every table with rows, the most important first."""
     found = (
         since_which_release(network_support),
@@ -39,11 +39,11 @@ def all_tables(network_support: Sequence[NetworkSupport], observations: Sequence
     return [table for table in found if table.rows]
 
 
-def in_brief(network_support: Sequence[NetworkSupport], observations: Sequence[Observation]) -> str:
+def in_brief(network_support: Sequence[NetworkSupport], observations: Sequence[NetworkObservation]) -> str:
     """The numbers of networks and runs, torch and the device, in one sentence."""
     releases = sorted({observation.release for observation in observations if observation.release})
     device = "the SIMULATED mps device" if any(each.simulated for each in observations) else "an mps device"
-    ran = sum(observation.outcome is Outcome.ran for observation in observations)
+    ran = sum(observation.outcome is NetworkOutcome.ran for observation in observations)
     return f"{len(network_support)} networks, {ran} runs with torch {', '.join(releases)} on {device}."
 
 
@@ -72,9 +72,9 @@ def _kernels(support: NetworkSupport) -> str:
 def _compiled(support: NetworkSupport) -> str:
     """The outcome under torch.compile, which is known only for the torch that ran."""
     observation = next((each for each in support.observations if each.mode is Mode.compile), None)
-    if observation is None or observation.outcome is Outcome.not_installed:
+    if observation is None or observation.outcome is NetworkOutcome.not_installed:
         return "-"
-    if observation.outcome is not Outcome.ran:
+    if observation.outcome is not NetworkOutcome.ran:
         return f"{observation.outcome.value} on {support.recorded}"
     lacking = len(observation.called.fell_back)
     return f"{support.recorded}: {lacking} fall back" if lacking else f"none on {support.recorded}"
@@ -139,11 +139,11 @@ def _spans(positions: Sequence[int], names: Sequence[str]) -> str:
     return ", ".join(names[a] if a == b else f"{names[a]} to {names[b]}" for a, b in spans)
 
 
-def runs(observations: Iterable[Observation]) -> Table:
+def runs(observations: Iterable[NetworkObservation]) -> Table:
     """For each finished run the numbers of overloads, and its fallbacks."""
     rows = []
     for each in observations:
-        if each.outcome is Outcome.ran:
+        if each.outcome is NetworkOutcome.ran:
             rows.append((each.network, each.mode.value, *_counts(each.called), _after(each), *_compilation(each)))
     return Table(
         "Each run",
@@ -159,7 +159,7 @@ def _counts(called: Called) -> tuple[str, str, str]:
     return str(len(called.native)), str(len(called.composite)), calls or "0"
 
 
-def _after(observation: Observation) -> str:
+def _after(observation: NetworkObservation) -> str:
     if observation.with_kernels is None:
         return ""
     if observation.kernels_reason:
@@ -167,21 +167,21 @@ def _after(observation: Observation) -> str:
     return ", ".join(observation.with_kernels.fell_back) or "0"
 
 
-def _compilation(observation: Observation) -> tuple[str, str]:
+def _compilation(observation: NetworkObservation) -> tuple[str, str]:
     if observation.mode is not Mode.compile:
         return "", ""
     return str(observation.generated), str(len(observation.breaks))
 
 
-def not_run(observations: Iterable[Observation]) -> Table:
+def not_run(observations: Iterable[NetworkObservation]) -> Table:
     """Each unfinished run; one row for all networks that lack the same library."""
     rows = []
     absent: dict[str, list[str]] = {}
     for each in observations:
-        if each.outcome is Outcome.not_installed:
+        if each.outcome is NetworkOutcome.not_installed:
             names = absent.setdefault(each.reason, [])
             names += [each.network] if each.network not in names else []
-        elif each.outcome is not Outcome.ran:
+        elif each.outcome is not NetworkOutcome.ran:
             rows.append((f"{each.network}, {each.mode.value}", each.outcome.value, each.reason))
     rows += [(", ".join(names), "not run", reason) for reason, names in absent.items()]
     return Table("What did not run to its end", ("network", "outcome", "why"), tuple(rows))

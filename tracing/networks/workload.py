@@ -33,7 +33,7 @@ def mean_of_outputs(model: nn.Module, *inputs: Any) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Workload:
+class NetworkWorkload:
     """A network that is ready to run.
 
     Attributes:
@@ -48,29 +48,29 @@ class Workload:
     infer: Callable[..., Any] = call
     loss: Callable[..., Tensor] = mean_of_outputs
 
-    def to(self, device: str) -> Workload:
+    def to(self, device: str) -> NetworkWorkload:
         """The same with its parameters and inputs on a device."""
         inputs = tree_map(lambda leaf: leaf.to(device) if isinstance(leaf, Tensor) else leaf, self.inputs)
         return replace(self, model=self.model.to(device), inputs=inputs)
 
 
-def build(builder: str) -> Workload:
+def build(builder: str) -> NetworkWorkload:
     """The workload that a function makes, named `module:function`; the same one each time.
 
-    The function returns a Workload, a module and a tuple of its inputs, or a module that needs no input.
+    The function returns a NetworkWorkload, a module and a tuple of its inputs, or a module that needs no input.
     Raises MpsmithError where there is no such function, or where it returns something else. What it raises itself, and
     what is not installed, is its own error.
     """
     function = _function(builder)
     torch.manual_seed(SEED)
     built = function()
-    if isinstance(built, Workload):
+    if isinstance(built, NetworkWorkload):
         return built
     if isinstance(built, nn.Module):
-        return Workload(built)
+        return NetworkWorkload(built)
     if isinstance(built, tuple) and len(built) == 2 and isinstance(built[0], nn.Module):
         model, inputs = built
-        return Workload(model, inputs if isinstance(inputs, tuple) else (inputs,))
+        return NetworkWorkload(model, inputs if isinstance(inputs, tuple) else (inputs,))
     raise MpsmithError(
         f"{builder} returned {type(built).__name__}; return a torch.nn.Module and a tuple of its inputs, "
         "or a mpsmith.tracing.networks.workload.Workload"

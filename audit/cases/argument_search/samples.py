@@ -21,7 +21,7 @@ CALLS_KEPT = 5
 SAMPLES = 12
 
 
-class Recording(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class CallRecording(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """While active, records up to `CALLS_KEPT` different calls of every overload."""
 
     def __init__(self, dtype: str, calls_of: dict[str, list[dict[str, Any]]]) -> None:
@@ -67,8 +67,8 @@ def record(keys: Iterable[GroupKey]) -> dict[str, list[dict[str, Any]]]:
             continue
         overloads = _overloads_named(opinfos.opinfo(key).aten_name) if source is opinfos else []
         for case in cases:
-            _try_directly(case, overloads, Recording(key.dtype, calls_of))
-            _run_recorded(case, Recording(key.dtype, calls_of))
+            _try_directly(case, overloads, CallRecording(key.dtype, calls_of))
+            _run_recorded(case, CallRecording(key.dtype, calls_of))
     return calls_of
 
 
@@ -84,7 +84,7 @@ def _overloads_named(aten_name: str) -> list[Any]:
     return [getattr(packet, name) for name in packet.overloads()] if packet is not None else []
 
 
-def _try_directly(case: Case, overloads: list[Any], recording: Recording) -> None:
+def _try_directly(case: Case, overloads: list[Any], recording: CallRecording) -> None:
     """A composite operator is gone before the dispatch mode sees it: it is recorded when the sample fits it."""
     args, kwargs = map_leaves(_detached, (case.args, case.kwargs))
     for overload in overloads:
@@ -103,7 +103,7 @@ def _copied(leaf: Any) -> Any:
     return leaf.clone() if isinstance(leaf, torch.Tensor) else leaf
 
 
-def _run_recorded(case: Case, recording: Recording) -> None:
+def _run_recorded(case: Case, recording: CallRecording) -> None:
     try:
         with recording:
             execution = execute(case, (case.args, case.kwargs))

@@ -21,7 +21,7 @@ from mpsmith.simulator.device import loading
 from mpsmith.tracing import recorder
 from mpsmith.tracing.call_sites import OVERFLOW_SITE, UNKNOWN, CallSites
 from mpsmith.tracing.journal import Journal
-from mpsmith.tracing.recording import Kind, Recording
+from mpsmith.tracing.recording import CallKind, Recording
 from mpsmith.tracing.session import Trace
 
 # Operators without a kernel for mps in the installed release.
@@ -42,7 +42,7 @@ def line_of(function: Callable[..., object], text: str) -> int:
     return first + next(number for number, line in enumerate(lines) if text in line)
 
 
-def counted(recording: Recording, kind: Kind = Kind.fallback) -> Counter[str]:
+def counted(recording: Recording, kind: CallKind = CallKind.fallback) -> Counter[str]:
     calls: Counter[str] = Counter()
     for row in recording.rows:
         if row.kind is kind:
@@ -153,13 +153,13 @@ def test_copies_and_prints_have_their_lines() -> None:
     with mpsmith.trace() as t:
         waits()
     assert {(at.overload, at.kind, at.site.line) for at in t.waits} == {
-        ("aten::_to_copy", Kind.from_mps, line_of(waits, "# copies")),
-        ("printing a tensor", Kind.synchronisation, line_of(waits, "# prints")),
-        ("aten::is_nonzero" if _asks_by_is_nonzero(t) else "aten::_local_scalar_dense", Kind.synchronisation,
+        ("aten::_to_copy", CallKind.from_mps, line_of(waits, "# copies")),
+        ("printing a tensor", CallKind.synchronisation, line_of(waits, "# prints")),
+        ("aten::is_nonzero" if _asks_by_is_nonzero(t) else "aten::_local_scalar_dense", CallKind.synchronisation,
          line_of(waits, "# asks")),
-        ("torch.mps.synchronize", Kind.synchronisation, line_of(waits, "# waits")),
+        ("torch.mps.synchronize", CallKind.synchronisation, line_of(waits, "# waits")),
     }  # fmt: skip
-    (up,) = [row for row in t.recording.rows if row.kind is Kind.to_mps]
+    (up,) = [row for row in t.recording.rows if row.kind is CallKind.to_mps]
     assert (up.bytes_to_mps, up.site.line) == (32, line_of(waits, "# the other way"))
 
 
@@ -277,7 +277,7 @@ def test_dynamo_leaves_the_recorder_alone() -> None:
     counters.clear()
     with mpsmith.trace() as t, torch.no_grad():
         model(torch.ones(2, 6, device="mps"))
-    assert counted(t.recording, Kind.native)["aten::softshrink"] == 1
+    assert counted(t.recording, CallKind.native)["aten::softshrink"] == 1
     assert not counters["graph_break"]
 
 

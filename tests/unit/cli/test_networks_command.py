@@ -9,7 +9,7 @@ import pytest
 from mpsmith.cli import app
 from mpsmith.tracing.networks import running
 from mpsmith.tracing.networks.catalog import NETWORKS
-from mpsmith.tracing.networks.observation import Called, Mode, Observation, Outcome
+from mpsmith.tracing.networks.observation import Called, Mode, NetworkObservation, NetworkOutcome
 from support.commands import output, printed_json, refusal, typed
 
 
@@ -32,12 +32,18 @@ def asked_for(monkeypatch: pytest.MonkeyPatch) -> list[running.RunOptions]:
     """What a command asks for; each network runs, and calls one operator."""
     all_options: list[running.RunOptions] = []
 
-    def observations(asked: running.RunOptions, **options: Any) -> list[Observation]:
+    def observations(asked: running.RunOptions, **options: Any) -> list[NetworkObservation]:
         all_options.append(asked)
         called = Called(native={"aten::add.Tensor": 1})
         return [
-            Observation(
-                network.name, mode, Outcome.failed if "bad" in network.name else Outcome.ran, "", "2.13.0", True, called
+            NetworkObservation(
+                network.name,
+                mode,
+                NetworkOutcome.failed if "bad" in network.name else NetworkOutcome.ran,
+                "",
+                "2.13.0",
+                True,
+                called,
             )
             for network in asked.networks
             for mode in asked.modes
@@ -61,7 +67,7 @@ def test_a_users_model_runs_alone_and_its_failure_fails_the_command(asked_for: l
 
 
 def test_a_stopped_run_says_how_to_continue(monkeypatch: pytest.MonkeyPatch) -> None:
-    def stopped(asked: running.RunOptions, **options: Any) -> list[Observation]:
+    def stopped(asked: running.RunOptions, **options: Any) -> list[NetworkObservation]:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(running, "observations", stopped)

@@ -24,7 +24,7 @@ from mpsmith.reports import explorer_data, html_page
 from mpsmith.reports.evidence.devices import device_evidence
 from mpsmith.reports.pages.networks import Networks
 from mpsmith.reports.site.content import SiteContent
-from mpsmith.reports.site.traces import Trace
+from mpsmith.reports.site.traces import StoredTrace
 from mpsmith.reports.site.writing import files, write_site
 from support.audits import HOSTILE, SURFACE, make_summary
 from support.evidence_files import evidence
@@ -76,7 +76,7 @@ def test_writes_every_page_and_the_files_that_it_loads(summary: AuditSummary, tm
 
 def test_all_references_exist(summary: AuditSummary, tmp_path: Path) -> None:
     site = tmp_path / "site"
-    trace = Trace.model_validate_json('{"calls": {"native": 1}, "fallbacks": [], "waits": []}')
+    trace = StoredTrace.model_validate_json('{"calls": {"native": 1}, "fallbacks": [], "waits": []}')
     broken = replace(summary, overloads=tuple(replace(o, verdict=OverloadVerdict.WRONG) for o in summary.overloads))
     devices = device_evidence([evidence({"aten::mode": {"float32": {"passed": 2}}})])
     write_site(content_of(summary, before=broken, traces=[trace], devices=devices), site)
@@ -272,7 +272,7 @@ def test_a_trace_is_a_page(summary: AuditSummary) -> None:
         "waits": [],
         "advice": "Do.",
     }
-    pages = dict(files(content_of(summary, traces=[Trace.model_validate({**traced, "advice": "Do."})])))
+    pages = dict(files(content_of(summary, traces=[StoredTrace.model_validate({**traced, "advice": "Do."})])))
     page = pages["trace.html"]
     assert "<td>train.py:7 (backward)</td>" in page
     assert "<code>float32[2, 3]</code>" in page
@@ -281,12 +281,12 @@ def test_a_trace_is_a_page(summary: AuditSummary) -> None:
     assert "Trace: &lt;b&gt;" in pages["index.html"]
     elsewhere = [{**at, "file": f"/home/somebody/{name}"} for name in ("train.py", "lib/model.py")]
     data = {**traced, "fallbacks": elsewhere, "with_kernels": {**traced, "fallbacks": [{**elsewhere[0], "calls": 1}]}}
-    page = dict(files(content_of(summary, traces=[Trace.model_validate(data)])))["trace.html"]
+    page = dict(files(content_of(summary, traces=[StoredTrace.model_validate(data)])))["trace.html"]
     assert "<td>lib/model.py:7 (backward)</td>" in page
     assert "/home/somebody" not in page
     assert "6 of these calls ran on the CPU; with <code>import mpsmith.kernels</code> 1." in page
     assert "Ran on the CPU with mpsmith.kernels" in page
-    two = [Trace.model_validate({**traced, "name": name}) for name in ("a", "b")]
+    two = [StoredTrace.model_validate({**traced, "name": name}) for name in ("a", "b")]
     assert {"trace-1.html", "trace-2.html"} <= dict(files(content_of(summary, traces=two))).keys()
 
 

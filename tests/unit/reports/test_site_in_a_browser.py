@@ -14,7 +14,7 @@ from mpsmith.reports.evidence.devices import device_evidence
 from mpsmith.reports.html_page import render
 from mpsmith.reports.pages.networks import Networks
 from mpsmith.reports.site.content import SiteContent
-from mpsmith.reports.site.traces import Trace
+from mpsmith.reports.site.traces import StoredTrace
 from mpsmith.reports.site.writing import write_site
 from support.audits import make_summary
 from support.axe import looked_at
@@ -23,7 +23,7 @@ from support.evidence_files import MARKUP, evidence, hostile_evidence, kernel_ro
 
 pytestmark = needs_chromium
 
-TRACE = Trace.model_validate(
+TRACE = StoredTrace.model_validate(
     {
         "name": "train",
         "calls": {"fallback": 3},

@@ -8,24 +8,24 @@ from html.parser import HTMLParser
 import pytest
 
 from mpsmith.tracing import annotations, json_form, page, text
-from mpsmith.tracing.recording import Calls, CallSite, Event, Kind, Operand, Recording
+from mpsmith.tracing.recording import CallKind, CallOperand, Calls, CallSite, Event, Recording
 from mpsmith.tracing.summary import advice, is_allowed, summarize
 
 LINE_7, LINE_9 = CallSite("/somewhere/train.py", 7, "model.1"), CallSite("/somewhere/train.py", 9)
 
 
-def calls(overload: str, kind: Kind, site: CallSite, number: int, backward: bool = False, width: int = 2) -> Calls:
-    operands = (Operand("float32", (width, 3)),)
+def calls(overload: str, kind: CallKind, site: CallSite, number: int, backward: bool = False, width: int = 2) -> Calls:
+    operands = (CallOperand("float32", (width, 3)),)
     return Calls(overload, kind, backward, site, operands, number, 0, 24 * number, 12 * number, 1000 * number, 1)
 
 
 def recording() -> Recording:
     rows = [
-        calls("aten::softshrink.out", Kind.fallback, LINE_7, 2),
-        calls("aten::softshrink.out", Kind.fallback, LINE_7, 1, width=5),
-        calls("aten::linalg_foo", Kind.fallback, LINE_9, 4, backward=True),
-        calls("aten::mm", Kind.native, LINE_7, 10),
-        calls("aten::_local_scalar_dense", Kind.synchronisation, LINE_9, 1),
+        calls("aten::softshrink.out", CallKind.fallback, LINE_7, 2),
+        calls("aten::softshrink.out", CallKind.fallback, LINE_7, 1, width=5),
+        calls("aten::linalg_foo", CallKind.fallback, LINE_9, 4, backward=True),
+        calls("aten::mm", CallKind.native, LINE_7, 10),
+        calls("aten::_local_scalar_dense", CallKind.synchronisation, LINE_9, 1),
     ]
     events = [Event(3, 0, 1000, 1), Event(0, 2000, 4000, 1), Event(4, 7000, 3000, 1)]
     facts = {1: {"simulated": True, "profile": "2.0.1", "arguments": ["train.py"]}}

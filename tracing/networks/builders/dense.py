@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - its usual name
 from torch import Tensor, nn
 
-from ..workload import Workload
+from ..workload import NetworkWorkload
 
 CLASSES = 10
 
@@ -23,18 +23,18 @@ def forward_without_classes(model: nn.Module, *inputs: Tensor) -> Tensor:
     return output
 
 
-def classifier(model: nn.Module, *inputs: Tensor) -> Workload:
+def classifier(model: nn.Module, *inputs: Tensor) -> NetworkWorkload:
     """A workload of a classifier with its inputs; classes are drawn for the first dimension of the first one."""
     classes = torch.randint(0, CLASSES, (len(inputs[0]),))
-    return Workload(model, (*inputs, classes), infer=forward_without_classes, loss=classified)
+    return NetworkWorkload(model, (*inputs, classes), infer=forward_without_classes, loss=classified)
 
 
-def softshrink() -> Workload:
+def softshrink() -> NetworkWorkload:
     """A network with an operator that one release lacks."""
     return classifier(nn.Sequential(nn.Linear(16, 32), nn.Softshrink(), nn.Linear(32, CLASSES)), torch.randn(8, 16))
 
 
-def mlp() -> Workload:
+def mlp() -> NetworkWorkload:
     """A perceptron with batch normalisation and dropout."""
     layers = nn.Sequential(
         nn.Flatten(),
@@ -68,7 +68,7 @@ class Experts(nn.Module):
         return answer
 
 
-def mixture_of_experts() -> Workload:
+def mixture_of_experts() -> NetworkWorkload:
     """A classifier with a layer of experts."""
     layers = nn.Sequential(nn.Linear(16, 32), Experts(32), nn.LayerNorm(32), nn.Linear(32, CLASSES))
     return classifier(layers, torch.randn(24, 16))

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - its usual name
 from torch import Tensor, nn
 
-from ..workload import Workload
+from ..workload import NetworkWorkload
 from .torchvision_import import import_torchvision
 
 import_torchvision()
@@ -32,7 +32,7 @@ def _noise_loss(model: Any, noisy: Tensor, text: Tensor, noise: Tensor) -> Tenso
     return F.mse_loss(predicted.float(), noise)
 
 
-def stable_diffusion_unet() -> Workload:
+def stable_diffusion_unet() -> NetworkWorkload:
     """A U-Net with its kinds of blocks and cross attention to a text."""
     model = diffusers.UNet2DConditionModel(
         sample_size=8,
@@ -45,7 +45,7 @@ def stable_diffusion_unet() -> Workload:
         up_block_types=("UpBlock2D", "CrossAttnUpBlock2D"),
     )
     inputs = (torch.randn(1, 4, 8, 8), torch.randn(1, 6, 16), torch.randn(1, 4, 8, 8))
-    return Workload(model, inputs, infer=_denoised, loss=_noise_loss)
+    return NetworkWorkload(model, inputs, infer=_denoised, loss=_noise_loss)
 
 
 def _decoded(model: Any, images: Tensor) -> Any:
@@ -61,7 +61,7 @@ def _evidence(model: Any, images: Tensor) -> Tensor:
     return F.mse_loss(again.float(), images) + 1e-4 * divergence
 
 
-def stable_diffusion_vae() -> Workload:
+def stable_diffusion_vae() -> NetworkWorkload:
     """An encoder and a decoder of two blocks each, with attention between them."""
     model: nn.Module = diffusers.AutoencoderKL(
         block_out_channels=(8, 16),
@@ -71,4 +71,4 @@ def stable_diffusion_vae() -> Workload:
         norm_num_groups=4,
         sample_size=32,
     )
-    return Workload(model, (torch.rand(1, 3, 32, 32),), infer=_decoded, loss=_evidence)
+    return NetworkWorkload(model, (torch.rand(1, 3, 32, 32),), infer=_decoded, loss=_evidence)

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - its usual name
 from torch import Tensor, nn
 
-from ..workload import Workload
+from ..workload import NetworkWorkload
 from .dense import CLASSES, classifier
 
 
@@ -67,10 +67,10 @@ class RadianceField(nn.Module):
         return (opaque * through).unsqueeze(-1).mul(colours).sum(1)
 
 
-def nerf() -> Workload:
+def nerf() -> NetworkWorkload:
     """Rays and the colours that a camera saw."""
     directions = F.normalize(torch.rand(16, 3), dim=-1)
-    return Workload(
+    return NetworkWorkload(
         RadianceField(),
         (torch.rand(16, 3), directions, torch.rand(16, 3)),
         infer=lambda model, origins, directions, _: model(origins, directions),
@@ -117,10 +117,10 @@ class GraphNetwork(nn.Module):
         return self.out(sums / torch.bincount(graphs, minlength=number).unsqueeze(-1))
 
 
-def graph_network() -> Workload:
+def graph_network() -> NetworkWorkload:
     """Two graphs of six nodes."""
     edges = torch.cat([torch.randint(0, 6, (2, 15)), torch.randint(6, 12, (2, 15))], 1)
-    return Workload(
+    return NetworkWorkload(
         GraphNetwork(),
         (torch.randn(12, 8), edges, torch.arange(12) // 6, torch.tensor([0, 1])),
         infer=lambda model, nodes, edges, graphs, _: model(nodes, edges, graphs),
@@ -144,7 +144,7 @@ class FrequencyFilter(nn.Module):
         return F.gelu(filtered + self.mix(images)) * spectrum.abs().mean((1, 2, 3), keepdim=True)
 
 
-def fft_filter() -> Workload:
+def fft_filter() -> NetworkWorkload:
     """Two filters and a classifier."""
     layers = nn.Sequential(
         FrequencyFilter(), FrequencyFilter(), nn.AdaptiveAvgPool2d(4), nn.Flatten(), nn.Linear(64, CLASSES)
@@ -172,6 +172,6 @@ class SpatialTransformer(nn.Module):
         return classes
 
 
-def spatial_transformer() -> Workload:
+def spatial_transformer() -> NetworkWorkload:
     """A batch of small images."""
     return classifier(SpatialTransformer(), torch.rand(2, 3, 16, 16))

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..workload import Workload
+from ..workload import NetworkWorkload
 from .torchvision_import import import_torchvision
 
 import_torchvision()
@@ -36,7 +36,7 @@ def _without_labels(model: nn.Module, inputs: dict[str, Tensor]) -> Any:
     return model(**{name: value for name, value in inputs.items() if name != "labels"})
 
 
-def bert() -> Workload:
+def bert() -> NetworkWorkload:
     """A classifier of sentences that are padded."""
     model = transformers.BertForSequenceClassification(transformers.BertConfig(**_SMALL, num_labels=3))
     mask = torch.ones(2, 12, dtype=torch.long)
@@ -46,7 +46,7 @@ def bert() -> Workload:
         "attention_mask": mask,
         "labels": torch.tensor([0, 2]),
     }
-    return Workload(model, (inputs,), infer=_without_labels, loss=_own_loss)
+    return NetworkWorkload(model, (inputs,), infer=_without_labels, loss=_own_loss)
 
 
 def _written_on(model: Any, inputs: dict[str, Tensor]) -> Any:
@@ -57,18 +57,18 @@ def _written_on(model: Any, inputs: dict[str, Tensor]) -> Any:
     )
 
 
-def _decoder(model: Any) -> Workload:
+def _decoder(model: Any) -> NetworkWorkload:
     words = torch.randint(2, WORDS, (2, 10))
-    return Workload(model, ({"input_ids": words, "labels": words},), infer=_written_on, loss=_own_loss)
+    return NetworkWorkload(model, ({"input_ids": words, "labels": words},), infer=_written_on, loss=_own_loss)
 
 
-def llama() -> Workload:
+def llama() -> NetworkWorkload:
     """A decoder with rotary positions and grouped queries, which generates text."""
     configuration = transformers.LlamaConfig(**_SMALL, **_WITHOUT_SPECIAL_WORDS, num_key_value_heads=2)
     return _decoder(transformers.LlamaForCausalLM(configuration))
 
 
-def mixtral() -> Workload:
+def mixtral() -> NetworkWorkload:
     """The same with two of four experts for each word."""
     configuration = transformers.MixtralConfig(
         **_SMALL, **_WITHOUT_SPECIAL_WORDS, num_key_value_heads=2, num_local_experts=4, num_experts_per_tok=2
@@ -76,7 +76,7 @@ def mixtral() -> Workload:
     return _decoder(transformers.MixtralForCausalLM(configuration))
 
 
-def whisper() -> Workload:
+def whisper() -> NetworkWorkload:
     """Words from the spectrogram of a sound; inference writes four of them."""
     configuration = transformers.WhisperConfig(
         vocab_size=WORDS,
@@ -100,14 +100,14 @@ def whisper() -> Workload:
     model = transformers.WhisperForConditionalGeneration(configuration)
     model.generation_config.update(suppress_tokens=None, begin_suppress_tokens=None)
     inputs = {"input_features": torch.randn(2, 8, 40), "labels": torch.randint(3, WORDS, (2, 6))}
-    return Workload(model, (inputs,), infer=_transcribed, loss=_own_loss)
+    return NetworkWorkload(model, (inputs,), infer=_transcribed, loss=_own_loss)
 
 
 def _transcribed(model: Any, inputs: dict[str, Tensor]) -> Any:
     return model.generate(inputs["input_features"], max_new_tokens=4)
 
 
-def clip() -> Workload:
+def clip() -> NetworkWorkload:
     """The contrastive loss of images and texts."""
     text = {**_SMALL, "eos_token_id": WORDS - 1, "bos_token_id": 1, "pad_token_id": 0}
     del text["max_position_embeddings"]
@@ -120,7 +120,7 @@ def clip() -> Workload:
     words = torch.randint(2, WORDS - 1, (3, 8))
     words[:, -1] = WORDS - 1
     inputs = {"input_ids": words, "pixel_values": torch.rand(3, 3, 32, 32)}
-    return Workload(
+    return NetworkWorkload(
         transformers.CLIPModel(configuration),
         (inputs,),
         infer=lambda model, inputs: model(**inputs),

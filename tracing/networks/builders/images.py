@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - its usual name
 from torch import Tensor, nn
 
-from ..workload import Workload
+from ..workload import NetworkWorkload
 from .dense import CLASSES, classifier
 
 
@@ -27,7 +27,7 @@ class Residual(nn.Module):
         return output
 
 
-def residual_network() -> Workload:
+def residual_network() -> NetworkWorkload:
     """The first layers of a ResNet, with its pooling at both ends."""
     layers = nn.Sequential(
         *(nn.Conv2d(3, 8, 7, 2, 3, bias=False), nn.BatchNorm2d(8), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1)),
@@ -109,11 +109,11 @@ def detection_loss(model: nn.Module, images: Tensor, objects: Tensor) -> Tensor:
         return boxes + F.binary_cross_entropy(predicted[..., 4].clamp(1e-4, 1 - 1e-4), wanted)
 
 
-def detector() -> Workload:
+def detector() -> NetworkWorkload:
     """One image of each size that is divisible by the strides, and three objects in it."""
     places = torch.randint(0, 8 * 8 + 4 * 4, (2, 3, 1)).float()
     objects = torch.cat([places, torch.rand(2, 3, 4) * 32], -1)
-    return Workload(Detector(), (torch.rand(2, 3, 32, 32), objects), infer=detected, loss=detection_loss)
+    return NetworkWorkload(Detector(), (torch.rand(2, 3, 32, 32), objects), infer=detected, loss=detection_loss)
 
 
 class Stylist(nn.Module):
@@ -152,9 +152,11 @@ def style_loss(model: Stylist, image: Tensor, style: Tensor) -> Tensor:
     return F.mse_loss(model.gram(new), model.gram(style).detach()) + F.l1_loss(new, image) + 0.1 * rough
 
 
-def style_transfer() -> Workload:
+def style_transfer() -> NetworkWorkload:
     """An image and a style."""
-    return Workload(Stylist(), (torch.rand(1, 3, 32, 32), torch.rand(1, 3, 32, 32)), infer=painted, loss=style_loss)
+    return NetworkWorkload(
+        Stylist(), (torch.rand(1, 3, 32, 32), torch.rand(1, 3, 32, 32)), infer=painted, loss=style_loss
+    )
 
 
 class Adversaries(nn.Module):
@@ -204,9 +206,9 @@ def adversarial_loss(model: Adversaries, noise: Tensor, real: Tensor) -> Tensor:
     return judged + deceived + (slope.flatten(1).norm(2, dim=1) - 1).pow(2).mean()
 
 
-def gan() -> Workload:
+def gan() -> NetworkWorkload:
     """Noise and real images."""
-    return Workload(
+    return NetworkWorkload(
         Adversaries(), (torch.randn(2, 16, 1, 1), torch.rand(2, 3, 16, 16)), infer=generated, loss=adversarial_loss
     )
 
@@ -246,7 +248,7 @@ def segmented(model: nn.Module, volume: Tensor, _: Tensor) -> Tensor:
     return classes.argmax(1)
 
 
-def unet_3d() -> Workload:
+def unet_3d() -> NetworkWorkload:
     """A volume and which of its voxels belong to the organ."""
     inputs = (torch.rand(1, 1, 8, 8, 8), torch.randint(0, 2, (1, 8, 8, 8)))
-    return Workload(VolumeNetwork(), inputs, infer=segmented, loss=dice_loss)
+    return NetworkWorkload(VolumeNetwork(), inputs, infer=segmented, loss=dice_loss)

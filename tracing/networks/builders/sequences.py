@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - its usual name
 from torch import Tensor, nn
 
-from ..workload import Workload
+from ..workload import NetworkWorkload
 from .dense import CLASSES, classifier
 
 
@@ -29,7 +29,7 @@ class MaskedEncoder(nn.Module):
         return classes
 
 
-def transformer_encoder() -> Workload:
+def transformer_encoder() -> NetworkWorkload:
     """Sequences of different lengths."""
     tokens = torch.randint(1, 50, (3, 12))
     tokens[0, 7:] = 0
@@ -58,7 +58,7 @@ class Recurrent(nn.Module):
         return self.out(output.mean(1))
 
 
-def lstm() -> Workload:
+def lstm() -> NetworkWorkload:
     """Two layers, both directions, sequences of different lengths."""
     tokens = torch.randint(1, 50, (3, 10))
     tokens[1, 6:] = 0
@@ -66,7 +66,7 @@ def lstm() -> Workload:
     return classifier(Recurrent(network, 48, packed=True), tokens)
 
 
-def gru() -> Workload:
+def gru() -> NetworkWorkload:
     """Two layers."""
     network = nn.GRU(16, 24, num_layers=2, batch_first=True, dropout=0.1)
     return classifier(Recurrent(network, 24, packed=False), torch.randint(1, 50, (3, 10)))
@@ -110,10 +110,10 @@ def heard(model: nn.Module, sound: Tensor, _: Tensor) -> list[Tensor]:
     return [line[line != 0] for line in runs]
 
 
-def ctc_speech() -> Workload:
+def ctc_speech() -> NetworkWorkload:
     """Two sounds of half a thousand samples and their transcripts."""
     inputs = (torch.randn(2, 512), torch.randint(1, Listener.LETTERS, (2, 4)))
-    return Workload(Listener(), inputs, infer=heard, loss=spoken)
+    return NetworkWorkload(Listener(), inputs, infer=heard, loss=spoken)
 
 
 class SelectiveStateSpace(nn.Module):
@@ -145,14 +145,14 @@ class SelectiveStateSpace(nn.Module):
         return tokens + self.out(answer.to(gate.dtype) * F.silu(gate))
 
 
-def state_space() -> Workload:
+def state_space() -> NetworkWorkload:
     """Two blocks over sequences."""
     layers = nn.Sequential(
         *(nn.Embedding(50, 16), SelectiveStateSpace(), SelectiveStateSpace(), nn.LayerNorm(16)),
         *(nn.Linear(16, CLASSES), nn.Flatten(0, 1)),
     )
     tokens = torch.randint(0, 50, (2, 12))
-    return Workload(
+    return NetworkWorkload(
         layers,
         (tokens, torch.randint(0, CLASSES, (24,))),
         infer=lambda model, tokens, _: model(tokens),

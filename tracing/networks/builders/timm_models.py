@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from ..workload import Workload
+from ..workload import NetworkWorkload
 from .dense import CLASSES, classifier
 from .torchvision_import import import_torchvision
 
@@ -12,21 +12,21 @@ import_torchvision()
 import timm  # noqa: E402 - it imports torchvision
 
 
-def _classifier(name: str, **configuration: object) -> Workload:
+def _classifier(name: str, **configuration: object) -> NetworkWorkload:
     model = timm.create_model(name, pretrained=False, num_classes=CLASSES, **configuration)
     return classifier(model, torch.rand(2, 3, 32, 32))
 
 
-def resnet_50() -> Workload:
+def resnet_50() -> NetworkWorkload:
     """ResNet-50 as it is, on small images."""
     return _classifier("resnet50")
 
 
-def vision_transformer() -> Workload:
+def vision_transformer() -> NetworkWorkload:
     """A vision transformer of two blocks."""
     return _classifier("vit_tiny_patch16_224", img_size=32, depth=2)
 
 
-def convnext() -> Workload:
+def convnext() -> NetworkWorkload:
     """ConvNeXt with one block a stage."""
     return _classifier("convnext_atto", depths=(1, 1, 1, 1), dims=(8, 16, 32, 64))

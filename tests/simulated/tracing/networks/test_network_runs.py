@@ -16,7 +16,7 @@ from mpsmith.errors import MpsmithError
 from mpsmith.tracing.networks import running, workload
 from mpsmith.tracing.networks.catalog import NETWORKS, Network, networks_named, user_network
 from mpsmith.tracing.networks.execution import observe
-from mpsmith.tracing.networks.observation import Mode, Outcome
+from mpsmith.tracing.networks.observation import Mode, NetworkOutcome
 from mpsmith.tracing.networks.release_support import network_support
 from mpsmith.tracing.process import TracedDevice
 
@@ -36,7 +36,7 @@ def opened(simulated_device: object, fallback_enabled: None) -> Iterator[TracedD
 @pytest.mark.parametrize("network", OF_TORCH, ids=lambda network: network.name)
 def test_fallbacks_of_a_network_agree_with_the_release_data(network: Network, opened: TracedDevice) -> None:
     seen = [observe(network, mode, opened) for mode in (Mode.inference, Mode.training)]
-    assert {(each.outcome, each.reason) for each in seen} == {(Outcome.ran, "")}
+    assert {(each.outcome, each.reason) for each in seen} == {(NetworkOutcome.ran, "")}
     (joined,) = network_support(seen, ())
     for each in seen:
         on = joined.by_mode[each.mode][joined.recorded]
@@ -54,7 +54,7 @@ def test_the_networks_of_libraries_run_where_these_are_installed(
     clone = Path(running.__file__).parents[2]
     monkeypatch.syspath_prepend(clone)  # as `python -m mpsmith` in a clone has it
     seen = running.observations(running.RunOptions(installed, [Mode.inference], workers=1), folder=tmp_path)
-    assert {(each.outcome, each.reason) for each in seen} == {(Outcome.ran, "")}
+    assert {(each.outcome, each.reason) for each in seen} == {(NetworkOutcome.ran, "")}
 
 
 def test_kernels_replace_fallbacks(opened: TracedDevice) -> None:
@@ -75,7 +75,7 @@ def test_the_convolutions_are_those_of_a_mac(opened: TracedDevice) -> None:
 
 def test_a_compiled_network_is_compiled(opened: TracedDevice) -> None:
     seen = observe(networks_named(["softshrink"])[0], Mode.compile, opened)
-    assert (seen.outcome, seen.breaks) == (Outcome.ran, ())
+    assert (seen.outcome, seen.breaks) == (NetworkOutcome.ran, ())
     assert seen.generated > 0
     assert "aten::softshrink.out" not in seen.called.overloads
 
@@ -119,13 +119,13 @@ def test_a_network_that_ends_its_process_costs_itself_alone(tmp_path: Path) -> N
         options, folder=tmp_path, report=lambda each, left: reports.append((each.network, left))
     )
     raised, ended, lacking, aborted, good = seen
-    assert raised.outcome is Outcome.failed
+    assert raised.outcome is NetworkOutcome.failed
     assert "shapes cannot be multiplied" in raised.reason
-    assert (ended.outcome, ended.reason) == (Outcome.failed, "building it: SystemExit: never mind")
-    assert lacking.outcome is Outcome.not_installed
+    assert (ended.outcome, ended.reason) == (NetworkOutcome.failed, "building it: SystemExit: never mind")
+    assert lacking.outcome is NetworkOutcome.not_installed
     assert "a_library_that_is_not_there" in lacking.reason
-    assert (aborted.outcome, aborted.reason) == (Outcome.died, "SIGABRT")
-    assert (good.outcome, good.called.fell_back) == (Outcome.ran, {})
+    assert (aborted.outcome, aborted.reason) == (NetworkOutcome.died, "SIGABRT")
+    assert (good.outcome, good.called.fell_back) == (NetworkOutcome.ran, {})
     assert "aten::softshrink" in good.called.native
     assert {name for name, _ in reports} == {each.network for each in seen}
     assert [left for _, left in reports] == [4, 3, 2, 1, 0]

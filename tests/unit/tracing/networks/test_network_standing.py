@@ -5,7 +5,7 @@ from __future__ import annotations
 from mpsmith.audit.releases import data
 from mpsmith.audit.releases.coverage import OverloadCoverage, ReleaseCoverage
 from mpsmith.audit.releases.surface.overloads import Dispatch
-from mpsmith.tracing.networks.observation import Called, Mode, Observation, Outcome
+from mpsmith.tracing.networks.observation import Called, Mode, NetworkObservation, NetworkOutcome
 from mpsmith.tracing.networks.release_support import ReleaseSupport, Since, network_support, since, support
 
 NOTHING: frozenset[str] = frozenset()
@@ -96,8 +96,8 @@ def test_since_is_the_start_of_the_last_row_without_a_gap() -> None:
     ]
 
 
-def observation(mode: Mode, *overloads: str, outcome: Outcome = Outcome.ran) -> Observation:
-    return Observation("net", mode, outcome, release="2.13.0", called=Called(native=dict.fromkeys(overloads, 1)))
+def observation(mode: Mode, *overloads: str, outcome: NetworkOutcome = NetworkOutcome.ran) -> NetworkObservation:
+    return NetworkObservation("net", mode, outcome, release="2.13.0", called=Called(native=dict.fromkeys(overloads, 1)))
 
 
 def test_networks_are_joined_with_the_data_of_all_releases() -> None:
@@ -105,7 +105,7 @@ def test_networks_are_joined_with_the_data_of_all_releases() -> None:
         [
             observation(Mode.inference, "aten::softshrink.out", "aten::add.Tensor"),
             observation(Mode.compile, "aten::mode"),
-            observation(Mode.training, "aten::mode", outcome=Outcome.failed),
+            observation(Mode.training, "aten::mode", outcome=NetworkOutcome.failed),
         ],
         {"aten::softshrink"},
     )
@@ -121,4 +121,4 @@ def test_networks_are_joined_with_the_data_of_all_releases() -> None:
 
 
 def test_a_network_that_did_not_run_has_no_row() -> None:
-    assert network_support([observation(Mode.inference, outcome=Outcome.not_installed)], ()) == []
+    assert network_support([observation(Mode.inference, outcome=NetworkOutcome.not_installed)], ()) == []

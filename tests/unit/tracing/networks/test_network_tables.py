@@ -12,29 +12,32 @@ from mpsmith.reports.pages import PAGES, PageInputs
 from mpsmith.simulator.opening import DeviceKind
 from mpsmith.tracing.networks import output, tables
 from mpsmith.tracing.networks.catalog import NETWORKS, networks_named, user_network
-from mpsmith.tracing.networks.observation import Called, Mode, Observation, Outcome
+from mpsmith.tracing.networks.observation import Called, Mode, NetworkObservation, NetworkOutcome
 from mpsmith.tracing.networks.observation_cache import ObservationCache
 from mpsmith.tracing.networks.release_support import network_support
 
-LACKING = Observation(
+LACKING = NetworkObservation(
     network="mlp",
     mode=Mode.inference,
-    outcome=Outcome.ran,
+    outcome=NetworkOutcome.ran,
     release="2.13.0",
     called=Called({"aten::add.Tensor": 3}, {"aten::_ctc_loss": 2}, ("aten::mode",)),
     with_kernels=Called({"aten::_ctc_loss": 2}),
     seconds=1.5,
 )
-COMPILED = Observation(
-    "mlp", Mode.compile, Outcome.ran, release="2.13.0", generated=4, breaks=("a branch",), called=Called()
+COMPILED = NetworkObservation(
+    "mlp", Mode.compile, NetworkOutcome.ran, release="2.13.0", generated=4, breaks=("a branch",), called=Called()
 )
-FAILED = Observation("gru", Mode.training, Outcome.failed, "RuntimeError: no", release="2.13.0")
-ABSENT = [Observation(name, Mode.inference, Outcome.not_installed, "needs timm: install it") for name in ("a", "b")]
+FAILED = NetworkObservation("gru", Mode.training, NetworkOutcome.failed, "RuntimeError: no", release="2.13.0")
+ABSENT = [
+    NetworkObservation(name, Mode.inference, NetworkOutcome.not_installed, "needs timm: install it")
+    for name in ("a", "b")
+]
 
 
 def test_an_observation_goes_through_json() -> None:
     for each in (LACKING, COMPILED, FAILED):
-        assert Observation.from_json(json.loads(json.dumps(each.to_json()))) == each
+        assert NetworkObservation.from_json(json.loads(json.dumps(each.to_json()))) == each
 
 
 def test_a_row_has_the_first_release_of_each_mode() -> None:
@@ -84,7 +87,7 @@ def test_text_and_json_hold_the_same() -> None:
     (network,) = data["networks"]
     assert network["releases"]["inference"]["2.13.0"]["replaced_by_kernels"] == ["aten::_ctc_loss"]
     assert network["without_fallback_since"]["inference"] == {"release": "2.14.1", "at_latest": False}
-    assert [Observation.from_json(run) for run in data["runs"]] == observations
+    assert [NetworkObservation.from_json(run) for run in data["runs"]] == observations
     assert "torch 2.14.1 has a kernel for every overload" in output.as_text(joined, observations, "2.14.1")
 
 
@@ -111,16 +114,16 @@ def test_the_next_run_uses_a_cached_observation(tmp_path: Path) -> None:
     assert again.get(network, Mode.training) is None
 
 
-@pytest.mark.parametrize("outcome", [Outcome.timeout, Outcome.died])
-def test_does_not_cache_timeouts_and_crashes(tmp_path: Path, outcome: Outcome) -> None:
+@pytest.mark.parametrize("outcome", [NetworkOutcome.timeout, NetworkOutcome.died])
+def test_does_not_cache_timeouts_and_crashes(tmp_path: Path, outcome: NetworkOutcome) -> None:
     (network,) = networks_named(["mlp"])
-    answers(tmp_path).add(network, Observation("mlp", Mode.inference, outcome))
+    answers(tmp_path).add(network, NetworkObservation("mlp", Mode.inference, outcome))
     assert answers(tmp_path).get(network, Mode.inference) is None
 
 
 def test_a_network_of_the_users_own_is_run_each_time(tmp_path: Path) -> None:
     network = user_network("model:build")
-    answers(tmp_path).add(network, Observation("model:build", Mode.inference, Outcome.ran))
+    answers(tmp_path).add(network, NetworkObservation("model:build", Mode.inference, NetworkOutcome.ran))
     assert answers(tmp_path).get(network, Mode.inference) is None
 
 
