@@ -162,7 +162,6 @@ inline std::string metal_type(at::ScalarType dtype) {
         [
             ("setArg(0, values_dense)", "setArg(0, self_dense)", "buffer 0, values, is bound to self_dense"),
             ("    kernel->setArg(5, threads);\n", "", "5 arguments are bound, and the kernel has 6"),
-            ("static_cast<float>(scale)", "static_cast<int64_t>(scale)", "buffer 4, scale, is float"),
         ],
     )
     def test_the_same_in_torchs_own_way(self, old: str, new: str, message: str) -> None:
@@ -177,8 +176,6 @@ inline std::string metal_type(at::ScalarType dtype) {
                 "buffer 0, values, is bound to indices_dense",
             ),
             (", threads);\n    mtl", ");\n    mtl", "5 arguments are bound, and the kernel has 6"),
-            ("static_cast<float>(scale)", "static_cast<int64_t>(scale)", "buffer 4, scale, is float"),
-            ('"mode_"', '"mod_"', "the Metal source has no kernel mod_float"),
         ],
     )
     def test_the_same_where_all_are_bound_at_once(self, old: str, new: str, message: str) -> None:
