@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from .recording import CallKind, CallOperand, Calls, CallSite, Event, Recording
+from .recording import CallKind, CallOperand, CallRow, CallSite, Event, Recording
 
 ROWS = 1 << 15
 EVENTS = 200_000
@@ -150,10 +150,10 @@ def _recording(
     return recording
 
 
-def _calls(process: int, line: dict[str, Any], counts: memoryview) -> Calls:
+def _calls(process: int, line: dict[str, Any], counts: memoryview) -> CallRow:
     at = line["row"] * COLUMNS
     operands = line["operands"]
-    return Calls(
+    return CallRow(
         overload=line["overload"],
         kind=CallKind(line["kind"]),
         backward=line["backward"],

@@ -60,7 +60,7 @@ def begin() -> None:
         warnings.warn(f"a child of a traced program has no mps device: {error}", stacklevel=2)
         return
     from .device_clock import DeviceClock
-    from .recorder import Recorder
+    from .recorder import CallRecorder
 
     def new_journal() -> Journal:
         journal = Journal(folder)
@@ -68,7 +68,7 @@ def begin() -> None:
         return journal
 
     clock = DeviceClock()
-    recorder = Recorder(
+    recorder = CallRecorder(
         new_journal,
         always_falls_back=opened.always_falls_back,
         at_first_call=clock.start if is_program and not opened.simulated else lambda: None,

@@ -47,7 +47,7 @@ _NO_DISPATCH = torch._C._disabled_torch_dispatch_impl
 _NO_ARGUMENTS: dict[str, Any] = {}
 
 
-class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class CallRecorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Records between `start` and `stop`.
 
     `journal` makes the journal at the first call on mps in each process. `lines=False` only counts calls, without call
@@ -313,7 +313,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return thread
 
 
-exclude_from_dynamo(Recorder.__torch_dispatch__)
+exclude_from_dynamo(CallRecorder.__torch_dispatch__)
 
 
 class _Thread:

@@ -57,7 +57,7 @@ class CallOperand:
 
 
 @dataclass(frozen=True)
-class Calls:
+class CallRow:
     """The calls of one overload from one call site with one set of operands, in one process.
 
     Attributes:
@@ -105,7 +105,7 @@ class Recording:
         dropped_events: calls with a row that are not among the events.
     """
 
-    rows: list[Calls] = field(default_factory=list)
+    rows: list[CallRow] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     threads: dict[tuple[int, int], str] = field(default_factory=dict)
     facts: dict[int, dict[str, Any]] = field(default_factory=dict)
@@ -113,7 +113,7 @@ class Recording:
     dropped_events: int = 0
 
     @property
-    def fallbacks(self) -> list[Calls]:
+    def fallbacks(self) -> list[CallRow]:
         """The rows of calls that ran on the CPU."""
         return [row for row in self.rows if row.kind is CallKind.fallback and row.calls]
 

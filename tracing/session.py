@@ -90,13 +90,13 @@ def trace(*, lines: bool = True) -> Iterator[Trace]:
     """Record what the block does on mps; see `mpsmith.trace`."""
     opened = TracedDevice.of(DeviceKind.AUTO, None)
     from .device_clock import DeviceClock
-    from .recorder import Recorder
+    from .recorder import CallRecorder
 
     journal = Journal()
     journal.add_facts(opened.facts())
     clock = DeviceClock()
     seen = Trace(opened, journal, clock)
-    recorder = Recorder(
+    recorder = CallRecorder(
         lambda: journal,
         lines=lines,
         always_falls_back=opened.always_falls_back,

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from .recording import CallKind, Calls, Recording
+from .recording import CallKind, CallRow, Recording
 from .text import shown_file
 
 LANES = ("mps work, as issued by the host", "copies", "CPU fallbacks", "synchronisations")
@@ -53,7 +53,7 @@ def events(recording: Recording) -> Iterator[dict[str, Any]]:
         }
 
 
-def _arguments(row: Calls) -> dict[str, Any]:
+def _arguments(row: CallRow) -> dict[str, Any]:
     arguments: dict[str, Any] = {
         "where": shown_file(str(row.site)),
         "phase": "backward" if row.backward else "forward",

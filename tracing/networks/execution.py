@@ -19,7 +19,7 @@ from ...errors import MpsmithError, one_line
 from ..classification import OverloadTraits
 from ..journal import Journal
 from ..process import TracedDevice
-from ..recorder import Recorder
+from ..recorder import CallRecorder
 from ..recording import CallKind
 from . import modes, workload
 from .catalog import EXTRA, Network
@@ -91,7 +91,7 @@ def _run(network: Network, mode: Mode, opened: TracedDevice) -> _Run:
     """One run. Errors of building the network are raised; an error of running it is part of the result."""
     ready = workload.build(network.builder).to(modes.DEVICE)
     journal = Journal(events=1)
-    recorder = Recorder(lambda: journal, lines=False, always_falls_back=opened.always_falls_back)
+    recorder = CallRecorder(lambda: journal, lines=False, always_falls_back=opened.always_falls_back)
     counted, convolutions = Counter(opened.counted_fallbacks()), _convolutions(opened)
     error: BaseException | None = None
     with _compiling(mode) as lowering:

@@ -10,7 +10,7 @@ from tabulate import tabulate
 
 from ...reports.table import Table
 from .observation import NetworkObservation
-from .release_support import NetworkSupport, ReleaseSupport, Since, since
+from .release_support import NetworkSupport, OverloadSupport, Since, since
 from .tables import METHOD, all_tables, in_brief, lacking_operators, not_run, runs, since_which_release
 
 
@@ -49,7 +49,7 @@ def _since(since: Since) -> dict[str, Any]:
     return {"release": since.release, "at_latest": since.at_latest}
 
 
-def _support(support: ReleaseSupport) -> dict[str, Any]:
+def _support(support: OverloadSupport) -> dict[str, Any]:
     return {
         "native": len(support.native),
         "composite": len(support.composite),

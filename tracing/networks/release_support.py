@@ -24,7 +24,7 @@ _NAMESPACE = "aten::"
 
 
 @dataclass(frozen=True)
-class ReleaseSupport:
+class OverloadSupport:
     """The called overloads by their support in one release.
 
     Attributes:
@@ -56,7 +56,7 @@ class ReleaseSupport:
 
 def support(
     called: Iterable[Called], on: ReleaseCoverage, recorded: ReleaseCoverage, kernels: Collection[str]
-) -> ReleaseSupport:
+) -> OverloadSupport:
     """The support of the called overloads in a release.
 
     `recorded`: the coverage of the torch that ran. `kernels`: operators with a finished kernel.
@@ -70,7 +70,7 @@ def support(
     found = {name: frozenset(overloads) for name, overloads in by.items()}
     replaceable = kernels if release_order(on.release) >= OLDEST_WITH_KERNELS else ()
     lacking = found["fallback"] | found["missing"]
-    return ReleaseSupport(**found, replaced=frozenset(name for name in lacking if operator_of(name) in replaceable))
+    return OverloadSupport(**found, replaced=frozenset(name for name in lacking if operator_of(name) in replaceable))
 
 
 def _kind(name: str, was_composite: bool, on: ReleaseCoverage, recorded: ReleaseCoverage) -> str:
@@ -119,12 +119,12 @@ class NetworkSupport:
 
     network: str
     observations: tuple[NetworkObservation, ...]
-    by_mode: Mapping[Mode, Mapping[str, ReleaseSupport]]
-    together: Mapping[str, ReleaseSupport]
+    by_mode: Mapping[Mode, Mapping[str, OverloadSupport]]
+    together: Mapping[str, OverloadSupport]
     recorded: str
 
 
-def since(kernels_by_release: Mapping[str, ReleaseSupport], *, with_kernels: bool = False) -> Since:
+def since(kernels_by_release: Mapping[str, OverloadSupport], *, with_kernels: bool = False) -> Since:
     """The first release without fallbacks; `with_kernels`: after `import mpsmith.kernels`."""
     first = None
     for release, found in reversed([*kernels_by_release.items()]):
@@ -160,7 +160,7 @@ def network_support(observations: Sequence[NetworkObservation], kernels: Collect
         facts = release_data.facts_for(telling[0].release)
         recorded = by_name[facts.release] if facts else coverages[0]
 
-        def on_each(called: Sequence[Called], recorded: ReleaseCoverage = recorded) -> dict[str, ReleaseSupport]:
+        def on_each(called: Sequence[Called], recorded: ReleaseCoverage = recorded) -> dict[str, OverloadSupport]:
             return {on.release: support(called, on, recorded, kernels) for on in coverages}
 
         by_mode = {each.mode: on_each([each.called]) for each in telling}

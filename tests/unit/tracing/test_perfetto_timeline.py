@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mpsmith.tracing import timeline
-from mpsmith.tracing.recording import CallKind, CallOperand, Calls, CallSite, Event, Recording
+from mpsmith.tracing.recording import CallKind, CallOperand, CallRow, CallSite, Event, Recording
 from support.perfetto_format import strict_events
 
 KINDS = (CallKind.native, CallKind.fallback, CallKind.to_mps, CallKind.from_mps, CallKind.synchronisation)
@@ -21,7 +21,9 @@ def recording() -> Recording:
             for number, kind in enumerate(KINDS):
                 site = CallSite("/a/füße.py", 3, "model.0")
                 operands = (CallOperand("float32", (2, 0)), CallOperand("bool", ()))
-                recorded.rows.append(Calls(f"aten::op{number}", kind, False, site, operands, 1, 0, 8, 4, 1000, process))
+                recorded.rows.append(
+                    CallRow(f"aten::op{number}", kind, False, site, operands, 1, 0, 8, 4, 1000, process)
+                )
                 start = 10**15 + 3 * number + (thread == 2)
                 recorded.events.append(Event(len(recorded.rows) - 1, start, 3, thread))
     return recorded

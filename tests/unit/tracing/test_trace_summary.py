@@ -8,15 +8,17 @@ from html.parser import HTMLParser
 import pytest
 
 from mpsmith.tracing import annotations, json_form, page, text
-from mpsmith.tracing.recording import CallKind, CallOperand, Calls, CallSite, Event, Recording
+from mpsmith.tracing.recording import CallKind, CallOperand, CallRow, CallSite, Event, Recording
 from mpsmith.tracing.summary import advice, is_allowed, summarize
 
 LINE_7, LINE_9 = CallSite("/somewhere/train.py", 7, "model.1"), CallSite("/somewhere/train.py", 9)
 
 
-def calls(overload: str, kind: CallKind, site: CallSite, number: int, backward: bool = False, width: int = 2) -> Calls:
+def calls(
+    overload: str, kind: CallKind, site: CallSite, number: int, backward: bool = False, width: int = 2
+) -> CallRow:
     operands = (CallOperand("float32", (width, 3)),)
-    return Calls(overload, kind, backward, site, operands, number, 0, 24 * number, 12 * number, 1000 * number, 1)
+    return CallRow(overload, kind, backward, site, operands, number, 0, 24 * number, 12 * number, 1000 * number, 1)
 
 
 def recording() -> Recording:

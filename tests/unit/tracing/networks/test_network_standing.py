@@ -6,7 +6,7 @@ from mpsmith.audit.releases import data
 from mpsmith.audit.releases.coverage import OverloadCoverage, ReleaseCoverage
 from mpsmith.audit.releases.surface.overloads import Dispatch
 from mpsmith.tracing.networks.observation import Called, Mode, NetworkObservation, NetworkOutcome
-from mpsmith.tracing.networks.release_support import ReleaseSupport, Since, network_support, since, support
+from mpsmith.tracing.networks.release_support import OverloadSupport, Since, network_support, since, support
 
 NOTHING: frozenset[str] = frozenset()
 
@@ -16,7 +16,7 @@ def coverage(release: str, **dispatch: Dispatch) -> ReleaseCoverage:
     return ReleaseCoverage(release, "a test", overloads, None, {}, {}, frozenset())
 
 
-def on(release: str, recorded: dict[str, Dispatch], there: dict[str, Dispatch], *composite: str) -> ReleaseSupport:
+def on(release: str, recorded: dict[str, Dispatch], there: dict[str, Dispatch], *composite: str) -> OverloadSupport:
     """How a release supports overloads that were all called."""
     native = {f"aten::{name}": 1 for name in recorded if name not in composite}
     called = Called(native=native, composite=tuple(f"aten::{name}" for name in composite))
@@ -68,11 +68,11 @@ def test_operators_of_other_libraries_are_left_out() -> None:
     assert supported.unknown == NOTHING
 
 
-def releases(*kinds: str) -> dict[str, ReleaseSupport]:
+def releases(*kinds: str) -> dict[str, OverloadSupport]:
     """The support of releases 1, 2, ...: `well`, `lacking`, `replaced` or `unknown`."""
     names = frozenset({"aten::a"})
     return {
-        str(number): ReleaseSupport(
+        str(number): OverloadSupport(
             native=NOTHING,
             composite=NOTHING,
             fallback=NOTHING,
