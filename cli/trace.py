@@ -18,7 +18,7 @@ from .printing import print_json, say
 
 if TYPE_CHECKING:
     from ..tracing.summary import Summary
-    from ..tracing.supervision import Program, ProgramResult
+    from ..tracing.supervision import ProgramResult, TracedProgram
 
 
 def trace(
@@ -85,7 +85,7 @@ def trace(
 class TraceRequest:
     """The program to trace, and the options that decide how it is traced and shown."""
 
-    program: Program
+    program: TracedProgram
     device: DeviceKind
     profile: str | None
     allowed: tuple[str, ...]
@@ -101,10 +101,10 @@ def _require_operators(names: tuple[str, ...]) -> None:
     require_known([name for name in names if "::" not in name or name.startswith("aten::")])
 
 
-def _program(name: str, arguments: list[str], *, is_module: bool) -> Program:
-    from ..tracing.supervision import Program
+def _program(name: str, arguments: list[str], *, is_module: bool) -> TracedProgram:
+    from ..tracing.supervision import TracedProgram
 
-    return Program(name, arguments[1:] if arguments[:1] == ["--"] else arguments, is_module)
+    return TracedProgram(name, arguments[1:] if arguments[:1] == ["--"] else arguments, is_module)
 
 
 def _traced(request: TraceRequest, *, kernels: bool) -> tuple[ProgramResult, Summary]:

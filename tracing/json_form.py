@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .recording import Kind
+from .recording import CallKind
 from .summary import SiteCalls, Summary, advice, by_call_site, upgrades
 
 # docs/trace.md describes each key; it changes when a key changes its meaning or goes.
@@ -20,13 +20,13 @@ def to_json(summary: Summary) -> dict[str, Any]:
         "profile": recording.fact("profile"),
         "torch": recording.fact("torch"),
         "imported_torch": bool(recording.facts),
-        "calls": {kind.value: summary.calls(kind) for kind in Kind},
+        "calls": {kind.value: summary.calls(kind) for kind in CallKind},
         "elapsed": summary.elapsed,
         "device_milliseconds": recording.fact("device_milliseconds"),
         "fallbacks": [_at(at, summary) for at in summary.fallbacks],
         "waits": [_at(at, summary) for at in summary.waits],
         "copies_to_mps": [_at(at, summary) for at in summary.copies_to_mps],
-        "native": [_at(at, summary) for at in by_call_site(_rows(summary, Kind.native))],
+        "native": [_at(at, summary) for at in by_call_site(_rows(summary, CallKind.native))],
         "refused": sorted({row.overload for row in recording.rows if row.refused}),
         "without_a_line": summary.unseen,
         "replaced_by_kernels": list(summary.replaced),
@@ -39,7 +39,7 @@ def to_json(summary: Summary) -> dict[str, Any]:
     }
 
 
-def _rows(summary: Summary, kind: Kind) -> list[Any]:
+def _rows(summary: Summary, kind: CallKind) -> list[Any]:
     return [row for row in summary.recording.rows if row.kind is kind and row.calls]
 
 

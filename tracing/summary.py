@@ -10,7 +10,7 @@ from ..audit.answers.sentences import is_a_gap
 from ..audit.releases import data as release_data
 from ..audit.releases.data import release_order
 from ..errors import MpsmithError
-from .recording import Calls, CallSite, Kind, Recording
+from .recording import CallKind, CallRow, CallSite, Recording
 
 
 @dataclass
@@ -18,10 +18,10 @@ class SiteCalls:
     """The calls of one overload from one call site, forward or backward, with any operands."""
 
     overload: str
-    kind: Kind
+    kind: CallKind
     site: CallSite
     backward: bool
-    rows: list[Calls] = field(default_factory=list)
+    rows: list[CallRow] = field(default_factory=list)
 
     @property
     def calls(self) -> int:
@@ -50,9 +50,9 @@ class SiteCalls:
         return ["others" if row.operands is None else " ".join(map(str, row.operands)) for row in rows]
 
 
-def by_call_site(rows: Iterable[Calls]) -> list[SiteCalls]:
+def by_call_site(rows: Iterable[CallRow]) -> list[SiteCalls]:
     """The rows grouped by overload and call site, the longest first."""
-    by_key: dict[tuple[str, Kind, CallSite, bool], SiteCalls] = {}
+    by_key: dict[tuple[str, CallKind, CallSite, bool], SiteCalls] = {}
     for row in rows:
         key = (row.overload, row.kind, row.site, row.backward)
         by_key.setdefault(key, SiteCalls(*key)).rows.append(row)
@@ -82,7 +82,7 @@ class Summary:
     forbidden: tuple[str, ...]
     elapsed: int
 
-    def calls(self, kind: Kind) -> int:
+    def calls(self, kind: CallKind) -> int:
         """The number of calls of a kind."""
         return sum(row.calls for row in self.recording.rows if row.kind is kind)
 
@@ -104,14 +104,14 @@ def summarize(recording: Recording, *, kernels: Collection[str] = (), allowed: C
     unseen = recording.unseen_fallbacks()
     overloads = sorted({row.overload for row in recording.fallbacks} | set(unseen))
     operators = sorted({operator_of(overload) for overload in overloads})
-    waiting = (Kind.from_mps, Kind.synchronisation)
+    waiting = (CallKind.from_mps, CallKind.synchronisation)
     starts = [event.start for event in recording.events]
     ends = [event.start + event.duration for event in recording.events]
     return Summary(
         recording=recording,
         fallbacks=by_call_site(recording.fallbacks),
         waits=by_call_site(row for row in recording.rows if row.kind in waiting and row.calls),
-        copies_to_mps=by_call_site(row for row in recording.rows if row.kind is Kind.to_mps and row.calls),
+        copies_to_mps=by_call_site(row for row in recording.rows if row.kind is CallKind.to_mps and row.calls),
         unseen=unseen,
         replaced=tuple(name for name in operators if name in kernels),
         lacking=tuple(name for name in operators if name not in kernels),

@@ -7,13 +7,13 @@ from types import SimpleNamespace
 import pytest
 
 from mpsmith.tracing import call_sites, text
-from mpsmith.tracing.recording import Calls, CallSite, Kind, Recording
+from mpsmith.tracing.recording import CallKind, CallRow, CallSite, Recording
 from mpsmith.tracing.summary import summarize
 
 
 def test_text_and_html_are_not_empty_where_rich_sees_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
-    row = Calls("aten::mode", Kind.fallback, False, CallSite("In[3]", 2), (), 1, 0, 0, 0, 5, 1)
+    row = CallRow("aten::mode", CallKind.fallback, False, CallSite("In[3]", 2), (), 1, 0, 0, 0, 5, 1)
     summary = summarize(Recording(rows=[row], facts={1: {"simulated": True, "profile": "2.13.0"}}))
     assert "In[3]:2" in text.as_text(summary)
     html = text.as_html(summary)

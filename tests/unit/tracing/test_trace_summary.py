@@ -73,7 +73,7 @@ def test_advice_names_the_kernels_that_help(kernels: list[str], sentence: str) -
 def test_a_gap_of_this_torch_is_scaffolded() -> None:
     gap = "aten::_jagged_to_padded_dense_forward"
     site = CallSite("train.py", 1)
-    row = Calls(gap, Kind.fallback, False, site, (), 1, 0, 0, 0, 5, 1)
+    row = CallRow(gap, CallKind.fallback, False, site, (), 1, 0, 0, 0, 5, 1)
     seen = Recording(rows=[row], facts={1: {"torch": "2.13.0+cpu", "profile": "2.13.0", "simulated": True}})
     assert advice(summarize(seen)) == f"mpsmith has no kernel for {gap} yet; start one: `mpsmith scaffold {gap}`"
 
@@ -89,7 +89,9 @@ def test_cheap_fallbacks_are_no_bottleneck_on_a_real_device() -> None:
 
 def test_copies_to_mps_are_summed_up() -> None:
     seen = recording()
-    seen.rows.append(Calls("aten::_to_copy", Kind.to_mps, False, CallSite("train.py", 3), (), 2, 0, 0, 2048, 5, 1))
+    seen.rows.append(
+        CallRow("aten::_to_copy", CallKind.to_mps, False, CallSite("train.py", 3), (), 2, 0, 0, 2048, 5, 1)
+    )
     assert "data were copied to mps 2 times, 2.0 KiB; the most at train.py:3" in text.as_text(summarize(seen))
 
 
