@@ -11,5 +11,8 @@ MAX_THREADS_PER_THREADGROUP = 1024
 SIMD_WIDTH = 32
 """Threads of a SIMD group: they run together and can read each other's registers."""
 
+CONSTANT_ALIGNMENT = 4
+"""What the offset of a buffer in the constant address space is a multiple of."""
+
 MAX_INLINE_BYTES = 4096
 """Bytes that a scalar or a list may take: more needs a buffer."""

@@ -35,6 +35,12 @@ class Buffer:
     owner: object  # keeps the memory alive
     numbers: Numbers = ""  # from the caller's dtype
     by_value: bool = False
+    before: int = 0  # bytes of the tensor's storage in front of `base`
+
+    @property
+    def offset(self) -> int:
+        """Bytes from the begin of the storage to `address`."""
+        return self.before + self.address - self.base
 
     @property
     def available(self) -> int:
@@ -210,7 +216,8 @@ def _bind_tensor(tensor: torch.Tensor, index: int, device: Device, tight: bool) 
     numbers = numbers_of_dtype(tensor.dtype)
     if tight:
         last = sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True)) if tensor.numel() else -1
-        return Buffer(base + offset, base + offset, (last + 1) * tensor.element_size(), tensor, numbers)
+        size = (last + 1) * tensor.element_size()
+        return Buffer(base + offset, base + offset, size, tensor, numbers, before=offset)
     return Buffer(base + offset, base, size, tensor, numbers)
 
 

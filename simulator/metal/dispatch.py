@@ -80,6 +80,7 @@ class _ParameterRow(ctypes.Structure):
         ("size", ctypes.c_uint32),
         ("numbers", ctypes.c_uint32),
         ("writable", ctypes.c_uint32),
+        ("alignment", ctypes.c_uint32),
     )
 
 
@@ -94,12 +95,21 @@ class _Sections(ctypes.Structure):
 
 @dataclass(frozen=True)
 class KernelParameter:
-    """A buffer parameter: bytes of a reference (0 for a pointer), element type, whether the kernel may write."""
+    """A buffer parameter.
+
+    Attributes:
+        index: of the buffer.
+        size: bytes of a reference; 0 for a pointer.
+        numbers: the element type.
+        writable: whether the kernel may write.
+        alignment: bytes that the address of an element is a multiple of.
+    """
 
     index: int
     size: int
     numbers: Numbers
     writable: bool
+    alignment: int
 
 
 @dataclass(frozen=True)
@@ -133,7 +143,9 @@ def load_kernel(path: str, content: bytes, symbol: str, checked: bool) -> Loaded
     table.restype = ctypes.POINTER(_ParameterRow)
     rows = table(ctypes.byref(count))
     parameters = {
-        row.index: KernelParameter(row.index, row.size, PARAMETER_NUMBERS[row.numbers], bool(row.writable))
+        row.index: KernelParameter(
+            row.index, row.size, PARAMETER_NUMBERS[row.numbers], bool(row.writable), row.alignment
+        )
         for row in rows[: count.value]
     }
     sections = _Sections()

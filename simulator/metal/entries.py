@@ -28,6 +28,7 @@ class KernelArgument:
     index: int  # of the buffer; -1 for a builtin or a texture
     builtin: str
     name: str
+    in_constant: bool = False  # a buffer in the constant address space
 
     @property
     def slot(self) -> int:
@@ -165,7 +166,8 @@ def _arguments(
                 "one-buffer-twice",
                 f"kernel '{kernel}' binds '{other.name}' and '{parameter.name}' to buffer {index}",
             )
-        yield KernelArgument("buffer", index, "", parameter.name)
+        in_constant = "constant" in tokens.text[parameter.begin : parameter.end]
+        yield KernelArgument("buffer", index, "", parameter.name, in_constant)
 
 
 def _is_texture(tokens: Tokens, parameter: Parameter) -> bool:

@@ -43,7 +43,7 @@ def wrap(kernel: EntryPoint) -> str:
         f" {function}({', '.join(values)}); }} }}"
         f' extern "C" __attribute__((visibility("default"))) const msl_parameter* msl_parameters_{name}('
         f"uint* msl_count) {{ typedef {function_type}; *msl_count = {len(table)};"
-        f" static const msl_parameter msl_table[] = {{{', '.join([*table, 'msl_parameter{0, 0, 0, 0}'])}}};"
+        f" static const msl_parameter msl_table[] = {{{', '.join([*table, 'msl_parameter{0, 0, 0, 0, 1}'])}}};"
         f" return msl_table; }}"
         f' extern "C" __attribute__((visibility("default"))) void msl_sections_{name}(msl_sections* msl_s)'
         f" {{ *msl_s = msl_sections MSL_SECTIONS; }}\n"

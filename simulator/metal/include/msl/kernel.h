@@ -22,6 +22,7 @@ struct msl_parameter {
   uint size;      // bytes that a reference needs; 0 for a pointer
   uint numbers;   // its element type (PARAMETER_NUMBERS in element_types.py)
   uint writable;
+  uint alignment;  // of an element
 };
 }
 
@@ -71,6 +72,10 @@ template <class T> constexpr uint msl_numbers_of() {
   return msl_numbers<remove_cv_t<typename msl_parts<remove_cv_t<T>>::scalar>>::value;
 }
 
+// 1 for a type that is only declared.
+template <class T, size_t = sizeof(T)> constexpr uint msl_alignment(int) { return alignof(T); }
+template <class T> constexpr uint msl_alignment(long) { return 1; }
+
 template <class P> struct msl_binding {
   static_assert(sizeof(P) == 0, "a kernel parameter must be a buffer (pointer or reference) or have an attribute such "
                                 "as [[thread_position_in_grid]]");
@@ -78,21 +83,21 @@ template <class P> struct msl_binding {
 template <class T> struct msl_binding<T*> {
   static MSL_INLINE T* bind(ulong address) { return (T*)address; }
   static constexpr msl_parameter describe(uint index) {
-    return msl_parameter{index, 0, msl_numbers_of<T>(), !is_const<T>::value};
+    return msl_parameter{index, 0, msl_numbers_of<T>(), !is_const<T>::value, msl_alignment<T>(0)};
   }
 };
 template <> struct msl_binding<void*> {
   static MSL_INLINE void* bind(ulong address) { return (void*)address; }
-  static constexpr msl_parameter describe(uint index) { return msl_parameter{index, 0, 0, 1}; }
+  static constexpr msl_parameter describe(uint index) { return msl_parameter{index, 0, 0, 1, 1}; }
 };
 template <> struct msl_binding<const void*> {
   static MSL_INLINE const void* bind(ulong address) { return (const void*)address; }
-  static constexpr msl_parameter describe(uint index) { return msl_parameter{index, 0, 0, 0}; }
+  static constexpr msl_parameter describe(uint index) { return msl_parameter{index, 0, 0, 0, 1}; }
 };
 template <class T> struct msl_binding<T&> {
   static MSL_INLINE T& bind(ulong address) { return *(T*)address; }
   static constexpr msl_parameter describe(uint index) {
-    return msl_parameter{index, sizeof(T), msl_numbers_of<T>(), !is_const<T>::value};
+    return msl_parameter{index, sizeof(T), msl_numbers_of<T>(), !is_const<T>::value, alignof(T)};
   }
 };
 

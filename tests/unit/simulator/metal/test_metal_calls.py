@@ -113,8 +113,27 @@ def test_group_sizes(library: metal.ShaderLibrary, threads: Any, group: Any, exp
     assert out.tolist() == expected
 
 
-def test_an_empty_grid_runs_nothing(library: metal.ShaderLibrary) -> None:
-    library.fill(torch.zeros(0), 1.0)
+def test_an_empty_grid_is_refused_as_by_metal(library: metal.ShaderLibrary) -> None:
+    with pytest.raises(RuntimeError, match=r"'fill'.*no threads: Metal refuses an empty grid; return before"):
+        library.fill(torch.zeros(0), 1.0)
+    with pytest.raises(RuntimeError, match="no threads"):
+        library.fill(torch.zeros(4), 1.0, threads=(4, 0), group_size=(4, 1))
+
+
+def test_a_constant_buffer_begins_at_a_multiple_of_four_bytes() -> None:
+    source = (
+        "#include <metal_stdlib>\nusing namespace metal;\n"
+        "kernel void k(device half* out, constant half* in, uint i [[thread_position_in_grid]]) { out[i] = in[i]; }"
+    )
+    library = metal.compile(source, mode="checked")
+    x = torch.arange(8, dtype=torch.float16)
+    out = torch.zeros(9, dtype=torch.float16)
+    with pytest.raises(
+        RuntimeError, match=r"argument 1 \('in'\) starts at byte 2 .* constant buffer is a multiple of 4"
+    ):
+        library.k(out, x[1:], threads=4)
+    library.k(out[1:], x[2:], threads=4)  # device memory needs the alignment of its elements
+    assert out[1:5].tolist() == [2, 3, 4, 5]
 
 
 @pytest.mark.parametrize(
@@ -211,7 +230,7 @@ def test_misaligned_vectors_are_an_error() -> None:
         "#include <metal_stdlib>\nusing namespace metal;\n"
         "kernel void k(device float4* out, uint i [[thread_position_in_grid]]) { out[i] = out[i] + float4(1); }"
     )
-    with pytest.raises(RuntimeError, match="misaligned access"):
+    with pytest.raises(RuntimeError, match=r"argument 0 \('out'\) starts at byte 4 .* aligned to 16 bytes"):
         library.k(torch.zeros(33)[1:], threads=8)
 
 
