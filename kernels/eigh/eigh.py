@@ -5,8 +5,9 @@ from __future__ import annotations
 import torch
 
 from ..runtime.convergence import converged
+from ..runtime.native_limits import eigh_on_cpu
 from ..runtime.operands import require_lapack_dtype
-from ..runtime.outputs import check_outputs, is_ready
+from ..runtime.outputs import check_outputs, empty_results, is_ready
 from ..runtime.rows import MOST_THREADS, launch_rows, row_group
 from ..runtime.shader import METAL_TYPES, MetalKernel, Shader
 from .square_root import linalg_matrix_sqrth
@@ -57,6 +58,16 @@ def linalg_eigh_eigenvalues(
         if compute_v:
             eigenvectors.copy_(vectors.mT)
     return eigenvalues, eigenvectors
+
+
+def linalg_eigh(
+    A: torch.Tensor,  # noqa: N803
+    UPLO: str = "L",  # noqa: N803
+    compute_v: bool = True,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """`_linalg_eigh`, new tensors."""
+    eigenvalues, eigenvectors = empty_results(_aten._linalg_eigh.default, [A, UPLO, compute_v], A.device)
+    return linalg_eigh_eigenvalues(A, UPLO, compute_v, eigenvalues=eigenvalues, eigenvectors=eigenvectors)
 
 
 def _solve_small(
@@ -119,4 +130,8 @@ def _kernel(name: str, matrices: torch.Tensor) -> MetalKernel:
 KERNELS = (
     ("aten::_linalg_eigh.eigenvalues", linalg_eigh_eigenvalues),
     ("aten::linalg_matrix_sqrth", linalg_matrix_sqrth),
+)
+ON_CPU = (
+    ("aten::_linalg_eigh", linalg_eigh, eigh_on_cpu),
+    ("aten::_linalg_eigh.eigenvalues", linalg_eigh_eigenvalues, eigh_on_cpu),
 )

@@ -35,6 +35,9 @@ class Kernel:
         function: has the parameters, defaults and results of the overload's schema.
         applies: of an override, whether it replaces torch's kernel for a call, from the call's arguments; None for an
             operator that has no kernel in torch.
+        on_cpu: of a kernel that newer releases have, too: whether torch's own one computes a call on the CPU, from the
+            call's arguments. Only these calls are replaced there.
+        derived: whether torch derives the overload from another one in releases that lack a kernel for it.
         composite: whether it calls other operators, and so gets its gradient from them.
         extern: whether compiled code calls it, because Inductor's own code for the operator fails.
         fakes: overloads without a usable meta kernel in torch, and fake kernels for them.
@@ -44,6 +47,8 @@ class Kernel:
     family: str
     function: Callable[..., Any]
     applies: Callable[..., bool] | None = None
+    on_cpu: Callable[..., bool] | None = None
+    derived: bool = False
     composite: bool = False
     extern: bool = False
     fakes: tuple[tuple[str, Callable[..., Any]], ...] = ()
@@ -82,13 +87,21 @@ def family(name: str) -> tuple[Kernel, ...]:
     """The kernels of one family, in the order of its table.
 
     A module's KERNELS has rows of an overload and its function. OVERRIDES, if present, has rows of an overload that
-    torch has a kernel for, the function, and `applies`. COMPOSITES has rows of an overload that is composite on other
+    torch has a kernel for, the function, and `applies`. ON_CPU has rows of an overload, the function, and `on_cpu`; one
+    that is not in KERNELS is `derived`. COMPOSITES has rows of an overload that is composite on other
     devices, and a function that does the same. EXTERN names operators that compiled code calls. FAKES has rows of an
     overload and its fake kernel.
     Raises UnknownKernelError for an unknown name.
     """
     module = importlib.import_module(f"{_PACKAGE}.{folder_of(name).name}.{name}")
-    rows = tuple(Kernel(overload, name, function) for overload, function in module.KERNELS)
+    on_cpu = {overload: (function, goes) for overload, function, goes in getattr(module, "ON_CPU", ())}
+    rows = tuple(
+        Kernel(overload, name, function, on_cpu=on_cpu.pop(overload, (None, None))[1])
+        for overload, function in module.KERNELS
+    )
+    rows += tuple(
+        Kernel(overload, name, function, on_cpu=goes, derived=True) for overload, (function, goes) in on_cpu.items()
+    )
     overrides = getattr(module, "OVERRIDES", ())
     rows += tuple(Kernel(overload, name, function, applies) for overload, function, applies in overrides)
     composites = getattr(module, "COMPOSITES", ())

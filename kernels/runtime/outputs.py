@@ -107,10 +107,10 @@ def contiguous_twin(output: torch.Tensor, dtype: torch.dtype | None = None) -> t
 
 
 def empty_results(overload: Any, args: Sequence[Any], device: torch.device, **kwargs: Any) -> list[torch.Tensor]:
-    """Uninitialised results of a functional overload, of the shapes and dtypes that its meta kernel returns."""
+    """Uninitialised results of a functional overload, with the shapes, strides and dtypes of its meta kernel."""
     results = overload(*map(on_meta, args), **{name: on_meta(value) for name, value in kwargs.items()})
     shadows = results if isinstance(results, tuple | list) else [results]
-    return [torch.empty(shadow.shape, dtype=shadow.dtype, device=device) for shadow in shadows]
+    return [torch.empty_strided(x.shape, x.stride(), dtype=x.dtype, device=device) for x in shadows]
 
 
 def finish(output: torch.Tensor, twin: torch.Tensor) -> torch.Tensor:

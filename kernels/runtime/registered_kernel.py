@@ -23,7 +23,7 @@ class KernelRegistration:
 
     Attributes:
         kernel: the kernel.
-        original: of an override, torch's own kernel for the calls that it does not replace.
+        original: torch's own kernel, for the calls that the kernel does not replace; None if it replaces all.
         functions: the library that holds the kernel.
         fakes: the library of its fake kernels; None if it has none.
     """
@@ -36,7 +36,9 @@ class KernelRegistration:
     @classmethod
     def of(cls, kernel: Kernel) -> KernelRegistration:
         """Register a kernel in place of the current one."""
-        original = torch.library.get_kernel(kernel.overload, "MPS") if kernel.applies is not None else None
+        is_native = kernel.on_cpu is not None and dispatcher.has_mps_kernel(kernel.overload)
+        conditional = kernel.applies is not None or is_native
+        original = torch.library.get_kernel(kernel.overload, "MPS") if conditional else None
         fakes = _library() if kernel.fakes else None
         for overload, fake in kernel.fakes:
             if fakes is not None and dispatcher.lacks_fake(overload):
@@ -74,8 +76,9 @@ def _registered(kernel: Kernel, original: Any) -> torch.library.Library:
     """A library that holds the kernel."""
     library, name = _library(), kernel.overload.removeprefix("aten::")
     function, with_keyset = kernel.function, False
-    if kernel.applies is not None:
-        function, with_keyset = _conditional(kernel.function, kernel.applies, original.call_boxed), True
+    applies = kernel.applies or kernel.on_cpu
+    if original is not None and applies is not None:
+        function, with_keyset = _conditional(kernel.function, applies, original.call_boxed), True
     options: dict[str, Any] = {"with_keyset": with_keyset}
     if _TAKES_OVERRIDE:
         options["allow_override"] = True

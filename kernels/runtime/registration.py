@@ -202,10 +202,12 @@ def _state(kernel: Kernel, complete: set[str] | None = None) -> State:
     if not dispatcher.exists(kernel.overload):
         return State.not_in_torch
     native = dispatcher.has_mps_kernel(kernel.overload)
-    native = native or (kernel.composite and dispatcher.is_composite(kernel.overload))
-    if kernel.applies is None and native:
+    if not native and (kernel.derived or (kernel.composite and dispatcher.is_composite(kernel.overload))):
         return State.native
-    if kernel.applies is not None and not hasattr(torch.library, "get_kernel"):
+    conditional = kernel.applies is not None or (native and kernel.on_cpu is not None)
+    if native and not conditional:
+        return State.native
+    if conditional and not hasattr(torch.library, "get_kernel"):
         return State.no_original
     return State.available if complete is None or kernel.overload in complete else State.unfinished
 

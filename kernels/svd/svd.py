@@ -7,8 +7,9 @@ import torch
 from ...metal_limits import SIMD_WIDTH
 from ..qr_reflectors.qr_reflectors import apply_reflectors, factorize
 from ..runtime.convergence import converged
+from ..runtime.native_limits import svd_on_cpu
 from ..runtime.operands import require_lapack_dtype
-from ..runtime.outputs import check_outputs, is_ready
+from ..runtime.outputs import check_outputs, empty_results, is_ready
 from ..runtime.rows import MOST_THREADS, launch_rows, row_group
 from ..runtime.shader import METAL_TYPES, Shader
 from .least_squares import linalg_lstsq_out
@@ -66,6 +67,18 @@ def linalg_svd_u(
         U.copy_(first.mT)
         Vh.copy_(second.conj())
     return U, S, Vh
+
+
+def linalg_svd_functional(
+    A: torch.Tensor,  # noqa: N803
+    full_matrices: bool = False,
+    compute_uv: bool = True,
+    *,
+    driver: str | None = None,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """`_linalg_svd`, new tensors."""
+    u, s, vh = empty_results(_aten._linalg_svd.default, [A, full_matrices, compute_uv], A.device, driver=driver)
+    return linalg_svd_u(A, full_matrices, compute_uv, driver=driver, U=u, S=s, Vh=vh)
 
 
 def linalg_svd(
@@ -164,6 +177,10 @@ def _launch(name: str, matrices: torch.Tensor, groups: int, threads: int, *opera
 KERNELS = (
     ("aten::_linalg_svd.U", linalg_svd_u),
     ("aten::linalg_lstsq.out", linalg_lstsq_out),
+)
+ON_CPU = (
+    ("aten::_linalg_svd", linalg_svd_functional, svd_on_cpu),
+    ("aten::_linalg_svd.U", linalg_svd_u, svd_on_cpu),
 )
 COMPOSITES = (
     ("aten::linalg_svd", linalg_svd),

@@ -73,7 +73,9 @@ class Family:
     @property
     def patched(self) -> tuple[catalog.Kernel, ...]:
         """The kernels that rows and new files alone can bring into PyTorch's tree."""
-        return tuple(kernel for kernel in self.kernels if kernel.applies is None and not kernel.composite)
+        return tuple(
+            kernel for kernel in self.kernels if kernel.applies is None and not (kernel.composite or kernel.derived)
+        )
 
     @property
     def metal(self) -> Path:

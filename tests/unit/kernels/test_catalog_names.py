@@ -33,7 +33,8 @@ FAMILIES = {
     "beta": "from tests_of_catalog import first\nKERNELS = (('aten::beta', first), ('aten::shared', first))\n",
     "alpha": "from tests_of_catalog import first, second, applies\n"
     "KERNELS = (('aten::alpha', first), ('aten::alpha.out', second), ('aten::extra', second))\n"
-    "OVERRIDES = (('aten::native', second, applies),)\n",
+    "OVERRIDES = (('aten::native', second, applies),)\n"
+    "ON_CPU = (('aten::later', second, applies), ('aten::alpha.out', second, applies))\n",
 }
 
 
@@ -84,8 +85,11 @@ def test_family_has_the_rows_of_its_tables() -> None:
         ("aten::alpha", "alpha", first, None),
         ("aten::alpha.out", "alpha", second, None),
         ("aten::extra", "alpha", second, None),
+        ("aten::later", "alpha", second, None),
         ("aten::native", "alpha", second, applies),
     ]
+    on_cpu = {kernel.overload: kernel.derived for kernel in catalog.family("alpha") if kernel.on_cpu is applies}
+    assert on_cpu == {"aten::alpha.out": False, "aten::later": True}
     assert [kernel.operator for kernel in catalog.family("alpha")][:2] == ["aten::alpha", "aten::alpha"]
     assert [kernel.overload for kernel in catalog.all_kernels()][-2:] == ["aten::beta", "aten::shared"]
 
