@@ -41,10 +41,13 @@ class PrecompiledHeaders:
             return None
         # The name of an extension differs, and no header uses it.
         flags = [flag for flag in flags if not flag.startswith("-DTORCH_EXTENSION_NAME=")]
-        if not any((place / name).is_file() for place in include for name in _INCLUDED.findall(prefix)):
+        own: tuple[bytes, ...] = ()
+        if any((place / name).is_file() for place in include for name in _INCLUDED.findall(prefix)):
+            own = tuple(path.read_bytes() for place in include for path in sorted(place.rglob("*.h")))
+        else:
             flags = [flag for flag in flags if flag not in {"-I", *map(str, include)}]
         flags = [_HEADERS_OF.get(flag, flag) for flag in flags]
-        key = fingerprint(self.identity, *_PRECOMPILING, *flags, prefix)
+        key = fingerprint(self.identity, *_PRECOMPILING, *flags, prefix, *own)
         target = self.folder / f"{key}.pch"
         if _is_kept(target):
             return target

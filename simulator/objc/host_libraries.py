@@ -36,7 +36,7 @@ def frameworks_library() -> Path:
         for path in sorted((_HERE / folder).iterdir())
         if path.suffix in (".cpp", ".mm")
     ]
-    return _built(_FRAMEWORKS, host_compiler(torch=False), units, ())
+    return built_library(_FRAMEWORKS, host_compiler(torch=False), units, (), _FRAMEWORKS_CODE)
 
 
 @functools.cache
@@ -47,12 +47,19 @@ def torch_host_library() -> Path:
         ExtensionError: it cannot be built here.
     """
     units = [Unit(path, arc=False) for path in sorted((_HERE / "torch_host").glob("*.mm"))]
-    return _built(_TORCH_HOST, host_compiler(torch=True), [*units, Unit(IMAGE)], (frameworks_library(),))
+    code = (*_FRAMEWORKS_CODE, "simulator.objc.torch_host")
+    return built_library(_TORCH_HOST, host_compiler(torch=True), [*units, Unit(IMAGE)], (frameworks_library(),), code)
 
 
-def _built(name: str, compiler: HostCompiler, units: Sequence[Unit], below: Sequence[Path]) -> Path:
-    """The library from the cache, built on first use."""
-    code = fingerprint_of_code(*_FRAMEWORKS_CODE, *(["simulator.objc.torch_host"] if below else []))
+def built_library(
+    name: str, compiler: HostCompiler, units: Sequence[Unit], below: Sequence[Path], packages: Sequence[str]
+) -> Path:
+    """A library from the cache, built on first use.
+
+    `below`: libraries to link with; `packages`: those whose change rebuilds it, named without `mpsmith.`.
+    Raises ExtensionBuildError if it does not compile or link.
+    """
+    code = fingerprint_of_code(*packages)
     folder = cache_folder() / "objc" / fingerprint(compiler.identity, name, code)
     library = folder / name
     if library.is_file():

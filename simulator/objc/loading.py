@@ -73,6 +73,19 @@ def load_extension(library: Path, name: str | None = None) -> ModuleType | None:
         return _loaded[library]
 
 
+def unknown_selectors(library: Path) -> list[str]:
+    """Load a library of Objective-C code; returns the selectors that it sends and nothing implements."""
+    host = install_host()
+    ctypes.CDLL(str(library))
+    return _unknown(host)
+
+
+def _unknown(host: ctypes.CDLL) -> list[str]:
+    """The selectors of images loaded since the last call that nothing implements."""
+    host.objc_simulator_unknown_selectors.restype = ctypes.c_char_p
+    return sorted(host.objc_simulator_unknown_selectors().decode().split())
+
+
 def _known_as(library: Path) -> str:
     """The name of the library, with that of its package for names such as `_C`."""
     return f"{library.parent.name}/{library.name}" if library.name.startswith("_") else library.name
@@ -123,9 +136,8 @@ def _read_note(library: Path) -> note.ExtensionNote:
 
 
 def _refuse_unknown_selectors(host: ctypes.CDLL, library: Path, made: note.ExtensionNote) -> None:
-    host.objc_simulator_unknown_selectors.restype = ctypes.c_char_p
-    unknown = sorted(set(host.objc_simulator_unknown_selectors().decode().split()) - set(made.asked_for))
-    if unknown:
+    unknown = [selector for selector in _unknown(host) if selector not in made.asked_for]
+    if unknown and note.ANY_SELECTOR not in made.asked_for:
         shown = ", ".join(map(_with_class, unknown[:4]))
         more = f" and {len(unknown) - 4} more" if len(unknown) > 4 else ""
         raise ExtensionLoadError(

@@ -10,13 +10,17 @@ from pathlib import Path
 
 from .host_libraries import IMAGE, torch_host_library
 
+ANY_SELECTOR = "*"
 _MARK = "mpsmith extension: "
 _FOUND = re.compile(re.escape(_MARK.encode()) + rb"(\{.*?\})\0")
 
 
 @dataclass(frozen=True)
 class ExtensionNote:
-    """`host` changes with the libraries of the simulated host; `asked_for` are selectors that may be missing."""
+    """`host` changes with the libraries of the simulated host.
+
+    `asked_for` are selectors that may be missing; with ANY_SELECTOR among them, all may: sending one raises.
+    """
 
     name: str
     torch: str

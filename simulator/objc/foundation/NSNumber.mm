@@ -45,7 +45,13 @@ NUMBER(numberWithUnsignedInteger, NSUInteger, whole)
 NUMBER(numberWithBool, BOOL, whole)
 NUMBER(numberWithFloat, float, single)
 NUMBER(numberWithDouble, double, real)
+- (instancetype)initWithInteger:(NSInteger)value {
+  return number_of(self, Kind::whole, (double)value, value);
+}
 METHOD(int, intValue, (int)whole_)
+METHOD(unsigned int, unsignedIntValue, (unsigned int)whole_)
+METHOD(long, longValue, (long)whole_)
+METHOD(unsigned long, unsignedLongValue, (unsigned long)whole_)
 METHOD(long long, longLongValue, whole_)
 METHOD(unsigned long long, unsignedLongLongValue, (unsigned long long)whole_)
 METHOD(NSInteger, integerValue, whole_)

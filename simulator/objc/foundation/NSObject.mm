@@ -178,3 +178,5 @@ METHOD(id, copy, self)
 @end
 asm(".globl __CFConstantStringClassReference\n.set __CFConstantStringClassReference, "
     "\"OBJC_CLASS_$_NSConstantString\"\n");
+
+extern "C" Class NSClassFromString(NSString* name) { return objc_getClass(text_of(name).c_str()); }

@@ -63,6 +63,20 @@ CLASS_METHOD(instancetype, array, [[self alloc] init])
   va_end(arguments);
   return array;
 }
++ (instancetype)arrayWithArray:(NSArray*)other {
+  NSArray* array = [self alloc];
+  array->items_ = other->items_;
+  return array;
+}
+- (instancetype)initWithArray:(NSArray*)other {
+  items_ = other->items_;
+  return self;
+}
+- (NSArray*)arrayByAddingObject:(id)item {
+  NSArray* array = [NSArray arrayWithArray:self];
+  array->items_.push_back(checked(item));
+  return array;
+}
 METHOD(NSUInteger, count, items_.size())
 METHOD(id, firstObject, items_.empty() ? nil : items_.front())
 METHOD(id, lastObject, items_.empty() ? nil : items_.back())
@@ -89,6 +103,25 @@ METHOD(id, lastObject, items_.empty() ? nil : items_.back())
   return YES;
 }
 METHOD(NSUInteger, hash, items_.size())
+METHOD(id, mutableCopy, [NSMutableArray arrayWithArray:self])
+- (NSString*)componentsJoinedByString:(NSString*)separator {
+  std::string text;
+  for (NSUInteger i = 0; i < items_.size(); ++i) {
+    text += (i > 0 ? text_of(separator) : "") + text_of([items_[i] description]);
+  }
+  return string_of(text);
+}
+// Of all keys, only `description` is simulated.
+- (id)valueForKey:(NSString*)key {
+  if (![key isEqualToString:@"description"]) {
+    throw std::invalid_argument("-[NSArray valueForKey:] is simulated for description only, not " + text_of(key));
+  }
+  NSMutableArray* values = [NSMutableArray array];
+  for (id item : items_) {
+    [values addObject:[item description]];
+  }
+  return values;
+}
 - (NSString*)description {
   std::string text = "(";
   for (id item : items_) {
@@ -102,8 +135,27 @@ METHOD(NSUInteger, hash, items_.size())
 + (instancetype)arrayWithCapacity:(NSUInteger)capacity {
   return [[self alloc] init];
 }
+- (instancetype)initWithCapacity:(NSUInteger)capacity {
+  return self;
+}
+METHOD(id, copy, [NSArray arrayWithArray:self])
 - (void)addObject:(id)item {
   items_.push_back(checked(item));
+}
+- (void)addObjectsFromArray:(NSArray*)other {
+  const std::vector<id> added = other->items_;
+  items_.insert(items_.end(), added.begin(), added.end());
+}
+- (void)removeObjectAtIndex:(NSUInteger)index {
+  item_at(items_, index);
+  items_.erase(items_.begin() + (NSInteger)index);
+}
+- (void)removeLastObject {
+  [self removeObjectAtIndex:items_.size() - 1];
+}
+- (void)replaceObjectAtIndex:(NSUInteger)index withObject:(id)item {
+  item_at(items_, index);
+  items_[index] = checked(item);
 }
 - (void)insertObject:(id)item atIndex:(NSUInteger)index {
   if (index < items_.size()) {
@@ -136,6 +188,13 @@ CLASS_METHOD(instancetype, dictionary, [[self alloc] init])
   }
   return dictionary;
 }
++ (instancetype)dictionaryWithDictionary:(NSDictionary*)other {
+  NSDictionary* dictionary = [self alloc];
+  dictionary->keys_ = other->keys_;
+  dictionary->values_ = other->values_;
+  return dictionary;
+}
+METHOD(id, mutableCopy, [NSMutableDictionary dictionaryWithDictionary:self])
 - (void)setSimulatedItem:(id)item forKey:(id)key {
   for (size_t i = 0; i < keys_.size(); ++i) {
     if ([keys_[i] isEqual:key]) {
@@ -150,6 +209,11 @@ METHOD(NSUInteger, count, keys_.size())
 - (NSArray*)allKeys {
   NSArray* array = [NSArray alloc];
   array->items_ = keys_;
+  return array;
+}
+- (NSArray*)allValues {
+  NSArray* array = [NSArray alloc];
+  array->items_ = values_;
   return array;
 }
 - (id)objectForKey:(id)key {
@@ -174,6 +238,15 @@ METHOD(NSUInteger, count, keys_.size())
 + (instancetype)dictionaryWithCapacity:(NSUInteger)capacity {
   return [[self alloc] init];
 }
+- (instancetype)initWithCapacity:(NSUInteger)capacity {
+  return self;
+}
+METHOD(id, copy, [NSDictionary dictionaryWithDictionary:self])
+- (void)addEntriesFromDictionary:(NSDictionary*)other {
+  for (id key in other) {
+    [self setSimulatedItem:[other objectForKey:key] forKey:key];
+  }
+}
 - (void)setObject:(id)item forKey:(id)key {
   [self setSimulatedItem:item forKey:key];
 }
@@ -181,6 +254,9 @@ METHOD(NSUInteger, count, keys_.size())
   [self setSimulatedItem:item forKey:key];
 }
 @end
+
+// The array literal without items.
+NSArray* __NSArray0__ = [[NSArray alloc] init];
 
 @implementation NSSet
 METHOD(NSUInteger, count, 0)

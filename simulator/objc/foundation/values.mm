@@ -69,14 +69,22 @@ METHOD(NSString*, domain, domain_)
 METHOD(NSDictionary*, userInfo, [NSDictionary dictionary])
 @end
 
+// By default a version that is new enough for all checks in torch.
+static NSOperatingSystemVersion simulated_macos = {26, 0, 0};
+// Sets the version of macOS that host code sees. To be called before host code asks, which it does once.
+extern "C" __attribute__((visibility("default"))) void foundation_simulator_set_macos(
+    NSInteger major, NSInteger minor) {
+  simulated_macos = {major, minor, 0};
+}
+
 @implementation NSProcessInfo
 + (NSProcessInfo*)processInfo {
   static NSProcessInfo* info = [NSProcessInfo new];
   return info;
 }
-// A macOS version that is new enough for all checks in torch, as on the simulated device.
-METHOD(NSOperatingSystemVersion, operatingSystemVersion, {26, 0, 0})
+METHOD(NSOperatingSystemVersion, operatingSystemVersion, simulated_macos)
 - (BOOL)isOperatingSystemAtLeastVersion:(NSOperatingSystemVersion)version {
-  return version.majorVersion <= 26;
+  return simulated_macos.majorVersion > version.majorVersion ||
+      (simulated_macos.majorVersion == version.majorVersion && simulated_macos.minorVersion >= version.minorVersion);
 }
 @end

@@ -63,6 +63,9 @@ typedef struct {
 
 @interface NSNumber : NSValue
 @property (readonly) int intValue;
+@property (readonly) unsigned int unsignedIntValue;
+@property (readonly) long longValue;
+@property (readonly) unsigned long unsignedLongValue;
 @property (readonly) long long longLongValue;
 @property (readonly) unsigned long long unsignedLongLongValue;
 @property (readonly) float floatValue;
@@ -70,6 +73,7 @@ typedef struct {
 @property (readonly) NSInteger integerValue;
 @property (readonly) NSUInteger unsignedIntegerValue;
 @property (readonly) BOOL boolValue;
+- (instancetype)initWithInteger:(NSInteger)value;
 + (NSNumber *)numberWithChar:(char)value;
 + (NSNumber *)numberWithUnsignedChar:(unsigned char)value;
 + (NSNumber *)numberWithShort:(short)value;
@@ -95,13 +99,23 @@ typedef struct {
 + (instancetype)arrayWithObject:(Item)item;
 + (instancetype)arrayWithObjects:(const Item [])items count:(NSUInteger)count;
 + (instancetype)arrayWithObjects:(Item)item, ...;
++ (instancetype)arrayWithArray:(NSArray<Item> *)other;
+- (instancetype)initWithArray:(NSArray<Item> *)other;
 - (Item)objectAtIndex:(NSUInteger)index;
 - (Item)objectAtIndexedSubscript:(NSUInteger)index;
+- (NSArray<Item> *)arrayByAddingObject:(Item)item;
+- (NSString *)componentsJoinedByString:(NSString *)separator;
+- (id)valueForKey:(NSString *)key;
 @end
 
 @interface NSMutableArray<Item> : NSArray<Item>
 + (instancetype)arrayWithCapacity:(NSUInteger)capacity;
+- (instancetype)initWithCapacity:(NSUInteger)capacity;
 - (void)addObject:(Item)item;
+- (void)addObjectsFromArray:(NSArray<Item> *)other;
+- (void)removeLastObject;
+- (void)removeObjectAtIndex:(NSUInteger)index;
+- (void)replaceObjectAtIndex:(NSUInteger)index withObject:(Item)item;
 - (void)insertObject:(Item)item atIndex:(NSUInteger)index;
 - (void)setObject:(Item)item atIndexedSubscript:(NSUInteger)index;
 @end
@@ -109,7 +123,9 @@ typedef struct {
 @interface NSDictionary<__covariant Key, __covariant Item> : NSObject <NSCopying, NSFastEnumeration>
 @property (readonly) NSUInteger count;
 @property (readonly) NSArray<Key> *allKeys;
+@property (readonly) NSArray<Item> *allValues;
 + (instancetype)dictionary;
++ (instancetype)dictionaryWithDictionary:(NSDictionary<Key, Item> *)other;
 + (instancetype)dictionaryWithObject:(Item)item forKey:(Key)key;
 + (instancetype)dictionaryWithObjects:(const Item [])items forKeys:(const Key [])keys count:(NSUInteger)count;
 - (Item)objectForKey:(Key)key;
@@ -118,6 +134,8 @@ typedef struct {
 
 @interface NSMutableDictionary<Key, Item> : NSDictionary<Key, Item>
 + (instancetype)dictionaryWithCapacity:(NSUInteger)capacity;
+- (instancetype)initWithCapacity:(NSUInteger)capacity;
+- (void)addEntriesFromDictionary:(NSDictionary<Key, Item> *)other;
 - (void)setObject:(Item)item forKey:(Key)key;
 - (void)setObject:(Item)item forKeyedSubscript:(Key)key;
 @end
@@ -155,6 +173,8 @@ typedef struct {
 @end
 
 typedef struct { NSInteger majorVersion; NSInteger minorVersion; NSInteger patchVersion; } NSOperatingSystemVersion;
+
+extern "C" Class NSClassFromString(NSString *name);
 
 @interface NSProcessInfo : NSObject
 @property (class, readonly) NSProcessInfo *processInfo;

@@ -1,0 +1,3 @@
+// A header that host code includes by its own name.
+#pragma once
+#include "MetalPerformanceShadersGraph.h"

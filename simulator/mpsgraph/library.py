@@ -1,0 +1,46 @@
+"""Builds the stand-in for MPSGraph into a library, for the installed torch."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from pathlib import Path
+
+from ..objc.compiler import Unit, host_compiler
+from ..objc.host_libraries import IMAGE, built_library, frameworks_library
+
+_HERE = Path(__file__).parent
+INCLUDE = _HERE / "include"
+"""Headers of MPSGraph with Apple's types; to be searched before the generated ones."""
+
+LIBRARY = "libmpsmith_mpsgraph.so"
+# A declared method without an implementation, or one with other types, is an error.
+_OPTIONS = (
+    "-Werror=incomplete-implementation",
+    "-Werror=mismatched-parameter-types",
+    "-Werror=mismatched-return-types",
+)
+
+
+@functools.cache
+def graph_library() -> Path:
+    """The library, built on first use.
+
+    Raises:
+        ExtensionError: it cannot be built here.
+    """
+    units = [Unit(path, include=(INCLUDE,), options=_OPTIONS) for path in sorted(_HERE.glob("*.mm"))]
+    return built_library(
+        LIBRARY, host_compiler(torch=True), [*units, Unit(IMAGE)], (frameworks_library(),), ("simulator.mpsgraph",)
+    )
+
+
+_loaded: list[ctypes.CDLL] = []
+
+
+def graphs_run() -> int:
+    """The number of graphs that ran in this process; the library is loaded for it."""
+    if not _loaded:
+        _loaded.append(ctypes.CDLL(str(graph_library())))
+        _loaded[0].mpsgraph_simulator_runs.restype = ctypes.c_int64
+    return int(_loaded[0].mpsgraph_simulator_runs())

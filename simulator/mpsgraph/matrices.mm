@@ -1,0 +1,175 @@
+// Matrices in buffers, and the kernels that decompose and solve them. Compiled with ARC.
+#import <MetalPerformanceShadersGraph/MetalPerformanceShadersGraph.h>
+#include <ATen/ATen.h>
+
+#include "graph.h"
+
+using namespace mpsgraph;
+
+@interface MPSMatrixDescriptor ()
+@property(readwrite, nonatomic) NSUInteger matrices;
+@property(readwrite, nonatomic) NSUInteger matrixBytes;
+@end
+
+@implementation MPSMatrixDescriptor
++ (instancetype)matrixDescriptorWithRows:(NSUInteger)rows
+                                 columns:(NSUInteger)columns
+                                rowBytes:(NSUInteger)rowBytes
+                                dataType:(MPSDataType)dataType {
+  return [self matrixDescriptorWithRows:rows
+                                columns:columns
+                               matrices:1
+                               rowBytes:rowBytes
+                            matrixBytes:rows * rowBytes
+                               dataType:dataType];
+}
++ (instancetype)matrixDescriptorWithRows:(NSUInteger)rows
+                                 columns:(NSUInteger)columns
+                                matrices:(NSUInteger)matrices
+                                rowBytes:(NSUInteger)rowBytes
+                             matrixBytes:(NSUInteger)matrixBytes
+                                dataType:(MPSDataType)dataType {
+  MPSMatrixDescriptor* descriptor = [self new];
+  descriptor.rows = rows;
+  descriptor.columns = columns;
+  descriptor.matrices = matrices;
+  descriptor.rowBytes = rowBytes;
+  descriptor.matrixBytes = matrixBytes;
+  descriptor.dataType = dataType;
+  return descriptor;
+}
+@end
+
+@interface MPSMatrix () {
+ @public
+  Tensor tensor_; // [matrices, rows, columns]
+  id buffer_;
+}
+@end
+
+@implementation MPSMatrix
+- (instancetype)initWithBuffer:(id<MTLBuffer>)buffer descriptor:(MPSMatrixDescriptor*)descriptor {
+  return [self initWithBuffer:buffer offset:0 descriptor:descriptor];
+}
+- (instancetype)initWithBuffer:(id<MTLBuffer>)buffer
+                        offset:(NSUInteger)offset
+                    descriptor:(MPSMatrixDescriptor*)descriptor {
+  const auto type = scalar_type(descriptor.dataType);
+  const auto size = static_cast<int64_t>(c10::elementSize(type));
+  const Shape shape = {(int64_t)descriptor.matrices, (int64_t)descriptor.rows, (int64_t)descriptor.columns};
+  const Shape strides = {(int64_t)descriptor.matrixBytes / size, (int64_t)descriptor.rowBytes / size, 1};
+  const NSUInteger last =
+      (descriptor.matrices - 1) * descriptor.matrixBytes + (descriptor.rows - 1) * descriptor.rowBytes;
+  if (offset + last + descriptor.columns * size > buffer.length) {
+    refuse(
+        "matrices of shape " + text_of(shape) + " from byte " + std::to_string(offset) + " on reach beyond the " +
+        std::to_string(buffer.length) + " bytes of their buffer");
+  }
+  buffer_ = buffer;
+  tensor_ = at::from_blob(static_cast<char*>(buffer.contents) + offset, shape, strides, at::dtype(type));
+  return self;
+}
+@end
+
+// The matrices of a batch that a kernel works on; by default all of them.
+static Tensor batch_of(MPSMatrix* matrix, NSUInteger start, NSUInteger size) {
+  const auto first = static_cast<int64_t>(start), count = static_cast<int64_t>(size);
+  return matrix->tensor_.narrow(0, first, std::min(count, matrix->tensor_.size(0) - first));
+}
+static constexpr NSUInteger kWholeBatch = INT64_MAX;
+
+@implementation MPSMatrixUnaryKernel
+- (instancetype)initWithDevice:(id<MTLDevice>)device {
+  self = [super initWithDevice:device];
+  _batchSize = kWholeBatch;
+  return self;
+}
+@end
+
+@implementation MPSMatrixBinaryKernel
+- (instancetype)initWithDevice:(id<MTLDevice>)device {
+  self = [super initWithDevice:device];
+  _batchSize = kWholeBatch;
+  return self;
+}
+@end
+
+@implementation MPSMatrixDecompositionLU
+- (instancetype)initWithDevice:(id<MTLDevice>)device rows:(NSUInteger)rows columns:(NSUInteger)columns {
+  return [self initWithDevice:device];
+}
+// Pivots count from 0, torch's from 1. The status is that of the last matrix that failed.
+- (void)encodeToCommandBuffer:(id<MTLCommandBuffer>)commandBuffer
+                 sourceMatrix:(MPSMatrix*)sourceMatrix
+                 resultMatrix:(MPSMatrix*)resultMatrix
+                 pivotIndices:(MPSMatrix*)pivotIndices
+                       status:(id<MTLBuffer>)status {
+  const c10::impl::ExcludeDispatchKeyGuard no_autograd(c10::autograd_dispatch_keyset);
+  const auto start = self.batchStart, size = self.batchSize;
+  const Tensor source = batch_of(sourceMatrix, start, size).contiguous();
+  const auto [factors, pivots, failed] = at::linalg_lu_factor_ex(source);
+  batch_of(resultMatrix, start, size).copy_(factors);
+  batch_of(pivotIndices, start, size).copy_((pivots - 1).unsqueeze(1));
+  if (status != nil) {
+    *static_cast<int*>(status.contents) = failed.any().item<bool>() ? (int)MPSMatrixDecompositionStatusSingular
+                                                                    : (int)MPSMatrixDecompositionStatusSuccess;
+  }
+}
+@end
+
+@implementation MPSMatrixSolveTriangular {
+  bool right_, upper_, transpose_, unit_;
+  double alpha_;
+}
+- (instancetype)initWithDevice:(id<MTLDevice>)device
+                         right:(BOOL)right
+                         upper:(BOOL)upper
+                     transpose:(BOOL)transpose
+                          unit:(BOOL)unit
+                         order:(NSUInteger)order
+        numberOfRightHandSides:(NSUInteger)numberOfRightHandSides
+                         alpha:(double)alpha {
+  self = [self initWithDevice:device];
+  right_ = right;
+  upper_ = upper;
+  transpose_ = transpose;
+  unit_ = unit;
+  alpha_ = alpha;
+  return self;
+}
+- (void)encodeToCommandBuffer:(id<MTLCommandBuffer>)commandBuffer
+                 sourceMatrix:(MPSMatrix*)sourceMatrix
+          rightHandSideMatrix:(MPSMatrix*)rightHandSideMatrix
+               solutionMatrix:(MPSMatrix*)solutionMatrix {
+  const c10::impl::ExcludeDispatchKeyGuard no_autograd(c10::autograd_dispatch_keyset);
+  const auto start = self.batchStart, size = self.batchSize;
+  const Tensor matrix = batch_of(sourceMatrix, start, size);
+  const Tensor a = transpose_ ? matrix.mT() : matrix, b = batch_of(rightHandSideMatrix, start, size) * alpha_;
+  batch_of(solutionMatrix, start, size).copy_(at::linalg_solve_triangular(a, b, upper_ != transpose_, !right_, unit_));
+}
+@end
+
+@implementation MPSMatrixSolveLU {
+  bool transpose_;
+}
+- (instancetype)initWithDevice:(id<MTLDevice>)device
+                     transpose:(BOOL)transpose
+                         order:(NSUInteger)order
+        numberOfRightHandSides:(NSUInteger)numberOfRightHandSides {
+  self = [self initWithDevice:device];
+  transpose_ = transpose;
+  return self;
+}
+- (void)encodeToCommandBuffer:(id<MTLCommandBuffer>)commandBuffer
+                 sourceMatrix:(MPSMatrix*)sourceMatrix
+          rightHandSideMatrix:(MPSMatrix*)rightHandSideMatrix
+                 pivotIndices:(MPSMatrix*)pivotIndices
+               solutionMatrix:(MPSMatrix*)solutionMatrix {
+  const c10::impl::ExcludeDispatchKeyGuard no_autograd(c10::autograd_dispatch_keyset);
+  const auto start = self.batchStart, size = self.batchSize;
+  const Tensor factors = batch_of(sourceMatrix, start, size).contiguous();
+  const Tensor pivots = (batch_of(pivotIndices, start, size).to(at::kInt) + 1).squeeze(1);
+  const Tensor sides = batch_of(rightHandSideMatrix, start, size).contiguous();
+  batch_of(solutionMatrix, start, size).copy_(at::linalg_lu_solve(factors, pivots, sides, true, transpose_));
+}
+@end

@@ -1,0 +1,226 @@
+"""What MPSGraph does that is written nowhere, and the errors for what ends a process on a Mac."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import torch
+
+from mpsmith.simulator.mpsgraph.library import INCLUDE
+from support import graph_calls
+from support.graph_calls import DATA_TYPES, Graph, buffer_of, shape_of
+from support.objc_messages import MessageError, Ref, array, class_named, made, numbers_of, send
+
+pytestmark = pytest.mark.network  # Metal's declarations are fetched: mpsmith check --setup
+
+INT32, FLOAT = DATA_TYPES[torch.int32], DATA_TYPES[torch.float32]
+OPERATIONS = (INCLUDE / "MetalPerformanceShadersGraph" / "MPSGraphOperations.h").read_text()
+
+
+def declared_selectors() -> set[str]:
+    """The selectors of all operations, with those of the header's macros."""
+    found = {f"{name}:name:" for name in re.findall(r"^MPSGRAPH_UNARY\((\w+)\)", OPERATIONS, re.MULTILINE)}
+    binary = re.findall(r"^MPSGRAPH_BINARY\((\w+)\)", OPERATIONS, re.MULTILINE)
+    found |= {f"{name}WithPrimaryTensor:secondaryTensor:name:" for name in binary}
+    for name in re.findall(r"^MPSGRAPH_REDUCTION\((\w+)\)", OPERATIONS, re.MULTILINE):
+        found |= {f"{name}WithTensor:{word}:name:" for word in ("axis", "axes")}
+    for declaration in re.findall(r"^- \([^)]*\)([^;{]*);", OPERATIONS, re.MULTILINE):
+        found.add("".join(re.findall(r"(\w+:)\s*\(", declaration)))
+    return found
+
+
+def test_a_test_covers_every_declared_operation() -> None:
+    paths = [*sorted(Path(__file__).parent.glob("test_graph_*.py")), Path(graph_calls.__file__)]
+    texts = "\n".join(path.read_text() for path in paths)
+    texts = re.sub(r'"\s*f?"', "", texts)  # literals that are joined
+    tables = set(re.findall(r'^ {4}"(\w+)": ', texts, re.MULTILINE))
+    # Selectors that tests put together from these words.
+    stems = tables | {
+        "convolution2D",
+        "convolution3D",
+        "depthToSpace",
+        "spaceToDepth",
+        "resizeNearest",
+        "resizeBilinear",
+    }
+    stems.add("sampleGrid")
+
+    def is_covered(selector: str) -> bool:
+        return selector in texts or any(selector.startswith(stem) for stem in stems)
+
+    selectors = declared_selectors()
+    assert len(selectors) > 190
+    assert sorted(selector for selector in selectors if not is_covered(selector)) == []
+
+
+def test_int32_goes_into_a_place_of_int64_and_no_other_type_is_converted() -> None:
+    graph = Graph()
+    node = graph("identityWithTensor:name:", graph.feed(torch.tensor([1, 2], dtype=torch.int32)), None)
+    assert graph.run(node, places=[torch.empty(2, dtype=torch.int64)])[0].tolist() == [1, 2]
+    with pytest.raises(MessageError, match="the result of identityWithTensor has type Int, and its place Float"):
+        graph.run(node, places=[torch.empty(2)])
+
+
+def test_a_result_is_broadcast_and_reshaped_into_its_place() -> None:
+    graph = Graph()
+    one = graph("identityWithTensor:name:", graph.feed(torch.tensor([7.0])), None)
+    six = graph("identityWithTensor:name:", graph.feed(torch.arange(6.0)), None)
+    results = graph.run(one, six, places=[torch.empty(2, 3), torch.empty(3, 2)])
+    assert results[0].tolist() == [[7, 7, 7], [7, 7, 7]]
+    assert results[1].tolist() == [[0, 1], [2, 3], [4, 5]]
+    with pytest.raises(MessageError, match=r"has shape \[6\], and its place \[4\]"):
+        graph.run(six, places=[torch.empty(4)])
+
+
+def test_a_result_may_lie_where_an_input_was_fed() -> None:
+    x = torch.tensor([1.0, 2.0, 3.0])
+    graph = Graph()
+    source = graph.feed(x)
+    reversed_, doubled = (
+        graph("reverseTensor:axes:name:", source, [0], None),
+        graph("additionWithPrimaryTensor:secondaryTensor:name:", source, source, None),
+    )
+    results = graph.run(reversed_, doubled, places=[x, torch.empty(3)])
+    assert x.tolist() == [3, 2, 1]
+    assert results[1].tolist() == [2, 4, 6]
+
+
+def test_a_placeholder_takes_only_its_shape_and_type() -> None:
+    graph = Graph()
+    node = graph("identityWithTensor:name:", graph.feed(torch.ones(2), shape=[3]), None)
+    with pytest.raises(MessageError, match=r"a placeholder of shape \[3\] was fed with data of shape \[2\]"):
+        graph.run(node)
+    graph = Graph()
+    node = graph("identityWithTensor:name:", graph.feed(torch.ones(2)), None)
+    graph.fed[0] = (graph.fed[0][0], torch.ones(2, dtype=torch.int32))
+    with pytest.raises(MessageError, match="a placeholder of type Float was fed with Int"):
+        graph.run(node)
+    graph.fed.clear()
+    with pytest.raises(MessageError, match=r"a placeholder of shape \[2\] was not fed"):
+        graph.run(node)
+
+
+def test_a_placeholder_of_unknown_length_takes_any() -> None:
+    graph = Graph()
+    source = graph.feed(torch.ones(2, 3), shape=[-1, 3])
+    node = graph("reductionSumWithTensor:axis:name:", source, 1, None)
+    assert shape_of(node) is None
+    assert graph.run(node, places=[torch.empty(2, 1)])[0].tolist() == [[3], [3]]
+
+
+def test_data_larger_than_its_buffer_is_an_error() -> None:
+    x = torch.ones(3)
+    buffer = buffer_of(x)
+    with pytest.raises(MessageError, match=r"data of shape \[4\] and type Float takes 16 bytes, and its buffer has 12"):
+        made("MPSGraphTensorData", "initWithMTLBuffer:shape:dataType:", buffer, [4], FLOAT)
+
+
+# ------------------------------------------------------------------------------------------ arrays
+def array_over(x: torch.Tensor, offset: int = 0) -> Ref:
+    shape = [x.numel()]
+    descriptor = Ref(send(class_named("MPSNDArrayDescriptor"), "descriptorWithDataType:shape:", FLOAT, shape))
+    return made("MPSNDArray", "initWithBuffer:offset:descriptor:", buffer_of(x), offset, descriptor)
+
+
+def test_a_view_of_an_array_has_strides_and_an_offset() -> None:
+    storage = torch.arange(12.0)
+    view = Ref(send(array_over(storage, offset=8), "arrayViewWithShape:strides:", [2, 3], [4, 1]))
+    data = made("MPSGraphTensorData", "initWithMPSNDArray:", view)
+    assert numbers_of(Ref(send(data, "shape"))) == [2, 3]
+    back = torch.zeros(2, 3)
+    send(view, "readBytes:strideBytes:", Ref(back.data_ptr()), None)
+    assert back.equal(storage.as_strided((2, 3), (4, 1), 2))
+
+
+def test_a_transposed_view_of_an_array() -> None:
+    storage = torch.arange(6.0)
+    view = Ref(send(array_over(storage), "arrayViewWithShape:strides:", [2, 3], [3, 1]))
+    descriptor = Ref(send(view, "descriptor"))
+    send(descriptor, "transposeDimension:withDimension:", 0, 1)
+    turned = Ref(send(view, "arrayViewWithCommandBuffer:descriptor:aliasing:", None, descriptor, 1))
+    assert [send(turned, "lengthOfDimension:", d) for d in (0, 1, 5)] == [2, 3, 1]
+    back = torch.zeros(3, 2)
+    send(turned, "readBytes:strideBytes:", Ref(back.data_ptr()), None)
+    assert back.equal(storage.reshape(2, 3).t())
+
+
+def test_views_beyond_the_buffer_or_without_a_last_stride_of_one_are_errors() -> None:
+    storage = torch.arange(12.0)
+    whole = array_over(storage, offset=8)
+    with pytest.raises(MessageError, match=r"strides \[4, 1\] reaches beyond the 40 bytes of its array"):
+        send(whole, "arrayViewWithShape:strides:", [3, 3], [4, 1])
+    with pytest.raises(MessageError, match=r"takes strides that end with 1, not \[1, 4\]"):
+        send(whole, "arrayViewWithShape:strides:", [3, 2], [1, 4])
+
+
+@pytest.mark.parametrize("scales", [(1.0, 1.0), (2.0, 0.5)])
+def test_the_product_of_arrays(scales: tuple[float, float]) -> None:
+    x, y, z, product = torch.randn(2, 3), torch.randn(3, 4), torch.randn(2, 4), torch.empty(2, 4)
+    sources = []
+    for tensor in (x, y, z, product):
+        shape = list(tensor.shape)
+        descriptor = Ref(send(class_named("MPSNDArrayDescriptor"), "descriptorWithDataType:shape:", FLOAT, shape))
+        sources.append(made("MPSNDArray", "initWithBuffer:offset:descriptor:", buffer_of(tensor), 0, descriptor))
+    kernel = made("MPSNDArrayMatrixMultiplication", "initWithDevice:sourceCount:", None, 3)
+    send(kernel, "setAlpha:", scales[0])
+    send(kernel, "setBeta:", scales[1])
+    selector = "encodeToCommandEncoder:commandBuffer:sourceArrays:destinationArray:"
+    send(kernel, selector, None, None, array(sources[:3]), sources[3])
+    torch.testing.assert_close(product, scales[0] * (x @ y) + scales[1] * z)
+
+
+# ------------------------------------------------------------------------------------------ matrices
+def matrix_over(x: torch.Tensor, data_type: int = FLOAT) -> Ref:
+    matrices, rows, columns = x.shape
+    size = x.element_size()
+    selector = "matrixDescriptorWithRows:columns:matrices:rowBytes:matrixBytes:dataType:"
+    words = rows, columns, matrices, columns * size, rows * columns * size, data_type
+    descriptor = Ref(send(class_named("MPSMatrixDescriptor"), selector, *words))
+    return made("MPSMatrix", "initWithBuffer:descriptor:", buffer_of(x), descriptor)
+
+
+def test_a_decomposition_and_what_it_solves() -> None:
+    x, sides = torch.randn(2, 3, 3), torch.randn(2, 3, 2)
+    factors, pivots, solution = torch.empty(2, 3, 3), torch.empty(2, 1, 3, dtype=torch.int32), torch.empty(2, 3, 2)
+    status = torch.full((1,), 9, dtype=torch.int32)
+    unsigned = DATA_TYPES[torch.int32]
+    kernel = made("MPSMatrixDecompositionLU", "initWithDevice:rows:columns:", None, 3, 3)
+    selector = "encodeToCommandBuffer:sourceMatrix:resultMatrix:pivotIndices:status:"
+    places = matrix_over(factors), matrix_over(pivots, unsigned)
+    send(kernel, selector, None, matrix_over(x), *places, buffer_of(status))
+    expected = torch.linalg.lu_factor(x)
+    torch.testing.assert_close(factors, expected.LU)
+    assert pivots.squeeze(1).equal(expected.pivots - 1)
+    assert status.tolist() == [0]
+    solver = made("MPSMatrixSolveLU", "initWithDevice:transpose:order:numberOfRightHandSides:", None, False, 3, 2)
+    selector = "encodeToCommandBuffer:sourceMatrix:rightHandSideMatrix:pivotIndices:solutionMatrix:"
+    send(solver, selector, None, places[0], matrix_over(sides), places[1], matrix_over(solution))
+    torch.testing.assert_close(solution, torch.linalg.solve(x, sides), rtol=1e-3, atol=1e-4)
+
+
+def test_a_singular_matrix_has_a_status_of_its_own() -> None:
+    x, factors, pivots = torch.zeros(1, 2, 2), torch.empty(1, 2, 2), torch.empty(1, 1, 2, dtype=torch.int32)
+    status = torch.zeros(1, dtype=torch.int32)
+    kernel = made("MPSMatrixDecompositionLU", "initWithDevice:rows:columns:", None, 2, 2)
+    selector = "encodeToCommandBuffer:sourceMatrix:resultMatrix:pivotIndices:status:"
+    places = matrix_over(factors), matrix_over(pivots, INT32)
+    send(kernel, selector, None, matrix_over(x), *places, buffer_of(status))
+    assert status.tolist() == [-2]
+
+
+@pytest.mark.parametrize("upper", [False, True])
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("right", [False, True])
+def test_triangular_systems(upper: bool, transposed: bool, right: bool) -> None:
+    x = torch.randn(2, 3, 3) + 4 * torch.eye(3)
+    a = x.triu() if upper else x.tril()
+    sides, solution = torch.randn(2, 3, 3), torch.empty(2, 3, 3)
+    selector = "initWithDevice:right:upper:transpose:unit:order:numberOfRightHandSides:alpha:"
+    kernel = made("MPSMatrixSolveTriangular", selector, None, right, upper, transposed, False, 3, 3, 2.0)
+    selector = "encodeToCommandBuffer:sourceMatrix:rightHandSideMatrix:solutionMatrix:"
+    send(kernel, selector, None, matrix_over(a), matrix_over(sides), matrix_over(solution))
+    system = a.mT if transposed else a
+    product = solution @ system if right else system @ solution
+    torch.testing.assert_close(product, 2 * sides, rtol=1e-4, atol=1e-4)
