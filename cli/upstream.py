@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..scaffold.upstream_survey import FamilyRow
-    from ..simulator.upstream.building import BuiltFile
+    from ..simulator.upstream.whole_tree import TreeBuild
 
 app = typer.Typer(
     name="upstream", help="Code for PyTorch itself: patches of our families, and its own kernels.", no_args_is_help=True
@@ -96,44 +96,54 @@ def _short(outcome: str) -> str:
 
 @app.command()
 def build(
-    source: Annotated[Path, typer.Option(metavar="CHECKOUT", help="A checkout of PyTorch.")],
+    source: Annotated[Path | None, typer.Option(metavar="CHECKOUT", help="A checkout of PyTorch.")] = None,
+    release: Annotated[
+        str | None, typer.Option("--torch", metavar="RELEASE", help="A release of PyTorch, whose source is fetched.")
+    ] = None,
     operators: Operators = None,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for the kernels.")] = Path("work/upstream-build"),
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for the manifest.")] = Path(
+        "work/upstream-build"
+    ),
     as_json: AsJson = False,
 ) -> None:
-    """Compile a checkout's mps kernels for this machine; `mpsmith audit --upstream DIR` runs them."""
-    from ..simulator.upstream.building import build_files, write_manifest
+    """Compile PyTorch's own mps host code for this machine; `mpsmith audit --upstream DIR` runs it."""
+    from ..simulator.upstream.building import write_manifest
     from ..simulator.upstream.operations import NATIVE_FUNCTIONS, TAGS, operation_files, serving
     from ..simulator.upstream.registrations import MpsYaml
+    from ..simulator.upstream.sources import source_of_release
+    from ..simulator.upstream.whole_tree import build_tree
 
-    files = operation_files(source)
-    yaml = MpsYaml((source / NATIVE_FUNCTIONS).read_text("utf-8"), source / TAGS)
+    if (source is None) == (release is None):
+        raise typer.BadParameter("give a checkout with --source, or a release with --torch")
+    root = source if source is not None else source_of_release(str(release))
+    files = operation_files(root)
     patterns = values_of(operators, "--ops")
     if patterns:
+        yaml = MpsYaml((root / NATIVE_FUNCTIONS).read_text("utf-8"), root / TAGS)
         names = serving(files, yaml.kernels, patterns)
         files = [file for file in files if file.name in names]
-    built: list[BuiltFile] = []
-    for file in build_files(files, yaml):
-        built.append(file)
-        typer.echo(f"{file.name}: {'built' if file.built else file.problem}", err=True)
-    path = write_manifest(out, source, built)
+    built = build_tree(root, files, lambda line: typer.echo(line, err=True))
+    path = write_manifest(out, root, built.files)
     if as_json:
-        print_json({"note": NOT_A_MAC, "files": [vars(file) for file in built]})
+        facts = {"changed_schemas": built.changed, "missing_selectors": built.selectors}
+        print_json({"note": NOT_A_MAC, "files": [vars(file) for file in built.files], **facts})
     else:
         _print_build(built)
         typer.echo(f"next: mpsmith audit --upstream {path.parent} --ops OP")
-    if any(not file.built and not file.closed for file in built):
+    if any(file.problem for file in built.files):
         raise typer.Exit(1)
 
 
-def _print_build(files: Sequence[BuiltFile]) -> None:
+def _print_build(built: TreeBuild) -> None:
     from tabulate import tabulate
 
-    rows = [(file.name, len(file.overloads), "yes" if file.built else file.problem) for file in files]
+    rows = [(file.name, len(file.overloads), file.problem or "yes") for file in built.files]
     typer.echo(tabulate(rows, headers=("file", "overloads", "built")))
-    closed = sum(file.closed for file in files)
-    built = [file for file in files if file.built]
-    overloads = sum(len(file.overloads) for file in built)
-    typer.echo(
-        f"{len(built)} of {len(files) - closed} files built, {overloads} overloads; {closed} need Apple's closed code"
-    )
+    for overload, installed in sorted(built.changed.items()):
+        typer.echo(f"not registered: {overload}, whose schema is now {installed or 'gone'}")
+    for selector, files in built.selectors.items():
+        typer.echo(f"raises when it is sent: {selector} ({', '.join(files)})")
+    working = [file for file in built.files if file.built]
+    overloads = sum(len(file.overloads) for file in working)
+    typer.echo(f"{len(working)} of {len(built.files)} files built, {overloads} overloads")
+    typer.echo("MPSGraph: stand-in, which computes graphs with torch's CPU operators")

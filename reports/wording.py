@@ -38,7 +38,7 @@ GRADE_MEANING: dict[Grade, str] = {
     Grade.REAL_DEVICE: "a Mac computed it",
     Grade.SHIPPED_KERNEL: "the release's own compiled Metal kernel ran on the host; Apple's mathematics library and "
     "code generator were not involved",
-    Grade.UPSTREAM_SOURCE: "upstream's own host code and Metal source, of a checkout, ran on the host",
+    Grade.HOST_CODE: "PyTorch's own host code ran on the host, with Metal from source and a stand-in for MPSGraph",
     Grade.DISPATCH_ONLY: "the CPU's kernel replaced it: shows how the call is dispatched, nothing about values",
 }
 

@@ -58,7 +58,7 @@ class Grading:
                 together[count.grade] += count.cases
                 if count.grade is Grade.SHIPPED_KERNEL:
                     shipped.add(count.group)
-                elif count.grade is Grade.UPSTREAM_SOURCE:
+                elif count.grade is Grade.HOST_CODE:
                     by_upstream.add(count.group)
         for group in shipped:
             for overload, outermost in data.called_overloads.get(group, {}).items():
@@ -87,7 +87,7 @@ class Grading:
             return Grade.SHIPPED_KERNEL
         answered = self._upstream.get(overload, set())
         if answered if dtype is None else dtype in answered:
-            return Grade.UPSTREAM_SOURCE
+            return Grade.HOST_CODE
         return self._of_device
 
     def _is_composed(self, overload: str) -> bool:

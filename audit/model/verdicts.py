@@ -76,8 +76,8 @@ class Grade(str, Enum):
     """What ran when something was found, and so how far it speaks for a Mac; the strongest evidence first."""
 
     REAL_DEVICE = "real device"
+    HOST_CODE = "host code"
     SHIPPED_KERNEL = "shipped kernel"
-    UPSTREAM_SOURCE = "upstream source"
     DISPATCH_ONLY = "dispatch only"
 
 

@@ -26,7 +26,7 @@ _CLOSED = re.compile(
     r"|MPSCachedGraph|make_mps_graph)\b"
 )
 _HEADER = re.compile(rf"#\s*include\s*[<\"]{OPERATIONS.relative_to(ATEN)}/(\w+\.h)[>\"]")
-_METALLIB = re.compile(r"#\s*include\s*<ATen/native/mps/(\w+)_metallib\.h>")
+METALLIB = re.compile(r"#\s*include\s*<ATen/native/mps/(\w+)_metallib\.h>")
 _DEFINITION = re.compile(r"^(?!static\b)\w[^\n;=({]*[\s&*](\w+)\s*\([^;{}]*\)\s*\{", re.MULTILINE)
 _STATIC = re.compile(r"^static\b[^\n;=({]*[\s&*](\w+)\s*\([^;{}]*\)\s*\{", re.MULTILINE)
 _CALLED = re.compile(r"\b(\w+)\s*\(")
@@ -94,7 +94,7 @@ class OperationFile:
     @property
     def shaders(self) -> tuple[str, ...]:
         """The names of the Metal files whose kernels it launches."""
-        return tuple(dict.fromkeys(_METALLIB.findall(self.text)))
+        return tuple(dict.fromkeys(METALLIB.findall(self.text)))
 
     @property
     def stubs(self) -> frozenset[str]:

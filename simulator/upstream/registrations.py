@@ -95,7 +95,8 @@ class MpsYaml:
         return replace(self._index, index=rows)
 
     @cached_property
-    def _groups(self) -> tuple[Group, ...]:
+    def groups(self) -> tuple[Group, ...]:
+        """All functions, structured ones as torchgen groups them."""
         return tuple(get_grouped_native_functions(self._parsed.native_functions))
 
     @cached_property
@@ -117,7 +118,7 @@ class MpsYaml:
         Each includes torch's own header, which is in the folder `include` and was generated without mps.
         """
         by_base: dict[str, list[str]] = {}
-        for group in self._groups:
+        for group in self.groups:
             lines = compute_native_function_declaration(group, self._index)
             first = next(iter(group.functions())) if isinstance(group, NativeFunctionsGroup) else group
             by_base.setdefault(_base(first), []).extend(line for line in lines if line)
@@ -137,7 +138,7 @@ class MpsYaml:
     def registrations(self, overloads: Collection[str]) -> str:
         """C++ that registers the kernels of some overloads, structured ones with all their forms."""
         index = self._index_of(overloads)  # the other kernels of mps stay as they are
-        groups = [group for group in self._groups if _has_kernel(group, index)]
+        groups = [group for group in self.groups if _has_kernel(group, index)]
         bases = sorted({_base(next(iter(_functions(group)))) for group in groups})
         definitions = _generated(index, Target.ANONYMOUS_DEFINITION, groups)
         return _REGISTRATIONS.format(

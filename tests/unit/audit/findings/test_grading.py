@@ -69,15 +69,15 @@ def test_an_overload_that_upstream_source_answered_has_that_grade(store: Store) 
     environment = {"simulated": True, "variables": {}, "upstream": ["aten::relu"]}
     recording = begun(store, {"ops": [], "dtypes": []}, environment)
     for name, dtype, grade in (
-        ("relu", "float32", Grade.UPSTREAM_SOURCE),
+        ("relu", "float32", Grade.HOST_CODE),
         ("relu", "int8", None),
-        ("sin", "float32", Grade.UPSTREAM_SOURCE),
+        ("sin", "float32", Grade.HOST_CODE),
     ):
         recording.add(opinfo(name, dtype), calls={name: True}, done=False)
         group = next(group for group in store.groups(recording.run.id) if group.key == opinfo(name, dtype))
         store.add_case(group.id, 0, PASSED, "(float32[3])", grade)
         store.mark_done(group.id)
     relu, sin = summary_of(store, recording).overloads
-    assert relu.grade is relu.dtypes["float32"].grade is Grade.UPSTREAM_SOURCE
+    assert relu.grade is relu.dtypes["float32"].grade is Grade.HOST_CODE
     # The CPU's kernel computed the other dtype, and sin only called what upstream's source answers.
     assert relu.dtypes["int8"].grade is sin.grade is Grade.DISPATCH_ONLY

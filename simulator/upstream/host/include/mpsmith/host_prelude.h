@@ -1,0 +1,38 @@
+// In front of each file of a PyTorch tree: what the macOS SDK defines, and what torch removed since older releases.
+#pragma once
+#define __MAC_13_0 130000
+#define __MAC_13_2 130200
+#define __MAC_13_3 130300
+#define __MAC_14_0 140000
+#define __MAC_15_0 150000
+#define MAC_OS_X_VERSION_13_0 130000
+#define MAC_OS_X_VERSION_13_2 130200
+#define MAC_OS_X_VERSION_14_0 140000
+#define MAC_OS_X_VERSION_15_0 150000
+#define API_AVAILABLE(...)
+#ifndef TRUE
+#define TRUE 1
+#define FALSE 0
+#endif
+#include <MetalPerformanceShadersGraph/MetalPerformanceShadersGraph.h>
+#include <dispatch/dispatch.h>
+#include <sys/param.h>
+
+#include <limits>
+
+#define PAGE_SIZE 16384
+#define vm_page_size 16384
+typedef unsigned int simd_uint3 __attribute__((ext_vector_type(3)));
+typedef unsigned long simd_ulong3 __attribute__((ext_vector_type(3)));
+
+// The bytes of a library that is part of torch's binary. Here kernels come from source.
+static inline dispatch_data_t dispatch_data_create(const void*, size_t, dispatch_queue_t, void (^)()) { return nil; }
+
+#ifdef __cplusplus
+#include <ATen/NamedTensorUtils.h>
+namespace std {
+// int64_t is long here and long long on macOS, where host code mixes the two names.
+inline long max(long a, long long b) { return a > b ? a : static_cast<long>(b); }
+inline long min(long a, long long b) { return a < b ? a : static_cast<long>(b); }
+} // namespace std
+#endif

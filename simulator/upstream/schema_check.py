@@ -1,0 +1,46 @@
+"""Which overloads of a tree have another schema in the installed torch: their kernels cannot be registered there."""
+
+from __future__ import annotations
+
+import re
+
+from torchgen.model import FunctionSchema, NativeFunction, NativeFunctionsGroup
+
+from .registrations import MpsYaml
+
+_SPACE = re.compile(r"\s")
+
+
+def changed_schemas(yaml: MpsYaml) -> dict[str, str]:
+    """The changed overloads of a tree that have kernels for mps, without namespace, and the installed schema of each.
+
+    It is "" where there is none. All forms of a structured operator count as changed if one did: they share a kernel.
+    """
+    with_kernels = {kernel.overload for kernel in yaml.kernels}
+    changed: dict[str, str] = {}
+    for group in yaml.groups:
+        functions = list(group.functions()) if isinstance(group, NativeFunctionsGroup) else [group]
+        installed = {str(function.func.name): _installed(function) for function in functions}
+        if any(_differs(function, installed[str(function.func.name)]) for function in functions):
+            changed.update({name: schema for name, schema in installed.items() if name in with_kernels})
+    return changed
+
+
+def _installed(function: NativeFunction) -> str:
+    import torch
+
+    name = function.func.name
+    packet = getattr(torch.ops.aten, str(name.name), None)
+    overload = getattr(packet, name.overload_name or "default", None)
+    return "" if overload is None else str(overload._schema).removeprefix("aten::")
+
+
+def _differs(function: NativeFunction, installed: str) -> bool:
+    try:
+        return not installed or _types(FunctionSchema.parse(installed)) != _types(function.func)
+    except Exception:  # torchgen raises assertions and plain exceptions of many types
+        return _SPACE.sub("", installed) != _SPACE.sub("", str(function.func))
+
+
+def _types(schema: FunctionSchema) -> tuple[list[str], list[str]]:
+    return [str(a.type) for a in schema.arguments.flat_all], [str(r.type) for r in schema.returns]

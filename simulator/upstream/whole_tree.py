@@ -1,0 +1,253 @@
+"""Builds the whole mps host code of a PyTorch tree into one library, which registers its kernels when it is loaded.
+
+The tree's own stream, device, views, copies and generator are in it; simulator/mpsgraph stands in for MPSGraph, and
+`host/` for the rest of the backend. Object files are kept by the content of everything they are made of.
+"""
+
+from __future__ import annotations
+
+import os
+import sysconfig
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...cache import cache_folder, fingerprint
+from ..errors import UpstreamError
+from ..metal.includes import torch_include
+from ..mpsgraph.library import INCLUDE as GRAPH_INCLUDE
+from ..mpsgraph.library import graph_library
+from ..objc import note
+from ..objc.compiler import ExtensionBuildError, HostCompiler, Unit, demangled, host_compiler, link, torch_libraries
+from ..objc.host_libraries import frameworks_library, linked
+from .building import BuiltFile
+from .closed_functions import refusing
+from .operations import (
+    ATEN,
+    KERNELS,
+    METALLIB,
+    NATIVE_FUNCTIONS,
+    OPERATIONS,
+    TAGS,
+    OperationFile,
+    shader_header,
+)
+from .probing import missing_selectors
+from .registrations import MpsYaml
+from .schema_check import changed_schemas
+from .text_changes import changed_text
+
+_HOST = Path(__file__).parent / "host"
+_BACKEND = ATEN / "ATen/mps"
+# Beside operations/: what a tree's host code is linked with, where the tree has it.
+_SHARED = (OPERATIONS.parent / "OperationUtils.mm", *(_BACKEND / f"MPS{name}.mm" for name in ("Stream", "Device")))
+_OPTIONAL = (_BACKEND / "MPSGeneratorImpl.mm",)
+_DEFINITIONS = ("USE_MPS", "AT_PER_OPERATOR_HEADERS", "PYTORCH_JIT_COMPILE_SHADERS")
+# Precompiled once for all files of a tree.
+_INCLUDES = """\
+#define TORCH_ASSERT_ONLY_METHOD_OPERATORS
+#include <mpsmith/host_prelude.h>
+#include <ATen/native/mps/OperationUtils.h>
+#include <ATen/ExpandUtils.h>
+#include <ATen/TensorUtils.h>
+#include <ATen/native/Resize.h>
+#include <ATen/native/TensorIterator.h>
+#include <c10/util/irange.h>
+#include <fmt/format.h>
+
+"""
+
+
+@dataclass(frozen=True)
+class TreeBuild:
+    """The result of building a tree.
+
+    Attributes:
+        files: each file of operations/ that has kernels, or that did not build.
+        changed: overloads that are not registered because their schema changed, and the installed schema.
+        selectors: selectors that nothing implements, with the files that send them.
+    """
+
+    files: tuple[BuiltFile, ...]
+    changed: Mapping[str, str]
+    selectors: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class _Source:
+    """A text to compile, and the file that it is of."""
+
+    name: str
+    path: Path
+    text: str
+    suffix: str = ".mm"
+
+
+@dataclass(frozen=True)
+class _Objects:
+    """Compiles sources of one tree; what was compiled from the same text and headers is kept."""
+
+    compiler: HostCompiler
+    include: tuple[Path, ...]
+    headers: str
+
+    def compile(self, source: _Source) -> Path | str:
+        """The object file, or why there is none."""
+        key = fingerprint(self.compiler.identity, self.headers, source.suffix, source.text, *_DEFINITIONS)
+        folder = cache_folder() / "upstream" / "objects" / key[:2]
+        target = folder / f"{key}.o"
+        if target.is_file():
+            return target
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder, prefix="new-") as temporary:
+            path, made = Path(temporary) / f"{source.name}{source.suffix}", Path(temporary) / "made.o"
+            path.write_text(source.text, encoding="utf-8")
+            try:
+                self.compiler.compile(Unit(path, False, self.include, _DEFINITIONS, ("-O0",)), made)
+            except ExtensionBuildError as error:
+                return str(error)
+            made.replace(target)
+        return target
+
+
+def build_tree(root: Path, files: Sequence[OperationFile], report: Callable[[str], None]) -> TreeBuild:
+    """Build files of operations/ with all that they are linked with; `report` gets a line for each.
+
+    A file that does not compile is left out, and so are overloads whose schema the installed torch has changed.
+
+    Raises:
+        UpstreamError: the tree lacks what every file needs, or that does not compile here.
+        ExtensionError: this machine lacks what a build needs.
+    """
+    include = torch_include()
+    if include is None:
+        raise UpstreamError("torch is not installed")
+    yaml = MpsYaml(_text(root / NATIVE_FUNCTIONS), root / TAGS)
+    objects = _objects(root, yaml, include)
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as threads:
+        shared = _compiled_shared(root, objects, threads)
+        compiled = dict(zip((f.name for f in files), threads.map(objects.compile, map(_source, files)), strict=True))
+        for name, made in compiled.items():
+            report(f"{name}: {made if isinstance(made, str) else 'compiled'}")
+        changed = changed_schemas(yaml)
+        built = _with_overloads(files, compiled, yaml, frozenset(changed))
+        registrations = [_registrations(file, yaml) for file in built if file.overloads and not file.problem]
+        registered = list(threads.map(objects.compile, registrations))
+    for source, made in zip(registrations, registered, strict=True):
+        if isinstance(made, str):
+            raise UpstreamError(f"the registrations of {source.name} do not compile: {made}")
+    everything = [*shared, *(path for path in (*compiled.values(), *registered) if isinstance(path, Path))]
+    library = _linked(root, everything)
+    selectors = _senders(missing_selectors(library), root, files)
+    placed = [BuiltFile(f.name, f.overloads, "" if f.problem else str(library), f.problem) for f in built]
+    return TreeBuild(tuple(placed), changed, selectors)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UpstreamError(f"cannot read {path}: {error}; give a whole checkout of PyTorch") from None
+
+
+# ------------------------------------------------------------------------------------------ headers and sources
+def _objects(root: Path, yaml: MpsYaml, include: Path) -> _Objects:
+    """The compiler with the tree's own headers of the backend before those of the installed torch."""
+    texts = yaml.headers(include)
+    for folder in (OPERATIONS, KERNELS, OPERATIONS.parent, _BACKEND):
+        for path in sorted((root / folder).glob("*.h")):
+            texts[str(path.relative_to(root / ATEN))] = changed_text(_text(path))
+    key = fingerprint(*(part for item in sorted(texts.items()) for part in item))
+    folder = cache_folder() / "upstream" / "headers" / key
+    if not folder.is_dir():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix="new-") as temporary:
+            made = Path(temporary) / "made"
+            for place, text in texts.items():
+                (made / place).parent.mkdir(parents=True, exist_ok=True)
+                (made / place).write_text(text, encoding="utf-8")
+            made.rename(folder)
+    ours = (_HOST / "include", GRAPH_INCLUDE)
+    contents = (path.read_bytes() for place in ours for path in sorted(place.rglob("*.h")))
+    return _Objects(host_compiler(torch=True), (*ours, folder), fingerprint(key, *contents))
+
+
+def _source(file: OperationFile) -> _Source:
+    """A file with the includes that are precompiled, and the Metal sources that it asks for in place."""
+    text = METALLIB.sub(lambda include: shader_header(file.root, include[1]), changed_text(file.text))
+    return _Source(file.name, file.path, f'{_INCLUDES}#line 1 "{file.path}"\n{text}')
+
+
+def _compiled_shared(root: Path, objects: _Objects, threads: ThreadPoolExecutor) -> list[Path]:
+    """The object files of the backend itself: the tree's, and our own. Raises UpstreamError if one does not compile."""
+    places = [*(root / place for place in _SHARED), *(p for place in _OPTIONAL if (p := root / place).is_file())]
+    sources = [_source(OperationFile(root, path)) for path in places]
+    sources += [_Source(path.stem, path, _text(path)) for path in sorted(_HOST.glob("*.mm"))]
+    made: list[Path] = []
+    for source, result in zip(sources, threads.map(objects.compile, sources), strict=True):
+        if isinstance(result, str):
+            raise UpstreamError(f"{source.path} does not compile, and every other file needs it: {result}")
+        made.append(result)
+    return made
+
+
+# ------------------------------------------------------------------------------------------ registrations and linking
+def _with_overloads(
+    files: Iterable[OperationFile], compiled: Mapping[str, Path | str], yaml: MpsYaml, changed: frozenset[str]
+) -> list[BuiltFile]:
+    """The overloads of each file. One that several files serve belongs to the first that compiled."""
+    taken: set[str] = set(changed)
+    built = []
+    for file in files:
+        made = compiled[file.name]
+        served = tuple(k.overload for k in yaml.kernels if k.overload not in taken and file.serves(k))
+        problem = made if isinstance(made, str) else ""
+        taken.update(() if problem else served)
+        built.append(BuiltFile(file.name, served, problem=problem))
+    return built
+
+
+def _registrations(file: BuiltFile, yaml: MpsYaml) -> _Source:
+    return _Source(file.name, Path(), yaml.registrations(frozenset(file.overloads)), ".cpp")
+
+
+def _linked(root: Path, objects: Sequence[Path]) -> Path:
+    """The library of these object files. What no built file defines raises when it is called."""
+    graphs, frameworks = graph_library(), frameworks_library()
+    key = fingerprint(str(graphs), str(frameworks), *(path.name for path in objects))
+    folder = cache_folder() / "upstream" / "libraries" / key
+    library = folder / f"mps_host_{key[:8]}{sysconfig.get_config_var('EXT_SUFFIX')}"
+    if library.is_file():
+        return library
+    folder.mkdir(parents=True, exist_ok=True)
+    # torch_host defines the same names, and is global: a library's own come first.
+    words = [*linked(graphs), *linked(frameworks), *torch_libraries(), "-Wl,-Bsymbolic"]
+    compiler = host_compiler(torch=True)
+    with tempfile.TemporaryDirectory(dir=folder, prefix="new-") as temporary:
+        noted = Path(temporary) / "note.o"
+        # Selectors that nothing implements are looked for after linking, and reported with their files.
+        compiler.compile(Unit(note.write(Path(temporary), library.name.partition(".")[0], (note.ANY_SELECTOR,))), noted)
+        made = Path(temporary) / library.name
+        undefined = link([*objects, noted], made, words)
+        if undefined and (defining := refusing(undefined)):
+            text, extra = Path(temporary) / "undefined.cpp", Path(temporary) / "undefined.o"
+            text.write_text(defining)
+            compiler.compile(Unit(text), extra)
+            undefined = link([*objects, noted, extra], made, words)
+        if undefined:
+            raise UpstreamError(f"{root} does not link: {', '.join(demangled(undefined[:3]))} is defined nowhere")
+        made.replace(library)
+    return library
+
+
+def _senders(selectors: Sequence[str], root: Path, files: Sequence[OperationFile]) -> dict[str, tuple[str, ...]]:
+    """The files whose text has the words of each selector."""
+    texts = {file.path.name: file.text for file in files}
+    texts |= {place.name: _text(root / place) for place in _SHARED}
+    found = {}
+    for selector in selectors:
+        words = [f"{word}:" for word in selector.split(":") if word] if ":" in selector else [selector]
+        found[selector] = tuple(name for name, text in texts.items() if all(word in text for word in words))
+    return found
