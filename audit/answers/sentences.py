@@ -29,7 +29,7 @@ _VERDICTS = {
 _GRADES = {
     Grade.REAL_DEVICE: "measured on a Mac",
     Grade.SHIPPED_KERNEL: "SIMULATED; the release's compiled Metal kernel computed the values, on the CPU",
-    Grade.UPSTREAM_SOURCE: "SIMULATED; upstream's Metal source computed the values, on the CPU",
+    Grade.HOST_CODE: "SIMULATED; PyTorch's own host code computed the values, on the CPU",
     Grade.DISPATCH_ONLY: "SIMULATED; shows where calls run, nothing about values",
 }
 _FALLBACK = "it raises NotImplementedError, or runs on the CPU with PYTORCH_ENABLE_MPS_FALLBACK=1"
