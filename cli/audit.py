@@ -12,6 +12,7 @@ import typer
 from ..audit.model.selection import Samples, Settings
 from ..errors import MpsmithError
 from ..simulator.opening import DeviceKind
+from .audit_ending import ending_lines
 from .audit_options import (
     AuditRequest,
     Cluster,
@@ -141,9 +142,16 @@ def _show_and_publish(run: Run, request: AuditRequest) -> None:
     if request.report:
         outcome["reports"] = [str(path) for path in publish(request.store)]
         if not request.as_json:
-            print(f"report: {', '.join(outcome['reports'])}")
+            print(f"report: {_page(outcome['reports'])} ({len(outcome['reports'])} files beside it)")
     if request.as_json:
         print_json(outcome)
+    else:
+        print("\n".join(ending_lines(request.store, run)))
+
+
+def _page(files: list[str]) -> str:
+    """The page to open first, of the files of a report."""
+    return next((file for file in files if file.endswith("index.html")), files[0])
 
 
 def _with_shipped(settings: Settings, shipped: str) -> list[Settings]:

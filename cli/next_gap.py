@@ -29,7 +29,7 @@ def next_gap(
     """Suggest gaps to close, ranked by what users ask for, how many tests need it and how much work it is."""
     from ..registry.files import load
     from ..scaffold.operators.source import source_of
-    from ..scaffold.suggestions import suggestions
+    from ..scaffold.suggestions import sendable_families, suggestions
 
     source = source_of(torch)
     suggested = suggestions(source, load(None))[:count]
@@ -40,6 +40,13 @@ def next_gap(
     else:
         print(_table(suggested, shutil.get_terminal_size((120, 40)).columns))
         print(f"next: mpsmith scaffold {suggested[0].operator}")
+    if not as_json:
+        patches = sendable_families(load(None))
+        if patches:
+            print(
+                f"finished kernels of {len(patches)} operators are not upstream yet; send one as a patch: "
+                f"mpsmith scaffold {patches[0]} --target upstream --from-kernel"
+            )
 
 
 def _as_json(gap: Suggestion) -> dict[str, object]:

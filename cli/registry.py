@@ -14,6 +14,7 @@ from .registry_text import drift_json, drift_lines, sync_json, sync_lines, table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ..audit.answers.answer import Answer
     from ..registry.files import Registry
     from ..registry.model import Entry, Status
 
@@ -97,6 +98,7 @@ def _is_pattern(name: str) -> bool:
 
 
 def _show_entry(registry: Registry, operator: str, as_json: bool) -> None:
+    from ..audit.answers.sentences import as_data, headline, reason
     from ..registry.known_wrong import corpus_folder, examine, reports_of
     from ..registry.rendering import as_json as entry_json
     from ..registry.rendering import as_text, report_json, report_line
@@ -104,10 +106,25 @@ def _show_entry(registry: Registry, operator: str, as_json: bool) -> None:
     entry = registry.named(operator)
     place = registry.place(entry.operator)
     reports = reports_of(entry.operator, examine(corpus_folder(None))[0].values())
+    answered_by = _answered(entry.operator)
     if as_json:
-        print_json({**entry_json(entry, place), "known_wrong": [report_json(report) for report in reports]})
+        answered = {"answer": as_data(answered_by)} if answered_by else {}
+        print_json({**entry_json(entry, place), "known_wrong": [report_json(each) for each in reports], **answered})
     else:
-        print("\n".join([as_text(entry, place), *map(report_line, reports)]))
+        said = f"{headline(answered_by)}, torch {answered_by.release}: {reason(answered_by)}" if answered_by else ""
+        first = [f"  {'answer':<13} {said}"] if said else []
+        print("\n".join([as_text(entry, place), *first, *map(report_line, reports)]))
+
+
+def _answered(operator: str) -> Answer | None:
+    """The shipped answer about an operator; None for one that it does not know."""
+    from ..audit.answers.answer import answer
+    from ..errors import MpsmithError
+
+    try:
+        return answer(operator)
+    except MpsmithError:
+        return None
 
 
 @app.command("set")

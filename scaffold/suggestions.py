@@ -10,6 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..audit.answers.answer import answer
+from ..audit.answers.support import Support
+from ..errors import MpsmithError
 from ..registry.files import Registry
 from ..registry.model import Status
 from .operators.kinds import KernelKind, kind_of
@@ -69,9 +72,30 @@ def suggestions(source: Source, registry: Registry) -> list[Suggestion]:
         if entry and (entry.status in _TAKEN or entry.kernel):
             continue
         of_kind = kind_of(operator).kind
-        rough = Estimate(_EFFORT.get(of_kind, _USUAL_EFFORT), 0, 0, "not estimated yet")
+        rough = Estimate(_EFFORT.get(of_kind, _USUAL_EFFORT), 0, 0, f"effort of a usual {of_kind.words} kernel")
         estimate = by_people.get(operator.name, rough)
         overloads = tuple(overload.name for overload in operator.kernels)
         owner = entry.owner if entry else None
         suggested.append(Suggestion(operator.full_name, of_kind, overloads, estimate, owner))
     return sorted(suggested, key=lambda gap: (gap.owner is not None, -gap.score, gap.operator))
+
+
+def sendable_families(registry: Registry) -> list[str]:
+    """The operators with a finished kernel of mpsmith that no release has: their families can be sent upstream.
+
+    Those that most calls of users need come first: the demand that people estimated.
+    """
+    by_people = estimates()
+    names = []
+    for name, entry in registry.items():
+        if entry.kernel and entry.status in (Status.implemented, Status.verified):
+            try:
+                found = answer(name)
+            except MpsmithError:
+                continue
+            if found.support is Support.NO and not found.upgrade:
+                names.append(name)
+    demand = {
+        name: by_people[bare].demand if (bare := name.removeprefix("aten::")) in by_people else 0 for name in names
+    }
+    return sorted(names, key=lambda name: (-demand[name], name.startswith("aten::_"), name))

@@ -5,10 +5,13 @@ Everything that speaks about an operator asks `answer`: commands, pages and mess
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
+from ...registry.folder import VARIABLE
 from ...registry.kernel_index import KernelEntry, kernel_entries
 from ..model.selection import DTYPES, dtype_position
 from ..model.verdicts import CASE_SEVERITY, CaseVerdict, Grade, strongest
@@ -222,12 +225,14 @@ def _wrong(operator: str, release: str) -> tuple[WrongResult, ...]:
 
 
 @cache
-def _registered() -> Mapping[str, KernelEntry]:
-    return kernel_entries()
+def _registered(variable: str | None) -> Mapping[str, KernelEntry]:
+    """The operators with a kernel in the registry that MPSMITH_REGISTRY names, or in the package's own."""
+    return kernel_entries(Path(variable) if variable else None)
 
 
 def _kernels(operators: set[str]) -> tuple[ReplacementKernel, ...]:
-    entries = [_registered()[name] for name in sorted(f"aten::{op}" for op in operators) if name in _registered()]
+    known = _registered(os.environ.get(VARIABLE))
+    entries = [known[name] for name in sorted(f"aten::{operator}" for operator in operators) if name in known]
     return tuple(ReplacementKernel(entry.operator, entry.kernel, entry.status or "") for entry in entries)
 
 

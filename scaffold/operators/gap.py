@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ...audit.releases import data as release_data
+from ...audit.answers import sentences
+from ...audit.answers.answer import answer
 from ...audit.releases.surface.overloads import Dispatch
 from ...audit.releases.surface.reachability import Unreachable
+from ...errors import MpsmithError
 from ...registry.files import load
 from ...registry.model import Entry, Status
 from ..errors import ScaffoldError
@@ -17,7 +19,7 @@ def require_gap(operator: OperatorModel) -> None:
     """Raise ScaffoldError unless the operator is a gap, with the reason."""
     lacking = [overload for overload in operator.overloads if lacks_kernel(overload.surface)]
     if not lacking:
-        raise ScaffoldError(f"{_why_not_missing(operator)}; --force scaffolds a kernel all the same")
+        raise ScaffoldError(f"{why_not_missing(operator)}; --force scaffolds a kernel all the same")
     unreachable = [overload.surface.reach for overload in lacking if isinstance(overload.surface.reach, Unreachable)]
     if len(unreachable) == len(lacking):
         reason = unreachable[0].reason
@@ -26,27 +28,23 @@ def require_gap(operator: OperatorModel) -> None:
         )
 
 
-def _why_not_missing(operator: OperatorModel) -> str:
+def why_not_missing(operator: OperatorModel) -> str:
+    """Why an operator is not a gap, and what to do instead, from the answer that every command gives."""
     dispatches = {overload.surface.dispatch for overload in operator.overloads}
-    if any(dispatch.has_kernel for dispatch in dispatches):
-        first = native_since(operator)
-        since = f" since torch {first}" if first else ""
-        return f"{operator.full_name} has native kernels on mps{since}"
     if dispatches == {Dispatch.MISSING_EVERYWHERE}:
         return f"{operator.full_name} has no kernel for the CPU either: there is nothing to compare a kernel with"
-    return f"{operator.full_name} is composed of other operators and needs no kernel"
-
-
-def native_since(operator: OperatorModel) -> str | None:
-    """The first known release in which an overload of the operator has a kernel; None where none is known to."""
-    kernels = {dispatch.value for dispatch in Dispatch if dispatch.has_kernel}
-    data = release_data.load()
-    for position, facts in enumerate(data.releases):
-        for overload in operator.overloads:
-            history = data.overloads.get(overload.name)
-            if history and history.dispatch[position] in kernels:
-                return facts.release
-    return None
+    try:
+        found = answer(operator.full_name, operator.release)
+    except MpsmithError:  # a nightly, or an operator that is newer than the release data
+        return f"{operator.full_name} is composed of other operators, or has kernels on mps"
+    if any(dispatch.has_kernel for dispatch in dispatches):
+        since = f" since torch {found.since}" if found.since else ""
+        return f"{operator.full_name} has native kernels on mps{since}"
+    composed = f"{operator.full_name} is composed of other operators and needs no kernel"
+    if not found.lacking:
+        return composed
+    instead = [step.command for step in sentences.replacements(found) if "trace" not in step.command]
+    return f"{composed}; mps lacks {sentences.listed(found.lacking)}: {' or '.join(f'`{each}`' for each in instead)}"
 
 
 def require_no_kernel(operator: OperatorModel, registry: Path | None) -> None:

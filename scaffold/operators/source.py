@@ -18,6 +18,7 @@ from ...errors import near
 from ...registry.torch_release import base_version
 from ..errors import ScaffoldError
 from ..release_files import files_of
+from .gap import why_not_missing
 from .model import OperatorModel, OverloadModel, lacks_kernel
 
 
@@ -64,10 +65,7 @@ class Source:
         for delegate in delegates:
             if delegate:
                 return self.operator(delegate)
-        raise ScaffoldError(
-            f"{operator.full_name} is composed of other operators and needs no kernel; "
-            f"find out which of them is missing with: mpsmith coverage --ops {operator.full_name}"
-        )
+        raise ScaffoldError(why_not_missing(operator))
 
     def operator(self, name: str) -> OperatorModel:
         """An operator by its name, with or without `aten::`; an overload's name gives its operator.

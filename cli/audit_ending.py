@@ -1,0 +1,76 @@
+"""The last lines of `mpsmith audit`: what is wrong, what is missing, what changed, and what to type next."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from ..audit.findings.results import RunVerdicts
+    from ..audit.store.records import Run
+
+# Names on one line.
+_LISTED = 10
+
+
+def ending_lines(store_path: Path, run: Run) -> Iterator[str]:
+    """What a run showed by name, from its verdicts, and what changed since the run before it on the same device."""
+    from ..audit.findings.audited_surface import audited_surface
+    from ..audit.findings.summary import verdicts
+    from ..audit.store.store import Store
+
+    with Store.open(store_path) as store:
+        now = verdicts(store, run, audited_surface(run))
+        earlier = [
+            other
+            for other in store.runs()
+            if other.id < run.id and not other.compiled and other.simulated == run.simulated and other.finished
+        ]
+        before = verdicts(store, earlier[-1], audited_surface(earlier[-1])) if earlier else None
+    yield from answer_lines(now, before, since=f"since run {earlier[-1].id}" if earlier else "")
+
+
+def answer_lines(now: RunVerdicts, before: RunVerdicts | None, since: str = "") -> Iterator[str]:
+    """The lines about the verdicts of a run; `before` are those of an earlier one, which `since` names."""
+    from ..audit.model.verdicts import OverloadVerdict
+
+    broken = (OverloadVerdict.WRONG, OverloadVerdict.CRASH, OverloadVerdict.TIMEOUT)
+    lacking = (OverloadVerdict.MISSING, OverloadVerdict.FALLBACK)
+    wrong = [overload.name for overload in now.overloads if overload.verdict in broken]
+    missing = _most_used(operator.name for operator in now.operators if operator.verdict in lacking)
+    yield f"wrong: {_listed(wrong) or 'nothing'}"
+    yield f"missing or on the CPU, the most used first: {_listed(missing) or 'nothing'}"
+    if before is not None:
+        yield f"changed {since}: {_listed(_changes(now, before)) or 'nothing'}"
+    if first := [*wrong, *missing][:1]:
+        yield f"next: mpsmith why {first[0].removeprefix('aten::')}"
+
+
+def _most_used(operators: Iterable[str]) -> list[str]:
+    """The operators in the order of how many functions, modules and other operators call them."""
+    from collections import Counter
+
+    from ..audit.answers.compositions import compositions
+
+    used: Counter[str] = Counter()
+    for composition in compositions().values():
+        used.update({f"aten::{part.split('.')[0]}" for part in composition.parts})
+    return sorted(operators, key=lambda name: (-used[name], name.startswith("aten::_"), name))
+
+
+def _changes(now: RunVerdicts, before: RunVerdicts) -> list[str]:
+    """The overloads that both runs executed and that have another verdict now."""
+    earlier = {overload.name: overload.verdict for overload in before.overloads if overload.executed}
+    return [
+        f"{overload.name} ({earlier[overload.name].value} -> {overload.verdict.value})"
+        for overload in now.overloads
+        if overload.executed and earlier.get(overload.name, overload.verdict) is not overload.verdict
+    ]
+
+
+def _listed(names: Iterable[str]) -> str:
+    every = list(names)
+    more = f" and {len(every) - _LISTED} more" if len(every) > _LISTED else ""
+    return ", ".join(every[:_LISTED]) + more

@@ -1,0 +1,48 @@
+"""Every command that an answer, a refusal or a trace suggests can be typed, and does what it says."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from mpsmith.audit.answers.answer import answer, known_names
+from mpsmith.audit.answers.sentences import steps
+from mpsmith.audit.releases import data as release_data
+from mpsmith.audit.releases.data import release_order
+from mpsmith.cli import app
+
+
+def suggested() -> set[str]:
+    """The commands of the steps of every operator, function and module."""
+    names = known_names()
+    every = [f"aten::{operator}" for operator in names.overloads] + [
+        n for listed in names.public.values() for n in listed
+    ]
+    return {step.command for name in every for step in steps(answer(name)) if step.command}
+
+
+def test_every_suggested_command_exits_with_0(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    newest = release_order(release_data.load().releases[-1].release)
+    commands = suggested()
+    assert {command.split()[0] for command in commands} == {"mpsmith", "pip", "import"}
+    for command in sorted(commands):
+        words = shlex.split(command)
+        if words[0] == "pip":
+            assert (2, 7, 0) < release_order(words[-1].removeprefix("torch>=")) <= newest
+        elif words[:2] == ["mpsmith", "scaffold"]:
+            done = CliRunner().invoke(app, [*words[1:], "--dry-run"])
+            assert done.exit_code == 0, (command, done.output, done.exception)
+        elif words[:2] == ["mpsmith", "audit"]:
+            assert answer(words[-1])
+        else:
+            assert command in ("mpsmith trace train.py", "import mpsmith.kernels")
+
+
+def test_what_scaffold_refuses_names_what_helps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, ["scaffold", "svd"])
+    assert "import mpsmith.kernels" in str(done.exception)

@@ -1,0 +1,45 @@
+"""The last lines of an audit name what is wrong and missing, what changed, and what to type next."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from mpsmith.audit.findings.results import OperatorSummary, OverloadSummary
+from mpsmith.audit.model.verdicts import OverloadVerdict
+from mpsmith.cli.audit_ending import answer_lines
+
+NATIVE, WRONG, MISSING = OverloadVerdict.NATIVE, OverloadVerdict.WRONG, OverloadVerdict.MISSING
+
+
+def verdicts(**found: OverloadVerdict) -> Any:
+    overloads = [
+        OverloadSummary(f"aten::{name}", f"aten::{name}", "", None, verdict, "", executed=1)
+        for name, verdict in found.items()
+    ]
+    operators = [OperatorSummary(f"aten::{name}", verdict, {}, (), 1) for name, verdict in found.items()]
+    return SimpleNamespace(overloads=overloads, operators=operators)
+
+
+def test_what_is_wrong_and_missing_is_named_the_most_used_first() -> None:
+    lines = list(answer_lines(verdicts(erfc=WRONG, mode=MISSING, linalg_svd=MISSING, add=NATIVE), None))
+    assert lines == [
+        "wrong: aten::erfc",
+        "missing or on the CPU, the most used first: aten::linalg_svd, aten::mode",
+        "next: mpsmith why erfc",
+    ]
+
+
+def test_what_changed_since_the_run_before() -> None:
+    lines = list(
+        answer_lines(verdicts(erfc=NATIVE, mode=MISSING), verdicts(erfc=WRONG, mode=MISSING, old=NATIVE), "since run 1")
+    )
+    assert lines[0] == "wrong: nothing"
+    assert "changed since run 1: aten::erfc (wrong -> native)" in lines
+
+
+def test_a_clean_run_has_nothing_to_type() -> None:
+    assert list(answer_lines(verdicts(add=NATIVE), None)) == [
+        "wrong: nothing",
+        "missing or on the CPU, the most used first: nothing",
+    ]
