@@ -227,6 +227,12 @@ def gcd(ulp: Ulp, input: Tensor, other: Tensor) -> Tensor:
     return torch.gcd(input, other).abs()
 
 
+def elu(ulp: Ulp, input: Tensor, alpha: float = 1, scale: float = 1, input_scale: float = 1) -> Tensor:
+    """The exponential less one, in float, where the number is negative."""
+    (x,) = _floating(input)
+    return torch.where(x > 0, x * scale, (ulp((x * input_scale).exp()) - 1) * (alpha * scale)).to(input.dtype)
+
+
 REAL_FUNCTIONS = (
     Prediction("abs-of-integers-through-float", {"aten::abs": integer_abs}),
     Prediction("erfc-as-one-less-erf", {"aten::erfc": erfc, "aten::special_erfc": erfc}),
@@ -256,6 +262,7 @@ REAL_FUNCTIONS = (
         "infinite-degree-of-a-polynomial", {name: polynomial(operator) for name, operator in POLYNOMIALS.items()}
     ),
     Prediction("zeta-in-single-precision", {"aten::special_zeta": zeta}),
+    Prediction("elu-by-exp-less-one", {"aten::elu": elu}),
     Prediction("dropped-gradients-are-zero", {"aten::native_dropout_backward": dropout_backward}),
     Prediction("divisor-of-the-least-integer", {"aten::gcd": gcd}),
 )

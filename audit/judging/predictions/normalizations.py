@@ -1,0 +1,58 @@
+"""What kernels of releases make of variances: the mean of squares less the square of the mean, which cancels.
+
+The kernel of layer_norm takes a variance below 1e-6 for zero, that of group_norm a negative one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .prediction import Prediction, Ulp
+
+ULPS_OF_A_SUM = 2.0
+LEAST_OF_A_LAYER = 1e-6
+
+
+def _moments(values: Tensor, dims: tuple[int, ...], ulp: Ulp) -> tuple[Tensor, Tensor]:
+    """Mean and variance in float; the variance is what is left of two sums.
+
+    The order in which a threadgroup adds moves each sum by more than its last rounding.
+    """
+    mean = ulp(values.mean(dims, keepdim=True), ULPS_OF_A_SUM)
+    squares = ulp((values * values).mean(dims, keepdim=True), ULPS_OF_A_SUM)
+    return mean, squares - mean * mean
+
+
+def _scaled(values: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
+    values = values if weight is None else values * weight
+    return values if bias is None else values + bias
+
+
+def layer_norm(ulp: Ulp, input: Tensor, shape: Any, weight: Any, bias: Any, eps: float) -> Any:
+    """By the variance that cancels, in float."""
+    dims = tuple(range(input.dim() - len(shape), input.dim()))
+    values = input.float()
+    mean, variance = _moments(values, dims, ulp)
+    root = (torch.where(variance < LEAST_OF_A_LAYER, 0.0, variance) + eps).rsqrt()
+    return _scaled((values - mean) * root, weight, bias).to(input.dtype), mean.to(input.dtype), root.to(input.dtype)
+
+
+def group_norm(
+    ulp: Ulp, input: Tensor, weight: Any, bias: Any, batch: int, channels: int, rest: int, groups: int, eps: float
+) -> Any:
+    """By the variance that cancels, in float."""
+    values = input.float().reshape(batch, groups, -1)
+    mean, variance = _moments(values, (2,), ulp)
+    root = (variance.clamp(min=0) + eps).rsqrt()
+    shape = (1, channels, *[1] * (input.dim() - 2))
+    scale, shift = (None if each is None else each.view(shape) for each in (weight, bias))
+    normal = _scaled(((values - mean) * root).reshape(input.shape), scale, shift)
+    return normal.to(input.dtype), mean.view(batch, groups).to(input.dtype), root.view(batch, groups).to(input.dtype)
+
+
+NORMALIZATIONS = (
+    Prediction("variance-cancels", {"aten::native_layer_norm": layer_norm, "aten::native_group_norm": group_norm}),
+)
