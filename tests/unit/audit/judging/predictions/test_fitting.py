@@ -111,6 +111,11 @@ SHOWN: dict[str, Shown] = {
     "variance-overflows": Shown(
         torch.nn.functional.layer_norm, (torch.tensor([[1.0, 2.0], [LARGEST, -LARGEST]]), (2,), None, numbers(1, 2))
     ),
+    "variance-cancels": Shown(
+        torch.nn.functional.layer_norm, (torch.tensor([[1.0, 2.0], [999.5, 1000.25]]), (2,), None, numbers(1, 2))
+    ),
+    "elu-by-exp-less-one": Shown(torch.nn.functional.elu, (numbers(1, -1e-4, -2),)),
+    "scan-of-long-rows-races": Shown(lambda x: tuple(torch.cummax(x, 0)), (torch.arange(4200.0).neg(),)),
     "reflectors-multiply-zero-by-nan": Shown(
         torch.linalg.householder_product, (torch.tensor([[1.0, 2.0], [3.0, 1.0], [2.0, 5.0]]), numbers(0.1, NAN))
     ),
