@@ -73,7 +73,7 @@ def build(builder: str) -> NetworkWorkload:
         return NetworkWorkload(model, inputs if isinstance(inputs, tuple) else (inputs,))
     raise MpsmithError(
         f"{builder} returned {type(built).__name__}; return a torch.nn.Module and a tuple of its inputs, "
-        "or a mpsmith.tracing.networks.workload.Workload"
+        "or a mpsmith.tracing.networks.workload.NetworkWorkload"
     )
 
 

@@ -326,8 +326,8 @@ def test_many_different_shapes_at_a_line_are_counted_together_and_not_remembered
 def test_calls_that_the_journal_has_no_room_for_are_counted_as_dropped_and_not_remembered() -> None:
     x = torch.ones(3, device="mps")
 
-    def seen_in(journal: Journal) -> recorder.Recorder:
-        seen = recorder.Recorder(lambda: journal)
+    def seen_in(journal: Journal) -> recorder.CallRecorder:
+        seen = recorder.CallRecorder(lambda: journal)
         seen.start()
         for number in range(50):
             exec(compile("torch.heaviside(x, x)", f"made anew {number}", "exec"), {"torch": torch, "x": x})
