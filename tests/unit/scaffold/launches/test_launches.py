@@ -312,6 +312,14 @@ def test_a_loss_is_one_number_unless_it_is_wanted_for_each() -> None:
     assert f"result = torch.empty({shape}, dtype=self.dtype, device=self.device)" in PythonHost(functional).prepared
 
 
+def test_threads_and_windows_follow_from_rows_and_bound_sizes() -> None:
+    assert MODE.a_thread_a_row, "its outputs have unknown shapes, but it works along dim"
+    assert not OUT.a_thread_a_row
+    assert [LOSS.has_bound_sizes(buffer) for buffer in LOSS.tensors] == [False, True, True]
+    assert launch("adaptive_max_pool2d(Tensor self, int[2] size) -> Tensor", KernelKind.POOLING).windows is not None
+    assert launch("adaptive_max_pool2d(int n) -> Tensor", KernelKind.POOLING).windows is None
+
+
 def test_python_resizes_outputs_where_no_meta_kernel_does() -> None:
     seen = replace(LOSS.observation, has_meta=False) if LOSS.observation else None
     host = PythonHost(replace(LOSS, observation=seen))
@@ -329,6 +337,33 @@ def test_an_output_of_a_dtype_of_its_own_is_checked() -> None:
 
 
 # ---- Objective-C++
+
+
+def test_inputs_are_broadcast_and_outputs_of_another_dtype_are_copied() -> None:
+    seen = Observation(
+        dict.fromkeys(("self", "a", "b"), "T"),
+        frozenset({"self", "a", "b"}),
+        (ObservedTensor("T", "broadcast"),),
+        has_meta=False,
+    )
+    three = launch_of(overload("demo(Tensor self, Tensor a, Tensor b) -> Tensor"), KernelKind.TERNARY, seen)
+    assert AtenHost(three).prepared == [
+        "at::Tensor result = at::empty("
+        "at::infer_size(at::infer_size(self.sizes(), a.sizes()), b.sizes()), self.options());",
+        *(
+            f"const at::Tensor {name}_dense = {name}.expand(result.sizes()).contiguous();"
+            for name in ("self", "a", "b")
+        ),
+        "const at::Tensor result_dense = result;",
+    ]
+    assert AtenHost(FREXP).prepared[-3:] == [
+        "const at::Tensor self_dense = self.contiguous();",
+        "const at::Tensor mantissa_dense = mantissa.is_contiguous() && mantissa.scalar_type() == self.scalar_type() ? "
+        "mantissa : at::empty(mantissa.sizes(), self.options());",
+        "const at::Tensor exponent_dense = exponent.is_contiguous() ? exponent : "
+        "at::empty(exponent.sizes(), exponent.options());",
+    ]
+    assert "const int64_t row_length = self_dense.size(1);" in AtenHost(SOFTMAX).prepared
 
 
 def test_upstream_brings_functions_for_a_dimension_that_may_be_left_out() -> None:
