@@ -23,7 +23,6 @@ class CoverageFormat(str, Enum):
     TERMINAL = "terminal"
     CSV = "csv"
     MARKDOWN = "markdown"
-    SVG = "svg"
 
 
 WheelOrUrl = Annotated[
@@ -52,15 +51,11 @@ def coverage(
     history: Annotated[bool, typer.Option("--history", help="A row per release, with the oldest first.")] = False,
     form: Annotated[
         CoverageFormat,
-        typer.Option(
-            "--format", help="csv and markdown are for the tables; svg draws a badge, and the chart of --history."
-        ),
+        typer.Option("--format", help="csv and markdown are for the tables."),
     ] = CoverageFormat.TERMINAL,
     as_json: AsJson = False,
 ) -> None:
     """Say for every ATen overload whether a release has an MPS kernel, by its declarations and by its binary."""
-    if form is CoverageFormat.SVG and (ops or missing or by_operator or drift):
-        raise typer.BadParameter("svg draws a whole release or --history, not a table", param_hint="--format")
     if history:
         _show_history(form, as_json)
         return
@@ -91,8 +86,6 @@ def _show_overloads(
         overloads = lacking(overloads)
     if as_json:
         print_json(_release_json(release, overloads))
-    elif form is CoverageFormat.SVG:
-        typer.echo(_badge(release), nl=False)
     elif patterns or only_missing or form is not CoverageFormat.TERMINAL:
         typer.echo(overload_table(overloads, form.value), nl=False)
     else:
@@ -125,14 +118,11 @@ def _show_history(form: CoverageFormat, as_json: bool) -> None:
 
     from ..audit.releases import data as release_data
     from ..audit.releases.coverage.history import history
-    from ..reports.coverage_chart import history_svg
     from .coverage_text import history_table
 
     counts = history(release_data.load())
     if as_json:
         print_json([asdict(count) for count in counts])
-    elif form is CoverageFormat.SVG:
-        typer.echo(history_svg(counts), nl=False)
     else:
         typer.echo(history_table(counts, form.value), nl=False)
 
@@ -142,17 +132,6 @@ def _selected(overloads: Sequence[OverloadCoverage], patterns: Sequence[str]) ->
 
     names = set(select_names([overload.name for overload in overloads], patterns))
     return [overload for overload in overloads if overload.name in names]
-
-
-def _badge(release: ReleaseCoverage) -> str:
-    """An SVG badge: how many of the operators that need a kernel have one."""
-    from ..audit.releases.coverage.table import OperatorSupport, support_of
-    from ..reports.coverage_chart import badge_svg
-
-    counts = [support_of(overloads) for overloads in release.by_operator.values()]
-    native = sum(support in (OperatorSupport.NATIVE, OperatorSupport.PARTLY_NATIVE) for support in counts)
-    missing = sum(support in (OperatorSupport.MISSING, OperatorSupport.FALLS_BACK) for support in counts)
-    return badge_svg(native, missing)
 
 
 def _release_json(release: ReleaseCoverage, overloads: Sequence[OverloadCoverage]) -> dict[str, Any]:

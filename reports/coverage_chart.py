@@ -1,4 +1,4 @@
-"""Coverage over the releases as SVG, for a separate file or inside an HTML page."""
+"""Coverage over the releases as SVG for an HTML page."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from ..audit.releases.coverage.history import ReleaseCounts
 
 WIDTH, HEIGHT = 960, 420
 LEFT, RIGHT, TOP, BOTTOM = 60, 170, 40, 60
-
-NAMESPACE = 'xmlns="http://www.w3.org/2000/svg" '
 
 _STYLE = """
   .coverage { color: #333 }
@@ -48,8 +46,8 @@ def history_lines(counts: Sequence[ReleaseCounts]) -> tuple[Line, ...]:
     )
 
 
-def history_svg(counts: Sequence[ReleaseCounts], *, inline: bool = False) -> str:
-    """The history of coverage as SVG text; `inline` leaves out the namespace, which HTML does not need.
+def history_svg(counts: Sequence[ReleaseCounts]) -> str:
+    """The history of coverage as SVG text without a namespace, which HTML does not need.
 
     Raises ValueError without a release.
     """
@@ -60,7 +58,7 @@ def history_svg(counts: Sequence[ReleaseCounts], *, inline: bool = False) -> str
     releases = [count.release for count in counts]
     heading = f"MPS coverage of PyTorch {releases[0]} to {releases[-1]}"
     parts = [
-        f'<svg {"" if inline else NAMESPACE}class="coverage" viewBox="0 0 {WIDTH} {HEIGHT}" role="img">',
+        f'<svg class="coverage" viewBox="0 0 {WIDTH} {HEIGHT}" role="img">',
         f"<title>{escape(heading)}</title>",
         f"<style>{_STYLE}</style>",
         f'<rect class="ground" width="{WIDTH}" height="{HEIGHT}"/>',
@@ -112,25 +110,3 @@ def _drawn(line: Line, top: int) -> list[str]:
         f'<polyline class="line" stroke="{line.colour}" points="{points}"/>',
         f'<text x="{label_x}" y="{label_y:.1f}">{escape(line.name)} {last}</text>',
     ]
-
-
-def badge_svg(native: int, missing: int) -> str:
-    """A badge that says how many of the operators that need a kernel have one on mps."""
-    label, value = "mps operators", f"{native} of {native + missing} native"
-    left, right = _text_width(label), _text_width(value)
-    share = native / max(1, native + missing)
-    colour = "#2a9d4b" if share >= 0.75 else "#c98a1a" if share >= 0.5 else "#d1495b"
-    width = left + right
-    return (
-        f'<svg {NAMESPACE}width="{width}" height="20" role="img">'
-        f"<title>{label}: {value}</title>"
-        f'<clipPath id="r"><rect width="{width}" height="20" rx="3"/></clipPath><g clip-path="url(#r)">'
-        f'<rect width="{left}" height="20" fill="#555"/>'
-        f'<rect x="{left}" width="{right}" height="20" fill="{colour}"/></g>'
-        f'<g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11" text-anchor="middle">'
-        f'<text x="{left / 2}" y="14">{label}</text><text x="{left + right / 2}" y="14">{value}</text></g></svg>\n'
-    )
-
-
-def _text_width(text: str) -> int:
-    return 7 * len(text) + 10

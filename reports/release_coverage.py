@@ -126,7 +126,7 @@ def section(
     public_first = sorted(rows, key=lambda row: row.operator.startswith("_"))
     return CoverageSection(
         source=f"Torch {coverage.release}: {coverage.source}",
-        chart=Markup(history_svg(counts, inline=True)),
+        chart=Markup(history_svg(counts)),
         history=Table(
             "The figures of every release",
             HISTORY_TITLES,

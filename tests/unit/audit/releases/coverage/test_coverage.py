@@ -18,7 +18,7 @@ from mpsmith.errors import MpsmithError
 from mpsmith.registry.model import Entry, Measured, Status
 from mpsmith.reports.coverage_chart import history_svg
 from mpsmith.reports.release_coverage import OPERATOR_TITLES, operator_cells, section_of
-from support.commands import output, typed
+from support.commands import output
 
 NATIVE, DELEGATE = Dispatch.NATIVE, Dispatch.STRUCTURED_DELEGATE
 MISSING, COMPOSITE = Dispatch.MISSING, Dispatch.COMPOSITE_IMPLICIT
@@ -231,12 +231,6 @@ def test_drift_is_a_filter() -> None:
     assert "narrow_copy" in run("--torch", "2.15.0", "--drift")
 
 
-def test_the_badge_of_a_release() -> None:
-    badge = run("--torch", "2.15.0", "--format", "svg")
-    assert badge.startswith("<svg ")
-    assert "441 of 553 native" in badge
-
-
 def test_the_installed_torch_is_the_default() -> None:
     assert "installed torch" in run()
 
@@ -252,12 +246,6 @@ def test_the_installed_torch_is_the_default() -> None:
 def test_bad_input_is_one_clear_error(arguments: tuple[str, ...], message: str) -> None:
     with pytest.raises(MpsmithError, match=message):
         run(*arguments)
-
-
-def test_a_table_cannot_be_drawn() -> None:
-    refused = typed(app, "--operators", "--format", "svg")
-    assert refused.exit_code == 2
-    assert "--format" in refused.output
 
 
 def test_rebuilding_needs_every_wheel(tmp_path: Path) -> None:
