@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-struct Exchange { // same layout as msl_exchange_t in include/msl/sync.h
+struct alignas(64) Exchange { // same layout as msl_exchange_t in include/msl/sync.h; holds values of any alignment
   uint32_t mask, folded;
   char pad[56];
   char values[kSimdWidth * 64];

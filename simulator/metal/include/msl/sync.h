@@ -10,7 +10,7 @@
 #include "uniform.h"
 
 extern "C" {
-struct msl_exchange_t {
+struct __attribute__((aligned(64))) msl_exchange_t {
   uint mask;    // lanes that take part
   uint folded;  // one bit for each quad (or bit 0): the fold is already computed
   char pad[56];
