@@ -86,6 +86,8 @@ def _lines(replayed: Replayed) -> Iterator[str]:
     yield f"now:      {outcome.verdict.value} {outcome.message}".rstrip()
     yield f"inputs:   {replayed.replay.inputs}"
     yield from _launches(replayed.replay.launches)
+    for name, error in replayed.replay.fits.items():
+        yield f"as predicted by: {name}" + (f", {error:.3g} tolerances at most" if error else "")
     if outcome.fallbacks:
         yield f"on the CPU: {', '.join(outcome.fallbacks)}"
     if outcome.max_error is not None:

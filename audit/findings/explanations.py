@@ -160,6 +160,8 @@ class Explainer:
             return False
         if rule.inputs and re.search(rule.inputs, case.inputs) is None:
             return False
+        if rule.arguments and not any(re.search(rule.arguments, text) for text in (case.inputs, case.fault_inputs)):
+            return False
         if rule.shipped and not case.kernels:
             return False
         if rule.kernels and not any(_matches(kernel, rule.kernels) for kernel in case.kernels):

@@ -22,6 +22,7 @@ from ..model.verdicts import CaseVerdict, Grade, Outcome
 from ..shipped.kernels import slow_positions
 from . import last_call
 from .compiled import SameVerdict, compiled_groups, judged_compiled, with_own_sources
+from .predicting import predictions_of
 from .worker_exit import at_risk, begin
 from .worker_setup import Worker, current_worker
 from .worker_tasks import MAKING_SAMPLES, ON_CPU, ON_DEVICE, RERUN, AuditPlan, Marker, Replay, Task
@@ -147,18 +148,22 @@ def replay(task: Task) -> Replay:
         return Replay(found.outcome, described(case), "", "", worker.device.simulated, {}, found)
     shown: list[str] = []
     launches: LaunchesByOverload = {}
+    wrong: list[Trial] = []
 
     def show(trial: Trial) -> None:
         launches.update(drained())  # printing a tensor of the device makes calls, too
         with paused():
             shown.extend((_shown(trial.cpu), _shown(trial.mps)))
+        if trial.differs_in_values:
+            wrong.append(trial)
 
     with at_risk(worker.options.settings.timeout), computing.of_case(_position(task)) as drained:
         outcome = _judged(worker, case, label, on_executed=show)
         if not shown:
             launches.update(drained())
+        fits = predictions_of(wrong)
     cpu, mps = shown or (_shown(None), _shown(None))
-    return Replay(outcome, described(case), cpu, mps, worker.device.simulated, launches)
+    return Replay(outcome, described(case), cpu, mps, worker.device.simulated, launches, fits=fits)
 
 
 def script(task: Task) -> str:
@@ -341,12 +346,9 @@ def _predict(worker: Worker, task: Task, position: int, wrong: list[Trial], mark
     """Record which known defects a wrong case has, while its results are there; the case is in the store already."""
     if not wrong:
         return
-    from ..judging.predictions import PREDICTIONS
-    from ..judging.predictions.fitting import fitting_predictions
-
     worker.pending.write()
     _announce(marker, position, worker.options.settings.timeout, RERUN)
-    worker.store.add_predictions(task.group, position, fitting_predictions(wrong[0], PREDICTIONS))
+    worker.store.add_predictions(task.group, position, predictions_of(wrong))
 
 
 def _look_inside(worker: Worker, task: Task, position: int, case: Case, outcome: Outcome, marker: Marker) -> None:

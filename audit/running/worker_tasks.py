@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import struct
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -86,6 +87,7 @@ class Replay:
     """One case executed again: its outcome, both results as text, and its launches of shipped kernels.
 
     `compiled`: the outcome under torch.compile, for a compiled case; such a case has no results.
+    `fits`: the predictions that a wrong case fits.
     """
 
     outcome: Outcome
@@ -95,6 +97,7 @@ class Replay:
     simulated: bool
     launches: LaunchesByOverload
     compiled: CompiledOutcome | None = None
+    fits: Mapping[str, float] = field(default_factory=dict)
 
 
 def announced_case(task: Task) -> tuple[int, int] | None:

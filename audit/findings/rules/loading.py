@@ -63,6 +63,7 @@ class RuleEntry(Part):
     dtypes: tuple[str, ...] = ()
     stages: tuple[str, ...] = ()
     inputs: str = ""
+    arguments: str = ""
     prediction: str = ""
     at_most: float | None = None
     without_kernel: bool = False

@@ -26,6 +26,7 @@ class ExplainingRule:
         operators: shell patterns of the entry ("nn.functional.linear", "mode.values").
         sources, dtypes, stages: the case has one of these.
         inputs: a regular expression that is found in the description of the case and its inputs.
+        arguments: a regular expression that is found in the inputs, or in the arguments of the inner call at fault.
         prediction: a model of the defect (audit/judging/predictions): it gives every element that differs, or several
             models of rules that match give them together.
         at_most: the largest error in units of the tolerance, of all results; nothing but values differs, and all are
@@ -48,6 +49,7 @@ class ExplainingRule:
     dtypes: tuple[str, ...] = ()
     stages: tuple[str, ...] = ()
     inputs: str = ""
+    arguments: str = ""
     prediction: str = ""
     at_most: float | None = None
     without_kernel: bool = False

@@ -140,8 +140,9 @@ class ModelledRuns:
         values, right = on_cpu(actual), on_cpu(expected)
         fits = torch.zeros(values.shape, dtype=torch.bool)
         for flush in (False, True):
-            runs = (self._result(flush, seed, place) for seed in range(MOVED_RUNS + 1))
-            results = [result for result in runs if result is not None and _comparable(result, values)]
+            runs = range(max(self._prediction.alternatives, MOVED_RUNS + 1))
+            made = (self._result(flush, run, place) for run in runs)
+            results = [result for result in made if result is not None and _comparable(result, values)]
             if results:
                 fits |= self._near(values, right, results)
             if bool(fits.all()):
@@ -161,18 +162,19 @@ class ModelledRuns:
         if values.is_floating_point():
             wide = torch.stack(parts).double()
             largest = wide.nan_to_num(-torch.inf, torch.inf, -torch.inf).amax(0)
-            moves = (largest - wide.nan_to_num(torch.inf, torch.inf, -torch.inf).amin(0)).nan_to_num(0.0, 0.0, 0.0)
+            least = wide.nan_to_num(torch.inf, torch.inf, -torch.inf).amin(0)
+            moves = (largest - least).nan_to_num(0.0, 0.0, 0.0) * (self._prediction.alternatives == 1)
             near = (values.double() - wide).abs() <= relative * wide.abs() + CONDITION * moves
             fits |= (near & wide.isfinite()).any(0) & values.isfinite()
         return fits.all(-1) & changed.any(-1) if whole else fits & changed
 
-    def _result(self, flush: bool, seed: int, place: Position) -> Tensor | None:
-        if (flush, seed) not in self._runs:
-            ulp = Ulp(seed or None)
+    def _result(self, flush: bool, run: int, place: Position) -> Tensor | None:
+        if (flush, run) not in self._runs:
+            ulp = Ulp(run, moves=self._prediction.alternatives == 1)
             around = subnormals_flushed() if flush else None
-            self._runs[flush, seed] = _run(self._trial, self._case, self._prediction, ulp, self._cotangents, around)
-        run = self._runs[flush, seed]
-        result = None if run is None else place.of(run)
+            self._runs[flush, run] = _run(self._trial, self._case, self._prediction, ulp, self._cotangents, around)
+        execution = self._runs[flush, run]
+        result = None if execution is None else place.of(execution)
         return None if result is None else on_cpu(result)
 
 

@@ -29,13 +29,17 @@ _NAME = re.compile(r"^(?P<name>aten::\w+?)_?(?:\.\w+)?$")
 
 
 class Ulp:
-    """Moves intermediate results of a model by one ULP, each element up or down; not at all without a seed.
+    """Moves intermediate results of a model by one ULP, each element up or down; not at all in the first run.
 
     The device may round them otherwise than the CPU. How far the model's results move says what is accepted.
+
+    Attributes:
+        run: the number of the run, which chooses one of a model's alternatives.
     """
 
-    def __init__(self, seed: int | None = None) -> None:
-        self._directions = None if seed is None else torch.Generator().manual_seed(seed)
+    def __init__(self, run: int = 0, *, moves: bool = True) -> None:
+        self.run = run
+        self._directions = torch.Generator().manual_seed(run) if run and moves else None
 
     def __call__(self, values: Tensor, ulps: float = 1.0) -> Tensor:
         """The values, moved by so many ULP. Real and imaginary parts move by themselves."""
@@ -61,12 +65,15 @@ class Prediction:
         models: by the overload without its suffixes, "aten::erfc" for erfc, erfc_ and erfc.out. The case also runs with
             subnormal numbers taken for zero.
         without_calls: it also says something of cases that call none of these overloads.
+        alternatives: how many results the model may have, by the number of the run; each element is as one of them. Its
+            intermediate results are not moved then.
         nan_is_any_non_finite: a NaN of the model stands for a NaN or an infinity of either sign.
     """
 
     name: str
     models: Mapping[str, Model] = field(default_factory=dict)
     without_calls: bool = False
+    alternatives: int = 1
     nan_is_any_non_finite: bool = False
 
 

@@ -212,7 +212,10 @@ def polynomial(operator: Callable[[Tensor, Tensor], Tensor]) -> Model:
 
     def model(ulp: Ulp, input: Any, degree: Any) -> Tensor:
         x, n = _floating(input, degree)
-        return operator(torch.where(x.abs() < 1, ulp(ulp(ulp(x), 2), 4), x), n.clamp(max=LARGEST_DEGREE))
+        # Between -1 and 1 the angle times the degree is rounded to any angle.
+        one = torch.ones_like(x)
+        moved = x + sum((ulp(one, ulps) - one for ulps in (1, 2, 4)), torch.zeros_like(x))
+        return operator(torch.where(x.abs() < 1, moved, x), n.clamp(max=LARGEST_DEGREE))
 
     return model
 

@@ -184,6 +184,21 @@ def householder_product(ulp: Ulp, input: Tensor, tau: Tensor) -> Tensor:
     return ulp(product[..., :columns])
 
 
+def one_reflector(ulp: Ulp, input: Tensor, tau: Tensor) -> Tensor | None:
+    """With one reflector, a number of the matrix or what another thread has written in its place: four alternatives."""
+    if tau.shape[-1] != 1:
+        return None
+    rows, columns = input.shape[-2:]
+    identity = torch.eye(rows, dtype=input.dtype)
+    read = input[..., :, 0].clone()
+    read[..., 0] = 1
+    factor = tau[..., 0, None]
+    written = identity[:, 0] - factor * read
+    left, right = (written if ulp.run & bit else read for bit in (1, 2))
+    product = identity - factor[..., None] * (left.unsqueeze(-1) * right.conj().unsqueeze(-2))
+    return product[..., :columns]
+
+
 REDUCTIONS = (
     Prediction("norm-loses-nan", {"aten::linalg_vector_norm": norm_of_numbers, "aten::norm": norm_of_numbers}),
     Prediction(
@@ -215,4 +230,5 @@ REDUCTIONS = (
         {"aten::linalg_householder_product": householder_product},
         nan_is_any_non_finite=True,
     ),
+    Prediction("one-reflector-without-a-barrier", {"aten::linalg_householder_product": one_reflector}, alternatives=4),
 )

@@ -46,7 +46,6 @@ WITHOUT_PREDICTION = (
     "factor-at-the-edge-of-definite",
     "triangle-out-of-another-layout",
     "average-ignores-strides-of-out",
-    "one-reflector-without-a-barrier",
     "blocks-that-are-not-definite",
 )
 
@@ -107,7 +106,7 @@ def test_a_rule_about_values_has_a_prediction(rule: ExplainingRule) -> None:
 def test_rules_name_models_that_there_are() -> None:
     named = {rule.prediction for rule in all_rules() if rule.prediction}
     assert named == {prediction.name for prediction in PREDICTIONS}
-    assert len(WITHOUT_PREDICTION) == 25
+    assert len(WITHOUT_PREDICTION) == 24
 
 
 def test_every_file_is_read() -> None:

@@ -119,6 +119,9 @@ SHOWN: dict[str, Shown] = {
     "reflectors-multiply-zero-by-nan": Shown(
         torch.linalg.householder_product, (torch.tensor([[1.0, 2.0], [3.0, 1.0], [2.0, 5.0]]), numbers(0.1, NAN))
     ),
+    "one-reflector-without-a-barrier": Shown(
+        torch.linalg.householder_product, (torch.tensor([[1.0, 2.0], [3.0, 1.0], [2.0, 5.0]]), numbers(0.1))
+    ),
     "subnormals-count-as-zero": Shown(torch.gt, (numbers(1, 1e-40), numbers(0, 0))),
 }
 
@@ -128,7 +131,7 @@ def trial_of(played: Any, shown: Shown, spoil: Callable[[Tensor], Tensor] = lamb
     prediction = next(BY_NAME[name] for name, each in SHOWN.items() if each is shown)
 
     def faulty(*args: Any, **kwargs: Any) -> Any:
-        with Calls(prediction.models, Ulp()):
+        with Calls(prediction.models, Ulp(prediction.alternatives - 1, moves=False)):
             result = shown.call(*args, **kwargs)
         if prediction.name == "subnormals-count-as-zero":
             with subnormals_flushed():

@@ -1,0 +1,18 @@
+"""Tries the models of known defects on a wrong case, in the worker that has its results."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..judging.judge import Trial
+
+
+def predictions_of(wrong: list[Trial]) -> dict[str, float]:
+    """The predictions that the first of these trials fits, as the store has them; none where there is no trial."""
+    if not wrong:
+        return {}
+    from ..judging.predictions import PREDICTIONS
+    from ..judging.predictions.fitting import fitting_predictions
+
+    return fitting_predictions(wrong[0], PREDICTIONS)
