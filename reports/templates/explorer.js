@@ -120,14 +120,14 @@ document.addEventListener("DOMContentLoaded", async () => {
   function selected() {
     const view = views[state.view];
     const query = search.read(state.q);
-    const position = dtypes.indexOf(state.dtype);
+    const position = dtypes.indexOf(state.dtype || query.dtypes[0] || "");
     const wanted = new Set(state.verdict.map((name) => view.verdicts.findIndex((v) => v.name === name)));
     const only = state.only.map((name) => ONLY[name]).filter(Boolean);
     const counts = new Map();
     const found = [];
-    for (const row of view.rows) {
-      const rank = search.rank(query, row.name, row.text);
-      if (rank < 0 || !only.every((each) => each.holds(row))) continue;
+    const ranked = search.best(view.rows.map((row) => ({ row, rank: search.rank(query, row.name, row.text) })));
+    for (const { row, rank } of ranked) {
+      if (!only.every((each) => each.holds(row))) continue;
       if (state.grade && gradeOf(row, position) !== state.grade) continue;
       const verdict = verdictOf(row, position);
       if (position >= 0 && verdict < 0) continue;

@@ -16,7 +16,7 @@ document.addEventListener("DOMContentLoaded", async () => {
   function matching(text) {
     const query = search.read(text);
     if (!query.words.length) return [];
-    return rows.map((row) => ({ row, rank: search.rank(query, row.name, row.text) })).filter(({ rank }) => rank >= 0)
+    return search.best(rows.map((row) => ({ row, rank: search.rank(query, row.name, row.text) })))
       .sort((a, b) => a.rank - b.rank || b.row.public - a.row.public || a.row.name.length - b.row.name.length || (a.row.name < b.row.name ? -1 : 1));
   }
 
