@@ -11,9 +11,14 @@ def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
+# The version of every --json; it changes when a key changes its meaning or goes (docs/json.md).
+JSON_VERSION = 1
+
+
 def print_json(data: object) -> None:
-    """Print a result as JSON."""
-    print(json.dumps(data, indent=1))
+    """Print a result as JSON: an object with its version. Rows alone are its `rows`."""
+    rows = data if isinstance(data, dict) else {"rows": data}
+    print(json.dumps({"version": JSON_VERSION, **rows}, indent=1))
 
 
 def counted(number: int, singular: str, plural: str | None = None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
@@ -36,6 +36,8 @@ class Format(str, Enum):
     JSON = "json"
     CSV = "csv"
     HTML = "html"
+    JUNIT = "junit"
+    SARIF = "sarif"
     JSON_SCHEMA = "json-schema"
 
 
@@ -281,10 +283,21 @@ def _write(summary: AuditSummary, form: Format, *, filtered: bool) -> None:
         width = shutil.get_terminal_size((120, 40)).columns
         sys.stdout.write(terminal.render_selection(summary, width) if filtered else terminal.render(summary, width))
         return
+    sys.stdout.write(_renderer(form)(summary))
+
+
+def _renderer(form: Format) -> Callable[[AuditSummary], str]:
+    if form is Format.JUNIT:
+        from ..reports import junit_report
+
+        return junit_report.render
+    if form is Format.SARIF:
+        from ..reports import sarif_report
+
+        return sarif_report.render
     from ..reports.publish import FILES
 
-    _, render = FILES[form.value]
-    sys.stdout.write(render(summary))
+    return FILES[form.value][1]
 
 
 def _rule_of(run: Run) -> RuleOf:

@@ -92,10 +92,19 @@ def csv_lines(cases: Iterable[StoredCase], run: Run, rule_of: RuleOf) -> Iterato
         yield out.getvalue()
 
 
+# Of the JSON; docs/json.md describes it.
+VERSION = 1
+
+
 def json_lines(cases: Iterable[StoredCase], run: Run, rule_of: RuleOf) -> Iterator[str]:
-    """One JSON object for each line, with the columns of the CSV as keys."""
+    """One JSON object whose `cases` have the columns of the CSV as keys, a case a line: lists may be long."""
+    yield f'{{"version": {VERSION}, "run": {run.id}, "cases": ['
+    before = ""
     for case in cases:
-        yield json.dumps(_fields(case, run, rule_of), ensure_ascii=False)
+        if before:
+            yield f"{before},"
+        before = json.dumps(_fields(case, run, rule_of), ensure_ascii=False)
+    yield f"{before}]}}"
 
 
 def _fields(case: StoredCase, run: Run, rule_of: RuleOf) -> dict[str, object]:

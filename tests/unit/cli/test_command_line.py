@@ -159,7 +159,7 @@ def test_doctor_works_without_torch() -> None:
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT_TORCH, "doctor", "--json"], capture_output=True, text=True, check=False
     )
-    findings = {finding["what"]: finding for finding in json.loads(done.stdout)}
+    findings = {finding["what"]: finding for finding in json.loads(done.stdout)["rows"]}
     assert findings["simulated mps device"]["advice"] == "pip install torch"
     assert findings["simulated mps device"]["found"].startswith("torch cannot be imported: ")
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
@@ -179,7 +179,7 @@ def test_doctor_promises_no_metal_on_the_host_of_a_mac() -> None:
     done = subprocess.run(
         [sys.executable, "-c", AS_DARWIN, "doctor", "--json"], capture_output=True, text=True, check=False
     )
-    findings = {finding["what"]: finding for finding in json.loads(done.stdout)}
+    findings = {finding["what"]: finding for finding in json.loads(done.stdout)["rows"]}
     assert not findings["Metal on the host"]["ok"]
     assert findings["Metal on the host"]["found"].startswith("Metal source runs on the host on Linux")
     assert findings["Metal on the host"]["advice"] == ""

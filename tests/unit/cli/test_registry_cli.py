@@ -56,7 +56,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_check_of_a_good_registry(folder: Path) -> None:
     assert output("check") == "3 valid entries, 0 problems\n"
-    assert printed_json("check") == {"entries": 3, "known_wrong": 0, "problems": [], "drift": []}
+    assert printed_json("check") == {"version": 1, "entries": 3, "known_wrong": 0, "problems": [], "drift": []}
 
 
 def test_check_names_every_problem_and_exits_with_1(folder: Path) -> None:
@@ -130,7 +130,7 @@ def test_list(folder: Path) -> None:
     ],
 )
 def test_list_filters(folder: Path, arguments: list[str], expected: list[str]) -> None:
-    assert [entry["operator"] for entry in printed_json("show", *arguments)] == expected
+    assert [entry["operator"] for entry in printed_json("show", *arguments)["rows"]] == expected
 
 
 def test_list_rejects_unknown_names(folder: Path) -> None:
@@ -216,6 +216,7 @@ def test_a_long_sync_is_shown_in_part(
 
 def test_set_prints_json(folder: Path) -> None:
     assert printed_json("set", "mode", "owner=ada", "issue=") == {
+        "version": 1,
         "operator": "aten::mode",
         "file": str(load(folder).place("aten::mode")),
         "changes": {"owner": "ada", "issue": None},

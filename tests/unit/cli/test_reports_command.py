@@ -17,6 +17,7 @@ from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
 from mpsmith.audit.store.store import Store
 from mpsmith.cli import report as command
+from mpsmith.cli.printing import print_json
 from mpsmith.cli.site import publish
 from mpsmith.errors import MpsmithError
 from mpsmith.registry.sync import Measurement, sync
@@ -200,14 +201,19 @@ def test_cases_can_be_filtered(
     store: Path, capsys: pytest.CaptureFixture[str], filters: dict[str, list[str]], numbers: list[int]
 ) -> None:
     command.report(store=store, cases=True, form=command.Format.JSON, **filters)  # type: ignore[arg-type]
-    assert [json.loads(line)["case"] for line in capsys.readouterr().out.splitlines()] == numbers
+    assert [case["case"] for case in json.loads(capsys.readouterr().out)["cases"]] == numbers
+
+
+def test_an_empty_list_of_cases_is_json_too(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command.report(store=store, cases=True, verdict=["crash"], form=command.Format.JSON)
+    assert json.loads(capsys.readouterr().out) == {"version": 1, "run": 1, "cases": []}
 
 
 def test_lists_cases_of_an_overload_without_an_entry(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with Store.open_to_add(store) as opened:
         opened.add_called_overloads(1, {"aten::clamp_min": False})
     command.report(store=store, cases=True, ops=["clamp_min"], form=command.Format.JSON)
-    assert [json.loads(line)["case"] for line in capsys.readouterr().out.splitlines()] == [1, 2, 3, 4]
+    assert [case["case"] for case in json.loads(capsys.readouterr().out)["cases"]] == [1, 2, 3, 4]
 
 
 @pytest.mark.parametrize(
@@ -261,3 +267,11 @@ def test_a_broken_registry_is_a_warning(store: Path, tmp_path: Path, capsys: pyt
     captured = capsys.readouterr()
     assert "warning: the report leaves the registry out" in captured.err
     assert captured.out.startswith("Coverage of torch")
+
+
+def test_json_has_its_version_and_rows_their_name(capsys: pytest.CaptureFixture[str]) -> None:
+    print_json({"torch": "2.13.0"})
+    print_json([1, 2])
+    print_json({"version": 7})
+    shown = [json.loads(line) for line in capsys.readouterr().out.replace("}\n", "}\0").split("\0") if line.strip()]
+    assert shown == [{"version": 1, "torch": "2.13.0"}, {"version": 1, "rows": [1, 2]}, {"version": 7}]
