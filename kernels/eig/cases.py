@@ -10,6 +10,7 @@ import torch
 from ...audit.model.case import Case
 from ..verification.calls import KernelCall
 from ..verification.inputs import values
+from ..verification.matrix_kinds import eig_residuals, sizes, within_lapacks
 from ..verification.workload import Workload
 
 _EIG, _EIGVALS = ("aten::linalg_eig",), ("aten::_linalg_eigvals", "aten::linalg_eigvals")
@@ -123,9 +124,11 @@ def _with_values(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
         yield x, w
 
 
+_KINDS = within_lapacks(torch.linalg.eig, eig_residuals)
 CASES = (
     KernelCall("linalg.eig", _EIG, _eig, _matrices, _DTYPES),
     KernelCall("linalg.eig", _EIG, _eig, _defective, _DTYPES, variant="defective"),
+    KernelCall("linalg.eig", _EIG, _KINDS, sizes, _DTYPES, variant="kinds", expands=False),
     KernelCall("linalg.eig", _EIG, _pairs, _of_pairs, (torch.float32,), variant="pairs"),
     KernelCall("linalg.eig", _EIG, _into, _with_outputs, _DTYPES, variant="out", expands=False),
     KernelCall("linalg.eigvals", _EIGVALS, _eigvals, _matrices, _DTYPES),

@@ -318,13 +318,14 @@ kernel void triangular_vectors(
   float side = is_exact ? 0.0f : 1.0f;
   for (int k = last; k >= 0; --k) {
     device const float2* row = t + ulong(k) * ulong(n);
-    // Signs that follow no pattern of the matrix: the bits of multiples of the golden ratio.
-    float2 sum = float2((uint(k) * 0x9e3779b9u) >> 31 ? side : -side, 0.0f);
+    float2 sum = float2(0.0f, 0.0f);
     float size = 0.0f;
     for (int j = k + 1; j <= last; ++j) {
       sum += times(row[j], x[ulong(j) * ulong(n)]);
       size = max(size, size_of(row[j]));
     }
+    // The right side has the phase with which the vector grows most, as in LINPACK's estimate of a condition.
+    sum += any(sum != float2(0.0f, 0.0f)) ? sum * (side / modulus(sum)) : float2(side, 0.0f);
     float2 gap = value - row[k];
     const float least = max(UNIT * max(largest_diagonal, size), 1e-30f);
     gap = size_of(gap) < least ? float2(least, 0.0f) : gap;

@@ -9,6 +9,7 @@ import torch
 
 from ..verification.calls import KernelCall
 from ..verification.inputs import values
+from ..verification.matrix_kinds import eigh_residuals, sizes, within_lapacks
 from ..verification.workload import Workload
 
 _DTYPES = (torch.float32, torch.complex64)
@@ -63,9 +64,11 @@ def _root_of(a: torch.Tensor) -> torch.Tensor:
 _OPERATOR = ("aten::_linalg_eigh",)
 # Of torch 2.14 and later.
 _ROOTS = ("aten::linalg_matrix_sqrth",) if hasattr(torch.ops.aten, "linalg_matrix_sqrth") else ()
+_KINDS = within_lapacks(torch.linalg.eigh, eigh_residuals, hermitian=True)
 CASES = (
     KernelCall("linalg.eigh", _OPERATOR, torch.linalg.eigh, _matrices, _DTYPES),
     KernelCall("linalg.eigh", _OPERATOR, torch.linalg.eigh, _particular, _DTYPES, variant="particular"),
+    KernelCall("linalg.eigh", _OPERATOR, _KINDS, sizes, _DTYPES, variant="kinds", expands=False),
     KernelCall("linalg.eigvalsh", _OPERATOR, torch.linalg.eigvalsh, _matrices, _DTYPES, gradients=(0,)),
     KernelCall("linalg.eigh", _OPERATOR, _function_of, _separate, _DTYPES, variant="function_of", gradients=(0,)),
     *(

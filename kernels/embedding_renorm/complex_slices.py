@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from ..runtime.outputs import empty_results, out_form
+from ..runtime.operands import require_device, wrap_dim
+from ..runtime.outputs import copy_to_output, require_dtype
 
 # The CPU adds this to a norm before it divides by it.
 _EPSILON = 1e-7
@@ -12,8 +13,14 @@ _EPSILON = 1e-7
 
 def renorm(self: torch.Tensor, p: float, dim: int, maxnorm: float) -> torch.Tensor:
     """`renorm`: scales slices along `dim` down to `maxnorm` if their p-norm is larger."""
-    empty_results(torch.ops.aten.renorm.default, [self, p, dim, maxnorm], torch.device("meta"))
-    others = [d for d in range(self.dim()) if d != dim % self.dim()]
+    if p <= 0:
+        raise RuntimeError("renorm: non-positive-norm not supported")
+    if maxnorm < 0:
+        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
+    if self.dim() < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {self.dim()} dimensions")
+    kept = wrap_dim(dim, self.dim())
+    others = [d for d in range(self.dim()) if d != kept]
     norms = torch.linalg.vector_norm(self.abs(), p, others, keepdim=True)
     return self * torch.where(norms > maxnorm, maxnorm / (norms + _EPSILON), 1.0)
 
@@ -23,7 +30,12 @@ def renorm_(self: torch.Tensor, p: float, dim: int, maxnorm: float) -> torch.Ten
     return self.copy_(renorm(self, p, dim, maxnorm))
 
 
-renorm_out = out_form(renorm, "renorm.out")
+def renorm_out(self: torch.Tensor, p: float, dim: int, maxnorm: float, *, out: torch.Tensor) -> torch.Tensor:
+    """`renorm.out`."""
+    result = renorm(self, p, dim, maxnorm)
+    require_dtype(out, result.dtype, "renorm, out")
+    require_device(self, {"out": out}, "renorm")
+    return copy_to_output(out, result)
 
 
 def is_complex(self: torch.Tensor, *arguments: object, **options: object) -> bool:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import torch
 
-from ..runtime.outputs import empty_results, out_form
+from ..runtime.operands import require_device
+from ..runtime.outputs import copy_to_output, require_castable
 
 _WHOLE = frozenset({torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8})
 
@@ -22,17 +23,44 @@ def addr(
     self: torch.Tensor, vec1: torch.Tensor, vec2: torch.Tensor, *, beta: float | int = 1, alpha: float | int = 1
 ) -> torch.Tensor:
     """`addr`: beta self + alpha times the outer product of the vectors; "or" and "and" for bools."""
-    scalars = {"beta": beta, "alpha": alpha}
-    (shadow,) = empty_results(torch.ops.aten.addr.default, [self, vec1, vec2], torch.device("meta"), **scalars)
-    outer = vec1.unsqueeze(1).to(shadow.dtype) * vec2.to(shadow.dtype)
-    if shadow.dtype == torch.bool:
+    for name, vector in (("vec1", vec1), ("vec2", vec2)):
+        if vector.dim() != 1:
+            raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {vector.dim()}-D")
+    require_device(self, {"vec1": vec1, "vec2": vec2}, "addr")
+    dtype = torch.promote_types(torch.promote_types(self.dtype, vec1.dtype), vec2.dtype)
+    _require_scalar("beta", beta, dtype)
+    _require_scalar("alpha", alpha, dtype)
+    summand = self.expand(len(vec1), len(vec2)).to(dtype)
+    outer = vec1.unsqueeze(1).to(dtype) * vec2.to(dtype)
+    if dtype == torch.bool:
         product = outer if alpha else torch.zeros_like(outer)
-        return product | self if beta else product
+        return product | summand if beta else product
     product = outer if alpha == 1 else outer * alpha
-    return (product if beta == 0 else product + (self if beta == 1 else self * beta)).expand(shadow.shape)
+    return product if beta == 0 else product + (summand if beta == 1 else summand * beta)
 
 
-addr_out = out_form(addr, "addr.out", casts=True)
+def _require_scalar(name: str, scalar: float | int, dtype: torch.dtype) -> None:
+    """Raise what the CPU raises for a scalar of another kind than the result."""
+    if isinstance(scalar, bool) and dtype != torch.bool:
+        raise RuntimeError(f"Boolean {name} only supported for Boolean results.")
+    if not (dtype.is_floating_point or dtype.is_complex or isinstance(scalar, int)):
+        raise RuntimeError(f"For integral input tensors, argument {name} must not be a floating point number.")
+
+
+def addr_out(
+    self: torch.Tensor,
+    vec1: torch.Tensor,
+    vec2: torch.Tensor,
+    *,
+    beta: float | int = 1,
+    alpha: float | int = 1,
+    out: torch.Tensor,
+) -> torch.Tensor:
+    """`addr.out`: casts the result to the dtype of `out`."""
+    result = addr(self, vec1, vec2, beta=beta, alpha=alpha)
+    require_castable(result.dtype, out.dtype)
+    require_device(self, {"out": out}, "addr")
+    return copy_to_output(out, result)
 
 
 def is_whole(input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> bool:

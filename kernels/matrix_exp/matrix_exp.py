@@ -28,7 +28,8 @@ _SMALL, _GROUP, _TILE, _SIDE = 32, 256, 32, 16
 def linalg_matrix_exp(self: torch.Tensor) -> torch.Tensor:
     """`linalg_matrix_exp` of (..., n, n) in float32 or complex64; halves are rounded once, at the end.
 
-    The norms stay on the device: each matrix of a batch is squared as often as it needs, without a read-back.
+    Each matrix of a batch is squared as often as it needs. Up to 32 rows the norms stay on the device; for larger
+    matrices the largest number of squares is read back, because each of them is a launch.
     """
     _check_matrices(self)
     if self.dtype in _HALVES:
@@ -80,7 +81,7 @@ def _squared(x: torch.Tensor, squares: torch.Tensor) -> torch.Tensor:
     kernel = _shader.kernel(f"square_once_{name}", x.device)
     pair = (x, x.clone())
     tiles = -(-n // _TILE) * _SIDE
-    for done in range(_MOST_SQUARES):
+    for done in range(int(squares.max())):
         operands = (pair[(done + 1) % 2], pair[done % 2], squares, [n, done])
         kernel(*operands, threads=(tiles, tiles, count), group_size=(_SIDE, _SIDE, 1), arg_casts={3: "int32"})
     return torch.where((squares % 2 == 0)[:, None, None], *pair)

@@ -62,7 +62,7 @@ Tensor squared(const Tensor& x, const Tensor& squares) {
   }
   const std::array<Tensor, 2> pair = {x, x.clone()};
   const auto tiles = (n + tile - 1) / tile * side;
-  for (const auto done : c10::irange(most_squares)) {
+  for (const auto done : c10::irange(squares.max().item<int>())) { // each is a launch
     launch_grid(
         "square_once_" + suffix, MTLSizeMake(tiles, tiles, count), MTLSizeMake(side, side, 1), pair[(done + 1) % 2],
         pair[done % 2], squares, std::array<int, 2>{static_cast<int>(n), done});

@@ -9,6 +9,7 @@ import torch
 
 from ..verification.calls import KernelCall
 from ..verification.inputs import values
+from ..verification.matrix_kinds import sizes, svd_residuals, within_lapacks
 from ..verification.workload import Workload
 
 _DTYPES = (torch.float32, torch.complex64)
@@ -77,9 +78,11 @@ def _solved_to(a: torch.Tensor, b: torch.Tensor, rcond: float, driver: str) -> t
 
 _OPERATOR = ("aten::_linalg_svd",)
 _BOTH = (*_OPERATOR, "aten::linalg_svd")
+_KINDS = within_lapacks(torch.linalg.svd, svd_residuals)
 CASES = (
     KernelCall("linalg.svd", _BOTH, torch.linalg.svd, _matrices, _DTYPES),
     KernelCall("linalg.svd", _BOTH, torch.linalg.svd, _particular, _DTYPES, variant="particular"),
+    KernelCall("linalg.svd", _BOTH, _KINDS, sizes, _DTYPES, variant="kinds", expands=False),
     KernelCall("linalg.svdvals", _OPERATOR, _values_of, _matrices, _DTYPES, gradients=(0,)),
     KernelCall(
         "linalg.svd", _BOTH, _function_of, _separate, _DTYPES, variant="function_of", gradients=(0,), expands=False

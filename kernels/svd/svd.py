@@ -18,8 +18,9 @@ _shader = Shader(__file__)
 _aten = torch.ops.aten
 # Columns that fit into a group's memory: ROOM of the Metal source.
 _ROOM = {torch.float32: 48, torch.complex64: 32}
-# All sweeps are launched in advance, because nothing is read back. 256 columns need 10; further sweeps do nothing.
-_SWEEPS = 14
+# All sweeps are launched in advance, because nothing is read back. 256 columns need 10, those of a single meeting 6;
+# further sweeps do nothing.
+_SWEEPS, _SWEEPS_OF_ONE_MEETING = 14, 8
 
 
 def linalg_svd_u(
@@ -145,24 +146,25 @@ def _orthogonalize(
     blocks = max(2, -(-n // (room // 2)))
     blocks += blocks % 2
     pairs = blocks // 2
+    sweeps = _SWEEPS_OF_ONE_MEETING if pairs == 1 else _SWEEPS
     work = torch.empty(*factors.shape[:-1], n, dtype=factors.dtype, device=factors.device)
     turns, directions, rotations = (torch.empty_like(work if with_vectors else work[..., :0]) for _ in range(3))
     values, lengths = (torch.empty_like(order, dtype=outlines.dtype) for _ in range(2))
     infos = torch.empty(work.shape[:-2], dtype=torch.int32, device=work.device)
-    busy = torch.zeros(batch, _SWEEPS, dtype=torch.int32, device=work.device)
+    busy = torch.zeros(batch, sweeps, dtype=torch.int32, device=work.device)
     moved = torch.empty(batch, pairs, dtype=torch.int32, device=work.device)
     together = torch.empty(batch, pairs, room, room, dtype=work.dtype, device=work.device)
     strips = pairs * -(-n // room) * (2 if with_vectors else 1)
     _launch("svd_begin", work, batch * n, row_group(n), work, turns, factors, m, n, int(with_vectors))
-    for sweep in range(_SWEEPS):
+    for sweep in range(sweeps):
         for turn in range(blocks - 1):
-            place = (n, blocks, turn, sweep, _SWEEPS)
+            place = (n, blocks, turn, sweep, sweeps)
             _launch("svd_meet", work, batch * pairs, MOST_THREADS, work, together, busy, moved, *place)
             rotated = (work, turns, together, busy, moved)
             _launch("svd_apply", work, batch * strips, MOST_THREADS, *rotated, *place, strips)
     _launch("svd_lengths", work, batch * n, SIMD_WIDTH, work, lengths, n)
     results = (work, turns, lengths, order, outlines, busy, directions, values, rotations, infos)
-    _launch("svd_finish", work, batch * n, row_group(n), *results, n, _SWEEPS, int(with_vectors))
+    _launch("svd_finish", work, batch * n, row_group(n), *results, n, sweeps, int(with_vectors))
     if with_vectors:
         products = torch.empty_like(work[..., 0])
         _launch("svd_complete", work, batch, row_group(n), directions, products, values, outlines, n)

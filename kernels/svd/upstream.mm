@@ -7,7 +7,7 @@ const std::string reflectors_of = "svd_";
 #include "shared/reflectors.h"
 
 // Launches are made before it is known how many sweeps it takes; those that follow the last one needed do nothing.
-constexpr int sweeps = 14;
+constexpr int most_sweeps = 14, sweeps_of_one_meeting = 8;
 constexpr int64_t most_threads = 256;
 
 // Columns that a group has room for: ROOM of the Metal source.
@@ -38,6 +38,7 @@ Factors orthogonalize(const Tensor& factors, const Tensor& order, const Tensor& 
   const auto batch = matrices_of(factors);
   const auto needed = std::max(2, (n + room / 2 - 1) / (room / 2));
   const auto blocks = needed + needed % 2, pairs = blocks / 2;
+  const auto sweeps = pairs == 1 ? sweeps_of_one_meeting : most_sweeps;
   const auto real = outlines.options(), whole = real.dtype(kInt);
   const auto columns = factors.sizes().slice(0, factors.dim() - 1);
   const auto work = at::empty(with_last(columns, {n}), factors.options());

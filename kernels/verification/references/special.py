@@ -44,7 +44,7 @@ def _functions(scipy: Any) -> Iterator[_Function]:
     yield _Function("normal_distribution", "ndtri, p from 1e-37 to 1/2", special.ndtri, scipy.ndtri, tails)
     high = 1.0 - torch.logspace(-7, math.log10(0.5), _POINTS, dtype=torch.float64)
     yield _Function("normal_distribution", "ndtri, p from 1/2 to 1 - 1e-7", special.ndtri, scipy.ndtri, high)
-    for low, top in ((-1e4, -20.0), (-20.0, 0.0), (0.0, 12.0)):
+    for low, top in ((-1e4, -20.0), (-20.0, 0.0), (0.0, 1.0), (1.0, 12.0)):
         what = f"log_ndtr, x from {low:g} to {top:g}"
         yield _Function("normal_distribution", what, special.log_ndtr, scipy.log_ndtr, _between(low, top))
     for low, top in ((0.0, 5.0), (5.0, 25.0)):

@@ -7,9 +7,11 @@ from typing import Any
 
 import torch
 
+from ..matrix_kinds import compared, eig_residuals, eigh_residuals, kinds, svd_residuals
 from .measured import AgainstReference, library
 
 _SIZES = (8, 65, 128)
+_SIZE_OF_KINDS = 65
 _EPS = torch.finfo(torch.float32).eps
 
 
@@ -35,6 +37,23 @@ def linear_algebra() -> Iterator[AgainstReference]:
             torchs = dict(properties(matrix))
             for what, error in ours.items():
                 yield AgainstReference(family, f"{what}, n = {n}", "n eps", error / n, torchs[what] / n, reference)
+    yield from _of_all_kinds()
+
+
+def _of_all_kinds() -> Iterator[AgainstReference]:
+    """Of 24 kinds of matrices the one at which our residual is the most times LAPACK's."""
+    for family, decompose, residuals, names in (
+        ("svd", torch.linalg.svd, svd_residuals, ("A - U S V^H", "U^H U - 1", "V^H V - 1")),
+        ("eigh", torch.linalg.eigh, eigh_residuals, ("A - V w V^H", "V^H V - 1")),
+        ("eig", torch.linalg.eig, eig_residuals, ("A V - V w", "lengths of V")),
+    ):
+        for dtype in (torch.float32, torch.complex64):
+            ours, lapacks = compared(_SIZE_OF_KINDS, dtype, "mps", decompose, residuals, hermitian=family == "eigh")
+            for name, own, lapack in zip(names, ours, lapacks, strict=True):
+                worst = int((own / lapack.clamp(min=1.0)).argmax())
+                kind = list(kinds(_SIZE_OF_KINDS, dtype))[worst]
+                what = f"{family}, {str(dtype).removeprefix('torch.')}: {name}, n = {_SIZE_OF_KINDS}, {kind}"
+                yield AgainstReference(family, what, "eps", float(own[worst]), float(lapack[worst]), "its properties")
 
 
 def _general(n: int) -> torch.Tensor:

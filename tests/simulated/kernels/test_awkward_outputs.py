@@ -18,7 +18,7 @@ FreshPython = Callable[..., Any]
 @pytest.fixture(scope="module", autouse=True)
 def registered() -> Iterator[None]:
     metal.install()
-    with kernels.use("max", "min", "_int_mm", "_mps_convolution_transpose", "cholesky_inverse"):
+    with kernels.use("max", "min", "_int_mm", "_mps_convolution_transpose", "addr", "renorm", "cholesky_inverse"):
         yield
 
 
@@ -64,6 +64,54 @@ def test_compiled_inverses() -> None:
     factors = torch.tensor([[2, 0, 0], [1j, 3, 0], [1, 1 + 1j, 1]], dtype=torch.complex64)
     compiled = torch.compile(torch.cholesky_inverse, fullgraph=True)
     torch.testing.assert_close(compiled(factors.to("mps")).cpu(), torch.cholesky_inverse(factors))
+
+
+def test_first_calls_load_no_compiler(fresh_python: FreshPython) -> None:
+    """The meta kernels of addr and renorm are Python: the first call of one loads torch._dynamo and sympy."""
+    fresh_python(
+        """
+        import sys
+        import torch
+        from mpsmith.audit.releases.surface.profiles import coverage_profile
+        from mpsmith.simulator import metal
+        from mpsmith.simulator.device import loading as device
+        device.load(coverage_profile(None))
+        metal.install()
+        import mpsmith.kernels
+        mpsmith.kernels.enable("addr", "renorm", "_linalg_svd")
+        x, rows = torch.ones(2, dtype=torch.int32, device="mps"), torch.ones(2, 3, dtype=torch.complex64, device="mps")
+        assert torch.addr(x, x, x).tolist() == [[2, 2], [2, 2]]
+        torch.addr(x, x, x, out=torch.empty(0, dtype=torch.int32, device="mps"))
+        torch.renorm(rows, 2, 0, 1.0)
+        torch.renorm(rows, 2, 0, 1.0, out=torch.empty_like(rows))
+        torch.linalg.svd(torch.ones(2, 2, device="mps"))
+        assert not {"sympy", "torch._dynamo"} & set(sys.modules)
+        """
+    )
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: torch.addr(x, x[None], x),
+        lambda x: torch.addr(x, x, x[0]),
+        lambda x: torch.addr(torch.ones(3, dtype=x.dtype, device=x.device), x, x),
+        lambda x: torch.addr(x, x, x, beta=1.5),
+        lambda x: torch.addr(x, x, x, alpha=True),
+        lambda x: torch.addr(x.to(torch.complex64), x, x, out=torch.empty(0, dtype=torch.int64, device=x.device)),
+        lambda x: torch.renorm(x.to(torch.complex64), 2, 0, 1.0),
+        lambda x: torch.renorm(x.to(torch.complex64)[None], 0, 0, 1.0),
+        lambda x: torch.renorm(x.to(torch.complex64)[None], 2, 0, -1.0),
+        lambda x: torch.renorm(x.to(torch.complex64)[None], 2, 2, 1.0),
+    ],
+)
+def test_errors_of_addr_and_renorm_are_those_of_the_cpu(call: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    messages = []
+    for device in ("cpu", "mps"):
+        with pytest.raises((RuntimeError, IndexError)) as error:
+            call(torch.tensor([1, 2], device=device))
+        messages.append(str(error.value).removesuffix(".0"))
+    assert messages[0] == messages[1]
 
 
 def test_no_data_races(fresh_python: FreshPython) -> None:

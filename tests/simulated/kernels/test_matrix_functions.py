@@ -10,6 +10,8 @@ import pytest
 import torch
 
 from mpsmith import kernels
+from mpsmith.kernels.matrix_exp import matrix_exp
+from mpsmith.kernels.runtime.shader import MetalKernel
 from mpsmith.simulator import metal
 
 aten = torch.ops.aten
@@ -116,3 +118,28 @@ def test_autocast_rounds_nothing_inside_of_an_exponential(dtype: torch.dtype) ->
         found = torch.linalg.matrix_exp(x)
     assert found.dtype == dtype
     assert torch.equal(found.cpu(), expected.cpu())
+
+
+@pytest.mark.parametrize(("norm", "launches"), [(0.5, 0), (2.0, 0), (6.0, 2), (100.0, 6), (math.nan, 0)])
+def test_large_matrices_are_squared_as_often_as_their_norm_asks(
+    norm: float, launches: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = []
+    kernel_of = matrix_exp._shader.kernel
+
+    def counted(name: str, device: torch.device) -> MetalKernel:
+        kernel = kernel_of(name, device)
+        if not name.startswith("square"):
+            return kernel
+
+        def launch(*arguments: Any, **options: Any) -> None:
+            done.append(name)
+            kernel(*arguments, **options)
+
+        return launch
+
+    monkeypatch.setattr(matrix_exp._shader, "kernel", counted)
+    x = torch.eye(33) * torch.tensor([norm, 0.25])[:, None, None]
+    found = torch.linalg.matrix_exp(x.to("mps")).cpu()
+    torch.testing.assert_close(found, torch.linalg.matrix_exp(x), rtol=1e-5, atol=1e-5, equal_nan=True)
+    assert len(done) == launches

@@ -1,0 +1,68 @@
+"""Kinds of matrices, and the residuals that decide whether a kernel's factors are as good as LAPACK's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+import torch
+
+from mpsmith.kernels.verification.matrix_kinds import (
+    compared,
+    eig_residuals,
+    eigh_residuals,
+    kinds,
+    svd_residuals,
+    within_lapacks,
+)
+
+DTYPES = (torch.float32, torch.complex64)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n", [1, 2, 9])
+def test_24_finite_kinds_that_are_the_same_each_time(n: int, dtype: torch.dtype) -> None:
+    matrices = kinds(n, dtype)
+    assert len(matrices) == 24
+    assert {matrix.shape for matrix in matrices.values()} == {(n, n)}
+    assert {matrix.dtype for matrix in matrices.values()} == {dtype}
+    assert all(bool(matrix.isfinite().all()) for matrix in matrices.values())
+    assert all(torch.equal(matrix, kinds(n, dtype)[name]) for name, matrix in matrices.items())
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_lapacks_factors_are_within_its_residuals(dtype: torch.dtype) -> None:
+    size = torch.tensor(6)
+    for decompose, residuals, hermitian in (
+        (torch.linalg.svd, svd_residuals, False),
+        (torch.linalg.eigh, eigh_residuals, True),
+        (torch.linalg.eig, eig_residuals, False),
+    ):
+        assert within_lapacks(decompose, residuals, hermitian=hermitian)(size, dtype).all()
+        of_device, lapacks = compared(6, dtype, "cpu", decompose, residuals, hermitian=hermitian)
+        assert torch.equal(of_device, lapacks)
+        # In epsilons. Balancing makes those of LAPACK's eig large for graded columns.
+        assert residuals is eig_residuals or lapacks.max() < 40
+
+
+def test_an_error_of_a_thousandth_is_not() -> None:
+    calls = 0
+
+    def wrong_once(x: torch.Tensor) -> Sequence[torch.Tensor]:
+        nonlocal calls
+        calls += 1
+        u, s, vh = torch.linalg.svd(x)
+        return (u, s * 1.001, vh) if calls == 1 else (u, s, vh)
+
+    answers = within_lapacks(wrong_once, svd_residuals)(torch.tensor(6), torch.float32)
+    assert answers.shape == (3, 24)
+    assert answers[1:].all()
+    assert not answers[0][list(kinds(6, torch.float32)).index("random")]
+
+
+def test_a_factor_that_is_not_finite_is_not() -> None:
+    def broken(x: torch.Tensor) -> Sequence[torch.Tensor]:
+        w, v = torch.linalg.eig(x)
+        return w, v * torch.nan
+
+    assert not within_lapacks(broken, eig_residuals)(torch.tensor(3), torch.complex64).any()
