@@ -160,6 +160,7 @@ def test_masks_are_bool_and_laid_out_by_rows_with_what_they_mask() -> None:
     assert [buffer.metal for buffer in SOFTMAX.inputs] == ["T", "bool"]
     assert SOFTMAX.in_rows == ("self", "mask", "result")
     assert PythonHost(SOFTMAX).threads == "self_dense.shape[0]"
+    assert "result_dense = torch.empty_like(self_dense)" in PythonHost(SOFTMAX).prepared
     assert PythonHost(SOFTMAX).finished == ["result.copy_(from_rows(result_dense, result.shape, dim))"]
     assert AtenHost(SOFTMAX).threads == "self_dense.size(0)"
 
