@@ -43,7 +43,7 @@ struct item {
     return state % 2 == 0 ? p.blank : target[(state / 2) * p.target_stride];
   }
   // Whether an alignment may end in the state: in the last label or the blank behind it. At the last step the others are
-  // nobody's, whatever the probabilities of their labels are, NaN too.
+  // left out, whatever the probabilities of their labels are, NaN too.
   bool ends(long state) const { return state + 2 >= states; }
 };
 

@@ -9,7 +9,7 @@ struct meeting {
   int second;
 };
 
-// The k-th of count / 2 meetings of a round; `count` is even, and each two of `count` meet once in count - 1 rounds.
+// The k-th of count / 2 pairs of a round; `count` is even, and each two of `count` are a pair once in count - 1 rounds.
 inline meeting meeting_of(int k, int round, int count) {
   const int circle = count - 1;
   const int a = k == 0 ? circle : (round + k) % circle, b = (round + circle - k) % circle;

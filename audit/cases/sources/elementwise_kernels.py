@@ -76,7 +76,7 @@ def _forms(case: Case) -> Iterator[Case]:
 
 
 def _with_alpha(case: Case) -> Iterator[Case]:
-    """The call with a factor for the second operand, for which there are kernels of their own."""
+    """The call with a factor for the second operand, which has its own kernels."""
     if "alpha" in {argument.name for argument in overload_of(str(case.call.__name__))._schema.arguments}:
         yield replace(case, kwargs={**case.kwargs, "alpha": 2}, title="alpha 2, ")
 
