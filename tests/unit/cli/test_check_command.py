@@ -143,3 +143,13 @@ def test_an_interrupted_set_up_leaves_nothing_that_looks_finished(empty_cache: P
     interrupt = KeyboardInterrupt()
     assert not building.__exit__(KeyboardInterrupt, interrupt, None)
     assert list(empty_cache.iterdir()) == []
+
+
+def test_the_version_of_metal_decides(tmp_path: Path) -> None:
+    pytest.importorskip("ziglang")
+    file = tmp_path / "lambda.metal"
+    file.write_text(METAL.replace("x[i] * FACTOR", "[](float y) { return y + 1; }(x[i])"))
+    assert "Metal 3.1 has no lambda expressions" in checked(str(file)).output
+    assert checked(str(file), "--metal", "3.2").exit_code == 0
+    assert checked(str(file), "--metal", "3.1").exit_code == 1
+    assert "--metal 5.0: give one of 3.1, 3.2, 4.0" in refused(str(file), "--metal", "5.0")
