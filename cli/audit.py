@@ -12,7 +12,7 @@ import typer
 from ..audit.model.selection import Samples, Settings
 from ..errors import MpsmithError
 from ..simulator.opening import DeviceKind
-from .audit_ending import ending_lines
+from .audit_lines import ending_lines, opening_lines
 from .audit_options import (
     AuditRequest,
     Cluster,
@@ -191,6 +191,9 @@ def _run(settings: Settings, request: AuditRequest) -> Run:
         f"what had finished is in {store}, continue with: mpsmith audit --resume"
         f"{f' --cluster {cluster}' if cluster else ''} --store {store}"
     )
+    if not request.resume and not settings.compiled:
+        for line in opening_lines(settings):
+            say(line)
     try:
         if cluster is None:
             from ..audit.running.runner import run_audit

@@ -1,4 +1,4 @@
-"""The last lines of `mpsmith audit`: what is wrong, what is missing, what changed, and what to type next."""
+"""What `mpsmith audit` says first and last: what is known before it, then what is wrong, missing and new."""
 
 from __future__ import annotations
 
@@ -9,10 +9,32 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..audit.findings.results import RunVerdicts
+    from ..audit.model.selection import Settings
     from ..audit.store.records import Run
 
 # Names on one line.
 _LISTED = 10
+
+
+def opening_lines(settings: Settings) -> Iterator[str]:
+    """What is known before a whole audit runs: from the declarations of the release, and from upstream's reports."""
+    from ..audit.answers.answer import answer, audited_release
+    from ..audit.answers.sentences import gaps_of
+    from ..audit.answers.support import Support
+    from ..audit.model.selection import NARROWING
+    from ..audit.releases import data as release_data
+    from ..registry import known_wrong
+
+    if any(getattr(settings, name) for name in NARROWING):
+        return
+    facts = release_data.facts_for(settings.profile or audited_release())
+    if facts is None:
+        return
+    lacking = (name for name in gaps_of(facts.release) if answer(name, facts.release).support is not Support.WORKS)
+    gaps = _most_used(lacking)
+    without = f"torch {facts.release} declares no mps kernel for {len(gaps)} operators"
+    yield f"{without}, the most used first: {_listed(gaps)}"
+    yield f"{len(known_wrong.load())} upstream reports of wrong results are tried first"
 
 
 def ending_lines(store_path: Path, run: Run) -> Iterator[str]:

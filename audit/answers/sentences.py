@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 
 from ..model.verdicts import CaseVerdict, Grade
 from ..releases import data as release_data
@@ -156,15 +157,22 @@ def replacements(answer: Answer) -> list[Step]:
     return [*found, *(Step("Write the kernel", f"mpsmith scaffold {name}") for name in gaps)]
 
 
+@cache
+def gaps_of(release: str) -> frozenset[str]:
+    """The operators (`aten::mode`) with an overload that users reach and that has no kernel on mps in a release."""
+    data = release_data.load()
+    position = data.index(release)
+    return frozenset(
+        f"aten::{overload.split('.')[0]}"
+        for overload, history in data.overloads.items()
+        if history.unreachable[position] == "-"
+        and data.dispatch(overload, position) in ("missing", "always falls back")
+    )
+
+
 def is_a_gap(operator: str, release: str) -> bool:
     """Whether `mpsmith scaffold` starts a kernel for `aten::mode`: users reach an overload that has none."""
-    data = release_data.load()
-    position, name = data.index(release), operator.removeprefix("aten::")
-    return any(
-        data.dispatch(overload, position) in ("missing", "always falls back") and history.unreachable[position] == "-"
-        for overload, history in data.overloads.items()
-        if overload.split(".")[0] == name
-    )
+    return operator in gaps_of(release)
 
 
 def listed(names: Iterable[str], limit: int = 12) -> str:

@@ -10,6 +10,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 SECONDS_BETWEEN_LINES = 10.0
+# Before this share of the groups is done, the time that is left cannot be said: workers start, and kernels compile.
+FORESEEABLE = 0.1
 
 
 class ProgressListener(Protocol):
@@ -65,10 +67,18 @@ class AuditProgress:
         crashes = f", {self._findings} crashes" if self._findings else ""
         return f"{self._cases:,} cases, {rate:,.0f}/s{crashes}"
 
+    def found(self, text: str) -> None:
+        """Print a line about findings."""
+        if self._bar is not None:
+            self._bar.console.print(text, highlight=False)
+        else:
+            print(text, file=self._stream, flush=True)
+
     def _print_line(self) -> None:
         now = time.monotonic()
-        left = (now - self._start) / self._done * (self._groups - self._done) if self._done else None
-        rest = "" if left is None or self._done == self._groups else f", about {left:.0f} s left"
+        foreseeable = FORESEEABLE * self._groups <= self._done < self._groups
+        left = (now - self._start) / self._done * (self._groups - self._done) if foreseeable and self._done else None
+        rest = "" if left is None else f", about {left:.0f} s left"
         line = f"{self._title}: {self._done}/{self._groups} groups, {self._status()}{rest}"
         print(line, file=self._stream, flush=True)
         self._last_line = now

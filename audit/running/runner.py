@@ -24,6 +24,7 @@ from ..store.connection import StoreError
 from ..store.records import STRICT, Run, StoredGroup
 from ..store.store import Store
 from .isolated import isolated
+from .new_findings import NewFindings
 from .progress import AuditProgress, ProgressListener
 from .worker_tasks import AuditPlan
 
@@ -131,7 +132,8 @@ class _Audit:
     def _execute(self, run: Run, mode: str, title: str, positions: Mapping[GroupKey, frozenset[int]]) -> None:
         if groups := self._store.open_groups(run.id, mode):
             with self._progress(title, len(groups)) as progress:
-                self._execution.execute(groups, positions, progress)
+                listener = progress if mode == STRICT else NewFindings(self._store, run.id, progress, progress.found)
+                self._execution.execute(groups, positions, listener)
 
 
 def resumable(store: Store) -> Run:

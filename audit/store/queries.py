@@ -139,6 +139,21 @@ class StoreQueries:
             raise StoreError(f"{self.path}: no case {number} (the report and `mpsmith report --cases` list them)")
         return self.run(row[0]), next(self.cases(row[0], "c.id = ?", (number,)))
 
+    def findings_after(self, run: int, number: int) -> tuple[int, list[tuple[str, str]]]:
+        """The operators, by the names of their groups, and verdicts of cases after a number that did not pass.
+
+        Comes with the number of the last case of all, from which the next call continues.
+        """
+        with clear_errors(self.path):
+            (last,) = self._connection.execute("SELECT coalesce(max(id), 0) FROM cases").fetchone()
+            rows = self._connection.execute(
+                "SELECT DISTINCT g.operator, c.verdict FROM cases c JOIN groups g ON g.id = c.group_id"
+                " WHERE c.id > ? AND c.id <= ? AND g.run = ? AND c.verdict IN"
+                " ('wrong', 'crash', 'timeout', 'missing', 'fallback') ORDER BY g.operator, c.verdict",
+                (number, last, run),
+            ).fetchall()
+        return last, rows
+
     def named_case(self, name: str) -> tuple[Run, StoredCase]:
         """The recorded case with this number or this label, and its run: the newest that has it.
 

@@ -1,4 +1,4 @@
-"""The last lines of an audit name what is wrong and missing, what changed, and what to type next."""
+"""What an audit says first and last: what is declared, then what is wrong, missing and new, and what to type."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from mpsmith.audit.findings.results import OperatorSummary, OverloadSummary
+from mpsmith.audit.model.selection import Settings
 from mpsmith.audit.model.verdicts import OverloadVerdict
-from mpsmith.cli.audit_ending import answer_lines
+from mpsmith.cli.audit_lines import answer_lines, opening_lines
 
 NATIVE, WRONG, MISSING = OverloadVerdict.NATIVE, OverloadVerdict.WRONG, OverloadVerdict.MISSING
 
@@ -43,3 +44,12 @@ def test_a_clean_run_has_nothing_to_type() -> None:
         "wrong: nothing",
         "missing or on the CPU, the most used first: nothing",
     ]
+
+
+def test_a_whole_audit_begins_with_what_is_declared() -> None:
+    declared, reports = opening_lines(Settings(profile="2.13.0"))
+    assert declared.startswith("torch 2.13.0 declares no mps kernel for ")
+    assert "aten::linalg_svd" in declared
+    assert "aten::max," not in declared  # max.unary_out alone is missing
+    assert reports.endswith("upstream reports of wrong results are tried first")
+    assert list(opening_lines(Settings(ops=("mode",)))) == []

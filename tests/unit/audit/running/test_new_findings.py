@@ -1,0 +1,47 @@
+"""An audit names what it finds while it runs, and says when it ends only once that can be foreseen."""
+
+from __future__ import annotations
+
+import io
+from types import SimpleNamespace
+from typing import Any
+
+from mpsmith.audit.running.new_findings import NewFindings
+from mpsmith.audit.running.progress import AuditProgress
+
+
+def test_each_finding_is_said_once() -> None:
+    batches = [(5, [("erfc", "wrong"), ("mode", "fallback")]), (9, [("erfc", "wrong"), ("frexp", "fallback")])]
+    asked: list[int] = []
+
+    def findings_after(run: int, number: int) -> Any:
+        asked.append(number)
+        return batches.pop(0)
+
+    said: list[str] = []
+    counted: list[int] = []
+    listener = SimpleNamespace(advance=lambda cases, **more: counted.append(cases))
+    findings = NewFindings(SimpleNamespace(findings_after=findings_after), 1, listener, said.append)  # type: ignore[arg-type]
+    findings.advance(3)
+    findings.look()
+    findings.look()
+    assert counted == [3]
+    assert asked == [0, 5]
+    assert said == [
+        "  found: wrong in some case: erfc",
+        "  found: runs on the CPU: mode",
+        "  found: runs on the CPU: frexp",
+    ]
+
+
+def test_the_time_left_is_said_from_a_tenth_on() -> None:
+    stream = io.StringIO()
+    with AuditProgress("audit", 100, stream) as progress:
+        for _ in range(9):
+            progress.advance(1)
+        progress._print_line()
+        progress.advance(1)
+        progress._print_line()
+    before, after = stream.getvalue().splitlines()
+    assert "left" not in before
+    assert "left" in after
