@@ -1,4 +1,4 @@
-"""Overrides are registered only on request."""
+"""Overrides are registered only on request; kernels for calls that torch's own send to the CPU are by default."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from mpsmith import kernels
 from mpsmith.kernels.runtime import catalog, dispatcher, registration
 
 OVERRIDDEN = {kernel.overload for kernel in catalog.overrides()}
+ON_CPU = {kernel.overload for kernel in catalog.all_kernels() if kernel.on_cpu is not None}
 
 
 class SilentLibrary:
@@ -45,10 +46,12 @@ def native_torch(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def test_one_word_means_all_overrides() -> None:
     assert {"aten::_adaptive_avg_pool2d", "aten::linalg_lu_solve.out"} <= OVERRIDDEN
-    assert set(kernels.enable()).isdisjoint(OVERRIDDEN)
+    assert {"aten::_linalg_eigh", "aten::_linalg_svd"} <= ON_CPU
+    assert set(kernels.enable()) == ON_CPU
+    assert ON_CPU.isdisjoint(OVERRIDDEN)
     assert set(kernels.enable("overrides")) == OVERRIDDEN
     assert set(kernels.disable("overrides")) == OVERRIDDEN
-    assert kernels.registered() == ()
+    assert set(kernels.registered()) == ON_CPU
 
 
 def test_names_beside_the_word() -> None:
@@ -56,7 +59,7 @@ def test_names_beside_the_word() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "expected"), [("overrides", OVERRIDDEN), ("mode,overrides", OVERRIDDEN), ("", set())]
+    ("value", "expected"), [("overrides", OVERRIDDEN | ON_CPU), ("mode,overrides", OVERRIDDEN), ("", ON_CPU)]
 )
 def test_environment_variable_registers_overrides(
     value: str, expected: set[str], monkeypatch: pytest.MonkeyPatch
