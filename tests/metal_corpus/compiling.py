@@ -11,8 +11,8 @@ from mpsmith.simulator.metal import check
 
 from .projects import Project
 
-# Rules for what a Mac has and the simulator lacks.
-_UNSUPPORTED = ("not-supported", "no-textures")
+# The rule for what a Mac has and the simulator lacks.
+_UNSUPPORTED = "not-supported"
 
 # "own mistake": the file is not valid Metal, as the list of projects says.
 Result = Literal["accepted", "refused", "not supported", "own mistake"]
@@ -40,7 +40,7 @@ def compile_project(project: Project, tree: Path) -> Iterator[CompiledFile]:
         file = str(source.file.relative_to(root))
         result: Result = "accepted" if error is None else "refused"
         reason = "" if error is None else f"{Path(error.file).name}:{error.line}: {error.message}"
-        if error is not None and error.rule in _UNSUPPORTED:
+        if error is not None and error.rule == _UNSUPPORTED:
             result = "not supported"
         elif error is not None and file in project.mistakes:
             result, reason = "own mistake", f"{reason}; {project.mistakes[file]}"

@@ -17,8 +17,9 @@ FILES_INTRODUCTION = """\
 
 Written by `python -m metal_corpus compile --tree ... --output docs/metal_corpus.md` (with `PYTHONPATH=tests`): the
 Metal files of these projects, compiled on the host (*simulated*). None of their source is in this repository.
-"Accepted" says that a file compiles here, not that Apple's compiler ran. "Not supported" is what the host lacks, such
-as MetalPerformancePrimitives. "Own mistake" is a file that is not valid Metal, with its error.
+"Accepted" says that a file compiles here, not that Apple's compiler ran; its functions with textures do not run. "Not
+supported" is what the host lacks, such as MetalPerformancePrimitives. "Own mistake" is a file that is not valid Metal,
+with its error.
 """
 KERNELS_INTRODUCTION = """\
 # Kernels of public projects, run
