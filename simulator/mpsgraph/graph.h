@@ -99,6 +99,14 @@ void require_one_type(const char* operation, const std::vector<MPSGraphTensor*>&
 }
 @end
 
+// Declared here, because a subclass in another file has to know how large its superclass is: the runtime moves no fields.
+@interface MPSKernel () {
+ @protected
+  id<MTLDevice> _device;
+  NSString* _label;
+}
+@end
+
 @interface MPSNDArrayDescriptor () {
  @public
   mpsgraph::Shape shape_, order_; // outermost first; which dimension of the array each one is

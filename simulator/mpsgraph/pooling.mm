@@ -2,28 +2,32 @@
 #import <MetalPerformanceShadersGraph/MetalPerformanceShadersGraph.h>
 #include <ATen/ATen.h>
 
+#include <limits>
+
 #include "graph.h"
 
 using namespace mpsgraph;
 
 namespace {
 
+// `extra`: how much more padding there is below and at the right than above and at the left.
 struct Pool {
-  Shape kernel, stride, padding, dilation;
+  Shape kernel, stride, padding, dilation, extra;
   bool ceil, pads_count, channels_last;
 };
 
 Pool pool_of(MPSGraphPooling2DOpDescriptor* d) {
   const auto number = [](NSUInteger value) { return static_cast<int64_t>(value); };
-  if (d.paddingStyle != MPSGraphPaddingStyleExplicit || d.paddingLeft != d.paddingRight ||
-      d.paddingTop != d.paddingBottom) {
-    refuse("pooling with padding that is not explicit, or differs between two sides, is not simulated");
+  if (d.paddingStyle != MPSGraphPaddingStyleExplicit || d.paddingLeft > d.paddingRight ||
+      d.paddingTop > d.paddingBottom) {
+    refuse("pooling with padding that is not explicit, or larger at the left or above, is not simulated");
   }
   return {
       {number(d.kernelHeight), number(d.kernelWidth)},
       {number(d.strideInY), number(d.strideInX)},
       {number(d.paddingTop), number(d.paddingLeft)},
       {number(d.dilationRateInY), number(d.dilationRateInX)},
+      {number(d.paddingBottom - d.paddingTop), number(d.paddingRight - d.paddingLeft)},
       static_cast<bool>(d.ceilMode),
       static_cast<bool>(d.includeZeroPadToAverage),
       d.dataLayout == MPSGraphTensorNamedDataLayoutNHWC};
@@ -34,7 +38,42 @@ Tensor channels_back(const Tensor& x, const Pool& pool) { return pool.channels_l
 
 // Maxima, and their places in the flattened plane of the source.
 std::tuple<Tensor, Tensor> maxima(const Tensor& x, const Pool& pool) {
-  return at::max_pool2d_with_indices(x, pool.kernel, pool.stride, pool.padding, pool.dilation, pool.ceil);
+  const double lowest = x.is_floating_point() ? -std::numeric_limits<double>::infinity() : 0;
+  const Tensor padded = at::constant_pad_nd(x, {0, pool.extra[1], 0, pool.extra[0]}, lowest);
+  const auto [values, places] =
+      at::max_pool2d_with_indices(padded, pool.kernel, pool.stride, pool.padding, pool.dilation, pool.ceil);
+  const int64_t width = padded.size(-1);
+  return {values, at::floor_divide(places, width) * x.size(-1) + at::remainder(places, width)};
+}
+
+bool is_even(const Pool& pool) { return pool.extra[0] == 0 && pool.extra[1] == 0; }
+
+// With all padding in place: the left, right, upper and lower one. torch's own pools take the same on two sides.
+Tensor padded(const Tensor& x, const Pool& pool, double value) {
+  const int64_t left = pool.padding[1], top = pool.padding[0];
+  return at::constant_pad_nd(x, {left, left + pool.extra[1], top, top + pool.extra[0]}, value);
+}
+// The number of elements under each window.
+Tensor counts(const Tensor& x, const Pool& pool) {
+  const Tensor ones = padded(at::ones_like(x), pool, pool.pads_count ? 1 : 0);
+  return at::avg_pool2d(ones, pool.kernel, pool.stride, {0, 0}, pool.ceil, false, 1);
+}
+
+Tensor averages(const Tensor& x, const Pool& pool) {
+  if (is_even(pool)) {
+    return at::avg_pool2d(x, pool.kernel, pool.stride, pool.padding, pool.ceil, pool.pads_count);
+  }
+  const Tensor sums = at::avg_pool2d(padded(x, pool, 0), pool.kernel, pool.stride, {0, 0}, pool.ceil, false, 1);
+  return sums / counts(x, pool);
+}
+Tensor averages_gradient(const Tensor& g, const Tensor& x, const Pool& pool) {
+  if (is_even(pool)) {
+    return at::avg_pool2d_backward(
+        g, x, pool.kernel, pool.stride, pool.padding, pool.ceil, pool.pads_count, std::nullopt);
+  }
+  const Tensor whole = at::avg_pool2d_backward(
+      g / counts(x, pool), padded(x, pool, 0), pool.kernel, pool.stride, {0, 0}, pool.ceil, false, 1);
+  return whole.narrow(-2, pool.padding[0], x.size(-2)).narrow(-1, pool.padding[1], x.size(-1));
 }
 
 } // namespace
@@ -69,10 +108,8 @@ std::tuple<Tensor, Tensor> maxima(const Tensor& x, const Pool& pool) {
   return binary(self, "maxPooling2DGradient", gradient, source, [pool](const Tensor& incoming, const Tensor& from) {
     const Tensor g = channels_first(incoming, pool), x = channels_first(from, pool);
     const Tensor places = std::get<1>(maxima(x, pool));
-    return channels_back(
-        at::max_pool2d_with_indices_backward(
-            g, x, pool.kernel, pool.stride, pool.padding, pool.dilation, pool.ceil, places),
-        pool);
+    const Tensor flat = at::zeros_like(x).flatten(-2).scatter_add(-1, places.flatten(-2), g.flatten(-2));
+    return channels_back(flat.reshape(x.sizes()), pool);
   });
 }
 - (MPSGraphTensor*)avgPooling2DWithSourceTensor:(MPSGraphTensor*)source
@@ -80,9 +117,7 @@ std::tuple<Tensor, Tensor> maxima(const Tensor& x, const Pool& pool) {
                                            name:(NSString*)name {
   const Pool pool = pool_of(descriptor);
   return unary(self, "avgPooling2D", source, [pool](const Tensor& x) {
-    return channels_back(
-        at::avg_pool2d(channels_first(x, pool), pool.kernel, pool.stride, pool.padding, pool.ceil, pool.pads_count),
-        pool);
+    return channels_back(averages(channels_first(x, pool), pool), pool);
   });
 }
 - (MPSGraphTensor*)avgPooling2DGradientWithGradientTensor:(MPSGraphTensor*)gradient
@@ -90,11 +125,8 @@ std::tuple<Tensor, Tensor> maxima(const Tensor& x, const Pool& pool) {
                                                descriptor:(MPSGraphPooling2DOpDescriptor*)descriptor
                                                      name:(NSString*)name {
   const Pool pool = pool_of(descriptor);
-  return binary(self, "avgPooling2DGradient", gradient, source, [pool](const Tensor& incoming, const Tensor& from) {
-    const Tensor g = channels_first(incoming, pool), x = channels_first(from, pool);
-    return channels_back(
-        at::avg_pool2d_backward(g, x, pool.kernel, pool.stride, pool.padding, pool.ceil, pool.pads_count, std::nullopt),
-        pool);
+  return binary(self, "avgPooling2DGradient", gradient, source, [pool](const Tensor& g, const Tensor& x) {
+    return channels_back(averages_gradient(channels_first(g, pool), channels_first(x, pool), pool), pool);
   });
 }
 @end

@@ -26,6 +26,11 @@ CHANGES = (
         "#include <ATen/ops/sign.h>",
         "torch for Linux has no functions of the namespace at::mps",
     ),
+    TextChange(
+        "[MPSCommandBuffer commandBufferFromCommandQueue:_commandQueue].retain",
+        "[[MPSCommandBuffer alloc] initWithCommandBuffer:[(id)_commandQueue simulatedStreamCommandBuffer]]",
+        "copies of the simulated device do not wait for the stream: its commands run when they are encoded",
+    ),
     TextChange("at::mps::sign_outf(", "at::sign_outf(", "torch for Linux has no functions of the namespace at::mps"),
 )
 

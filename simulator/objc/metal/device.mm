@@ -22,9 +22,9 @@ METHOD(uint64_t, recommendedMaxWorkingSetSize, 1ul << 34)
 METHOD(NSUInteger, currentAllocatedSize, 0)
 METHOD(NSUInteger, maxThreadgroupMemoryLength, 32768)
 METHOD(MTLSize, maxThreadsPerThreadgroup, MTLSizeMake(1024, 1024, 1024))
-// An M2: Apple 1 to 8, Common 1 to 3, Metal 3.
+// An M2: Apple 1 to 8, Mac 2, Common 1 to 3, Metal 3.
 - (BOOL)supportsFamily:(MTLGPUFamily)family {
-  return (family >= 1001 && family <= 1008) || (family >= 3001 && family <= 3003) || family == 5001;
+  return (family >= 1001 && family <= 1008) || family == 2002 || (family >= 3001 && family <= 3003) || family == 5001;
 }
 - (id<MTLBuffer>)newBufferWithLength:(NSUInteger)length options:(MTLResourceOptions)options {
   return [SimulatedBuffer simulatedOf:length];

@@ -296,7 +296,10 @@ template <class T, int N> MSL_INLINE vec<T, N> refract(vec<T, N> incident, vec<T
 // ---- precise:: and fast:: have the same functions; the host computes both precisely
 #undef MSL_UNARY
 #undef MSL_BINARY
-#define MSL_UNARY(name, expression) using metal::name;
+// Apple declares them for float, to which a whole number converts.
+#define MSL_UNARY(name, expression) \
+  using metal::name; \
+  template <class T, enable_if_t<is_integral<T>::value, int> = 0> MSL_INLINE float name(T x) { return name((float)x); }
 #define MSL_BINARY(name, expression) using metal::name;
 #undef MSL_OF_TYPE_1
 #undef MSL_OF_TYPE_2

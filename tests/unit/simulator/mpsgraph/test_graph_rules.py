@@ -224,3 +224,14 @@ def test_triangular_systems(upper: bool, transposed: bool, right: bool) -> None:
     system = a.mT if transposed else a
     product = solution @ system if right else system @ solution
     torch.testing.assert_close(product, 2 * sides, rtol=1e-4, atol=1e-4)
+
+
+def test_a_kernel_keeps_its_device_beside_the_fields_of_its_class() -> None:
+    device = Ref(send(class_named("NSMutableArray"), "array"))
+    for name in ("MPSMatrixDecompositionLU", "MPSMatrixSolveTriangular", "MPSNDArrayMatrixMultiplication"):
+        kernel = made(name, "initWithDevice:", device)
+        if name.startswith("MPSMatrix"):
+            send(kernel, "setBatchStart:", 7)
+            assert send(kernel, "batchStart") == 7
+        assert send(kernel, "device") == device.address
+        send(kernel, "release")

@@ -182,6 +182,39 @@ def test_pooling(ceil: bool, last: bool) -> None:
     close(results[5], data(torch.autograd.grad(means, x, g)[0]))
 
 
+def test_pooling_with_more_padding_below_and_at_the_right() -> None:
+    x = torch.randn(2, 3, 7, 6, requires_grad=True)
+    window = {"kernelWidth": 2, "kernelHeight": 3, "strideInX": 2, "strideInY": 2, "paddingLeft": 1, "paddingTop": 1}
+    window |= {"paddingRight": 2, "paddingBottom": 2, "includeZeroPadToAverage": True}
+    descriptor = described("MPSGraphPooling2DOpDescriptor", returnIndicesMode=2, returnIndicesDataType=INT32, **window)
+    maxima = functional.max_pool2d(functional.pad(x, (1, 2, 1, 2), value=float("-inf")), (3, 2), 2)
+    means = functional.avg_pool2d(functional.pad(x, (1, 2, 1, 2)), (3, 2), 2)
+    g = torch.randn_like(maxima)
+    graph = Graph()
+    source, incoming = graph.feed(x.detach()), graph.feed(g)
+    nodes = [
+        *graph.several("maxPooling2DReturnIndicesWithSourceTensor:descriptor:name:", source, descriptor, None),
+        graph(
+            "maxPooling2DGradientWithGradientTensor:sourceTensor:descriptor:name:", incoming, source, descriptor, None
+        ),
+        graph("avgPooling2DWithSourceTensor:descriptor:name:", source, descriptor, None),
+        graph(
+            "avgPooling2DGradientWithGradientTensor:sourceTensor:descriptor:name:", incoming, source, descriptor, None
+        ),
+    ]
+    results = graph.run(*nodes)
+    close(results[0], maxima)
+    assert (
+        results[1]
+        .flatten(2)
+        .long()
+        .equal(x.detach().flatten(2).unsqueeze(-2).eq(maxima.flatten(2).unsqueeze(-1)).int().argmax(-1))
+    )
+    close(results[2], torch.autograd.grad(maxima, x, g)[0])
+    close(results[3], means)
+    close(results[4], torch.autograd.grad(means, x, g)[0])
+
+
 def test_a_pool_is_described_at_once() -> None:
     words = (
         "descriptorWithKernelWidth",

@@ -25,6 +25,11 @@
 typedef unsigned int simd_uint3 __attribute__((ext_vector_type(3)));
 typedef unsigned long simd_ulong3 __attribute__((ext_vector_type(3)));
 
+// Commands of this buffer run when they are encoded (simulator/objc/metal).
+@interface NSObject (SimulatedCommandQueue)
+- (id<MTLCommandBuffer>)simulatedStreamCommandBuffer;
+@end
+
 // The bytes of a library that is part of torch's binary. Here kernels come from source.
 static inline dispatch_data_t dispatch_data_create(const void*, size_t, dispatch_queue_t, void (^)()) { return nil; }
 

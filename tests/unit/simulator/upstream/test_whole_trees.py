@@ -1,0 +1,88 @@
+"""What a build of a whole tree changes in texts, leaves out, and fetches."""
+
+from __future__ import annotations
+
+import tarfile
+from pathlib import Path
+
+import pytest
+import torchgen
+
+from mpsmith.simulator.errors import UpstreamError
+from mpsmith.simulator.upstream import sources
+from mpsmith.simulator.upstream.operations import OPERATIONS, OperationFile
+from mpsmith.simulator.upstream.registrations import MpsYaml
+from mpsmith.simulator.upstream.schema_check import changed_schemas
+from mpsmith.simulator.upstream.sources import source_of_release
+from mpsmith.simulator.upstream.text_changes import CHANGES, changed_text
+from mpsmith.simulator.upstream.whole_tree import build_tree
+
+TAGS = Path(torchgen.__file__).parent / "packaged/ATen/native/tags.yaml"
+ROW = """\
+- func: {schema}
+  dispatch:
+    MPS: {kernel}
+
+"""
+
+
+def test_a_text_keeps_its_lines_when_it_is_changed() -> None:
+    text = "".join(f"{change.old}\n" for change in CHANGES) + "long long x = unsigned long long(1);\n"
+    changed = changed_text(text)
+    assert changed.count("\n") == text.count("\n")
+    assert changed.splitlines()[-1] == "long x = unsigned long(1);"
+    assert all(change.reason and change.old not in changed for change in CHANGES)
+
+
+def test_overloads_whose_schema_changed_are_found_with_the_installed_one() -> None:
+    rows = {
+        "nextafter(Tensor self, Tensor other) -> Tensor": "nextafter_mps",
+        "bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor": "bincount_mps",
+        "gone_from_torch(Tensor self) -> Tensor": "gone_mps",
+    }
+    text = "".join(ROW.format(schema=schema, kernel=kernel) for schema, kernel in rows.items())
+    changed = changed_schemas(MpsYaml(text, TAGS))
+    assert sorted(changed) == ["bincount", "gone_from_torch"]
+    assert "SymInt minlength" in changed["bincount"]
+    assert changed["gone_from_torch"] == ""
+
+
+def test_a_folder_that_is_no_checkout_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UpstreamError, match=r"native_functions\.yaml.*give a whole checkout"):
+        build_tree(tmp_path, [OperationFile(tmp_path, tmp_path / OPERATIONS / "Eye.mm")], print)
+
+
+@pytest.mark.parametrize("release", ["", "2.6", "v2.6.0", "../2.6.0", "main"])
+def test_a_name_that_is_no_release_is_refused(release: str) -> None:
+    with pytest.raises(UpstreamError, match=r"is no release of PyTorch: give one such as 2\.6\.0"):
+        source_of_release(release)
+
+
+def test_a_release_that_cannot_be_fetched_says_why_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MPSMITH_CACHE", str(tmp_path))
+    monkeypatch.setattr(sources, "_REPOSITORY", str(tmp_path / "nowhere"))
+    with pytest.raises(UpstreamError, match=r"cannot fetch the source of PyTorch 2\.7\.1: .*nowhere"):
+        source_of_release("2.7.1")
+    assert list((tmp_path / "upstream" / "sources").iterdir()) == []
+
+
+def test_a_source_package_is_unpacked_once_without_what_no_build_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = "aten/src/ATen/native/mps/operations/Eye.mm", "aten/src/ATen/native/Blas.cpp"
+    package = tmp_path / "package.tar.xz"
+    with tarfile.open(package, "w:xz") as archive:
+        for name in (*wanted, "aten/src/ATen/native/cuda/Blas.cpp", "setup.py"):
+            place = tmp_path / "tree" / name
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(name)
+            archive.add(place, f"pytorch-v9.9.9/{name}")
+    monkeypatch.setenv("MPSMITH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(sources, "_REPOSITORY", str(tmp_path / "nowhere"))
+    monkeypatch.setattr(sources, "_DEBIAN", {"9.9.9": package.as_uri()})
+    folder = source_of_release("9.9.9")
+    assert sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()) == sorted(wanted)
+    package.unlink()
+    assert source_of_release("9.9.9") == folder
