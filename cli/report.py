@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -213,22 +214,31 @@ def _show_cases(store: Store, run: Run, filters: Filters, form: Format, *, only_
     """Print the cases that match; with `only_unexplained` those that no rule explains, and exit with 1 if any."""
     from ..audit.model.verdicts import CaseVerdict
     from ..reports.case_list import select_cases
+    from ..reports.rule_growth import grown_rules
 
     rule_of = _rule_of(run)
     cases = select_cases(store, run, _verdicts(CaseVerdict, filters.verdicts), filters.operators, filters.dtypes)
     unexplained = 0
+    explained: Counter[str] = Counter()
 
     def listed() -> Iterator[StoredCase]:
         nonlocal unexplained
         for case in cases:
             if not only_unexplained:
                 yield case
-            elif case.outcome.verdict is not CaseVerdict.PASSED and not rule_of(case):
-                unexplained += 1
-                yield case
+            elif case.outcome.verdict is not CaseVerdict.PASSED:
+                rule = rule_of(case)
+                explained[rule] += 1
+                if not rule:
+                    unexplained += 1
+                    yield case
 
     for line in _case_lines(listed(), run, form, rule_of):
         print(line)
+    if form is Format.TERMINAL and not filters.given:
+        del explained[""]
+        for line in grown_rules(explained, run.settings):
+            print(f"this rule explains more than a fifth above the published audit: {line}")
     if unexplained:
         raise typer.Exit(1)
 

@@ -10,6 +10,7 @@ from ..audit.findings.overload_verdict import SEVERITY, count_verdicts
 from ..audit.findings.results import FAULTS, AuditSummary, FaultyOverload, OverloadSummary, Unattributed
 from ..audit.model.selection import DTYPES
 from ..audit.model.verdicts import CASE_SEVERITY, CaseVerdict, OverloadVerdict
+from .rule_growth import grown_rules
 from .table import Cell, Table, shortened
 from .wording import (
     GRADE_MEANING,
@@ -204,9 +205,17 @@ def rule_table(summary: AuditSummary) -> Table:
         marked("Rules that explain non-passes", summary),
         ("rule", "cases", "verdicts", "reason", "holds on", "seen in"),
         tuple(rows),
-        f"{summary.explanation.sentence}. A rule explains and never acquits: verdicts are what they are without it.",
+        f"{summary.explanation.sentence}. A rule explains and never acquits: verdicts are what they are without it."
+        + _growth(summary),
         frozenset({"rule", "seen in"}),
     )
+
+
+def _growth(summary: AuditSummary) -> str:
+    """The rules that explain many more cases than in the published audit, in a sentence; "" where none does."""
+    cases = {rule.name: rule.total for rule in summary.explanation.rules}
+    grown = grown_rules(cases, summary.run.settings)
+    return f" More than a fifth above the published audit: {'; '.join(grown)}." if grown else ""
 
 
 def _counted(rule: RuleUse) -> str:

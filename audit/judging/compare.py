@@ -138,7 +138,8 @@ def compare(
     if actual.layout is not expected.layout:
         return Difference(f"layout is {actual.layout}, not {expected.layout}")
     if actual.dtype is not expected.dtype and not _both_rounded(actual, expected, rounded_to):
-        return Difference(f"dtype is {actual.dtype}, not {expected.dtype}")
+        values_too = _after_cast(actual, expected) if values else ""
+        return Difference(f"dtype is {actual.dtype}, not {expected.dtype}{values_too}")
     if actual.shape != expected.shape:
         return Difference(f"shape is {list(actual.shape)}, not {list(expected.shape)}")
     if not values or actual.numel() == 0:
@@ -179,6 +180,20 @@ def on_cpu(tensor: Tensor) -> Tensor:
     tensor = tensor.cpu().resolve_conj().resolve_neg()
     # The CPU compares no complex32; the wider dtype holds every value of it.
     return tensor.to(torch.complex64) if tensor.dtype is torch.complex32 else tensor
+
+
+def _after_cast(actual: Tensor, expected: Tensor) -> str:
+    """How the values differ after both are cast to the wider of float64 and complex128; "" where they do not."""
+    if actual.shape != expected.shape or actual.numel() == 0:
+        return ""
+    wide = torch.complex128 if actual.is_complex() or expected.is_complex() else torch.float64
+    own, wanted = on_cpu(actual).to(wide), on_cpu(expected).to(wide)
+    limits = [TOLERANCES[each.dtype] for each in (actual, expected) if each.dtype in TOLERANCES]
+    relative, absolute = max(limits, default=(0.0, 0.0))
+    same = (own == wanted) | (own.isnan() & wanted.isnan())
+    near = (own - wanted).abs() <= SLACK * (absolute + relative * wanted.abs())
+    wrong = ~(same | near)
+    return f"; after a cast {_describe_mismatch(own, wanted, wrong)}" if bool(wrong.any()) else ""
 
 
 def _compare_values(

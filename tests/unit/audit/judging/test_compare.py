@@ -8,8 +8,9 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import Tensor
 
-from mpsmith.audit.judging.compare import SLACK, TOLERANCES, Agreement, Difference, compare
+from mpsmith.audit.judging.compare import SLACK, TOLERANCES, Agreement, Difference, NoReference, compare
 
 
 class Known:
@@ -182,3 +183,21 @@ def test_a_tangent_without_memory_is_zeros() -> None:
     with torch._C._ExcludeDispatchKeyGuard(torch._C.DispatchKeySet(torch._C.DispatchKey.ZeroTensor)):
         assert check(nothing, torch.zeros(2, 3, dtype=torch.complex64)) == Agreement(0.0)
         assert isinstance(check(nothing, torch.ones(2, 3, dtype=torch.complex64)), Difference)
+
+
+@pytest.mark.parametrize(
+    ("actual", "said"),
+    [
+        (torch.tensor([1, 2], dtype=torch.int32), ""),
+        (torch.tensor([1, 3], dtype=torch.int32), "; after a cast 1 of 2 elements differ; at [1]: 3.0, CPU 2.0"),
+        (torch.tensor([1, 2.0009765625], dtype=torch.float16), ""),
+        (torch.tensor([1, 2.5], dtype=torch.float16), "; after a cast 1 of 2 elements differ; at [1]: 2.5, CPU 2.0"),
+        (torch.tensor([1, 2j]), "; after a cast 1 of 2 elements differ; at [1]: 2j, CPU (2+0j)"),
+        (torch.tensor([1.0], dtype=torch.float16).expand(3), ""),
+        (torch.tensor([], dtype=torch.int32), ""),
+    ],
+)
+def test_a_difference_of_dtype_compares_the_values_too(actual: Tensor, said: str) -> None:
+    found = compare(actual, torch.tensor([1.0, 2.0], dtype=torch.float64), NoReference(), device="cpu")
+    assert isinstance(found, Difference)
+    assert found.text == f"dtype is {actual.dtype}, not torch.float64{said}"
