@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from ....errors import MpsmithError, one_line
 from ...model.case import CaseSource
 from ..calls.package_operators import registered_operators
+from .argument_pairs import ArgumentPairSource
 from .arguments import ArgumentSource
 from .cancellation import CANCELLATION_FACTOR
 from .derived import VariedSource
@@ -48,6 +49,7 @@ def case_sources(imports: Sequence[str]) -> dict[str, CaseSource]:
     defined = sorted(registered_operators() - before) if imports else []
     opinfos, modules = OpInfoSource(), ModuleSource()
     schemas = SchemaSource(packages=list(imports), foreign=defined)
+    arguments = ArgumentSource(schemas)
     sources: list[CaseSource] = [
         KnownWrongSource(),  # first: a bug that is back is known before anything else
         opinfos,
@@ -72,7 +74,8 @@ def case_sources(imports: Sequence[str]) -> dict[str, CaseSource]:
         schemas,
         VariedSource(ELEMENTWISE_KERNEL_FACTOR, schemas),
         VariedSource(SCHEMA_FORM_FACTOR, schemas),
-        ArgumentSource(schemas),
+        arguments,
+        ArgumentPairSource(schemas, arguments),
         RepetitionSource(schemas),
         SchemaRandomSource(schemas),
         LargeSource(),

@@ -48,6 +48,8 @@ ENUMERATIONS: dict[str, tuple[int, ...]] = {
 # Optional tensors whose shape follows from that of the first tensor.
 ONE_A_CHANNEL = frozenset({"weight", "bias", "running_mean", "running_var", "pos_weight"})
 ONE_AN_ELEMENT = frozenset({"weight", "min", "max"})
+# Optional tensors of one element, and the values that they get.
+ONE_ELEMENT: dict[str, tuple[float, ...]] = {"grad_scale": (2.0,), "found_inf": (0.0, 1.0)}
 DIMS = frozenset({"dim", "dim0", "dim1", "dim2", "dims", "axis", "axis0", "axis1", "dimension", "ch_axis", "sumdim"})
 DTYPE_NAMES = frozenset({"dtype", "out_dtype"})
 DTYPES = (torch.float32, torch.float16, torch.int64)
@@ -107,7 +109,9 @@ def other_values(argument: Any, arguments: Arguments) -> Iterator[Any]:
 
 
 def _identity(value: Any) -> str:
-    return "a tensor" if isinstance(value, Tensor) else repr(value)
+    if isinstance(value, Tensor):
+        return f"a tensor of {value.item()}" if not value.dim() else "a tensor"
+    return repr(value)
 
 
 def _candidates(argument: Any, current: Any, arguments: Arguments) -> Iterator[Any]:
@@ -196,6 +200,8 @@ def _tensors(name: str, arguments: Arguments) -> Iterator[Tensor]:
         return
     if "mask" in name:
         yield torch.arange(first.numel()).reshape(first.shape) % 3 > 0
+    elif name in ONE_ELEMENT:
+        yield from (torch.tensor(value) for value in ONE_ELEMENT[name])
     elif name in ONE_A_CHANNEL:
         yield ramp(first.shape[1:2], first.dtype)
     elif name in ONE_AN_ELEMENT:

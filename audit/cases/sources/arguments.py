@@ -114,11 +114,15 @@ class ArgumentSource(BasedSource[SchemaSource]):
     def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
         """All variations of two different calls of the overload; beside its main dtype only the series of one."""
         base = self._base.cases(self.base_key(key), Samples.DEFAULT)
-        cases = distinct(filter(_is_small, base), BASES)
+        cases = distinct(filter(is_small, base), BASES)
         main = key.dtype == self._dtypes[key.operator][0]
         for case in filter(accepts, cases if main else cases[:1]):
             changes = ArgumentChanges(full_name(key.operator), case)
             yield from changes.all() if main else changes.in_a_row()
+
+    def main_dtype(self, operator: str) -> str | None:
+        """The dtype in which each argument of an overload is varied, or None if it has nothing to vary."""
+        return next(iter(self._dtypes.get(operator, ())), None)
 
     @cached_property
     def _dtypes(self) -> dict[str, tuple[str, ...]]:
@@ -140,11 +144,15 @@ def is_varied(operator: str) -> bool:
 
 def chosen_dtypes(operator: str, accepted: Iterable[str]) -> tuple[str, ...]:
     """Of the dtypes that an overload takes, the main one and then a few others."""
-    traps = DIVIDES_INTEGERS.search(operator)
-    accepted = [dtype for dtype in accepted if not (traps and "int" in dtype)]
+    accepted = [dtype for dtype in accepted if not divides_by_zero(operator, dtype)]
     main = next((dtype for dtype in MAIN_DTYPES if dtype in accepted), accepted[0])
     others = [dtype for dtype in ROW_DTYPES if dtype in accepted and dtype != main]
     return main, *others[:MOST_ROW_DTYPES]
+
+
+def divides_by_zero(operator: str, dtype: str) -> bool:
+    """Whether the CPU kernel of an overload may divide integers by zero, which ends the process."""
+    return "int" in dtype and DIVIDES_INTEGERS.search(operator) is not None
 
 
 class ArgumentChanges:
@@ -161,6 +169,10 @@ class ArgumentChanges:
         self._case = case
         self._binding = Binding(name, case.args, case.kwargs)
         self._copies = bool(written_arguments(name))
+
+    def recorded(self, argument: str) -> Any:
+        """The value of an argument in the call."""
+        return self._binding.given.get(argument)
 
     def all(self) -> Iterator[Case]:
         """Each value alone, some of them together, all in a row, and numbers near each other."""
@@ -249,7 +261,7 @@ class ArgumentChanges:
 
     def _tried(self, others: Mapping[str, Any]) -> ArgumentChange | None:
         """The variation as the CPU takes or refuses it; None where its refusal says nothing."""
-        title = ", ".join(f"{name}={_shown(value)}" for name, value in others.items())
+        title = ", ".join(f"{name}={shown(value)}" for name, value in others.items())
         try:
             call_on_cpu(self._changed(ArgumentChange(title, others)))
         except Exception as error:
@@ -278,9 +290,11 @@ def with_nan(tensor: Tensor) -> Tensor | None:
     return flat.view(tensor.shape)
 
 
-def _is_small(case: Case) -> bool:
+def is_small(case: Case) -> bool:
+    """Whether a call is small enough to be made many times, and its result is defined."""
     return not case.uninitialised and max((tensor.numel() for tensor in tensors_of(case)), default=0) <= LARGEST_BASE
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """The value of an argument in a title; of a tensor its shape."""
     return f"{list(value.shape)}" if isinstance(value, Tensor) else repr(value)

@@ -16,6 +16,7 @@ from torch import Tensor
 from ...judging.transfer import move
 from ...model.case import Case
 from ...model.nested import leaves, map_leaves
+from ..calls.invocation import SchemaCall
 
 # From a tensor and its position to the tensor in its place; the tensor itself if it stays.
 TensorChange = Callable[[Tensor, int], Tensor]
@@ -34,6 +35,12 @@ def tensors_of(case: Case) -> list[Tensor]:
 def strided_positions(case: Case) -> list[int]:
     """The positions of the tensors that have strides: not the sparse ones."""
     return [position for position, tensor in enumerate(tensors_of(case)) if tensor.layout is torch.strided]
+
+
+def written_positions(case: Case) -> list[int]:
+    """Which of a call's tensors its schema says are written."""
+    written = list(leaves(case.call.written(case.args, case.kwargs))) if isinstance(case.call, SchemaCall) else []
+    return [i for i, tensor in enumerate(tensors_of(case)) if any(tensor is target for target in written)]
 
 
 def map_tensors(case: Case, change: TensorChange) -> Case:

@@ -15,9 +15,8 @@ from torch import Tensor
 
 from ...model.case import Case
 from ...model.group import GroupKey
-from ...model.nested import leaves
 from ..calls.invocation import SchemaCall, full_name, out_arguments, overload_of, runs_a_kernel
-from .case_tensors import strided_positions, tensors_of, with_tensors
+from .case_tensors import strided_positions, tensors_of, with_tensors, written_positions
 from .derived import BaseGroup, Factor, turn_of
 from .forms import under
 from .layouts import Layout, conjugate_view, expanded, negative_view, offset, padded_rows, stepped, transposed
@@ -274,12 +273,6 @@ def without_graph(case: Case) -> Case:
     call = under(torch.no_grad, case.call)
     call.__name__ = case.call.__name__
     return replace(case, call=call)
-
-
-def written_positions(case: Case) -> list[int]:
-    """Which of a call's tensors its schema says are written."""
-    written = list(leaves(case.call.written(case.args, case.kwargs))) if isinstance(case.call, SchemaCall) else []
-    return [i for i, tensor in enumerate(tensors_of(case)) if any(tensor is each for each in written)]
 
 
 def in_layouts(case: Case, layouts: Sequence[Layout], written: Collection[int]) -> Iterator[Case]:

@@ -12,12 +12,16 @@ import torch
 from torch import Tensor
 
 from ...model.case import Case
+from ..calls.invocation import full_name, overload_of
 from ..covering.array import Row
 from ..covering.pairs import FORM, GRADIENT, LAYOUT, OTHER_LAYOUTS, SIZE, VALUES
 from . import layouts
-from .case_tensors import map_tensors, tensors_of, unsure, with_tensors
+from .case_tensors import map_tensors, tensors_of, unsure, with_tensors, written_positions
 from .forms import Call, OutForm, detached
-from .value_classes import sprinkled
+from .sizes import UNCHECKED, is_any_of, is_for_users
+from .special_values import varied_tensors, with_values
+from .unsafe_values import excluded
+from .value_classes import ValueClass, classes, sprinkled
 
 PLAIN = "plain"
 # The sample that is varied, by its position among the chosen ones.
@@ -66,6 +70,49 @@ def variations_of(op: Any, dtype: str) -> tuple[Variation, ...]:
         Variation(FORM, IN_PLACE, partial(called_in_place, in_place=op.inplace_variant)),
         Variation(FORM, OUT, partial(called_with_out, operator=op.op)),
     )
+
+
+def variations_of_call(operator: str, dtype: str, case: Case) -> tuple[Variation, ...]:
+    """The variations of a call by name in a dtype, in the order in which they are applied.
+
+    Sizes change only where any size is allowed. What is written is not expanded, and out tensors stay as they are.
+    """
+    tensors, written = tensors_of(case), written_positions(case)
+    others = {i for i in range(1, len(tensors)) if i not in written}
+    value_classes = classes(getattr(torch, dtype))
+    names = [n for n in (*FLOATING_VALUES, *INTEGER_VALUES) if n in value_classes and not excluded(operator, dtype, n)]
+    return (
+        *(
+            Variation(SIZE, level, partial(resized, shape_of=shape_of))
+            for level, shape_of in SIZES.items()
+            if takes_any_size(operator, case)
+        ),
+        *(
+            Variation(VALUES, name, partial(with_class, operator=operator, dtype=dtype, chosen=value_classes[name]))
+            for name in names
+        ),
+        *(
+            Variation(LAYOUT, level, partial(first_relaid, layout=layout))
+            for level, layout in LAYOUTS.items()
+            if not (0 in written and layout is layouts.expanded)
+        ),
+        *(
+            Variation(OTHER_LAYOUTS, level, partial(layouts.relaid, layout=layout, chosen=others.__contains__))
+            for level, layout in LAYOUTS_OF_OTHERS.items()
+        ),
+    )
+
+
+def takes_any_size(operator: str, case: Case) -> bool:
+    """Whether a call by name is elementwise, or a call of users with one tensor."""
+    pointwise = torch.Tag.pointwise in overload_of(full_name(operator)).tags
+    return pointwise or (len(tensors_of(case)) == 1 and is_for_users(operator) and not is_any_of(operator, UNCHECKED))
+
+
+def with_class(case: Case, operator: str, dtype: str, chosen: ValueClass) -> Case | None:
+    """The case with a class of special values in each tensor that holds numbers; None if no tensor does."""
+    positions = varied_tensors(case, operator, getattr(torch, dtype))
+    return with_values(case, positions, chosen) if positions else None
 
 
 def varied_case(variations: Sequence[Variation], row: Row, bases: Sequence[Case]) -> Case:

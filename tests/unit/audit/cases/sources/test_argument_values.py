@@ -116,3 +116,10 @@ def test_what_runs_a_kernel_and_what_it_writes() -> None:
     assert written_arguments("aten::exp") == []
     assert written_arguments("aten::exp_") == ["self"]
     assert written_arguments("aten::topk.values") == ["values", "indices"]
+
+
+def test_the_scalars_of_fused_optimizers_are_given() -> None:
+    given = {"self": [X], "grad_scale": None, "found_inf": None}
+    (scale,) = values("_fused_adam_", "grad_scale", **given)
+    assert (scale.shape, scale.dtype, scale.item()) == (torch.Size(), torch.float32, 2.0)
+    assert [value.item() for value in values("_fused_adam_", "found_inf", **given)] == [0.0, 1.0]

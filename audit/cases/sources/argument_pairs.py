@@ -1,0 +1,134 @@
+"""Other arguments paired with layouts, sizes, special values and dtypes.
+
+The source of arguments changes one argument at a time, in one dtype and on contiguous tensors. A kernel may be wrong
+only for `dim=0` of a transposed tensor, or for `beta=0` in half precision. Here all arguments of a call have other
+values at once, and its tensors another size, layout and class of values.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from ...model.case import Case, QuickShare
+from ...model.group import GroupKey
+from ...model.selection import Samples
+from ..calls.binding import Binding
+from ..calls.invocation import full_name
+from ..covering.array import Row
+from ..covering.levels import kind_of
+from .arguments import ArgumentChanges, ArgumentSource, divides_by_zero, is_small, shown
+from .case_tensors import accepts
+from .derived import BasedSource, distinct, rotated, turn_of
+from .schema import SchemaSource
+from .schema_sizes import grown
+from .tensor_layouts import KERNEL_DIES
+from .variations import PLAIN, Variation, variations_of_call, varied_case
+from .write_targets import STRIDES_IGNORED
+
+# At most so many cases of a dtype; another dtype begins with other values.
+MOST_ROWS = 6
+# The source of arguments has each value in the main dtype: here it has each at so many other levels.
+LEVELS_IN_MAIN_DTYPE = 2
+
+
+class ArgumentPairSource(BasedSource[SchemaSource]):
+    """Recorded calls of each overload with all arguments changed, at other levels of the other factors.
+
+    Args:
+        schemas: makes the recorded calls.
+        arguments: knows which overloads have arguments to vary, and their main dtypes.
+    """
+
+    name = "argument pairs"
+    quick = QuickShare.ONE_DTYPE
+
+    def __init__(self, schemas: SchemaSource, arguments: ArgumentSource) -> None:
+        super().__init__(schemas)
+        self._arguments = arguments
+
+    def taken(self, keys: Iterable[GroupKey]) -> Iterator[GroupKey]:
+        """Each dtype of the overloads whose arguments are varied, and whose CPU kernels respect strides."""
+        left_out = KERNEL_DIES | STRIDES_IGNORED
+        varied = (key for key in keys if key.operator not in left_out and self._arguments.main_dtype(key.operator))
+        return (key for key in varied if not divides_by_zero(key.operator, key.dtype))
+
+    def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
+        """As many cases as the argument with the most values has, up to a limit; the CPU accepts each."""
+        base = self._base.cases(self.base_key(key), Samples.DEFAULT)
+        is_main = key.dtype == self._arguments.main_dtype(key.operator)
+        for case in filter(accepts, map(grown, distinct(filter(is_small, base), 1))):
+            yield from with_changed_arguments(key, case, LEVELS_IN_MAIN_DTYPE if is_main else 1)
+
+
+def with_changed_arguments(key: GroupKey, case: Case, times: int) -> Iterator[Case]:
+    """One call with all of its arguments changed, `times` for each value of the argument that has the most."""
+    name = full_name(key.operator)
+    values = values_by_argument(ArgumentChanges(name, case))
+    if not values:
+        return
+    binding, turn = Binding(name, case.args, case.kwargs), turn_of(key)
+    variations = variations_of_call(key.operator, key.dtype, case)
+    for number in range(times * min(MOST_ROWS, max(map(len, values.values())))):
+        chosen = combined(values, turn + number)
+        row = row_of(variations, turn, number)
+        for others in (chosen, *({argument: value} for argument, value in rotated(tuple(chosen.items()), number))):
+            varied = first_accepted(case, binding, others, variations, row)
+            if varied is not None:
+                yield varied
+                break
+
+
+def values_by_argument(changes: ArgumentChanges) -> dict[str, list[Any]]:
+    """The recorded value of each argument that has others, and those that the CPU accepts alone, one of each kind."""
+    values: dict[str, dict[str, Any]] = {}
+    for change in changes.single():
+        if not change.refused:
+            ((argument, value),) = change.others.items()
+            recorded = changes.recorded(argument)
+            values.setdefault(argument, {kind_of(recorded): recorded}).setdefault(kind_of(value), value)
+    return {argument: list(by_kind.values()) for argument, by_kind in values.items()}
+
+
+def combined(values: Mapping[str, list[Any]], turn: int) -> dict[str, Any]:
+    """A value for each argument, others for each turn; one argument at a time may be infinite or NaN.
+
+    With several of those all results are NaN, which any kernel gives.
+    """
+    infinite = turn % len(values)
+    chosen = {}
+    for position, (argument, listed) in enumerate(values.items()):
+        candidates = [value for value in listed if position == infinite or is_finite(value)]
+        chosen[argument] = rotated(candidates or listed[:1], turn + position)[0]
+    return chosen
+
+
+def is_finite(value: Any) -> bool:
+    """Whether a value is not an infinite or NaN number."""
+    return not isinstance(value, float) or math.isfinite(value)
+
+
+def row_of(variations: Iterable[Variation], turn: int, number: int) -> Row:
+    """A level of each factor, the plain one among them: from another one on for each operator, dtype and factor."""
+    levels: dict[str, list[str]] = {}
+    for variation in variations:
+        levels.setdefault(variation.factor, [PLAIN]).append(variation.level)
+    return {
+        factor: rotated(of_factor, (turn >> 4 * position) + number)[0]
+        for position, (factor, of_factor) in enumerate(levels.items())
+    }
+
+
+def first_accepted(
+    case: Case, binding: Binding, others: Mapping[str, Any], variations: Iterable[Variation], row: Row
+) -> Case | None:
+    """The call with these arguments at the row's levels, else with plain tensors; None if the CPU refuses both."""
+    args, kwargs = binding.with_others(others)
+    title = ", ".join(f"{argument}={shown(value)}" for argument, value in others.items())
+    changed = replace(case, args=args, kwargs=kwargs, title=title, elementwise=False)
+    varied = varied_case(tuple(variations), row, [changed])
+    if varied.title != PLAIN and accepts(varied):
+        return replace(varied, title=f"{title}, {varied.title}")
+    return changed if accepts(changed) else None
