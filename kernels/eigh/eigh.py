@@ -16,8 +16,8 @@ _shader = Shader(__file__)
 _aten = torch.ops.aten
 # Rows that fit into a group's memory: ROOM of the Metal source.
 _ROOM = {torch.float32: 48, torch.complex64: 32}
-# All sweeps are launched in advance, because nothing is read back. Blocks need 6 to 9; further ones do nothing.
-_SWEEPS = 16
+# All sweeps are launched in advance, because nothing is read back. Blocks need 6 to 10; further sweeps do nothing.
+_SWEEPS = 14
 
 
 def linalg_eigh_eigenvalues(

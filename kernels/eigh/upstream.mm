@@ -4,7 +4,7 @@ namespace {
 #include "shared/launch.h"
 
 // Launches are made before it is known how many sweeps it takes: 6 to 9 of blocks, and those that follow do nothing.
-constexpr int sweeps = 16;
+constexpr int sweeps = 14;
 constexpr int64_t most_threads = 256;
 
 // Rows that a group has room for: ROOM of the Metal source.

@@ -183,7 +183,9 @@ def references_document(errors: Sequence[AgainstReference], *, simulated: bool) 
             "Arguments are float32. References are computed in float64 from the same arguments. An ulp is the distance "
             "between neighbouring float32 numbers at the right result; an ulp of the envelope has the size that the "
             "function has nearby, because close to a zero no float32 argument is exact enough. `n eps`: in 1-norms, "
-            "relative to the norm of what is compared, to the size of the matrix and to 2^-23.",
+            "relative to the norm of what is compared, to the size of the matrix and to 2^-23. `eps`: in Frobenius "
+            "norms, relative to the norm of the matrix and to 2^-23; of 24 kinds of matrices the row has the one at "
+            "which our error is the most times LAPACK's.",
             *([SIMULATED] if simulated else []),
         ],
         [Table("Largest errors", columns, tuple(rows))],

@@ -13,6 +13,7 @@ from mpsmith import kernels
 from mpsmith.kernels.runtime import catalog, dispatcher, registration
 
 OVERRIDDEN = {kernel.overload for kernel in catalog.overrides()}
+# Torch has these, but computes some of their calls on the CPU: no opt-in.
 ON_CPU = {kernel.overload for kernel in catalog.all_kernels() if kernel.on_cpu is not None}
 
 
