@@ -2,6 +2,9 @@
 #import <MetalPerformanceShadersGraph/MetalPerformanceShadersGraph.h>
 #include <ATen/ATen.h>
 
+#include <algorithm>
+#include <initializer_list>
+
 #include "graph.h"
 
 using namespace mpsgraph;
@@ -51,32 +54,41 @@ using namespace mpsgraph;
 - (instancetype)initWithBuffer:(id<MTLBuffer>)buffer descriptor:(MPSMatrixDescriptor*)descriptor {
   return [self initWithBuffer:buffer offset:0 descriptor:descriptor];
 }
+// Host code describes a whole batch from each of its matrices on: those beyond the end of the buffer are left out.
 - (instancetype)initWithBuffer:(id<MTLBuffer>)buffer
                         offset:(NSUInteger)offset
                     descriptor:(MPSMatrixDescriptor*)descriptor {
   const auto type = scalar_type(descriptor.dataType);
   const auto size = static_cast<int64_t>(c10::elementSize(type));
-  const Shape shape = {(int64_t)descriptor.matrices, (int64_t)descriptor.rows, (int64_t)descriptor.columns};
-  const Shape strides = {(int64_t)descriptor.matrixBytes / size, (int64_t)descriptor.rowBytes / size, 1};
-  const NSUInteger last =
-      (descriptor.matrices - 1) * descriptor.matrixBytes + (descriptor.rows - 1) * descriptor.rowBytes;
-  if (offset + last + descriptor.columns * size > buffer.length) {
+  const NSUInteger one = (descriptor.rows - 1) * descriptor.rowBytes + descriptor.columns * size;
+  if (offset + one > buffer.length) {
     refuse(
-        "matrices of shape " + text_of(shape) + " from byte " + std::to_string(offset) + " on reach beyond the " +
-        std::to_string(buffer.length) + " bytes of their buffer");
+        "a matrix of " + std::to_string(descriptor.rows) + " rows and " + std::to_string(descriptor.columns) +
+        " columns at byte " + std::to_string(offset) + " reaches beyond the " + std::to_string(buffer.length) +
+        " bytes of its buffer");
   }
+  const NSUInteger whole = 1 + (buffer.length - offset - one) / std::max<NSUInteger>(descriptor.matrixBytes, 1);
+  const auto matrices = static_cast<int64_t>(std::min<NSUInteger>(descriptor.matrices, whole));
+  const Shape shape = {matrices, (int64_t)descriptor.rows, (int64_t)descriptor.columns};
+  const Shape strides = {(int64_t)descriptor.matrixBytes / size, (int64_t)descriptor.rowBytes / size, 1};
   buffer_ = buffer;
   tensor_ = at::from_blob(static_cast<char*>(buffer.contents) + offset, shape, strides, at::dtype(type));
   return self;
 }
 @end
 
-// The matrices of a batch that a kernel works on; by default all of them.
-static Tensor batch_of(MPSMatrix* matrix, NSUInteger start, NSUInteger size) {
-  const auto first = static_cast<int64_t>(start), count = static_cast<int64_t>(size);
-  return matrix->tensor_.narrow(0, first, std::min(count, matrix->tensor_.size(0) - first));
+// How many matrices a kernel works on: by default as many as all of its operands have.
+static NSUInteger batch_size(NSUInteger asked, NSUInteger start, std::initializer_list<MPSMatrix*> operands) {
+  for (MPSMatrix* matrix : operands) {
+    const auto count = static_cast<NSUInteger>(matrix->tensor_.size(0));
+    asked = std::min(asked, count > start ? count - start : 0);
+  }
+  return asked;
 }
-static constexpr NSUInteger kWholeBatch = INT64_MAX;
+static Tensor batch_of(MPSMatrix* matrix, NSUInteger start, NSUInteger size) {
+  return matrix->tensor_.narrow(0, static_cast<int64_t>(start), static_cast<int64_t>(size));
+}
+static constexpr NSUInteger kWholeBatch = NSUIntegerMax;
 
 @implementation MPSMatrixUnaryKernel
 - (instancetype)initWithDevice:(id<MTLDevice>)device {
@@ -105,7 +117,8 @@ static constexpr NSUInteger kWholeBatch = INT64_MAX;
                  pivotIndices:(MPSMatrix*)pivotIndices
                        status:(id<MTLBuffer>)status {
   const c10::impl::ExcludeDispatchKeyGuard no_autograd(c10::autograd_dispatch_keyset);
-  const auto start = self.batchStart, size = self.batchSize;
+  const auto start = self.batchStart;
+  const auto size = batch_size(self.batchSize, start, {sourceMatrix, resultMatrix, pivotIndices});
   const Tensor source = batch_of(sourceMatrix, start, size).contiguous();
   const auto [factors, pivots, failed] = at::linalg_lu_factor_ex(source);
   batch_of(resultMatrix, start, size).copy_(factors);
@@ -142,7 +155,8 @@ static constexpr NSUInteger kWholeBatch = INT64_MAX;
           rightHandSideMatrix:(MPSMatrix*)rightHandSideMatrix
                solutionMatrix:(MPSMatrix*)solutionMatrix {
   const c10::impl::ExcludeDispatchKeyGuard no_autograd(c10::autograd_dispatch_keyset);
-  const auto start = self.batchStart, size = self.batchSize;
+  const auto start = self.batchStart;
+  const auto size = batch_size(self.batchSize, start, {sourceMatrix, rightHandSideMatrix, solutionMatrix});
   const Tensor matrix = batch_of(sourceMatrix, start, size);
   const Tensor a = transpose_ ? matrix.mT() : matrix, b = batch_of(rightHandSideMatrix, start, size) * alpha_;
   batch_of(solutionMatrix, start, size).copy_(at::linalg_solve_triangular(a, b, upper_ != transpose_, !right_, unit_));
@@ -166,7 +180,9 @@ static constexpr NSUInteger kWholeBatch = INT64_MAX;
                  pivotIndices:(MPSMatrix*)pivotIndices
                solutionMatrix:(MPSMatrix*)solutionMatrix {
   const c10::impl::ExcludeDispatchKeyGuard no_autograd(c10::autograd_dispatch_keyset);
-  const auto start = self.batchStart, size = self.batchSize;
+  const auto start = self.batchStart;
+  const auto size =
+      batch_size(self.batchSize, start, {sourceMatrix, rightHandSideMatrix, pivotIndices, solutionMatrix});
   const Tensor factors = batch_of(sourceMatrix, start, size).contiguous();
   const Tensor pivots = (batch_of(pivotIndices, start, size).to(at::kInt) + 1).squeeze(1);
   const Tensor sides = batch_of(rightHandSideMatrix, start, size).contiguous();

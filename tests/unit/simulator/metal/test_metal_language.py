@@ -126,6 +126,7 @@ def test_comparisons_of_vectors_give_bool_vectors() -> None:
     [
         ("exp(x[i])", np.exp),
         ("precise::log(abs(x[i]))", lambda x: np.log(np.abs(x))),
+        ("precise::exp(int(x[i]))", lambda x: np.exp(np.trunc(x))),
         ("rsqrt(abs(x[i]))", lambda x: 1 / np.sqrt(np.abs(x))),
         ("sinpi(x[i])", lambda x: np.sin(np.pi * x)),
         ("fract(x[i])", lambda x: x - np.floor(x)),

@@ -200,6 +200,29 @@ def test_a_decomposition_and_what_it_solves() -> None:
     torch.testing.assert_close(solution, torch.linalg.solve(x, sides), rtol=1e-3, atol=1e-4)
 
 
+def test_a_kernel_works_on_as_many_matrices_as_all_of_its_operands_have() -> None:
+    x, factors, pivots = torch.randn(3, 2, 2), torch.zeros(3, 2, 2), torch.empty(1, 1, 2, dtype=torch.int32)
+    kernel = made("MPSMatrixDecompositionLU", "initWithDevice:rows:columns:", None, 2, 2)
+    selector = "encodeToCommandBuffer:sourceMatrix:resultMatrix:pivotIndices:status:"
+    send(kernel, selector, None, matrix_over(x), matrix_over(factors), matrix_over(pivots, INT32), None)
+    torch.testing.assert_close(factors[0], torch.linalg.lu_factor(x[0]).LU)
+    assert not factors[1:].any()
+
+
+def test_a_matrix_beyond_its_buffer_is_an_error_and_a_batch_beyond_it_is_shortened() -> None:
+    x = torch.randn(3, 2, 2)
+    selector = "matrixDescriptorWithRows:columns:matrices:rowBytes:matrixBytes:dataType:"
+    descriptor = Ref(send(class_named("MPSMatrixDescriptor"), selector, 2, 2, 3, 8, 16, FLOAT))
+    last = made("MPSMatrix", "initWithBuffer:offset:descriptor:", buffer_of(x), 32, descriptor)
+    factors, pivots = torch.empty(1, 2, 2), torch.empty(1, 1, 2, dtype=torch.int32)
+    kernel = made("MPSMatrixDecompositionLU", "initWithDevice:rows:columns:", None, 2, 2)
+    selector = "encodeToCommandBuffer:sourceMatrix:resultMatrix:pivotIndices:status:"
+    send(kernel, selector, None, last, matrix_over(factors), matrix_over(pivots, INT32), None)
+    torch.testing.assert_close(factors[0], torch.linalg.lu_factor(x[2]).LU)
+    with pytest.raises(MessageError, match="a matrix of 2 rows and 2 columns at byte 36 reaches beyond the 48 bytes"):
+        made("MPSMatrix", "initWithBuffer:offset:descriptor:", buffer_of(x), 36, descriptor)
+
+
 def test_a_singular_matrix_has_a_status_of_its_own() -> None:
     x, factors, pivots = torch.zeros(1, 2, 2), torch.empty(1, 2, 2), torch.empty(1, 1, 2, dtype=torch.int32)
     status = torch.zeros(1, dtype=torch.int32)
