@@ -187,6 +187,18 @@ def test_the_largest_rounding_error_of_all_results_is_kept(played: Any) -> None:
     assert fits[ROUNDING] == pytest.approx(4 * (outcome.max_error or 0.0), rel=0.1)
 
 
+def test_rounding_is_measured_against_the_cpu_where_float64_fails(played: Any) -> None:
+    def right(x: Tensor) -> Tensor:
+        if x.dtype is torch.float64:
+            raise RuntimeError("no float64")
+        return x * 1
+
+    case = Case(played.does(right, lambda x: x * (1 + 2**-12)), (numbers(1, 2),))
+    trials: list[Trial] = []
+    outcome = judge.judge(case, played, 0, "example", on_executed=trials.append)
+    assert fitting_predictions(trials[0], ()) == {ROUNDING: outcome.max_error}
+
+
 @pytest.mark.parametrize("wrong", [NAN, INF])
 def test_what_is_not_finite_is_no_rounding_error(played: Any, wrong: float) -> None:
     case = Case(played.does(lambda x: x * 1, lambda x: x * numbers(1, wrong)), (numbers(1, 2),))
