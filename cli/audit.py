@@ -52,7 +52,7 @@ from .site import PUBLISHED, publish
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from ..audit.findings.explanations import Explanation
     from ..audit.findings.tally import Tally
@@ -191,24 +191,35 @@ def _run(settings: Settings, request: AuditRequest) -> Run:
         f"what had finished is in {store}, continue with: mpsmith audit --resume"
         f"{f' --cluster {cluster}' if cluster else ''} --store {store}"
     )
-    if not request.resume and not settings.compiled:
-        for line in opening_lines(settings):
-            say(line)
+    opening = () if request.resume or settings.compiled else opening_lines(settings)
+    tell = _after(opening, say)
     try:
         if cluster is None:
             from ..audit.running.runner import run_audit
 
-            return run_audit(settings, store, resume=request.resume, say=say)
+            return run_audit(settings, store, resume=request.resume, say=tell)
         from ..audit.running.cluster.auditing import audit_on_cluster
         from ..audit.running.cluster.messages import StoppedError
 
         try:
-            return audit_on_cluster(settings, store, cluster, resume=request.resume, say=say)
+            return audit_on_cluster(settings, store, cluster, resume=request.resume, say=tell)
         except StoppedError as error:
             raise MpsmithError(f"{error}; {resume_with}") from error
     except KeyboardInterrupt:
         say(f"stopped; {resume_with}")
         raise typer.Exit(130) from None
+
+
+def _after(lines: Iterable[str], tell: Callable[[str], None]) -> Callable[[str], None]:
+    """Says `lines` before the first text: an audit that is refused says its error alone."""
+    waiting = iter(lines)
+
+    def said(text: str) -> None:
+        for line in waiting:
+            tell(line)
+        tell(text)
+
+    return said
 
 
 def _shown(run: Run, store: Path, *, quiet: bool) -> dict[str, Any]:
