@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from typing import Any
 
 from ...model.case import Case, QuickShare
@@ -28,6 +29,11 @@ from .tensor_layouts import KERNEL_DIES
 from .variations import PLAIN, Variation, variations_of_call, varied_case
 from .write_targets import STRIDES_IGNORED
 
+# CPU kernels that read their tensors as if they were contiguous, return their input itself, or choose the
+# strides of an out tensor that they resize: there is nothing to compare with.
+WITHOUT_STRIDES = (
+    *("_fused_ada*", "_fused_sgd*", "native_channel_shuffle", "_upsample_*_aa.out", "grid_sampler_2d_backward*"),
+)
 # At most so many cases of a dtype; another dtype begins with other values.
 MOST_ROWS = 6
 # The source of arguments has each value in the main dtype: here it has each at so many other levels.
@@ -52,8 +58,11 @@ class ArgumentPairSource(BasedSource[SchemaSource]):
     def taken(self, keys: Iterable[GroupKey]) -> Iterator[GroupKey]:
         """Each dtype of the overloads whose arguments are varied, and whose CPU kernels respect strides."""
         left_out = KERNEL_DIES | STRIDES_IGNORED
-        varied = (key for key in keys if key.operator not in left_out and self._arguments.main_dtype(key.operator))
-        return (key for key in varied if not divides_by_zero(key.operator, key.dtype))
+        for key in keys:
+            if key.operator in left_out or any(fnmatchcase(key.operator, pattern) for pattern in WITHOUT_STRIDES):
+                continue
+            if self._arguments.main_dtype(key.operator) and not divides_by_zero(key.operator, key.dtype):
+                yield key
 
     def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
         """As many cases as the argument with the most values has, up to a limit; the CPU accepts each."""

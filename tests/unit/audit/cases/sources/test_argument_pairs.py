@@ -58,3 +58,8 @@ def test_overloads_whose_cpu_kernel_divides_integers_by_zero_have_no_integers() 
     dtypes = {key.dtype for key in SOURCE.groups_of({"avg_pool2d"})}
     assert "float32" in dtypes
     assert not any("int" in dtype for dtype in dtypes)
+
+
+@pytest.mark.parametrize("operator", ["_fused_adam_", "_fused_adagrad_.tensor_lr", "_upsample_lanczos2d_aa.out"])
+def test_overloads_whose_cpu_kernel_ignores_strides_are_left_out(operator: str) -> None:
+    assert not list(SOURCE.groups_of({operator}))
