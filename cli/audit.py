@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..audit.model.selection import Samples, Settings
+from ..audit.running.worker_limits import default_workers
 from ..errors import MpsmithError
 from ..simulator.opening import DeviceKind
 from .audit_lines import ending_lines, opening_lines
@@ -95,7 +95,7 @@ def audit(
         dtypes=values_of(dtypes, "--dtypes"),
         device=device,
         profile=profile,
-        workers=workers or os.cpu_count() or 1,
+        workers=workers or default_workers(),
         timeout=timeout,
         memory_limit=memory_limit_in_bytes(memory_limit),
         sources=values_of(sources, "--sources"),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..audit.model.selection import Samples, Settings
+from ..audit.running.worker_limits import default_workers
 from .evidence_text import (
     added_json,
     added_lines,
@@ -22,7 +23,7 @@ from .evidence_text import (
     mark,
 )
 from .kernels import open_with_kernels
-from .options import AsJson, AuditedOperators, values_of
+from .options import AsJson, AuditedOperators, Workers, values_of
 from .printing import print_json, say
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def collect(
     kernels: Annotated[
         bool, typer.Option("--kernels/--no-kernels", help="Verify and time the kernels too; with --ops theirs alone.")
     ] = True,
-    workers: Annotated[int, typer.Option(min=1, help="Worker processes of the audit.")] = os.cpu_count() or 1,
+    workers: Workers = None,
     as_json: AsJson = False,
 ) -> None:
     """Audit this machine's mps device, verify and time the kernels, and write one small file.
@@ -72,7 +73,7 @@ def collect(
         ops=values_of(ops, "--ops"),
         dtypes=values_of(dtypes, "--dtypes"),
         sources=values_of(sources, "--sources"),
-        workers=workers,
+        workers=workers or default_workers(),
     )
     families = _families(settings.ops) if kernels else []
     say(f"work is kept in {work}, the evidence goes to {out}; nothing else is written")

@@ -78,7 +78,7 @@ Workers = Annotated[
         max=1024,
         rich_help_panel=EXECUTION,
         help="Worker processes of this machine.",
-        show_default="one per processor",
+        show_default="one per processor; on a Mac up to 4, by its memory",
     ),
 ]
 

@@ -16,12 +16,14 @@ from pebble import ProcessExpired, ProcessPool
 
 from ...errors import MpsmithError
 from ..model.group import COMPILED_MODES, GroupKey
+from ..model.out_of_range import may_write_out_of_range
 from ..model.selection import Settings
 from ..model.verdicts import CaseVerdict, Grade, Outcome
 from ..shipped.kernels import kernel_that_ran, record_crashing_kernel, record_slow_case
 from ..store.records import STRICT, Run, StoredGroup
 from ..store.store import Store
 from . import last_call, worker
+from .device_health import DEVICE_LOST, RECYCLED, fault_in
 from .module_probes import probe_module
 from .progress import ProgressListener
 from .rerun_budget import CrashBudget
@@ -62,31 +64,38 @@ class IsolatedExecution:
         self._processes: AbstractContextManager[ProcessPool] | None = None
         self._pool: ProcessPool | None = None
         self._strict = False
+        self._real = False
 
     def __enter__(self) -> IsolatedExecution:
         return self
 
     def __exit__(self, *exc_info: Any) -> None:
-        if self._processes is not None:
-            self._processes.__exit__(*exc_info)
+        processes, self._processes, self._pool = self._processes, None, None
+        if processes is not None:
+            processes.__exit__(*exc_info)
+
+    def _end_processes(self) -> None:
+        self.__exit__(None, None, None)
 
     def _pool_of(self, mode: str) -> ProcessPool:
         """The processes for a mode. libtorch reads the fallback variable once, so strict mode needs separate ones."""
         strict = mode == STRICT
         if self._pool is None or self._strict != strict:
-            self.__exit__(None, None, None)
+            self._end_processes()
             self._processes = worker_pool(self._settings, mode, self._store.path, self._scratch)
             self._pool, self._strict = self._processes.__enter__(), strict
         return self._pool
 
     def environment(self) -> dict[str, Any]:
         """What the results depend on, on this machine. Raises MpsmithError where no worker can start."""
-        found: dict[str, Any] = self._pool_of("fallback").schedule(worker.audited_environment).result()
-        return found
+        environment: dict[str, Any] = self._pool_of("fallback").schedule(worker.audited_environment).result()
+        self._real = not environment["simulated"]
+        return environment
 
     def plan(self) -> AuditPlan:
         """What there is to execute. Raises MpsmithError where nothing is selected, or no worker can start."""
         planned: AuditPlan = self._pool_of("fallback").schedule(worker.plan).result()
+        self._real = not planned.environment["simulated"]
         return planned
 
     def probe_module(self, run: Run) -> None:
@@ -98,13 +107,50 @@ class IsolatedExecution:
     def execute(
         self, groups: Sequence[StoredGroup], positions: Mapping[GroupKey, frozenset[int]], progress: ProgressListener
     ) -> None:
-        """Execute groups of one mode and mark them as done; of those in `positions`, these cases alone."""
-        pool = self._pool_of(groups[0].key.mode)
+        """Execute groups of one mode and mark them as done; of those in `positions`, these cases alone.
+
+        On a real device, groups that may write out of bounds come last. Before them, what was wrong or had no memory is
+        judged again. Both run each group in a process of its own.
+        """
+        if not self._real:
+            self._run(self._pool_of(groups[0].key.mode), groups, positions, progress)
+            return
+        dangerous = [group for group in groups if may_write_out_of_range(group.key)]
+        others = [group for group in groups if not may_write_out_of_range(group.key)]
+        if others:
+            self._run(self._pool_of(groups[0].key.mode), others, positions, progress)
+        again = self._store.reopen([group.id for group in others])
+        reopened = [group for group in others if group.id in again]
+        self._run_each_alone(reopened, {group.key: again[group.id] for group in reopened}, NoProgress())
+        self._run_each_alone(dangerous, positions, progress)
+
+    def _run_each_alone(
+        self, groups: Sequence[StoredGroup], positions: Mapping[GroupKey, frozenset[int]], progress: ProgressListener
+    ) -> None:
+        if not groups:
+            return
+        self._end_processes()  # they hold memory of the device
+        with self._fresh_processes(groups[0].key.mode) as pool:
+            self._run(pool, groups, positions, progress, largest_batch=1)
+
+    def _fresh_processes(self, mode: str, workers: int | None = None) -> AbstractContextManager[ProcessPool]:
+        """Processes that each execute one task, as many at a time as the settings say."""
+        settings = replace(self._settings, workers=workers or self._settings.workers)
+        return worker_pool(settings, mode, self._store.path, self._scratch, tasks_each=1)
+
+    def _run(
+        self,
+        pool: ProcessPool,
+        groups: Sequence[StoredGroup],
+        positions: Mapping[GroupKey, frozenset[int]],
+        progress: ProgressListener,
+        largest_batch: int = LARGEST_BATCH,
+    ) -> None:
         waiting = deque(groups)
         running: dict[Future[list[int]], Batch] = {}
         strikes: dict[int, int] = {}
         while True:
-            self._fill(pool, waiting, running, positions)
+            self._fill(pool, waiting, running, positions, largest_batch)
             if not running:
                 return
             done, _ = wait(running, return_when=FIRST_COMPLETED)
@@ -123,11 +169,12 @@ class IsolatedExecution:
         waiting: deque[StoredGroup],
         running: dict[Future[list[int]], Batch],
         positions: Mapping[GroupKey, frozenset[int]],
+        largest_batch: int,
     ) -> None:
         """Keep a few batches ahead of the workers; more would only cost memory."""
         while waiting and len(running) < 2 * self._settings.workers:
             compiled = waiting[0].key.mode in COMPILED_MODES  # where handing over a group costs nothing beside it
-            size = 1 if compiled else size_of_batch(len(waiting), self._settings.workers)
+            size = 1 if compiled else size_of_batch(len(waiting), self._settings.workers, largest_batch)
             groups = [waiting.popleft() for _ in range(size)]
             marker = self._scratch / f"{groups[0].id}.marker"
             batch = tuple(Task(g.id, g.key, marker, positions.get(g.key)) for g in groups)
@@ -145,13 +192,42 @@ class IsolatedExecution:
         left = list(batch)
         while left and self._store.is_done(left[0].group):
             progress.advance(len(self._store.positions(left.pop(0).group)))
-        if not left:
-            return ()
+        if not left or expired.exitcode == RECYCLED:
+            return tuple(left)
+        if expired.exitcode == DEVICE_LOST:
+            return (self._after_lost_device(left[0], expired), *left[1:])
         task = left[0]
         strikes[task.group] = strikes.get(task.group, 0) + 1
         again = self._record_exit(pool, task, expired, strikes[task.group])
         progress.advance(1, group_done=not again, crashed=True)
         return tuple(left if again else left[1:])
+
+    def _after_lost_device(self, task: Task, expired: ProcessExpired) -> Task:
+        """What is left of a group whose worker lost its device: it goes on case by case, until one is at fault.
+
+        That one is judged alone in a new process. If the device is lost there too, the case is a crash.
+        """
+        announced = announced_case(task)
+        task.marker.unlink(missing_ok=True)
+        if (
+            not task.cautious
+            or announced is None
+            or announced[0] in (MAKING_SAMPLES, *self._store.positions(task.group))
+        ):
+            return replace(task, cautious=True)
+        self._judge_alone(task, announced[0])
+        return task
+
+    def _judge_alone(self, task: Task, position: int) -> None:
+        """Judge a case in a new process that does nothing else, and store its row: a crash if that ends it too."""
+        alone = replace(task, positions=frozenset({position}), cautious=True, ends_group=False)
+        with self._fresh_processes(task.key.mode, workers=1) as pool:
+            try:
+                pool.schedule(worker.run_groups, args=((alone,),)).result()
+            except ProcessExpired as expired:
+                task.marker.unlink(missing_ok=True)
+                if position not in self._store.positions(task.group) and expired.exitcode != RECYCLED:
+                    self._store.add_case(task.group, position, _crash(exit_of(expired, self._scratch), expired), "")
 
     def _record_exit(self, pool: ProcessPool, task: Task, expired: ProcessExpired, strike: int) -> bool:
         """Record the case that ended its worker; returns whether the group's other cases are still to be run."""
@@ -178,6 +254,9 @@ class IsolatedExecution:
     ) -> bool:
         """Record the outcome of an announced case; returns whether the group's other cases are still to be run."""
         position, stage = announced
+        if self._real and stage == ON_DEVICE:
+            self._judge_alone(task, position)
+            return True
         if position == MAKING_SAMPLES:
             outcome = Outcome(CaseVerdict.REFERENCE_FAILED, "samples", f"making the samples ends in {ended}")
             self._store.add_case(task.group, position, outcome, "")
@@ -205,6 +284,23 @@ class IsolatedExecution:
             self._store.add_look_inside(task.group, position, at_fault)
 
 
+def _crash(ended: WorkerExit, expired: ProcessExpired) -> Outcome:
+    """The outcome of a case that ended a process which did nothing else."""
+    if ended.timed_out:
+        return Outcome(CaseVerdict.TIMEOUT, "forward", ended.cause)
+    if expired.exitcode == DEVICE_LOST:
+        return Outcome(CaseVerdict.CRASH, "forward", f"the device computes nothing afterwards: {ended.words}")
+    fault = fault_in(ended.cause)
+    return Outcome(CaseVerdict.CRASH, "forward", f"{fault}: {ended.cause}" if fault else ended.cause)
+
+
+class NoProgress:
+    """Counts nothing: the cases have been counted already."""
+
+    def advance(self, cases: int, *, group_done: bool = True, crashed: bool = False) -> None:
+        """Count nothing."""
+
+
 def size_of_batch(waiting: int, workers: int, largest: int = LARGEST_BATCH) -> int:
     """How many of the groups that wait go to a worker together."""
     if workers == 1:
@@ -212,10 +308,12 @@ def size_of_batch(waiting: int, workers: int, largest: int = LARGEST_BATCH) -> i
     return max(1, min(largest, waiting // (4 * workers)))
 
 
-def worker_pool(settings: Settings, mode: str, store: Path, scratch: Path) -> AbstractContextManager[ProcessPool]:
+def worker_pool(
+    settings: Settings, mode: str, store: Path, scratch: Path, tasks_each: int = 0
+) -> AbstractContextManager[ProcessPool]:
     """Worker processes for one mode, stopped at once when the context is left by an exception."""
     options = WorkerOptions(settings, mode, store.absolute(), scratch, os.getpid())
-    return worker_processes(settings.workers, start, options)
+    return worker_processes(settings.workers, start, options, tasks_each)
 
 
 @contextmanager

@@ -19,10 +19,12 @@ class PendingRows:
 
     Args:
         store: where they go.
+        before_writing: called first; ends the process if its rows must not be believed.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, before_writing: Callable[[], None] = lambda: None) -> None:
         self._store = store
+        self._before_writing = before_writing
         self._writes: list[Callable[[], None]] = []
         self._since = 0.0
 
@@ -36,6 +38,8 @@ class PendingRows:
 
     def write(self) -> None:
         """Record all of them in one transaction. Raises StoreError; they are not pending afterwards."""
+        if self._writes:
+            self._before_writing()
         writes, self._writes = self._writes, []
         if writes:
             with self._store.transaction():

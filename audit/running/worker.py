@@ -82,7 +82,10 @@ def run_groups(tasks: Sequence[Task]) -> list[int]:
 
     Several come at a time because sending one costs as much as executing a case.
     """
-    return [run_group(task) for task in tasks]
+    executed = [run_group(task) for task in tasks]
+    if (health := current_worker().health) is not None:
+        health.recycle_if_full(sum(executed))
+    return executed
 
 
 def run_group(task: Task) -> int:
@@ -111,6 +114,9 @@ def run_group(task: Task) -> int:
             executed = _run_compiled(worker, task, open_cases, marker)
         else:
             executed = _run_cases(worker, task, open_cases, marker, _computing(worker, task, chosen))
+        if not task.ends_group:
+            worker.pending.write()
+            return executed
         if task.key.mode == "fallback":  # the strict mode repeats some of the same cases
             worker.pending.add(partial(worker.store.add_covered, task.group, chosen.repeating, chosen.levels))
         worker.pending.add(partial(worker.store.mark_done, task.group))
@@ -319,6 +325,8 @@ def _run_cases(
             _look_inside(worker, task, position, case, outcome, marker)
             if grade is Grade.SHIPPED_KERNEL and outcome.verdict is CaseVerdict.WRONG:
                 _record_ulp_sensitivity(worker, task, position, case, outcome, kernels_in(launches), marker)
+        if task.cautious:
+            worker.pending.write()
         executed += 1
     worker.pending.add(partial(worker.store.add_called_overloads, task.group, tracer.overloads))
     worker.pending.add(partial(worker.store.add_launches, task.group, of_group))
@@ -337,8 +345,10 @@ def _run_compiled(worker: Worker, task: Task, cases: list[tuple[int, Case]], mar
         judge = partial(judged_compiled, worker.device, task.key, position, case, seed, reached_device)
         known = worker.outcomes
         found = judge() if known is None else known.outcome_of(task.key.label_of(position), judge)
-        worker.store.add_compiled(task.group, position, found)
-        worker.store.add_case(task.group, position, found.outcome, inputs)
+        worker.pending.add(partial(worker.store.add_compiled, task.group, position, found))
+        worker.pending.add(partial(worker.store.add_case, task.group, position, found.outcome, inputs))
+        if task.cautious:
+            worker.pending.write()
     return len(cases)
 
 
@@ -363,7 +373,7 @@ def _look_inside(worker: Worker, task: Task, position: int, case: Case, outcome:
         at_fault = fault_inside(
             case, worker.device.recorder, worker.options.settings.seed, f"{task.key.label}:{position}"
         )
-    worker.store.add_look_inside(task.group, position, at_fault)
+    worker.pending.add(partial(worker.store.add_look_inside, task.group, position, at_fault))
 
 
 def _record_ulp_sensitivity(

@@ -40,10 +40,14 @@ _UNRELATED = re.compile(r"USDT:|\[?[IW]\d{4,8} \d\d:|(?:.*: )?\w*Warning: ")
 
 @dataclass(frozen=True)
 class WorkerExit:
-    """The exit of a worker process: its signal or exit code and its last output in one line, or the time limit."""
+    """The exit of a worker process: its signal or exit code and its last output in one line, or the time limit.
+
+    `words`: the last output alone.
+    """
 
     cause: str
     timed_out: bool = False
+    words: str = ""
 
     def __str__(self) -> str:
         return self.cause
@@ -55,7 +59,7 @@ def exit_of(expired: ProcessExpired, scratch: Path) -> WorkerExit:
         return WorkerExit("time-out", timed_out=True)
     cause = signal.Signals(-expired.exitcode).name if expired.exitcode < 0 else f"exit code {expired.exitcode}"
     words = last_output(log_path(scratch, expired.pid))
-    return WorkerExit(f"{cause}: {words}" if words else cause)
+    return WorkerExit(f"{cause}: {words}" if words else cause, words=words)
 
 
 def last_output(log: Path) -> str:

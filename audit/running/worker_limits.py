@@ -1,10 +1,34 @@
-"""Limits the memory of a worker process, and ends it with its parent."""
+"""Limits of worker processes: how many, how much memory, and that they end with their parent."""
 
 from __future__ import annotations
 
 import os
+import platform
 import resource
 import time
+
+# An estimate, until a Mac has measured it: torch, the samples and MPSGraph's caches of one worker on a real device.
+MAC_BYTES_PER_WORKER = 4 << 30
+# All workers share one GPU; more of them only overlap what runs on the CPU.
+MOST_ON_A_MAC = 4
+
+
+def default_workers() -> int:
+    """One worker a core; on a Mac, whose memory the GPU shares, as many as half of its memory has room for."""
+    cores = os.cpu_count() or 1
+    if platform.system() != "Darwin":
+        return cores
+    return max(1, min(cores, MOST_ON_A_MAC, memory_of_machine() // 2 // MAC_BYTES_PER_WORKER))
+
+
+def memory_of_machine() -> int:
+    """The machine's memory in bytes."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def device_memory_of_a_worker(workers: int) -> int:
+    """Bytes of a real device's memory that each of so many workers may keep: half of the memory, shared."""
+    return memory_of_machine() // 2 // workers
 
 
 def end_with_parent(parent: int) -> None:

@@ -17,12 +17,13 @@ from ..model import time_limit
 from ..store.records import STRICT
 from ..store.store import Store
 from .compiled import compiled_sources, require_compiler
+from .device_health import DeviceHealth
 from .outcome_cache import OutcomeCache, outcome_cache
 from .pending_rows import PendingRows
 from .rerun_budget import AttributionBudget
 from .upstream_source import UpstreamKernels, put_upstream
 from .worker_exit import capture_output
-from .worker_limits import end_with_parent, limit_memory
+from .worker_limits import device_memory_of_a_worker, end_with_parent, limit_memory
 from .worker_tasks import WorkerOptions
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ class Worker:
     upstream: UpstreamKernels | None
     pending: PendingRows
     outcomes: OutcomeCache | None = None
+    health: DeviceHealth | None = None
     frozen: set[str] = field(default_factory=set)
     attribution_budget: AttributionBudget = field(default_factory=AttributionBudget)
     sensitivity_budget: AttributionBudget = field(default_factory=AttributionBudget)
@@ -98,8 +100,16 @@ def _prepare(options: WorkerOptions) -> Worker:
     store = Store.open_to_add(options.store)
     capture_output(options.scratch)
     limit_memory(options.settings.memory_limit)
+    health = _health(options) if not device.simulated else None
     outcomes = outcome_cache(options.settings, environment(device)) if options.settings.compiled is not None else None
-    return Worker(options, sources, device, store, shipped, upstream, PendingRows(store), outcomes)
+    pending = PendingRows(store, health.require) if health else PendingRows(store)
+    return Worker(options, sources, device, store, shipped, upstream, pending, outcomes, health)
+
+
+def _health(options: WorkerOptions) -> DeviceHealth:
+    health = DeviceHealth(options.scratch, device_memory_of_a_worker(options.settings.workers))
+    health.require_at_start()
+    return health
 
 
 def _interpose_shipped_kernels(options: WorkerOptions, device: MpsDevice) -> AuditedKernels | None:

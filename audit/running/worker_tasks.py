@@ -41,12 +41,16 @@ class Task:
     """One group to execute: all its cases, or only some positions.
 
     `marker`: the file in which the worker announces its current case; tasks that go to one worker share it.
+    `cautious`: each case is written before the next begins, so that the announced case is the one at fault.
+    `ends_group`: the group is done afterwards; not so for one case that is judged alone.
     """
 
     group: int
     key: GroupKey
     marker: Path
     positions: frozenset[int] | None = None
+    cautious: bool = False
+    ends_group: bool = True
 
 
 @dataclass(frozen=True)

@@ -134,6 +134,30 @@ class Store(StoreQueries):
         with self._writing() as connection:
             connection.execute("UPDATE groups SET done = 1 WHERE id = ?", (group,))
 
+    def reopen(self, groups: Iterable[int]) -> dict[int, frozenset[int]]:
+        """Forget the cases of these groups that are wrong or had no memory, for another judgement.
+
+        Returns their positions by group; groups with such cases are not done any more.
+        """
+        query = (
+            "SELECT position FROM cases WHERE group_id = ? AND position >= 0"
+            " AND (verdict = 'wrong' OR (verdict = 'crash' AND message LIKE 'out of memory%'))"
+        )
+        reopened: dict[int, frozenset[int]] = {}
+        with self._writing() as connection:
+            for group in groups:
+                positions = frozenset(position for (position,) in connection.execute(query, (group,)))
+                if not positions:
+                    continue
+                reopened[group] = positions
+                connection.execute("UPDATE groups SET done = 0 WHERE id = ?", (group,))
+                for table in ("cases", "looked_inside", "case_kernels", "compiled"):
+                    connection.executemany(
+                        f"DELETE FROM {table} WHERE group_id = ? AND position = ?",
+                        [(group, position) for position in sorted(positions)],
+                    )
+        return reopened
+
     def add_rows(self, groups: Sequence[tuple[int, GroupRows]]) -> list[int]:
         """Record whole groups in one transaction, each by its number; returns those that were not done before."""
         with self._writing() as connection:

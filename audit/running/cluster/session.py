@@ -22,7 +22,7 @@ from ...model.selection import Settings
 from ...shipped.kernels import crashing_kernels, record_crashing_kernel
 from ...store.records import ModuleRow, ModuleStatus, Run, StoredGroup
 from ...store.store import Store
-from ..isolated import IsolatedExecution
+from ..isolated import IsolatedExecution, NoProgress
 from ..progress import ProgressListener
 from ..worker_limits import end_with_parent
 from ..worker_tasks import AuditPlan
@@ -75,13 +75,6 @@ class OpenMachineExecution(Protocol):
         """What executes groups with these settings and puts their rows into `store`."""
 
 
-class _NoProgress:
-    """Counts nothing: the coordinator shows the progress."""
-
-    def advance(self, cases: int, *, group_done: bool = True, crashed: bool = False) -> None:
-        """Count nothing."""
-
-
 class Session:
     """Answers the requests of one audit.
 
@@ -128,7 +121,7 @@ class Session:
         self._store.plan(run.id, {work.key: work.positions for work in batch.groups})
         groups = self._store.groups(run.id)
         positions = {work.key: frozenset(work.positions) for work in batch.groups if work.positions is not None}
-        self._execution.execute(groups, positions, _NoProgress())
+        self._execution.execute(groups, positions, NoProgress())
         return Executed(tuple(self._store.rows_of(groups)), tuple(dict.fromkeys(crashing_kernels(self._folder))))
 
     def _probe(self, request: ProbeModule) -> ModuleProbed:

@@ -77,6 +77,17 @@ def test_no_audit_of_a_mac_without_memory(mac: PosedMac) -> None:
 
 
 @pytest.mark.rehearsal
+def test_no_operator_is_wrong_because_a_gpu_ignores_a_process(mac: PosedMac) -> None:
+    """Each process computes zeros from its 30th case on, and no error says so."""
+    narrow = ("--ops", "sin,cos,exp,tanh", "--dtypes", "float32", "--samples", "quick", "--workers", "1")
+    mac.run("mpsmith", "audit", *narrow, MPSMITH_POSED_FAULT="ignored")
+    with Store.open(mac.folder / "audit.sqlite") as store:
+        verdicts = [case.outcome.verdict for case in store.cases(store.latest_run().id)]
+    assert verdicts.count(CaseVerdict.PASSED) > 200
+    assert not {CaseVerdict.WRONG, CaseVerdict.CRASH, CaseVerdict.TIMEOUT} & set(verdicts)
+
+
+@pytest.mark.rehearsal
 def test_the_tests_of_a_mac(mac: PosedMac) -> None:
     """`make test-mps` of the macOS job, of one family, without what only the simulator registers."""
     chosen = "(test_audit_on_mps or heaviside) and not surface_agrees"
