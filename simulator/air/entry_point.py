@@ -62,8 +62,11 @@ def entry_point(name: str, parameters: Sequence[str], signature: KernelSignature
     before = "\n".join(f"  {line}" for code in codes for line in code.before)
     each_thread = "\n".join(f"  {line}" for code in codes for line in code.in_loop)
     operands = ", ".join(f"{kind} {code.operand}" for kind, code in zip(parameters, codes, strict=True))
-    table = [f"[4 x i32] [i32 {b.index}, i32 {b.size}, i32 0, i32 {int(b.writable)}]" for b in signature.buffers]
-    rows = f"[{len(table)} x [4 x i32]]"
+    table = [
+        f"[5 x i32] [i32 {b.index}, i32 {b.size}, i32 0, i32 {int(b.writable)}, i32 {max(1, b.alignment)}]"
+        for b in signature.buffers
+    ]
+    rows = f"[{len(table)} x [5 x i32]]"
     text = f"""
 @__start_msl_shared = extern_weak hidden global i8
 @__stop_msl_shared = extern_weak hidden global i8
