@@ -77,6 +77,7 @@ def test_a_name_that_a_release_lacks_is_reported_with_its_lines() -> None:
         "torch/__init__.py": "from torch.mps import empty",
         "torch/mps/__init__.py": "from .event import *",
         "torch/mps/event.py": "class Event: ...",
+        "torch/_inductor/__init__.py": "",
         "torch/_inductor/config.py": "max_autotune = False",
     }
     names = ("torch.mps.Event.record", "torch.mps.later", "torch._inductor.config.max_autotune", "torch.ops.aten.abs")

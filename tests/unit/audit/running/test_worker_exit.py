@@ -60,7 +60,7 @@ def test_warnings_are_not_the_cause_of_an_exit(tmp_path: Path, idle: str) -> Non
 
 def test_an_exit_is_a_signal_or_code_with_the_last_output(tmp_path: Path) -> None:
     log_path(tmp_path, 7).write_text("double free\n")
-    assert exit_of(expired(-signal.SIGABRT), tmp_path) == WorkerExit("SIGABRT: double free")
+    assert exit_of(expired(-signal.SIGABRT), tmp_path) == WorkerExit("SIGABRT: double free", words="double free")
     assert exit_of(expired(7, pid=8), tmp_path) == WorkerExit("exit code 7")
 
 

@@ -15,7 +15,7 @@ from mpsmith.audit.releases.coverage import from_data, from_wheel
 from mpsmith.audit.releases.coverage.sources import read_release
 from mpsmith.audit.releases.wheel.archive import open_path
 from mpsmith.audit.releases.wheel.build import WheelReading, combine, read_wheel
-from mpsmith.cli import coverage as cli
+from mpsmith.cli import app
 from support.commands import printed_json
 
 Write = Callable[[Any], Path]
@@ -66,7 +66,7 @@ def test_the_command_reads_wheels_and_folders(build: SimpleNamespace, wheel_file
     wheel = build.Wheel(library=build.MachO().build())
     outputs = []
     for path in (wheel_file(wheel), wheel.unpack(tmp_path / "unpacked")):
-        outputs.append(printed_json(cli.app, "--wheel", str(path))["overloads"])
+        outputs.append(printed_json(app, "coverage", "--wheel", str(path))["overloads"])
     assert outputs[0] == outputs[1]
 
 
