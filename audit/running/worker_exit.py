@@ -12,7 +12,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pebble import ProcessExpired
@@ -47,7 +47,7 @@ class WorkerExit:
 
     cause: str
     timed_out: bool = False
-    words: str = ""
+    words: str = field(default="", compare=False)
 
     def __str__(self) -> str:
         return self.cause
