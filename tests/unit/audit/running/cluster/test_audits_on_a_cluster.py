@@ -131,6 +131,7 @@ def test_survives_lost_and_unfit_workers(
     assert contents(tmp_path / "store.sqlite") == undisturbed
 
 
+@pytest.mark.rehearsal  # hangs in some runs of a busy machine, so the nightly run has it
 def test_survives_a_cut_connection_and_wrong_clocks(
     dask: DaskProcesses, meeting: Meeting, tmp_path: Path, undisturbed: dict[int, object]
 ) -> None:
