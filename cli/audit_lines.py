@@ -62,7 +62,7 @@ def answer_lines(now: RunVerdicts, before: RunVerdicts | None, since: str = "") 
     lacking = (OverloadVerdict.MISSING, OverloadVerdict.FALLBACK)
     wrong = [overload.name for overload in now.overloads if overload.verdict in broken]
     missing = _most_used(operator.name for operator in now.operators if operator.verdict in lacking)
-    yield f"wrong: {_listed(wrong) or 'nothing'}"
+    yield f"overloads with the verdict wrong: {_listed(wrong) or 'none'}"
     yield f"missing or on the CPU, the most used first: {_listed(missing) or 'nothing'}"
     if before is not None:
         yield f"changed {since}: {_listed(_changes(now, before)) or 'nothing'}"

@@ -25,7 +25,7 @@ def verdicts(**found: OverloadVerdict) -> Any:
 def test_what_is_wrong_and_missing_is_named_the_most_used_first() -> None:
     lines = list(answer_lines(verdicts(erfc=WRONG, mode=MISSING, linalg_svd=MISSING, add=NATIVE), None))
     assert lines == [
-        "wrong: aten::erfc",
+        "overloads with the verdict wrong: aten::erfc",
         "missing or on the CPU, the most used first: aten::linalg_svd, aten::mode",
         "next: mpsmith why erfc",
     ]
@@ -35,13 +35,13 @@ def test_what_changed_since_the_run_before() -> None:
     lines = list(
         answer_lines(verdicts(erfc=NATIVE, mode=MISSING), verdicts(erfc=WRONG, mode=MISSING, old=NATIVE), "since run 1")
     )
-    assert lines[0] == "wrong: nothing"
+    assert lines[0] == "overloads with the verdict wrong: none"
     assert "changed since run 1: aten::erfc (wrong -> native)" in lines
 
 
 def test_a_clean_run_has_nothing_to_type() -> None:
     assert list(answer_lines(verdicts(add=NATIVE), None)) == [
-        "wrong: nothing",
+        "overloads with the verdict wrong: none",
         "missing or on the CPU, the most used first: nothing",
     ]
 
