@@ -56,10 +56,12 @@ UNCHECKED_OPERATORS = re.compile(
 FLAGS_ALONE = re.compile(r"embedding_bag|embedding_dense_backward|batch_norm_backward")
 HARMLESS_FLAGS = frozenset({"scale_grad_by_freq", "update"})
 # Single arguments of which the same is true: without statistics there is nothing to normalise by but the batch itself;
-# a factor that does not go with the output's size makes the weights of antialiasing reach beyond the input.
+# a factor that does not go with the output's size makes the weights of antialiasing reach beyond the input; windows
+# that are not those of the gradient are read beyond its end.
 TRUSTED: tuple[tuple[str, frozenset[str]], ...] = (
     (r"^_native_batch_norm_legit\.no_stats", frozenset({"training"})),
     (r"^_upsample_\w+_aa", frozenset({"scales_h", "scales_w"})),
+    (r"^unfold_backward", frozenset({"dim", "size", "step"})),
 )
 # Operators whose CPU kernel divides integers by a number of elements, or a threshold, that may be zero.
 DIVIDES_INTEGERS = re.compile(r"avg_pool|smooth_l1_loss")
