@@ -150,7 +150,6 @@ SHOWN_BY_KERNELS = {
 # The same with the default's samples.
 SHOWN_BY_KERNELS_IN_MORE_SAMPLES = {
     "sums-beyond-float32": ("_upsample_bicubic2d_aa_backward", "schema twins", "float32"),
-    "squares-beyond-float32": ("std.correction_out", "schema twins", "float32"),
     "memory-taken-for-another-shape": ("_fused_adagrad.out", "schema", "float32"),
     "roots-less-one": ("_fused_adagrad_", "arguments", "float32"),
     "rows-before-the-first": ("embedding_renorm_", "arguments", "float32"),
