@@ -142,6 +142,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[object, 
 
 
 @pytest.mark.timeout(900)
+@pytest.mark.rehearsal  # minutes, so the nightly run has it
 def test_an_audit_killed_at_random_moments_resumes_to_the_same_result(
     tmp_path: Path, undisturbed: list[tuple[object, ...]]
 ) -> None:
