@@ -94,7 +94,7 @@ def legend(summary: AuditSummary, history: ReleaseHistory | None = None) -> dict
     known = {} if history is None else {"releases": list(history.releases), "audited": history.audited}
     return {
         **known,
-        "releaseLetters": {letter: each.value if each else "not there" for each, letter in RELEASE_LETTERS.items()},
+        "releaseLetters": _release_letters(),
         "simulated": summary.run.simulated,
         "compiled": summary.compiled is not None,
         "dtypes": _columns(("name", "short"), [(dtype, SHORT_DTYPES.get(dtype, dtype)) for dtype in summary.dtypes]),
@@ -160,8 +160,28 @@ def entry_table(summary: AuditSummary) -> dict[str, Any]:
     return {**_columns(ENTRY_COLUMNS, rows), "texts": texts.all}
 
 
-def details(summary: AuditSummary, facts: Mapping[str, OperatorFacts]) -> list[dict[str, Any]]:
-    """The details in PARTS files: of operators, with advice and overloads, and of entries, by name."""
+def release_table(history: ReleaseHistory, pages: Mapping[str, str]) -> dict[str, Any]:
+    """Each operator in each release, for the comparison of two releases. `pages`: the file of each operator."""
+    rows = [(name, file, history.row(name)) for name, file in pages.items()]
+    return {
+        "releases": list(history.releases),
+        "audited": history.audited,
+        "letters": _release_letters(),
+        "operators": _columns(("name", "page", "row"), [row for row in rows if row[2]]),
+    }
+
+
+def _release_letters() -> dict[str, str]:
+    return {letter: each.value if each else "not there" for each, letter in RELEASE_LETTERS.items()}
+
+
+def details(
+    summary: AuditSummary, facts: Mapping[str, OperatorFacts], pages: Mapping[str, str] | None = None
+) -> list[dict[str, Any]]:
+    """The details in PARTS files: of operators, with advice and overloads, and of entries, by name.
+
+    `pages`: the file of each operator in a site; None for a report in one file.
+    """
     parts: list[dict[str, Any]] = [{"operators": {}, "entries": {}} for _ in range(PARTS)]
     overloads: defaultdict[str, list[OverloadSummary]] = defaultdict(list)
     called: defaultdict[str, list[str]] = defaultdict(list)
@@ -174,6 +194,7 @@ def details(summary: AuditSummary, facts: Mapping[str, OperatorFacts]) -> list[d
         parts[part_of(operator.name)]["operators"][operator.name] = {
             **facts[operator.name].advice.as_data(),
             "compiled": compiled_tables.in_a_sentence(operator.compiled),
+            **({"page": pages[operator.name]} if pages else {}),
             "overloads": [_overload_detail(summary, o) for o in own],
         }
     for entry in summary.entries:

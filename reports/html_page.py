@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..audit.findings.results import AuditSummary
 from . import audit_tables, compiled_tables, module_tables, shipped_tables
 from .explorer_data import details, entry_table, legend, operator_table, overload_table
-from .html_templates import SCRIPTS, HtmlPage, data_script, slug
+from .html_templates import SINGLE_FILE_SCRIPTS, HtmlPage, data_script, slug
 from .operator_facts import operator_facts
 from .overview import overview
 from .release_coverage import section_of
@@ -21,7 +21,7 @@ def render(summary: AuditSummary) -> str:
         title=title(summary),
         subtitle=f"{subtitle(summary)} · {settings_text(summary.run.settings)}",
         simulated_note=simulated_note(summary),
-        scripts=tuple(script for script in SCRIPTS if script != "start.js"),
+        scripts=SINGLE_FILE_SCRIPTS,
         data=data_of(summary),
         wide=True,
         inline=True,

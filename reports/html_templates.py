@@ -64,8 +64,9 @@ def as_code(text: str) -> Markup:
     )
 
 
-# All scripts. The first sets the theme, before anything is drawn.
-SCRIPTS = ("site.js", "search.js", "details.js", "explorer.js", "start.js", "tables.js")
+# Scripts of the report in one file, and of a site. The first sets the theme, before anything is drawn.
+SINGLE_FILE_SCRIPTS = ("site.js", "search.js", "details.js", "explorer.js", "tables.js")
+SCRIPTS = (*SINGLE_FILE_SCRIPTS, "start.js", "operator.js", "release_changes.js")
 
 
 @dataclass(frozen=True)

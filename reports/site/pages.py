@@ -10,7 +10,7 @@ from ...audit.findings.overload_verdict import SEVERITY
 from ...audit.findings.results import AuditSummary
 from ..compiled_tables import NOTE as COMPILED_NOTE
 from ..compiled_tables import found_table, in_a_sentence, in_one_word
-from ..explorer_data import details, entry_table, legend, operator_table, overload_table
+from ..explorer_data import details, entry_table, legend, operator_table, overload_table, part_of, release_table
 from ..html_page import compiled, finding_tables, heading_of, run_tables
 from ..html_templates import HtmlPage, data_script, slug
 from ..operator_facts import operator_facts
@@ -57,6 +57,7 @@ class Site:
         self._changes = changes.change_table(content.before, content.summary) if content.before else None
         self._findings = devices.findings_with(content.summary, content.devices)
         self._matrix = devices.matrix_of(content.summary, self._findings, self._history)
+        self._operator_files = devices.file_names(self._matrix.operators, "operators/")
         self._listings = list(self._all_listings())
         self._links = (
             ("index.html", "Start"),
@@ -95,8 +96,11 @@ class Site:
             "overloads": overload_table(summary, before),
             "entries": entry_table(summary),
         }
-        parts = {f"details/{number:02}": part for number, part in enumerate(details(summary, facts))}
-        for name, data in {**named, **parts}.items():
+        if self._history is not None:
+            named["releases"] = release_table(self._history, self._operator_files)
+        parts = details(summary, facts, self._operator_files)
+        named.update((f"details/{number:02}", part) for number, part in enumerate(parts))
+        for name, data in named.items():
             yield f"data/{name}.js", data_script(name, data)
 
     def _page(
@@ -123,16 +127,18 @@ class Site:
         found = section_of(self._summary, unfolded=True)
         if found is None:
             page = self._page("releases.html")
-            lead = ("The data of the releases do not have the one that was audited: `mpsmith coverage history`.",)
+            lead = ("The data of the releases lack the audited one; `mpsmith coverage --history` lists them.",)
             return page.render("listings.html.j2", lead=lead, tables=(), links=())
-        return self._page("releases.html", wide=True).render("releases.html.j2", coverage=found)
+        scripts = ("site.js", "tables.js", "release_changes.js")
+        page = self._page("releases.html", scripts=scripts, data=("releases",), wide=True)
+        return page.render("releases.html.j2", coverage=found)
 
     def _of_devices(self) -> Iterator[tuple[str, str]]:
         """The page of all devices, a page for each device with evidence, and one for each operator."""
         newest = self._content.devices.newest
         named = {str(kind): file for kind, file in newest.items()}
         of_device = devices.file_names(named, "device-")
-        of_operator = devices.file_names(self._matrix.operators, "operators/")
+        of_operator = self._operator_files
         release = self._history.audited if self._history else "unknown"
         tables = devices.device_tables(self._findings, self._matrix, newest, release, of_operator, of_device)
         page = replace(self._page("devices.html", wide=True), simulated_note=self._note_of_devices())
@@ -142,13 +148,14 @@ class Site:
             lead, listed = devices.file_lead(file), devices.file_tables(file)
             yield page.file, page.render("devices.html.j2", lead=lead, tables=listed)
         for content in operator_pages.contents(self._matrix):
-            page = self._titled(
-                of_operator[content.operator],
-                content.operator,
-                root="../",
-                simulated_note=self._note_of_devices(),
+            audited = content.operator in self._facts
+            page = replace(
+                self._titled(of_operator[content.operator], content.operator, root="../"),
+                scripts=("site.js", "tables.js", "details.js", "operator.js") if audited else ("site.js", "tables.js"),
+                simulated_note=self._note_of_devices() or simulated_note(self._summary),
             )
-            yield page.file, page.render("operator.html.j2", operator=content)
+            part = part_of(content.operator) if audited else None
+            yield page.file, page.render("operator.html.j2", operator=content, part=part)
 
     def _note_of_devices(self) -> str:
         """The note about simulated devices, if there are any."""
@@ -165,7 +172,7 @@ class Site:
     def _cards(self) -> list[tuple[str, str, str]]:
         return [
             ("operators.html", "Operators", "Every operator, overload and test entry by dtype: search, filter, sort."),
-            ("releases.html", "Releases", "What every release since 1.12.1 has kernels for, read from its wheel."),
+            ("releases.html", "Releases", "What changed between two releases since 1.12.1, read from their wheels."),
             ("devices.html", "Devices", "Each operator by device and release: from wheels, simulated, on real Macs."),
             *((listing.file, listing.name, listing.about) for listing in self._listings),
         ]

@@ -1,7 +1,7 @@
 "use strict";
 // The details of one operator, overload or test entry, drawn when it is opened.
 window.mpsmith.details = (() => {
-  const { make, rowsOf, copyable, number, load } = window.mpsmith;
+  const { base, make, rowsOf, copyable, number, load } = window.mpsmith;
   let legend = null;
 
   /** Must be told before anything is drawn: what the positions in the data stand for. */
@@ -54,14 +54,16 @@ window.mpsmith.details = (() => {
   // ---- operators, overloads and entries
 
   function links(names, view, limit) {
+    const page = document.getElementById("explorer") ? "" : `${base}operators.html`;
     const shown = names.slice(0, limit).flatMap((name, i) => [i ? ", " : "",
-      make("a", { href: `#view=${view}&q=${encodeURIComponent(name)}&open=${encodeURIComponent(name)}` }, name)]);
+      make("a", { href: `${page}#view=${view}&q=${encodeURIComponent(name)}&open=${encodeURIComponent(name)}` }, name)]);
     return names.length > limit ? [...shown, ` and ${names.length - limit} more`] : shown;
   }
 
   function operatorDetail(found) {
     const compiled = found.compiled ? [make("p", { class: "facts" }, found.compiled)] : [];
-    return [...answers(found, "h3"), ...compiled, ...found.overloads.map(overloadDetail)];
+    const page = found.page ? [make("p", {}, make("a", { href: found.page }, "Its own page, with all releases and devices"))] : [];
+    return [...answers(found, "h3"), ...compiled, ...page, ...found.overloads.map(overloadDetail)];
   }
 
   function overloadDetail(o) {

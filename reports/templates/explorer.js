@@ -117,24 +117,38 @@ document.addEventListener("DOMContentLoaded", async () => {
     return (a, b) => a.rank - b.rank || b.row.public - a.row.public || severity(a.row, b.row) || b.row.executed - a.row.executed || byName(a.row, b.row);
   }
 
+  /** The filters of a query that no row can have, such as "status:nosuch". */
+  function unknownFilters(view, { status = [], dtype = [], evidence = [], since = [] }) {
+    const known = (names) => (name) => !names.includes(name);
+    return [...status.filter(known(view.verdicts.map((each) => each.name))).map((name) => `status:${name}`),
+      ...dtype.filter(known(dtypes)).map((name) => `dtype:${name}`),
+      ...evidence.filter(known(grades.map((each) => each.name))).map((name) => `evidence:${name}`),
+      ...since.filter((name) => !/^\d+(\.\d+)*$/.test(name)).map((name) => `since:${name}`)];
+  }
+
   function selected() {
     const view = views[state.view];
     const query = search.read(state.q);
+    const { status = [], evidence = [], since = [] } = query.filters;
+    const unknown = unknownFilters(view, query.filters);
+    if (unknown.length) return { rows: [], counts: new Map(), unknown };
     const position = dtypes.indexOf(state.dtype || query.dtypes[0] || "");
-    const wanted = new Set(state.verdict.map((name) => view.verdicts.findIndex((v) => v.name === name)));
+    const wanted = new Set([...state.verdict, ...status].map((name) => view.verdicts.findIndex((v) => v.name === name)));
+    const wantedGrades = [...evidence, ...(state.grade ? [state.grade] : [])];
     const only = state.only.map((name) => ONLY[name]).filter(Boolean);
     const counts = new Map();
     const found = [];
     const ranked = search.best(view.rows.map((row) => ({ row, rank: search.rank(query, row.name, row.text) })));
     for (const { row, rank } of ranked) {
       if (!only.every((each) => each.holds(row))) continue;
-      if (state.grade && gradeOf(row, position) !== state.grade) continue;
+      if (wantedGrades.length && !wantedGrades.includes(gradeOf(row, position))) continue;
+      if (since.length && !since.some((text) => row.since === text || row.since?.startsWith(`${text}.`))) continue;
       const verdict = verdictOf(row, position);
       if (position >= 0 && verdict < 0) continue;
       counts.set(verdict, (counts.get(verdict) || 0) + 1);
       if (!wanted.size || wanted.has(verdict)) found.push({ row, rank });
     }
-    return { rows: found.sort(order(position)).map(({ row }) => row), counts };
+    return { rows: found.sort(order(position)).map(({ row }) => row), counts, unknown };
   }
 
   // ---- drawing
@@ -148,7 +162,7 @@ document.addEventListener("DOMContentLoaded", async () => {
     if (asked !== state.view) return;
     const focused = document.activeElement?.dataset?.keeps;
     const view = views[asked];
-    const { rows, counts } = selected();
+    const { rows, counts, unknown } = selected();
     document.querySelectorAll("[role=tab]").forEach((tab) => {
       tab.setAttribute("aria-selected", String(tab.dataset.view === asked));
       tab.tabIndex = tab.dataset.view === asked ? 0 : -1;
@@ -161,8 +175,8 @@ document.addEventListener("DOMContentLoaded", async () => {
     drawHead(view);
     const of = (state.dtype ? ` with ${state.dtype}` : "") + (state.grade ? `, ${state.grade}` : "");
     const mark = legend.simulated ? " (SIMULATED)" : "";
-    element("found").textContent =
-      `${number(rows.length)} of ${number(view.rows.length)} ${view.noun}${of}${mark}${rows.length ? "" : ": nothing matches, Esc clears the filters"}`;
+    element("found").textContent = unknown.length ? `no row can have ${unknown.join(", ")}`
+      : `${number(rows.length)} of ${number(view.rows.length)} ${view.noun}${of}${mark}${rows.length ? "" : ": nothing matches, Esc clears the filters"}`;
     shown = rows;
     drawn = 0;
     element("rows").tBodies[0].replaceChildren();

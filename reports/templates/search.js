@@ -3,6 +3,7 @@
 window.mpsmith.search = (() => {
   const PREFIXES = /^(?:torch\.)?(?:ops\.)?(?:aten(?:::|\.)|nn\.functional\.|functional\.|f\.|tensor\.|nn\.)?/;
   const NAMESPACES = new Set(["linalg", "fft", "special", "nn", "functional", "sparse", "nested", "quantized"]);
+  const FILTERS = new Set(["status", "dtype", "since", "evidence"]);
   const DTYPES = new Set(["float32", "float16", "bfloat16", "complex64", "int8", "int16", "int32", "int64", "uint8", "bool"]);
   const squashed = (name) => name.replace(/[_.]/g, "");
 
@@ -16,10 +17,20 @@ window.mpsmith.search = (() => {
       || (a[at] === b[at + 1] && a[at + 1] === b[at] && rest(a, at + 2) === rest(b, at + 2));
   }
 
-  /** What a query may mean: "torch.linalg.svd(x)" is linalg_svd, "x.mode()" mode, "cumsum int64" cumsum in a dtype. */
+  /**
+   * What a query may mean: "torch.linalg.svd(x)" is linalg_svd, "x.mode()" mode, "cumsum int64" cumsum in a dtype,
+   * and "status:dtype-gap since:2.14" filters. A "-" in the value of a filter is a space.
+   */
   function read(query) {
-    const every = query.trim().toLowerCase().replace(/\(.*?(\)|$)/g, "").split(/\s+/);
-    const named = every.filter((word) => DTYPES.has(word));
+    const filters = {};
+    const isFilter = (word) => {
+      const [, key, value] = /^([a-z]+):([^:]+)$/.exec(word) || [];
+      if (!FILTERS.has(key)) return false;
+      filters[key] = [...(filters[key] || []), value.replaceAll("-", " ")];
+      return true;
+    };
+    const every = query.trim().toLowerCase().replace(/\(.*?(\)|$)/g, "").split(/\s+/).filter((word) => !isFilter(word));
+    const named = [...every.filter((word) => DTYPES.has(word)), ...(filters.dtype || [])];
     const typed = every.filter((word) => !DTYPES.has(word)).join(" ");
     const bare = typed.replace(PREFIXES, "");
     const names = [bare, bare.replaceAll(".", "_")];
@@ -27,7 +38,7 @@ window.mpsmith.search = (() => {
     const [object, ...attributes] = bare.split(".");
     if (attributes.length && !NAMESPACES.has(object)) names.push(attributes.at(-1)); // a method: x.mode()
     const module = typed !== bare ? squashed(bare).replace(/[123]d$/, "") : squashed(bare);
-    return { typed, bare, names, squashed: [squashed(bare), module], words: typed.split(/\s+/).filter(Boolean), dtypes: named };
+    return { typed, bare, names, squashed: [squashed(bare), module], words: typed.split(/\s+/).filter(Boolean), dtypes: named, filters };
   }
 
   const bareName = (name) => name.toLowerCase().replace(/^aten::/, "");

@@ -3,6 +3,8 @@
 window.mpsmith = (() => {
   const data = new Map();
   const waiting = new Map();
+  /** The path from this page's folder to the site's. */
+  const base = document.documentElement.dataset.root || "";
 
   /** Called by the data files: hands their data over under a name. */
   function give(name, value) {
@@ -18,7 +20,7 @@ window.mpsmith = (() => {
       entry.promise = new Promise((resolve, reject) => Object.assign(entry, { resolve, reject }));
       waiting.set(name, entry);
       const script = document.createElement("script");
-      script.src = `data/${name}.js`;
+      script.src = `${base}data/${name}.js`;
       script.addEventListener("error", () => entry.reject(new Error(`data/${name}.js is missing beside this page`)));
       document.head.append(script);
     }
@@ -75,16 +77,16 @@ window.mpsmith = (() => {
   document.addEventListener("DOMContentLoaded", () => {
     const button = document.getElementById("theme");
     if (!button) return;
-    const name = () => { button.setAttribute("aria-pressed", String(isDark())); };
-    name();
-    systemDark.addEventListener("change", name);
+    const label = () => { button.textContent = isDark() ? "Light theme" : "Dark theme"; };
+    label();
+    systemDark.addEventListener("change", label);
     button.addEventListener("click", () => {
       const chosen = isDark() ? "light" : "dark";
       setTheme(chosen);
-      name();
+      label();
       try { localStorage.setItem("mpsmith-theme", chosen); } catch { /* the choice then holds for this page */ }
     });
   });
 
-  return { give, load, make, rowsOf, copyable, number };
+  return { base, give, load, make, rowsOf, copyable, number };
 })();

@@ -37,7 +37,7 @@ document.addEventListener("DOMContentLoaded", async () => {
       if (chosen !== row.name) return;
       answer.replaceChildren(make("h3", {}, details.badge(legend.verdicts[row.verdict], row.inPart), " ", make("code", {}, row.name)),
         ...details.answers(known, "h4"),
-        make("p", {}, make("a", { href: `operators.html#open=${encodeURIComponent(row.name)}&q=${encodeURIComponent(row.name)}` }, "Dtype by dtype, overload by overload")));
+        make("p", {}, make("a", { href: known.page }, "Its page: dtype by dtype, overload by overload, release by release")));
     } catch (error) {
       answer.replaceChildren(make("p", { class: "notice", role: "alert" }, error.message));
     }
@@ -47,7 +47,7 @@ document.addEventListener("DOMContentLoaded", async () => {
     const matches = matching(text);
     status.textContent = !text.trim() ? "" : matches.length
       ? `${number(matches.length)} ${matches.length === 1 ? "operator matches" : "operators match"}`
-      : "no operator of torch has a name like it; what a module or a function of many operators calls, mpsmith trace tells";
+      : "no operator has a name like it; mpsmith why also knows modules and functions, and mpsmith trace lists what a program calls";
     found.replaceChildren(...matches.slice(0, MOST).map(({ row }) => make("li", {}, make("button", { type: "button", "data-name": row.name,
       "aria-current": "false", onclick: () => { keep(field.value, row.name); show(row); } },
     details.badge(legend.verdicts[row.verdict], row.inPart), " ", make("code", {}, row.name), row.since ? make("span", { class: "soft" }, ` since ${row.since}`) : ""))));

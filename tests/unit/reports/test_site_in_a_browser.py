@@ -192,10 +192,48 @@ def test_the_first_page_answers(site: Path) -> None:
         "aten::mode.values/aten::mode",
         "F.relu/aten::relu",
         "nn.Heaviside(1)/aten::heaviside",
-        "steps/PYTORCH_ENABLE_MPS_FALLBACK=1/true",
+        "steps/import/true",
         "begun/aten::mode",
         "no",
     ]
+
+
+def test_filters_can_be_typed(site: Path) -> None:
+    steps = """
+    await wait(() => names().length === 8);
+    const count = () => document.getElementById("found").textContent;
+    type("search", "status:missing");
+    await wait(() => names().length === 1);
+    tell("missing", names());
+    type("search", "status:dtype-gap dtype:bool");
+    await wait(() => count().includes("of 8"));
+    tell("gap", names());
+    type("search", "since:1.13 mode");
+    await wait(() => !names().length);
+    type("search", "status:nosuch");
+    await wait(() => count().includes("nosuch"));
+    tell(count());
+    """
+    found = seen(site / "operators.html", steps)
+    assert found[0] == "missing/mode"
+    assert " ".join(found[2:]) == "no row can have status:nosuch"
+
+
+def test_two_releases_are_compared_by_address(site: Path) -> None:
+    shown = dumped_dom(site / "releases.html", "from=2.13.0&to=2.15.0")
+    assert "operators changed from torch 2.13.0 to 2.15.0" in shown
+    gained = re.search(r"<h3>New on mps</h3>.*?</table>", shown, re.DOTALL)
+    assert gained
+    assert 'href="operators/relu.html"' not in gained[0]
+    nothing = dumped_dom(site / "releases.html", "from=2.15.0&to=2.15.0")
+    assert re.search(r"0 of [\d,]+ operators changed", nothing)
+
+
+def test_the_page_of_an_operator_has_the_answers_of_the_audit(site: Path) -> None:
+    shown = dumped_dom(site / "operators" / "mode.html")
+    assert "Does it work?" in shown
+    assert 'href="../operators.html#view=entries' in shown
+    assert "By release and device" in shown
 
 
 def test_tables_of_a_page_are_sorted_and_narrowed(site: Path) -> None:

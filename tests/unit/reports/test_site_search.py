@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,7 +29,7 @@ const answer = (text) => {
   const query = read(text);
   const rows = names.map((name) => ({ name, rank: rank(query, name, `${name} only mode supports it`) }));
   const found = best(rows).sort((a, b) => a.rank - b.rank).map(({ name }) => name);
-  return { found, dtypes: query.dtypes };
+  return { found, dtypes: query.dtypes, filters: query.filters };
 };
 console.log(JSON.stringify(queries.map(answer)));
 """
@@ -42,10 +43,10 @@ def node() -> str:
     return found
 
 
-def answers(node: str, *queries: str) -> list[dict[str, list[str]]]:
+def answers(node: str, *queries: str) -> list[dict[str, Any]]:
     command = [node, "-e", ASK, str(SEARCH), json.dumps([queries, NAMES])]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    found: list[dict[str, list[str]]] = json.loads(done.stdout)
+    found: list[dict[str, Any]] = json.loads(done.stdout)
     return found
 
 
@@ -57,6 +58,14 @@ def test_methods_typos_and_dtypes_are_understood(node: str) -> None:
     assert (with_dtype["found"], with_dtype["dtypes"]) == (["aten::cumsum"], ["int64"])
     assert function["found"] == ["aten::linalg_svd"]
     assert dtype["dtypes"] == ["bfloat16"]
+
+
+def test_filters_are_no_words_of_the_query(node: str) -> None:
+    found, name = answers(node, "status:dtype-gap dtype:bool since:2.14 mode", "aten::mode")
+    assert found["filters"] == {"status": ["dtype gap"], "dtype": ["bool"], "since": ["2.14"]}
+    assert found["dtypes"] == ["bool"]
+    assert found["found"][0] == "aten::mode"
+    assert name["filters"] == {}
 
 
 def test_a_word_in_a_reason_counts_only_where_no_name_fits(node: str) -> None:
