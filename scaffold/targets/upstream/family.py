@@ -1,8 +1,8 @@
 """A finished family of mpsmith's kernels as a patch against PyTorch's tree.
 
-The Metal source is the family's own, moved; with it goes what its host code launches of other families, where
-`kernels/FAMILY/upstream.metal` says so. Its host code is `kernels/FAMILY/upstream.mm` where there is one; for
-elementwise functors it is generated: they go through PyTorch's own elementwise kernels and dispatch stubs.
+The Metal source is the family's own, moved. Its host code is `kernels/FAMILY/upstream.mm` where there is one; for
+elementwise functors it is generated: they go through PyTorch's own elementwise kernels and dispatch stubs. A family has
+none if PyTorch has written its own kernels since the installed release.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from ....audit.releases import data as release_data
+from ....audit.releases.coverage import from_data, lacking
 from ....kernels.runtime import catalog
 from ....kernels.verification.source import calls_of
 from ....simulator.upstream.operations import defines
@@ -80,8 +82,7 @@ class Family:
     @property
     def metal(self) -> Path:
         """The Metal file that a patch moves into PyTorch's tree."""
-        own = self.folder / "upstream.metal"
-        return own if own.is_file() else self.folder / f"{self.name}.metal"
+        return self.folder / f"{self.name}.metal"
 
     @property
     def camel(self) -> str:
@@ -105,12 +106,18 @@ def generate(family: Family, source: Source, tree: Tree, evidence: FamilyEvidenc
 
     `evidence`: the measurements of its kernels; without it the lists of expected failures stay as they are.
     Raises:
-        NothingToPatchError: the release has kernels for all that the family serves.
+        NothingToPatchError: the release, or the newest one, has kernels for all that the family serves.
         ScaffoldError: host code is missing.
     """
     overloads = _served(family, source)
     operators = _operators(overloads, source)
     host = _host_code(family, operators, tree)
+    data = release_data.load()
+    newest = from_data(data, len(data.releases) - 1)
+    if host is None and not any(each.name in overloads for each in lacking(newest.overloads)):
+        raise NothingToPatchError(
+            f"torch {newest.release} has kernels on mps for all that {family.name} serves: nothing to patch"
+        )
     rows = planned_rows(tree.native_functions, overloads, host)
     if not rows.kernels:
         raise NothingToPatchError(

@@ -47,8 +47,3 @@ def test_no_two_families_name_a_kernel_alike() -> None:
         for name in names:
             families[name].append(family)
     assert {name: both for name, both in families.items() if len(both) > 1} == {}
-
-
-def test_a_patch_brings_the_kernels_of_other_families_that_it_launches() -> None:
-    assert {"svd_panel_float", "svd_reflect_float2", "svd_meet_float"} <= kernels_by_family()["svd"]
-    assert {"qr_panel_float", "qr_reflect_float2"} <= kernels_by_family()["qr_reflectors"]
