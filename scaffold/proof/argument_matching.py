@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 _DENSE = re.compile(r"^(?P<name>\w+)_dense$")
@@ -44,17 +44,12 @@ def _inside_template(part: str) -> bool:
     return opened is not None
 
 
-def argument_problems(
-    arguments: Sequence[str], declared: Sequence[DeclaredBuffer], tensors: Collection[str] = ()
-) -> Iterator[str]:
-    """What is wrong with the arguments of one launch, by what is written in plain sight: their number, names, casts.
-
-    `tensors`: the arguments that are known to be tensors; a parameter of that name that is a number is another thing.
-    """
+def argument_problems(arguments: Sequence[str], declared: Sequence[DeclaredBuffer]) -> Iterator[str]:
+    """What is wrong with the arguments of one launch, by what the call itself shows: their number, names, casts."""
     if len(arguments) != len(declared):
         yield f"{len(arguments)} arguments are bound, and the kernel has {len(declared)} buffers"
         return
-    known = {p.name for p in declared if p.is_pointer or p.name not in map(_variable, tensors)}
+    known = {p.name for p in declared}
     named = [_variable(argument) for argument in arguments]
     # A variable may be bound twice on purpose; one that its own parameter does not get is in the wrong place.
     in_place = {name for name, parameter in zip(named, declared, strict=True) if name == parameter.name}

@@ -14,25 +14,23 @@ from functools import cache, cached_property
 from pathlib import Path
 
 from ...simulator.clang import CompilerMissingError, Diagnostic
-from ...simulator.metal import METAL_VERSIONS, MetalVersion, reflect
+from ...simulator.metal import METAL_VERSIONS, MetalVersion
 from ..errors import ScaffoldError
 from ..manifest import Manifest, manifest_above
 from .check_results import CheckResult, cache_result, cached_result, result_key
-from .diagnostics import has_errors
-from .family_launches import NOT_RUN, RUN, check_family_launches, family_of, is_part_of_a_patch, python_of
 from .host_code import check_host_code
 from .literal_launches import check_encoders, check_literal_launches, kernel_parameters, named_types
 from .mach_object import MachObject
 from .macos_compiler import CompilationUnit, MacosCompiler
-from .metal_sources import METAL, UNCHECKED, bundled_metal, check_metal, kernel_names, metal_keys, metal_programs
+from .metal_sources import METAL, UNCHECKED, check_metal, kernel_names, metal_keys, metal_programs
 from .patches import check_patch
 from .registrations import check_registrations, known_overloads, read_registrations
 from .signatures import signature_assertions
 from .toolchain import Toolchain, find
-from .upstream_launches import check_upstream_launches
 
 CODE = (".mm", ".cpp")
 PATCH = (".patch",)
+_FAMILIES = Path(__file__).resolve().parents[2] / "kernels"
 _HEADERS = (".h", ".hpp", ".metal")
 _NO_ARC = "ATen/native/mps/OperationUtils.h"
 _LOCAL_INCLUDE = re.compile(r'^\s*#\s*(?:include|import)\s*"([^"]+)"', re.MULTILINE)
@@ -124,7 +122,7 @@ def files_to_check(path: Path) -> list[Path]:
     Raises ScaffoldError when there is nothing, and for a family's host code, which is checked as a part of its patch.
     """
     suffixes = (*CODE, *METAL, *PATCH)
-    if is_part_of_a_patch(path):
+    if _is_part_of_a_patch(path):
         raise ScaffoldError(
             f"{path} is a part of a patch: make it with `mpsmith scaffold OPERATOR --target upstream --from-kernel`, "
             "and check that"
@@ -136,10 +134,15 @@ def files_to_check(path: Path) -> list[Path]:
     if not path.exists():
         raise ScaffoldError(f"there is no file or folder {path}")
     candidates = (file for file in path.rglob("*") if file.suffix in suffixes and "build" not in file.parts)
-    files = sorted(file for file in candidates if not is_part_of_a_patch(file))
+    files = sorted(file for file in candidates if not _is_part_of_a_patch(file))
     if not files:
         raise ScaffoldError(f"{path} has no {', '.join(suffixes)} file to check")
     return files
+
+
+def _is_part_of_a_patch(path: Path) -> bool:
+    """Whether a file is a family's host code for PyTorch's tree, which is complete only in a patch."""
+    return path.name == "upstream.mm" and path.resolve().parent.parent == _FAMILIES
 
 
 def check_files(
@@ -211,14 +214,8 @@ def _examine(file: CheckedFile, macos: MacosCompiler | None) -> CheckResult:
 
 
 def _examine_metal(file: CheckedFile) -> CheckResult:
-    path = file.path
-    findings = check_metal(path, metal_programs(path, file.text), file.metal)
-    steps = _metal_step(findings)
-    family = family_of(path)
-    if family and steps and not has_errors(findings):
-        findings += check_family_launches(path, family)
-        steps += () if any(finding.rule == NOT_RUN for finding in findings) else (RUN,)
-    return CheckResult(path, steps, (), tuple(findings), 0.0)
+    findings = check_metal(file.path, metal_programs(file.path, file.text), file.metal)
+    return CheckResult(file.path, _metal_step(findings), (), tuple(findings), 0.0)
 
 
 def _against_metal(checked: CheckedFile) -> list[Diagnostic]:
@@ -229,19 +226,10 @@ def _against_metal(checked: CheckedFile) -> list[Diagnostic]:
     programs = [program for _, listed in embedded for program in listed]
     try:
         names = {name for file, listed in embedded for program in listed for name in kernel_names(program, file)}
-        in_tree = [(file, [file.read_text("utf-8", "replace")]) for file in bundled_metal(path, text)]
-        kernels = {
-            name: kernel
-            for file, listed in [*embedded, *in_tree]
-            for program in listed
-            for name, kernel in reflect(program, file).items()
-        }
     except CompilerMissingError:
         return findings
-    findings += check_literal_launches(path, text, names, kernel_parameters(programs), named_types(texts.values()))
-    for file, own in texts.items():
-        findings += check_upstream_launches(file, own, kernels)
-    return findings
+    found = check_literal_launches(path, text, names, kernel_parameters(programs), named_types(texts.values()))
+    return [*findings, *found]
 
 
 def _metal_step(findings: Sequence[Diagnostic]) -> tuple[str, ...]:
@@ -258,12 +246,10 @@ def _key(file: CheckedFile, macos: MacosCompiler | None) -> str:
     """The key of the result: the file, its includes, its Metal source, the manifest, the tools and our code."""
     path = file.path
     if macos is None or path.suffix in METAL:
-        python = [module.read_bytes() for module in python_of(path)] if family_of(path) else []
-        return result_key(path, "metal", [*metal_keys(path, metal_programs(path, file.text), file.metal), *python])
+        return result_key(path, "metal", metal_keys(path, metal_programs(path, file.text), file.metal))
     parts: list[str | bytes] = [
         key for place, programs in file.embedded_metal for key in metal_keys(place, programs, file.metal)
     ]
-    read = [*file.with_includes, *bundled_metal(path, file.text), *file.generated_headers]
-    parts += [header.read_bytes() for header in read]
+    parts += [header.read_bytes() for header in (*file.with_includes, *file.generated_headers)]
     parts += [file.manifest.to_json()] if file.manifest else []
     return result_key(path, macos.toolchain.identity, parts)

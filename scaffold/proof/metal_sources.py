@@ -16,7 +16,6 @@ METAL = (".metal",)
 UNCHECKED = "metal: not checked"
 
 _RAW_STRING = re.compile(r'R"(?P<mark>\w*)\((?P<body>.*?)\)(?P=mark)"', re.DOTALL)
-_BUNDLED = re.compile(r"^\s*#\s*include\s*<ATen/native/mps/(\w+)_metallib\.h>", re.MULTILINE)
 _IS_METAL = re.compile(r"\bkernel\s+void\b|#include\s*<metal_stdlib>")
 
 
@@ -45,12 +44,6 @@ def metal_version(text: str) -> MetalVersion:
         if text == version:
             return version
     raise ScaffoldError(f"--metal {text}: give one of {', '.join(METAL_VERSIONS)}, with which torch compiles")
-
-
-def bundled_metal(path: Path, text: str) -> list[Path]:
-    """The Metal files that PyTorch's build bundles with host code of its tree: `kernels/` beside `operations/`."""
-    folder = path.resolve().parent.parent / "kernels"
-    return [file for name in _BUNDLED.findall(text) if (file := folder / f"{name}.metal").is_file()]
 
 
 def check_metal(path: Path, programs: Iterable[str], metal: MetalVersion) -> list[Diagnostic]:

@@ -10,7 +10,6 @@ from .compiler import METAL_VERSIONS, MetalVersion
 from .library import ShaderLibrary, SimulatedKernel
 from .library import compile_library as compile
 from .modes import Mode, checking, subnormals
-from .reflection import ReflectedBuffer, ReflectedKernel, reflect
 from .torch_hook import install
 
 __all__ = [
@@ -22,8 +21,6 @@ __all__ = [
     "MetalValueError",
     "MetalVersion",
     "Mode",
-    "ReflectedBuffer",
-    "ReflectedKernel",
     "ShaderLibrary",
     "SimulatedKernel",
     "UndefinedLanesError",
@@ -32,6 +29,5 @@ __all__ = [
     "checking",
     "compile",
     "install",
-    "reflect",
     "subnormals",
 ]

@@ -59,13 +59,6 @@ def mistaken(given: Numbers, by_value: bool, parameter: Numbers) -> str | None:
     )
 
 
-def of_another_width(given: Numbers, by_value: bool, parameter: Numbers) -> str | None:
-    """Why integers are read with another width, or None: allowed, and rarely intended."""
-    if by_value or given == parameter or not (_is_integer(given) and _is_integer(parameter)):
-        return None
-    return f"holds {given}, and the kernel reads {parameter}"
-
-
 def _is_integer(numbers: Numbers) -> bool:
     return numbers.startswith("int")
 

@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 
 from mpsmith.simulator import metal  # noqa: E402
 from mpsmith.simulator.metal.binding import bind  # noqa: E402
-from mpsmith.simulator.metal.element_types import Numbers, mistaken, of_another_width  # noqa: E402
+from mpsmith.simulator.metal.element_types import mistaken  # noqa: E402
 
 SOURCE = """
 #include <metal_stdlib>
@@ -143,10 +143,3 @@ def test_numbers_that_fit(library: metal.ShaderLibrary, name: str, value: Any, c
 def test_arrays_have_dtypes_too(library: metal.ShaderLibrary) -> None:
     with pytest.raises(RuntimeError, match="type half"):
         call(library, "floats", np.ones(8, np.float16))
-
-
-def test_integers_of_another_width_are_reported_separately() -> None:
-    assert of_another_width("int64", False, "int32") == "holds int64, and the kernel reads int32"
-    cases: list[tuple[Numbers, bool]] = [("int32", False), ("int64", True), ("float", False), ("", False)]
-    for given, by_value in cases:
-        assert of_another_width(given, by_value, "int32") is None
