@@ -114,18 +114,6 @@ def test_every_finished_family_serves_what_the_release_lacks(source: Source, tre
         assert {*rows.kernels, *rows.native, *rows.composed} == set(overloads)
 
 
-def test_what_torch_itself_takes_to_the_cpu_is_no_part_of_a_patch(source: Source, tree: Tree) -> None:
-    """Its C++ hands linalg_eigh of mps to the CPU, which rows and new files alone do not change."""
-    made = family.generate(Family.named("eigh"), source, tree)
-    assert set(made.rows.kernels) == {"_linalg_eigh.eigenvalues"}
-    assert "mps: aten::linalg_eigh" in made.generated.files["description.md"]
-    for name in ("mode", "airy"):
-        assert (
-            "take them to the CPU"
-            not in family.generate(Family.named(name), source, tree).generated.files["description.md"]
-        )
-
-
 def test_elementwise_functors_go_through_the_kernels_of_the_tree() -> None:
     path = catalog.folder_of("heaviside") / "heaviside.metal"
     (functor,) = elementwise_functors(path)

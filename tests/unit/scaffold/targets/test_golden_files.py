@@ -1,4 +1,4 @@
-"""Generated code, compared letter by letter with reviewed files: each kind for `shader`, two for the other targets.
+"""Generated code, compared letter by letter with reviewed files: five kinds for `shader`, two for the other targets.
 
 The files are in `golden/TARGET/KIND/`, made from the entries of torch 2.13 in `golden/native_functions.yaml`. When
 generated code is meant to change, write them again and review the diff as code:
@@ -40,9 +40,10 @@ OPERATORS = {
 }
 # Of these every generated file is compared; of the others only the kernel.
 WHOLE = {(KernelTarget.SHADER, KernelKind.SORT), (KernelTarget.UPSTREAM, KernelKind.SORT)}
-# The Metal bodies are the same for every target, and a binary kernel differs from a unary one by an argument.
+# The Metal bodies are the same for every target. The other kinds differ from these by a body or an argument.
+STRUCTURES = (KernelKind.UNARY, KernelKind.POOLING, KernelKind.SORT, KernelKind.LINALG, KernelKind.FOREACH)
 COMPARED = [
-    *((KernelTarget.SHADER, kind) for kind in KernelKind if kind is not KernelKind.BINARY),
+    *((KernelTarget.SHADER, kind) for kind in STRUCTURES),
     *(
         (target, kind)
         for target in (KernelTarget.EXTENSION, KernelTarget.UPSTREAM)
