@@ -254,6 +254,5 @@ def _description(
         evidence=evidence,
         places=code,
         overridden=[kernel.overload for kernel in family.kernels if kernel.applies is not None],
-        composites=[kernel.overload for kernel in family.kernels if kernel.composite],
         operators=list(dict.fromkeys(overload.partition(".")[0] for overload in rows.kernels)),
     )
