@@ -1,17 +1,13 @@
 """Collects evidence on this machine: runs an audit, verifies the kernels, and makes one file of both.
 
-A working folder keeps the results store and the rows of finished kernels. A stopped collection continues there.
+A working folder keeps the results store. The audit of a stopped collection continues there.
 """
 
 from __future__ import annotations
 
-import errno
-import fcntl
-import os
 import platform
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
@@ -34,7 +30,7 @@ from .preflight import require_working_device
 from .privacy import PrivateNames, message_of
 from .schema import LISTED, LONGEST_MESSAGE, STRICT, AuditPart, DtypeRow, EvidenceFile, FailingCases, OverloadRow
 
-STORE, KERNELS = "audit.sqlite", "kernels.jsonl"
+STORE = "audit.sqlite"
 
 
 @dataclass(frozen=True)
@@ -74,22 +70,18 @@ def collect(
         KeyboardInterrupt: the user stopped it; the same collection continues there.
     """
     private = private or PrivateNames.of_this_machine()
-    with _locked(collection.folder):
-        if is_mac() and is_virtual():
-            raise EvidenceError(
-                "this Mac is a virtual machine, whose GPU is not that of its chip: it gives no evidence"
-            )
-        tried = require_working_device(collection.settings.device, say)
-        store = collection.folder / STORE
-        _run_audit(collection.settings, store, say)
-        with Store.open(store) as opened:
-            run = opened.latest_run()
-            audit = audit_part(opened, run, private)
-        if not audit.executed:
-            raise EvidenceError("no case was executed, so there is no evidence: ask for other operators (--ops)")
-        _discard_rows_of_other_device(collection.folder / KERNELS, run)
-        tasks = [KernelTask(family, collection.open_device, run.simulated, private) for family in collection.families]
-        kernels = run_kernels(tasks, collection.folder / KERNELS, family_done)
+    if is_mac() and is_virtual():
+        raise EvidenceError("this Mac is a virtual machine, whose GPU is not that of its chip: it gives no evidence")
+    tried = require_working_device(collection.settings.device, say)
+    store = collection.folder / STORE
+    _run_audit(collection.settings, store, say)
+    with Store.open(store) as opened:
+        run = opened.latest_run()
+        audit = audit_part(opened, run, private)
+    if not audit.executed:
+        raise EvidenceError("no case was executed, so there is no evidence: ask for other operators (--ops)")
+    tasks = [KernelTask(family, collection.open_device, run.simulated, private) for family in collection.families]
+    kernels = run_kernels(tasks, family_done)
     return EvidenceFile(
         format="mpsmith-evidence",
         version=1,
@@ -156,29 +148,6 @@ def _failing(store: Store, run: Run, private: PrivateNames) -> dict[str, list[Fa
     return failing
 
 
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Make the folder and hold it against a second collection. Raises EvidenceError."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if not os.access(folder, os.W_OK):
-            raise PermissionError(errno.EACCES, "cannot be written")
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    except OSError as error:
-        raise EvidenceError(f"{folder}: {error.strerror or error} (choose another folder with --work)") from error
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        if error.errno in (errno.EAGAIN, errno.EACCES):  # other errors: a file system without locks
-            os.close(descriptor)
-            message = f"{folder}: another collection is at work in it (wait for its end, or choose another with --work)"
-            raise EvidenceError(message) from error
-    try:
-        yield
-    finally:
-        os.close(descriptor)
-
-
 def _run_audit(settings: Settings, store: Path, say: Callable[[str], None]) -> None:
     """Complete an audit with these settings in the store: reuse, resume or begin one."""
     newest = _newest_run(store)
@@ -208,12 +177,3 @@ def _changed_since(run: Run) -> str:
     now = {"mpsmith": __version__, "torch": public_version(torch), "os": platform.platform()}
     before = {**run.environment, "torch": public_version(str(run.environment["torch"]))}
     return ", ".join(name for name, value in now.items() if before.get(name, value) != value)
-
-
-def _discard_rows_of_other_device(finished: Path, run: Run) -> None:
-    """Remove the rows of kernels that ran with another torch or on another system."""
-    device_file = finished.with_suffix(".device")
-    device = f"torch {run.environment['torch']}, {run.environment.get('os')}"
-    if finished.exists() and (not device_file.exists() or device_file.read_text(encoding="utf-8") != device):
-        finished.unlink()
-    device_file.write_text(device, encoding="utf-8")

@@ -1,7 +1,4 @@
-"""Verifies and times each kernel family in a separate process, so that a crash or a hang fails one family.
-
-Each finished row is appended to a file at once, so a stopped collection continues where it was.
-"""
+"""Verifies and times each kernel family in a separate process, so that a crash or a hang fails one family."""
 
 from __future__ import annotations
 
@@ -11,10 +8,8 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import asdict, dataclass
 from functools import cache
 from multiprocessing import get_context
-from pathlib import Path
 
 from pebble import ProcessExpired, ProcessPool
-from pydantic import ValidationError
 
 from ...errors import MpsmithError, one_line
 from ...registry.model import in_dtype_order
@@ -49,47 +44,16 @@ class KernelTask:
 
 
 def run_kernels(
-    tasks: Sequence[KernelTask],
-    finished: Path,
-    report: Callable[[str], None],
-    seconds: float = SECONDS_PER_FAMILY,
+    tasks: Sequence[KernelTask], report: Callable[[str], None], seconds: float = SECONDS_PER_FAMILY
 ) -> list[KernelRow]:
-    """A row for each task: from the file `finished` where it is still valid, else verified and timed now.
+    """A row for each task: the family is verified and timed, in at most `seconds` of wall time.
 
-    Args:
-        tasks: one for each family.
-        finished: the file that keeps the rows, a line each.
-        report: receives the name of each finished family.
-        seconds: of wall time for one family.
-
-    Raises EvidenceError where the device cannot be opened.
+    `report` receives the name of each finished family. Raises EvidenceError where the device cannot be opened.
     """
-    rows = finished_rows(finished, tasks)
-    for family in rows:
-        report(family)
-    with finished.open("a", encoding="utf-8") as file:
-        for row in _measured([task for task in tasks if task.family not in rows], seconds):
-            file.write(row.model_dump_json() + "\n")
-            file.flush()
-            rows[row.family] = row
-            report(row.family)
-    return [rows[task.family] for task in tasks]
-
-
-def finished_rows(path: Path, tasks: Sequence[KernelTask]) -> dict[str, KernelRow]:
-    """The rows in the file for the same device and the present sources of the kernels; cut-off lines are skipped."""
-    from ...kernels.verification.evidence import source_digest
-
-    by_family = {task.family: task for task in tasks}
-    rows: dict[str, KernelRow] = {}
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else ():
-        try:
-            row = KernelRow.model_validate_json(line)
-        except ValidationError:
-            continue
-        task = by_family.get(row.family)
-        if task and row.simulated == task.simulated and row.source == source_digest(row.family):
-            rows[row.family] = row
+    rows = []
+    for row in _measured(tasks, seconds):
+        rows.append(row)
+        report(row.family)
     return rows
 
 

@@ -12,18 +12,16 @@ import pytest
 
 from mpsmith.audit.model.selection import Settings
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
-from mpsmith.audit.store.records import Run
 from mpsmith.audit.store.store import Store
-from mpsmith.kernels.verification.evidence import source_digest
-from mpsmith.reports.evidence import collecting, kernel_runs
+from mpsmith.reports.evidence import collecting
 from mpsmith.reports.evidence.checking import problems_of
 from mpsmith.reports.evidence.collecting import Collection, collect
 from mpsmith.reports.evidence.files import EvidenceError
-from mpsmith.reports.evidence.kernel_runs import KernelTask, finished_rows, run_kernels
+from mpsmith.reports.evidence.kernel_runs import KernelTask, run_kernels
 from mpsmith.reports.evidence.machine import machine_facts, output_of
 from mpsmith.reports.evidence.preflight import Preflight
 from mpsmith.reports.evidence.privacy import NO_NAMES, PrivateNames
-from mpsmith.reports.evidence.schema import PREFLIGHT_STEPS, KernelRow
+from mpsmith.reports.evidence.schema import PREFLIGHT_STEPS
 from support.evidence_files import NOW
 from support.stores import begun, opinfo
 
@@ -85,9 +83,9 @@ def task(family: str, **changed: object) -> KernelTask:
     return KernelTask(**fields)  # type: ignore[arg-type]
 
 
-def test_a_crash_fails_one_family(tmp_path: Path) -> None:
+def test_a_crash_fails_one_family() -> None:
     done: list[str] = []
-    rows = run_kernels([task("mode"), task("heaviside")], tmp_path / "rows", done.append)
+    rows = run_kernels([task("mode"), task("heaviside")], done.append)
     assert [(row.family, row.ended, row.passed) for row in rows] == [
         ("mode", "its process ended with signal 6", False),
         ("heaviside", "its process ended with signal 6", False),
@@ -96,29 +94,9 @@ def test_a_crash_fails_one_family(tmp_path: Path) -> None:
     assert [row.simulated for row in rows] == [True, True]
 
 
-def test_a_hang_fails_one_family(tmp_path: Path) -> None:
-    (row,) = run_kernels([task("mode", open_device=signal.pause)], tmp_path / "rows", lambda family: None, seconds=1)
+def test_a_hang_fails_one_family() -> None:
+    (row,) = run_kernels([task("mode", open_device=signal.pause)], lambda family: None, seconds=1)
     assert row.ended == "it did not end in 1 seconds"
-
-
-def test_finished_families_are_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "rows"
-    run_kernels([task("mode")], file, lambda family: None)
-    monkeypatch.setattr(kernel_runs, "ProcessPool", lambda **_: pytest.fail("a process was started"))
-    (row,) = run_kernels([task("mode")], file, lambda family: None)
-    assert row.family == "mode"
-
-
-def test_rows_of_other_sources_or_devices_and_cut_lines_are_skipped(tmp_path: Path) -> None:
-    file = tmp_path / "rows"
-    row = KernelRow(family="mode", simulated=True, source=source_digest("mode"), cases=1)
-    file.write_text(row.model_dump_json()[:40] + "\n")
-    assert finished_rows(file, [task("mode")]) == {}
-    file.write_text(row.model_copy(update={"source": "0" * 16}).model_dump_json())
-    assert finished_rows(file, [task("mode")]) == {}
-    file.write_text(row.model_dump_json())
-    assert finished_rows(file, [task("mode", simulated=False)]) == {}
-    assert finished_rows(file, [task("mode")]) == {"mode": row}
 
 
 SETTINGS = Settings(ops=("mode",))
@@ -169,27 +147,6 @@ def test_an_audit_of_another_torch_mpsmith_or_system_is_run_again(
     collect(Collection(SETTINGS, [], tmp_path, os.abort), said.append, private=NO_NAMES)
     assert seen == [False]
     assert f"is of another {next(iter(changed))}" in said[0]
-
-
-def test_kernels_that_ran_with_another_torch_run_again(tmp_path: Path) -> None:
-    rows = tmp_path / collecting.KERNELS
-    for torch, kept in (("2.13.0", False), ("2.13.0", True), ("2.14.0", False)):
-        run = Run(1, "", None, {}, {"torch": torch})
-        collecting._discard_rows_of_other_device(rows, run)
-        assert rows.exists() is kept
-        rows.touch()
-
-
-def test_rejects_a_second_collection_in_one_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    collection = Collection(SETTINGS, [], tmp_path, os.abort)
-
-    def second(settings: Settings, store: Path, **_: object) -> None:
-        with pytest.raises(EvidenceError, match="another collection is at work in it"):
-            collect(collection, lambda text: None, private=NO_NAMES)
-        audit_into(store)
-
-    monkeypatch.setattr(collecting, "run_audit", second)
-    assert collect(collection, lambda text: None, private=NO_NAMES).audit.executed
 
 
 def test_rejects_an_audit_without_an_executed_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
