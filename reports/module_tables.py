@@ -14,6 +14,7 @@ from .wording import graded, marked
 # In a list, what does not work comes first; "missing" is before "not probed", and what works is last.
 ORDER = (ModuleStatus.FAILS, ModuleStatus.MISSING, ModuleStatus.NOT_PROBED, ModuleStatus.WORKS)
 STANDINGS = tuple(ReportStatus)
+SHOW_NO_FAULT = (ReportStatus.RIGHT, ReportStatus.DISPATCH_ONLY, ReportStatus.NOT_TRIED)
 
 
 def module_table(summary: AuditSummary, *, faults_only: bool = False) -> Table:
@@ -33,7 +34,7 @@ def module_table(summary: AuditSummary, *, faults_only: bool = False) -> Table:
 def known_report_table(summary: AuditSummary, *, faults_only: bool = False) -> Table:
     """Each upstream report with its result here, those still wrong first, and the label of its case.
 
-    `faults_only`: what is neither right nor untried, and the number of its case.
+    `faults_only`: what is neither right nor untried nor computed by the CPU, and the number of its case.
     """
     reports = sorted(summary.known_reports, key=lambda report: (STANDINGS.index(report.status), report.issue))
     rows: list[tuple[Cell, ...]] = [
@@ -49,7 +50,7 @@ def known_report_table(summary: AuditSummary, *, faults_only: bool = False) -> T
         )
         for r in reports
         for case in [_case(summary, r, numbers=faults_only)]
-        if not faults_only or r.status not in (ReportStatus.RIGHT, ReportStatus.NOT_TRIED)
+        if not faults_only or r.status not in SHOW_NO_FAULT
     ]
     columns = ("issue", "here", "grade", "class", "report", "overloads", "seen in torch", "case")
     words = in_words(summary.known_reports, simulated=summary.run.simulated)

@@ -76,9 +76,9 @@ class Grading:
         """The grade of the cases of all entries of this name; None where none was executed."""
         return strongest(self._by_name.get(name, ()))
 
-    def of_source_entry(self, entry: SourceEntry) -> Grade | None:
-        """The grade of the cases of one source's entry; None where none was executed."""
-        return strongest(self._by_entry.get(entry, ()))
+    def of_source_entry(self, entry: SourceEntry) -> frozenset[Grade]:
+        """The grades of the executed cases of one source's entry."""
+        return frozenset(self._by_entry.get(entry, ()))
 
     def of_overload(self, overload: str, dtype: str | None = None) -> Grade:
         """The grade of the evidence about an overload that some executed case called, of one dtype or of all."""

@@ -1,9 +1,9 @@
-"""The result of each known upstream report in a run: still wrong, right here, or not tried."""
+"""The result of each known upstream report in a run: still wrong, right here, computed by the CPU, or not tried."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass
 from enum import Enum
 
@@ -16,11 +16,15 @@ SOURCES = ("known wrong", "large known wrong")
 
 
 class ReportStatus(str, Enum):
-    """The result of one report in a run: the worst of its cases."""
+    """The result of one report in a run: the worst of its cases.
+
+    Dispatch only: all passed, but of one at least the CPU computed the values, so that the defect could not show.
+    """
 
     STILL_WRONG = "still wrong"
     MISSING = "missing"
     ON_CPU = "ran on the CPU"
+    DISPATCH_ONLY = "dispatch only"
     RIGHT = "right here"
     NOT_TRIED = "not tried"
 
@@ -59,7 +63,7 @@ def known_reports(
     reports: Iterable[KnownReport],
     cases: Mapping[SourceEntry, Mapping[CaseVerdict, int]],
     worst_cases: Mapping[tuple[SourceEntry, CaseVerdict], str],
-    grade_of: Callable[[SourceEntry], Grade | None],
+    grades_of: Callable[[SourceEntry], Set[Grade]],
 ) -> tuple[ReportResult, ...]:
     """How the reports stand in a run, in the order of their numbers.
 
@@ -67,7 +71,7 @@ def known_reports(
         reports: the corpus.
         cases: of each entry of the run, how many cases had each verdict, over all dtypes and both modes.
         worst_cases: the label of the case that shows an entry's verdict best.
-        grade_of: the strongest evidence that an entry's cases are.
+        grades_of: the grades of an entry's executed cases.
     """
     by_issue: dict[str, list[SourceEntry]] = {}
     for entry in cases:
@@ -80,6 +84,10 @@ def known_reports(
         for entry in entries:
             counts.update(cases[entry])
         verdict = next((verdict for verdict in STATUS_OF if counts[verdict]), None)
+        grades = frozenset[Grade]().union(*map(grades_of, entries))
+        status = STATUS_OF[verdict] if verdict else ReportStatus.NOT_TRIED
+        if status is ReportStatus.RIGHT and Grade.DISPATCH_ONLY in grades:
+            status = ReportStatus.DISPATCH_ONLY
         shown = [worst_cases[entry, verdict] for entry in entries if verdict and (entry, verdict) in worst_cases]
         results.append(
             ReportResult(
@@ -89,17 +97,17 @@ def known_reports(
                 wrong_class=report.wrong_class,
                 overloads=tuple(report.operators),
                 affected=report.affected,
-                status=STATUS_OF[verdict] if verdict else ReportStatus.NOT_TRIED,
+                status=status,
                 cases=sum(count for found_verdict, count in counts.items() if found_verdict.executed),
                 worst_case=shown[0] if shown else None,
-                grade=strongest(map(grade_of, entries)),
+                grade=strongest(grades),
             )
         )
     return tuple(results)
 
 
 def in_words(results: Iterable[ReportResult], *, simulated: bool) -> str:
-    """ "Known upstream reports: 90 tried, 2 still wrong, 88 right here (simulated), 3 not tried"; "" without any."""
+    """ "Known upstream reports: 90 tried, 2 still wrong, 80 right here, 8 dispatch only"; "" without any."""
     counts = Counter(status.status for status in results)
     tried = sum(counts.values()) - counts[ReportStatus.NOT_TRIED]
     if not tried:
@@ -107,8 +115,6 @@ def in_words(results: Iterable[ReportResult], *, simulated: bool) -> str:
     mark = " (simulated)" if simulated else ""
     parts = [f"{tried:,} tried", f"{counts[ReportStatus.STILL_WRONG]:,} still wrong{mark}"]
     parts.append(f"{counts[ReportStatus.RIGHT]:,} right here{mark}")
-    parts += [
-        f"{counts[status]:,} {status.value}" for status in (ReportStatus.MISSING, ReportStatus.ON_CPU) if counts[status]
-    ]
-    parts += [f"{counts[ReportStatus.NOT_TRIED]:,} not tried"] if counts[ReportStatus.NOT_TRIED] else []
+    others = (ReportStatus.DISPATCH_ONLY, ReportStatus.MISSING, ReportStatus.ON_CPU, ReportStatus.NOT_TRIED)
+    parts += [f"{counts[status]:,} {status.value}" for status in others if counts[status]]
     return f"Known upstream reports: {', '.join(parts)}"

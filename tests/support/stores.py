@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mpsmith.audit.model.group import GroupKey
-from mpsmith.audit.model.verdicts import Outcome
+from mpsmith.audit.model.verdicts import Grade, Outcome
 from mpsmith.audit.store.records import Run
 from mpsmith.audit.store.store import Store
 
@@ -30,17 +30,20 @@ class Recording:
         start: int | None = None,
         done: bool = True,
         fits: Mapping[str, float] | None = None,
+        grade: Grade | None = None,
     ) -> None:
         """Cases of one group.
 
         `calls`: whether each overload that they called was outermost, by its name with or without `aten::`.
         `start`: the position of the first; by default behind those that the group has.
-        `fits`: the predictions that each of them fits.
+        `fits`: the predictions that each of them fits; `grade`: of their evidence, None for that of the run's device.
         """
         self.store.plan(self.run.id, [key])
         group = next(group.id for group in self.store.groups(self.run.id) if group.key == key)
         first = len(self.store.positions(group)) if start is None else start
-        self.store.add_cases([(group, position, outcome, inputs) for position, outcome in enumerate(outcomes, first)])
+        self.store.add_cases(
+            [(group, position, outcome, inputs) for position, outcome in enumerate(outcomes, first)], grade
+        )
         for position in range(first, first + len(outcomes)) if fits else ():
             self.store.add_predictions(group, position, fits or {})
         called = {name if "::" in name else f"aten::{name}": outermost for name, outermost in (calls or {}).items()}

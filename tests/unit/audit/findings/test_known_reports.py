@@ -16,7 +16,7 @@ from mpsmith.audit.findings.results import AuditSummary
 from mpsmith.audit.findings.summary import summarize
 from mpsmith.audit.findings.summary_filter import select
 from mpsmith.audit.model.group import GroupKey
-from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
+from mpsmith.audit.model.verdicts import CaseVerdict, Grade, Outcome
 from mpsmith.audit.releases.surface.overloads import Dispatch
 from mpsmith.audit.store.records import ModuleRow, ModuleStatus
 from mpsmith.reports import csv_report, html_page, json_report, markdown, terminal
@@ -29,9 +29,9 @@ URL = "https://github.com/pytorch/pytorch/issues/150967"
 
 @dataclass
 class Built(Recording):
-    def case(self, issue: int, operator: str, verdict: CaseVerdict, mode: str = "fallback") -> None:
-        key = GroupKey("known wrong", operator, f"#{issue}", "float32", mode)
-        self.add(key, Outcome(verdict, message="odd"), inputs="x")
+    def case(self, issue: int, operator: str, verdict: CaseVerdict, grade: Grade | None = Grade.SHIPPED_KERNEL) -> None:
+        key = GroupKey("known wrong", operator, f"#{issue}", "float32", "fallback")
+        self.add(key, Outcome(verdict, message="odd"), inputs="x", grade=grade)
 
     def summary(self) -> AuditSummary:
         return summarize(self.store, self.run, SURFACE)
@@ -67,6 +67,22 @@ def test_the_worst_case_decides_how_a_report_stands(
     (report,) = [one for one in built.summary().known_reports if one.issue == 150967]
     assert report.status is expected
     assert report.url == URL
+
+
+@pytest.mark.parametrize("verdict", [CaseVerdict.PASSED, CaseVerdict.WRONG])
+def test_a_defect_whose_operator_the_cpu_computed_is_not_right_here(built: Built, verdict: CaseVerdict) -> None:
+    built.case(150967, "where", CaseVerdict.PASSED)
+    built.case(150967, "where", verdict, grade=None)  # of the simulated device itself
+    reports = built.summary().known_reports
+    (report,) = [one for one in reports if one.issue == 150967]
+    wrong = verdict is CaseVerdict.WRONG
+    assert report.status is (ReportStatus.STILL_WRONG if wrong else ReportStatus.DISPATCH_ONLY)
+    assert report.grade is Grade.SHIPPED_KERNEL
+    if not wrong:
+        assert ", 0 right here, 1 dispatch only, " in in_words(reports, simulated=False)
+        shown = markdown.render(built.summary())
+        assert f"[\\#150967]({URL}) | dispatch only" in shown
+        assert "#150967" not in terminal.render(built.summary(), 120)
 
 
 def test_the_sentence_counts_every_report_once_and_marks_a_simulation(built: Built) -> None:
