@@ -86,7 +86,7 @@ def collect(
         raise typer.Exit(130) from None
     size = write(evidence, out)
     if as_json:
-        print_json({"file": str(out), "bytes": size, **_told(evidence)})
+        print_json({"file": str(out), "bytes": size, **_summary(evidence)})
         return
     print(f"{out}: {size:,} bytes, {mark(evidence.simulated)}")
     print(f"  {machine_line(evidence.machine)}")
@@ -96,7 +96,7 @@ def collect(
     print(f"look at it: mpsmith evidence show {out}")
 
 
-def _told(evidence: EvidenceFile) -> dict[str, object]:
+def _summary(evidence: EvidenceFile) -> dict[str, object]:
     return {
         "simulated": evidence.simulated,
         "executed": evidence.audit.executed,

@@ -47,7 +47,7 @@ def _launches(launches: LaunchesByOverload) -> Iterator[str]:
         if kernels:
             yield f"shipped:  {overload}: {kernels}"
         for reason, calls in each.stood_in.items():
-            yield f"stood in: {overload}: {reason}" + (f" ({calls} calls)" if calls > 1 else "")
+            yield f"stand-in: {overload}: {reason}" + (f" ({calls} calls)" if calls > 1 else "")
 
 
 def _compiled_lines(found: CompiledOutcome) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..audit.findings.results import AuditSummary
-from . import audit_tables, compiled_tables, module_tables, shipped_tables
+from . import audit_tables, compiled_tables, module_tables, run_tables, shipped_tables
 from .explorer_data import details, entry_table, legend, operator_table, overload_table
 from .html_templates import SINGLE_FILE_SCRIPTS, HtmlPage, data_script, slug
 from .operator_facts import operator_facts
@@ -26,7 +26,7 @@ def render(summary: AuditSummary) -> str:
         wide=True,
         inline=True,
     )
-    listed = [*finding_tables(summary), *compiled(summary), *run_tables(summary)]
+    listed = [*finding_tables(summary), *compiled(summary), *tables_of_run(summary)]
     links = {heading: f"#{slug(heading)}" for heading in map(heading_of, listed)}
     return page.render("report.html.j2", audit=overview(summary, links), tables=listed, coverage=section_of(summary))
 
@@ -71,19 +71,19 @@ def compiled(summary: AuditSummary) -> list[Table]:
     return _with_rows(compiled_tables.cure_table(summary), compiled_tables.break_table(summary))
 
 
-def run_tables(summary: AuditSummary) -> list[Table]:
+def tables_of_run(summary: AuditSummary) -> list[Table]:
     """The tables about the run: executed cases, grades, environment."""
     return _with_rows(
-        audit_tables.grade_table(summary),
-        audit_tables.case_table(summary),
-        audit_tables.dtype_table(summary),
+        run_tables.grade_table(summary),
+        run_tables.case_table(summary),
+        run_tables.dtype_table(summary),
         shipped_tables.shipped_table(summary),
         shipped_tables.stood_in_table(summary),
         shipped_tables.never_launched_table(summary),
-        audit_tables.skip_table(summary),
-        audit_tables.not_executed_table(summary),
-        audit_tables.missed_table(summary),
-        audit_tables.environment_table(summary),
+        run_tables.skip_table(summary),
+        run_tables.not_executed_table(summary),
+        run_tables.missed_table(summary),
+        run_tables.environment_table(summary),
     )
 
 

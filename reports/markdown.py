@@ -6,7 +6,7 @@ Two runs of the same code give the same text.
 from __future__ import annotations
 
 from ..audit.findings.results import AuditSummary
-from . import audit_tables, compiled_tables, module_tables, shipped_tables
+from . import audit_tables, compiled_tables, module_tables, run_tables, shipped_tables
 from .table import Document, escaped
 from .wording import key_figures, settings_text, simulated_note, subtitle, surface_note, title
 
@@ -18,11 +18,11 @@ def render(summary: AuditSummary) -> str:
         audit_tables.unexplained_table(summary),
         audit_tables.rule_table(summary),
         audit_tables.verdict_table(summary),
-        audit_tables.grade_table(summary),
+        run_tables.grade_table(summary),
         shipped_tables.shipped_table(summary),
         shipped_tables.wrong_kernel_table(summary),
-        audit_tables.case_table(summary),
-        audit_tables.dtype_table(summary),
+        run_tables.case_table(summary),
+        run_tables.dtype_table(summary),
         audit_tables.fallback_table(summary),
         compiled_tables.cure_table(summary),
         compiled_tables.break_table(summary),
@@ -33,13 +33,13 @@ def render(summary: AuditSummary) -> str:
         module_tables.module_table(summary),
         audit_tables.disagreement_table(summary),
         audit_tables.unattributed_table(summary),
-        audit_tables.pairs_table(summary),
-        audit_tables.skip_table(summary),
-        audit_tables.not_executed_table(summary),
-        audit_tables.missed_table(summary),
+        run_tables.pairs_table(summary),
+        run_tables.skip_table(summary),
+        run_tables.not_executed_table(summary),
+        run_tables.missed_table(summary),
         shipped_tables.stood_in_table(summary),
         shipped_tables.never_launched_table(summary),
-        audit_tables.environment_table(summary),
+        run_tables.environment_table(summary),
     ]
     return Document(escaped(title(summary)), _head(summary), shown).markdown()
 

@@ -9,7 +9,7 @@ from tabulate import tabulate
 
 from ..audit.findings.results import AuditSummary
 from ..audit.model.verdicts import OverloadVerdict
-from . import audit_tables, compiled_tables, module_tables, shipped_tables
+from . import audit_tables, compiled_tables, module_tables, run_tables, shipped_tables
 from .table import Cell, Table
 from .wording import LETTERS, duration_text, key_figures, simulated_note, subtitle, surface_note, title
 
@@ -36,11 +36,11 @@ def render(summary: AuditSummary, width: int = 120) -> str:
         audit_tables.at_fault_table(summary, numbers=True),
         audit_tables.unexplained_table(summary, numbers=True),
         audit_tables.verdict_table(summary),
-        _narrow(audit_tables.grade_table(summary), ("grade", "overloads", "operators", "cases", "meaning")),
+        _narrow(run_tables.grade_table(summary), ("grade", "overloads", "operators", "cases", "meaning")),
         shipped_tables.shipped_table(summary),
         _narrow(shipped_tables.wrong_kernel_table(summary, numbers=True), WRONG_KERNEL_COLUMNS),
         _narrow(shipped_tables.stood_in_table(summary), ("reason", "overloads", "calls")),
-        audit_tables.case_table(summary),
+        run_tables.case_table(summary),
         audit_tables.fallback_table(summary),
         compiled_tables.cure_table(summary),
         compiled_tables.break_table(summary),
@@ -50,7 +50,7 @@ def render(summary: AuditSummary, width: int = 120) -> str:
         audit_tables.disagreement_table(summary),
         _narrow(module_tables.known_report_table(summary, faults_only=True), KNOWN_COLUMNS),
         module_tables.module_table(summary, faults_only=True),
-        audit_tables.missed_table(summary),
+        run_tables.missed_table(summary),
         _narrow(audit_tables.rule_table(summary), ("rule", "cases", "reason")),
     ]
     blocks = [_head(summary, width), *(_table(table, width, ROWS) for table in shown if table.rows), HINT]

@@ -184,7 +184,7 @@ def base_name(overload: str) -> str:
 def is_named_after(operator: str, overload: str) -> bool:
     """Whether the entry that a source calls `operator` is one of the overload's own operator, and not of what calls it.
 
-    "nn.functional.linear", "linalg.svd" and "linear.out" are; "masked.mean" is a function of its own, which calls mean.
+    "nn.functional.linear", "linalg.svd" and "linear.out" are; "masked.mean" is a separate function, which calls mean.
     """
     parts = operator.split(".")
     names = {"_".join(parts), parts[0]}  # parts[0]: entries that are overloads, "linear.out"
@@ -220,7 +220,7 @@ def _is_twin(overload: Overload, out: Overload, wanted: tuple[str, ...]) -> bool
     """Whether `overload` takes the arguments of `out`, less the out tensors, under the same name."""
     if not overload.schema or base_name(overload.name) != base_name(out.name):
         return False
-    if overload.dispatch is Dispatch.NATIVE:  # runs a kernel of its own, whatever its out overload does
+    if overload.dispatch is Dispatch.NATIVE:  # runs its own kernel, whatever its out overload does
         return False
     return out_arguments(overload.schema) is None and _plain(_arguments(overload.schema)) == wanted
 

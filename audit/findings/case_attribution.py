@@ -236,7 +236,7 @@ class _Attributing:
         """Credit the overloads that the entry called with the cases that passed.
 
         In a case that fell back, inner calls may have run on the CPU, inside the fallback. Only an operator with a
-        kernel of its own that the user's code called is known to have run on the device.
+        kernel that the user's code called is known to have run on the device.
         """
         named: Collection[str] = self._named.get((entry, dtype), ())
         passed, fell_back = cases.get(CaseVerdict.PASSED, 0), cases.get(CaseVerdict.FALLBACK, 0)

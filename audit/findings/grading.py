@@ -1,9 +1,9 @@
 """Which grade the evidence about overloads and entries has: what ran in the cases that count for them.
 
-The strongest grade of any executed case is that of the evidence, and the number of cases of each grade stands beside
+The strongest grade of any executed case is that of the evidence, and the number of cases of each grade is next to
 it: a case says what it says of the very kernel that ran in it, however many others were of a weaker grade.
 
-An overload with a kernel of its own has *shipped kernel* only where it launched one itself. What is composed of others
+An overload with its own kernel has *shipped kernel* only where it launched one itself. What is composed of others
 has it where the user's own code called it in cases that shipped kernels alone computed, unless it only gives a view.
 """
 

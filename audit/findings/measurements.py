@@ -35,7 +35,7 @@ def measurements_of(summary: Verdicts) -> list[Measurement]:
 
     A run that was narrowed to some operators, dtypes or sources measured those alone that some entry of it is named
     after: what they called on the way was seen in a few of its uses, and nothing was seen of the others. Only a whole
-    audit finds that nobody reaches an operator which a rule excludes; a quick one has too few cases for that.
+    audit finds that users cannot reach an operator which a rule excludes; a quick one has too few cases for that.
     """
     by_operator: dict[str, list[OverloadSummary]] = {}
     for overload in summary.overloads:

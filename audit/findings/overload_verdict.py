@@ -84,7 +84,7 @@ def works(cases: Cases) -> bool:
 def verdict_over(
     overloads: Iterable[tuple[Cases, Dispatch | None, bool]],
 ) -> tuple[OverloadVerdict, tuple[CaseVerdict, ...]]:
-    """The verdict over cases of several overloads, and what stands beside it.
+    """The verdict over cases of several overloads, and its breakages.
 
     Most of all their cases decide whether the operator is broken; else the worst answer to whether there is a kernel.
 

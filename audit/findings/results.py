@@ -62,7 +62,7 @@ class OverloadSummary:
         dispatch: what the surface says; None for operators outside it. Never the source of the verdict.
         unreachable_rule: the name of the rule by which no user of an mps device gets there, or "".
         verdict, reason: the verdict over all dtypes, and one line on why.
-        breakages: what stands beside the verdict: cases that crashed, timed out or were wrong, fewer than half.
+        breakages: shown next to the verdict: cases that crashed, timed out or were wrong, fewer than half.
         grade: what ran when that was found, the strongest of its cases; None where none was executed.
         shipped: what became of its calls in the cases that took shipped kernels; None where none of those called it.
         executed: cases that count for it; a case that calls several overloads counts for each.
@@ -73,7 +73,7 @@ class OverloadSummary:
         through: operators inside it that fell back or are missing: it is composed of them.
         shared_with: other overloads of which one may be at fault instead.
         outermost: the user's own code called it in some case; else it was only called inside other operators.
-        asked_for: some entry of the run is one of its own operator; else it was only called by other entries.
+        asked_for: some entry of the run is about this operator; else it was only called by other entries.
     """
 
     name: str
@@ -134,7 +134,7 @@ class RegistryStatus:
 class OperatorSummary:
     """One operator over its overloads with evidence: see `overload_verdict`; and the same by dtype.
 
-    `breakages` and `dtype_breakages` say what stands beside the verdicts: crash, timeout, wrong. `registered` is None
+    `breakages` and `dtype_breakages` are shown next to the verdicts: crash, timeout, wrong. `registered` is None
     where the registry has no entry, or none was given. `grade` is the strongest of its overloads, `dtype_grades` the
     same by dtype.
     """
@@ -219,7 +219,7 @@ class Disagreement:
 
 @dataclass(frozen=True)
 class Unattributed:
-    """Findings that could be put down to no overload: they count, but for the entry alone.
+    """Findings that are attributed to no overload: they count, but for the entry alone.
 
     `suspects`: what the entry calls, where each of them passes in other entries; empty where nothing was traced.
     """

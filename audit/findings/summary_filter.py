@@ -21,7 +21,7 @@ def select(
 
     A verdict filter keeps overloads and operators with that verdict: over all dtypes, or, together with a dtype
     filter, for one of those dtypes. A pattern is a shell pattern of an overload or an operator, with or without
-    "aten::"; "linalg.svd" finds `linalg_svd`. If no operator matches, it is one of entries, and stands for all
+    "aten::"; "linalg.svd" finds `linalg_svd`. If no operator matches, it is one of entries, and means all
     overloads that those call. Raises MpsmithError for a pattern or
     dtype that matches nothing of the run.
     """

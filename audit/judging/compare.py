@@ -5,7 +5,7 @@ The absolute part is only for small results of large terms that cancel: the cond
 of it the element gets (N. J. Higham, Accuracy and Stability of Numerical Algorithms, section 1.5). An element may be
 off by the sum of
 
-- `ULPS` ULP of its own: a GPU's exp or tan is that exact, and a multiply-add may be fused;
+- `ULPS` ULP of the result: a GPU's exp or tan is that exact, and a multiply-add may be fused;
 - `CONDITION` times its change when the inputs move by one ULP: a device may add in another order, or round once more;
 - `SLACK` times the CPU's own error against the float64 reference, at elements of its size or smaller: there the
   operator's definition itself cancels;

@@ -81,7 +81,7 @@ class _Transfer:
         return copy.requires_grad_() if tensor.requires_grad else copy
 
     def _owns_its_storage(self, tensor: Tensor) -> bool:
-        """Whether the tensor is contiguous and fills a storage of its own, so that `to` copies all of it."""
+        """Whether the tensor is contiguous and fills a separate storage, so that `to` copies all of it."""
         storage = tensor.untyped_storage()
         return (
             tensor.is_contiguous()

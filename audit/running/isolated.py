@@ -110,7 +110,7 @@ class IsolatedExecution:
         """Execute groups of one mode and mark them as done; of those in `positions`, these cases alone.
 
         On a real device, groups that may write out of bounds come last. Before them, what was wrong or had no memory is
-        judged again. Both run each group in a process of its own.
+        judged again. Both run each group in a separate process.
         """
         if not self._real:
             self._run(self._pool_of(groups[0].key.mode), groups, positions, progress)

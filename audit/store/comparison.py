@@ -6,6 +6,7 @@ import sqlite3
 from collections import Counter
 from contextlib import closing
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..model.group import GroupKey
 from ..model.verdicts import CaseVerdict
@@ -108,24 +109,15 @@ def _compared(connection: sqlite3.Connection, before: int, after: int) -> RunCom
         names = {"table": table, "mine": mine, "theirs": theirs}
         connection.execute(_PAIRS.format(**names), runs)
         counts += connection.execute(_NUMBER_OF_CASES.format(**names)).fetchone()
-    differences = [_difference(*row) for query in (_OTHER_ROWS, _ONLY_AFTER) for row in connection.execute(query)]
+    differences = [_difference(row) for query in (_OTHER_ROWS, _ONLY_AFTER) for row in connection.execute(query)]
     changed = sum(difference.before is not None for difference in differences)
     return RunComparison(counts[0], counts[1], counts[0] - changed, differences)
 
 
-def _difference(
-    source: str,
-    operator: str,
-    variant: str,
-    dtype: str,
-    mode: str,
-    position: int,
-    before: str | None,
-    after: str | None,
-    inputs_differ: int | None,
-) -> CaseDifference:
+def _difference(row: tuple[Any, ...]) -> CaseDifference:
+    *key, position, before, after, inputs_differ = row
     return CaseDifference(
-        GroupKey(source, operator, variant, dtype, mode).label_of(position),
+        GroupKey(*key).label_of(position),
         CaseVerdict(before) if before else None,
         CaseVerdict(after) if after else None,
         inputs_differ=bool(inputs_differ),

@@ -28,7 +28,7 @@ void solve_small(const Problem& of) {
       of.values, of.vectors, of.infos, n, of.upper, of.with_vectors);
 }
 
-// Two launches a round of meetings of blocks, each over the whole of all matrices.
+// Two launches a round of block pairs, each over the whole of all matrices.
 void solve_large(const Problem& of) {
   const auto suffix = "_" + scalarToMetalTypeString(of.matrices);
   const auto n = static_cast<int>(of.matrices.size(-1)), room = room_of(of.matrices);

@@ -1,6 +1,6 @@
 """Tries this machine's real mps device before anything relies on it: an audit, evidence, the verification of kernels.
 
-The steps run in a process of their own (`preflight_steps`), which may crash or hang.
+The steps run in a separate process (`preflight_steps`), which may crash or hang.
 """
 
 from __future__ import annotations

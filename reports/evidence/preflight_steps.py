@@ -1,4 +1,4 @@
-"""The steps of preflight, in a process of their own: each tries one thing that an audit of a real device relies on.
+"""The steps of preflight, in a separate process: each tries one thing that an audit of a real device relies on.
 
 `main` prints a JSON object a line: the step that begins, and how it ended. It stops at the first step that fails.
 """

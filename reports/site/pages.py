@@ -11,7 +11,7 @@ from ...audit.findings.results import AuditSummary
 from ..compiled_tables import NOTE as COMPILED_NOTE
 from ..compiled_tables import found_table, in_a_sentence, in_one_word
 from ..explorer_data import details, entry_table, legend, operator_table, overload_table, part_of, release_table
-from ..html_page import compiled, finding_tables, heading_of, run_tables
+from ..html_page import compiled, finding_tables, heading_of, tables_of_run
 from ..html_templates import HtmlPage, data_script, slug
 from ..operator_facts import operator_facts
 from ..overview import overview
@@ -205,7 +205,7 @@ class Site:
             tables = tuple(traces.trace_tables(trace))
             yield _Listing(file, f"Trace: {trace.name}", about, tables, tuple(traces.trace_lead(trace)))
         about = "Cases, grades of evidence, skips, the environment, and the data of the audit."
-        yield _Listing("run.html", "This audit", about, tuple(run_tables(summary)), links=tuple(DATA_FILES.items()))
+        yield _Listing("run.html", "This audit", about, tuple(tables_of_run(summary)), links=tuple(DATA_FILES.items()))
 
 
 def _subtitle(summary: AuditSummary, file: str) -> str:

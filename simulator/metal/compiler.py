@@ -36,7 +36,7 @@ _LIMITS = Limits(seconds=1200, memory=8 << 30, processor_seconds=120)
 
 Build = Literal["fast", "checked", "apple", "strict", "strict_constant"]
 """The first two run. `apple` has what Apple's headers refuse. The others have real address spaces: `strict`, and
-`strict_constant`, where a device pointer is no constant pointer and constants at program scope cannot be used."""
+`strict_constant`, where a device pointer is not a constant pointer and constants at program scope cannot be used."""
 
 
 def _mllvm(*options: str) -> tuple[str, ...]:

@@ -140,26 +140,11 @@ class SimulatedKernel:
             errors.raise_first()
 
     @property
-    def parameters(self) -> dict[int, tuple[str, KernelParameter]]:
-        """The name and the properties of each buffer parameter, by index."""
-        loaded = self._load("fast").parameters
-        buffers = [a for a in self._entry.arguments if a.kind == "buffer" and a.index in loaded]
-        return {a.index: (a.name, loaded[a.index]) for a in buffers}
-
-    @property
-    def name(self) -> str:
-        """The name in the library."""
-        return self._entry.name
-
-    @property
-    def device(self) -> Device:
-        """The device of its tensors."""
-        return self._device
-
-    @property
     def buffer_parameters(self) -> dict[int, tuple[str, int]]:
         """The name of each buffer parameter and the bytes that a reference reads (0 for a pointer), by index."""
-        return {index: (name, parameter.size) for index, (name, parameter) in self.parameters.items()}
+        loaded = self._load("fast").parameters
+        buffers = [a for a in self._entry.arguments if a.kind == "buffer" and a.index in loaded]
+        return {a.index: (a.name, loaded[a.index].size) for a in buffers}
 
     def launch(
         self,

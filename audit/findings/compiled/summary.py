@@ -13,7 +13,7 @@ from ...store.records import Run, StoredCompiledCase
 from ...store.store import Store
 from ..rules.generated_metal import known_defect
 
-# What a verdict says that is no statement about generated Metal: shown in the table, not in the list of findings.
+# Verdicts that say nothing about generated Metal: shown in the table, not in the list of findings.
 NO_FINDING = frozenset(
     {
         CompiledVerdict.METAL,
@@ -218,7 +218,7 @@ def _what_it_shows(case: StoredCompiledCase) -> tuple[object, ...]:
 
 
 def _worst_first(finding: CompiledFinding) -> tuple[object, ...]:
-    """By verdict; what is no known defect first; what is wrong by more than its last digits before what is not."""
+    """By verdict; unknown defects first; what is wrong by more than its last digits before what is not."""
     last_digits = finding.error is not None and finding.error < LAST_DIGITS
     known = bool(finding.known_defect)
     return SEVERITY.index(finding.verdict), known, last_digits, finding.operator, finding.example
@@ -246,7 +246,7 @@ def _finding(name: str, cases: list[StoredCompiledCase]) -> CompiledFinding:
 
 
 def _beyond_tolerance(cases: Iterable[StoredCompiledCase]) -> float | None:
-    """The largest error of what is wrong in its values; NaN for a number is no error of a size."""
+    """The largest error of what is wrong in its values; a NaN has no size."""
     outcomes = [case.found.outcome for case in cases if case.found.verdict is CompiledVerdict.WRONG]
     errors = [outcome.max_error for outcome in outcomes if outcome.max_error is not None and outcome.max_error > 1]
     return max(errors, default=None)

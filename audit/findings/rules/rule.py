@@ -1,7 +1,7 @@
 """The form of a rule that explains a non-pass.
 
 A rule is narrow: it names verdicts, the words of the message and, wherever a fault is explained, the operators. A
-difference in values it explains by a prediction: what the defect makes of these inputs, or the size of rounding errors.
+difference in values it explains by a prediction: the defect's result for these inputs, or the size of rounding errors.
 Other non-passes of the same operator stay unexplained.
 """
 

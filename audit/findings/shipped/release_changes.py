@@ -16,7 +16,7 @@ from ...store.store import Store
 from ..attribution import SourceEntry
 from .wrong_kernels import FAILURES, is_wrong_by_shipped_kernels
 
-RIGHT, STOOD_IN, NOT_RUN = "right", "stood in", "not run"
+RIGHT, STOOD_IN, NOT_RUN = "right", "stand-in", "not run"
 
 
 class Change(str, Enum):
@@ -36,7 +36,7 @@ class ReleaseChange:
         change: how the wrong result changed.
         operator: the overload at fault where it is known, else the entry.
         dtype: of the cases.
-        releases: each release with its result: a failing verdict, "right", "stood in", or "not run".
+        releases: each release with its result: a failing verdict, "right", "stand-in", or "not run".
         kernels: of the last release that was wrong.
         cases: how many there are.
         message, inputs, example: of the case that shows it: what differed, the inputs, its label.

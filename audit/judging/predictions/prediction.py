@@ -67,7 +67,7 @@ class Prediction:
         without_calls: it also says something of cases that call none of these overloads.
         alternatives: how many results the model may have, by the number of the run; each element is as one of them. Its
             intermediate results are not moved then.
-        nan_is_any_non_finite: a NaN of the model stands for a NaN or an infinity of either sign.
+        nan_is_any_non_finite: a NaN of the model means a NaN or an infinity of either sign.
     """
 
     name: str

@@ -18,7 +18,7 @@ _MOST_THREADS = 1024
 def racing(scan: Scan) -> Model:
     """The model of a scan along the last dimension whose first SIMD group goes ahead into the next chunk.
 
-    It overwrites the value that the others go on from, with the result of its own elements of that chunk. So each
+    It overwrites the value that the others go on from, with the result of its elements of that chunk. So each
     chunk but the first is scanned by itself, apart from the elements of the first SIMD group.
     """
 

@@ -160,5 +160,5 @@ def test_a_replay_launches_the_kernel_again_and_names_it(environment: dict[str, 
     done = mpsmith(environment, "replay", wrong.label, "--store", str(store))
     assert "recorded: wrong (shipped kernel) " in done.stdout, done.stderr
     assert "now:      wrong" in done.stdout
-    reported = [line for line in done.stdout.splitlines() if line.startswith(("shipped:", "stood in:"))]
+    reported = [line for line in done.stdout.splitlines() if line.startswith(("shipped:", "stand-in:"))]
     assert reported == ["shipped:  aten::ceil: ceil_dense_scalar_float_float"]

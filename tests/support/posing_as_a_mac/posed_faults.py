@@ -28,7 +28,7 @@ class Memory:
 
 
 class Ignored:
-    """After a fault that nobody sees, the device executes nothing more: results are zeros."""
+    """After an unseen fault, the device executes nothing more: results are zeros."""
 
     def __init__(self) -> None:
         self.left = CASES_UNTIL_IGNORED

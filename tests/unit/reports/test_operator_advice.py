@@ -122,7 +122,7 @@ def test_what_is_broken_in_some_cases_is_not_called_right() -> None:
     assert "In some cases: wrong in every dtype tried." in everywhere.works
 
 
-def test_an_upstream_report_that_stands_is_told_even_of_what_works() -> None:
+def test_an_open_upstream_report_is_shown_for_operators_that_work() -> None:
     def report(standing: ReportStatus) -> ReportResult:
         return ReportResult(7, "https://x/7", "It is wrong.", "silent", ("aten::mode",), "2.0", standing, 1)
 

@@ -28,6 +28,7 @@ from mpsmith.reports import (
     json_report,
     markdown,
     publish,
+    run_tables,
     terminal,
 )
 from support.audits import SURFACE, make_summary
@@ -93,9 +94,9 @@ def test_tables_add_up(summary: AuditSummary) -> None:
     assert sum(int(row[2]) for row in rows) == last[2] == len(summary.overloads)
     assert sum(int(row[3]) for row in rows) == last[3] == len(summary.operators)
     assert {row[1]: row[2] for row in rows} == {v.value: n for v, n in summary.overload_counts.items()}
-    *rows, last = audit_tables.case_table(summary).rows
+    *rows, last = run_tables.case_table(summary).rows
     assert last[-1] == sum(int(row[-1]) for row in rows) == summary.run.recorded
-    assert sum(int(row[-1]) for row in audit_tables.dtype_table(summary).rows) == summary.run.recorded
+    assert sum(int(row[-1]) for row in run_tables.dtype_table(summary).rows) == summary.run.recorded
 
 
 @pytest.mark.parametrize("name", ["terminal", "markdown", "html"])

@@ -23,7 +23,7 @@ def in_foreground(*, terminal: bool) -> str:
         ).stdout.strip()
     read, write = os.pipe()
     child, _ = pty.fork()
-    if not child:  # in a session of its own, whose terminal is the new one
+    if not child:  # in a separate session, whose terminal is the new one
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(write, 1)
         os.execv(sys.executable, [sys.executable, "-c", PROGRAM])

@@ -12,7 +12,7 @@ from mpsmith.audit.findings.results import NotExecuted, OverloadSummary
 from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.verdicts import CaseVerdict, OverloadVerdict
 from mpsmith.audit.store.records import CaseCount, Run
-from mpsmith.reports import audit_tables
+from mpsmith.reports import run_tables
 
 
 def overload(name: str, executed: int = 0, rule: str = "") -> OverloadSummary:
@@ -63,7 +63,7 @@ def test_a_run_of_some_operators_lists_nothing(choice: str) -> None:
 
 def test_the_table_has_a_row_for_each(summary_of_nothing) -> None:
     missed = not_executed(run(), OVERLOADS, COUNTS, MEMORY)
-    table = audit_tables.missed_table(replace(summary_of_nothing, not_executed=missed))
+    table = run_tables.missed_table(replace(summary_of_nothing, not_executed=missed))
     assert table.rows[0] == ("aten::refused", 0, 400, "wants a; wants b; wants c")
     assert table.rows[1] == ("aten::skipped", 4, 0, "no CSR here")
     assert "SIMULATED" in table.heading

@@ -53,12 +53,12 @@ def changes(store: Store, *releases: Sequence[Case | None]) -> tuple[ReleaseChan
         (((WRONG, SHIPPED), (PASSED, SHIPPED)), Change.FIXED, ("wrong", "right")),
         (((PASSED, SHIPPED), (WRONG, SHIPPED)), Change.NEW, ("right", "wrong")),
         (((WRONG, SHIPPED), (TIMEOUT, SHIPPED)), Change.STANDING, ("wrong", "timeout")),
-        (((WRONG, SHIPPED), (PASSED, STOOD_IN)), Change.UNKNOWN, ("wrong", "stood in")),
-        (((PASSED, STOOD_IN), (WRONG, SHIPPED)), Change.UNKNOWN, ("stood in", "wrong")),
+        (((WRONG, SHIPPED), (PASSED, STOOD_IN)), Change.UNKNOWN, ("wrong", "stand-in")),
+        (((PASSED, STOOD_IN), (WRONG, SHIPPED)), Change.UNKNOWN, ("stand-in", "wrong")),
         ((None, (WRONG, SHIPPED)), Change.UNKNOWN, ("not run", "wrong")),
         (((WRONG, SHIPPED), (SKIPPED, STOOD_IN)), Change.UNKNOWN, ("wrong", "not run")),
         (((WRONG, SHIPPED), (PASSED, SHIPPED), (WRONG, SHIPPED)), Change.NEW, ("wrong", "right", "wrong")),
-        (((WRONG, SHIPPED), (PASSED, STOOD_IN), (PASSED, SHIPPED)), Change.FIXED, ("wrong", "stood in", "right")),
+        (((WRONG, SHIPPED), (PASSED, STOOD_IN), (PASSED, SHIPPED)), Change.FIXED, ("wrong", "stand-in", "right")),
     ],
 )
 def test_a_wrong_result_is_new_standing_or_fixed(

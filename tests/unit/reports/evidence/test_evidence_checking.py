@@ -77,7 +77,7 @@ def test_a_virtual_machine_gives_no_evidence(machine: dict[str, Any]) -> None:
     assert "it was collected in a virtual machine" in problem
 
 
-def test_what_preflight_saw_names_nobody() -> None:
+def test_notes_of_preflight_hold_no_names() -> None:
     data = evidence_data(FOUND)
     data["preflight"]["steps"]["device"] = "in /Users/ada"
     assert any("names" in problem or "name a person" in problem for problem in problems(data))

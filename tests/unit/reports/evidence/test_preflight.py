@@ -92,7 +92,7 @@ def test_evidence_needs_the_steps_that_run() -> None:
     assert tuple(STEPS) == PREFLIGHT_STEPS
 
 
-def test_notes_in_evidence_name_nobody() -> None:
+def test_notes_in_evidence_hold_no_names() -> None:
     private = PrivateNames(users=("ada",))
     part = Preflight({"device": "of ada"}, "", 31.54).part(private)
     assert part.steps == {"device": "of <user>"}

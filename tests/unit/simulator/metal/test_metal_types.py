@@ -1,6 +1,6 @@
 """Types and operators of the Metal specification: each claim is a Metal expression that must hold, for every type.
 
-The claims compare a vector with its elements, so they need no reference of their own.
+The claims compare a vector with its elements, so they need no separate reference.
 """
 
 from __future__ import annotations
