@@ -211,10 +211,15 @@ def _write_pages(names: Sequence[str], folder: Path, store: Path, networks: Path
 
 
 def _show_cases(store: Store, run: Run, filters: Filters, form: Format, *, only_unexplained: bool) -> None:
-    """Print the cases that match; with `only_unexplained` those that no rule explains, and exit with 1 if any."""
+    """Print the cases that match; with `only_unexplained` those that no rule explains, and exit with 1 if any.
+
+    A whole audit also exits with 1 where too few cases launch the kernels of a template.
+    """
+    from ..audit.findings.shipped.launches import ENOUGH_CASES, missed_templates
     from ..audit.model.verdicts import CaseVerdict
     from ..reports.case_list import select_cases
     from ..reports.rule_growth import grown_rules
+    from .printing import say
 
     rule_of = _rule_of(run)
     cases = select_cases(store, run, _verdicts(CaseVerdict, filters.verdicts), filters.operators, filters.dtypes)
@@ -239,7 +244,10 @@ def _show_cases(store: Store, run: Run, filters: Filters, form: Format, *, only_
         del explained[""]
         for line in grown_rules(explained, run.settings):
             print(f"this rule explains more than a fifth above the published audit: {line}")
-    if unexplained:
+    missed = missed_templates(store, run) if only_unexplained and not filters.given else []
+    for template in missed:
+        say(f"fewer than {ENOUGH_CASES} cases launch the shipped kernels {template.name}: no reason is known")
+    if unexplained or missed:
         raise typer.Exit(1)
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 
 from ..audit.findings.results import AuditSummary
-from ..audit.releases.wheel.kernel_families import known_families
+from ..audit.findings.shipped.launches import ENOUGH_CASES, KernelTemplate
 from .audit_tables import UNEXPLAINED, number_of
 from .table import Cell, Table, shortened
 from .wording import marked
 
 MOST_KERNELS = 3
+MOST_TEMPLATES = 12
 
 
 def shipped_table(summary: AuditSummary) -> Table:
@@ -25,7 +26,11 @@ def shipped_table(summary: AuditSummary) -> Table:
             ("kernels that it ships", shipped.kernels),
             ("kernels launched", len(shipped.launches)),
             ("kernels never launched", len(shipped.never_launched)),
-            ("launches", shipped.total),
+            ("kernel templates: names without dtypes", len(shipped.templates)),
+            (
+                f"templates that {ENOUGH_CASES} cases or more launch",
+                sum(each.cases >= ENOUGH_CASES for each in shipped.templates),
+            ),
             *((f"cases: {grade.value}", number) for grade, number in summary.run.grades.items()),
         ]
     note = (
@@ -84,21 +89,26 @@ def stood_in_table(summary: AuditSummary) -> Table:
 
 
 def never_launched_table(summary: AuditSummary) -> Table:
-    """Kernels of the release that no case launched, by family."""
-    rows: list[tuple[Cell, ...]] = []
-    if summary.shipped is not None:
-        families = known_families()
-        never = Counter(map(families.family, summary.shipped.never_launched))
-        launched = Counter(map(families.family, summary.shipped.launches))
-        rows = [
-            (family, number, launched[family])
-            for family, number in sorted(never.items(), key=lambda item: (launched[item[0]] > 0, -item[1], item[0]))
-        ]
+    """The templates of which too few cases launch a kernel, by reason."""
+    by_reason: defaultdict[str, list[KernelTemplate]] = defaultdict(list)
+    for each in summary.shipped.templates if summary.shipped else ():
+        if each.cases < ENOUGH_CASES:
+            by_reason[each.reason].append(each)
+    rows: list[tuple[Cell, ...]] = [
+        (
+            reason or UNEXPLAINED,
+            len(templates),
+            sum(each.kernels - each.launched for each in templates),
+            shortened([each.name for each in templates], MOST_TEMPLATES),
+        )
+        for reason, templates in sorted(by_reason.items())
+    ]
     return Table(
         marked("Shipped kernels that were never launched", summary),
-        ("family", "never launched", "launched"),
+        ("reason", "templates", "kernels never launched", "such as"),
         tuple(rows),
-        "By the operator that their names begin with; families of which no kernel was launched come first. The JSON "
-        "report names every kernel.",
-        frozenset({"family"}),
+        f"Kernels whose names differ by dtypes alone are one template. Here are those that fewer than {ENOUGH_CASES} "
+        "cases launch. After a whole audit, `mpsmith report --unexplained` fails if one of them has no reason. "
+        "The JSON report has every kernel.",
+        frozenset({"such as"}),
     )

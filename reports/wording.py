@@ -170,7 +170,7 @@ def _of_shipped_kernels(summary: AuditSummary) -> list[str]:
     if shipped is None:
         return []
     wrong = [each for each in summary.wrong_kernels if not each.rule]
-    launched = f"{len(shipped.launches):,} of {shipped.kernels:,} launched, {shipped.total:,} times"
+    launched = f"{len(shipped.launches):,} of {shipped.kernels:,} launched"
     native = f"{shipped.native_shipped:,} of {shipped.native:,} native overloads"
     return [
         f"Kernels that torch {shipped.release} ships to Macs: {launched}; evidence of shipped kernels for {native}; "

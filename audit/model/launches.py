@@ -15,7 +15,7 @@ class Launches:
 
     Attributes:
         calls: how many took their values from shipped kernels.
-        kernels: the launches of these calls by the kernel's name.
+        kernels: by the kernel's name, the launches of these calls; of several cases, the cases that launched it.
         stood_in: calls that kept the values of the stand-in, by the reason.
         cases: how many cases of the grade *shipped kernel* it launched a kernel in.
     """
@@ -53,7 +53,8 @@ def kernels_in(launches: Mapping[str, Launches]) -> list[str]:
 
 
 def count_case(into: LaunchesByOverload, launches: Mapping[str, Launches], grade: Grade | None) -> None:
-    """Add the calls of one case, of this grade, to those of others."""
+    """Add the calls of one case, of this grade, to those of others; each kernel counts once."""
     for overload, each in launches.items():
         each.cases = int(grade is Grade.SHIPPED_KERNEL and each.calls > 0)
+        each.kernels = Counter(dict.fromkeys(each.kernels, 1))
         into.setdefault(overload, Launches()).add(each)

@@ -16,12 +16,15 @@ from torch import Tensor
 
 from ...model.case import Case
 from ..calls.invocation import SchemaCall, full_name, overload_of
-from .case_tensors import accepts, strided_positions, tensors_of, with_tensors
+from .case_tensors import accepts, strided_positions, tensors_of, tensors_on_cpu, with_tensors
 from .derived import BaseGroup, Factor, in_each_case
 from .mixed_dtypes import in_dtype, of_mixed_dtypes
 
-# A matrix and one of its rows; three elements more than the host needs for several elements a thread.
+# A matrix, of which one row may be the other operand; further ones in the dtypes that many operators have alone.
 ROWS, COLUMNS = 3, 20
+MATRICES = ((ROWS, COLUMNS), (5, 8), (2, 30), (4, 6))
+MAIN_DTYPES = ("float32", "float16", "int64")
+# Three elements more than the host needs for several elements a thread.
 SEVERAL_A_THREAD = (1 << 18) + 3
 # An operand that promotes to the first dtype of the pair, so that there is a result of each dtype.
 PROMOTED = {
@@ -38,6 +41,17 @@ PROMOTED = {
 }
 # The dtype of out= that no kernel writes directly: the kernel computes in its own dtype, and converts.
 CONVERTED = dict.fromkeys(PROMOTED, torch.float16) | {torch.float16: torch.float32}
+# Arguments that have kernels of their own, and their other values.
+OPTIONS: dict[str, tuple[object, ...]] = {
+    "alpha": (2,),
+    "rounding_mode": ("trunc", "floor"),
+    "approximate": ("tanh",),
+}
+# Element-wise operators that torch does not tag as pointwise.
+UNTAGGED = frozenset(
+    {"polar", "complex", "hardswish", "elu_backward"}
+    | {f"{name}_backward" for name in ("hardsigmoid", "hardswish", "leaky_relu", "softshrink", "hardshrink")}
+)
 LARGEST = 100_000
 
 
@@ -49,42 +63,60 @@ def with_shape(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 
 def _applies(group: BaseGroup) -> bool:
-    """Functional overloads that torch tags as pointwise."""
+    """Functional overloads that torch tags as pointwise, and a few that it does not."""
     overload = overload_of(full_name(group.key.operator))
-    return torch.Tag.pointwise in overload.tags and not overload._schema.is_mutable
+    pointwise = torch.Tag.pointwise in overload.tags or group.key.operator in UNTAGGED
+    return pointwise and not overload._schema.is_mutable
 
 
-def _variations(_group: BaseGroup, case: Case) -> Iterator[Case]:
+def _variations(group: BaseGroup, case: Case) -> Iterator[Case]:
     tensors = tensors_of(case)
     if strided_positions(case) != list(range(len(tensors))) or any(not 0 < t.numel() <= LARGEST for t in tensors):
         return
-    for varied in _forms(replace(case, differentiable=False)):
+    matrices = MATRICES if group.key.dtype in MAIN_DTYPES else MATRICES[:1]
+    for varied in _forms(replace(case, differentiable=False), matrices):
         if accepts(varied):
             yield varied
 
 
-def _forms(case: Case) -> Iterator[Case]:
+def _forms(case: Case, matrices: tuple[tuple[int, int], ...]) -> Iterator[Case]:
     tensors = tensors_of(case)
-    if any(tensor.is_floating_point() for tensor in tensors):
-        several = {i: with_shape(tensor, (SEVERAL_A_THREAD,)) for i, tensor in enumerate(tensors)}
-        yield with_tensors(case, several, f"{SEVERAL_A_THREAD:,} elements")
-    if len(tensors) == 1:
-        yield from _with_out(case)
-    if len(tensors) == 2:
-        for start in (case, *_with_alpha(case)):
-            yield from _two_operands(start)
+    for start in (case, *_with_options(case)):
+        if any(map(torch.is_floating_point, tensors_on_cpu(start) or ())):
+            several = {i: with_shape(tensor, (SEVERAL_A_THREAD,)) for i, tensor in enumerate(tensors)}
+            yield with_tensors(start, several, f"{start.title}{SEVERAL_A_THREAD:,} elements")
+        if len(tensors) == 2:
+            for matrix in matrices:
+                yield from _two_operands(start, matrix)
+        elif len(tensors) == 1:
+            yield from _one_operand(start)
 
 
-def _with_alpha(case: Case) -> Iterator[Case]:
-    """The call with a factor for the second operand, which has its own kernels."""
-    if "alpha" in {argument.name for argument in overload_of(str(case.call.__name__))._schema.arguments}:
-        yield replace(case, kwargs={**case.kwargs, "alpha": 2}, title="alpha 2, ")
+def _with_options(case: Case) -> Iterator[Case]:
+    """The call with each other value of an argument in `OPTIONS`."""
+    names = {argument.name for argument in overload_of(str(case.call.__name__))._schema.arguments}
+    for name, values in OPTIONS.items():
+        for value in values if name in names else ():
+            if case.kwargs.get(name) != value:
+                yield replace(case, kwargs={**case.kwargs, name: value}, title=f"{name} {value}, ")
 
 
-def _two_operands(case: Case) -> Iterator[Case]:
-    """Each side repeated or of one element, in one dtype and in two; dense and strided operands of two dtypes."""
+def _one_operand(case: Case) -> Iterator[Case]:
+    """A result of another dtype, and with an option, which no other source gives, dense and transposed."""
+    (source,) = tensors_of(case)
+    if case.title:
+        yield with_tensors(case, {0: with_shape(source, (ROWS, COLUMNS))}, f"{case.title}dense")
+        yield with_tensors(case, {0: with_shape(source, (COLUMNS, ROWS)).T}, f"{case.title}transposed")
+    yield from _with_out(case)
+
+
+def _two_operands(case: Case, matrix: tuple[int, int]) -> Iterator[Case]:
+    """Each side repeated or of one element, in one dtype and in two; dense and strided operands of two dtypes.
+
+    The narrower dtype is that of the repeated side, in further matrices that of the other one.
+    """
     left, right = tensors_of(case)
-    matrix, row, one = (ROWS, COLUMNS), (COLUMNS,), (1,)
+    row, one = matrix[1:], (1,)
     shapes = {
         "left repeated": (row, matrix),
         "right repeated": (matrix, row),
@@ -96,14 +128,16 @@ def _two_operands(case: Case) -> Iterator[Case]:
         operands = {0: with_shape(left, first), 1: with_shape(right, second)}
         yield with_tensors(case, operands, case.title + title)
         if other is not None:
-            narrow = 0 if title.startswith("left") else 1
+            narrow = int(title.startswith("left") != (matrix == MATRICES[0]))
             mixed = operands | {narrow: in_dtype(operands[narrow], other)}
             yield with_tensors(of_mixed_dtypes(case), mixed, f"{case.title}{title} {_name(other)}")
     if other is not None:
-        dense = {0: with_shape(left, matrix), 1: in_dtype(with_shape(right, matrix), other)}
-        yield with_tensors(of_mixed_dtypes(case), dense, f"{case.title}right {_name(other)}")
-        strided = {0: with_shape(left, matrix[::-1]).T, 1: dense[1]}
-        yield with_tensors(of_mixed_dtypes(case), strided, f"{case.title}left transposed, right {_name(other)}")
+        narrow, side = (1, "right") if matrix == MATRICES[0] else (0, "left")
+        dense = {0: with_shape(left, matrix), 1: with_shape(right, matrix)}
+        dense[narrow] = in_dtype(dense[narrow], other)
+        yield with_tensors(of_mixed_dtypes(case), dense, f"{case.title}{side} {_name(other)}")
+        strided = {**dense, 0: with_shape(dense[0], matrix[::-1]).T}
+        yield with_tensors(of_mixed_dtypes(case), strided, f"{case.title}left transposed, {side} {_name(other)}")
 
 
 def _with_out(case: Case) -> Iterator[Case]:
@@ -120,7 +154,7 @@ def _with_out(case: Case) -> Iterator[Case]:
 
 
 def _into(case: Case, source: Tensor, out: Tensor, title: str) -> Case:
-    given = with_tensors(case, {0: source}, f"out= {_name(out.dtype)}{title}")
+    given = with_tensors(case, {0: source}, f"{case.title}out= {_name(out.dtype)}{title}")
     return replace(given, kwargs={**given.kwargs, "out": out})
 
 

@@ -18,6 +18,7 @@ from torch import Tensor
 from ...model.case import Case, CaseSource, QuickShare
 from ...model.group import GroupKey
 from ...model.selection import DTYPES, Samples
+from ..calls.invocation import SchemaCall
 
 Shape = tuple[int, ...]
 Calls = Callable[[torch.dtype], Iterator[Case]]
@@ -26,9 +27,13 @@ FLOATS = ("float32", "float16", "bfloat16")
 REAL = tuple(name for name in DTYPES if not name.startswith("complex"))
 ARITHMETIC = tuple(name for name in REAL if name != "bool")
 
-# Rows and their length: one threadgroup of 32 to 1,024 threads with four elements each, blocks that are merged, and
-# more elements than 16-bit indices count.
-SORTED = ((4, 100), (4, 200), (4, 400), (4, 900), (4, 1_800), (4, 3_500), (3, 5_000), (1, 5_000), (1, 66_000))
+# Rows and their length: one threadgroup of 32 to 1,024 threads with four elements each, blocks that are merged, digits
+# in a few rows and in many, and more elements than 16-bit indices count.
+FITTING = ((4, 100), (4, 200), (4, 400), (4, 900), (4, 1_800))
+IN_BLOCKS = ((3, 3_500), (1, 3_500), (2, 3_500), (3, 5_000), (5, 3_600), (1, 9_000), (1, 18_000))
+SORTED = (*FITTING, *IN_BLOCKS, (32, 2_500), (32, 3_500), (32, 4_000), (1, 66_000), (1, 70_000))
+# Along the first dimension blocks leave their results in memory that is moved afterwards.
+SORTED_COLUMNS = (*FITTING, (3, 3_500), (32, 3_500), (1, 9_000))
 # Shape and reduced dimension: short and long rows, few and many; a dimension before others of few and many elements.
 REDUCED = (
     ((40, 300), 1),
@@ -39,9 +44,15 @@ REDUCED = (
     ((9_000, 8), 0),
     ((5_000, 40), 0),
 )
+WHOLLY_REDUCED = ((260, 256), (64, 512))
 SCANNED = (((4_100, 20), 1), ((1, 70_000), 1), ((2, 1_500, 40), 1), ((3, 5_000), 1), ((70, 300), 0))
+# Columns beside each other, in long scans: each number up to 8 has its kernel, then each width of a block.
+SCANNED_COLUMNS = (2, 3, 4, 5, 6, 7, 8, 12, 16, 20, 30)
 NORMALIZED = ((3, 5_000), (200, 1_500), (70, 64))
-HEAD_SIZES, KEYS, QUERIES = (64, 96, 128, 256), (40, 1_100), 2
+HEAD_SIZES, KEYS = (64, 96, 128, 256), (40, 1_100)
+QUERIES = (2, 3, 4)
+# Elements from which on a copy that converts takes several a thread.
+COPIED = 131_072
 
 
 @dataclass(frozen=True)
@@ -78,6 +89,10 @@ def _sorts(dtype: torch.dtype) -> Iterator[Case]:
         for stable in (False, True):
             title = f"{'stable, ' if stable else ''}{_text(shape)}"
             yield _case(torch.sort, title, values(shape, dtype), dim=1, stable=stable, descending=stable)
+    for rows, length in SORTED_COLUMNS:
+        for stable in (False, True):
+            title = f"{'stable, ' if stable else ''}{length:,} by {rows} over 0"
+            yield _case(torch.sort, title, values((length, rows), dtype), dim=0, stable=stable, descending=stable)
 
 
 def _largest(dtype: torch.dtype) -> Iterator[Case]:
@@ -90,6 +105,10 @@ def _reductions(call: Callable[..., Any], dtype: torch.dtype) -> Iterator[Case]:
         yield _case(call, f"{_text(shape)} over {dim}", values(shape, dtype), dim)
         whole = values((*shape[:-1], 2 * shape[-1]), dtype)
         yield _case(call, f"{_text(shape)} stepped over {dim}", whole[..., ::2], dim)
+    for shape in WHOLLY_REDUCED:
+        given = values((shape[0], 2 * shape[1]), dtype)
+        yield _case(call, f"{_text(shape)} stepped", given[:, ::2])
+        yield _case(call, f"{_text(shape)} transposed", given[:, : shape[1]].T)
 
 
 def _scans(call: Callable[..., Any], dtype: torch.dtype) -> Iterator[Case]:
@@ -98,6 +117,17 @@ def _scans(call: Callable[..., Any], dtype: torch.dtype) -> Iterator[Case]:
         # A product of small values is 0 or infinite after a few: these stay near 1.
         near_one = 1 + given / 4_096 if dtype.is_floating_point and call is torch.cumprod else given
         yield _case(call, f"{_text(shape)} over {dim}", near_one, dim)
+
+
+def _sums(call: Callable[..., Any], dtype: torch.dtype) -> Iterator[Case]:
+    """Scans that have kernels for few columns, and for a transposed matrix."""
+    yield from _scans(call, dtype)
+    for columns in SCANNED_COLUMNS:
+        given = values((1, 1_500, columns), dtype)
+        near_one = 1 + given / 4_096 if dtype.is_floating_point and call is torch.cumprod else given
+        yield _case(call, f"{columns} columns", near_one, 1)
+    transposed = values((40, 300), dtype).T
+    yield _case(call, "transposed", 1 + transposed / 4_096 if dtype.is_floating_point else transposed, 1)
 
 
 def _softmax(call: Callable[..., Any], dtype: torch.dtype) -> Iterator[Case]:
@@ -117,22 +147,135 @@ def _group_norm(dtype: torch.dtype) -> Iterator[Case]:
         for weighted, biased in ((True, True), (True, False), (False, True), (False, False)):
             weight, bias = (values((6,), dtype) if given else None for given in (weighted, biased))
             title = f"{_text(shape)}{', weight' * weighted}{', bias' * biased}"
-            yield _case(torch.nn.functional.group_norm, title, values(shape, dtype), 3, weight, bias)
+            given = values(shape, dtype).requires_grad_()
+            case = _case(torch.nn.functional.group_norm, title, given, 3, weight, bias)
+            case.differentiable = True
+            yield case
 
 
 def _attention(dtype: torch.dtype) -> Iterator[Case]:
     attention = torch.nn.functional.scaled_dot_product_attention
     for size in HEAD_SIZES:
         for keys in KEYS:
-            query, key, value = (values((1, 2, rows, size), dtype) for rows in (QUERIES, keys, keys))
-            masks: dict[str, dict[str, Any]] = {
-                "": {},
-                ", mask of bool": {"attn_mask": torch.rand(QUERIES, keys) < 0.8},
-                ", mask of numbers": {"attn_mask": values((QUERIES, keys), dtype)},
-                ", causal": {"is_causal": True},
-            }
-            for title, mask in masks.items():
-                yield _case(attention, f"heads of {size}, {keys:,} keys{title}", query, key, value, **mask)
+            heads = 2 if keys < 1_024 else 1
+            for queries in QUERIES:
+                query, key, value = (values((1, heads, rows, size), dtype) for rows in (queries, keys, keys))
+                title = f"heads of {size}, {queries} queries, {keys:,} keys"
+                mask = values((queries, keys), dtype)
+                yield _case(attention, f"{title}, mask of numbers", query, key, value, mask)
+                if queries == QUERIES[0]:
+                    yield _case(attention, title, query, key, value)
+                    yield _case(attention, f"{title}, causal", query, key, value, is_causal=True)
+                    flags = torch.rand(queries, keys) < 0.8
+                    yield _case(attention, f"{title}, mask of bool", query, key, value, flags)
+
+
+def _copies(dtype: torch.dtype) -> Iterator[Case]:
+    """Views that say how to read them, copied into their own dtype and into another one: small, large and strided."""
+    other = torch.float16 if dtype in (torch.float32, torch.bfloat16) else torch.float32
+    for shape in (*((rows, 20) for rows in (3, 5, 7)), *((rows, COPIED // 2 + 3) for rows in (2, 3, 4))):
+        for into in (dtype, other):
+            for title, view in _views(shape, dtype).items():
+                title = f"{title} {_text(shape)} into"
+                yield _case(_copied, f"{title} {into}", torch.zeros(shape, dtype=into), view)
+                if shape[1] == 20:
+                    yield _case(_copied, f"{title} transposed {into}", torch.zeros(shape[::-1], dtype=into).T, view)
+        if shape[1] > 20 and not dtype.is_complex:
+            target, given = (make(shape[::-1], dtype=dtype).T for make in (torch.zeros, values))
+            yield _case(_copied, f"transposed {_text(shape)} into transposed", target, given)
+
+
+def _views(shape: Shape, dtype: torch.dtype) -> dict[str, Tensor]:
+    if not dtype.is_complex:
+        return {"negative": torch._neg_view(values(shape, dtype))}
+    given = torch.randn(shape, dtype=dtype)
+    return {"conjugate": given.conj(), "negative": torch._neg_view(given), "both": torch._neg_view(given.conj())}
+
+
+def _copied(target: Tensor, source: Tensor) -> Tensor:
+    return target.copy_(source)
+
+
+def _dropouts(dtype: torch.dtype) -> Iterator[Case]:
+    for share in (0.2, 0.5, 0.7):
+        args = torch.ones(4_000, dtype=dtype), share, True
+        yield Case(torch.native_dropout, args, distribution=True, title=f"{share}")
+
+
+def _repetitions(dtype: torch.dtype) -> Iterator[Case]:
+    for count in (3, 40, 300):
+        yield _case(torch.repeat_interleave, f"{count}", torch.randint(0, 4, (count,), dtype=dtype))
+
+
+def _triangles(dtype: torch.dtype) -> Iterator[Case]:
+    for rows, columns, offset in ((5, 4, 0), (3, 7, 1), (9, 2, -1)):
+        kwargs = {"offset": offset, "dtype": dtype}
+        title = f"{rows} by {columns} from {offset}"
+        yield Case(torch.tril_indices, (rows, columns), kwargs, default_device=True, title=title)
+
+
+def _cholesky(dtype: torch.dtype) -> Iterator[Case]:
+    """More than one block of 32 rows, which is solved beside the first and updated."""
+    for size in (40, 70, 100):
+        for upper in (False, True):
+            root = torch.randn(size, size, dtype=dtype)
+            given = root @ root.mT / size + torch.eye(size)
+            yield _case(torch.linalg.cholesky, f"{size}{', upper' * upper}", given, upper=upper)
+
+
+def _distances(dtype: torch.dtype) -> Iterator[Case]:
+    """Gradients of few components and of many, for each kind of order."""
+    for order in (1.0, 1.5, float("inf")):
+        for columns in (5, 20, 40, 70, 80, 90):
+            given = (torch.randn(rows, columns, dtype=dtype).requires_grad_() for rows in (4, 6))
+            case = _case(torch.cdist, f"order {order}, {columns} components", *given, p=order)
+            case.differentiable = True
+            yield case
+
+
+def _filled(dtype: torch.dtype) -> Iterator[Case]:
+    """Few places of many, which no mask marks, in rows and in columns."""
+    for size in (200, 300, 400):
+        index = torch.tensor([3, size - 1])
+        yield _case(torch.index_fill, f"{size} rows", values((size, 3), dtype), 0, index, 1)
+        yield _case(_fill_columns, f"{size} columns", values((size, 3), dtype), index)
+
+
+def _fill_columns(given: Tensor, index: Tensor) -> Tensor:
+    return given.T.index_fill_(1, index, 1)
+
+
+def _interpolations(dtype: torch.dtype) -> Iterator[Case]:
+    """One weight for all elements."""
+    for shape in ((7,), (3, 20), (2, 3, 4)):
+        start, end = values(shape, dtype), values(shape, dtype)
+        yield _case(torch.lerp, _text(shape), start, end, torch.tensor([0.3], dtype=dtype))
+
+
+def _packed_products(dtype: torch.dtype) -> Iterator[Case]:
+    for rows in (1, 5, 11):
+        weight = torch.randint(-128, 128, (64, 96), dtype=torch.int8)
+        scales = (torch.rand(64) / 64).to(dtype)
+        yield _case(torch._weight_int8pack_mm, f"{rows} rows", values((rows, 96), dtype), weight, scales)
+
+
+def _descents(dtype: torch.dtype) -> Iterator[Case]:
+    """Without momentum, which has another kernel."""
+    numbers = {"momentum": 0.0, "lr": 0.1, "dampening": 0.0, "nesterov": False, "is_first_step": False}
+    for shape, decay, maximize in (((7,), 0.0, False), ((3, 20), 0.1, True), ((2, 3, 4), 0.3, False)):
+        given, gradient = values(shape, dtype), values(shape, dtype)
+        kwargs = {**numbers, "weight_decay": decay, "maximize": maximize}
+        title = f"{_text(shape)}, decay {decay}"
+        yield Case(SchemaCall("aten::_fused_sgd_"), ([given], [gradient], []), kwargs, title=title)
+
+
+def _unscaling(dtype: torch.dtype) -> Iterator[Case]:
+    """One gradient, which has another kernel than several."""
+    for title, special in (("finite", 1.0), ("infinite", float("inf")), ("NaN", float("nan"))):
+        given = values((3, 20), dtype)
+        given[1, 2] = special
+        args = [given], torch.zeros(1), torch.tensor([0.25])
+        yield Case(SchemaCall("aten::_amp_foreach_non_finite_check_and_unscale_"), args, title=title)
 
 
 def _concatenations(dtype: torch.dtype) -> Iterator[Case]:
@@ -183,11 +326,10 @@ _REDUCTIONS: tuple[tuple[str, Callable[..., Any], tuple[str, ...]], ...] = (
     ("argmax", torch.argmax, ARITHMETIC),
     ("argmin", torch.argmin, ARITHMETIC),
     ("count_nonzero", torch.count_nonzero, REAL),
-    ("linalg_vector_norm", lambda x, dim: torch.linalg.vector_norm(x, dim=dim), FLOATS),
+    ("linalg_vector_norm", lambda x, dim=None: torch.linalg.vector_norm(x, dim=dim), FLOATS),
+    ("norm", lambda x, dim=None: torch.linalg.vector_norm(x, 1, dim), FLOATS),
 )
 _SCANS: tuple[tuple[str, Callable[..., Any], tuple[str, ...]], ...] = (
-    ("cumsum", torch.cumsum, ARITHMETIC),
-    ("cumprod", torch.cumprod, ARITHMETIC),
     ("logcumsumexp", torch.logcumsumexp, FLOATS),
     ("cummax", torch.cummax, REAL),
     ("cummin", torch.cummin, REAL),
@@ -205,11 +347,24 @@ SHAPED: tuple[Sized, ...] = (
     Sized("topk", ARITHMETIC, _largest),
     *(Sized(name, dtypes, partial(_reductions, call)) for name, call, dtypes in _REDUCTIONS),
     *(Sized(name, dtypes, partial(_scans, call)) for name, call, dtypes in _SCANS),
+    Sized("cumsum", ARITHMETIC, partial(_sums, torch.cumsum)),
+    Sized("cumprod", ARITHMETIC, partial(_sums, torch.cumprod)),
     Sized("_softmax", FLOATS, partial(_softmax, torch.softmax)),
     Sized("_log_softmax", FLOATS, partial(_softmax, torch.log_softmax)),
     Sized("native_layer_norm", FLOATS, _layer_norm),
     Sized("native_group_norm", FLOATS, _group_norm),
     Sized("scaled_dot_product_attention", FLOATS, _attention),
+    Sized("copy_", ("float32", "float16", "bfloat16", "complex64"), _copies),
+    Sized("index_fill", ("float32", "float16", "int64"), _filled),
+    Sized("lerp", FLOATS, _interpolations),
+    Sized("_weight_int8pack_mm", FLOATS, _packed_products),
+    Sized("_fused_sgd_", FLOATS, _descents),
+    Sized("_amp_foreach_non_finite_check_and_unscale_", ("float32",), _unscaling),
+    Sized("tril_indices", ("int32", "int64"), _triangles),
+    Sized("native_dropout", FLOATS, _dropouts),
+    Sized("repeat_interleave", ("int32",), _repetitions),
+    Sized("linalg_cholesky_ex", ("float32",), _cholesky),
+    Sized("_cdist_backward", ("float32",), _distances),
     Sized("cat", DTYPES, _concatenations),
     Sized("grid_sampler_2d", FLOATS, partial(_grid_sampler, 2)),
     Sized("grid_sampler_3d", FLOATS, partial(_grid_sampler, 3)),

@@ -5,13 +5,25 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import cache
+from itertools import groupby
 
 from ...model.group import GroupKey
 from ...model.launches import Launches
+from ...model.selection import is_narrowed
+from ...releases.data import FOLDER
 from ...releases.surface.overloads import Surface
+from ...releases.wheel.metal_dtypes import words_without_types
+from ...store.records import Run
+from ...store.store import Store
 from ..run_data import RunData
 
 LACKING = "the release has no kernel of the name that the convention asks for"
+# A kernel that fewer cases launch may be wrong for a reason that none of them has.
+ENOUGH_CASES = 3
+# The release whose templates `never_launched.tsv` knows.
+KNOWN_RELEASE = "2.13.0"
 ONLY_BESIDE_STAND_INS = "launched its kernels, but never in a case that shipped kernels alone computed"
 
 
@@ -22,7 +34,7 @@ class ShippedLaunches:
     Attributes:
         cases: cases of the grade *shipped kernel* that it launched a kernel in.
         calls: calls whose values came from shipped kernels.
-        kernels: launches by kernel.
+        kernels: the cases that launched each kernel.
         stood_in: calls that kept the stand-in's values, by reason.
     """
 
@@ -45,14 +57,39 @@ class StoodIn:
 
 
 @dataclass(frozen=True)
+class KernelTemplate:
+    """The kernels that have one name but for their dtypes: what one template of Metal source was compiled to.
+
+    Attributes:
+        name: the kernels' name without dtypes ("add_dense_broadcast").
+        kernels: how many the release has.
+        launched: how many of them were launched.
+        cases: the cases that launched each, summed.
+        reason: why fewer than ENOUGH_CASES cases do, or "".
+    """
+
+    name: str
+    kernels: int
+    launched: int
+    cases: int
+    reason: str = ""
+
+    @property
+    def is_missed(self) -> bool:
+        """Whether too few cases launch it, and nothing says why."""
+        return self.cases < ENOUGH_CASES and not self.reason
+
+
+@dataclass(frozen=True)
 class ShippedEvidence:
     """The shipped kernels of one run.
 
     Attributes:
         release: the release of torch whose kernels were launched.
         kernels: how many kernels it has.
-        launches: how often each was launched, the most often first.
+        launches: the cases that launched each kernel, the most first.
         never_launched: the kernels that no case launched.
+        templates: the kernels by name without dtypes, those of the fewest cases first.
         native: how many overloads have a native kernel on mps, says the surface.
         native_shipped: how many of those have evidence of the grade *shipped kernel*.
         stood_in: why the others that were called have none.
@@ -62,14 +99,10 @@ class ShippedEvidence:
     kernels: int
     launches: Mapping[str, int]
     never_launched: tuple[str, ...]
+    templates: tuple[KernelTemplate, ...]
     native: int
     native_shipped: int
     stood_in: tuple[StoodIn, ...]
-
-    @property
-    def total(self) -> int:
-        """Launches of all kernels together."""
-        return sum(self.launches.values())
 
 
 class GroupLaunches:
@@ -78,10 +111,15 @@ class GroupLaunches:
     def __init__(self, launches: Iterable[tuple[GroupKey, str, Launches]]) -> None:
         self._by_overload: defaultdict[str, Launches] = defaultdict(Launches)
         self._dtypes: defaultdict[str, set[str]] = defaultdict(set)
-        for key, overload, each in launches:
-            self._by_overload[overload].add(each)
-            if each.cases:
-                self._dtypes[overload].add(key.dtype)
+        self._kernels: Counter[str] = Counter()
+        for key, of_group in groupby(launches, key=lambda row: row[0]):
+            most: Counter[str] = Counter()
+            for _, overload, each in of_group:
+                self._by_overload[overload].add(each)
+                most |= each.kernels
+                if each.cases:
+                    self._dtypes[overload].add(key.dtype)
+            self._kernels.update(most)
 
     def computed(self, overload: str, dtype: str | None = None) -> bool:
         """Whether a kernel of the overload was launched in a case that shipped kernels alone computed."""
@@ -96,11 +134,8 @@ class GroupLaunches:
         return ShippedLaunches(found.cases, found.calls, _by_number(found.kernels), _by_number(found.stood_in))
 
     def kernels(self) -> Counter[str]:
-        """How often each kernel was launched."""
-        together: Counter[str] = Counter()
-        for each in self._by_overload.values():
-            together.update(each.kernels)
-        return together
+        """How many cases launched each kernel; where several overloads of a group did, those of one of them."""
+        return self._kernels
 
     def standing_in(self, overloads: Iterable[str]) -> tuple[StoodIn, ...]:
         """Why these overloads took no shipped kernel, by the reason most frequent with each."""
@@ -127,6 +162,48 @@ def _first_reason(launches: Launches) -> tuple[str, int]:
     return min(reasons.items(), key=lambda item: (-item[1], item[0]))
 
 
+@cache
+def _reasons() -> tuple[tuple[str, str], ...]:
+    """Patterns of templates that too few cases launch, each with the reason."""
+    lines = (FOLDER / "never_launched.tsv").read_text(encoding="utf-8").splitlines()[1:]
+    return tuple((pattern, reason) for pattern, _, reason in (line.partition("\t") for line in lines))
+
+
+def kernel_templates(names: Iterable[str], launched: Mapping[str, int]) -> tuple[KernelTemplate, ...]:
+    """The kernels of a release by template, those of the fewest cases first.
+
+    Args:
+        names: of all kernels.
+        launched: how many cases launched each kernel.
+    """
+    by_template: defaultdict[str, list[str]] = defaultdict(list)
+    for name in names:
+        by_template["_".join(words_without_types(name))].append(name)
+    found = []
+    for template, kernels in by_template.items():
+        cases = [launched[kernel] for kernel in kernels if kernel in launched]
+        reason = next((reason for pattern, reason in _reasons() if fnmatchcase(template, pattern)), "")
+        found.append(KernelTemplate(template, len(kernels), len(cases), sum(cases), reason))
+    return tuple(sorted(found, key=lambda each: (each.cases, each.name)))
+
+
+def missed_templates(store: Store, run: Run) -> list[KernelTemplate]:
+    """The templates that a whole audit launches in fewer than ENOUGH_CASES cases, without a reason.
+
+    Empty for an audit of a part, and for one that launched no kernels of KNOWN_RELEASE.
+    """
+    settings = run.settings
+    if (
+        run.environment.get("shipped") != KNOWN_RELEASE
+        or run.finished is None
+        or is_narrowed(settings)
+        or settings.get("samples", "quick") == "quick"
+    ):
+        return []
+    launched = GroupLaunches(store.launches(run.id)).kernels()
+    return [each for each in kernel_templates(store.shipped_kernels(run.id), launched) if each.is_missed]
+
+
 def shipped_evidence(data: RunData, surface: Surface, launches: GroupLaunches) -> ShippedEvidence | None:
     """The shipped kernels of a run; None where it launched none."""
     release = data.run.environment.get("shipped")
@@ -140,6 +217,7 @@ def shipped_evidence(data: RunData, surface: Surface, launches: GroupLaunches) -
         kernels=len(names),
         launches=_by_number(launched),
         never_launched=tuple(name for name in names if name not in launched),
+        templates=kernel_templates(names, launched),
         native=len(native),
         native_shipped=sum(map(launches.computed, native)),
         stood_in=launches.standing_in(native),

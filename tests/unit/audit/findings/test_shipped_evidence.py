@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from mpsmith.audit.findings.measurements import measurements_of
 from mpsmith.audit.findings.results import AuditSummary, OverloadSummary
-from mpsmith.audit.findings.shipped.launches import LACKING, ONLY_BESIDE_STAND_INS, ShippedLaunches, StoodIn
+from mpsmith.audit.findings.shipped import launches
+from mpsmith.audit.findings.shipped.launches import (
+    LACKING,
+    ONLY_BESIDE_STAND_INS,
+    KernelTemplate,
+    ShippedLaunches,
+    StoodIn,
+    kernel_templates,
+    missed_templates,
+)
 from mpsmith.audit.findings.shipped.wrong_kernels import WrongKernel
 from mpsmith.audit.findings.summary import summarize
 from mpsmith.audit.findings.summary_filter import select
@@ -163,10 +172,39 @@ def test_kernels_are_counted(built: Built) -> None:
     built.group("exp", "float32", LAUNCHED, shipped())
     found = built.summary().shipped
     assert found is not None
-    assert (found.release, found.kernels, found.total) == ("2.13.0", 3, 3)
+    assert (found.release, found.kernels) == ("2.13.0", 3)
     assert found.launches == {"exp_dense_float_float": 3}
     assert found.never_launched == ("exp_dense_half_half", "mul_dense_float")
     assert (found.native, found.native_shipped) == (4, 1)
+
+
+def test_a_kernel_counts_the_cases_of_one_overload_of_each_group(built: Built) -> None:
+    twice = {"aten::mul.Tensor": Launches(2, Counter(exp_dense_float_float=2), Counter(), 2)}
+    built.group("exp", "float32", LAUNCHED | twice, shipped())
+    built.group("exp", "float16", LAUNCHED, shipped())
+    found = built.summary().shipped
+    assert found is not None
+    assert found.launches == {"exp_dense_float_float": 6}
+
+
+def test_kernels_are_one_template_whatever_their_dtypes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launches, "_reasons", lambda: (("sdpa_*", "no convention"),))
+    names = ["exp_dense_half_half", "exp_dense_float_float", "exp_strided_int_float", "sdpa_vector_float_64"]
+    assert kernel_templates(names, {"exp_dense_half_half": 2, "exp_dense_float_float": 1}) == (
+        KernelTemplate("exp_strided", 1, 0, 0),
+        KernelTemplate("sdpa_vector_64", 1, 0, 0, "no convention"),
+        KernelTemplate("exp_dense", 2, 2, 3),
+    )
+
+
+@pytest.mark.parametrize(("cases", "missed"), [(2, ["mul_dense", "exp_dense"]), (3, ["mul_dense"])])
+def test_a_whole_audit_names_templates_of_fewer_than_three_cases(built: Built, cases: int, missed: list[str]) -> None:
+    launched = {"aten::exp": Launches(cases, Counter(exp_dense_float_float=cases), Counter(), cases)}
+    built.group("exp", "float32", launched, shipped())
+    run = built.finish()
+    assert [each.name for each in missed_templates(built.store, run)] == missed
+    assert missed_templates(built.store, replace(run, settings={"ops": ["exp"], "samples": "default"})) == []
+    assert missed_templates(built.store, replace(run, settings={"samples": "quick"})) == []
 
 
 def test_a_run_without_shipped_kernels_has_none(tmp_path: Path) -> None:
@@ -220,10 +258,10 @@ def test_every_format_tells_of_shipped_kernels(built: Built) -> None:
     summary = built.summary()
     text = markdown.render(summary)
     assert "where it is dispatch only" in text
-    assert "1 of 3 launched, 3 times; evidence of shipped kernels for 1 of 4 native overloads; 1 wrong result" in text
+    assert "1 of 3 launched; evidence of shipped kernels for 1 of 4 native overloads; 1 wrong result" in text
     assert "| `exp` | float32 | `exp_dense_float_float` | wrong in 1 | not tried | 3 of 4 elements differ" in text
     assert "| MPSGraph | 1 | 4 | `aten::mul.Tensor` |" in text
-    assert "| `exp` | 1 | 1 |\n" in text  # one of the family was launched, one never
+    assert "| UNEXPLAINED | 1 | 1 | `mul_dense` |\n" in text  # exp_dense is launched in three cases
     assert "exp_dense_float_float" in terminal.render(summary)
     assert "exp_dense_float_float" in html_page.render(summary)
     assert "exp_dense_float_float:3" in csv_report.render(summary)

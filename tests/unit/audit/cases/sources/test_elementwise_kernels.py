@@ -33,7 +33,27 @@ def test_either_operand_is_repeated_or_of_one_element() -> None:
 def test_floating_point_has_kernels_of_several_elements_a_thread() -> None:
     made = cases("exp", "float32")
     assert operands(made["262,147 elements"]) == [(torch.float32, (262_147,))]
-    assert "262,147 elements" not in cases("exp", "int64")
+    assert "262,147 elements" in cases("exp", "int64")  # whose results are floating point
+    assert "262,147 elements" not in cases("neg", "int64")
+
+
+def test_main_dtypes_have_further_matrices_whose_other_side_is_narrower() -> None:
+    made = cases_of_group(SOURCE, "mul.Tensor", "float32")
+    found = [operands(case) for case in made if case.title == "left repeated float16"]
+    assert [[dtype for dtype, _ in each] for each in found] == [
+        [torch.float16, torch.float32],
+        *[[torch.float32, torch.float16]] * 3,
+    ]
+    assert found[0][1][1] == (3, 20)
+    assert found[1] == [(torch.float32, (8,)), (torch.float16, (5, 8))]
+
+
+def test_words_and_untagged_gradients_have_kernels_too() -> None:
+    assert {"rounding_mode trunc, right repeated", "rounding_mode floor, right repeated"} & set(
+        cases("div.Tensor_mode", "float32")
+    )
+    assert "approximate tanh, transposed" in cases("gelu", "float16")
+    assert "left repeated" in cases("hardswish_backward", "float16")
 
 
 def test_a_result_of_another_dtype_is_contiguous_and_transposed() -> None:
