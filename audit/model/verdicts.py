@@ -120,6 +120,9 @@ def without_numbers(message: str) -> str:
 # What was compared of a case that the CPU refuses and the device refuses alike.
 COMPARED_ERRORS = "errors"
 
+# Begins the note of a case that passed in a group of which no result depends on an input.
+WITHOUT_EFFECT = "no result of the group depends on: "
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -128,7 +131,8 @@ class Outcome:
     Attributes:
         verdict: the case's verdict, over forward and backward.
         stage: "forward" or "backward", where the verdict was decided; "samples" when none could be made.
-        message: one line for a person: the error, or what differs. Empty when the case passed in full.
+        message: one line for a person: the error, or what differs. Empty when the case passed in full, but for a note
+            that begins with WITHOUT_EFFECT.
         fallbacks: operators that ran on the CPU inside the call, in order of first occurrence, backward included.
         compared: "values", or why only shape, dtype and device were compared ("random", "uninitialised"), or
             COMPARED_ERRORS where both devices refuse the call.

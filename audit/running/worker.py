@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from unittest import SkipTest
@@ -255,14 +255,18 @@ def _choose_cases(worker: Worker, key: GroupKey) -> Chosen:
     return chosen
 
 
-def _note_execution(into: LaunchesByOverload, drained: Drained, wrong: list[Trial], trial: Trial) -> None:
-    """Record the launches before leak detection repeats the call, and keep a trial whose values differ.
+def _note_execution(
+    into: LaunchesByOverload, drained: Drained, wrong: list[Trial], on_equal: Callable[[Execution], None], trial: Trial
+) -> None:
+    """Record the launches before leak detection, which repeats the call as often as time allows, and a wrong trial.
 
-    The number of repetitions depends on time.
+    `on_equal` gets the CPU's run of a trial whose values do not differ.
     """
     into.update(drained())
     if trial.differs_in_values:
         wrong.append(trial)
+    elif trial.cpu is not None and trial.mps is not None:
+        on_equal(trial.cpu)
 
 
 def _open_cases(worker: Worker, task: Task, cases: dict[int, Case]) -> list[tuple[int, Case]]:
@@ -291,8 +295,10 @@ def _run_cases(
 ) -> int:
     from ..judging.call_tracer import CallTracer
     from ..model.case import described
+    from .input_dependence import InputDependence
 
     tracer = CallTracer()
+    dependence = InputDependence(task.key.operator)
     of_group: LaunchesByOverload = {}
     traced_types: set[object] = set()
     executed = 0
@@ -310,7 +316,8 @@ def _run_cases(
         with computing.of_case(position) as drained:
             launches: LaunchesByOverload = {}
             wrong: list[Trial] = []
-            executed_here = partial(_note_execution, launches, drained, wrong)
+            look_at = partial(dependence.look_at, position, case)
+            executed_here = partial(_note_execution, launches, drained, wrong, look_at)
             observers = {"tracer": traced, "on_device": reached_device, "on_executed": executed_here}
             outcome = _judged(worker, case, f"{task.key.label}:{position}", **observers)
             grade = grade_of_case(launches, outcome) if launches else None
@@ -330,6 +337,8 @@ def _run_cases(
         executed += 1
     worker.pending.add(partial(worker.store.add_called_overloads, task.group, tracer.overloads))
     worker.pending.add(partial(worker.store.add_launches, task.group, of_group))
+    if (note := dependence.note) and task.positions is None and cases[0][0] == 0:
+        worker.pending.add(partial(worker.store.add_note, task.group, dependence.last, note))
     return executed
 
 

@@ -198,6 +198,15 @@ class Store(StoreQueries):
                 rows,
             )
 
+    def add_note(self, group: int, position: int, note: str) -> None:
+        """Put a note behind the message of a recorded case that passed."""
+        with self._writing() as connection:
+            connection.execute(
+                "UPDATE cases SET message = message || CASE message WHEN '' THEN '' ELSE '; ' END || ?"
+                " WHERE group_id = ? AND position = ? AND verdict = ? AND instr(message, ?) = 0",
+                (note, group, position, CaseVerdict.PASSED.value, note),
+            )
+
     def add_look_inside(self, group: int, position: int, at_fault: AtFault | None) -> None:
         """Record which of the calls inside a recorded case was wrong, None where none was."""
         recorded = at_fault or AtFault("", "", "")

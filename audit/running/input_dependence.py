@@ -1,0 +1,111 @@
+"""Finds tensor inputs on which no result of a group depends: a kernel that ignores one, or misreads it, would pass.
+
+Each input is changed in the first case, and in a few more while nothing differs. Only the CPU runs. Floats get other
+values, flags the opposite ones, integers all the value of the first, so that indices stay in range.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from ..cases.calls.invocation import SchemaCall, overload_of
+from ..cases.sources.arguments import FLAGS_ALONE, UNCHECKED_OPERATORS
+from ..cases.sources.case_tensors import tensors_in, tensors_of, tensors_on_cpu, with_tensors, written_positions
+from ..judging.execution import Execution
+from ..model.case import Case
+from ..model.selection import DTYPES
+from ..model.verdicts import WITHOUT_EFFECT
+
+TRIES = 3
+LARGEST = 100_000
+CHANGED = frozenset(getattr(torch, name) for name in (*DTYPES, "float64", "complex128"))
+# Where integers say which memory is read, and must be in order.
+_POSITIONS = re.compile(
+    f"{UNCHECKED_OPERATORS.pattern}|{FLAGS_ALONE.pattern}|embedding_bag|segment_reduce|lengths|pivot"
+)
+
+
+class InputDependence:
+    """The inputs of one group that were changed, and those that made a difference.
+
+    Args:
+        operator: of the group.
+
+    Attributes:
+        last: the position of the last case of which an input was changed.
+    """
+
+    def __init__(self, operator: str) -> None:
+        self._has_positions = bool(_POSITIONS.search(operator))
+        self._tries: Counter[str] = Counter()
+        self._effective: set[str] = set()
+        self.last = -1
+
+    def look_at(self, position: int, case: Case, reference: Execution) -> None:
+        """Change the inputs of a case that passed of which no effect is known yet.
+
+        Args:
+            position: of the case in its group.
+            case: the case.
+            reference: its run on the CPU.
+        """
+        if case.uninitialised or case.distribution:
+            return
+        tensors, written = tensors_of(case), written_positions(case)
+        for number, name in enumerate(_names(case)):
+            if name in self._effective or self._tries[name] >= TRIES or number in written:
+                continue
+            changed = self._changed(tensors[number])
+            if changed is None:
+                continue
+            self._tries[name] += 1
+            self.last = position
+            results = tensors_on_cpu(replace(with_tensors(case, {number: changed}, ""), differentiable=False))
+            before = [leaf for leaf in reference.outputs if isinstance(leaf, Tensor)]
+            if results is None or len(results) != len(before) or not all(map(_same, results, before)):
+                self._effective.add(name)
+
+    @property
+    def without_effect(self) -> list[str]:
+        """The inputs that were changed and never made a difference."""
+        return sorted(self._tries.keys() - self._effective)
+
+    @property
+    def note(self) -> str:
+        """What the store says of them; empty where there are none."""
+        names = self.without_effect
+        return f"{WITHOUT_EFFECT}{', '.join(names)}" if names else ""
+
+    def _changed(self, tensor: Tensor) -> Tensor | None:
+        """Other values for an input; None for one that cannot be changed safely."""
+        if tensor.layout is not torch.strided or tensor.dtype not in CHANGED or not 0 < tensor.numel() <= LARGEST:
+            return None
+        given = tensor.detach()
+        if given.is_floating_point() or given.is_complex():
+            return given.flatten().flip(0).reshape(given.shape) + 0.25 + given.abs() / 2
+        if given.dtype is torch.bool:
+            return given.logical_not()
+        changed = given.flatten()[0].expand(given.shape).clone()
+        return None if self._has_positions or torch.equal(changed, given) else changed
+
+
+def _names(case: Case) -> Iterator[str]:
+    """Of each tensor, by position, the argument that it is in."""
+    schema = overload_of(case.call.__name__)._schema.arguments if isinstance(case.call, SchemaCall) else ()
+    for number, value in enumerate(case.args):
+        name = schema[number].name if number < len(schema) else f"argument {number + 1}"
+        yield from (name for _ in tensors_in(value))
+    for name, value in case.kwargs.items():
+        yield from (name for _ in tensors_in(value))
+
+
+def _same(one: Tensor, other: Tensor) -> bool:
+    if one.layout is not torch.strided or one.shape != other.shape or one.dtype != other.dtype:
+        return False
+    return bool(torch.isclose(one, other, rtol=0, atol=0, equal_nan=True).all())
