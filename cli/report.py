@@ -1,4 +1,4 @@
-"""``mpsmith report``: what an audit showed, as text, Markdown, JSON, CSV, one HTML page or a site of pages."""
+"""``mpsmith report``: what an audit showed, as text, Markdown, JSON, CSV or a site."""
 
 from __future__ import annotations
 
@@ -36,7 +36,6 @@ class Format(str, Enum):
     MARKDOWN = "markdown"
     JSON = "json"
     CSV = "csv"
-    HTML = "html"
     JUNIT = "junit"
     SARIF = "sarif"
     JSON_SCHEMA = "json-schema"
@@ -80,19 +79,9 @@ def report(
             "report.",
         ),
     ] = None,
-    trace: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--trace",
-            metavar="FILE",
-            help="With --site, a page of what `mpsmith trace --json` printed; may be repeated.",
-        ),
-    ] = None,
     networks: Annotated[
         Path | None,
-        typer.Option(
-            "--networks", metavar="FILE", help="With --site or --pages, what `mpsmith networks --json` printed."
-        ),
+        typer.Option("--networks", metavar="FILE", help="With --pages, what `mpsmith networks --json` printed."),
     ] = None,
     verdict: Annotated[
         list[str] | None, typer.Option(help="Only this verdict, such as missing or dtype-gap; may be repeated.")
@@ -134,8 +123,10 @@ def report(
     if sync:
         _sync(store, run, compiled=compiled, as_json=as_json)
         return
-    if site is None and (before or trace or networks):
-        raise MpsmithError("--before, --trace and --networks are for pages: name a folder for them with --site")
+    if site is None and before:
+        raise MpsmithError("--before is for pages: name a folder for them with --site")
+    if networks:
+        raise MpsmithError("--networks is for the page `networks`: name a folder for it with --pages")
     if site is not None and form is not Format.TERMINAL:
         raise MpsmithError("--site has every form in it: leave out --format")
     filters = Filters(values_of(verdict, "--verdict"), values_of(ops, "--ops"), values_of(dtype, "--dtype"))
@@ -153,7 +144,7 @@ def report(
     selected = _selected(summary, verdicts, filters)
     if site is not None:
         earlier = earlier_audit(before, store, chosen) if before is not None else None
-        for path in write_site_of(selected, site, earlier, trace or [], networks):
+        for path in write_site_of(selected, site, earlier):
             print(path)
     else:
         _write(selected, form, filtered=selected is not summary)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,29 +26,19 @@ def publish(store: Path, folder: Path = PUBLISHED) -> list[Path]:
     return write_site_of(summary, folder)
 
 
-def write_site_of(
-    summary: AuditSummary,
-    folder: Path,
-    before: AuditSummary | None = None,
-    traces: Sequence[Path] = (),
-    networks: Path | None = None,
-) -> list[Path]:
+def write_site_of(summary: AuditSummary, folder: Path, before: AuditSummary | None = None) -> list[Path]:
     """Write the site of an audit with its data files; returns the paths."""
     from ..registry import found_wrong
     from ..registry.files import load
     from ..registry.problems import RegistryError
-    from ..reports.pages.networks import read_networks
     from ..reports.site.content import SiteContent
-    from ..reports.site.traces import read_trace
     from ..reports.site.writing import OPERATORS, write_site
 
-    traced = [read_trace(path) for path in traces]
-    observed = read_networks(networks) if networks is not None else None
     devices = _devices()
     try:
-        content = SiteContent(summary, load(), found_wrong.load(), before, traced, observed, devices)
+        content = SiteContent(summary, load(), found_wrong.load(), before, devices)
     except RegistryError:  # said by _registered already
-        content = SiteContent(summary, before=before, traces=traced, networks=observed, devices=devices)
+        content = SiteContent(summary, before=before, devices=devices)
     written = write_site(content, folder)
     operators = folder / OPERATORS
     return [*(path for path in written if path.parent != operators), operators]

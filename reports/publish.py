@@ -9,11 +9,10 @@ from pathlib import Path
 
 from ..audit.findings.results import AuditSummary
 from ..errors import MpsmithError
-from . import csv_report, html_page, json_report, markdown
+from . import csv_report, json_report, markdown
 
-# The report in one file, by format; a site has all of them but the page, which is the site in one file.
+# The report in one file, by format; a site has all of them.
 FILES: dict[str, tuple[str, Callable[[AuditSummary], str]]] = {
-    "html": ("coverage.html", html_page.render),
     "markdown": ("coverage.md", markdown.render),
     "json": ("coverage.json", json_report.render),
     "csv": ("coverage.csv", csv_report.render),

@@ -108,7 +108,6 @@ class CoverageSection:
         history: a row for each release, the newest first.
         operators: those of the release; composed ones are left out: they need no kernel.
         simulated: some verdict was shown by no Mac; such verdicts say so.
-        open: whether the tables are unfolded.
     """
 
     source: str
@@ -116,12 +115,9 @@ class CoverageSection:
     history: Table
     operators: Table
     simulated: bool
-    open: bool = False
 
 
-def section(
-    coverage: ReleaseCoverage, rows: Sequence[OperatorRow], counts: Sequence[ReleaseCounts], *, unfolded: bool = False
-) -> CoverageSection:
+def section(coverage: ReleaseCoverage, rows: Sequence[OperatorRow], counts: Sequence[ReleaseCounts]) -> CoverageSection:
     """The section of one release, with the verdicts that `rows` have."""
     public_first = sorted(rows, key=lambda row: row.operator.startswith("_"))
     return CoverageSection(
@@ -141,11 +137,10 @@ def section(
             frozenset({"operator", "replacement"}),
         ),
         simulated=any(row.measured_on == "simulated" for row in rows),
-        open=unfolded,
     )
 
 
-def section_of(summary: AuditSummary, *, unfolded: bool = False) -> CoverageSection | None:
+def section_of(summary: AuditSummary) -> CoverageSection | None:
     """The section for a report: the release whose coverage was audited, with this audit's verdicts beside it.
 
     None for a release that the committed data do not have.
@@ -161,7 +156,7 @@ def section_of(summary: AuditSummary, *, unfolded: bool = False) -> CoverageSect
     audit = AuditVerdicts(verdicts, "simulated" if summary.run.simulated else "mps", grades)
     known = {operator.name: operator.registered for operator in summary.operators}
     rows = [_with_registry(row, known) for row in operator_rows(coverage, data, audit=audit)]
-    return section(coverage, rows, committed_history(), unfolded=unfolded)
+    return section(coverage, rows, committed_history())
 
 
 @cache

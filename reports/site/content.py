@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ...audit.findings.results import AuditSummary
 from ...registry.found_wrong import FoundWrong
 from ...registry.model import Entry
 from ..evidence.devices import DeviceEvidence
-from ..pages.networks import Networks
-from .traces import StoredTrace
 
 
 @dataclass(frozen=True)
@@ -22,8 +20,6 @@ class SiteContent:
         registry: the registry's entries by operator.
         found_wrong: the wrong results that mpsmith found in shipped kernels, by name.
         before: an earlier audit to compare with; None without one.
-        traces: traced programs.
-        networks: since which release networks run without a fallback; None without data.
         devices: the evidence of other machines.
     """
 
@@ -31,6 +27,4 @@ class SiteContent:
     registry: Mapping[str, Entry] = field(default_factory=dict)
     found_wrong: Mapping[str, FoundWrong] = field(default_factory=dict)
     before: AuditSummary | None = None
-    traces: Sequence[StoredTrace] = ()
-    networks: Networks | None = None
     devices: DeviceEvidence = field(default_factory=DeviceEvidence)

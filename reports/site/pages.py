@@ -11,7 +11,6 @@ from ...audit.findings.results import AuditSummary
 from ..compiled_tables import NOTE as COMPILED_NOTE
 from ..compiled_tables import found_table, in_a_sentence, in_one_word
 from ..explorer_data import details, entry_table, legend, operator_table, overload_table, part_of, release_table
-from ..html_page import compiled, finding_tables, heading_of, tables_of_run
 from ..html_templates import HtmlPage, data_script, slug
 from ..operator_facts import operator_facts
 from ..overview import overview
@@ -19,8 +18,9 @@ from ..release_coverage import section_of
 from ..release_history import history_of
 from ..table import Table
 from ..wording import marked, of_compiled_calls, simulated_note, subtitle, title
-from . import changes, devices, kernels, operator_pages, traces
+from . import changes, devices, kernels, operator_pages
 from .content import SiteContent
+from .tables import compiled, finding_tables, heading_of, tables_of_run
 from .wrong_results import found_wrong_table
 
 # The files beside the pages: what they are, for a reader.
@@ -124,7 +124,7 @@ class Site:
         )
 
     def _releases(self) -> str:
-        found = section_of(self._summary, unfolded=True)
+        found = section_of(self._summary)
         if found is None:
             page = self._page("releases.html")
             lead = ("The data of the releases lack the audited one; `mpsmith coverage --history` lists them.",)
@@ -195,15 +195,6 @@ class Site:
             found = [table for table in (found_table(summary),) if table.rows]
             tables = (*found, *compiled(summary), _compiled_table(summary))
             yield _Listing("compiled.html", "torch.compile", about, tables, tuple(of_compiled_calls(summary)))
-        if content.networks is not None:
-            about = "Since which release well-known networks run without a fallback, and what they lack before."
-            tables = content.networks.tables
-            yield _Listing("networks.html", "Networks", about, tables, content.networks.about)
-        for number, trace in enumerate(content.traces, 1):
-            file = f"trace-{number}.html" if len(content.traces) > 1 else "trace.html"
-            about = "Which lines of a program run on the CPU, and where else it waits."
-            tables = tuple(traces.trace_tables(trace))
-            yield _Listing(file, f"Trace: {trace.name}", about, tables, tuple(traces.trace_lead(trace)))
         about = "Cases, grades of evidence, skips, the environment, and the data of the audit."
         yield _Listing("run.html", "This audit", about, tuple(tables_of_run(summary)), links=tuple(DATA_FILES.items()))
 

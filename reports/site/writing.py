@@ -12,9 +12,7 @@ from .content import SiteContent
 from .pages import DATA_FILES, Site
 
 # Optional pages, which are removed when a new site does not have them.
-_PAGES = re.compile(
-    r"(index|operators|releases|devices|device-[\w-]+|findings|kernels|compiled|run|networks|trace(-\d+)?)\.html"
-)
+_PAGES = re.compile(r"(index|operators|releases|devices|device-[\w-]+|findings|kernels|compiled|run)\.html")
 # The folder of the operators' pages, which holds nothing else.
 OPERATORS = "operators"
 

@@ -56,7 +56,6 @@ def test_the_terminal_report_is_the_default(store: Path, capsys: pytest.CaptureF
         (command.Format.MARKDOWN, "# Coverage of torch 2.13.0"),
         (command.Format.JSON, "{\n"),
         (command.Format.CSV, "overload,operator,verdict"),
-        (command.Format.HTML, "<!doctype html>"),
         (command.Format.JSON_SCHEMA, "{\n"),
     ],
 )
@@ -72,23 +71,19 @@ def test_a_site_has_its_pages_and_shows_what_changed(
         recording = begun(opened)
         recording.add(opinfo("nn.functional.relu"), Outcome(CaseVerdict.WRONG, message="x"), calls={"relu": True})
         recording.finish()
-    trace = tmp_path / "train.json"
-    trace.write_text('{"calls": {"native": 2}, "fallbacks": [], "waits": []}')
-    command.report(store=store, site=tmp_path / "site", before=store, trace=[trace])
+    command.report(store=store, site=tmp_path / "site", before=store)
     capsys.readouterr()
     start = (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
     assert "overloads changed since the last run: 1 worse, 1 other" in start
-    assert "2 calls on mps: 2 native" in (tmp_path / "site" / "trace.html").read_text(encoding="utf-8")
     command.report(store=store, site=tmp_path / "site", before=tmp_path / "site" / "coverage.json")
     capsys.readouterr()
     assert "No overload has another verdict" in (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
-    assert not (tmp_path / "site" / "trace.html").exists()
 
 
 def test_rejects_options_that_do_not_fit_a_site(store: Path, tmp_path: Path) -> None:
     with pytest.raises(MpsmithError, match="--site has every form in it"):
         command.report(store=store, site=tmp_path, form=command.Format.CSV)
-    with pytest.raises(MpsmithError, match="--before, --trace and --networks are for pages"):
+    with pytest.raises(MpsmithError, match="--before is for pages"):
         command.report(store=store, before=store)
     with pytest.raises(MpsmithError, match="has no finished audit to compare with"):
         command.report(store=store, site=tmp_path, before=store)
@@ -96,9 +91,9 @@ def test_rejects_options_that_do_not_fit_a_site(store: Path, tmp_path: Path) -> 
         command.report(store=store, site=tmp_path, before=tmp_path / "absent.json")
     other = tmp_path / "other.json"
     other.write_text("{}")
-    with pytest.raises(MpsmithError, match=r"other\.json is not a trace: calls: Field required"):
-        command.report(store=store, site=tmp_path, trace=[other])
     with pytest.raises(MpsmithError, match=r"other\.json has no networks: about: Field required"):
+        command.report(["networks"], store=store, pages=tmp_path, networks=other)
+    with pytest.raises(MpsmithError, match="--networks is for the page `networks`"):
         command.report(store=store, site=tmp_path, networks=other)
     with pytest.raises(MpsmithError, match="pages are written with --pages DIR"):
         command.report(["recall"], store=store)
@@ -122,8 +117,8 @@ def test_publish_writes_the_newest_run(store: Path, tmp_path: Path) -> None:
 def test_json_is_the_json_form(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command.report(store=store, as_json=True)
     assert json.loads(capsys.readouterr().out)["summary"]["run"]["executed"] == 8
-    with pytest.raises(typer.BadParameter, match="cannot be combined with --format html"):
-        command.report(store=store, as_json=True, form=command.Format.HTML)
+    with pytest.raises(typer.BadParameter, match="cannot be combined with --format csv"):
+        command.report(store=store, as_json=True, form=command.Format.CSV)
 
 
 def test_prints_every_line_in_ascii(store: Path) -> None:
@@ -225,7 +220,7 @@ def test_lists_cases_of_an_overload_without_an_entry(store: Path, capsys: pytest
         ({"ops": ["mod"], "cases": True}, r"no case of run 1 is of an operator that matches mod \(did you mean mode"),
         ({"dtype": ["float64"]}, "no case has dtype 'float64'"),
         ({"run": 4}, "no run 4"),
-        ({"cases": True, "form": command.Format.HTML}, "--cases comes as terminal, json or csv"),
+        ({"cases": True, "form": command.Format.MARKDOWN}, "--cases comes as terminal, json or csv"),
     ],
 )
 def test_a_wrong_option_is_one_clear_error(store: Path, options: dict[str, object], message: str) -> None:

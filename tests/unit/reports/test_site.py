@@ -20,11 +20,9 @@ from mpsmith.audit.model.verdicts import CASE_SEVERITY, CaseVerdict, Grade, Outc
 from mpsmith.audit.store.store import Store
 from mpsmith.registry.found_wrong import load as load_found_wrong
 from mpsmith.registry.model import Entry
-from mpsmith.reports import explorer_data, html_page
+from mpsmith.reports import explorer_data
 from mpsmith.reports.evidence.devices import device_evidence
-from mpsmith.reports.pages.networks import Networks
 from mpsmith.reports.site.content import SiteContent
-from mpsmith.reports.site.traces import StoredTrace
 from mpsmith.reports.site.writing import files, write_site
 from support.audits import HOSTILE, SURFACE, make_summary
 from support.evidence_files import evidence
@@ -76,10 +74,9 @@ def test_writes_every_page_and_the_files_that_it_loads(summary: AuditSummary, tm
 
 def test_all_references_exist(summary: AuditSummary, tmp_path: Path) -> None:
     site = tmp_path / "site"
-    trace = StoredTrace.model_validate_json('{"calls": {"native": 1}, "fallbacks": [], "waits": []}')
     broken = replace(summary, overloads=tuple(replace(o, verdict=OverloadVerdict.WRONG) for o in summary.overloads))
     devices = device_evidence([evidence({"aten::mode": {"float32": {"passed": 2}}})])
-    write_site(content_of(summary, before=broken, traces=[trace], devices=devices), site)
+    write_site(content_of(summary, before=broken, devices=devices), site)
     for page in site.rglob("*.html"):
         for reference in Links(page.read_text(encoding="utf-8")).references:
             if reference.startswith("https://github.com/pytorch/"):
@@ -99,8 +96,8 @@ def test_no_page_loads_anything_from_a_network(summary: AuditSummary) -> None:
 
 
 def test_ids_are_given_once_on_a_page(summary: AuditSummary) -> None:
-    for name, text in [*files(content_of(summary)), ("one file", html_page.render(summary))]:
-        if name.endswith(".html") or name == "one file":
+    for name, text in files(content_of(summary)):
+        if name.endswith(".html"):
             ids = Links(text).ids
             assert len(ids) == len(set(ids)), name
 
@@ -120,11 +117,10 @@ def test_an_unchanged_file_is_left_alone(summary: AuditSummary, tmp_path: Path) 
 
 
 def test_removes_pages_of_an_earlier_site_and_keeps_other_files(summary: AuditSummary, tmp_path: Path) -> None:
-    for name in ("trace-2.html", "networks.html", "mine.html", "notes.md"):
+    for name in ("compiled.html", "mine.html", "notes.md"):
         (tmp_path / name).write_text("old")
     write_site(content_of(summary), tmp_path)
-    assert not (tmp_path / "trace-2.html").exists()
-    assert not (tmp_path / "networks.html").exists()
+    assert not (tmp_path / "compiled.html").exists()
     assert (tmp_path / "mine.html").read_text() == (tmp_path / "notes.md").read_text() == "old"
 
 
@@ -150,11 +146,11 @@ def test_pages_stay_small_with_three_thousand_operators(summary: AuditSummary) -
 
 def test_texts_cannot_become_markup(summary: AuditSummary) -> None:
     seen = 0
-    for name, text in [*files(content_of(summary)), ("one file", html_page.render(summary))]:
-        if name.endswith((".html", ".js")) or name == "one file":
+    for name, text in files(content_of(summary)):
+        if name.endswith((".html", ".js")):
             assert "<script>alert" not in text, name
             seen += "alert(" in text
-    assert seen >= 3  # in a page, in the details, in one file
+    assert seen >= 2  # in a page, in the details
     data = handed_over(dict(files(content_of(summary)))["data/overloads.js"])
     assert any(HOSTILE in text for text in data["texts"])
 
@@ -196,7 +192,7 @@ def test_details_are_in_the_part_that_the_tables_name(summary: AuditSummary) -> 
 
 
 def test_details_say_of_which_grade_a_case_is(summary: AuditSummary) -> None:
-    parts = explorer_data.details(summary, html_page_facts(summary))
+    parts = explorer_data.details(summary, facts_of(summary))
     matched = next(part["operators"]["aten::sum"] for part in parts if "aten::sum" in part["operators"])
     (overload,) = matched["overloads"]
     assert explorer_data.GRADES[overload["grade"]] is Grade.DISPATCH_ONLY
@@ -205,7 +201,7 @@ def test_details_say_of_which_grade_a_case_is(summary: AuditSummary) -> None:
     assert unexecuted["overloads"][0]["grade"] == -1
 
 
-def html_page_facts(summary: AuditSummary) -> Any:
+def facts_of(summary: AuditSummary) -> Any:
     from mpsmith.reports.operator_facts import operator_facts
     from mpsmith.reports.release_history import history_of
 
@@ -221,9 +217,7 @@ def test_details_show_a_few_cases_and_the_start_of_long_texts(tmp_path: Path) ->
         summary = summarize(store, run, SURFACE)
     assert len(summary.cases) == len(DTYPES)
     entry = next(
-        part["entries"]["sum"]
-        for part in explorer_data.details(summary, html_page_facts(summary))
-        if "sum" in part["entries"]
+        part["entries"]["sum"] for part in explorer_data.details(summary, facts_of(summary)) if "sum" in part["entries"]
     )
     assert len(entry["cases"]) == explorer_data.SHOWN_CASES
     assert {len(case["message"]) for case in entry["cases"]} == {explorer_data.SHOWN_TEXT}
@@ -252,63 +246,3 @@ def test_the_kernels_page_has_ours_and_the_gaps_that_are_left(summary: AuditSumm
     ours, _, gaps = page.partition('id="gaps-without-a-kernel-of-ours"')
     assert "<td><code>aten::mode</code></td><td><code>mode</code></td>" in ours
     assert "aten::mode" not in gaps
-
-
-def test_a_trace_is_a_page(summary: AuditSummary) -> None:
-    at = {
-        "overload": "aten::mode",
-        "file": "train.py",
-        "line": 7,
-        "backward": True,
-        "calls": 3,
-        "nanoseconds": 1_500_000,
-        "operands": [{"calls": 3, "tensors": [{"dtype": "float32", "shape": [2, 3]}]}],
-    }
-    traced = {
-        "name": "<b>",
-        "simulated": True,
-        "calls": {"fallback": 3},
-        "fallbacks": [at],
-        "waits": [],
-        "advice": "Do.",
-    }
-    pages = dict(files(content_of(summary, traces=[StoredTrace.model_validate({**traced, "advice": "Do."})])))
-    page = pages["trace.html"]
-    assert "<td>train.py:7 (backward)</td>" in page
-    assert "<code>float32[2, 3]</code>" in page
-    assert "<td>1.50</td>" in page
-    assert "<p>Do.</p>" in page
-    assert "Trace: &lt;b&gt;" in pages["index.html"]
-    elsewhere = [{**at, "file": f"/home/somebody/{name}"} for name in ("train.py", "lib/model.py")]
-    data = {**traced, "fallbacks": elsewhere, "with_kernels": {**traced, "fallbacks": [{**elsewhere[0], "calls": 1}]}}
-    page = dict(files(content_of(summary, traces=[StoredTrace.model_validate(data)])))["trace.html"]
-    assert "<td>lib/model.py:7 (backward)</td>" in page
-    assert "/home/somebody" not in page
-    assert "6 of these calls ran on the CPU; with <code>import mpsmith.kernels</code> 1." in page
-    assert "Ran on the CPU with mpsmith.kernels" in page
-    two = [StoredTrace.model_validate({**traced, "name": name}) for name in ("a", "b")]
-    assert {"trace-1.html", "trace-2.html"} <= dict(files(content_of(summary, traces=two))).keys()
-
-
-def test_networks_are_a_page(summary: AuditSummary) -> None:
-    table = {
-        "heading": "Which <overloads>",
-        "note": "`5 > 2`: two remain.",
-        "columns": ["overload", "networks"],
-        "code": ["overload"],
-        "rows": [["aten::mode", "mlp & others"]],
-    }
-    data = {"about": ["On the SIMULATED mps device."], "tables": [table], "networks": []}
-    page = dict(files(content_of(summary, networks=Networks.model_validate(data))))["networks.html"]
-    assert "<p>On the SIMULATED mps device.</p>" in page
-    assert "Which &lt;overloads&gt;" in page
-    assert "<code>5 &gt; 2</code>: two remain." in page
-    assert "<tr><td><code>aten::mode</code></td><td>mlp &amp; others</td></tr>" in page
-
-
-def test_one_file_needs_nothing_outside_itself(summary: AuditSummary) -> None:
-    text = html_page.render(summary)
-    page = Links(text)
-    assert [each for each in page.references if not each.startswith(("#", "https://github.com/pytorch/"))] == []
-    assert not re.search(r"@import|url\(", text)
-    assert {"search", "dtype", "chips", "rows", "more"} <= set(page.ids)

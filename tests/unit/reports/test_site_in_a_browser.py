@@ -11,10 +11,7 @@ from pathlib import Path
 import pytest
 
 from mpsmith.reports.evidence.devices import device_evidence
-from mpsmith.reports.html_page import render
-from mpsmith.reports.pages.networks import Networks
 from mpsmith.reports.site.content import SiteContent
-from mpsmith.reports.site.traces import StoredTrace
 from mpsmith.reports.site.writing import write_site
 from support.audits import make_summary
 from support.axe import looked_at
@@ -23,30 +20,9 @@ from support.evidence_files import MARKUP, evidence, hostile_evidence, kernel_ro
 
 pytestmark = needs_chromium
 
-TRACE = StoredTrace.model_validate(
-    {
-        "name": "train",
-        "calls": {"fallback": 3},
-        "fallbacks": [{"overload": "aten::mode", "file": "train.py", "line": 7, "calls": 3}],
-        "waits": [{"overload": "aten::_local_scalar_dense", "file": "train.py", "line": 9, "calls": 3}],
-    }
-)
-NETWORKS = Networks.model_validate(
-    {
-        "about": ["On the SIMULATED mps device."],
-        "tables": [
-            {
-                "heading": "Without a fallback since",
-                "note": "`not yet`: the newest release lacks something.",
-                "columns": ["network", *(f"{number}.0.1" for number in range(18))],
-                "rows": [["mlp", *["5 > 2"] * 18], ["transformer-encoder", *["0"] * 18]],
-            }
-        ],
-    }
-)
-
 MODE_IS_WRONG = {"aten::mode": {"float32": {"wrong": 2}, "int64": {"passed": 3}}}
 TIMED = kernel_row("mode", "aten::mode", timing={"operator": "aten::mode", "elements": 8, "kernel": 2.0, "cpu": 1.0})
+
 
 # What a user does, step by step; each waits until the page shows something. What was seen goes into the title.
 STEPS = """
@@ -85,8 +61,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
     summary = make_summary(folder / "store.sqlite")
     sent = device_evidence([evidence(MODE_IS_WRONG, kernels=[TIMED]), evidence(simulated=True), hostile_evidence()])
-    write_site(SiteContent(summary, traces=[TRACE], networks=NETWORKS, devices=sent), folder / "pages")
-    (folder / "pages" / "one.html").write_text(render(summary), encoding="utf-8")
+    write_site(SiteContent(summary, devices=sent), folder / "pages")
     return folder / "pages"
 
 
@@ -98,8 +73,7 @@ def seen(page: Path, steps: str, address: str = "", *, width: int = 1280) -> lis
     return html.unescape(title[1]).split(" ")
 
 
-@pytest.mark.parametrize("name", ["operators.html", "one.html"])
-def test_the_explorer_finds_filters_sorts_and_opens(site: Path, name: str) -> None:
+def test_the_explorer_finds_filters_sorts_and_opens(site: Path) -> None:
     steps = """
     await wait(() => names().length === 8);
     tell("all", names());
@@ -138,7 +112,7 @@ def test_the_explorer_finds_filters_sorts_and_opens(site: Path, name: str) -> No
     document.getElementById("theme").click();
     tell("theme", document.documentElement.className);
     """
-    found = dict(line.split("/", 1) for line in seen(site / name, steps))
+    found = dict(line.split("/", 1) for line in seen(site / "operators.html", steps))
     assert found["all"].split(",")[:2] == ["sum", "mode"]
     assert found["torch"] == "mode"
     assert found["none"] == "0"

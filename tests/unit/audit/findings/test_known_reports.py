@@ -19,7 +19,9 @@ from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.verdicts import CaseVerdict, Grade, Outcome
 from mpsmith.audit.releases.surface.overloads import Dispatch
 from mpsmith.audit.store.records import ModuleRow, ModuleStatus
-from mpsmith.reports import csv_report, html_page, json_report, markdown, terminal
+from mpsmith.reports import csv_report, json_report, markdown, terminal
+from mpsmith.reports.site.content import SiteContent
+from mpsmith.reports.site.writing import files
 from support.stores import Recording, begun, new_store
 from support.surfaces import overload, surface
 
@@ -111,7 +113,7 @@ def test_markdown_and_the_page_link_the_issue_and_list_the_module(summary: Audit
     assert "## Known upstream reports (SIMULATED)" in text
     assert "## torch.mps itself (SIMULATED)" in text
     assert "| `torch.mps.fails` | present, fails | it fails |" in text
-    page = html_page.render(summary)
+    page = dict(files(SiteContent(summary)))["findings.html"]
     assert f'<a href="{URL}">#150967</a>' in page
     assert "<code>torch.mps.gone</code>" in page
 
