@@ -60,9 +60,19 @@ def pairs_table(summary: AuditSummary) -> Table:
         marked("Pairs that no case was at", summary),
         ("entry", "pairs seen", "possible", "not seen"),
         tuple(rows),
-        "Of the levels that the entry's cases were at alone. The JSON report names every pair that was not seen.",
+        "Of the levels that the entry's cases were at alone. The JSON report names every pair that was not seen. "
+        + _with_arguments(summary),
         frozenset({"entry"}),
     )
+
+
+def _with_arguments(summary: AuditSummary) -> str:
+    """How many pairs of a level of an argument with a level of a factor the cases of all entries were at."""
+    counted = [entry.pairs for entry in summary.entries if entry.pairs is not None]
+    seen = sum(each.with_arguments for each in counted)
+    possible = sum(each.possible_with_arguments for each in counted)
+    share = f" ({seen / possible:.1%})" if possible else ""
+    return f"Of {possible:,} pairs of a level of an argument with one of these, cases were at {seen:,}{share}."
 
 
 def skip_table(summary: AuditSummary) -> Table:

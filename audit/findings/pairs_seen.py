@@ -1,21 +1,24 @@
 """Which pairs of levels the executed cases of an entry were at, and which they could have been at.
 
-Counted are the levels that covering arrays pair; of those, an entry's possible ones are what its cases were at alone. A
-case that the CPU refuses, or that was not executed, counts for nothing.
+Counted are the levels that covering arrays pair; of those, an entry's possible ones are what its cases were at alone.
+Beside these, each level of an argument (a flag, a mode, the kind of a number) counts with each of them. A case that the
+CPU refuses, or that was not executed, counts for nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import combinations
+from itertools import combinations, product
 
 from ..cases.covering.pairs import (
+    DIMENSIONS,
     DTYPE,
     FORM,
     GRADIENT,
     LAYOUT,
     OTHER_LAYOUTS,
     SIZE,
+    STORAGE,
     VALUES,
     Level,
     Levels,
@@ -46,6 +49,8 @@ COUNTED_AS = {(SIZE, "over 131,072"): (SIZE, "over 65,536")}
 COUNTED_LEVELS = {(factor, level): (factor, level) for factor, levels in COUNTED.items() for level in levels}
 COUNTED_LEVELS.update(COUNTED_AS)
 
+OF_TENSORS = frozenset({*COUNTED, DIMENSIONS, STORAGE})
+
 # What no case can be at together: the factor and levels of the one, those of the other.
 IMPOSSIBLE: tuple[tuple[str, tuple[str, ...], str, tuple[str, ...]], ...] = (
     (DTYPE, INTEGERS, VALUES, FLOATING_VALUES),
@@ -66,11 +71,19 @@ IMPOSSIBLE_PAIRS = {
 def pairs_seen(covered: Iterable[Covered]) -> dict[str, PairsSeen]:
     """The pairs that the cases of each entry were at, by the name of the entry, over all sources and dtypes."""
     seen: dict[str, set[Pair]] = {}
+    with_arguments: dict[str, set[Pair]] = {}
     for group in covered:
-        of_entry = seen.setdefault(entry_name(group.group), set())
-        for levels in {counted(group.group.dtype, of_case) for of_case in group.levels}:
-            of_entry.update(pairs_of(levels))
-    return {name: _summed(pairs) for name, pairs in seen.items() if pairs}
+        name = entry_name(group.group)
+        of_entry, of_arguments = seen.setdefault(name, set()), with_arguments.setdefault(name, set())
+        for own, arguments in {(counted(group.group.dtype, each), argument_levels(each)) for each in group.levels}:
+            of_entry.update(pairs_of(own))
+            of_arguments.update(product(arguments, own))
+    return {name: _summed(pairs, with_arguments[name]) for name, pairs in seen.items() if pairs}
+
+
+def argument_levels(levels: Levels) -> Levels:
+    """Of a case's levels those of its arguments: kinds of values, which are given, the shapes of its tensors."""
+    return tuple(level for level in levels if level[0] not in OF_TENSORS and "tensor" not in level[1])
 
 
 def entry_name(key: GroupKey) -> str:
@@ -85,7 +98,7 @@ def counted(dtype: str, levels: Levels) -> Levels:
     return tuple(sorted((*others, *([own] if own else []))))
 
 
-def _summed(seen: set[Pair]) -> PairsSeen:
+def _summed(seen: set[Pair], with_arguments: set[Pair]) -> PairsSeen:
     alone = sorted({level for pair in seen for level in pair})
     missing: dict[str, list[str]] = {}
     possible = 0
@@ -96,7 +109,14 @@ def _summed(seen: set[Pair]) -> PairsSeen:
         if (one, other) not in seen:
             missing.setdefault(_spelled(one), []).append(_spelled(other))
     found = possible - sum(map(len, missing.values()))
-    return PairsSeen(found, possible, {level: tuple(others) for level, others in missing.items()})
+    sides = [{pair[side] for pair in with_arguments} for side in (0, 1)]
+    return PairsSeen(
+        found,
+        possible,
+        {level: tuple(others) for level, others in missing.items()},
+        with_arguments=len(with_arguments),
+        possible_with_arguments=len(sides[0]) * len(sides[1]),
+    )
 
 
 def _spelled(level: Level) -> str:

@@ -166,12 +166,15 @@ class EntryDtype:
 class PairsSeen:
     """Of the pairs of levels (float16 and transposed, in place and NaN) that cases can be at, how many they were at.
 
-    `missing`: the levels that no case was at together with each level.
+    `missing`: the levels that no case was at together with each level. `with_arguments`: the pairs of a level of an
+    argument with one of these, and how many of those are possible.
     """
 
     seen: int
     possible: int
     missing: Mapping[str, tuple[str, ...]]
+    with_arguments: int = 0
+    possible_with_arguments: int = 0
 
 
 @dataclass(frozen=True)

@@ -67,3 +67,14 @@ def test_only_what_covering_arrays_pair_is_counted() -> None:
 
 def test_an_entry_without_an_executed_case_has_none() -> None:
     assert pairs_seen([group("opinfo", "float32")]) == {}
+
+
+def test_levels_of_arguments_count_with_each_level_of_the_factors() -> None:
+    (found,) = pairs_seen(
+        [
+            group("arguments", "float32", (("layout", "contiguous"), ("0", "tensor"), ("keepdim", "True"))),
+            group("arguments", "float16", (("layout", "contiguous"), ("dimensions", "2"), ("keepdim", "False"))),
+        ]
+    ).values()
+    # Each flag with its own dtype and the layout; the two dtypes with the other flag are missing.
+    assert (found.with_arguments, found.possible_with_arguments) == (4, 6)
