@@ -68,3 +68,10 @@ def test_each_input_is_changed_a_few_times() -> None:
 
     assert without_effect(*[case(ignores, torch.ones(2))] * 5) == ["argument 1"]
     assert len(calls) == 5 + TRIES
+
+
+def test_results_that_cannot_be_compared_accuse_nobody() -> None:
+    def nested(given: Tensor) -> Tensor:
+        return torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])
+
+    assert without_effect(case(nested, torch.ones(2))) == []
