@@ -1,4 +1,4 @@
-"""The page of all devices and releases, and a page for each kind of device.
+"""The page of all devices and releases.
 
 Anybody may have made the files with messages and names of machines: the templates escape all of it.
 """
@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from ...audit.findings.overload_verdict import BREAKAGES
 from ...audit.findings.results import AuditSummary
-from ...audit.model.verdicts import CaseVerdict
 from ..evidence.collecting import overload_rows
 from ..evidence.devices import DeviceEvidence, DeviceFamily, Findings, conflicts, findings_of
 from ..evidence.matrix import ColumnKind, Matrix, MatrixColumn, Wheels
-from ..evidence.schema import EvidenceFile, KernelRow
+from ..evidence.schema import EvidenceFile
 from ..release_history import ReleaseHistory
 from ..table import Cell, Table
 
@@ -29,9 +27,6 @@ NO_REAL_DEVICE = (
 )
 # The most devices in the table of all operators; the operators' pages have all of them.
 _SHOWN_DEVICES = 12
-# The failing cases on a device's page: these verdicts in this order, at most LISTED_CASES.
-_SHOWN_VERDICTS = (*BREAKAGES, CaseVerdict.DTYPE_GAP)
-LISTED_CASES = 500
 _SAFE = re.compile(r"[^a-z0-9_]+")
 
 
@@ -75,24 +70,23 @@ def device_tables(
     newest: Mapping[DeviceFamily, EvidenceFile],
     release: str,
     pages: Mapping[str, str],
-    device_pages: Mapping[str, str],
 ) -> list[Table]:
     """The devices, where real ones disagree, and every operator on each.
 
     Args:
         findings: of all devices; `matrix`: the same; `newest`: the newest file of each kind of device.
         release: whose wheel is compared with the devices.
-        pages: the page of each operator; `device_pages`: that of each kind of device with a file.
+        pages: the page of each operator.
     """
     tables = [
-        _devices(findings, newest, device_pages),
+        _devices(findings, newest),
         _conflicts(findings, pages),
         _operators(matrix, release, pages),
     ]
     return [table for table in tables if table.rows]
 
 
-def _devices(findings: Findings, newest: Mapping[DeviceFamily, EvidenceFile], pages: Mapping[str, str]) -> Table:
+def _devices(findings: Findings, newest: Mapping[DeviceFamily, EvidenceFile]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for kind, operators in findings.items():
         file = newest.get(kind)
@@ -112,7 +106,6 @@ def _devices(findings: Findings, newest: Mapping[DeviceFamily, EvidenceFile], pa
         ("device", "evidence", "newest file", "operators", "cases of it", "verdicts of operators"),
         tuple(rows),
         "A device is a family of chips, a macOS and a release of torch; of each, an operator's newest evidence counts.",
-        links=pages,
     )
 
 
@@ -152,75 +145,6 @@ def _row(matrix: Matrix, operator: str, release: str, columns: Sequence[MatrixCo
     newest = matrix.newest(operator)
     cells = (f"{newest[column][1].value} ({newest[column][0]})" if column in newest else "" for column in columns)
     return (operator, declared.value if declared else "", *cells)
-
-
-def file_lead(file: EvidenceFile) -> list[str]:
-    """The sentences at the top of a device's page."""
-    audit = file.audit
-    unfinished = "" if audit.complete else " It is not complete."
-    line = f"The newest file, of {file.day}: {audit.executed:,} cases executed, {audit.samples} samples.{unfinished}"
-    return [NOTE, line] if file.simulated else [line]
-
-
-def file_tables(file: EvidenceFile) -> list[Table]:
-    """The machine, the cases by verdict, the failing cases, and the kernels."""
-    mark = " (SIMULATED)" if file.simulated else ""
-    tables = [
-        Table(f"The machine{mark}", ("fact", "value"), tuple(_machine(file))),
-        Table(
-            f"Cases by verdict{mark}",
-            ("verdict", "cases"),
-            tuple((verdict.value, number) for verdict, number in file.audit.cases.items()),
-        ),
-        _failing_cases(file, mark),
-        Table(
-            f"Kernels of mpsmith there{mark}",
-            ("family", "outcome", "cases", "checks", "ms", "ms without it", "ms on the CPU", "without it"),
-            tuple(_kernel(row) for row in file.kernels),
-            "Only kernels that pass on a real device become verified. Times are medians of a call.",
-            frozenset({"family"}),
-        ),
-    ]
-    return [table for table in tables if table.rows]
-
-
-def _failing_cases(file: EvidenceFile, mark: str) -> Table:
-    audit = file.audit
-    cases = [case for case in audit.failing_cases() if case[1] in _SHOWN_VERDICTS]
-    cases.sort(key=lambda case: (_SHOWN_VERDICTS.index(case[1]), case[0]))
-    more = len(cases[LISTED_CASES:]) + sum(audit.left_out.get(verdict, 0) for verdict in _SHOWN_VERDICTS)
-    unlisted = f" {more:,} more are counted and not listed." if more else ""
-    return Table(
-        f"Failing cases{mark}",
-        ("case", "verdict", "message"),
-        tuple((label, verdict.value, message) for label, verdict, message in cases[:LISTED_CASES]),
-        f"Cases that crash, time out, are wrong or refuse a dtype, with the labels for `mpsmith replay`.{unlisted}",
-        frozenset({"case"}),
-    )
-
-
-def _machine(file: EvidenceFile) -> Iterator[tuple[Cell, ...]]:
-    machine = file.machine
-    yield "evidence", _grade(DeviceFamily.of(file))
-    yield "chip", machine.chip
-    if machine.gpu_cores:
-        yield "GPU cores", str(machine.gpu_cores)
-    if machine.memory_gib:
-        yield "memory", f"{machine.memory_gib} GiB"
-    yield "system", f"{machine.system} {machine.release}{f' ({machine.build})' if machine.build else ''}"
-    yield "torch", machine.torch
-    yield "Python", machine.python
-    if machine.profile:
-        yield "simulated coverage", f"torch {machine.profile}"
-    yield from machine.variables.items()
-
-
-def _kernel(row: KernelRow) -> tuple[Cell, ...]:
-    outcome = row.ended or (f"{row.failed} failed" if row.failed else "passed" if row.cases else "nothing ran")
-    timing = row.timing
-    times = (timing.kernel, timing.without, timing.cpu) if timing else (None, None, None)
-    shown = tuple("" if time is None else f"{time:.3f}" for time in times)
-    return (row.family, outcome, row.cases, ", ".join(row.checks), *shown, timing.without_is if timing else row.untimed)
 
 
 def _grade(kind: DeviceFamily) -> str:

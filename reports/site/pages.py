@@ -134,19 +134,13 @@ class Site:
         return page.render("releases.html.j2", coverage=found)
 
     def _of_devices(self) -> Iterator[tuple[str, str]]:
-        """The page of all devices, a page for each device with evidence, and one for each operator."""
+        """The page of all devices, and one for each operator."""
         newest = self._content.devices.newest
-        named = {str(kind): file for kind, file in newest.items()}
-        of_device = devices.file_names(named, "device-")
         of_operator = self._operator_files
         release = self._history.audited if self._history else "unknown"
-        tables = devices.device_tables(self._findings, self._matrix, newest, release, of_operator, of_device)
+        tables = devices.device_tables(self._findings, self._matrix, newest, release, of_operator)
         page = replace(self._page("devices.html", wide=True), simulated_note=self._note_of_devices())
         yield "devices.html", page.render("devices.html.j2", lead=devices.lead(self._findings), tables=tables)
-        for name, file in named.items():
-            page = self._titled(of_device[name], name, simulated_note=devices.NOTE if file.simulated else "")
-            lead, listed = devices.file_lead(file), devices.file_tables(file)
-            yield page.file, page.render("devices.html.j2", lead=lead, tables=listed)
         for content in operator_pages.contents(self._matrix):
             audited = content.operator in self._facts
             page = replace(

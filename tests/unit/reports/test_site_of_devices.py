@@ -17,7 +17,7 @@ from mpsmith.reports.site.content import SiteContent
 from mpsmith.reports.site.devices import file_names
 from mpsmith.reports.site.writing import files, write_site
 from support.audits import make_summary
-from support.evidence_files import NOW, evidence, hostile_evidence, kernel_row
+from support.evidence_files import NOW, evidence, hostile_evidence
 
 WRONG, PASSES = ({"aten::mode": {"float32": {verdict: 2}}} for verdict in ("wrong", "passed"))
 
@@ -102,39 +102,15 @@ def test_the_page_of_devices_has_all_operators_and_conflicts(summary: AuditSumma
     assert "Apple M1, macOS 15: wrong; Apple M3, macOS 15: native" in both
 
 
-def test_a_device_that_sent_a_file_has_a_page(summary: AuditSummary) -> None:
-    timing = {
-        "operator": "aten::mode",
-        "elements": 8,
-        "kernel": 2.0,
-        "without": 3.5,
-        "without_is": "fallback",
-        "cpu": 1.0,
-    }
-    kernels = [kernel_row("mode", "aten::mode", timing=timing)]
-    shown = pages(summary, evidence(WRONG, kernels=kernels), evidence(simulated=True))
-    real, simulated = (
-        shown[f"device-{name}.html"] for name in ("apple-m3-macos-15-torch-2-13-0", "simulated-torch-2-13-0")
-    )
-    assert row_of(real, "opinfo:mode:float32:1") == ["opinfo:mode:float32:1", "wrong", "says wrong"]
-    assert row_of(real, "chip") == ["chip", "Apple M3 Pro"]
-    assert row_of(real, "mode")[4:] == ["2.000", "3.500", "1.000", "fallback"]
-    assert "SIMULATED" not in real
-    assert simulated.count("SIMULATED") > 3
-
-
 def test_markup_in_evidence_stays_text_on_every_page(summary: AuditSummary) -> None:
     assert problems_of(hostile_evidence(), NOW) == []
     usual, hostile = pages(summary), pages(summary, hostile_evidence())
     changed = [name for name, text in hostile.items() if usual.get(name) != text]
-    assert {"devices.html", "operators/mode.html"} < set(changed)
+    assert {"devices.html", "operators/mode.html"} <= set(changed)
     shown = "&lt;img src=x onerror=alert(1)&gt;"
     for name in changed:
         assert "<img" not in hostile[name], name
         assert "</td><script>" not in hostile[name], name
-    (device,) = [name for name in hostile if name.startswith("device-")]
-    assert re.fullmatch(r"device-[a-z0-9_-]+\.html", device)
-    assert hostile[device].count(shown) >= 8
     assert shown in hostile["devices.html"]
     assert shown in hostile["operators/mode.html"]
 
@@ -152,7 +128,8 @@ def test_removes_pages_of_operators_and_devices_that_are_gone(summary: AuditSumm
     write_site(
         SiteContent(summary, devices=device_evidence([evidence({"aten::sort": {"float32": {"passed": 1}}})])), site
     )
-    gone = [site / "operators" / "sort.html", site / "device-apple-m3-macos-15-torch-2-13-0.html"]
+    gone = [site / "operators" / "sort.html", site / "device-of-an-earlier-site.html"]
+    gone[1].write_text("old")
     assert all(path.exists() for path in gone)
     write_site(SiteContent(summary), site)
     assert not any(path.exists() for path in gone)
