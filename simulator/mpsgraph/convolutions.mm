@@ -8,6 +8,8 @@ using namespace mpsgraph;
 
 namespace {
 
+constexpr int64_t kWrap = 65536; // of a counter of 16 bits
+
 // `pads` begin with the innermost dimension, left before right; the other lists with the outermost one.
 struct Window {
   Shape pads, stride, dilation;
@@ -85,7 +87,11 @@ MPSGraphTensor* convolution(MPSGraph* graph, MPSGraphTensor* source, MPSGraphTen
   require_one_type("convolution", {source, weights});
   return result_of(graph, "convolution", {source, weights}, [window](const Tensors& inputs) {
     const Tensor x = channels_first(inputs[0], window);
-    return channels_back(convolved(x, filters_first(inputs[1], window), window), window);
+    Tensor y = convolved(x, filters_first(inputs[1], window), window);
+    if (is_beyond("convolution", "channels", y.size(1))) {
+      y = at::zeros_like(y).index_copy(1, at::arange(y.size(1), at::kLong).remainder(kWrap), y);
+    }
+    return channels_back(y, window);
   });
 }
 // Also a transposed convolution, whose output has the shape.
@@ -103,7 +109,12 @@ MPSGraphTensor* weights_gradient(
   require_one_type("convolutionWeightsGradient", {gradient, source});
   return result_of(graph, "convolutionWeightsGradient", {gradient, source}, [shape, window](const Tensors& inputs) {
     const Tensor weights = filters_first(at::zeros(shape, inputs[0].options()), window);
-    const Tensor g = channels_first(inputs[0], window), x = channels_first(inputs[1], window);
+    Tensor g = channels_first(inputs[0], window), x = channels_first(inputs[1], window);
+    if (is_beyond("convolutionWeightsGradient", "batch", x.size(0))) {
+      const int64_t left = x.size(0) % kWrap;
+      g = g.narrow(0, 0, left);
+      x = x.narrow(0, 0, left);
+    }
     return filters_back(weights_gradient(g, weights, x, window), window);
   });
 }

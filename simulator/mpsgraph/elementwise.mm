@@ -56,6 +56,15 @@ static Tensor quotient(const Tensor& x, const Tensor& y) {
 }
 static Tensor zero_like(const Tensor& x) { return at::zeros({}, x.options()); }
 
+static Tensor product(const Tensor& x, const Tensor& y) {
+  is_beyond("matrixMultiplication", "rank", std::max(x.dim(), y.dim()));
+  const Tensor z = at::matmul(x, y);
+  const bool tiled = z.dim() > 1 && z.size(-1) >= 16 && z.size(-2) >= 16;
+  const bool long_rows =
+      tiled && is_beyond("matrixMultiplication", "inner dimension of a tile of 16 or more", x.size(-1));
+  return long_rows ? at::full_like(z, NAN) : z;
+}
+
 #define UNARY(METHOD, ...) \
   -(MPSGraphTensor*)METHOD : (MPSGraphTensor*)tensor name : (NSString*)name { \
     return unary(self, #METHOD, tensor, [](const Tensor& x) -> Tensor { return __VA_ARGS__; }); \
@@ -146,7 +155,7 @@ BINARY(bitwiseOR, x | y)
 BINARY(bitwiseXOR, x ^ y)
 BINARY(bitwiseLeftShift, at::bitwise_left_shift(x, y))
 BINARY(bitwiseRightShift, at::bitwise_right_shift(x, y))
-BINARY(matrixMultiplication, at::matmul(x, y))
+BINARY(matrixMultiplication, product(x, y))
 
 - (MPSGraphTensor*)complexTensorWithRealTensor:(MPSGraphTensor*)realTensor
                                imaginaryTensor:(MPSGraphTensor*)imaginaryTensor

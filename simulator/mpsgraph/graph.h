@@ -43,6 +43,10 @@ Shape elements(const Tensor& tensor);
 // A negative axis counts from the end.
 int64_t wrapped(int64_t axis, int64_t rank);
 bool is_whole(const Tensor& x);
+// Whether a limit of this macOS changes the results of an operation. Raises if it ends the process (limits.yaml).
+bool is_beyond(const std::string& operation, const char* measure, int64_t value);
+// Raises if an axis lies further out than the operation takes.
+void require_inner_axes(const char* operation, const Tensor& x, const Shape& axes);
 
 // A tensor of the graph without operands, which has to be fed.
 MPSGraphTensor* placeholder(MPSGraph* graph, c10::ScalarType type, std::optional<Shape> shape);

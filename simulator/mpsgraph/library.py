@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ..objc.compiler import Unit, host_compiler
 from ..objc.host_libraries import IMAGE, built_library, frameworks_library
+from . import limits
 
 _HERE = Path(__file__).parent
 INCLUDE = _HERE / "include"
@@ -35,12 +36,15 @@ def graph_library() -> Path:
     )
 
 
-_loaded: list[ctypes.CDLL] = []
+@functools.cache
+def loaded() -> ctypes.CDLL:
+    """The library in this process, with the limits of MPSGraph installed."""
+    library = ctypes.CDLL(str(graph_library()))
+    library.mpsgraph_simulator_runs.restype = ctypes.c_int64
+    limits.install(library)
+    return library
 
 
 def graphs_run() -> int:
     """The number of graphs that ran in this process; the library is loaded for it."""
-    if not _loaded:
-        _loaded.append(ctypes.CDLL(str(graph_library())))
-        _loaded[0].mpsgraph_simulator_runs.restype = ctypes.c_int64
-    return int(_loaded[0].mpsgraph_simulator_runs())
+    return int(loaded().mpsgraph_simulator_runs())

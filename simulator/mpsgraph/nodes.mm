@@ -143,6 +143,7 @@ NSArray<MPSGraphTensor*>* results_of(
       continue;
     }
     const Tensor& example = found.examples.at(output);
+    is_beyond(operation, "elements", example.numel());
     const auto shape = known ? std::optional(example.sizes().vec()) : std::nullopt;
     [results addObject:tensor_of(graph, node, output, example.scalar_type(), shape)];
   }

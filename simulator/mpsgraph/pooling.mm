@@ -46,6 +46,13 @@ std::tuple<Tensor, Tensor> maxima(const Tensor& x, const Pool& pool) {
   return {values, at::floor_divide(places, width) * x.size(-1) + at::remainder(places, width)};
 }
 
+// How many windows begin past the end of a dimension, if its number of windows is rounded up.
+int64_t past_the_end(int64_t length, int64_t d, const Pool& pool) {
+  const int64_t room = length + 2 * pool.padding[d] + pool.extra[d] - pool.dilation[d] * (pool.kernel[d] - 1) - 1;
+  const int64_t last = (room + pool.stride[d] - 1) / pool.stride[d] * pool.stride[d];
+  return last >= length + pool.padding[d] ? 1 : 0;
+}
+
 bool is_even(const Pool& pool) { return pool.extra[0] == 0 && pool.extra[1] == 0; }
 
 // With all padding in place: the left, right, upper and lower one. torch's own pools take the same on two sides.
@@ -96,7 +103,11 @@ Tensor averages_gradient(const Tensor& g, const Tensor& x, const Pool& pool) {
   }
   const auto type = scalar_type(descriptor.returnIndicesDataType);
   return results_of(self, "maxPooling2DReturnIndices", {source}, 2, [pool, type](const Tensors& inputs) {
-    const auto [values, places] = maxima(channels_first(inputs[0], pool), pool);
+    const Tensor x = channels_first(inputs[0], pool);
+    for (int64_t d = 0; pool.ceil && d < 2; ++d) {
+      is_beyond("maxPooling2DReturnIndices", "windows that begin past the end", past_the_end(x.size(d - 2), d, pool));
+    }
+    const auto [values, places] = maxima(x, pool);
     return Tensors{channels_back(values, pool), channels_back(places, pool).to(type)};
   });
 }

@@ -23,9 +23,10 @@ Shape axes_or_all(const Shape& axes, const Tensor& x) {
   return all;
 }
 
-// Without NaN propagation a reduction passes over NaN (pytorch/pytorch#130295).
-Tensor without_nan(const Tensor& x, double instead) {
-  return x.is_floating_point() ? at::where(x.isnan(), at::full({}, instead, x.options()), x) : x;
+// Some reductions pass over NaN.
+Tensor without_nan(const char* operation, const Tensor& x, double instead) {
+  const bool passes = x.is_floating_point() && is_beyond(operation, "NaN", 1);
+  return passes ? at::where(x.isnan(), at::full({}, instead, x.options()), x) : x;
 }
 Tensor sum(const Tensor& x, const Shape& axes) { // of Bool, the number of true elements
   return at::sum(x, axes, true, x.scalar_type() == at::kBool ? at::kInt : x.scalar_type());
@@ -36,8 +37,14 @@ Tensor product(Tensor x, const Shape& axes) {
   }
   return x;
 }
-Tensor all(Tensor x, const Shape& axes) { return at::all(x.to(at::kBool), axes, true); }
-Tensor any(Tensor x, const Shape& axes) { return at::any(x.to(at::kBool), axes, true); }
+Tensor all(Tensor x, const Shape& axes) {
+  require_inner_axes("reductionAnd", x, axes);
+  return at::all(x.to(at::kBool), axes, true);
+}
+Tensor any(Tensor x, const Shape& axes) {
+  require_inner_axes("reductionOr", x, axes);
+  return at::any(x.to(at::kBool), axes, true);
+}
 
 } // namespace
 
@@ -57,20 +64,20 @@ Tensor any(Tensor x, const Shape& axes) { return at::any(x.to(at::kBool), axes, 
 @implementation MPSGraph (MPSGraphReductionOps)
 REDUCTION(reductionSum, sum(x, dims))
 REDUCTION(reductionProduct, product(x, dims))
-REDUCTION(reductionMaximum, at::amax(without_nan(x, -kInfinity), dims, true))
-REDUCTION(reductionMinimum, at::amin(without_nan(x, kInfinity), dims, true))
+REDUCTION(reductionMaximum, at::amax(without_nan("reductionMaximum", x, -kInfinity), dims, true))
+REDUCTION(reductionMinimum, at::amin(without_nan("reductionMinimum", x, kInfinity), dims, true))
 REDUCTION(reductionMaximumPropagateNaN, at::amax(x, dims, true))
 REDUCTION(reductionMinimumPropagateNaN, at::amin(x, dims, true))
 REDUCTION(reductionAnd, all(x, dims))
 REDUCTION(reductionOr, any(x, dims))
 - (MPSGraphTensor*)reductionArgMaximumWithTensor:(MPSGraphTensor*)tensor axis:(NSInteger)axis name:(NSString*)name {
   return unary(self, "reductionArgMaximum", tensor, [axis](const Tensor& x) {
-    return at::argmax(without_nan(x, -kInfinity), axis, true).to(at::kInt);
+    return at::argmax(without_nan("reductionArgMaximum", x, -kInfinity), axis, true).to(at::kInt);
   });
 }
 - (MPSGraphTensor*)reductionArgMinimumWithTensor:(MPSGraphTensor*)tensor axis:(NSInteger)axis name:(NSString*)name {
   return unary(self, "reductionArgMinimum", tensor, [axis](const Tensor& x) {
-    return at::argmin(without_nan(x, kInfinity), axis, true).to(at::kInt);
+    return at::argmin(without_nan("reductionArgMinimum", x, kInfinity), axis, true).to(at::kInt);
   });
 }
 - (MPSGraphTensor*)meanOfTensor:(MPSGraphTensor*)tensor axes:(NSArray<NSNumber*>*)axes name:(NSString*)name {
@@ -97,11 +104,16 @@ REDUCTION(reductionOr, any(x, dims))
 
 @implementation MPSGraph (MPSGraphOrderOps)
 - (MPSGraphTensor*)cumulativeSumWithTensor:(MPSGraphTensor*)tensor axis:(NSInteger)axis name:(NSString*)name {
-  return unary(self, "cumulativeSum", tensor, [axis](const Tensor& x) { return at::cumsum(x, axis, x.scalar_type()); });
+  return unary(self, "cumulativeSum", tensor, [axis](const Tensor& x) {
+    require_inner_axes("cumulativeSum", x, {axis});
+    return at::cumsum(x, axis, x.scalar_type());
+  });
 }
 - (MPSGraphTensor*)cumulativeProductWithTensor:(MPSGraphTensor*)tensor axis:(NSInteger)axis name:(NSString*)name {
-  return unary(
-      self, "cumulativeProduct", tensor, [axis](const Tensor& x) { return at::cumprod(x, axis, x.scalar_type()); });
+  return unary(self, "cumulativeProduct", tensor, [axis](const Tensor& x) {
+    require_inner_axes("cumulativeProduct", x, {axis});
+    return at::cumprod(x, axis, x.scalar_type());
+  });
 }
 - (MPSGraphTensor*)sortWithTensor:(MPSGraphTensor*)tensor axis:(NSInteger)axis name:(NSString*)name {
   return [self sortWithTensor:tensor axis:axis descending:NO name:name];
@@ -111,6 +123,7 @@ REDUCTION(reductionOr, any(x, dims))
                        descending:(BOOL)descending
                              name:(NSString*)name {
   return unary(self, "sort", tensor, [axis, descending](const Tensor& x) {
+    require_inner_axes("sort", x, {axis});
     return std::get<0>(at::sort(x, true, axis, descending));
   });
 }
@@ -122,6 +135,7 @@ REDUCTION(reductionOr, any(x, dims))
                           descending:(BOOL)descending
                                 name:(NSString*)name {
   return unary(self, "argSort", tensor, [axis, descending](const Tensor& x) {
+    require_inner_axes("argSort", x, {axis});
     return std::get<1>(at::sort(x, true, axis, descending)).to(at::kInt);
   });
 }

@@ -56,6 +56,8 @@ int64_t rounded(float place, MPSGraphResizeNearestRoundingMode mode) {
 Taps taps_of(const Resize& resize, int64_t from, int64_t to, float scale, float offset) {
   Shape low(to), high(to);
   std::vector<float> weight(to);
+  const bool of_one = resize.from_sizes && resize.corners && from == 1 && to > 1;
+  const bool lone = of_one && is_beyond("resize", "aligned corners of one element", 1);
   for (int64_t k = 0; k < to; ++k) {
     const auto place = static_cast<float>(k);
     float at = (place - offset) / scale;
@@ -71,7 +73,7 @@ Taps taps_of(const Resize& resize, int64_t from, int64_t to, float scale, float 
       at = std::min(std::max(at, 0.0f), static_cast<float>(from - 1));
       low[k] = static_cast<int64_t>(at);
       high[k] = std::min(low[k] + 1, from - 1);
-      weight[k] = at - static_cast<float>(low[k]);
+      weight[k] = lone ? NAN : at - static_cast<float>(low[k]);
     } else {
       low[k] = high[k] = std::min(std::max<int64_t>(rounded(at, resize.rounding), 0), from - 1);
     }

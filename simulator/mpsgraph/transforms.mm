@@ -96,6 +96,7 @@ std::atomic<uint64_t> dropouts{0};
   const bool inverse = descriptor.inverse;
   const std::string norm = norm_of(descriptor.scalingMode, inverse);
   return unary(self, "fastFourierTransform", tensor, [=](const Tensor& x) {
+    require_inner_axes("fastFourierTransform", x, dims);
     return inverse ? at::fft_ifftn(x, std::nullopt, dims, norm) : at::fft_fftn(x, std::nullopt, dims, norm);
   });
 }
@@ -105,8 +106,10 @@ std::atomic<uint64_t> dropouts{0};
                                            name:(NSString*)name {
   const Shape dims = numbers(axes);
   const std::string norm = norm_of(descriptor.scalingMode, false);
-  return unary(
-      self, "realToHermiteanFFT", tensor, [=](const Tensor& x) { return at::fft_rfftn(x, std::nullopt, dims, norm); });
+  return unary(self, "realToHermiteanFFT", tensor, [=](const Tensor& x) {
+    require_inner_axes("realToHermiteanFFT", x, dims);
+    return at::fft_rfftn(x, std::nullopt, dims, norm);
+  });
 }
 - (MPSGraphTensor*)HermiteanToRealFFTWithTensor:(MPSGraphTensor*)tensor
                                            axes:(NSArray<NSNumber*>*)axes
@@ -116,12 +119,15 @@ std::atomic<uint64_t> dropouts{0};
   const std::string norm = norm_of(descriptor.scalingMode, true);
   const int64_t odd = descriptor.roundToOddHermitean ? 1 : 0;
   return unary(self, "HermiteanToRealFFT", tensor, [=](const Tensor& x) {
+    require_inner_axes("HermiteanToRealFFT", x, dims);
     Shape sizes;
     for (const int64_t dim : dims) {
       sizes.push_back(x.size(dim));
     }
     sizes.back() = 2 * (sizes.back() - 1) + odd; // half of the last axis is left out
-    return at::fft_irfftn(x, sizes, dims, norm);
+    const Tensor signal = at::fft_irfftn(x, sizes, dims, norm);
+    const bool reversed = odd == 1 && is_beyond("HermiteanToRealFFT", "odd length", 1);
+    return reversed ? signal.flip(dims.back()).roll(1, dims.back()) : signal;
   });
 }
 @end

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mpsmith.simulator.mpsgraph.library import graph_library
+from mpsmith.simulator.mpsgraph.library import loaded as load_graphs
 from mpsmith.simulator.objc import compiler
 from mpsmith.simulator.objc.host_libraries import IMAGE, frameworks_library, linked
 
@@ -82,7 +82,7 @@ def frameworks() -> ctypes.CDLL:
     import torch  # noqa: F401  # the stand-in links with it
 
     loaded = ctypes.CDLL(str(frameworks_library()), mode=ctypes.RTLD_GLOBAL)
-    ctypes.CDLL(str(graph_library()))
+    load_graphs()
     loaded.objc_getClass.restype = ctypes.c_void_p
     loaded.MTLCreateSystemDefaultDevice.restype = ctypes.c_void_p
     return loaded

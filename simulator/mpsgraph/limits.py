@@ -1,0 +1,92 @@
+"""The limits of MPSGraph by version of macOS (limits.yaml), and how the stand-in learns of them."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+_FILE = Path(__file__).with_name("limits.yaml")
+_NEVER = 1 << 30
+Measure = Literal[
+    "NaN",
+    "aligned corners of one element",
+    "axis from the end",
+    "batch",
+    "batch of a product and a sum",
+    "channels",
+    "elements",
+    "inner dimension of a tile of 16 or more",
+    "odd length",
+    "rank",
+    "windows that begin past the end",
+]
+Version = Annotated[str, Field(pattern=r"^\d+\.\d+$")]
+
+
+class Limit(BaseModel):
+    """A rule of limits.yaml.
+
+    Attributes:
+        operations: of the stand-in's graphs; "*" for all.
+        measure, above: what is compared, and the last value that is right.
+        ends: the message with which the process ends beyond it.
+        gives: what the result is instead, of a rule without `ends`.
+        first, before: the versions of macOS that it applies to.
+        reports: issues of pytorch/pytorch.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    operations: Annotated[tuple[str, ...], Field(min_length=1)]
+    measure: Measure
+    above: int
+    ends: str = ""
+    gives: str = ""
+    first: Version = Field(alias="from")
+    before: Version | None = None
+    reports: Annotated[tuple[int, ...], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _has_one_effect(self) -> Limit:
+        if bool(self.ends) == bool(self.gives):
+            raise ValueError("a limit either ends the process or gives another result")
+        return self
+
+    @property
+    def text(self) -> str:
+        """The message, with the reports; empty where the process goes on."""
+        issues = ", ".join(f"#{number}" for number in self.reports)
+        since = f"macOS {self.first}" + (f" until {self.before}" if self.before else " and later")
+        return f"{self.ends} ({since}: pytorch/pytorch {issues})" if self.ends else ""
+
+
+@cache
+def limits() -> Mapping[str, Limit]:
+    """All rules by name. Raises ValidationError for a file that does not fit them."""
+    data = yaml.safe_load(_FILE.read_text("utf-8"))
+    return {name: Limit.model_validate(fields) for name, fields in data.items()}
+
+
+def install(library: ctypes.CDLL) -> None:
+    """Tell the stand-in of all rules. The simulated version of macOS decides, when an operation runs, which apply."""
+    for limit in limits().values():
+        for operation in limit.operations:
+            library.mpsgraph_simulator_add_limit(
+                operation.encode(),
+                limit.measure.encode(),
+                ctypes.c_int64(limit.above),
+                ctypes.c_int64(_number(limit.first)),
+                ctypes.c_int64(_number(limit.before) if limit.before else _NEVER),
+                limit.text.encode(),
+            )
+
+
+def _number(version: str) -> int:
+    major, minor = version.split(".")
+    return int(major) * 100 + int(minor)
