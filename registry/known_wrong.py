@@ -40,6 +40,7 @@ WrongClass = Literal[
 ]
 
 
+MacOS = Annotated[str, Field(pattern=r"^\d+(\.\d+)?$")]
 # What gave the wrong answer: a kernel that torch ships compiled, one that it compiles at run time, a graph or a kernel
 # of Apple's, torch's host code (checks, strides, views, blits), or the allocator.
 CausePart = Literal["Metal kernel", "Metal source", "MPSGraph", "host code", "allocator", "unknown"]
@@ -74,6 +75,24 @@ class Cause(Part):
         return self
 
 
+class HostCodeRun(Part):
+    """What a release's own host code gives on Linux, with a stand-in for MPSGraph: simulated.
+
+    Attributes:
+        shown_by: the simulated versions of macOS on which it gives the reported symptom, by release.
+        not_shown: why no release that was tried gives it.
+    """
+
+    shown_by: dict[Release, Annotated[tuple[MacOS, ...], Field(min_length=1)]] = Field(default_factory=dict)
+    not_shown: Text | None = None
+
+    @model_validator(mode="after")
+    def _says_one_thing(self) -> HostCodeRun:
+        if bool(self.shown_by) == bool(self.not_shown):
+            raise ValueError("either shown_by, or not_shown and why")
+        return self
+
+
 class KnownReport(Part):
     """What one upstream issue reports.
 
@@ -84,6 +103,7 @@ class KnownReport(Part):
         operators: the overloads that it is about, the most important one first.
         first_affected, last_affected: releases of torch in which it was seen, as far as is known.
         cause: where the wrong answer comes from, as far as is known.
+        host_code: what host code of releases gives.
         cases: calls that show it.
     """
 
@@ -94,6 +114,7 @@ class KnownReport(Part):
     first_affected: Release | None = None
     last_affected: Release | None = None
     cause: Cause | None = None
+    host_code: HostCodeRun | None = None
     cases: Annotated[list[KnownCase], Field(min_length=1)]
 
     @model_validator(mode="after")
@@ -216,6 +237,7 @@ def _keys_at(location: tuple[int | str, ...]) -> list[str]:
         "out": TensorInput,
         "views": View,
         "cause": Cause,
+        "host_code": HostCodeRun,
         "cases": KnownCase,
     }
     model = next((models[name] for name in reversed(names) if name in models), KnownReport)

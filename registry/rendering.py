@@ -76,8 +76,19 @@ def report_json(report: KnownReport) -> dict[str, object]:
         "first_affected": report.first_affected,
         "last_affected": report.last_affected,
         "cause": report.cause.model_dump(mode="json", exclude_none=True) if report.cause else None,
+        "host_code": report.host_code.model_dump(mode="json", exclude_none=True) if report.host_code else None,
         "cases": len(report.cases),
     }
+
+
+def _shown_by(report: KnownReport) -> str:
+    """Such as "2.6.0 (macOS 14.0, 26)"; "" where no host code shows it."""
+    run = report.host_code
+    return (
+        ", ".join(f"{release} (macOS {', '.join(versions)})" for release, versions in run.shown_by.items())
+        if run
+        else ""
+    )
 
 
 def _traits(report: KnownReport) -> list[str]:
@@ -86,6 +97,7 @@ def _traits(report: KnownReport) -> list[str]:
         report.wrong_class,
         *([f"torch {report.affected}"] if report.affected else []),
         *([cause.kernel or cause.part] if cause else []),
+        *([f"shown by the host code of {shown}"] if (shown := _shown_by(report)) else []),
     ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import compiled_defects, kernels, recall, releases, wrong_results
+from . import compiled_defects, kernels, known_reports, recall, releases, wrong_results
 from .networks import networks_document
 from .page import Needs, Page, PageInputs
 
@@ -12,6 +12,7 @@ _ALL = (
     Page("releases", "Coverage of every release since 1.12.1", Needs.NOTHING, releases.history_document),
     Page("networks", "Networks, release by release", Needs.NETWORKS, networks_document),
     Page("wrong_results", "Wrong results of the kernels that a release ships", Needs.WHEEL, wrong_results.document),
+    Page("known_reports", "Known reports in PyTorch's own host code", Needs.NOTHING, known_reports.document),
     Page("recall", "The injected faults that an audit finds", Needs.DEVICE, recall.document),
     Page("kernel_backlog", "What torch lacks on mps, with and without our kernels", Needs.STORES, kernels.backlog),
     Page("dtype_gaps", "The dtypes that a release expects to fail on mps", Needs.NOTHING, kernels.dtype_gaps),
