@@ -143,7 +143,7 @@ def wrong(
     from .shipped_text import found_line
 
     release = full_release(torch or public_version(installed_release()))
-    findings = _findings(found_wrong.load(), names or ())
+    findings = _findings(found_wrong.of_kernels(), names or ())
     _announce(release, None)
     shipped_library(release)
 

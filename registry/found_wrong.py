@@ -1,4 +1,4 @@
-"""Wrong results that mpsmith found in the kernels which torch ships to Macs: each a minimal call, none seen on a Mac.
+"""Wrong results that mpsmith found in kernels and host code of torch for Macs: minimal calls, none seen on a Mac.
 
 Each entry of the files `found_wrong/*.yaml` is a finding; its key is the name. Calls have the form of the known-wrong
 corpus (`known_case`), with values that are the same everywhere. A finding that upstream has a report of is in that
@@ -35,21 +35,26 @@ class FoundWrong(Part):
         summary: one sentence, in our own words.
         operators: the overloads that it is about, the most important one first.
         kernel: a pattern for the names of the kernels; several joined by commas.
-        why: the cause in the kernel's code.
-        wrong_in: the first and the last release whose kernel gives it, of those that were tried.
+        source: file and function of the host code, where it is not a kernel's fault.
+        why: the cause in the code.
+        wrong_in: the first and the last release that gives it, of those that were tried; of host code, whose source
+            was read.
         right_from: the first later release whose kernel does not.
         issue: a report in pytorch/pytorch that is about the same, if there is one.
+        after: a call that host code gets before, and keeps a graph of.
         case: the call.
     """
 
     name: Annotated[str, Field(pattern=f"^{NAME.pattern}$")]
     summary: Text
     operators: Annotated[list[OverloadName], Field(min_length=1)]
-    kernel: Text
+    kernel: Text | None = None
+    source: Text | None = None
     why: Text
     wrong_in: tuple[Release, Release]
     right_from: Release | None = None
     issue: Annotated[int, Field(gt=0)] | None = None
+    after: KnownCase | None = None
     case: KnownCase
 
     @model_validator(mode="after")
@@ -58,6 +63,8 @@ class FoundWrong(Part):
             raise ValueError("a finding has values that are the same everywhere, no random fill")
         if self.case.refused or self.case.memory_gib is not None:
             raise ValueError("a finding is a call that the CPU computes on an ordinary machine")
+        if (self.kernel is None) == (self.source is None):
+            raise ValueError("a finding names either a kernel, or the source of host code")
         return self
 
 
@@ -68,6 +75,11 @@ def load() -> dict[str, FoundWrong]:
     if problems:
         raise error_of(problems)
     return found
+
+
+def of_kernels() -> dict[str, FoundWrong]:
+    """The findings in shipped kernels alone. Raises as `load` does."""
+    return {name: finding for name, finding in load().items() if finding.kernel}
 
 
 def examine(folder: Path, operators: Collection[str] = ()) -> tuple[dict[str, FoundWrong], list[Problem]]:

@@ -30,7 +30,7 @@ def document(inputs: PageInputs) -> Document:
 
     release = full_release(inputs.release or public_version(installed_release()))
     shipped_library(release)
-    findings = found_wrong.load()
+    findings = found_wrong.of_kernels()
     results = launch_findings(release, list(findings.values()), lambda result: inputs.report(result.name))
     return wrong_results_document(release, findings, results, known_wrong.load().values())
 

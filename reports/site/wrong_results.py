@@ -25,11 +25,12 @@ def found_wrong_table(findings: Mapping[str, FoundWrong]) -> Table:
         for finding in findings.values()
     ]
     return Table(
-        "Wrong results found in shipped kernels",
+        "Wrong results found in shipped kernels and host code",
         ("finding", "operators", "what", "why", "wrong in", "right from", "upstream"),
         tuple(rows),
-        "Kernels out of the macOS wheels ran on the host's processor: no Mac was involved, and none has confirmed "
-        "this. `mpsmith shipped wrong --script check.py` writes a program that checks it on a Mac.",
+        "Kernels out of the macOS wheels, and host code of releases, ran on the host's processor: no Mac was involved, "
+        "and none has confirmed this. For kernels, `mpsmith shipped wrong --script check.py` writes a program that "
+        "checks it on a Mac.",
         frozenset({"operators"}),
         {f"#{finding.issue}": f"{ISSUES}{finding.issue}" for finding in findings.values() if finding.issue},
     )

@@ -6,7 +6,7 @@ import pytest
 
 from mpsmith.audit.model.verdicts import UlpSensitivity
 from mpsmith.audit.running.finding_launches import launch_findings
-from mpsmith.registry.found_wrong import load
+from mpsmith.registry.found_wrong import of_kernels
 from mpsmith.registry.torch_release import is_older
 from support.shipped_kernels import RELEASES, library_of
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.network
 @pytest.mark.parametrize("release", RELEASES)
 def test_each_finding_is_wrong_where_it_says(release: str) -> None:
     library_of(release)
-    findings = load()
+    findings = of_kernels()
     results = {each.name: each for each in launch_findings(release, list(findings.values()))}
     for name, found in findings.items():
         affected = not is_older(release, found.wrong_in[0]) and not is_older(found.wrong_in[1], release)

@@ -39,6 +39,9 @@ def test_a_sound_entry_has_no_problem(tmp_path: Path) -> None:
     [
         ("values: [1.0]", "shape: [1], fill: randn", "values that are the same everywhere"),
         ("call: torch.exp", "call: torch.exp\n    refused: true", "a call that the CPU computes"),
+        ("kernel: exp_*", "notes: none", "notes"),
+        ("  kernel: exp_*\n", "", "either a kernel, or the source of host code"),
+        ("kernel: exp_*", "kernel: exp_*\n  source: UnaryOps.mm", "either a kernel, or the source of host code"),
         ("  why: Another one.\n", "", "why"),
         ("a-finding", "A finding", "'A finding' does not fit name"),
         ("wrong_in: [2.13.0, 2.15.0]", "wrong_in: [2.13.0, two]", "'two' does not fit"),
@@ -63,6 +66,8 @@ def test_no_finding_is_a_report_that_upstream_has() -> None:
         if report.cause is not None and report.cause.kernel is not None and report.cause.wrong_in is not None
         for pattern in report.cause.kernel.split(",")
     }
-    for finding in found_wrong.load().values():
-        issues = {reported[pattern.strip()] for pattern in finding.kernel.split(",") if pattern.strip() in reported}
+    for finding in found_wrong.of_kernels().values():
+        issues = {
+            reported[pattern.strip()] for pattern in str(finding.kernel).split(",") if pattern.strip() in reported
+        }
         assert issues <= {finding.issue}, finding.name

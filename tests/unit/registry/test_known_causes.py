@@ -39,7 +39,7 @@ def test_a_cause_is_shown() -> None:
         "wrong_in": ["2.10.0", "2.13.0"],
         "right_from": "2.14.0",
     }
-    assert "MPSGraph" in report_line(known_wrong.load()[150967])
+    assert "MPSGraph" in report_line(known_wrong.load()[96225])
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from mpsmith.registry import found_wrong, known_wrong
 from mpsmith.reports.pages.wrong_results import wrong_results_document
 from mpsmith.reports.pages.wrong_results_script import call_text, script_of
 
-FINDINGS = found_wrong.load()
+FINDINGS = found_wrong.of_kernels()
 PLACE = FurthestElement("outputs", 0, 0, "nan", "inf", "0xffc00000", "0x7f800000")
 
 
