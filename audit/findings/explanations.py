@@ -141,16 +141,21 @@ class Explainer:
     def _is_predicted(
         self, rule: ExplainingRule, case: StoredCase, rules: Sequence[tuple[ExplainingRule, re.Pattern[str]]]
     ) -> bool:
-        """Whether the rule's model gives every element that differs, alone or with those of other rules that match."""
+        """Whether the rule's model gives every element that differs, alone or with those of other rules that match.
+
+        The kernels of a backward are not recorded where the forward differs already, so the others need no kernels.
+        """
         if not rule.prediction or rule.prediction in case.predictions:
             return True
         for fitting in case.predictions:
             together = set(fitting.split(TOGETHER))
             if rule.prediction in together:
-                return together <= {other.prediction for other, _ in rules if self._applies(other, case)}
+                return together <= {
+                    other.prediction for other, _ in rules if self._applies(other, case, also_kernels=False)
+                }
         return False
 
-    def _applies(self, rule: ExplainingRule, case: StoredCase) -> bool:
+    def _applies(self, rule: ExplainingRule, case: StoredCase, *, also_kernels: bool = True) -> bool:
         group, outcome = case.group, case.outcome
         if rule.sources and group.source not in rule.sources:
             return False
@@ -164,7 +169,7 @@ class Explainer:
             return False
         if rule.shipped and not case.kernels:
             return False
-        if rule.kernels and not any(_matches(kernel, rule.kernels) for kernel in case.kernels):
+        if also_kernels and rule.kernels and not any(_matches(kernel, rule.kernels) for kernel in case.kernels):
             return False
         if rule.at_most is not None and case.predictions.get(ROUNDING, math.inf) > rule.at_most:
             return False

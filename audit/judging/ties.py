@@ -28,8 +28,7 @@ def names_equal_elements(case: Case, mine: Tensor, cpus: Tensor) -> bool:
 
     False where the operator returns no such indices, where the sort is stable, and where an index is out of range.
     """
-    # The call of a form with out= has a title for a name; its first outputs are the operator's.
-    position = DIM_POSITION.get(operator_name(case) or case.entry)
+    position = _dim_position(case)
     chosen_from = _first_tensor(case)
     if position is None or chosen_from is None or cpus.dtype is not torch.int64 or _is_stable(case):
         return False
@@ -53,7 +52,7 @@ def same_for_equal_elements(case: Case, mine: Tensor, cpus: Tensor) -> bool:
 
     The gradient goes to the element whose index was returned, which may be any of the equal ones.
     """
-    position = DIM_POSITION.get(operator_name(case))
+    position = _dim_position(case)
     chosen_from = _first_tensor(case)
     if position is None or chosen_from is None or _is_stable(case) or mine.shape != chosen_from.shape != ():
         return False
@@ -69,6 +68,11 @@ def _shared(elements: Tensor, gradient: Tensor) -> Tensor:
     """For each element the sum of the gradients of all elements equal to it."""
     rows, gradients = elements.reshape(-1, elements.shape[-1]), gradient.reshape(-1, gradient.shape[-1]).double()
     return torch.stack([(row[:, None] == row).double() @ each for row, each in zip(rows, gradients, strict=True)])
+
+
+def _dim_position(case: Case) -> int | None:
+    """The call of a form, as with out= or in inference mode, has a title for a name; its first outputs are the same."""
+    return DIM_POSITION.get(operator_name(case)) or DIM_POSITION.get(case.entry)
 
 
 def _first_tensor(case: Case) -> Tensor | None:

@@ -56,11 +56,11 @@ UNCHECKED_OPERATORS = re.compile(
 FLAGS_ALONE = re.compile(r"embedding_bag|embedding_dense_backward|batch_norm_backward")
 HARMLESS_FLAGS = frozenset({"scale_grad_by_freq", "update"})
 # Single arguments of which the same is true: without statistics there is nothing to normalise by but the batch itself;
-# a factor that does not go with the output's size makes the weights of antialiasing reach beyond the input; windows
-# that are not those of the gradient are read beyond its end.
+# a factor that does not go with the output's size says two things, of which kernels take either; windows that are not
+# those of the gradient are read beyond its end.
 TRUSTED: tuple[tuple[str, frozenset[str]], ...] = (
     (r"^_native_batch_norm_legit\.no_stats", frozenset({"training"})),
-    (r"^_upsample_\w+_aa", frozenset({"scales_h", "scales_w"})),
+    (r"^_?upsample_", frozenset({"scales", "scales_d", "scales_h", "scales_w", "scale_factors"})),
     (r"^unfold_backward", frozenset({"dim", "size", "step"})),
 )
 # Operators whose CPU kernel divides integers by a number of elements, or a threshold, that may be zero.

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from .complex_functions import COMPLEX_FUNCTIONS
+from .conversions import CONVERSIONS
+from .cpu_results import CPU_RESULTS
+from .factorizations import FACTORIZATIONS
+from .memory_order import MEMORY_ORDER
 from .normalizations import NORMALIZATIONS
+from .optimizers import OPTIMIZERS
+from .overflows import OVERFLOWS
+from .places import PLACES
 from .prediction import Prediction
 from .real_functions import REAL_FUNCTIONS
 from .reductions import REDUCTIONS
+from .rounded_results import ROUNDED_RESULTS
 from .scans import SCANS
 from .subnormals import SUBNORMALS
 from .windows import WINDOWS
@@ -19,4 +27,12 @@ PREDICTIONS: tuple[Prediction, ...] = (
     *NORMALIZATIONS,
     *SCANS,
     *SUBNORMALS,
+    *MEMORY_ORDER,
+    *FACTORIZATIONS,
+    *CPU_RESULTS,
+    *CONVERSIONS,
+    *PLACES,
+    *OPTIMIZERS,
+    *ROUNDED_RESULTS,
+    *OVERFLOWS,
 )

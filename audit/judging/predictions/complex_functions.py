@@ -39,7 +39,9 @@ def _root(value: Parts, ulp: Ulp) -> Parts:
     """The real part is subtracted from the magnitude, which cancels."""
     real, imaginary = value
     size = ulp(fused(real, real, imaginary * imaginary).sqrt())
-    return ((real + size) * 0.5).sqrt(), ((size - real) * 0.5).sqrt().copysign(imaginary)
+    # A size moved by one ULP may be less than the real part.
+    halves = ((real + size) * 0.5).clamp(min=0), ((size - real) * 0.5).clamp(min=0)
+    return halves[0].sqrt(), halves[1].sqrt().copysign(imaginary)
 
 
 def _logarithm(value: Parts, ulp: Ulp) -> Parts:
@@ -172,9 +174,9 @@ def log10(ulp: Ulp, input: Tensor) -> Tensor | None:
 
 def logaddexp(ulp: Ulp, input: Tensor, other: Tensor) -> Tensor | None:
     """The second number for both where the real parts are equal."""
-    if not input.is_complex():
+    if not (input.is_complex() or other.is_complex()):
         return None
-    input, other = torch.broadcast_tensors(input, other)  # type: ignore[no-untyped-call]
+    input, other = torch.broadcast_tensors(input.to(torch.complex64), other.to(torch.complex64))  # type: ignore[no-untyped-call]
     return torch.logaddexp(torch.where(input.real == other.real, other, input), other)
 
 

@@ -21,8 +21,9 @@ from ..transfer import move
 from .prediction import Calls, Prediction, Ulp
 from .subnormals import subnormals_flushed
 
-# Runs of a model with its intermediate results moved by one ULP.
+# Runs of a model with its intermediate results moved by one ULP, and more with the cotangents moved, too.
 MOVED_RUNS = 6
+COTANGENT_RUNS = 2
 
 # Whether the device's result, which differs from the CPU's so, is as predicted.
 Accepts = Callable[[Tensor, Tensor, Position, Difference], bool]
@@ -44,7 +45,7 @@ def fitting_predictions(trial: Trial, predictions: Sequence[Prediction]) -> dict
     if error is not None:
         fits[ROUNDING] = error
     called = _called(trial)
-    candidates = [each for each in predictions if each.without_calls or called & set(each.models)]
+    candidates = [each for each in predictions if each.without_calls or each.where or called & set(each.models)]
     fits |= {each.name: 0.0 for each in candidates if _explain(trial, [each])}
     if not fits.keys() - {ROUNDING} and len(candidates) > 1 and _explain(trial, candidates):
         fits[TOGETHER.join(each.name for each in _needed(trial, candidates))] = 0.0
@@ -140,10 +141,14 @@ class ModelledRuns:
         The model says nothing of elements that it leaves as the CPU has them.
         """
         values, right = on_cpu(actual), on_cpu(expected)
+        if self._prediction.where is not None:
+            wide = place.value()
+            exact = right if wide is None or wide.shape != right.shape else on_cpu(wide)
+            return self._prediction.where(values, right, exact)
         fits = torch.zeros(values.shape, dtype=torch.bool)
         for flush in (False, True):
-            runs = range(max(self._prediction.alternatives, MOVED_RUNS + 1))
-            made = (self._result(flush, run, place) for run in runs)
+            runs = range(max(self._prediction.alternatives, MOVED_RUNS + 1 + COTANGENT_RUNS))
+            made = [self._result(flush, run, place) for run in runs]
             results = [result for result in made if result is not None and _comparable(result, values)]
             if results:
                 fits |= self._near(values, right, results)
@@ -157,7 +162,8 @@ class ModelledRuns:
         relative = TOLERANCES.get(values.dtype, (0.0, 0.0))[0]
         values, right, *parts = map(_in_parts, (values, right, *results))
         fits = torch.stack([_same(values, part) for part in parts]).any(0)
-        changed = torch.stack([~_same(right, part) for part in parts]).any(0)
+        saying = parts[:-COTANGENT_RUNS] if self._prediction.alternatives == 1 else parts
+        changed = torch.stack([~_same(right, part) for part in saying or parts]).any(0)
         if self._prediction.nan_is_any_non_finite:
             fits |= parts[0].isnan() & ~values.isfinite()
             changed |= parts[0].isnan()
@@ -196,11 +202,12 @@ def _run(
     inputs = move(case.args, case.kwargs, "cpu")
     trial.seed_cpu()
     calls = Calls(prediction.models, ulp)
+    moved = ulp if ulp.run > MOVED_RUNS else Ulp()
     try:
         with around or nullcontext(), calls:
             execution = execute(case, inputs)
             if cotangents:
-                execution.gradients = gradients(execution, [cotangent.clone() for cotangent in cotangents])
+                execution.gradients = gradients(execution, [moved(cotangent).clone() for cotangent in cotangents])
     except Exception:  # whatever an operator raises, there is no prediction then
         return None
     finally:

@@ -25,7 +25,7 @@ _COMPOSITE_KEYS = (
     torch._C.DispatchKey.CompositeExplicitAutogradNonFunctional,
     torch._C.DispatchKey.CompositeImplicitAutograd,
 )
-_NAME = re.compile(r"^(?P<name>aten::\w+?)_?(?:\.\w+)?$")
+_NAME = re.compile(r"^(?P<name>aten::(?:__\w+__|\w+?))_?(?:\.\w+)?$")
 
 
 class Ulp:
@@ -51,9 +51,11 @@ class Ulp:
         return values * (1 + torch.finfo(values.dtype).eps * ulps * signs).to(values.dtype)
 
 
-# Gets `Ulp` and the arguments of the call. Returns a tensor for each tensor that the overload returns, or None where it
-# says nothing about this call.
+# Gets `Ulp` and the arguments of the call. Returns a tensor for each tensor that the overload returns or, if it returns
+# none, writes to; None where it says nothing about this call.
 Model = Callable[..., Any]
+# Gets the device's result, the CPU's and the one in float64. Returns which elements may differ as they do.
+Where = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,7 @@ class Prediction:
         alternatives: how many results the model may have, by the number of the run; each element is as one of them. Its
             intermediate results are not moved then.
         nan_is_any_non_finite: a NaN of the model means a NaN or an infinity of either sign.
+        where: in place of models, which elements of any result may differ, and how.
     """
 
     name: str
@@ -75,6 +78,7 @@ class Prediction:
     without_calls: bool = False
     alternatives: int = 1
     nan_is_any_non_finite: bool = False
+    where: Where | None = None
 
 
 class Calls(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -103,7 +107,7 @@ class Calls(TorchDispatchMode):  # type: ignore[no-untyped-call]
         result = func(*args, **kwargs)
         modelled = model(self._ulp, *before_args, **before_kwargs)
         if modelled is not None:
-            tensors = [leaf for leaf in leaves(result) if isinstance(leaf, Tensor)]
+            tensors = [leaf for leaf in leaves(_results(func, args, kwargs, result)) if isinstance(leaf, Tensor)]
             for tensor, values in zip(tensors, leaves(modelled), strict=False):
                 if values is not None:
                     tensor.copy_(values)
@@ -133,6 +137,15 @@ def base_name(func: OpOverload[..., Any]) -> str:
 def _without_outputs(func: OpOverload[..., Any], kwargs: dict[str, Any]) -> dict[str, Any]:
     outputs = {argument.name for argument in func._schema.arguments if argument.is_out}
     return {name: value for name, value in kwargs.items() if name not in outputs}
+
+
+def _results(func: OpOverload[..., Any], args: Any, kwargs: dict[str, Any], returned: Any) -> Any:
+    """What a call returns; the arguments that it writes to where it returns nothing."""
+    schema = func._schema
+    if schema.returns:
+        return returned
+    given = dict(zip((argument.name for argument in schema.arguments), args, strict=False)) | kwargs
+    return [given[each.name] for each in schema.arguments if each.alias_info is not None and each.alias_info.is_write]
 
 
 def _copied(leaf: Any) -> Any:

@@ -236,7 +236,40 @@ def elu(ulp: Ulp, input: Tensor, alpha: float = 1, scale: float = 1, input_scale
     return torch.where(x > 0, x * scale, (ulp((x * input_scale).exp()) - 1) * (alpha * scale)).to(input.dtype)
 
 
+def gamma_gradient(ulp: Ulp, input: Tensor, output: Tensor) -> Tensor:
+    """The series of small samples and the expansions of large shapes in float, where they cancel or overflow."""
+    shape, sample = _floating(input, output)
+    term, divisor = torch.ones_like(shape), shape.clone()
+    first, second = term / divisor, term / (divisor * divisor)
+    for step in range(1, 6):
+        term = term * (-sample / step)
+        divisor = divisor + 1
+        first, second = ulp(first + term / divisor), ulp(second + term / (divisor * divisor))
+    power = ulp(sample**shape)
+    density = ulp(sample ** (shape - 1)) * ulp((-sample).exp())
+    logarithms = ulp(sample.log()) - ulp(torch.digamma(shape))
+    series = -(logarithms * (power * first) - power * second) / density
+    near = (1 + 24 * shape * (1 + 12 * shape)) * ulp(
+        1440 * (shape * shape)
+        + 6 * sample * (53 - 120 * sample)
+        - 65 * sample * sample / shape
+        + shape * (107 + 3600 * sample)
+    )
+    near = near / (1244160 * (shape * shape) * (shape * shape))
+    root, away = (8 * shape).sqrt(), shape - sample
+    quotient = ulp((sample / shape).log())
+    tail = ulp(sample - shape - shape * quotient) ** -1.5
+    terms = root / away + torch.where(sample < shape, -tail, tail)
+    summed = quotient * ulp(terms) - (2 / shape).sqrt() * (shape + sample) / (away * away)
+    far = -(1 + 1 / (12 * shape) * (1 + 1 / (24 * shape))) * (sample * summed) / root
+    large = torch.where((0.9 * shape <= sample) & (sample <= 1.1 * shape), near, far)
+    usual = torch.ops.aten._standard_gamma_grad(input, output).float()
+    result = torch.where(sample < 0.8, series.nan_to_num(nan=0.0), torch.where(shape > 8, large, usual))
+    return result.to(input.dtype)
+
+
 REAL_FUNCTIONS = (
+    Prediction("gamma-gradient-cancels", {"aten::_standard_gamma_grad": gamma_gradient}),
     Prediction("abs-of-integers-through-float", {"aten::abs": integer_abs}),
     Prediction("erfc-as-one-less-erf", {"aten::erfc": erfc, "aten::special_erfc": erfc}),
     Prediction("expm1-by-exp-from-1e-5-on", {"aten::expm1": expm1, "aten::special_expm1": expm1}),

@@ -12,7 +12,6 @@ from .complex_functions import expm1
 from .prediction import Prediction, Ulp
 
 FLOAT_LIMIT = torch.finfo(torch.float32).max
-LARGEST_INTEGER = torch.iinfo(torch.int64).max
 
 
 def _dims(input: Tensor, dim: Any) -> tuple[int, ...]:
@@ -70,19 +69,24 @@ def aminmax(ulp: Ulp, input: Tensor, *, dim: Any = None, keepdim: bool = False) 
     return amin(ulp, input, dim, keepdim), amax(ulp, input, dim, keepdim)
 
 
+def largest_partial_sum(values: Tensor, dim: int) -> Tensor:
+    """Along a dimension, for each element the largest sum of any elements in a row up to it."""
+    rows = values.movedim(dim, 0) if values.dim() else values.view(1)
+    ending, largest, seen = torch.zeros_like(rows[0]), torch.full_like(rows[0], -torch.inf), []
+    for row in rows:
+        ending = torch.maximum(ending + row, row).nan_to_num(nan=torch.inf, posinf=torch.inf, neginf=-1e9)
+        largest = torch.maximum(largest, ending)
+        seen.append(largest)
+    sums = torch.stack(seen)
+    return sums.movedim(0, dim) if values.dim() else sums.view(())
+
+
 def cumprod(ulp: Ulp, input: Tensor, dim: int, *, dtype: Any = None) -> Tensor | None:
     """NaN, for whatever is not finite, where the product of some numbers in a row is beyond float."""
     values = input if dtype is None else input.to(dtype)
     if not (values.is_floating_point() or values.is_complex()):
         return None
-    size = values.abs().double().log().movedim(dim, 0) if values.dim() else values.abs().double().log().view(1)
-    ending, largest, seen = torch.zeros_like(size[0]), torch.full_like(size[0], -torch.inf), []
-    for row in size:
-        ending = torch.maximum(ending + row, row).nan_to_num(nan=torch.inf, posinf=torch.inf, neginf=-1e9)
-        largest = torch.maximum(largest, ending)
-        seen.append(largest)
-    overflows = torch.stack(seen) > math.log(FLOAT_LIMIT)
-    overflows = overflows.movedim(0, dim) if values.dim() else overflows.view(())
+    overflows = largest_partial_sum(values.abs().double().log(), dim) > math.log(FLOAT_LIMIT)
     nothing = complex(math.nan, math.nan) if values.is_complex() else math.nan
     return torch.where(overflows, nothing, torch.cumprod(values, dim))
 
@@ -116,12 +120,23 @@ def cross(ulp: Ulp, input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor | 
 def sum_beyond_float(
     ulp: Ulp, input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Tensor | None:
-    """NaN, for whatever is not finite, where the sizes add up to more than a float."""
+    """NaN, for whatever is not finite, where the sizes add up to more than a float; complex ones part by part."""
+    if input.is_complex():
+        parts = (sum_beyond_float(ulp, part, dim, keepdim) for part in (input.real, input.imag))
+        return torch.complex(*parts)  # type: ignore[arg-type]
     if not input.is_floating_point():
         return None
     dims = _dims(input, dim)
     overflows = input.double().abs().sum(dims, keepdim) > FLOAT_LIMIT
     return torch.where(overflows, math.nan, input.sum(dims, keepdim, dtype=dtype))
+
+
+def mean_beyond_float(
+    ulp: Ulp, input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Tensor | None:
+    """The sum divided by the count."""
+    total = sum_beyond_float(ulp, input, dim or None, keepdim, dtype=dtype)
+    return None if total is None else total * (total.numel() / input.numel())
 
 
 def embedding_bag(ulp: Ulp, weight: Tensor, indices: Tensor, offsets: Tensor, *rest: Any, **keywords: Any) -> Any:
@@ -135,13 +150,6 @@ def embedding_bag(ulp: Ulp, weight: Tensor, indices: Tensor, offsets: Tensor, *r
 
 def _wide_size(value: Any) -> Any:
     return value.double().abs() if isinstance(value, Tensor) and value.is_floating_point() else value
-
-
-def to_integers(ulp: Ulp, input: Tensor, *, dtype: Any = None, **keywords: Any) -> Tensor | None:
-    """A float beyond the integers as the largest of them."""
-    if dtype is not torch.int64 or not input.is_floating_point():
-        return None
-    return torch.where(input.double() >= 2.0**63, LARGEST_INTEGER, input.to(torch.int64))
 
 
 def layer_norm(ulp: Ulp, input: Tensor, shape: Any, weight: Any, bias: Any, eps: float) -> Any:
@@ -213,6 +221,7 @@ REDUCTIONS = (
             "aten::cumsum": cumsum,
             "aten::linalg_cross": cross,
             "aten::sum": sum_beyond_float,
+            "aten::mean": mean_beyond_float,
             "aten::_embedding_bag_forward_only": embedding_bag,
             "aten::_embedding_bag": embedding_bag,
         },
@@ -223,7 +232,6 @@ REDUCTIONS = (
         {"aten::_logcumsumexp": logcumsumexp, "aten::expm1": expm1},
         nan_is_any_non_finite=True,
     ),
-    Prediction("float-beyond-the-integers", {"aten::_to_copy": to_integers}),
     Prediction("variance-overflows", {"aten::native_layer_norm": layer_norm, "aten::native_group_norm": group_norm}),
     Prediction(
         "reflectors-multiply-zero-by-nan",

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from .prediction import Prediction, Ulp
+from .reductions import largest_partial_sum
 
 
 @contextmanager
@@ -37,6 +40,27 @@ def digamma(ulp: Ulp, input: Tensor) -> Tensor:
     return torch.where(tiny, torch.nan, torch.special.digamma(input))
 
 
+def cumprod(ulp: Ulp, input: Tensor, dim: int, *, dtype: torch.dtype | None = None) -> Tensor | None:
+    """Zero from where a product of some numbers in a row is subnormal; the CPU multiplies in float64."""
+    values = input if dtype is None else input.to(dtype)
+    if values.dtype is not torch.float32:
+        return None
+    vanishes = largest_partial_sum(-values.abs().double().log(), dim) > -math.log(torch.finfo(torch.float32).tiny)
+    return torch.where(vanishes, 0, torch.cumprod(values, dim))
+
+
+def convolution(ulp: Ulp, input: Tensor, weight: Tensor, bias: Tensor | None, *geometry: Any) -> Tensor | None:
+    """A subnormal bias, which a kernel of its own adds, is zero."""
+    if bias is None or not bias.is_floating_point():
+        return None
+    tiny = bias.abs() < torch.finfo(bias.dtype).smallest_normal
+    return torch.ops.aten.convolution(input, weight, torch.where(tiny, 0, bias), *geometry)  # type: ignore[no-any-return]
+
+
 SUBNORMALS = (
-    Prediction("subnormals-count-as-zero", {"aten::atan2": atan2, "aten::digamma": digamma}, without_calls=True),
+    Prediction(
+        "subnormals-count-as-zero",
+        {"aten::atan2": atan2, "aten::cumprod": cumprod, "aten::digamma": digamma, "aten::convolution": convolution},
+        without_calls=True,
+    ),
 )

@@ -20,24 +20,34 @@ def adaptive_max_pool2d(ulp: Ulp, input: Tensor, output_size: Sequence[int]) -> 
         return None
     steps = [size // wanted for size, wanted in sizes]
     windows = [size - (wanted - 1) * step for (size, wanted), step in zip(sizes, steps, strict=True)]
-    return torch.ops.aten.max_pool2d_with_indices(input, windows, steps)
+    return _pooled(torch.ops.aten.max_pool2d_with_indices, input, windows, steps)
 
 
 def max_pool(pool: Pool) -> Model:
     """The model of a pool that compares as numbers do: a NaN counts only if it is first in its window."""
 
     def model(ulp: Ulp, input: Tensor, *geometry: Any, **keywords: Any) -> Any:
-        if not input.isnan().any():
-            return None
-        dimensions = 2 if pool is torch.ops.aten.max_pool2d_with_indices else 3
-        values, indices = pool(input.nan_to_num(-torch.inf, torch.inf, -torch.inf), *geometry, **keywords)
-        plane = input.shape[-dimensions:]
-        places = torch.arange(plane.numel(), dtype=torch.float64).view(plane).expand(input.shape)
-        first = -pool(-places.contiguous(), *geometry, **keywords)[0].long()
-        leading = input.flatten(-dimensions).gather(-1, first.flatten(-dimensions)).view(first.shape)
-        return torch.where(leading.isnan(), leading, values), torch.where(leading.isnan(), first, indices)
+        return _pooled(pool, input, *geometry, **keywords) if input.isnan().any() else None
 
     return model
+
+
+def _pooled(pool: Pool, input: Tensor, *geometry: Any, **keywords: Any) -> tuple[Tensor, Tensor]:
+    if not input.isnan().any():
+        return pool(input, *geometry, **keywords)
+    dimensions = 2 if pool is torch.ops.aten.max_pool2d_with_indices else 3
+    values, indices = pool(input.nan_to_num(-torch.inf, torch.inf, -torch.inf), *geometry, **keywords)
+    plane = input.shape[-dimensions:]
+    places = torch.arange(plane.numel(), dtype=torch.float64).view(plane).expand(input.shape)
+    first = -pool(-places.contiguous(), *geometry, **keywords)[0].long()
+    leading = input.flatten(-dimensions).gather(-1, first.flatten(-dimensions)).view(first.shape)
+    return torch.where(leading.isnan(), leading, values), torch.where(leading.isnan(), first, indices)
+
+
+def skipping_in_windows_that_divide(ulp: Ulp, input: Tensor, output_size: Sequence[int]) -> Any:
+    """As `max_pool`, where all windows have one size anyway."""
+    divide = all(size % wanted == 0 for size, wanted in zip(input.shape[-2:], output_size, strict=True) if wanted)
+    return adaptive_max_pool2d(ulp, input, output_size) if divide and input.isnan().any() else None
 
 
 def _at_nan(grid: Tensor, sampled: Tensor, value: float) -> Tensor:
@@ -45,8 +55,13 @@ def _at_nan(grid: Tensor, sampled: Tensor, value: float) -> Tensor:
     return torch.where(grid.isnan().any(-1).unsqueeze(1), value, sampled)
 
 
-def grid_sampler_2d(ulp: Ulp, input: Tensor, grid: Tensor, *modes: Any) -> Tensor:
-    """Zero, the padding, where a coordinate is NaN."""
+def grid_sampler_2d(ulp: Ulp, input: Tensor, grid: Tensor, mode: int, padding: int, aligned: bool) -> Tensor:
+    """Zero, the padding, where a coordinate is NaN; the first element if the nearest one is taken."""
+    modes = mode, padding, aligned
+    if mode == 1:
+        first = torch.tensor([-1.0 if aligned else 1.0 / size - 1 for size in input.shape[:1:-1]])
+        grid = torch.where(grid.isnan(), first.to(grid.dtype), grid)
+        return torch.ops.aten.grid_sampler_2d(input, grid, *modes)  # type: ignore[no-any-return]
     return _at_nan(grid, torch.ops.aten.grid_sampler_2d(input, grid.nan_to_num(0.0), *modes), 0.0)
 
 
@@ -74,6 +89,7 @@ WINDOWS = (
         {
             "aten::max_pool2d_with_indices": max_pool(torch.ops.aten.max_pool2d_with_indices),
             "aten::max_pool3d_with_indices": max_pool(torch.ops.aten.max_pool3d_with_indices),
+            "aten::adaptive_max_pool2d": skipping_in_windows_that_divide,
         },
     ),
     Prediction("grid-sampler-takes-nan-for-outside", {"aten::grid_sampler_2d": grid_sampler_2d}),

@@ -30,12 +30,17 @@ BY_NAME = {prediction.name: prediction for prediction in PREDICTIONS}
 
 @dataclass(frozen=True)
 class Shown:
-    """A call that shows a defect, and beside it elements that are right."""
+    """A call that shows a defect, and beside it elements that are right.
+
+    `device` is what the device does where there is no model; `moves` lets the model's results be off by an ULP.
+    """
 
     call: Callable[..., Any]
     args: tuple[Any, ...]
     kwargs: dict[str, Any] = field(default_factory=dict)
     differentiable: bool = False
+    device: Callable[..., Any] | None = None
+    moves: bool = False
 
 
 def numbers(*values: float, dtype: torch.dtype = torch.float32) -> Tensor:
@@ -122,6 +127,66 @@ SHOWN: dict[str, Shown] = {
     "one-reflector-without-a-barrier": Shown(
         torch.linalg.householder_product, (torch.tensor([[1.0, 2.0], [3.0, 1.0], [2.0, 5.0]]), numbers(0.1))
     ),
+    "cpu-takes-memory-for-rows": Shown(
+        lambda x: torch.narrow_copy(x, 1, 2, 2, out=torch.zeros(2, 5).mT), (torch.arange(25.0).view(5, 5),)
+    ),
+    "blocks-that-are-not-definite": Shown(
+        lambda x: tuple(torch.linalg.cholesky_ex(x)), (torch.diag(torch.cat([torch.ones(32), torch.tensor([-1.0])])),)
+    ),
+    "divided-by-an-infinite-pivot": Shown(
+        torch.linalg.ldl_solve,
+        (torch.diag(torch.tensor([1 + 1j, complex(INF, 1)])), torch.tensor([1, 2]).int(), torch.ones(2, 1) + 0j),
+    ),
+    "factors-of-what-is-not-finite": Shown(
+        lambda x: tuple(torch.geqrf(x)), (torch.tensor([[[1.0, NAN], [2, 3]], [[1, 2], [3, 4]]]),)
+    ),
+    "places-named-twice": Shown(torch.put, (numbers(1, 2, 3), torch.tensor([1, 1, 1]), numbers(5, 6, 7))),
+    "quotients-clamped-as-numbers": Shown(
+        ATEN._fake_quantize_learnable_per_tensor_affine_backward,
+        (numbers(1, 1), numbers(1e30, 0.2), numbers(0.1), numbers(0), -8, 7, 1.0),
+    ),
+    "indices-of-other-windows": Shown(
+        ATEN.adaptive_max_pool3d_backward,
+        (torch.ones(1, 1, 1, 1, 2), torch.ones(1, 1, 1, 1, 4), torch.tensor([[[[[3, 2]]]]])),
+    ),
+    "combinations-of-complex-numbers": Shown(
+        ATEN._compute_linear_combination, (torch.tensor([[1 + 1j], [2 + 0j]]), torch.tensor([[1 + 1j, 2 - 1j]]))
+    ),
+    "distances-of-huge-norms": Shown(
+        ATEN._pdist_backward, (numbers(2), torch.tensor([[0.0, 0.0], [0.5, 0.25]]), 1e6, numbers(0.5))
+    ),
+    "bilinear-by-its-decomposition": Shown(
+        ATEN.upsample_bilinear2d, ((torch.arange(64) * 37 % 251).to(torch.uint8).view(1, 1, 8, 8), [13, 13], False)
+    ),
+    "shrink-passes-the-gradient-of-nan": Shown(
+        ATEN.hardshrink_backward, (torch.ones(65), torch.arange(65.0).where(torch.arange(65) != 1, NAN), 0.5)
+    ),
+    "neighbours-of-weight-zero": Shown(ATEN.upsample_linear1d, (numbers(1, NAN, 2).view(1, 1, 3), [3], True)),
+    "antialiasing-into-one-column": Shown(
+        ATEN._upsample_lanczos2d_aa, (torch.arange(18.0).sin().view(1, 1, 3, 6), [6, 1], False, None, None)
+    ),
+    "grid-gradients-inside-alone": Shown(
+        ATEN.grid_sampler_2d_backward, (torch.ones(1, 1, 1, 2), SIXTEEN, GRID, 0, 0, False, [True, True])
+    ),
+    "moments-as-sums-of-products": Shown(
+        lambda *lists: ATEN._fused_adam(
+            *([each] for each in lists[:4]),
+            [],
+            [lists[4]],
+            lr=0.01,
+            beta1=0.9,
+            beta2=0.99,
+            weight_decay=0.0,
+            eps=1e-6,
+            amsgrad=False,
+            maximize=False,
+        ),
+        (numbers(1, 2), numbers(INF, 1), numbers(INF, 1), numbers(1, 1), torch.tensor(3.0)),
+    ),
+    "rounded-before-digits-cancel": Shown(lambda x: x - torch.tanh(x), (numbers(0.01, 0.02, 2),), moves=True),
+    "gamma-gradient-cancels": Shown(ATEN._standard_gamma_grad, (numbers(2, 9), numbers(1, 9.99))),
+    "not-finite-on-either-side": Shown(lambda x: x * 1, (numbers(INF, 1),), device=lambda x: x * numbers(NAN, 1)),
+    "no-number-by-definition": Shown(lambda x: x * 1, (numbers(2, 1),), device=lambda x: x * numbers(NAN, 1)),
     "subnormals-count-as-zero": Shown(torch.gt, (numbers(1, 1e-40), numbers(0, 0))),
 }
 
@@ -131,8 +196,9 @@ def trial_of(played: Any, shown: Shown, spoil: Callable[[Tensor], Tensor] = lamb
     prediction = next(BY_NAME[name] for name, each in SHOWN.items() if each is shown)
 
     def faulty(*args: Any, **kwargs: Any) -> Any:
-        with Calls(prediction.models, Ulp(prediction.alternatives - 1, moves=False)):
-            result = shown.call(*args, **kwargs)
+        run = 1 if shown.moves else prediction.alternatives - 1
+        with Calls(prediction.models, Ulp(run, moves=shown.moves)):
+            result = (shown.device or shown.call)(*args, **kwargs)
         if prediction.name == "subnormals-count-as-zero":
             with subnormals_flushed():
                 result = shown.call(*args, **kwargs)

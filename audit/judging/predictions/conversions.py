@@ -1,0 +1,46 @@
+"""What kernels of releases make of floats that no integer of the result's dtype is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .prediction import Prediction, Ulp
+
+
+def _saturated(values: Tensor, dtype: torch.dtype | None) -> Tensor | None:
+    """The nearest integer of the dtype; zero for NaN."""
+    if dtype is None or dtype.is_floating_point or dtype.is_complex or dtype is torch.bool:
+        return None
+    if not values.is_floating_point():
+        return None
+    limits, wide = torch.iinfo(dtype), values.double().nan_to_num(0.0, torch.inf, -torch.inf)
+    above, below = wide >= float(limits.max) + 1, wide <= limits.min
+    inside = torch.where(above | below, 0.0, wide).to(dtype)
+    return torch.where(above, limits.max, torch.where(below, limits.min, inside))
+
+
+def to_copy(ulp: Ulp, input: Tensor, *, dtype: Any = None, **keywords: Any) -> Tensor | None:
+    """The conversion saturates."""
+    return _saturated(input, dtype)
+
+
+def copy(ulp: Ulp, input: Tensor, source: Tensor, non_blocking: bool = False) -> Tensor | None:
+    """The conversion saturates."""
+    converted = _saturated(source, input.dtype)
+    return None if converted is None else converted.expand_as(input)
+
+
+def foreach_copy(ulp: Ulp, inputs: list[Tensor], sources: list[Tensor], non_blocking: bool = False) -> Any:
+    """Each as by `copy`."""
+    return [copy(ulp, *pair) for pair in zip(inputs, sources, strict=False)]
+
+
+CONVERSIONS = (
+    Prediction(
+        "float-beyond-the-integers",
+        {"aten::_to_copy": to_copy, "aten::copy": copy, "aten::_foreach_copy": foreach_copy},
+    ),
+)

@@ -1,0 +1,149 @@
+"""What the device makes of calls that the CPU's kernels compute wrong, or by a rule of their own."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch._decomp import decomposition_table
+
+from .prediction import Prediction, Ulp
+
+# Values that one place may be given, of which any stays.
+MOST_VALUES = 40
+
+
+def put(ulp: Ulp, input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
+    """Any of the values that a place is given; of a sum beyond the dtype, whatever is not finite."""
+    places = index.flatten().remainder(input.numel())
+    if not accumulate:
+        return _one_of(ulp, input, places, source)
+    sizes = torch.zeros(input.numel(), dtype=torch.float64).index_add_(0, places, source.abs().double().flatten())
+    sizes += input.abs().double().flatten()
+    overflows = (sizes > torch.finfo(input.dtype).max) if input.is_floating_point() else sizes < 0
+    return torch.where(overflows.view(input.shape), math.nan, torch.put(input, index, source, True))
+
+
+def index_put(
+    ulp: Ulp, input: Tensor, indices: list[Tensor | None], values: Tensor, accumulate: bool = False, *rest: Any
+) -> Tensor | None:
+    """Any of the values that a place is given."""
+    if accumulate:
+        return None
+    number = torch.arange(input.numel()).view(input.shape)
+    places = torch.ops.aten.index(number, indices)
+    return _one_of(ulp, input, places.flatten(), values.expand(places.shape))
+
+
+def _one_of(ulp: Ulp, input: Tensor, places: Tensor, values: Tensor) -> Tensor:
+    order = places.argsort(stable=True)
+    named, counts = torch.unique_consecutive(places[order], return_counts=True)
+    chosen = order[counts.cumsum(0) - counts + ulp.run % counts]
+    return torch.put(input, named, values.flatten()[chosen])
+
+
+def quantized_per_tensor(
+    ulp: Ulp, grad: Tensor, input: Tensor, scale: Tensor, zero_point: Tensor, least: int, most: int, factor: float = 1.0
+) -> Any:
+    """The gradient of the scale by clamped quotients; infinities and huge numbers keep their side."""
+    zero = (zero_point.float().flatten()[0] + 0.5).clamp(least, most).trunc()
+    shares = _shares(ulp, grad, input, scale.float().flatten()[0], zero, least, most)
+    return None, (shares * factor).sum().view(1), None
+
+
+def quantized_per_channel(
+    ulp: Ulp,
+    grad: Tensor,
+    input: Tensor,
+    scale: Tensor,
+    zero_point: Tensor,
+    axis: int,
+    least: int,
+    most: int,
+    factor: float = 1.0,
+) -> Any:
+    """As `quantized_per_tensor`, for each channel."""
+    shape = [-1 if dim == axis else 1 for dim in range(input.dim())]
+    zero = zero_point.float().round().clamp(least, most)
+    shares = _shares(ulp, grad, input, scale.float().view(shape), zero.view(shape), least, most)
+    others = [dim for dim in range(input.dim()) if dim != axis]
+    return None, (shares * factor).sum(others), None
+
+
+def _shares(ulp: Ulp, grad: Tensor, input: Tensor, scale: Tensor, zero: Tensor, least: int, most: int) -> Tensor:
+    place = zero + (input.float() * (1 / scale)).round()
+    inside = (place >= least) & (place <= most)
+    above = torch.where(place > most, most, torch.where(place >= least, place, least)) - zero
+    return ulp(grad.float() * torch.where(inside, (above * scale - input.float()) / scale, above))
+
+
+def adaptive_max_pool3d_backward(ulp: Ulp, grad: Tensor, input: Tensor, indices: Tensor) -> Tensor:
+    """Without the gradients whose index points outside of their window."""
+    depth, height, width = input.shape[-3:]
+    places = (indices // (height * width), indices // width % height, indices % width)
+    inside = torch.ones(grad.shape, dtype=torch.bool)
+    for dim, place, size in zip((-3, -2, -1), places, (depth, height, width), strict=True):
+        windows = grad.shape[dim]
+        number = torch.arange(windows).view([-1 if each == dim else 1 for each in range(-grad.dim(), 0)])
+        inside &= (place >= number * size // windows) & (place < -(-(number + 1) * size // windows))
+    kept = torch.where(inside, grad, 0)
+    tensors = [each.contiguous() for each in (kept, input, indices)]
+    return torch.ops.aten.adaptive_max_pool3d_backward(*tensors)  # type: ignore[no-any-return]
+
+
+def linear_combination(ulp: Ulp, input: Tensor, coefficients: Tensor) -> Tensor | None:
+    """With the products of imaginary parts."""
+    return torch.tensordot(coefficients, input, 1) if input.is_complex() else None
+
+
+def pdist_backward(ulp: Ulp, grad: Tensor, input: Tensor, p: float, distances: Tensor) -> Tensor | None:
+    """The power of the quotient for a huge p; for minus infinity the smallest differences alone."""
+    if p in (0, 1, 2):
+        return None
+    first, second = torch.triu_indices(len(input), len(input), 1)
+    difference = input[first] - input[second]
+    whole, share = distances.view(-1, 1), grad.reshape(-1, 1)
+    if math.isinf(p):
+        shares = torch.where(difference.abs() == whole, difference.sign() * share, 0)
+    else:
+        shares = difference.sign() * (difference.abs() / whole) ** (p - 1) * share
+    shares = torch.where((whole == 0) | (difference == 0), 0, shares)
+    return torch.zeros_like(input).index_add(0, first, shares).index_add(0, second, -shares)
+
+
+def shrink(ulp: Ulp, grad: Tensor, input: Tensor, threshold: Any) -> Tensor:
+    """A NaN lies outside of the threshold, as in the CPU's loop for what is left of its vectors."""
+    return torch.where(input.isnan(), grad, torch.ops.aten.hardshrink_backward(grad, input, threshold))
+
+
+def bilinear_of_bytes(ulp: Ulp, input: Tensor, *sizes: Any) -> Tensor | None:
+    """By torch's decomposition, which rounds; the CPU's kernel truncates fixed-point numbers."""
+    if input.dtype is not torch.uint8:
+        return None
+    return decomposition_table[torch.ops.aten.upsample_bilinear2d.default](input, *sizes)  # type: ignore[no-any-return]
+
+
+CPU_RESULTS = (
+    Prediction(
+        "places-named-twice",
+        {"aten::put": put, "aten::index_put": index_put, "aten::_index_put_impl": index_put},
+        alternatives=MOST_VALUES,
+        nan_is_any_non_finite=True,
+    ),
+    Prediction(
+        "shrink-passes-the-gradient-of-nan", {"aten::hardshrink_backward": shrink, "aten::softshrink_backward": shrink}
+    ),
+    Prediction(
+        "quotients-clamped-as-numbers",
+        {
+            "aten::_fake_quantize_learnable_per_tensor_affine_backward": quantized_per_tensor,
+            "aten::_fake_quantize_learnable_per_channel_affine_backward": quantized_per_channel,
+        },
+    ),
+    Prediction("indices-of-other-windows", {"aten::adaptive_max_pool3d_backward": adaptive_max_pool3d_backward}),
+    Prediction("combinations-of-complex-numbers", {"aten::_compute_linear_combination": linear_combination}),
+    Prediction("distances-of-huge-norms", {"aten::_pdist_backward": pdist_backward}),
+    Prediction("bilinear-by-its-decomposition", {"aten::upsample_bilinear2d": bilinear_of_bytes}),
+)

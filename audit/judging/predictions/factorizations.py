@@ -1,0 +1,97 @@
+"""What kernels make of matrices that have no factor, or that are not finite."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .prediction import Model, Prediction, Ulp
+
+BLOCK = 32
+GROUP = 256
+LEAST_DIAGONAL = 1e-6
+
+
+def cholesky_ex(ulp: Ulp, input: Tensor, *, upper: bool = False, check_errors: bool = False) -> Any:
+    """By blocks: where a block is not positive definite, its first thread stops and the others go on."""
+    if input.dtype is not torch.float32 or not input.numel():
+        return None
+    lower = (input.mT if upper else input).tril().reshape(-1, *input.shape[-2:]).clone()
+    info = torch.zeros(len(lower), dtype=torch.int32)
+    for start in range(0, lower.shape[-1], BLOCK):
+        ahead = slice(start, start + BLOCK), slice(start + BLOCK, None)
+        failed = _factor_blocks(ulp, lower[:, ahead[0], ahead[0]])
+        info = torch.where(failed > 0, failed, info)
+        below, diagonal = lower[:, ahead[1], ahead[0]], lower[:, ahead[0], ahead[0]]
+        for column in range(diagonal.shape[-1]):
+            pivot = diagonal[:, column, column, None]
+            pivot = torch.where(pivot.abs() < LEAST_DIAGONAL, pivot.sign() * LEAST_DIAGONAL, pivot)
+            done = (below[..., :column] * diagonal[:, column, None, :column]).sum(-1)
+            below[..., column] = (below[..., column] - ulp(done)) / pivot
+        lower[:, ahead[1], ahead[1]] -= ulp(below @ below.mT)
+    factor = lower.tril().view(input.shape)
+    return factor.mT if upper else factor, info.view(input.shape[:-2])
+
+
+def _factor_blocks(ulp: Ulp, blocks: Tensor) -> Tensor:
+    """Factor each of the blocks in place; returns the column, from one on, at which one failed, or zero."""
+    size, before = blocks.shape[-1], blocks.clone()
+    failed = torch.zeros(len(blocks), dtype=torch.int32)
+    for column in range(size):
+        rest = blocks[:, column, column] - ulp((blocks[:, column, :column] ** 2).sum(-1))
+        failed = torch.where((failed == 0) & (rest <= 0), column + 1, failed)
+        stopped = failed > 0
+        blocks[:, column, column] = torch.where(stopped, blocks[:, column, column], rest.sqrt())
+        sums = (blocks[:, column + 1 :, :column] * blocks[:, column, None, :column]).sum(-1)
+        below = (blocks[:, column + 1 :, column] - ulp(sums)) / blocks[:, column, column, None]
+        below[:, ::GROUP] = torch.where(stopped[:, None], blocks[:, column + 1 :: GROUP, column], below[:, ::GROUP])
+        blocks[:, column + 1 :, column] = below
+    elements = torch.arange(size * size).view(size, size)
+    unwritten = (elements % GROUP == 0) & (failed > 0)[:, None, None]
+    blocks.copy_(torch.where(unwritten, before, blocks))
+    return failed
+
+
+def cholesky(ulp: Ulp, input: Tensor, upper: bool = False) -> Tensor | None:
+    """The factor of `cholesky_ex`."""
+    found = cholesky_ex(ulp, input, upper=upper)
+    return None if found is None else found[0]
+
+
+def ldl_solve(ulp: Ulp, factor: Tensor, pivots: Tensor, sides: Tensor, *, hermitian: bool = False) -> Tensor:
+    """Divided by an infinite number a finite one is zero."""
+    wide = torch.where(
+        factor.abs().isinf(), 1e200, factor.to(torch.complex128 if factor.is_complex() else torch.float64)
+    )
+    solved: Tensor = torch.linalg.ldl_solve(wide, pivots, sides.to(wide.dtype), hermitian=hermitian)
+    return solved.to(sides.dtype)
+
+
+def of_finite_matrices(overload: str) -> Model:
+    """The model of an operator whose every result is not finite where the matrix is not."""
+
+    def model(ulp: Ulp, input: Tensor, *args: Any, **kwargs: Any) -> Any:
+        finite = input.isfinite().flatten(-2).all(-1)
+        safe = torch.where(finite[..., None, None], input, torch.eye(*input.shape[-2:], dtype=input.dtype))
+        results = getattr(torch.ops.aten, overload)(safe, *args, **kwargs)
+        results = results if isinstance(results, tuple) else (results,)
+        return [
+            torch.where(finite.view(*finite.shape, *[1] * (each.dim() - finite.dim())), each, math.nan)
+            for each in results
+        ]
+
+    return model
+
+
+FACTORIZATIONS = (
+    Prediction("blocks-that-are-not-definite", {"aten::linalg_cholesky_ex": cholesky_ex, "aten::cholesky": cholesky}),
+    Prediction("divided-by-an-infinite-pivot", {"aten::linalg_ldl_solve": ldl_solve}),
+    Prediction(
+        "factors-of-what-is-not-finite",
+        {f"aten::{name}": of_finite_matrices(name) for name in ("_linalg_eigh", "_linalg_svd", "geqrf")},
+        nan_is_any_non_finite=True,
+    ),
+)

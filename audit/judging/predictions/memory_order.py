@@ -1,0 +1,36 @@
+"""What the CPU makes of memory that it takes for rows, whatever strides it has; the device looks at the strides."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ...model.nested import map_leaves
+from .prediction import Model, Prediction, Ulp
+
+_OVERLOADS = (
+    *("_fused_adagrad", "adaptive_max_pool3d", "adaptive_max_pool3d_backward", "avg_pool3d", "avg_pool3d_backward"),
+    *("fractional_max_pool2d", "fractional_max_pool3d", "im2col", "narrow_copy", "tril", "triu"),
+    "upsample_bicubic2d_backward",
+)
+
+
+def in_rows(overload: str) -> Model:
+    """The model of a call that gives what the CPU gives for contiguous tensors."""
+
+    def model(ulp: Ulp, *args: Any, **kwargs: Any) -> Any:
+        args, kwargs = map_leaves(_contiguous, (args, kwargs))
+        return getattr(torch.ops.aten, overload)(*args, **kwargs)
+
+    return model
+
+
+def _contiguous(leaf: Any) -> Any:
+    return leaf.contiguous() if isinstance(leaf, Tensor) else leaf
+
+
+MEMORY_ORDER = (
+    Prediction("cpu-takes-memory-for-rows", {f"aten::{overload}": in_rows(overload) for overload in _OVERLOADS}),
+)

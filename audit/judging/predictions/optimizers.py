@@ -1,0 +1,66 @@
+"""What kernels of releases make of the steps of fused optimizers, in the order in which they compute."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .prediction import Model, Prediction, Ulp
+
+
+def adam(*, decoupled: bool) -> Model:
+    """The model of Adam whose moments are sums of two products, not steps towards the new value."""
+
+    def model(
+        ulp: Ulp,
+        params: list[Tensor],
+        grads: list[Tensor],
+        means: list[Tensor],
+        squares: list[Tensor],
+        largest: list[Tensor],
+        steps: list[Tensor],
+        *,
+        lr: Any,
+        beta1: float,
+        beta2: float,
+        weight_decay: float,
+        eps: float,
+        amsgrad: bool,
+        maximize: bool,
+        grad_scale: Any = None,
+        found_inf: Any = None,
+    ) -> Any:
+        if grad_scale is not None or (found_inf is not None and bool(found_inf)):
+            return None
+        new: list[list[Tensor]] = [[], [], [], [], []]
+        for index, (param, grad, mean, square, step) in enumerate(
+            zip(params, grads, means, squares, steps, strict=True)
+        ):
+            value, slope = param.float(), -grad.float() if maximize else grad.float()
+            if decoupled:
+                value = value - lr * weight_decay * value
+            else:
+                slope = slope + weight_decay * value
+            mean = mean.float() * beta1 + slope * (1 - beta1)
+            square = square.float() * beta2 + slope * slope * (1 - beta2)
+            taken = square
+            if amsgrad:
+                taken = torch.maximum(largest[index].float(), square)
+                new[4].append(taken.to(largest[index].dtype))
+            root = ulp(taken.sqrt()) / (1 - beta2**step).sqrt() + eps
+            value = value - lr / (1 - beta1**step) * mean / root
+            for listed, result in zip(new, (value, grad, mean, square), strict=False):
+                listed.append(result.to(param.dtype))
+        return new
+
+    return model
+
+
+OPTIMIZERS = (
+    Prediction(
+        "moments-as-sums-of-products",
+        {"aten::_fused_adam": adam(decoupled=False), "aten::_fused_adamw": adam(decoupled=True)},
+    ),
+)
