@@ -25,11 +25,12 @@ from .memory import compare_memory, compare_strides
 from .phases import with_cpu_phases
 from .reference import WideArgument, WideGradient, WideOutput, WideRuns
 from .signed_zeros import has_signed_zeros
-from .ties import names_equal_elements, same_for_equal_elements
+from .ties import is_in_another_order, names_equal_elements, same_for_equal_elements
 from .unspecified import is_factor_of_infinite, is_unspecified_factor, is_unspecified_mode
 
 # Accepted differences in values.
 EQUAL_ELEMENTS = "other indices of equal elements"
+UNSORTED = "another order, which sorted=False allows"
 OTHER_PHASES = "vectors of other phases, or another basis of those that belong to equal values"
 UNSPECIFIED = "what is left of a factor that does not exist"
 UNSPECIFIED_MODE = "other modes of rows with NaN, which the CPU's sort does not put into an order"
@@ -178,6 +179,8 @@ class Comparison:
         """Why other values than the CPU's are accepted; "" where they are not."""
         if names_equal_elements(self._case, mine.outputs[position], cpus.outputs[position]):
             return EQUAL_ELEMENTS
+        if is_in_another_order(self._case, position, mine.outputs, cpus.outputs):
+            return UNSORTED
         if cpus.outputs[position].dim() > 1 and is_another_factorization(self._case, mine.outputs, cpus.outputs):
             return OTHER_PHASES
         if is_unspecified_mode(self._case, position, mine.outputs, cpus.outputs):
@@ -189,7 +192,9 @@ class Comparison:
     def _gradient(self, position: int, actual: Tensor | None, expected: Tensor | None) -> Found:
         if actual is None or expected is None:
             return 0.0 if actual is expected else Difference(f"is {_presence(actual)}, the CPU's {_presence(expected)}")
-        agreement = self._compare(actual, expected, WideGradient(self._wide, position), self._values)
+        # A gradient through a factor that does not exist is unspecified as that is.
+        values = self._values and UNSPECIFIED not in self.notes
+        agreement = self._compare(actual, expected, WideGradient(self._wide, position), values)
         if isinstance(agreement, Difference) and same_for_equal_elements(self._case, actual, expected):
             self._note(EQUAL_ELEMENTS)
             return 0.0

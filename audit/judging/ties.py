@@ -6,6 +6,7 @@ PyTorch promises that order only for a stable sort. Its documentation leaves it 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -17,10 +18,8 @@ from .reference import flushed
 
 # The operators that return indices of elements, and the position of their argument `dim`.
 DIM_POSITION = {"argsort": 1, "kthvalue": 2, "median": 1, "mode": 1, "nanmedian": 1, "sort": 1, "topk": 2}
-
-
-# Gradients of longer rows are not compared: each element is compared with each.
-LONGEST = 4096
+# The position of their argument `sorted`.
+SORTED_POSITION = {"topk": 4}
 
 
 def names_equal_elements(case: Case, mine: Tensor, cpus: Tensor) -> bool:
@@ -28,23 +27,35 @@ def names_equal_elements(case: Case, mine: Tensor, cpus: Tensor) -> bool:
 
     False where the operator returns no such indices, where the sort is stable, and where an index is out of range.
     """
-    position = _dim_position(case)
     chosen_from = _first_tensor(case)
-    if position is None or chosen_from is None or cpus.dtype is not torch.int64 or _is_stable(case):
+    if _name(case) not in DIM_POSITION or _is_stable(case) or mine.shape != cpus.shape:
         return False
-    dim = case.kwargs.get("dim", case.args[position] if len(case.args) > position else -1)
-    if not isinstance(dim, int) or mine.shape != cpus.shape or not chosen_from.dim():
+    if chosen_from is None or cpus.dtype is not torch.int64:
         return False
-    indices = [each.cpu() for each in (mine, cpus)]
-    if cpus.dim() < chosen_from.dim():
-        indices = [each.unsqueeze(dim) for each in indices]
-    size = chosen_from.shape[dim]
-    if any(each.dim() != chosen_from.dim() or ((each < 0) | (each >= size)).any() for each in indices):
+    named = (_named(chosen_from, dim, mine, cpus) for dim in _dims(case, chosen_from))
+    return any(pair is not None and _equal(*pair) for pair in named)
+
+
+def is_in_another_order(case: Case, position: int, mine: Sequence[Any], cpus: Sequence[Any]) -> bool:
+    """Whether results of `topk` are the CPU's in another order, as `sorted=False` allows.
+
+    Args:
+        case: the case; its first argument has the elements.
+        position: of the output that differs: values, or the indices behind them.
+        mine, cpus: the outputs of both devices.
+    """
+    chosen_from, first = _first_tensor(case), position - position % 2
+    if chosen_from is None or not _may_be_unsorted(case) or first + 1 >= len(cpus):
         return False
-    mine_named, cpus_named = (torch.gather(flushed(chosen_from).detach().cpu(), dim, each) for each in indices)
-    return torch.equal(mine_named.isnan(), cpus_named.isnan()) and torch.equal(
-        mine_named.nan_to_num(), cpus_named.nan_to_num()
-    )
+    pairs = [(each[first], each[first + 1]) for each in (mine, cpus)]
+    if not all(isinstance(each, Tensor) for pair in pairs for each in pair) or pairs[0][0].shape != pairs[1][0].shape:
+        return False
+    values, expected = (pair[0].detach().cpu() for pair in pairs)
+    for dim in _dims(case, chosen_from):
+        named = _named(chosen_from, dim, *(pair[1] for pair in pairs))
+        if named is not None and _equal(named[0], values) and _equal(values.sort(dim)[0], expected.sort(dim)[0]):
+            return True
+    return False
 
 
 def same_for_equal_elements(case: Case, mine: Tensor, cpus: Tensor) -> bool:
@@ -52,27 +63,71 @@ def same_for_equal_elements(case: Case, mine: Tensor, cpus: Tensor) -> bool:
 
     The gradient goes to the element whose index was returned, which may be any of the equal ones.
     """
-    position = _dim_position(case)
     chosen_from = _first_tensor(case)
-    if position is None or chosen_from is None or _is_stable(case) or mine.shape != chosen_from.shape != ():
+    if chosen_from is None or _is_stable(case) or mine.shape != chosen_from.shape != ():
         return False
+    for dim in _dims(case, chosen_from):
+        elements = chosen_from.detach().cpu().movedim(dim, -1)
+        own, expected = (_shared(elements, each.detach().cpu().movedim(dim, -1)) for each in (mine, cpus))
+        if torch.allclose(own, expected, rtol=1e-3, atol=1e-5):
+            return True
+    return False
+
+
+def _dims(case: Case, chosen_from: Tensor) -> list[int]:
+    """The dimensions along which a call may have chosen elements: all of them for calls in a row."""
+    name = _name(case)
+    if name == "msort":
+        return [0]
+    if name not in DIM_POSITION or not chosen_from.dim():
+        return []
+    position = DIM_POSITION[name]
     dim = case.kwargs.get("dim", case.args[position] if len(case.args) > position else -1)
-    if not isinstance(dim, int) or chosen_from.shape[dim] > LONGEST:
-        return False
-    elements = chosen_from.detach().cpu().movedim(dim, -1)
-    own, expected = (_shared(elements, each.detach().cpu().movedim(dim, -1)) for each in (mine, cpus))
-    return torch.allclose(own, expected, rtol=1e-3, atol=1e-5)
+    others = list(range(chosen_from.dim())) if case.title.startswith("in a row") else []
+    return [dim, *others] if isinstance(dim, int) else others
+
+
+def _named(chosen_from: Tensor, dim: int, *indices: Tensor) -> list[Tensor] | None:
+    """The elements at some indices along a dimension; None where they are no such indices."""
+    listed = [each.detach().cpu() for each in indices]
+    if listed[0].dim() < chosen_from.dim():
+        listed = [each.unsqueeze(dim) for each in listed]
+    size, elements = chosen_from.shape[dim], flushed(chosen_from).detach().cpu()
+    for each in listed:
+        others = [length for axis, length in enumerate(each.shape) if axis != dim % chosen_from.dim()]
+        kept = [length for axis, length in enumerate(chosen_from.shape) if axis != dim % chosen_from.dim()]
+        if each.dtype is not torch.int64 or others != kept or bool(((each < 0) | (each >= size)).any()):
+            return None
+    return [torch.gather(elements, dim, each) for each in listed]
+
+
+def _equal(left: Tensor, right: Tensor) -> bool:
+    return torch.equal(left.isnan(), right.isnan()) and torch.equal(left.nan_to_num(), right.nan_to_num())
 
 
 def _shared(elements: Tensor, gradient: Tensor) -> Tensor:
-    """For each element the sum of the gradients of all elements equal to it."""
+    """For each element the sum of the gradients of all elements equal to it; zero for NaN."""
     rows, gradients = elements.reshape(-1, elements.shape[-1]), gradient.reshape(-1, gradient.shape[-1]).double()
-    return torch.stack([(row[:, None] == row).double() @ each for row, each in zip(rows, gradients, strict=True)])
+    sums = []
+    for row, each in zip(rows, gradients, strict=True):
+        kinds = torch.unique(row, return_inverse=True)[1]
+        total = torch.zeros(len(row), dtype=torch.float64).index_add(0, kinds, each)[kinds]
+        sums.append(torch.where(row.isnan(), 0, total))
+    return torch.stack(sums)
 
 
-def _dim_position(case: Case) -> int | None:
+def _name(case: Case) -> str:
     """The call of a form, as with out= or in inference mode, has a title for a name; its first outputs are the same."""
-    return DIM_POSITION.get(operator_name(case)) or DIM_POSITION.get(case.entry)
+    name = operator_name(case)
+    return name if name in (*DIM_POSITION, "msort") else case.entry.split(".")[0]
+
+
+def _may_be_unsorted(case: Case) -> bool:
+    position = SORTED_POSITION.get(_name(case))
+    if position is None:
+        return False
+    given = case.kwargs.get("sorted", case.args[position] if len(case.args) > position else True)
+    return given is False or "sorted=False" in case.title
 
 
 def _first_tensor(case: Case) -> Tensor | None:

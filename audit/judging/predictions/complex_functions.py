@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .prediction import Prediction, Ulp
+from .prediction import Model, Prediction, Ulp
 from .real_functions import fused
 
 Parts = tuple[Tensor, Tensor]
@@ -233,7 +233,52 @@ def mean(ulp: Ulp, input: Tensor, dim: Any = None, keepdim: bool = False, **kwar
     return torch.complex(*parts)
 
 
+def power(ulp: Ulp, input: Any, exponent: Any) -> Tensor | None:
+    """By magnitude and angle: NaN where one of them is, zero for zero."""
+    if not torch.result_type(input, exponent).is_complex:
+        return None
+    z, raised = torch.broadcast_tensors(torch.as_tensor(input), torch.as_tensor(exponent))  # type: ignore[no-untyped-call]
+    (real, imaginary), (by, turning) = _parts(z), _parts(raised)
+    size = ulp((real * real + imaginary * imaginary).sqrt())
+    angle = ulp(torch.atan2(imaginary, real))
+    scale = size**by * (-turning * angle).exp()
+    turned = turning * size.log() + by * angle
+    zero = (real == 0) & (imaginary == 0)
+    return torch.where(zero, 0, torch.complex(scale * turned.cos(), scale * turned.sin()))
+
+
+def of_other_zeros(overload: str) -> Model:
+    """The model of a function of numbers whose zero parts have the other sign."""
+
+    def model(ulp: Ulp, input: Any, *args: Any) -> Tensor | None:
+        if not isinstance(input, Tensor) or not input.is_complex():
+            return None
+        parts = (torch.where(part == 0, -part, part) for part in _parts(input))
+        return getattr(torch.ops.aten, overload)(torch.complex(*parts), *args)  # type: ignore[no-any-return]
+
+    return model
+
+
+_CUT = (
+    "acos",
+    "acosh",
+    "angle",
+    "asin",
+    "asinh",
+    "atan",
+    "atanh",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "pow",
+    "rsqrt",
+    "sqrt",
+)
+
 COMPLEX_FUNCTIONS = (
+    Prediction("complex-powers-by-their-angle", {"aten::pow": power}, nan_is_any_non_finite=True),
+    Prediction("zeros-of-a-negated-number", {f"aten::{name}": of_other_zeros(name) for name in _CUT}),
     Prediction("complex-arcsines-cancel", {"aten::asin": asin, "aten::acos": acos, "aten::atan": atan}),
     Prediction("complex-square-roots-cancel", {"aten::sqrt": sqrt, "aten::rsqrt": rsqrt}),
     Prediction("complex-sinh-and-log1p-cancel", {"aten::sinh": sinh, "aten::log1p": log1p}),

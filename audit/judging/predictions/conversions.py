@@ -14,6 +14,8 @@ def _saturated(values: Tensor, dtype: torch.dtype | None) -> Tensor | None:
     """The nearest integer of the dtype; zero for NaN."""
     if dtype is None or dtype.is_floating_point or dtype.is_complex or dtype is torch.bool:
         return None
+    if values.is_complex():
+        values = values.real
     if not values.is_floating_point():
         return None
     limits, wide = torch.iinfo(dtype), values.double().nan_to_num(0.0, torch.inf, -torch.inf)

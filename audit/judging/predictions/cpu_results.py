@@ -44,10 +44,9 @@ def _one_of(ulp: Ulp, input: Tensor, places: Tensor, values: Tensor) -> Tensor:
     return torch.put(input, named, values.flatten()[chosen])
 
 
-def quantized_per_tensor(
-    ulp: Ulp, grad: Tensor, input: Tensor, scale: Tensor, zero_point: Tensor, least: int, most: int, factor: float = 1.0
-) -> Any:
+def quantized_per_tensor(ulp: Ulp, grad: Tensor, input: Tensor, scale: Tensor, zero_point: Tensor, *limits: Any) -> Any:
     """The gradient of the scale by clamped quotients; infinities and huge numbers keep their side."""
+    least, most, factor = (*limits, 1.0)[:3]
     zero = (zero_point.float().flatten()[0] + 0.5).clamp(least, most).trunc()
     shares = _shares(ulp, grad, input, scale.float().flatten()[0], zero, least, most)
     return None, (shares * factor).sum().view(1), None
@@ -60,11 +59,10 @@ def quantized_per_channel(
     scale: Tensor,
     zero_point: Tensor,
     axis: int,
-    least: int,
-    most: int,
-    factor: float = 1.0,
+    *limits: Any,
 ) -> Any:
     """As `quantized_per_tensor`, for each channel."""
+    least, most, factor = (*limits, 1.0)[:3]
     shape = [-1 if dim == axis else 1 for dim in range(input.dim())]
     zero = zero_point.float().round().clamp(least, most)
     shares = _shares(ulp, grad, input, scale.float().view(shape), zero.view(shape), least, most)
@@ -125,7 +123,25 @@ def bilinear_of_bytes(ulp: Ulp, input: Tensor, *sizes: Any) -> Tensor | None:
     return decomposition_table[torch.ops.aten.upsample_bilinear2d.default](input, *sizes)  # type: ignore[no-any-return]
 
 
+def nothing_added(ulp: Ulp, input: Any, other: Any, alpha: Any = 1) -> Tensor | None:
+    """The first operand alone, whatever the second is, where its factor is zero."""
+    if alpha != 0 or not isinstance(input, Tensor):
+        return None
+    dtype = torch.result_type(input, other)
+    shape = torch.broadcast_tensors(input, torch.as_tensor(other))[0].shape  # type: ignore[no-untyped-call]
+    return input.to(dtype).expand(shape)
+
+
+def frequency_ignored(ulp: Ulp, *args: Any, **kwargs: Any) -> Tensor | None:
+    """The gradient as it is without `scale_grad_by_freq`."""
+    if not args[6]:
+        return None
+    return torch.ops.aten._embedding_bag_dense_backward(*args[:6], False, *args[7:], **kwargs)  # type: ignore[no-any-return]
+
+
 CPU_RESULTS = (
+    Prediction("nothing-times-the-second-operand", {"aten::add": nothing_added, "aten::sub": nothing_added}),
+    Prediction("frequency-ignored", {"aten::_embedding_bag_dense_backward": frequency_ignored}),
     Prediction(
         "places-named-twice",
         {"aten::put": put, "aten::index_put": index_put, "aten::_index_put_impl": index_put},

@@ -13,27 +13,12 @@ from .prediction import Model, Prediction, Ulp
 def adam(*, decoupled: bool) -> Model:
     """The model of Adam whose moments are sums of two products, not steps towards the new value."""
 
-    def model(
-        ulp: Ulp,
-        params: list[Tensor],
-        grads: list[Tensor],
-        means: list[Tensor],
-        squares: list[Tensor],
-        largest: list[Tensor],
-        steps: list[Tensor],
-        *,
-        lr: Any,
-        beta1: float,
-        beta2: float,
-        weight_decay: float,
-        eps: float,
-        amsgrad: bool,
-        maximize: bool,
-        grad_scale: Any = None,
-        found_inf: Any = None,
-    ) -> Any:
-        if grad_scale is not None or (found_inf is not None and bool(found_inf)):
+    def model(ulp: Ulp, *lists: list[Tensor], maximize: bool, amsgrad: bool, **options: Any) -> Any:
+        if options.get("grad_scale") is not None or options.get("found_inf") is not None:
             return None
+        params, grads, means, squares, largest, steps = lists
+        lr, beta1, beta2 = options["lr"], options["beta1"], options["beta2"]
+        weight_decay, eps = options["weight_decay"], options["eps"]
         new: list[list[Tensor]] = [[], [], [], [], []]
         for index, (param, grad, mean, square, step) in enumerate(
             zip(params, grads, means, squares, steps, strict=True)

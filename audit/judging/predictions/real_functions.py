@@ -236,6 +236,15 @@ def elu(ulp: Ulp, input: Tensor, alpha: float = 1, scale: float = 1, input_scale
     return torch.where(x > 0, x * scale, (ulp((x * input_scale).exp()) - 1) * (alpha * scale)).to(input.dtype)
 
 
+def silu_backward(ulp: Ulp, grad: Tensor, input: Tensor) -> Tensor | None:
+    """1 + x - x s in place of 1 + x (1 - s), which is zero where one is nothing beside x."""
+    if input.is_complex():
+        return None
+    x, given = _floating(input, grad)
+    s = ulp(x.sigmoid())
+    return (given * s * ((1 + x) - x * s)).to(input.dtype)
+
+
 def gamma_gradient(ulp: Ulp, input: Tensor, output: Tensor) -> Tensor:
     """The series of small samples and the expansions of large shapes in float, where they cancel or overflow."""
     shape, sample = _floating(input, output)
@@ -269,6 +278,7 @@ def gamma_gradient(ulp: Ulp, input: Tensor, output: Tensor) -> Tensor:
 
 
 REAL_FUNCTIONS = (
+    Prediction("silu-gradient-of-huge-numbers", {"aten::silu_backward": silu_backward}),
     Prediction("gamma-gradient-cancels", {"aten::_standard_gamma_grad": gamma_gradient}),
     Prediction("abs-of-integers-through-float", {"aten::abs": integer_abs}),
     Prediction("erfc-as-one-less-erf", {"aten::erfc": erfc, "aten::special_erfc": erfc}),

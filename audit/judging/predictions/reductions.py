@@ -207,7 +207,29 @@ def one_reflector(ulp: Ulp, input: Tensor, tau: Tensor) -> Tensor | None:
     return product[..., :columns]
 
 
+def scatter_add(ulp: Ulp, input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor | None:
+    """Each number is added in half precision, one after the other."""
+    if input.dtype not in (torch.float16, torch.bfloat16) or not input.dim():
+        return None
+    total = input.clone()
+    rows = zip(index.movedim(dim, 0), source.movedim(dim, 0)[: index.shape[dim]], strict=True)
+    for places, added in rows:
+        place = places.unsqueeze(0)
+        taken = added[tuple(slice(size) for size in places.shape)].unsqueeze(0)
+        view = total.movedim(dim, 0)
+        view.scatter_(0, place, view.gather(0, place) + taken)
+    return total
+
+
+def antialiased(ulp: Ulp, input: Tensor, *args: Any) -> Tensor:
+    """NaN, for whatever is not finite, in a plane whose numbers, multiplied by a weight, may be beyond float."""
+    result: Tensor = torch.ops.aten._upsample_bicubic2d_aa(input, *args)
+    overflows = input.double().abs().amax((-2, -1), keepdim=True) > FLOAT_LIMIT / 8
+    return torch.where(overflows, math.nan, result)
+
+
 REDUCTIONS = (
+    Prediction("halves-added-in-halves", {"aten::scatter_add": scatter_add}),
     Prediction("norm-loses-nan", {"aten::linalg_vector_norm": norm_of_numbers, "aten::norm": norm_of_numbers}),
     Prediction(
         "powers-of-a-norm-overflow",
@@ -222,6 +244,7 @@ REDUCTIONS = (
             "aten::linalg_cross": cross,
             "aten::sum": sum_beyond_float,
             "aten::mean": mean_beyond_float,
+            "aten::_upsample_bicubic2d_aa": antialiased,
             "aten::_embedding_bag_forward_only": embedding_bag,
             "aten::_embedding_bag": embedding_bag,
         },

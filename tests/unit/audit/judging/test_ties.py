@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from mpsmith.audit.judging.ties import names_equal_elements, same_for_equal_elements
+from mpsmith.audit.judging.ties import is_in_another_order, names_equal_elements, same_for_equal_elements
 from mpsmith.audit.model.case import Case
 
 NAN = math.nan
@@ -47,6 +47,23 @@ def test_a_form_with_out_is_known_by_the_operator_of_its_group() -> None:
     mine, cpus = torch.tensor([[1, 2, 0], [2, 1, 0]]), torch.tensor([[1, 0, 2], [2, 0, 1]])
     assert names_equal_elements(unstable, mine, cpus)
     assert not names_equal_elements(other, mine, cpus)
+
+
+def test_unsorted_elements_come_in_any_order_with_their_indices() -> None:
+    values, indices = torch.tensor([[2.0, 1.0], [NAN, 0.0]]), torch.tensor([[0, 1], [1, 2]])
+    turned = values.flip(1), indices.flip(1)
+    unsorted, ordered = case(torch.topk, 2, sorted=False), case(torch.topk, 2)
+    for position in (0, 1):
+        assert is_in_another_order(unsorted, position, turned, (values, indices))
+        assert not is_in_another_order(ordered, position, turned, (values, indices))
+        assert not is_in_another_order(unsorted, position, (turned[0], indices), (values, indices))
+        assert not is_in_another_order(unsorted, position, (turned[0] + 1, turned[1]), (values, indices))
+
+
+def test_calls_in_a_row_choose_along_any_dimension() -> None:
+    columns = Case(torch.kthvalue, (torch.tensor([[1, 5, 1], [1, 2, 2]]), 1), {}, title="in a row: dim=0")
+    assert names_equal_elements(columns, torch.tensor([1, 1, 0]), torch.tensor([0, 1, 0]))
+    assert not names_equal_elements(columns, torch.tensor([1, 0, 0]), torch.tensor([0, 1, 0]))
 
 
 def test_values_are_no_indices() -> None:

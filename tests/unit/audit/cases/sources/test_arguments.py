@@ -104,6 +104,7 @@ def test_of_some_overloads_harmless_flags_alone_vary() -> None:
     assert not may_vary("embedding_dense_backward", "num_weights")
     assert may_vary("batch_norm_backward", "update")
     assert not may_vary("_upsample_bilinear2d_aa", "scales_h")
+    assert not may_vary("upsample_nearest3d_backward.grad_input", "scales_d")
     assert may_vary("topk", "k")
 
 

@@ -184,6 +184,21 @@ SHOWN: dict[str, Shown] = {
         (numbers(1, 2), numbers(INF, 1), numbers(INF, 1), numbers(1, 1), torch.tensor(3.0)),
     ),
     "rounded-before-digits-cancel": Shown(lambda x: x - torch.tanh(x), (numbers(0.01, 0.02, 2),), moves=True),
+    "complex-powers-by-their-angle": Shown(torch.pow, (torch.tensor([2 + 1j, 0j]), -2.0)),
+    "zeros-of-a-negated-number": Shown(torch.log, (torch.tensor([2 + 1j, complex(-1.0, 0.0)]),)),
+    "silu-gradient-of-huge-numbers": Shown(ATEN.silu_backward, (numbers(1, 2), numbers(0.5, 1e9))),
+    "nothing-times-the-second-operand": Shown(lambda x, y: torch.add(x, y, alpha=0), (numbers(1, 2), numbers(1, INF))),
+    "frequency-ignored": Shown(
+        ATEN._embedding_bag_dense_backward,
+        (
+            *(torch.ones(2, 2), torch.tensor([0, 1, 1]), torch.tensor([0, 1, 1]), torch.tensor([1, 2])),
+            *(torch.tensor([0, 0]), 3, True, 0, None),
+        ),
+    ),
+    "halves-added-in-halves": Shown(
+        torch.scatter_add,
+        (numbers(2048, 1).half(), 0, torch.zeros(40, dtype=torch.int64), torch.ones(40).half()),
+    ),
     "gamma-gradient-cancels": Shown(ATEN._standard_gamma_grad, (numbers(2, 9), numbers(1, 9.99))),
     "not-finite-on-either-side": Shown(lambda x: x * 1, (numbers(INF, 1),), device=lambda x: x * numbers(NAN, 1)),
     "no-number-by-definition": Shown(lambda x: x * 1, (numbers(2, 1),), device=lambda x: x * numbers(NAN, 1)),
