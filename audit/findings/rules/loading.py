@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Annotated, Any
 
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
 from ....registry.folder import PACKAGED as OPERATORS
-from ....registry.known_case import Part
 from ....registry.parsing import Block, parse, read_text
 from ....registry.problems import Problem, error_of
 from ....registry.validation import described
-from ...model.verdicts import CaseVerdict
-from .rule import ExplainingRule, HoldsOn
+from .rule import ExplainingRule
 
 PACKAGED = OPERATORS.parent / "rules"
 # Of two rules that match a case, that of the earlier file explains it, or the earlier one of a file.
@@ -24,67 +21,10 @@ TOPICS = (
 )
 
 
-class Example(Part):
-    """A case that the rule explains.
-
-    Attributes:
-        case: "source:operator:dtype" of its group.
-        verdict, stage, message, fallbacks: of its outcome; the verdict is by default the first of the rule's.
-        inputs: the case and its inputs, as a report describes them.
-        kernels: the shipped kernels that it launched.
-        fits: the predictions that it fits.
-        unlike: near misses, which the rule must not explain: each says what is otherwise than in the example.
-    """
-
-    case: Annotated[str, Field(pattern=r"^[^:]+:[^:]+:\w+$")]
-    verdict: CaseVerdict | None = None
-    stage: str = "forward"
-    message: str = ""
-    fallbacks: tuple[str, ...] = ()
-    inputs: str = "(x)"
-    kernels: tuple[str, ...] = ()
-    fits: dict[str, float] = Field(default_factory=dict)
-    unlike: tuple[dict[str, Any], ...] = ()
-
-    @property
-    def near_misses(self) -> list[Example]:
-        """The example with each of the changes."""
-        return [Example.model_validate(self.model_dump() | change | {"unlike": ()}) for change in self.unlike]
-
-
-class RuleEntry(Part):
-    """The fields of a rule, as `ExplainingRule` describes them, and its examples."""
-
-    reason: Annotated[str, Field(min_length=40)]
-    verdicts: Annotated[tuple[CaseVerdict, ...], Field(min_length=1)]
-    message: str = ""
-    operators: tuple[str, ...] = ()
-    sources: tuple[str, ...] = ()
-    dtypes: tuple[str, ...] = ()
-    stages: tuple[str, ...] = ()
-    inputs: str = ""
-    arguments: str = ""
-    prediction: str = ""
-    at_most: float | None = None
-    without_kernel: bool = False
-    holds_on: HoldsOn = "both"
-    upstream: str = ""
-    shipped: tuple[str, ...] = ()
-    kernels: tuple[str, ...] = ()
-    imported: str = ""
-    never_stale: bool = False
-    examples: Annotated[tuple[Example, ...], Field(min_length=1)]
-
-    def rule(self, name: str) -> ExplainingRule:
-        """The rule without its examples."""
-        fields = {field: getattr(self, field) for field in RuleEntry.model_fields if field != "examples"}
-        return ExplainingRule(name, **fields)
-
-
 @cache
-def entries() -> Mapping[str, RuleEntry]:
-    """The entries of all rules by name, in order. Raises RegistryError that lists every problem with its place."""
-    found: dict[str, RuleEntry] = {}
+def entries() -> Mapping[str, ExplainingRule]:
+    """All rules by name, in order. Raises RegistryError that lists every problem with its place."""
+    found: dict[str, ExplainingRule] = {}
     problems: list[Problem] = []
     for topic in TOPICS:
         blocks, malformed = parse(read_text(path := PACKAGED / f"{topic}.yaml"), path)
@@ -93,7 +33,7 @@ def entries() -> Mapping[str, RuleEntry]:
             if block.operator in found:
                 problems.append(block.problem((), "the name is taken already", at_key=True))
             entry = _entry_of(block)
-            if isinstance(entry, RuleEntry):
+            if isinstance(entry, ExplainingRule):
                 found[block.operator] = entry
             else:
                 problems += entry
@@ -105,11 +45,12 @@ def entries() -> Mapping[str, RuleEntry]:
 @cache
 def all_rules() -> tuple[ExplainingRule, ...]:
     """All rules, in order. Raises RegistryError as `entries` does."""
-    return tuple(entry.rule(name) for name, entry in entries().items())
+    return tuple(entries().values())
 
 
-def _entry_of(block: Block) -> RuleEntry | list[Problem]:
+def _entry_of(block: Block) -> ExplainingRule | list[Problem]:
+    fields = block.data if isinstance(block.data, dict) else {}
     try:
-        return RuleEntry.model_validate(block.data)
+        return ExplainingRule(**{**fields, "name": block.operator})  # type: ignore[arg-type]
     except ValidationError as error:
         return [block.problem(tuple(each["loc"]), described(each), at_key=True) for each in error.errors()]

@@ -7,15 +7,47 @@ Other non-passes of the same operator stay unexplained.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import field
+from typing import Annotated, Any, Literal
 
+from pydantic import ConfigDict, Field
+from pydantic.dataclasses import dataclass
+
+from ....registry.known_case import Part
 from ...model.verdicts import CaseVerdict
 
 HoldsOn = Literal["simulated", "real", "both"]
 
 
-@dataclass(frozen=True)
+class Example(Part):
+    """A case that the rule explains.
+
+    Attributes:
+        case: "source:operator:dtype" of its group.
+        verdict, stage, message, fallbacks: of its outcome; the verdict is by default the first of the rule's.
+        inputs: the case and its inputs, as a report describes them.
+        kernels: the shipped kernels that it launched.
+        fits: the predictions that it fits.
+        unlike: near misses, which the rule must not explain: each says what is otherwise than in the example.
+    """
+
+    case: Annotated[str, Field(pattern=r"^[^:]+:[^:]+:\w+$")]
+    verdict: CaseVerdict | None = None
+    stage: str = "forward"
+    message: str = ""
+    fallbacks: tuple[str, ...] = ()
+    inputs: str = "(x)"
+    kernels: tuple[str, ...] = ()
+    fits: dict[str, float] = Field(default_factory=dict)
+    unlike: tuple[dict[str, Any], ...] = ()
+
+    @property
+    def near_misses(self) -> list[Example]:
+        """The example with each of the changes."""
+        return [Example.model_validate(self.model_dump() | change | {"unlike": ()}) for change in self.unlike]
+
+
+@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class ExplainingRule:
     """The conditions under which `reason` explains a case. An empty condition matches every case.
 
@@ -38,11 +70,12 @@ class ExplainingRule:
         kernels: shell patterns of kernels: the case launched one of them.
         imported: a package: the run was asked to import it.
         never_stale: not reported as stale where a run has no such case: it only repeats the judge's words.
+        examples: cases that it explains, for its test.
     """
 
     name: str
-    reason: str
-    verdicts: tuple[CaseVerdict, ...]
+    reason: Annotated[str, Field(min_length=40)]
+    verdicts: Annotated[tuple[CaseVerdict, ...], Field(min_length=1)]
     message: str = ""
     operators: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
@@ -59,3 +92,4 @@ class ExplainingRule:
     kernels: tuple[str, ...] = ()
     imported: str = ""
     never_stale: bool = False
+    examples: tuple[Example, ...] = field(default=(), compare=False, repr=False)

@@ -55,7 +55,7 @@ def explained_by(rule: ExplainingRule, stored: StoredCase, *, simulated: bool = 
 
 WHOLE = ExplainingRule(
     "whole",
-    "has every condition",
+    "it has every condition that a rule may have",
     (CaseVerdict.WRONG,),
     r"^1 of 2 elements differ",
     ("linear", "nn.*"),

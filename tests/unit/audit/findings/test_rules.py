@@ -10,8 +10,8 @@ import pytest
 
 from mpsmith.audit.findings.explanations import Explainer
 from mpsmith.audit.findings.rules import loading
-from mpsmith.audit.findings.rules.loading import PACKAGED, TOPICS, Example, RuleEntry, all_rules, entries
-from mpsmith.audit.findings.rules.rule import ExplainingRule
+from mpsmith.audit.findings.rules.loading import PACKAGED, TOPICS, all_rules, entries
+from mpsmith.audit.findings.rules.rule import Example, ExplainingRule
 from mpsmith.audit.judging.predictions import PREDICTIONS
 from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
@@ -29,7 +29,7 @@ WITHOUT_PREDICTION = {
 }
 
 
-def stored(entry: RuleEntry, example: Example) -> StoredCase:
+def stored(entry: ExplainingRule, example: Example) -> StoredCase:
     source, operator, dtype = example.case.split(":")
     verdict = example.verdict or entry.verdicts[0]
     outcome = Outcome(verdict, example.stage, example.message, fallbacks=example.fallbacks)
@@ -48,6 +48,7 @@ def rule_for(name: str, example: Example, shipped: str | None = "2.13.0") -> str
 
 @pytest.mark.parametrize("name", entries())
 def test_a_rule_explains_its_examples_and_no_near_miss(name: str) -> None:
+    assert entries()[name].examples
     for example in entries()[name].examples:
         assert rule_for(name, example) == name
         assert example.unlike
