@@ -17,28 +17,37 @@ from ...model.case import Case, CaseSource
 from ...model.group import GroupKey
 from ...model.nested import leaves, map_leaves
 from ...model.selection import Samples
+from .memory import lacking_memory
 
 SOURCE = "known wrong"
 Call = Callable[..., Any]
 
 
 class KnownWrongSource(CaseSource):
-    """One group for each report and dtype; its variant is the number of the issue, "#150967"."""
+    """One group for each report and dtype; its variant is the number of the issue, "#150967".
 
-    name = SOURCE
+    Args:
+        large: whether the cases that need very much memory are made, or all others.
+    """
+
+    def __init__(self, *, large: bool = False) -> None:
+        self.name = f"large {SOURCE}" if large else SOURCE
+        self.opt_in = self._large = large
 
     def groups(self) -> Iterable[GroupKey]:
-        """The groups of all reports whose cases fit into an ordinary machine."""
-        return self._ordinary
+        """The groups of all such reports."""
+        return self._reports
 
     def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
-        """The cases of one report; all of them at every level of sampling."""
-        of_report = self._ordinary[replace(key, mode="fallback")]  # the strict mode repeats the same cases
-        return (made(title_of(report), described) for report, described in of_report)
+        """The cases of one report, at every level of sampling; skipped, and nothing made, without the memory."""
+        for report, described in self._reports[replace(key, mode="fallback")]:  # the strict mode repeats the same cases
+            title = f"issue #{report.issue}, {report.wrong_class}"
+            skipped = lacking_memory(described.memory_gib) if described.memory_gib is not None else ""
+            yield Case(torch.abs, title=title, skipped=skipped) if skipped else made(title, described)
 
     @cached_property
-    def _ordinary(self) -> dict[GroupKey, list[tuple[KnownReport, KnownCase]]]:
-        return grouped(self.name, large=False)
+    def _reports(self) -> dict[GroupKey, list[tuple[KnownReport, KnownCase]]]:
+        return grouped(self.name, large=self._large)
 
 
 def grouped(source: str, *, large: bool) -> dict[GroupKey, list[tuple[KnownReport, KnownCase]]]:
@@ -51,11 +60,6 @@ def grouped(source: str, *, large: bool) -> dict[GroupKey, list[tuple[KnownRepor
                 key = GroupKey(source, operator, f"#{report.issue}", case.dtype, "fallback")
                 by_group.setdefault(key, []).append((report, case))
     return by_group
-
-
-def title_of(report: KnownReport) -> str:
-    """What the cases of a report are called."""
-    return f"issue #{report.issue}, {report.wrong_class}"
 
 
 def made(title: str, described: KnownCase) -> Case:

@@ -6,26 +6,19 @@ at a time. It is skipped with the reason if the machine, or the worker's limit, 
 
 from __future__ import annotations
 
-import gc
-import os
-import resource
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ....registry.known_case import KnownCase
-from ....registry.known_wrong import KnownReport
 from ...model.case import Case, CaseSource
 from ...model.group import GroupKey
 from ...model.selection import Samples
-from .known_wrong import grouped, made, title_of
+from .memory import GIB, lacking_memory
 
-GIB = 1 << 30
 ELEMENTS = (1 << 31) + 1
 ROWS, COLUMNS = 65_537, 32_769  # together more than 2^31 as well, in two dimensions
 VARIANT = "2^31"
@@ -151,47 +144,3 @@ class LargeSource(CaseSource):
     @cached_property
     def _calls(self) -> dict[GroupKey, LargeCall]:
         return {GroupKey(self.name, large.operator, VARIANT, large.dtype, "fallback"): large for large in CALLS}
-
-
-class LargeKnownWrongSource(CaseSource):
-    """The reports of the known-wrong corpus whose cases need very much memory."""
-
-    name = "large known wrong"
-    opt_in = True
-
-    def groups(self) -> Iterable[GroupKey]:
-        """One group for each such report and dtype."""
-        return self._reports
-
-    def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
-        """The cases of one report; skipped, and nothing made, where memory does not suffice."""
-        for report, described in self._reports[replace(key, mode="fallback")]:
-            skipped = lacking_memory(described.memory_gib or 0)
-            title = title_of(report)
-            yield Case(torch.abs, title=title, skipped=skipped) if skipped else made(title, described)
-
-    @cached_property
-    def _reports(self) -> dict[GroupKey, list[tuple[KnownReport, KnownCase]]]:
-        return grouped(self.name, large=True)
-
-
-def lacking_memory(need_gib: float) -> str:
-    """Why a case that needs so much memory is not executed here, or "" where it is."""
-    gc.collect()  # what the case before left behind may be as large
-    limit, _ = resource.getrlimit(resource.RLIMIT_DATA)
-    if limit != resource.RLIM_INFINITY and limit < need_gib * GIB:
-        return f"needs {need_gib:.0f} GiB, a worker may hold {limit / GIB:.0f} (--memory-limit {need_gib + 1:.0f})"
-    free = available_bytes()
-    if free < need_gib * GIB:
-        return f"needs {need_gib:.0f} GiB of memory, this machine has {free / GIB:.0f} to spare"
-    return ""
-
-
-def available_bytes() -> int:
-    """The memory that a process may take now; where the system does not say that, all that is built in."""
-    try:
-        text = Path("/proc/meminfo").read_text()
-    except OSError:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    fields = dict(line.split(":", 1) for line in text.splitlines())
-    return int(fields["MemAvailable"].split()[0]) * 1024

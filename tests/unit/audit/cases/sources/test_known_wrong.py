@@ -12,7 +12,7 @@ import torch
 from mpsmith.audit.cases.sources import known_wrong as source
 from mpsmith.audit.cases.sources import large
 from mpsmith.audit.cases.sources.known_wrong import KnownWrongSource, argument, in_place, into, resolved, tensor
-from mpsmith.audit.cases.sources.large import LargeKnownWrongSource, LargeSource
+from mpsmith.audit.cases.sources.large import LargeSource
 from mpsmith.audit.model.case import Case, CaseSource, make_cases
 from mpsmith.audit.model.selection import DTYPES, Samples
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
@@ -90,7 +90,7 @@ def test_the_cases_run_on_the_cpu_or_are_refused_by_it() -> None:
 def test_cases_that_need_much_memory_stand_apart(packaged: dict[int, KnownReport]) -> None:
     large = {f"#{n}" for n, report in packaged.items() if any(case.memory_gib for case in report.cases)}
     assert large
-    assert {key.variant for key in LargeKnownWrongSource().groups()} == large
+    assert {key.variant for key in KnownWrongSource(large=True).groups()} == large
     assert large.isdisjoint(key.variant for key in KnownWrongSource().groups())
 
 
@@ -301,10 +301,11 @@ def test_a_call_that_needs_more_than_a_line_is_not(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "made", [KnownWrongSource(), LargeKnownWrongSource(), LargeSource()], ids=lambda each: each.name
+    "made", [KnownWrongSource(), KnownWrongSource(large=True), LargeSource()], ids=lambda each: each.name
 )
 def test_the_strict_mode_has_the_same_cases(made: CaseSource, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(large, "lacking_memory", lambda need: "too large for a test")
+    for module in (source, large):
+        monkeypatch.setattr(module, "lacking_memory", lambda need: "too large for a test")
     key = next(iter(made.groups()))
     strict = make_cases(made, replace(key, mode="strict"), Samples.DEFAULT, 0)
     assert [case.title for case in strict.values()] == [

@@ -9,7 +9,10 @@ import pytest
 import torch
 
 from mpsmith.audit.cases.sources import case_sources, large
-from mpsmith.audit.cases.sources.large import CALLS, GIB, LargeKnownWrongSource, LargeSource, lacking_memory
+from mpsmith.audit.cases.sources import memory as available
+from mpsmith.audit.cases.sources.known_wrong import KnownWrongSource
+from mpsmith.audit.cases.sources.large import CALLS, LargeSource
+from mpsmith.audit.cases.sources.memory import GIB, lacking_memory
 from mpsmith.audit.model.case import is_wanted
 from mpsmith.audit.model.selection import Samples, Settings
 
@@ -18,8 +21,8 @@ from mpsmith.audit.model.selection import Samples, Settings
 def memory(monkeypatch: pytest.MonkeyPatch) -> Any:
     def have(gib: float, limit: float | None = None) -> None:
         soft = resource.RLIM_INFINITY if limit is None else int(limit * GIB)
-        monkeypatch.setattr(large, "available_bytes", lambda: int(gib * GIB))
-        monkeypatch.setattr(large.resource, "getrlimit", lambda kind: (soft, soft))
+        monkeypatch.setattr(available, "available_bytes", lambda: int(gib * GIB))
+        monkeypatch.setattr(available.resource, "getrlimit", lambda kind: (soft, soft))
 
     return have
 
@@ -71,7 +74,7 @@ def test_too_little_memory_is_said_with_the_need(memory: Any, gib: float, limit:
 def test_nothing_is_made_where_memory_does_not_suffice(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     memory(1)
     monkeypatch.setattr(large, "_periodic", lambda flat: pytest.fail("a tensor was made"))
-    for source in (LargeSource(), LargeKnownWrongSource()):
+    for source in (LargeSource(), KnownWrongSource(large=True)):
         for key in source.groups():
             assert all("GiB" in case.skipped for case in source.cases(key, Samples.FULL))
 

@@ -1,0 +1,32 @@
+"""Whether this machine, and this worker, have the memory that a large case needs."""
+
+from __future__ import annotations
+
+import gc
+import os
+import resource
+from pathlib import Path
+
+GIB = 1 << 30
+
+
+def lacking_memory(need_gib: float) -> str:
+    """Why a case that needs so much memory is not executed here, or "" where it is."""
+    gc.collect()  # what the case before left behind may be as large
+    limit, _ = resource.getrlimit(resource.RLIMIT_DATA)
+    if limit != resource.RLIM_INFINITY and limit < need_gib * GIB:
+        return f"needs {need_gib:.0f} GiB, a worker may hold {limit / GIB:.0f} (--memory-limit {need_gib + 1:.0f})"
+    free = available_bytes()
+    if free < need_gib * GIB:
+        return f"needs {need_gib:.0f} GiB of memory, this machine has {free / GIB:.0f} to spare"
+    return ""
+
+
+def available_bytes() -> int:
+    """The memory that a process may take now; where the system does not say that, all that is built in."""
+    try:
+        text = Path("/proc/meminfo").read_text()
+    except OSError:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    fields = dict(line.split(":", 1) for line in text.splitlines())
+    return int(fields["MemAvailable"].split()[0]) * 1024
