@@ -16,6 +16,7 @@ import torch
 
 from ..calls.invocation import overload_of
 from ..calls.recipes import UnencodableError, encode
+from ..sources.argument_values import WORDS
 
 # Makes one call and gives the CPU's refusal, or None when it was accepted.
 TryCall = Callable[[dict[str, Any]], str | None]
@@ -26,38 +27,12 @@ WANTED_DTYPES = re.compile(
     r"\b(Long|Int|Bool|Byte|Float|Half|BFloat16|Double|int64|int32|bool|uint8|float32|ComplexFloat|complex)\b",
     re.IGNORECASE,
 )
-DTYPE_NAMES = {
-    "long": torch.int64,
-    "int64": torch.int64,
-    "int": torch.int32,
-    "int32": torch.int32,
-    "bool": torch.bool,
-    "byte": torch.uint8,
-    "uint8": torch.uint8,
-    "float": torch.float32,
-    "float32": torch.float32,
-    "half": torch.float16,
-    "bfloat16": torch.bfloat16,
-    "complexfloat": torch.complex64,
-    "complex": torch.complex64,
-}
+# What messages call dtypes, beside their own names.
+DTYPE_WORDS = {"long": "int64", "int": "int32", "byte": "uint8", "float": "float32", "half": "float16"}
+DTYPE_WORDS |= {"complexfloat": "complex64", "complex": "complex64", "double": "float32"}
 WANTED_DIMS = re.compile(r"(\d)[- ]?(?:D\b|dim)", re.IGNORECASE)
 # What operators take as text, by the name of the argument; any other text argument takes one of all of them.
-TEXTS = {
-    "reduce": ("sum", "prod", "mean", "amax", "amin", "add", "multiply", "max", "min"),
-    "p": ("fro", "nuc"),
-    "ord": ("fro", "nuc"),
-    "padding": ("same", "valid"),
-    "mode": ("constant", "reflect", "replicate", "circular", "reduced", "complete", "linear"),
-    "indexing": ("ij", "xy"),
-    "rounding_mode": ("floor", "trunc"),
-    "interpolation": ("linear", "lower", "higher", "midpoint", "nearest"),
-    "side": ("left", "right"),
-    "driver": ("gels", "gelsy", "gelsd"),
-    "UPLO": ("L", "U"),
-    "approximate": ("none", "tanh"),
-    "equation": ("ij,jk->ik", "ij->ji", "i,i->"),
-}
+TEXTS = WORDS | {"reduce": (*WORDS["reduce"], "add", "multiply"), "equation": ("ij,jk->ik", "ij->ji", "i,i->")}
 ALL_TEXTS = tuple(sorted({text for texts in TEXTS.values() for text in texts}))
 
 
@@ -73,7 +48,7 @@ class _Drawer:
     def adapt(self, message: str) -> None:
         """Make what the error message asks for more likely."""
         for word in WANTED_DTYPES.findall(message):
-            self._dtypes.append(DTYPE_NAMES.get(word.lower(), torch.float32))
+            self._dtypes.append(getattr(torch, DTYPE_WORDS.get(word.lower(), word.lower())))
         for digit in WANTED_DIMS.findall(message):
             if int(digit) <= 5:
                 self._dims.extend([int(digit)] * 2)

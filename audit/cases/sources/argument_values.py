@@ -69,26 +69,9 @@ END_NAMES = frozenset({"start", "end", "step"})
 # there.
 EXTENTS = frozenset(
     {
-        "num_weights",
-        "num_layers",
-        "input_size",
-        "input_sizes",
-        "self_sizes",
-        "N",
-        "C",
-        "HxW",
-        "group",
-        "storage_offset",
-        "max_lengths",
-        "input_lengths",
-        "target_lengths",
-        "normalized_shape",
-        "layout",
-        "device",
-        "cuda_dtype",
-        "cpu_dtype",
-        "input_dtype",
-        "level",
+        *("num_weights", "num_layers", "input_size", "input_sizes", "self_sizes", "N", "C", "HxW", "group"),
+        *("storage_offset", "max_lengths", "input_lengths", "target_lengths", "normalized_shape", "layout"),
+        *("device", "cuda_dtype", "cpu_dtype", "input_dtype", "level"),
     }
 )
 

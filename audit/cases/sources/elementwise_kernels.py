@@ -16,6 +16,7 @@ from torch import Tensor
 
 from ...model.case import Case
 from ..calls.invocation import SchemaCall, full_name, overload_of
+from ..covering.levels import DTYPE_NAMES
 from .case_tensors import accepts, strided_positions, tensors_of, tensors_on_cpu, with_tensors
 from .derived import BaseGroup, Factor, in_each_case
 from .mixed_dtypes import in_dtype, of_mixed_dtypes
@@ -130,14 +131,14 @@ def _two_operands(case: Case, matrix: tuple[int, int]) -> Iterator[Case]:
         if other is not None:
             narrow = int(title.startswith("left") != (matrix == MATRICES[0]))
             mixed = operands | {narrow: in_dtype(operands[narrow], other)}
-            yield with_tensors(of_mixed_dtypes(case), mixed, f"{case.title}{title} {_name(other)}")
+            yield with_tensors(of_mixed_dtypes(case), mixed, f"{case.title}{title} {DTYPE_NAMES[other]}")
     if other is not None:
         narrow, side = (1, "right") if matrix == MATRICES[0] else (0, "left")
         dense = {0: with_shape(left, matrix), 1: with_shape(right, matrix)}
         dense[narrow] = in_dtype(dense[narrow], other)
-        yield with_tensors(of_mixed_dtypes(case), dense, f"{case.title}{side} {_name(other)}")
+        yield with_tensors(of_mixed_dtypes(case), dense, f"{case.title}{side} {DTYPE_NAMES[other]}")
         strided = {**dense, 0: with_shape(dense[0], matrix[::-1]).T}
-        yield with_tensors(of_mixed_dtypes(case), strided, f"{case.title}left transposed, {side} {_name(other)}")
+        yield with_tensors(of_mixed_dtypes(case), strided, f"{case.title}left transposed, {side} {DTYPE_NAMES[other]}")
 
 
 def _with_out(case: Case) -> Iterator[Case]:
@@ -154,7 +155,7 @@ def _with_out(case: Case) -> Iterator[Case]:
 
 
 def _into(case: Case, source: Tensor, out: Tensor, title: str) -> Case:
-    given = with_tensors(case, {0: source}, f"{case.title}out= {_name(out.dtype)}{title}")
+    given = with_tensors(case, {0: source}, f"{case.title}out= {DTYPE_NAMES[out.dtype]}{title}")
     return replace(given, kwargs={**given.kwargs, "out": out})
 
 
@@ -167,10 +168,6 @@ def _out_overload(name: str) -> str | None:
         if last[0] == "out" and others == own:
             return str(other.name())
     return None
-
-
-def _name(dtype: torch.dtype) -> str:
-    return str(dtype).removeprefix("torch.")
 
 
 ELEMENTWISE_KERNEL_FACTOR = Factor("element-wise kernels", in_each_case(_variations), _applies)

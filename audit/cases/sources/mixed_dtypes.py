@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from ...model.case import Case
+from ..covering.levels import DTYPE_NAMES
 from .case_tensors import strided_positions, tensors_of, unsure, with_one, with_tensors
 from .derived import THOROUGH, BaseGroup, Factor, in_each_case, rotated
 from .operand_forms import number_position
@@ -73,7 +74,7 @@ def one_in(case: Case, position: int, dtype: torch.dtype) -> Case | None:
     """The case with one tensor in another dtype, or None where it has no other; refusals count."""
     if tensors_of(case)[position].dtype is dtype:
         return None
-    title = f"tensor {position} {str(dtype).removeprefix('torch.')}"
+    title = f"tensor {position} {DTYPE_NAMES[dtype]}"
     return with_one(of_mixed_dtypes(case), position, lambda tensor: in_dtype(tensor, dtype), title)
 
 
@@ -108,9 +109,7 @@ def each_as_scalar_tensor(case: Case, turn: int) -> Iterator[Case]:
         def first(tensor: Tensor, dtype: torch.dtype = dtype) -> Tensor:
             return in_dtype(tensor.flatten()[0], dtype).clone()
 
-        varied = with_one(
-            of_mixed_dtypes(case), position, first, f"tensor {position} 0-dim {str(dtype).removeprefix('torch.')}"
-        )
+        varied = with_one(of_mixed_dtypes(case), position, first, f"tensor {position} 0-dim {DTYPE_NAMES[dtype]}")
         if varied is not None:
             yield varied
 
@@ -148,8 +147,8 @@ def out_in_others(case: Case, targets: Sequence[int], most: int, turn: int = 0) 
     tensor = tensors_of(case)[targets[0]]
     others = OTHERS.get(tensor.dtype, ())
     for dtype in rotated(others, turn)[:most]:
-        name = str(dtype).removeprefix("torch.")
-        yield with_tensors(of_mixed_dtypes(case), {targets[0]: in_dtype(tensor, dtype)}, f"{case.title} {name}")
+        title = f"{case.title} {DTYPE_NAMES[dtype]}"
+        yield with_tensors(of_mixed_dtypes(case), {targets[0]: in_dtype(tensor, dtype)}, title)
 
 
 # ---- the factors

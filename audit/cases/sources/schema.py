@@ -27,16 +27,9 @@ from .opinfo import without_double
 # Arguments that operators read on the host whatever the device, by name; "operator/name" where only one does.
 HOST_ARGUMENTS = frozenset(
     {
-        "scalars",
-        "tensor_indices_or_sections",
-        "randint_like/high",
-        "randint_like/low",
-        "_pack_padded_sequence/lengths",
-        "_pack_padded_sequence_backward/batch_sizes",
-        "_pad_packed_sequence/batch_sizes",
-        "lstm/batch_sizes",
-        "gru/batch_sizes",
-        "rnn_tanh/batch_sizes",
+        *("scalars", "tensor_indices_or_sections", "randint_like/high", "randint_like/low"),
+        *("_pack_padded_sequence/lengths", "_pack_padded_sequence_backward/batch_sizes"),
+        *("_pad_packed_sequence/batch_sizes", "lstm/batch_sizes", "gru/batch_sizes", "rnn_tanh/batch_sizes"),
         "rnn_relu/batch_sizes",
     }
 )

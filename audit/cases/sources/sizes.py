@@ -39,31 +39,16 @@ MANY = (5, 6)
 # Recurrences take a step for each element; attention looks at all pairs.
 COSTLY: dict[tuple[str, ...], int] = {
     (
-        "*lstm*",
-        "*gru*",
-        "rnn_*",
-        "nn.RNN*",
-        "nn.LSTM*",
-        "nn.GRU*",
-        "*ctc_loss*",
-        "nn.CTC*",
-        "nn.Transformer*",
-    ): 33,  # a step each
+        *("*lstm*", "*gru*", "rnn_*", "nn.RNN*", "nn.LSTM*", "nn.GRU*"),  # a step each
+        *("*ctc_loss*", "nn.CTC*", "nn.Transformer*"),
+    ): 33,
     ("*attention*", "nn.MultiheadAttention", "_transformer*", "*_mha*"): WIDE,
     ("*multilabel_margin_loss*", "nn.MultiLabelMarginLoss"): WIDE,
     ("linalg_pinv*",): 33,  # a rank for each matrix
     ("index_fill*", "bilinear", "nn.functional.bilinear", "nn.Bilinear", "_trilinear"): 4_097,  # grows with the square
-    ("linalg_*", "_linalg_*", "*svd*", "pca_lowrank", "lobpcg", "*cholesky*", "lu*", "*inverse*", "logdet"): ROWS,
     (
-        "slogdet",
-        "det",
-        "geqrf",
-        "qr",
-        "orgqr",
-        "ormqr",
-        "triangular_solve",
-        "matrix_exp",
-        "lstsq",
+        *("linalg_*", "_linalg_*", "*svd*", "pca_lowrank", "lobpcg", "*cholesky*", "lu*", "*inverse*", "logdet"),
+        *("slogdet", "det", "geqrf", "qr", "orgqr", "ormqr", "triangular_solve", "matrix_exp", "lstsq"),
         "*householder*",
     ): ROWS,
 }
