@@ -96,12 +96,11 @@ def _results(family: str, overloads: Sequence[str], device: str) -> Iterator[tup
     """The result of each case by its name: tensors on the CPU, or a CaseError."""
     import torch
 
-    from ..audit.model.case import Case
     from ..kernels.verification.source import calls_of, cases_of, refused_calls
 
     operators = {f"aten::{overload.partition('.')[0]}" for overload in overloads}
     for refused in refused_calls(family):
-        yield f"refused: {refused.title}", _result(Case(refused.call, refused.arguments), device)
+        yield refused.case.title, _result(refused.case, device)
     for call in calls_of(family):
         if operators.isdisjoint(call.operators):
             continue

@@ -110,6 +110,16 @@ def family(name: str) -> tuple[Kernel, ...]:
     return tuple(replace(kernel, extern=kernel.operator in extern, fakes=fakes) for kernel in rows)
 
 
+def overloads(name: str) -> tuple[str, ...]:
+    """The overloads that a family answers. Raises UnknownKernelError for an unknown name."""
+    return tuple(kernel.overload for kernel in family(name))
+
+
+def overridden(name: str) -> frozenset[str]:
+    """The operators of a family that are replaced for some calls only. Raises UnknownKernelError likewise."""
+    return frozenset(kernel.operator for kernel in family(name) if kernel.applies is not None)
+
+
 def all_kernels() -> tuple[Kernel, ...]:
     """Every kernel of every family."""
     return tuple(kernel for name in families() for kernel in family(name))

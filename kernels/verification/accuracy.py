@@ -52,8 +52,7 @@ class Accuracy:
 
 def accuracy_of(family: str) -> list[Accuracy]:
     """Run the family's own cases, as they are, with its kernels. Raises UnknownKernelError for an unknown family."""
-    overloads = [kernel.overload for kernel in catalog.family(family)]
-    with use(*overloads):
+    with use(*catalog.overloads(family)):
         return accuracy_where(family, lambda outcome: True)
 
 

@@ -80,3 +80,8 @@ class RefusedCall:
     title: str
     call: Callable[..., Any]
     arguments: tuple[Any, ...]
+
+    @property
+    def case(self) -> Case:
+        """The call as a case: mps is to raise the CPU's type of error."""
+        return Case(self.call, self.arguments, errors_count=True, title=f"refused: {self.title}")

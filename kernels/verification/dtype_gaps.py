@@ -163,7 +163,7 @@ def _answering() -> dict[tuple[str, str], _Family]:
     """By operator and dtype the family that answers, for the dtypes that its calls are verified in."""
     found = {key: _Family(name, overrides=False) for key, name in _LATER.items()}
     for name in catalog.families():
-        overridden = {kernel.operator for kernel in catalog.family(name) if kernel.applies is not None}
+        overridden = catalog.overridden(name)
         for call in calls_of(name):
             for operator in call.operators:
                 for dtype in call.dtypes:

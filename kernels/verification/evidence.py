@@ -55,15 +55,10 @@ def record(folder: Path | None, results: Sequence[FamilyResult], *, simulated: b
             checks=sorted(result.checks),
             dtypes=in_dtype_order(sorted(result.dtypes)),
         )
-        for operator in sorted(result.operators - (_overridden(result.family) if simulated else set())):
+        for operator in sorted(result.operators - (catalog.overridden(result.family) if simulated else set())):
             current = known[operator].status if operator in known else None
             verified[operator] = VerifiedKernel(result.family, evidence, _status_after(current, simulated))
     return list(record_evidence(folder, device, verified).values()) if verified else []
-
-
-def _overridden(family: str) -> set[str]:
-    """The operators of a family that are replaced for some calls only."""
-    return {kernel.operator for kernel in catalog.family(family) if kernel.applies is not None}
 
 
 def _status_after(current: Status | None, simulated: bool) -> Status:

@@ -48,9 +48,8 @@ def measure(family: str, elements: int) -> Timing:
     work = workload_of(family)
     torch.manual_seed(0)
     arguments = work.arguments(elements)
-    overloads = [kernel.overload for kernel in catalog.family(family)]
     on_mps = [moved(argument, "mps") for argument in arguments]
-    with use(*overloads):
+    with use(*catalog.overloads(family)):
         answered = work.operator in registered()
         kernel = median_milliseconds(work.call, on_mps, torch.mps.synchronize) if answered else None
     with use():

@@ -16,7 +16,7 @@ from ...audit.releases.surface.profiles import coverage_profile
 from ...simulator.opening import device_of_this_process
 from ..runtime import catalog
 from ..runtime.registration import counting, registered
-from .source import calls_of, cases_of, remembered_calls
+from .source import calls_of, cases_of, refused_calls, remembered_calls
 
 SEED = 20230524
 
@@ -68,8 +68,7 @@ def verify(family: str, layouts: Sequence[Layout] = LAYOUTS) -> FamilyResult:
     Raises UnknownKernelError for an unknown family.
     """
     result = FamilyResult(family)
-    overloads = [kernel.overload for kernel in catalog.family(family)]
-    with _one_thread(), counting(*overloads) as calls:
+    with _one_thread(), counting(*catalog.overloads(family)) as calls:
         ours = registered()
         operators = {_operator(overload) for overload in ours}
         for call in calls_of(family):
@@ -85,6 +84,9 @@ def verify(family: str, layouts: Sequence[Layout] = LAYOUTS) -> FamilyResult:
             for one, answered in _answers(cases, key.label, calls):
                 if answered or not one.outcome.verdict.executed:  # an override leaves some calls to torch
                     _count(result, one, answered, key.label)
+        # An error is no evidence of right values: these calls count as failures alone.
+        refused = (one for one, _ in _answers((each.case for each in refused_calls(family)), family, calls))
+        result.failures += [Failure(described(one.case), one.reason) for one in refused if one.refused]
         if result.cases:
             idle = [overload for overload in ours if not calls[overload]]
             result.failures += [Failure(overload, "no case called its kernel") for overload in idle]

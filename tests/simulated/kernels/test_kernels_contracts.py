@@ -17,8 +17,6 @@ from mpsmith.kernels.multi_margin_loss import multi_margin_loss
 from mpsmith.kernels.put_take import put_take
 from mpsmith.kernels.runtime import catalog, shader
 from mpsmith.kernels.runtime.layout import Layout
-from mpsmith.kernels.verification.calls import RefusedCall
-from mpsmith.kernels.verification.source import refused_calls
 from mpsmith.simulator import metal
 
 aten = torch.ops.aten
@@ -407,17 +405,6 @@ def test_optimizer_uses_fused_adagrad() -> None:
 PLANES = torch.randn(4, 3, 8, 8)
 POOLED, PLACES = aten.fractional_max_pool2d(PLANES, [2, 2], [3, 3], torch.rand(4, 3, 2))
 SYMMETRIC = torch.eye(3)
-
-REFUSED = [call for family in catalog.families() for call in refused_calls(family)]
-
-
-@pytest.mark.parametrize("refused", REFUSED, ids=lambda refused: refused.title)
-def test_invalid_operands_are_refused_as_on_the_cpu(refused: RefusedCall) -> None:
-    with pytest.raises(RuntimeError) as on_the_cpu:
-        refused.call(*refused.arguments)
-    with pytest.raises(type(on_the_cpu.value)) as here:
-        refused.call(*(a.to("mps") if isinstance(a, torch.Tensor) else a for a in refused.arguments))
-    assert not isinstance(here.value, metal.MetalRuntimeError)
 
 
 @pytest.mark.parametrize("dtype", [torch.int64, torch.int16])

@@ -18,7 +18,7 @@ from mpsmith.kernels.heaviside import heaviside
 from mpsmith.kernels.runtime import catalog
 from mpsmith.kernels.runtime.registration import counting
 from mpsmith.kernels.verification import verify as verification
-from mpsmith.kernels.verification.calls import KernelCall
+from mpsmith.kernels.verification.calls import KernelCall, RefusedCall
 from mpsmith.kernels.verification.verify import FamilyResult, verify
 from mpsmith.simulator.fallback_recorders import CounterRecorder
 
@@ -108,6 +108,7 @@ def only(monkeypatch: pytest.MonkeyPatch, *calls: KernelCall) -> None:
     """A family has these calls alone, and none was recorded."""
     monkeypatch.setattr(verification, "calls_of", lambda family: calls)
     monkeypatch.setattr(verification, "remembered_calls", lambda family, overloads: iter(()))
+    monkeypatch.setattr(verification, "refused_calls", lambda family: ())
 
 
 def pooled_to(*sizes: int) -> KernelCall:
@@ -163,6 +164,19 @@ def test_family_without_reference_does_not_pass(monkeypatch: pytest.MonkeyPatch)
     result = verify("adaptive_avg_pool3d", [])
     assert (result.cases, result.without_reference) == (0, 1)
     assert not result.passed
+
+
+def test_call_that_only_the_cpu_refuses_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(x: torch.Tensor) -> torch.Tensor:
+        if x.is_cpu:
+            raise RuntimeError
+        return x
+
+    only(monkeypatch, pooled_to(3))
+    monkeypatch.setattr(verification, "refused_calls", lambda family: (RefusedCall("ones", refuses, (torch.ones(1),)),))
+    result = verify("adaptive_avg_pool3d", [])
+    assert "wrong: returns where the CPU raises RuntimeError: RuntimeError" in reasons(result)
+    assert result.cases == 1
 
 
 def test_counts_only_calls_of_our_kernel() -> None:
