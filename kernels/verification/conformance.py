@@ -18,7 +18,7 @@ import torch
 
 from ...audit.cases.calls.invocation import SchemaCall, overload_of
 from ...audit.cases.sources.derived import VariedSource
-from ...audit.cases.sources.errors import ErrorSource
+from ...audit.cases.sources.errors import ERROR_FACTOR
 from ...audit.cases.sources.forms import FORM_FACTOR
 from ...audit.cases.sources.layouts import LAYOUT_FACTOR, in_every_layout
 from ...audit.cases.sources.opinfo import OpInfoSource
@@ -244,7 +244,7 @@ def _sources() -> dict[str, Any]:
     opinfos = OpInfoSource()
     return {
         "samples": opinfos,
-        "errors": ErrorSource(opinfos),
+        "errors": VariedSource(ERROR_FACTOR, opinfos),
         "layouts": VariedSource(LAYOUT_FACTOR, opinfos),
         "special values": VariedSource(SPECIAL_VALUE_FACTOR, opinfos),
         "forms": VariedSource(FORM_FACTOR, opinfos),

@@ -8,31 +8,31 @@ from collections.abc import Sequence
 from ....errors import MpsmithError, one_line
 from ...model.case import CaseSource
 from ..calls.package_operators import registered_operators
-from .argument_pairs import ArgumentPairSource
-from .arguments import ArgumentSource
+from .argument_pairs import ARGUMENT_PAIR_FACTOR
+from .arguments import ARGUMENT_FACTOR
 from .cancellation import CANCELLATION_FACTOR
 from .derived import VariedSource
 from .elementwise_kernels import ELEMENTWISE_KERNEL_FACTOR
-from .errors import ErrorSource
+from .errors import ERROR_FACTOR
 from .forms import FORM_FACTOR
 from .gradients import GRADIENT_FACTOR
 from .kernel_sizes import KernelSizeSource
 from .known_wrong import KnownWrongSource
-from .large import LargeKnownWrongSource, LargeSource
+from .large import LargeSource
 from .layouts import LAYOUT_FACTOR
 from .mixed_dtypes import MIXED_DTYPE_CALL_FACTOR, MIXED_DTYPE_FACTOR
 from .modules import ModuleSource
 from .opinfo import OpInfoSource
-from .pairs import PairSource
+from .pairs import PAIR_FACTOR
 from .random import RANDOM_FACTOR
-from .repetition import RepetitionSource
+from .repetition import REPETITION_FACTOR
 from .schema import SchemaSource
 from .schema_forms import SCHEMA_FORM_FACTOR
 from .schema_random import SchemaRandomSource
 from .sizes import SIZE_FACTOR
 from .special_values import SPECIAL_VALUE_FACTOR
 from .tensor_layouts import TENSOR_LAYOUT_FACTOR
-from .without_gradients import WithoutGradientSource
+from .without_gradients import WITHOUT_GRADIENT_FACTOR
 from .write_targets import SCHEMA_TARGET_FACTOR, TARGET_FACTOR
 
 
@@ -49,7 +49,6 @@ def case_sources(imports: Sequence[str]) -> dict[str, CaseSource]:
     defined = sorted(registered_operators() - before) if imports else []
     opinfos, modules = OpInfoSource(), ModuleSource()
     schemas = SchemaSource(packages=list(imports), foreign=defined)
-    arguments = ArgumentSource(schemas)
     sources: list[CaseSource] = [
         KnownWrongSource(),  # first: a bug that is back is known before anything else
         opinfos,
@@ -63,23 +62,23 @@ def case_sources(imports: Sequence[str]) -> dict[str, CaseSource]:
         VariedSource(MIXED_DTYPE_FACTOR, opinfos),
         *(VariedSource(MIXED_DTYPE_CALL_FACTOR, base) for base in (modules, schemas)),
         *(VariedSource(GRADIENT_FACTOR, base) for base in (opinfos, modules)),
-        WithoutGradientSource(opinfos),
-        ErrorSource(opinfos),
+        VariedSource(WITHOUT_GRADIENT_FACTOR, opinfos),
+        VariedSource(ERROR_FACTOR, opinfos),
         *(VariedSource(SIZE_FACTOR, base) for base in (opinfos, modules, schemas)),
         KernelSizeSource(),
-        PairSource(opinfos),
+        VariedSource(PAIR_FACTOR, opinfos),
         VariedSource(RANDOM_FACTOR, opinfos),
-        RepetitionSource(opinfos),
+        VariedSource(REPETITION_FACTOR, opinfos),
         modules,
         schemas,
         VariedSource(ELEMENTWISE_KERNEL_FACTOR, schemas),
         VariedSource(SCHEMA_FORM_FACTOR, schemas),
-        arguments,
-        ArgumentPairSource(schemas, arguments),
-        RepetitionSource(schemas),
+        VariedSource(ARGUMENT_FACTOR, schemas, name=ARGUMENT_FACTOR.name),
+        VariedSource(ARGUMENT_PAIR_FACTOR, schemas, name=ARGUMENT_PAIR_FACTOR.name),
+        VariedSource(REPETITION_FACTOR, schemas),
         SchemaRandomSource(schemas),
         LargeSource(),
-        LargeKnownWrongSource(),
+        KnownWrongSource(large=True),
     ]
     sources.extend(offered)
     return {source.name: source for source in sources}

@@ -8,22 +8,20 @@ values at once, and its tensors another size, layout and class of values.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
 
-from ...model.case import Case, QuickShare
+from ...model.case import Case
 from ...model.group import GroupKey
-from ...model.selection import Samples
 from ..calls.binding import Binding
 from ..calls.invocation import full_name
 from ..covering.array import Row
 from ..covering.levels import kind_of
-from .arguments import ArgumentChanges, ArgumentSource, divides_by_zero, is_small, shown
+from .arguments import ArgumentChanges, divides_by_zero, is_small, shown, varied_dtypes
 from .case_tensors import accepts
-from .derived import BasedSource, distinct, rotated, turn_of
-from .schema import SchemaSource
+from .derived import BaseGroup, Factor, distinct, rotated, turn_of
 from .schema_sizes import grown
 from .tensor_layouts import KERNEL_DIES
 from .variations import PLAIN, Variation, variations_of_call, varied_case
@@ -40,36 +38,25 @@ MOST_ROWS = 6
 LEVELS_IN_MAIN_DTYPE = 2
 
 
-class ArgumentPairSource(BasedSource[SchemaSource]):
-    """Recorded calls of each overload with all arguments changed, at other levels of the other factors.
+def _applies(group: BaseGroup) -> bool:
+    """Each dtype of the overloads whose arguments are varied, and whose CPU kernels respect strides."""
+    operator = group.key.operator
+    if operator in KERNEL_DIES | STRIDES_IGNORED or any(fnmatchcase(operator, each) for each in WITHOUT_STRIDES):
+        return False
+    return bool(varied_dtypes(group)) and not divides_by_zero(operator, group.key.dtype)
 
-    Args:
-        schemas: makes the recorded calls.
-        arguments: knows which overloads have arguments to vary, and their main dtypes.
-    """
 
-    name = "argument pairs"
-    quick = QuickShare.ONE_DTYPE
+def _variations(group: BaseGroup, cases: Sequence[Case]) -> Iterator[Case]:
+    """As many cases as the argument with the most values has, up to a limit; the CPU accepts each."""
+    is_main = group.key.dtype == varied_dtypes(group)[0]
+    for case in filter(accepts, map(grown, cases)):
+        yield from with_changed_arguments(group.key, case, LEVELS_IN_MAIN_DTYPE if is_main else 1)
 
-    def __init__(self, schemas: SchemaSource, arguments: ArgumentSource) -> None:
-        super().__init__(schemas)
-        self._arguments = arguments
 
-    def taken(self, keys: Iterable[GroupKey]) -> Iterator[GroupKey]:
-        """Each dtype of the overloads whose arguments are varied, and whose CPU kernels respect strides."""
-        left_out = KERNEL_DIES | STRIDES_IGNORED
-        for key in keys:
-            if key.operator in left_out or any(fnmatchcase(key.operator, pattern) for pattern in WITHOUT_STRIDES):
-                continue
-            if self._arguments.main_dtype(key.operator) and not divides_by_zero(key.operator, key.dtype):
-                yield key
-
-    def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
-        """As many cases as the argument with the most values has, up to a limit; the CPU accepts each."""
-        base = self._base.cases(self.base_key(key), Samples.DEFAULT)
-        is_main = key.dtype == self._arguments.main_dtype(key.operator)
-        for case in filter(accepts, map(grown, distinct(filter(is_small, base), 1))):
-            yield from with_changed_arguments(key, case, LEVELS_IN_MAIN_DTYPE if is_main else 1)
+# Recorded calls of each overload with all arguments changed, at other levels of the other factors.
+ARGUMENT_PAIR_FACTOR = Factor(
+    "argument pairs", _variations, _applies, choose=lambda group, cases: distinct(filter(is_small, cases), 1)
+)
 
 
 def with_changed_arguments(key: GroupKey, case: Case, times: int) -> Iterator[Case]:

@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 import random
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache
 from itertools import islice
 from typing import Any
 
@@ -20,18 +20,15 @@ import torch
 from torch import Tensor
 
 from ...judging.randomness import draws
-from ...model.case import Case, QuickShare
-from ...model.group import GroupKey
+from ...model.case import Case
 from ...model.nested import leaves
-from ...model.selection import Samples
 from ..calls.binding import Binding
 from ..calls.invocation import full_name, overload_of, runs_a_kernel, written_arguments
 from .argument_values import END_NAMES, FACTOR_NAMES, other_values
 from .calls_in_a_row import InARow, Step, in_dtype, scaled, unchanged, with_others
 from .case_tensors import accepts, call_on_cpu, tensors_of
-from .derived import BasedSource, distinct
+from .derived import BaseGroup, Factor, distinct
 from .indices import out_of_range
-from .schema import SchemaSource
 
 BASES = 2
 LARGEST_BASE = 20_000
@@ -103,38 +100,32 @@ class ArgumentChange:
         return not any(isinstance(leaf, Tensor) for leaf in leaves(dict(self.others)))
 
 
-class ArgumentSource(BasedSource[SchemaSource]):
-    """Recorded calls of each overload with other values for their arguments."""
-
-    name = "arguments"
-    quick = QuickShare.ONE_DTYPE
-
-    def taken(self, keys: Iterable[GroupKey]) -> Iterator[GroupKey]:
-        """Each overload in its main dtype, and in a few others for the series alone."""
-        return (key for key in keys if key.dtype in self._dtypes.get(key.operator, ()))
-
-    def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
-        """All variations of two different calls of the overload; beside its main dtype only the series of one."""
-        base = self._base.cases(self.base_key(key), Samples.DEFAULT)
-        cases = distinct(filter(is_small, base), BASES)
-        main = key.dtype == self._dtypes[key.operator][0]
-        for case in filter(accepts, cases if main else cases[:1]):
-            changes = ArgumentChanges(full_name(key.operator), case)
-            yield from changes.all() if main else changes.in_a_row()
-
-    def main_dtype(self, operator: str) -> str | None:
-        """The dtype in which each argument of an overload is varied, or None if it has nothing to vary."""
-        return next(iter(self._dtypes.get(operator, ())), None)
-
-    @cached_property
-    def _dtypes(self) -> dict[str, tuple[str, ...]]:
-        """The dtypes of each overload that is varied, the main one first."""
-        accepted: dict[str, list[str]] = {}
-        for key in self._base.groups():
-            accepted.setdefault(key.operator, []).append(key.dtype)
-        return {name: chosen_dtypes(name, dtypes) for name, dtypes in accepted.items() if is_varied(name)}
+def _applies(group: BaseGroup) -> bool:
+    """Each overload in its main dtype, and in a few others for the series alone."""
+    return group.key.dtype in varied_dtypes(group)
 
 
+def _variations(group: BaseGroup, cases: Sequence[Case]) -> Iterator[Case]:
+    """All variations of two different calls of the overload; beside its main dtype only the series of one."""
+    is_main = group.key.dtype == varied_dtypes(group)[0]
+    for case in filter(accepts, cases if is_main else cases[:1]):
+        changes = ArgumentChanges(full_name(group.key.operator), case)
+        yield from changes.all() if is_main else changes.in_a_row()
+
+
+# Recorded calls of each overload with other values for their arguments.
+ARGUMENT_FACTOR = Factor(
+    "arguments", _variations, _applies, choose=lambda group, cases: distinct(filter(is_small, cases), BASES)
+)
+
+
+def varied_dtypes(group: BaseGroup) -> tuple[str, ...]:
+    """The dtypes in which arguments of the group's overload are varied, the main one first; none if it has none."""
+    operator = group.key.operator
+    return chosen_dtypes(operator, group.dtypes) if is_varied(operator) else ()
+
+
+@cache
 def is_varied(operator: str) -> bool:
     """Whether an overload has its own kernel and arguments to vary, and gives the same result at every call."""
     name = full_name(operator)

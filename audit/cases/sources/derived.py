@@ -1,13 +1,13 @@
-"""The base classes of sources that vary the cases of another source: OpInfos, modules, schemas."""
+"""The engine of sources that vary the cases of another source: OpInfos, modules, schemas."""
 
 from __future__ import annotations
 
 import zlib
-from abc import abstractmethod
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import islice
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from torch import Tensor
 
@@ -35,38 +35,7 @@ PREFIXES = {"opinfo": "", "modules": "module ", "schema": "schema "}
 # The dtype in which most is varied; others are tried in a few of the variations, in turn.
 THOROUGH = "float32"
 
-Base = TypeVar("Base", bound=CaseSource)
 Choice = TypeVar("Choice")
-
-
-class BasedSource(CaseSource, Generic[Base]):
-    """Makes further cases for groups of another source, its base."""
-
-    def __init__(self, base: Base) -> None:
-        self._base = base
-
-    def groups(self) -> Iterable[GroupKey]:
-        """Those of the base's groups that are `taken`."""
-        return self._own(self._base.groups())
-
-    def operators(self) -> frozenset[str]:
-        """Those of the base, whether a group of theirs is taken or not: telling that may cost seconds."""
-        return self._base.operators()
-
-    def groups_of(self, operators: Collection[str]) -> Iterable[GroupKey]:
-        """The same of some operators."""
-        return self._own(self._base.groups_of(operators))
-
-    @abstractmethod
-    def taken(self, keys: Iterable[GroupKey]) -> Iterator[GroupKey]:
-        """Those of the base's groups `keys` that this source has cases of, in their order."""
-
-    def base_key(self, key: GroupKey) -> GroupKey:
-        """The base's own group to one of this source."""
-        return replace(key, source=self._base.name)
-
-    def _own(self, keys: Iterable[GroupKey]) -> Iterator[GroupKey]:
-        return (replace(key, source=self.name) for key in self.taken(keys))
 
 
 @dataclass(frozen=True)
@@ -76,15 +45,22 @@ class BaseGroup:
     Attributes:
         base: the source.
         key: the base's own key of the group.
+        samples: the level of sampling of the audit.
     """
 
     base: CaseSource
     key: GroupKey
+    samples: Samples = Samples.DEFAULT
 
     @property
     def opinfo(self) -> Any:
         """The OpInfo behind the group, or None if the base has none."""
         return self.base.opinfo(self.key) if isinstance(self.base, OpInfoSource) else None
+
+    @property
+    def dtypes(self) -> tuple[str, ...]:
+        """All dtypes in which the base has groups of the operator and variant, in the base's order."""
+        return _dtypes_by_entry(self.base)[self.key.operator, self.key.variant]
 
     @property
     def turn(self) -> int:
@@ -95,6 +71,19 @@ class BaseGroup:
     def writes(self) -> bool:
         """Whether the calls of the group are schema calls that write into their arguments."""
         return self.key.source == "schema" and SchemaCall(full_name(self.key.operator)).writes
+
+    def cases(self, samples: Samples = Samples.DEFAULT) -> Iterator[Case]:
+        """The cases that the base makes of the group."""
+        return self.base.cases(self.key, samples)
+
+
+@cache
+def _dtypes_by_entry(base: CaseSource) -> dict[tuple[str, str], tuple[str, ...]]:
+    dtypes: dict[tuple[str, str], tuple[str, ...]] = {}
+    for key in base.groups():
+        entry = key.operator, key.variant
+        dtypes[entry] = (*dtypes.get(entry, ()), key.dtype)
+    return dtypes
 
 
 def one_representative(group: BaseGroup, cases: Iterable[Case]) -> list[Case]:
@@ -113,6 +102,8 @@ class Factor:
         applies: whether there is anything to vary for a group.
         choose: which cases of a group are varied.
         dtypes: in which of them anything is varied below the level `full`.
+        quick: how much of the source the level `quick` takes.
+        repeats: whether many of its cases may be at the same levels.
     """
 
     name: str
@@ -120,46 +111,53 @@ class Factor:
     applies: Callable[[BaseGroup], bool] = lambda group: True
     choose: Callable[[BaseGroup, Iterable[Case]], list[Case]] = one_representative
     dtypes: tuple[str, ...] = DTYPES
+    quick: QuickShare = QuickShare.ONE_DTYPE
+    repeats: bool = False
 
 
-class VariedSource(BasedSource[CaseSource]):
+class VariedSource(CaseSource):
     """Varies one factor in the cases of each group of another source.
 
     Args:
         factor: what is varied.
         base: whose cases are varied.
+        name: of the source, where it is not that of the factor behind a prefix for the base.
     """
 
-    quick = QuickShare.ONE_DTYPE
-
-    def __init__(self, factor: Factor, base: CaseSource) -> None:
-        super().__init__(base)
-        self.name = name_over(base, factor.name)
+    def __init__(self, factor: Factor, base: CaseSource, name: str = "") -> None:
+        self.name = name or PREFIXES.get(base.name, f"{base.name} ") + factor.name
+        self.quick, self.repeats = factor.quick, factor.repeats
         self._factor = factor
+        self._base = base
 
-    def taken(self, keys: Iterable[GroupKey]) -> Iterator[GroupKey]:
-        """Each that this source can vary; none of the OpInfos' sparse ones."""
-        return (key for key in keys if "/" not in key.variant and self.varies(key))
+    def groups(self) -> Iterable[GroupKey]:
+        """Those of the base's groups that the factor applies to; none of the OpInfos' sparse ones."""
+        return self._own(self._base.groups())
+
+    def groups_of(self, operators: Collection[str]) -> Iterable[GroupKey]:
+        """The same of some operators."""
+        return self._own(self._base.groups_of(operators))
+
+    def operators(self) -> frozenset[str]:
+        """Those of the base, whether a group of theirs is varied or not: telling that may cost seconds."""
+        return self._base.operators()
 
     def varies(self, key: GroupKey) -> bool:
         """Whether this source has anything to vary for a group of the base."""
-        return self._factor.applies(BaseGroup(self._base, key))
+        return "/" not in key.variant and self._factor.applies(BaseGroup(self._base, key))
 
     def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
         """The variations of the group's chosen cases."""
         if self.has_cases_in(key.dtype, samples):
-            group = BaseGroup(self._base, self.base_key(key))
-            chosen = self._factor.choose(group, self._base.cases(group.key, Samples.DEFAULT))
-            yield from self._factor.vary(group, chosen)
+            group = BaseGroup(self._base, replace(key, source=self._base.name), samples)
+            yield from self._factor.vary(group, self._factor.choose(group, group.cases()))
 
     def has_cases_in(self, dtype: str, samples: Samples) -> bool:
         """Whether groups of a dtype have cases at a level of sampling."""
         return samples is Samples.FULL or dtype in self._factor.dtypes
 
-
-def name_over(base: CaseSource, name: str) -> str:
-    """The name of a derived source: "layouts" over OpInfos, "module layouts" over modules."""
-    return PREFIXES.get(base.name, f"{base.name} ") + name
+    def _own(self, keys: Iterable[GroupKey]) -> Iterator[GroupKey]:
+        return (replace(key, source=self.name) for key in keys if self.varies(key))
 
 
 def in_each_case(

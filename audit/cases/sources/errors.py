@@ -2,60 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from ...model.case import Case
-from ...model.group import GroupKey
-from ...model.selection import Samples
+from ...model.case import Case, QuickShare
 from .case_tensors import accepts, strided_positions, tensors_of, with_one
-from .derived import BasedSource, representative
+from .derived import BaseGroup, Factor, representative
 from .forms import detached
-from .opinfo import ON_HOST, OpInfoSource, without_double
+from .opinfo import ON_HOST, without_double
 from .sizes import UNCHECKED, draws, is_a_part, is_any_of
 
 # Of so many tensors each is tried in a size that does not fit.
 MOST_TENSORS = 2
 
 
-class ErrorSource(BasedSource[OpInfoSource]):
-    """The error inputs of every OpInfo that has some; the device must raise what the CPU raises.
+def _variations(group: BaseGroup, _: Sequence[Case]) -> Iterator[Case]:
+    """One case for each error input, and for each of a few tensors that does not fit."""
+    op, operator = group.opinfo, group.key.operator
+    if op.error_inputs_func is not None:
+        for error_input in op.error_inputs("cpu", set_seed=False):
+            bad = error_input.sample_input
+            case = Case(op.op, (bad.input, *bad.args), dict(bad.kwargs), errors_count=True, title="must raise")
+            yield without_double(replace(case, on_host=ON_HOST.get(operator, frozenset())))
+    if not (is_any_of(operator, UNCHECKED) or is_a_part(operator) or draws(operator)):
+        sample = representative(group.cases())
+        yield from () if sample is None else unfitting(sample)
 
-    And a sample with one tensor larger than the others allow.
-    """
 
-    name = "errors"
-
-    def taken(self, keys: Iterable[GroupKey]) -> Iterator[GroupKey]:
-        """The first of each OpInfo; its error inputs have the dtypes that the OpInfo chooses."""
-        seen = set()
-        for key in keys:
-            name = (key.operator, key.variant)
-            if name not in seen and "/" not in key.variant:
-                seen.add(name)
-                yield key
-
-    def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
-        """One case for each error input, and for each of a few tensors that does not fit."""
-        base = self.base_key(key)
-        op = self._base.opinfo(base)
-        if op.error_inputs_func is not None:
-            for error_input in op.error_inputs("cpu", set_seed=False):
-                yield self._case(key, op, error_input)
-        if not (is_any_of(key.operator, UNCHECKED) or is_a_part(key.operator) or draws(key.operator)):
-            case = representative(self._base.cases(base, Samples.DEFAULT))
-            yield from () if case is None else unfitting(case)
-
-    @staticmethod
-    def _case(key: GroupKey, op: Any, error_input: Any) -> Case:
-        sample = error_input.sample_input
-        case = Case(op.op, (sample.input, *sample.args), dict(sample.kwargs), errors_count=True, title="must raise")
-        case.on_host = ON_HOST.get(key.operator, frozenset())
-        return without_double(case)
+# The device must raise what the CPU raises. Error inputs have the dtypes that the OpInfo chooses: one group has them.
+ERROR_FACTOR = Factor(
+    "errors",
+    _variations,
+    applies=lambda group: group.key.dtype == group.dtypes[0],
+    choose=lambda group, cases: [],  # the error inputs are made first
+    quick=QuickShare.ALL,
+)
 
 
 def unfitting(case: Case) -> Iterator[Case]:

@@ -6,20 +6,18 @@ other derived sources vary one factor at a time. `variations` has the functions 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Any
 
-from ...model.case import Case, QuickShare
-from ...model.group import GroupKey
-from ...model.selection import Samples
+from ...model.case import Case
 from ..covering.array import Excluded, Factors, covering_array, excluding
 from ..covering.levels import levels_of
 from ..covering.pairs import DTYPE, FORM, GRADIENT, LAYOUT, OTHER_LAYOUTS, SIZE, VALUES, Levels
 from ..covering.pruning import elements
-from .derived import LARGEST_TO_VARY, LOOKED_AT_FOR_KINDS, BasedSource, representative
+from .derived import LARGEST_TO_VARY, LOOKED_AT_FOR_KINDS, BaseGroup, Factor, representative
 from .forms import takes_out
-from .opinfo import ELEMENTWISE, OpInfoSource
+from .opinfo import ELEMENTWISE
 from .unsafe_values import excluded
 from .variations import (
     BASE,
@@ -49,47 +47,25 @@ INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "bool")
 FAMILIES = (FLOATING, INTEGERS)
 
 
-class PairSource(BasedSource[OpInfoSource]):
-    """For each dense OpInfo and dtype the rows of a covering array over the dtypes of its kind."""
-
-    name = "pairs"
-    quick = QuickShare.ONE_DTYPE
-
-    def __init__(self, opinfos: OpInfoSource) -> None:
-        super().__init__(opinfos)
-        self._dtypes: dict[tuple[str, str], list[str]] = {}
-
-    def taken(self, keys: Iterable[GroupKey]) -> Iterator[GroupKey]:
-        """Those whose samples have one layout."""
-        return (key for key in keys if "/" not in key.variant)
-
-    def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
-        """The rows of the group's dtype, each kind of case once."""
-        base = self.base_key(key)
-        op = self._base.opinfo(base)
-        bases = distinct_flags(self._base.cases(base, Samples.DEFAULT), MOST_BASES)
-        if not bases or bases[0].uninitialised:
-            return
-        if takes_any_shape(op):
-            shapes = (*SHAPES[: len(bases)], MANY_DIMENSIONS)
-            bases = [raised(case, shape) for case, shape in zip((*bases, bases[0]), shapes, strict=True)]
-        variations = variations_of(op, key.dtype)
-        seen: set[Levels] = set()
-        for row in chain.from_iterable(covering_array(each, EXCLUDED) for each in models_of(op, self._family(base))):
-            if row[DTYPE] == key.dtype:
-                case = varied_case(variations, row, bases)
-                levels = levels_of(case)
-                if levels not in seen:
-                    seen.add(levels)
-                    yield case
-
-    def _family(self, key: GroupKey) -> tuple[str, ...]:
-        """The dtypes of the operator that are of the kind of the group's."""
-        if not self._dtypes:
-            for group in self._base.groups():
-                self._dtypes.setdefault((group.operator, group.variant), []).append(group.dtype)
-        family = next(family for family in FAMILIES if key.dtype in family)
-        return tuple(dtype for dtype in self._dtypes[key.operator, key.variant] if dtype in family)
+def _variations(group: BaseGroup, bases: Sequence[Case]) -> Iterator[Case]:
+    """The rows of the group's dtype in covering arrays over the dtypes of its kind, each kind of case once."""
+    op, dtype = group.opinfo, group.key.dtype
+    if not bases or bases[0].uninitialised:
+        return
+    if takes_any_shape(op):
+        shapes = (*SHAPES[: len(bases)], MANY_DIMENSIONS)
+        bases = [raised(case, shape) for case, shape in zip((*bases, bases[0]), shapes, strict=True)]
+    variations = variations_of(op, dtype)
+    family = next(family for family in FAMILIES if dtype in family)
+    models = models_of(op, tuple(each for each in group.dtypes if each in family))
+    seen: set[Levels] = set()
+    for row in chain.from_iterable(covering_array(each, EXCLUDED) for each in models):
+        if row[DTYPE] == dtype:
+            case = varied_case(variations, row, bases)
+            levels = levels_of(case)
+            if levels not in seen:
+                seen.add(levels)
+                yield case
 
 
 def distinct_flags(cases: Iterable[Case], most: int) -> list[Case]:
@@ -106,6 +82,9 @@ def distinct_flags(cases: Iterable[Case], most: int) -> list[Case]:
             known.update(levels)
             bases.append(case)
     return bases
+
+
+PAIR_FACTOR = Factor("pairs", _variations, choose=lambda group, cases: distinct_flags(cases, MOST_BASES))
 
 
 def takes_any_shape(op: Any) -> bool:

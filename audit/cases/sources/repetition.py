@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from threading import Barrier
 from types import FrameType
@@ -25,14 +25,13 @@ from torch import Tensor
 
 from ...judging.compare import same_bits
 from ...judging.randomness import draws
-from ...model.case import Case, CaseSource, QuickShare
-from ...model.group import GroupKey
+from ...model.case import Case, QuickShare
 from ...model.nested import leaves, map_leaves
-from ...model.selection import DTYPES, Samples
+from ...model.selection import DTYPES
 from ..calls.invocation import SchemaCall, full_name, overload_of, runs_a_kernel, written_arguments
 from .arguments import MAIN_DTYPES, UNCHECKED_OPERATORS
 from .case_tensors import accepts, tensors_of
-from .derived import BasedSource, distinct, name_over
+from .derived import BaseGroup, Factor, distinct
 from .forms import copied, detached
 from .random import draws_numbers
 
@@ -56,53 +55,39 @@ ORDERED = re.compile(
 )
 
 
-class RepetitionSource(BasedSource[CaseSource]):
-    """A call of each operator, in one dtype, repeated in the ways above.
+def _applies(group: BaseGroup) -> bool:
+    """One dtype of each operator that gives the same result at every call."""
+    main = next((dtype for dtype in MAIN_DTYPES if dtype in group.dtypes), group.dtypes[0])
+    return group.key.dtype == main and is_repeated(group.key.operator, of_schema=group.key.source == "schema")
 
-    Of overloads those that run a kernel; threads and many calls are for them alone, an OpInfo's operator calls them.
+
+def _variations(group: BaseGroup, cases: Sequence[Case]) -> Iterator[Case]:
+    """One case for each way; between the calls is one that differs in its shapes or kind, where there is one.
+
+    Threads and many calls are for overloads alone: an OpInfo's operator calls them.
     """
+    if not cases:
+        return
+    chosen = [plain(case) for case in cases]
+    case, between = chosen[0], chosen[-1]
+    first = (case.args, case.kwargs)
+    other = other_values(case, keep_order=ORDERED.search(group.key.operator) is not None)
+    copies = isinstance(case.call, SchemaCall) and changes_arguments(case.call.__name__)
+    ways = (WithOtherValues, FromTwoThreads, ManyTimes) if isinstance(case.call, SchemaCall) else (WithOtherValues,)
+    for way in ways:
+        call = way(case.call, copies=copies)
+        args, title = (first, other, (between.args, between.kwargs)), call.__name__
+        yield replace(case, call=call, args=args, kwargs={}, form=title, title=title)
 
-    quick = QuickShare.NONE
 
-    def __init__(self, base: CaseSource) -> None:
-        super().__init__(base)
-        self.name = name_over(base, "repetition")
-
-    def taken(self, keys: Iterable[GroupKey]) -> Iterator[GroupKey]:
-        """One dtype of each operator that gives the same result at every call."""
-        return (key for key in keys if key.dtype == self._dtypes.get((key.operator, key.variant)))
-
-    def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
-        """The repetitions of the representative call, with another one of the group in between."""
-        base = self._base.cases(self.base_key(key), Samples.DEFAULT)
-        chosen = [plain(case) for case in distinct(filter(_is_repeatable, base), 2)]
-        if chosen:
-            yield from self.variations(key, chosen[0], chosen[-1])
-
-    def variations(self, key: GroupKey, case: Case, another: Case | None = None) -> Iterator[Case]:
-        """One case for each way; `another` is a call of the same operator that differs in its shapes or kind."""
-        first = (case.args, case.kwargs)
-        other = other_values(case, keep_order=ORDERED.search(key.operator) is not None)
-        between = first if another is None else (another.args, another.kwargs)
-        copies = isinstance(case.call, SchemaCall) and changes_arguments(case.call.__name__)
-        ways: tuple[tuple[str, Call], ...] = (
-            ("with other values", WithOtherValues(case.call, copies=copies)),
-            ("from two threads", FromTwoThreads(case.call, copies=copies)),
-            ("200 times", ManyTimes(case.call, copies=copies)),
-        )
-        for title, call in ways if isinstance(case.call, SchemaCall) else ways[:1]:
-            yield replace(case, call=call, args=(first, other, between), kwargs={}, form=title, title=title)
-
-    @cached_property
-    def _dtypes(self) -> dict[tuple[str, str], str]:
-        accepted: dict[tuple[str, str], list[str]] = {}
-        for key in self._base.groups():
-            if "/" not in key.variant and is_repeated(key.operator, of_schema=self._base.name == "schema"):
-                accepted.setdefault((key.operator, key.variant), []).append(key.dtype)
-        return {
-            name: next((dtype for dtype in MAIN_DTYPES if dtype in dtypes), dtypes[0])
-            for name, dtypes in accepted.items()
-        }
+# A call of each operator, in one dtype, repeated in the ways above.
+REPETITION_FACTOR = Factor(
+    "repetition",
+    _variations,
+    _applies,
+    choose=lambda group, cases: distinct(filter(_is_repeatable, cases), 2),
+    quick=QuickShare.NONE,
+)
 
 
 def is_repeated(operator: str, *, of_schema: bool) -> bool:

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import dis
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import cache, partial
 from itertools import pairwise
 from types import CodeType
 from typing import Any
 
 import torch
 
-from ...model.case import Case, QuickShare, described, seed_generators
-from ...model.group import GroupKey
-from ...model.selection import Samples
-from .derived import BasedSource
+from ...model.case import Case, described, seed_generators
+from .derived import BaseGroup, Factor
 from .opinfo import OpInfoSource
 
 DTYPES = ("float32", "float16", "bfloat16", "complex64")
@@ -30,39 +29,37 @@ BETWEEN = ("CACHE", "COPY", "EXTENDED_ARG", "NOP", "TO_BOOL", "UNARY_NOT")
 DEEPEST = 4
 
 
-class WithoutGradientSource(BasedSource[OpInfoSource]):
-    """What the sampler of an OpInfo makes without gradients beyond what it makes with them."""
-
-    name = "samples without gradients"
-    quick = QuickShare.ONE_DTYPE
-    repeats = True
-
-    def taken(self, keys: Iterable[GroupKey]) -> Iterator[GroupKey]:
-        """Those of OpInfos with a derivative whose sampler asks whether gradients are wanted."""
-        asking: dict[tuple[str, str], bool] = {}
-        for key in keys:
-            if key.dtype not in DTYPES or "/" in key.variant:
-                continue
-            op = self._base.opinfo(key)
-            name = (key.operator, key.variant)
-            if name not in asking:
-                asking[name] = bool(op.supports_autograd) and asks_for_gradients(op.sample_inputs_func)
-            if asking[name] and getattr(torch, key.dtype) in op.supported_backward_dtypes("cpu"):
-                yield key
-
-    def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
-        """The samples without gradients, but for as many of each description as there are with gradients."""
-        base = self.base_key(key)
-        seed_generators(0, key.label)
-        known = Counter(described(case) for case in self._base.cases(base, samples))
-        for case in self._base.samples(base, samples, differentiable=False):
-            text = described(case)
-            if known[text]:
-                known[text] -= 1
-            else:
-                yield case
+def _applies(group: BaseGroup) -> bool:
+    """Dense OpInfos with a derivative whose sampler asks whether gradients are wanted."""
+    op = group.opinfo
+    return (
+        group.key.dtype in DTYPES
+        and bool(op.supports_autograd)
+        and getattr(torch, group.key.dtype) in op.supported_backward_dtypes("cpu")
+        and asks_for_gradients(op.sample_inputs_func)
+    )
 
 
+def _variations(group: BaseGroup, _: Sequence[Case]) -> Iterator[Case]:
+    """The samples without gradients, but for as many of each description as there are with gradients."""
+    assert isinstance(group.base, OpInfoSource)
+    seed_generators(0, replace(group.key, source=WITHOUT_GRADIENT_FACTOR.name).label)
+    known = Counter(described(case) for case in group.cases(group.samples))
+    for case in group.base.samples(group.key, group.samples, differentiable=False):
+        text = described(case)
+        if known[text]:
+            known[text] -= 1
+        else:
+            yield case
+
+
+# What the sampler of an OpInfo makes without gradients beyond what it makes with them.
+WITHOUT_GRADIENT_FACTOR = Factor(
+    "samples without gradients", _variations, _applies, choose=lambda group, cases: [], repeats=True
+)
+
+
+@cache
 def asks_for_gradients(sampler: Callable[..., Any]) -> bool:
     """Whether a sampler, or what it calls of PyTorch's testing code, decides anything by `requires_grad`."""
     return _asks(sampler, DEEPEST, set())

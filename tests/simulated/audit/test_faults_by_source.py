@@ -9,9 +9,10 @@ import pytest
 import torch
 
 from mpsmith.audit.cases.sources import case_sources
-from mpsmith.audit.cases.sources.arguments import ArgumentSource
+from mpsmith.audit.cases.sources.arguments import ARGUMENT_FACTOR
+from mpsmith.audit.cases.sources.derived import VariedSource
 from mpsmith.audit.cases.sources.opinfo import OpInfoSource
-from mpsmith.audit.cases.sources.repetition import RepetitionSource
+from mpsmith.audit.cases.sources.repetition import REPETITION_FACTOR
 from mpsmith.audit.cases.sources.schema import SchemaSource
 from mpsmith.audit.cases.sources.schema_random import SchemaRandomSource
 from mpsmith.audit.model.case import CaseSource
@@ -20,10 +21,10 @@ from support.judged_groups import found, wrong_cases
 
 SCHEMAS = SchemaSource()
 SOURCES: dict[str, CaseSource] = case_sources(()) | {
-    "of arguments": ArgumentSource(SCHEMAS),
+    "of arguments": VariedSource(ARGUMENT_FACTOR, SCHEMAS),
     "of draws": SchemaRandomSource(SCHEMAS),
-    "of repeated calls": RepetitionSource(SCHEMAS),
-    "of repeated samples": RepetitionSource(OpInfoSource()),
+    "of repeated calls": VariedSource(REPETITION_FACTOR, SCHEMAS),
+    "of repeated samples": VariedSource(REPETITION_FACTOR, OpInfoSource()),
 }
 pytestmark = pytest.mark.usefixtures("fallback_enabled")  # as the audit's first pass runs
 

@@ -7,14 +7,13 @@ import math
 import pytest
 import torch
 
-from mpsmith.audit.cases.sources.argument_pairs import ArgumentPairSource, combined
-from mpsmith.audit.cases.sources.arguments import ArgumentSource
+from mpsmith.audit.cases.sources.argument_pairs import ARGUMENT_PAIR_FACTOR, combined
 from mpsmith.audit.cases.sources.case_tensors import accepts, tensors_of
+from mpsmith.audit.cases.sources.derived import VariedSource
 from mpsmith.audit.cases.sources.schema import SchemaSource
 from support.source_cases import cases_by_title, cases_of_group
 
-SCHEMAS = SchemaSource()
-SOURCE = ArgumentPairSource(SCHEMAS, ArgumentSource(SCHEMAS))
+SOURCE = VariedSource(ARGUMENT_PAIR_FACTOR, SchemaSource())
 
 
 def test_all_arguments_change_at_once_and_the_tensors_with_them() -> None:

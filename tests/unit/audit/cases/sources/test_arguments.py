@@ -8,14 +8,15 @@ import torch
 
 from mpsmith.audit.cases.calls.invocation import SchemaCall
 from mpsmith.audit.cases.sources.arguments import (
+    ARGUMENT_FACTOR,
     UNRELATED_REFUSALS,
     ArgumentChanges,
-    ArgumentSource,
     chosen_dtypes,
     is_varied,
     may_vary,
     with_nan,
 )
+from mpsmith.audit.cases.sources.derived import VariedSource
 from mpsmith.audit.cases.sources.schema import SchemaSource
 from mpsmith.audit.model.case import Case
 
@@ -115,6 +116,6 @@ def test_one_dtype_gets_all_and_two_others_the_series() -> None:
 
 
 def test_hundreds_of_overloads_are_varied() -> None:
-    keys = list(ArgumentSource(SchemaSource()).groups())
+    keys = list(VariedSource(ARGUMENT_FACTOR, SchemaSource()).groups())
     assert len({key.operator for key in keys}) > 500
     assert ("topk", "float32") in {(key.operator, key.dtype) for key in keys}

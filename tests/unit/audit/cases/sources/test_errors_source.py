@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from mpsmith.audit.cases.sources.errors import ErrorSource, unfitting
+from mpsmith.audit.cases.sources.derived import VariedSource
+from mpsmith.audit.cases.sources.errors import ERROR_FACTOR, unfitting
 from mpsmith.audit.cases.sources.opinfo import OpInfoSource
 from mpsmith.audit.model.case import Case, make_cases
 from mpsmith.audit.model.group import GroupKey
@@ -23,7 +24,7 @@ def test_what_the_cpu_takes_is_no_error() -> None:
 
 
 def test_operators_without_error_inputs_have_some() -> None:
-    source = ErrorSource(OpInfoSource())
+    source = VariedSource(ERROR_FACTOR, OpInfoSource())
     key = GroupKey("errors", "xlogy", "", "float32", "fallback")
     assert key in set(source.groups())
     assert any("does not fit" in case.title for case in make_cases(source, key, Samples.DEFAULT, 0).values())

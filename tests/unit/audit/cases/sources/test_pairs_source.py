@@ -11,14 +11,15 @@ from torch import Tensor
 from mpsmith.audit.cases.covering.levels import levels_of
 from mpsmith.audit.cases.covering.pairs import pairs_of
 from mpsmith.audit.cases.sources import variations
+from mpsmith.audit.cases.sources.derived import VariedSource
 from mpsmith.audit.cases.sources.opinfo import OpInfoSource
-from mpsmith.audit.cases.sources.pairs import PairSource, distinct_flags, models_of
+from mpsmith.audit.cases.sources.pairs import PAIR_FACTOR, distinct_flags, models_of
 from mpsmith.audit.model.case import Case, make_cases
 from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.selection import Samples
 
 OPINFOS = OpInfoSource()
-SOURCE = PairSource(OPINFOS)
+SOURCE = VariedSource(PAIR_FACTOR, OPINFOS)
 FLOATING = ("float32", "float16", "bfloat16", "complex64")
 
 

@@ -11,12 +11,13 @@ from torch import Tensor
 
 from mpsmith.audit.cases.calls.invocation import SchemaCall
 from mpsmith.audit.cases.sources import repetition
+from mpsmith.audit.cases.sources.derived import VariedSource
 from mpsmith.audit.cases.sources.opinfo import OpInfoSource
 from mpsmith.audit.cases.sources.repetition import (
+    REPETITION_FACTOR,
     SAME,
     FromTwoThreads,
     ManyTimes,
-    RepetitionSource,
     WithOtherValues,
     changes_arguments,
     is_repeated,
@@ -40,16 +41,20 @@ def on_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_overload_is_repeated_in_every_way_and_an_operator_with_other_values() -> None:
-    assert list(cases_by_title(RepetitionSource(SchemaSource()), "erfinv")) == [
+    assert list(cases_by_title(VariedSource(REPETITION_FACTOR, SchemaSource()), "erfinv")) == [
         "with other values",
         "from two threads",
         "200 times",
     ]
-    assert list(cases_by_title(RepetitionSource(OpInfoSource()), "erfinv")) == ["with other values"]
+    assert list(cases_by_title(VariedSource(REPETITION_FACTOR, OpInfoSource()), "erfinv")) == ["with other values"]
 
 
 def test_every_operator_is_repeated_in_one_dtype() -> None:
-    keys = [key for key in RepetitionSource(SchemaSource()).groups() if key.operator in ("erfinv", "gcd", "any")]
+    keys = [
+        key
+        for key in VariedSource(REPETITION_FACTOR, SchemaSource()).groups()
+        if key.operator in ("erfinv", "gcd", "any")
+    ]
     assert {(key.operator, key.dtype) for key in keys} == {("erfinv", "float32"), ("gcd", "int64"), ("any", "float32")}
     assert {key.source for key in keys} == {"schema repetition"}
 

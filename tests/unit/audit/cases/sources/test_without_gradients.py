@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from mpsmith.audit.cases.sources.derived import VariedSource
 from mpsmith.audit.cases.sources.opinfo import OpInfoSource
-from mpsmith.audit.cases.sources.without_gradients import WithoutGradientSource, asks_for_gradients
+from mpsmith.audit.cases.sources.without_gradients import WITHOUT_GRADIENT_FACTOR, asks_for_gradients
 from mpsmith.audit.model.case import make_cases
 from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.selection import Samples
 
 OPINFOS = OpInfoSource()
-SOURCE = WithoutGradientSource(OPINFOS)
+SOURCE = VariedSource(WITHOUT_GRADIENT_FACTOR, OPINFOS)
 NAME = "samples without gradients"
 
 
