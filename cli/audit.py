@@ -18,8 +18,10 @@ from .audit_options import (
     Cluster,
     Compile,
     Dtypes,
+    HostCode,
     Imports,
     Large,
+    MacOSVersion,
     MemoryLimit,
     Report,
     Resume,
@@ -28,13 +30,13 @@ from .audit_options import (
     Sources,
     Sync,
     Timeout,
-    Upstream,
     WithKernels,
     memory_limit_in_bytes,
     shapes_of_compiled_calls,
     shipped_samples,
 )
 from .compiled import show_ended, sync_compiled_run
+from .host_code import built_folder
 from .options import (
     DEFAULT_STORE,
     AsJson,
@@ -71,7 +73,8 @@ def audit(
     device: Device = DeviceKind.AUTO,
     profile: Profile = None,
     shipped: Shipped = "none",
-    upstream: Upstream = None,
+    host_code: HostCode = None,
+    macos: MacOSVersion = None,
     with_kernels: WithKernels = False,
     compiled: Compile = False,
     store: StorePath = DEFAULT_STORE,
@@ -102,10 +105,10 @@ def audit(
         imports=values_of(imports, "--import"),
         large=large,
         shipped_samples=shipped_samples(),
-        upstream=str(upstream.resolve()) if upstream else None,
+        macos=macos,
         compiled=shapes_of_compiled_calls() if compiled else None,
     )
-    request = AuditRequest(settings, store, shipped, with_kernels, resume, cluster, sync, report, as_json)
+    request = AuditRequest(settings, store, shipped, host_code, with_kernels, resume, cluster, sync, report, as_json)
     request.check(workers=workers is not None)
     run_request(request)
 
@@ -116,7 +119,7 @@ def run_request(request: AuditRequest) -> None:
 
     if request.cluster is None:
         require_working_device(request.settings.device, say)
-    settings = [request.settings] if request.resume else _with_shipped(request.settings, request.shipped)
+    settings = [request.settings] if request.resume else _subjects(request)
     if len(settings) > 1:
         _audit_releases(settings, request)
     elif request.with_kernels:
@@ -154,10 +157,13 @@ def _page(files: list[str]) -> str:
     return next((file for file in files if file.endswith("index.html")), files[0])
 
 
-def _with_shipped(settings: Settings, shipped: str) -> list[Settings]:
-    """Settings for each release whose shipped kernels are used, with the coverage of that release."""
+def _subjects(request: AuditRequest) -> list[Settings]:
+    """Settings for each release whose shipped kernels are used, with its coverage, or for each tree of host code."""
     from ..audit.shipped.requested_releases import coverage_of, releases_to_launch
 
+    settings, shipped = request.settings, request.shipped
+    if request.host_code is not None:
+        return [replace(settings, host_code=built_folder(name)) for name in request.host_code.split(",")]
     return [
         replace(settings, shipped=release, profile=settings.profile or coverage_of(release))
         for release in releases_to_launch(shipped, say)
@@ -166,6 +172,7 @@ def _with_shipped(settings: Settings, shipped: str) -> list[Settings]:
 
 def _audit_releases(settings: list[Settings], request: AuditRequest) -> None:
     """Audit with the kernels of one release after the other, and compare the wrong results."""
+    from ..audit.findings.shipped.release_changes import audited_code
     from ..audit.store.store import Store
     from .release_changes_text import changes_json, changes_table, changes_with_rules
 
@@ -175,7 +182,7 @@ def _audit_releases(settings: list[Settings], request: AuditRequest) -> None:
     if request.as_json:
         print_json({"releases": [outcome for _, outcome in audited], "wrong_results": changes_json(changes)})
     else:
-        print(changes_table(changes, [str(release_settings.shipped) for release_settings in settings]))
+        print(changes_table(changes, [audited_code(run) for run, _ in audited]))
 
 
 def _audit(settings: Settings, request: AuditRequest) -> tuple[Run, dict[str, Any]]:
@@ -261,6 +268,7 @@ def _as_json(counts: Tally, explanation: Explanation, store: Path) -> dict[str, 
         "grades": {grade.value: number for grade, number in counts.grades.items()},
         "verdicts": {mode: _by_name(verdicts) for mode, verdicts in counts.by_mode.items()},
         "fallbacks": dict(counts.fallbacks.most_common()),
+        "host_work": {name: vars(work) for name, work in counts.host_work.items()},
         "non_passes": explanation.non_passes,
         "unexplained": explanation.unexplained_cases,
     }

@@ -11,7 +11,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from ..audit.model.selection import Settings, Shapes, ShippedSamples
+from ..audit.model.selection import MacOS, Settings, Shapes, ShippedSamples
 from ..errors import MpsmithError
 from .options import CASES, DEVICE, EXECUTION
 
@@ -63,12 +63,22 @@ Shipped = Annotated[
         "are in the cache or can be fetched; none: the CPU computes.",
     ),
 ]
-Upstream = Annotated[
-    Path | None,
+HostCode = Annotated[
+    str | None,
     typer.Option(
-        metavar="DIR",
+        "--host-code",
+        "--with-source",
+        metavar="RELEASE|FOLDER",
         rich_help_panel=DEVICE,
-        help="Simulated device: compute with the kernels that `mpsmith upstream build` built into this folder.",
+        help="Simulated device: compute with PyTorch's own mps host code, of a release or of a folder with its source "
+        "(docs/host_code.md). Two, joined by a comma, such as a base and a pull request, are audited one after the "
+        "other and compared: new wrong results first.",
+    ),
+]
+MacOSVersion = Annotated[
+    MacOS | None,
+    typer.Option(
+        "--macos", rich_help_panel=DEVICE, help="With --host-code: the version of macOS that it sees; 26 by default."
     ),
 ]
 WithKernels = Annotated[
@@ -127,12 +137,13 @@ Report = Annotated[
 MINIMUM_MEMORY_GIB = 1.0
 """What a worker needs before its first case: torch, the test samples and what they import."""
 
-# What one option cannot be combined with. "--shipped A,B" is --shipped with several releases.
+# What one option cannot be combined with. "--shipped A,B" is --shipped with several releases, and so --host-code.
 _CONFLICTS = {
-    "--compile": ("--with-kernels", "--shipped", "--upstream"),
-    "--upstream": ("--with-kernels", "--shipped", "--cluster"),
+    "--compile": ("--with-kernels", "--shipped", "--host-code"),
+    "--host-code": ("--with-kernels", "--shipped", "--cluster"),
     "--with-kernels": ("--resume", "--sync", "--report"),
     "--shipped A,B": ("--with-kernels", "--sync", "--report"),
+    "--host-code A,B": ("--resume", "--sync", "--report"),
     "--cluster": ("--workers",),
 }
 
@@ -148,7 +159,7 @@ class AuditRequest:
     Attributes:
         settings: of the run, or of the first of several.
         store: where results go.
-        shipped: the value of --shipped.
+        shipped, host_code: the values of --shipped and --host-code.
         with_kernels: audit without and with mpsmith.kernels.
         resume: continue the audit that was stopped.
         cluster: the address of a Dask scheduler.
@@ -159,6 +170,7 @@ class AuditRequest:
     settings: Settings
     store: Path
     shipped: str = "none"
+    host_code: str | None = None
     with_kernels: bool = False
     resume: bool = False
     cluster: str | None = None
@@ -170,7 +182,8 @@ class AuditRequest:
         """Raise BadParameter for options that cannot be combined; `workers`: --workers was given."""
         options = {
             "--compile": self.settings.compiled is not None,
-            "--upstream": self.settings.upstream is not None,
+            "--host-code": self.host_code is not None,
+            "--host-code A,B": "," in (self.host_code or ""),
             "--shipped": self.shipped != "none",
             "--shipped A,B": "," in self.shipped,
             "--with-kernels": self.with_kernels,
@@ -183,6 +196,10 @@ class AuditRequest:
         for option, others in _CONFLICTS.items():
             if options[option] and (conflicting := [other for other in others if options[other]]):
                 raise typer.BadParameter(f"cannot be combined with {', '.join(conflicting)}", param_hint=option)
+        if self.settings.macos is not None and self.host_code is None and not self.resume:
+            raise typer.BadParameter(
+                "no effect without --host-code: only PyTorch's own host code asks for the version", param_hint="--macos"
+            )
         if self.cluster is not None and not _ADDRESS.fullmatch(self.cluster):
             raise typer.BadParameter(
                 f"{self.cluster!r} is not the address of a Dask scheduler, such as tcp://host:8786",

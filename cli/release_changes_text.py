@@ -32,7 +32,7 @@ def changes_table(changes: Sequence[ReleaseChange], releases: Sequence[str]) -> 
 
     counted = Counter(change.change.value for change in changes)
     summed = ", ".join(f"{number} {word}" for word, number in counted.items()) or "none"
-    head = f"wrong results of shipped kernels (SIMULATED), torch {' -> '.join(releases)}: {summed}"
+    head = f"wrong results (SIMULATED), {' -> '.join(releases)}: {summed}"
     rows = [
         (
             change.change.value,

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .host_code import lacking, summed
 from .options import AsJson, Operators, values_of
-from .printing import print_json
+from .printing import print_json, say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..scaffold.upstream_survey import FamilyRow
-    from ..simulator.upstream.whole_tree import TreeBuild
+    from ..simulator.upstream.manifest import TreeBuild
 
 app = typer.Typer(
     name="upstream", help="Code for PyTorch itself: patches of our families, and its own kernels.", no_args_is_help=True
@@ -96,41 +97,26 @@ def _short(outcome: str) -> str:
 
 @app.command()
 def build(
-    source: Annotated[Path | None, typer.Option(metavar="CHECKOUT", help="A checkout of PyTorch.")] = None,
+    source: Annotated[Path | None, typer.Option(metavar="FOLDER", help="A folder with PyTorch's source.")] = None,
     release: Annotated[
         str | None, typer.Option("--torch", metavar="RELEASE", help="A release of PyTorch, whose source is fetched.")
     ] = None,
-    operators: Operators = None,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for the manifest.")] = Path(
-        "work/upstream-build"
-    ),
     as_json: AsJson = False,
 ) -> None:
-    """Compile PyTorch's own mps host code for this machine; `mpsmith audit --upstream DIR` runs it."""
-    from ..simulator.upstream.building import write_manifest
-    from ..simulator.upstream.operations import NATIVE_FUNCTIONS, TAGS, operation_files, serving
-    from ..simulator.upstream.registrations import MpsYaml
-    from ..simulator.upstream.sources import source_of_release
-    from ..simulator.upstream.whole_tree import build_tree
+    """Compile PyTorch's own mps host code for this machine; exits with 1 if a file does not compile."""
+    from ..audit.running.host_code import build_host_code
 
     if (source is None) == (release is None):
-        raise typer.BadParameter("give a checkout with --source, or a release with --torch")
-    root = source if source is not None else source_of_release(str(release))
-    files = operation_files(root)
-    patterns = values_of(operators, "--ops")
-    if patterns:
-        yaml = MpsYaml((root / NATIVE_FUNCTIONS).read_text("utf-8"), root / TAGS)
-        names = serving(files, yaml.kernels, patterns)
-        files = [file for file in files if file.name in names]
-    built = build_tree(root, files, lambda line: typer.echo(line, err=True))
-    path = write_manifest(out, root, built.files)
+        raise typer.BadParameter("give a folder with --source, or a release with --torch")
+    asked = str(source or release)
+    _, built = build_host_code(asked, say)
     if as_json:
         facts = {"changed_schemas": built.changed, "missing_selectors": built.selectors}
         print_json({"note": NOT_A_MAC, "files": [vars(file) for file in built.files], **facts})
     else:
         _print_build(built)
-        typer.echo(f"next: mpsmith audit --upstream {path.parent} --ops OP")
-    if any(file.problem for file in built.files):
+        typer.echo(f"next: mpsmith audit --host-code {asked} --ops OP")
+    if built.failed:
         raise typer.Exit(1)
 
 
@@ -139,11 +125,5 @@ def _print_build(built: TreeBuild) -> None:
 
     rows = [(file.name, len(file.overloads), file.problem or "yes") for file in built.files]
     typer.echo(tabulate(rows, headers=("file", "overloads", "built")))
-    for overload, installed in sorted(built.changed.items()):
-        typer.echo(f"not registered: {overload}, whose schema is now {installed or 'gone'}")
-    for selector, files in built.selectors.items():
-        typer.echo(f"raises when it is sent: {selector} ({', '.join(files)})")
-    working = [file for file in built.files if file.built]
-    overloads = sum(len(file.overloads) for file in working)
-    typer.echo(f"{len(working)} of {len(built.files)} files built, {overloads} overloads")
-    typer.echo("MPSGraph: stand-in, which computes graphs with torch's CPU operators")
+    for line in (*lacking(built), summed(built)):
+        typer.echo(line)

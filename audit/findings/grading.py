@@ -49,7 +49,7 @@ class Grading:
         self._composed: defaultdict[str, set[str]] = defaultdict(set)
         together: Counter[Grade] = Counter()
         shipped: set[GroupKey] = set()
-        by_upstream: set[GroupKey] = set()
+        by_host_code: set[GroupKey] = set()
         for count in data.counts:
             if count.verdict.executed:
                 entry = SourceEntry.of(count.group)
@@ -59,17 +59,17 @@ class Grading:
                 if count.grade is Grade.SHIPPED_KERNEL:
                     shipped.add(count.group)
                 elif count.grade is Grade.HOST_CODE:
-                    by_upstream.add(count.group)
+                    by_host_code.add(count.group)
         for group in shipped:
             for overload, outermost in data.called_overloads.get(group, {}).items():
                 if outermost and self._is_composed(overload):
                     self._composed[overload].add(group.dtype)
-        self._upstream: defaultdict[str, set[str]] = defaultdict(set)
-        upstream = frozenset(data.run.environment.get("upstream", ()))
-        for group in by_upstream:
+        self._host_code: defaultdict[str, set[str]] = defaultdict(set)
+        implemented = frozenset(data.run.environment.get("host_code", {}).get("overloads", ()))
+        for group in by_host_code:
             for overload in data.called_overloads.get(group, {}):
-                if overload in upstream:
-                    self._upstream[overload].add(group.dtype)
+                if overload in implemented:
+                    self._host_code[overload].add(group.dtype)
         self.cases = {grade: together[grade] for grade in Grade if together[grade]}
 
     def of_entry(self, name: str) -> Grade | None:
@@ -85,7 +85,7 @@ class Grading:
         composed = self._composed.get(overload, set())
         if self._launches.computed(overload, dtype) or (composed if dtype is None else dtype in composed):
             return Grade.SHIPPED_KERNEL
-        answered = self._upstream.get(overload, set())
+        answered = self._host_code.get(overload, set())
         if answered if dtype is None else dtype in answered:
             return Grade.HOST_CODE
         return self._of_device

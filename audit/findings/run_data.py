@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from ...simulator.upstream.host_work import HostWork
 from ..model.group import GroupKey
 from ..model.launches import Launches
 from ..model.selection import is_narrowed
@@ -23,6 +24,7 @@ class RunData:
         counts: all cases by group, verdict and grade.
         called_overloads: for each group the overloads that it called, True for those called by the user's own code.
         launches: by group and overload, what became of the calls where shipped kernels computed.
+        host_work: by overload, what its kernel in PyTorch's host code did besides encoding commands.
         repeating: samples that were left out because they repeat others.
         covered: the levels of the executed cases, by group.
         shipped_kernels: the names of all kernels that the run could have launched.
@@ -35,6 +37,7 @@ class RunData:
     counts: list[CaseCount]
     called_overloads: Mapping[GroupKey, Mapping[str, bool]]
     launches: list[tuple[GroupKey, str, Launches]]
+    host_work: Mapping[str, HostWork] = field(default_factory=dict)
     repeating: int = 0
     covered: list[Covered] = field(default_factory=list)
     shipped_kernels: tuple[str, ...] = ()
@@ -67,6 +70,7 @@ def read_run(store: Store, run: Run, *, only_verdicts: bool = False) -> RunData:
         counts=list(store.case_counts(run.id)),
         called_overloads=store.called_overloads(run.id),
         launches=list(store.launches(run.id)),
+        host_work=store.host_work(run.id),
         repeating=store.repeating(run.id),
     )
     if only_verdicts:

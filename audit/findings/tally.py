@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from ...simulator.upstream.host_work import HostWork
 from ..model.verdicts import CASE_SEVERITY, CaseVerdict, Grade
 from ..store.records import Run
 from ..store.store import Store
 from .run_data import RunData
+
+_LISTED = 8
 
 
 @dataclass(frozen=True)
 class Tally:
     """Cases by mode and verdict, the operators that fell back, and how many samples repeat others and were left out.
 
-    `grades`: executed cases by what ran in them.
+    `grades`: executed cases by what ran in them; `host_work`: what kernels of host code did besides encoding commands.
     """
 
     run: Run
@@ -23,6 +27,7 @@ class Tally:
     fallbacks: Counter[str]
     repeating: int = 0
     grades: Counter[Grade] = field(default_factory=Counter)
+    host_work: Mapping[str, HostWork] = field(default_factory=dict)
 
     @property
     def executed(self) -> int:
@@ -39,6 +44,7 @@ class Tally:
         if self.grades:
             graded = ", ".join(f"{self.grades[grade]:,} {grade.value}" for grade in Grade if self.grades[grade])
             lines.append(f"  evidence: {graded}")
+        lines += [f"  {line}" for line in self._host_lines()]
         if self.repeating:
             lines.append(f"  {self.repeating:,} samples left out that repeat others (--samples full runs them)")
         if self.fallbacks:
@@ -46,6 +52,27 @@ class Tally:
             operators = "1 operator" if len(self.fallbacks) == 1 else f"{len(self.fallbacks)} operators"
             lines.append(f"  {operators} on the CPU or missing; most often: {most}")
         return lines
+
+    def _host_lines(self) -> Iterator[str]:
+        """What ran in kernels of host code that a Mac's GPU does not do, the most calls first."""
+        if not self.host_work:
+            return
+        graphs = sum(work.graphs for work in self.host_work.values())
+        yield f"MPSGraph: {graphs:,} graphs by the stand-in, which computes with torch's CPU operators"
+        inside = {name: work.computed_on_cpu for name, work in self.host_work.items() if work.computed_on_cpu}
+        if inside:
+            listed = (f"{name} ({', '.join(operators)})" for name, operators in sorted(inside.items()))
+            yield f"native, but on the CPU inside: {_most(list(listed))}"
+        waiting = sorted(
+            ((work.waits / work.calls, name) for name, work in self.host_work.items() if work.waits), reverse=True
+        )
+        if waiting:
+            yield f"waits for the GPU: {_most([f'{name} ({share:.1f} a call)' for share, name in waiting])}"
+
+
+def _most(listed: list[str]) -> str:
+    more = f" and {len(listed) - _LISTED} more" if len(listed) > _LISTED else ""
+    return ", ".join(listed[:_LISTED]) + more
 
 
 def tally(data: RunData) -> Tally:
@@ -57,7 +84,7 @@ def tally(data: RunData) -> Tally:
         if count.verdict.executed:
             grades[count.grade] += count.cases
     fallbacks = Counter(name for case in data.cases for name in case.outcome.fallbacks)
-    return Tally(data.run, by_mode, fallbacks, data.repeating, grades)
+    return Tally(data.run, by_mode, fallbacks, data.repeating, grades, data.host_work)
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,15 @@ class ShippedSamples(str, Enum):
     ALL = "all"
 
 
+class MacOS(str, Enum):
+    """The version of macOS that host code sees on the simulated device: older ones take other branches."""
+
+    VENTURA = "13.3"
+    SONOMA = "14.0"
+    SEQUOIA = "15.1"
+    TAHOE = "26"
+
+
 class Shapes(str, Enum):
     """What torch.compile takes the sizes of inputs for: numbers, symbols, or one after the other."""
 
@@ -82,7 +91,8 @@ class Settings:
         faults: what the simulated device does wrong on purpose, as `simulator.device.faults.Fault` prints it.
         shipped: the torch release whose shipped kernels compute on the simulated device; None for the stand-ins alone.
         shipped_samples: how many of the cases take them.
-        upstream: a folder that `mpsmith upstream build` noted kernels in, which answer then; None for none.
+        host_code: the folder of a build of PyTorch's host code, which computes then; None for none.
+        macos: the version of macOS that host code sees; None for the newest.
         compiled: how torch.compile is to see the sizes in every call; None for calls as they are.
     """
 
@@ -101,14 +111,15 @@ class Settings:
     faults: tuple[str, ...] = ()
     shipped: str | None = None
     shipped_samples: ShippedSamples = ShippedSamples.DEFAULT
-    upstream: str | None = None
+    host_code: str | None = None
+    macos: MacOS | None = None
     compiled: Shapes | None = None
 
     def recorded(self) -> dict[str, Any]:
         """The settings that decide what is executed, as plain data for the store."""
         fields = asdict(self)
         del fields["workers"], fields["timeout"], fields["memory_limit"]
-        for name in ("compiled", "upstream"):
+        for name in ("compiled", "host_code", "macos"):
             if fields[name] is None:
                 del fields[name]
         return {name: _plain(value) for name, value in fields.items()}
@@ -129,7 +140,8 @@ class Settings:
             faults=tuple(fields.get("faults", ())),
             shipped=fields.get("shipped"),
             shipped_samples=ShippedSamples(fields.get("shipped_samples", ShippedSamples.DEFAULT)),
-            upstream=fields.get("upstream"),
+            host_code=fields.get("host_code"),
+            macos=MacOS(fields["macos"]) if fields.get("macos") else None,
             compiled=Shapes(fields["compiled"]) if fields.get("compiled") else None,
             **others,
         )

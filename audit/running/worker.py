@@ -72,8 +72,8 @@ def audited_environment() -> dict[str, Any]:
     worker = current_worker()
     settings = worker.options.settings
     facts = environment(worker.device) | ({"shipped": settings.shipped} if worker.shipped else {})
-    if worker.upstream:
-        facts["upstream"] = sorted(worker.upstream.overloads)
+    if worker.host_code:
+        facts["host_code"] = worker.host_code.facts
     return facts
 
 
@@ -311,8 +311,8 @@ def _run_cases(
         traced_types.add(types)
         inputs = described(case)
         reached_device = partial(marker.announce, position, ON_DEVICE)
-        if worker.upstream:
-            worker.upstream.begin_case()
+        if worker.host_code:
+            worker.host_code.begin_case()
         with computing.of_case(position) as drained:
             launches: LaunchesByOverload = {}
             wrong: list[Trial] = []
@@ -321,8 +321,8 @@ def _run_cases(
             observers = {"tracer": traced, "on_device": reached_device, "on_executed": executed_here}
             outcome = _judged(worker, case, f"{task.key.label}:{position}", **observers)
             grade = grade_of_case(launches, outcome) if launches else None
-            if worker.upstream and grade is None:
-                grade = worker.upstream.grade(outcome)
+            if worker.host_code and grade is None:
+                grade = worker.host_code.grade(outcome)
             worker.pending.add(partial(worker.store.add_case, task.group, position, outcome, inputs, grade))
             count_case(of_group, launches, grade)
             if launches and outcome.verdict is not CaseVerdict.PASSED:
@@ -339,6 +339,8 @@ def _run_cases(
     worker.pending.add(partial(worker.store.add_launches, task.group, of_group))
     if (note := dependence.note) and task.positions is None and cases[0][0] == 0:
         worker.pending.add(partial(worker.store.add_note, task.group, dependence.last, note))
+    if worker.host_code:
+        worker.pending.add(partial(worker.store.add_host_work, task.group, worker.host_code.drain_work()))
     return executed
 
 

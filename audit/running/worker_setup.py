@@ -18,10 +18,10 @@ from ..store.records import STRICT
 from ..store.store import Store
 from .compiled import compiled_sources, require_compiler
 from .device_health import DeviceHealth
+from .host_code import HostCode, load_host_code
 from .outcome_cache import OutcomeCache, outcome_cache
 from .pending_rows import PendingRows
 from .rerun_budget import AttributionBudget
-from .upstream_source import UpstreamKernels, put_upstream
 from .worker_exit import capture_output
 from .worker_limits import device_memory_of_a_worker, end_with_parent, limit_memory
 from .worker_tasks import WorkerOptions
@@ -41,7 +41,7 @@ class Worker:
     device: MpsDevice
     store: Store
     shipped: AuditedKernels | None
-    upstream: UpstreamKernels | None
+    host_code: HostCode | None
     pending: PendingRows
     outcomes: OutcomeCache | None = None
     health: DeviceHealth | None = None
@@ -87,8 +87,8 @@ def _prepare(options: WorkerOptions) -> Worker:
     torch.set_num_threads(1)
     device = open_device(options.settings.device, coverage_profile, options.settings.profile)
     shipped = _interpose_shipped_kernels(options, device)
-    folder = options.settings.upstream
-    upstream = put_upstream(folder, device) if folder else None
+    folder, macos = options.settings.host_code, options.settings.macos
+    host_code = load_host_code(folder, macos.value if macos else None, device) if folder else None
     _inject_faults(options.settings.faults, device)
     if device.profile is not None:
         refuse_as_profile(device.profile)
@@ -103,7 +103,7 @@ def _prepare(options: WorkerOptions) -> Worker:
     health = _health(options) if not device.simulated else None
     outcomes = outcome_cache(options.settings, environment(device)) if options.settings.compiled is not None else None
     pending = PendingRows(store, health.require) if health else PendingRows(store)
-    return Worker(options, sources, device, store, shipped, upstream, pending, outcomes, health)
+    return Worker(options, sources, device, store, shipped, host_code, pending, outcomes, health)
 
 
 def _health(options: WorkerOptions) -> DeviceHealth:

@@ -26,6 +26,7 @@ COLUMNS: dict[str, str] = {
     "covered": "repeating, levels",
     "looked_inside": "position, overload, call, message",
     "launches": "overload, cases, calls, kernels, stood_in",
+    "host_work": "overload, calls, graphs, waits, on_cpu",
     "case_kernels": "position, kernels, ulp_sensitivity",
     "predictions": "position, fits",
     "compiled": "position, verdict, aten, kernels, graphs, breaks, recompilations, reason, line, faulty_stage, source",
@@ -51,6 +52,7 @@ class Tables(TypedDict, total=False):
     covered: list[tuple[int, str]]
     looked_inside: list[tuple[int, str, str, str]]
     launches: list[tuple[str, int, int, str, str]]
+    host_work: list[tuple[str, int, int, int, str]]
     case_kernels: list[tuple[int, str, str | None]]
     predictions: list[tuple[int, str]]
     compiled: list[tuple[int, str, str, int, int, str, int, str, str, str, str]]

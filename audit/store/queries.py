@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from ...simulator.upstream.host_work import HostWork
 from ..compiled.verdicts import CompiledOutcome, CompiledVerdict, FaultyStage, of_uncompiled
 from ..model.group import COMPILED_MODES, GroupKey
 from ..model.launches import Launches
@@ -298,6 +299,20 @@ class StoreQueries:
             for *key, overload, cases, calls, kernels, stood_in in cursor:
                 yield GroupKey(*key), sys.intern(overload), launches_from(cases, calls, kernels, stood_in)
 
+    def host_work(self, run: int) -> dict[str, HostWork]:
+        """What the host code of each overload did in a run besides encoding commands."""
+        found: dict[str, HostWork] = {}
+        with clear_errors(self.path):
+            cursor = self._connection.execute(
+                "SELECT w.overload, w.calls, w.graphs, w.waits, w.on_cpu FROM host_work w"
+                " JOIN groups g ON g.id = w.group_id WHERE g.run = ? ORDER BY w.overload",
+                (run,),
+            )
+            for overload, calls, graphs, waits, on_cpu in cursor:
+                work = host_work_from(calls, graphs, waits, on_cpu)
+                found[overload] = found.get(overload, HostWork()) + work
+        return found
+
     # ---- torch.compile and torch.mps
 
     def compiled_cases(self, run: int) -> Iterator[StoredCompiledCase]:
@@ -322,6 +337,11 @@ class StoreQueries:
                 "SELECT name, status, detail FROM module_rows WHERE run = ? ORDER BY name", (run,)
             ).fetchall()
         return [ModuleRow(name, ModuleStatus(status), detail) for name, status, detail in rows]
+
+
+def host_work_from(calls: int, graphs: int, waits: int, on_cpu: str) -> HostWork:
+    """The work of an overload's kernel from the columns of a row."""
+    return HostWork(calls, graphs, waits, Counter(json.loads(on_cpu)))
 
 
 def launches_from(cases: int, calls: int, kernels: str, stood_in: str) -> Launches:

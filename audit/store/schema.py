@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..model.selection import DTYPES
 
 APPLICATION_ID = 0x6D70736D  # "mpsm": distinguishes our files from other SQLite databases
-VERSION = 3
+VERSION = 4
 
 SCHEMA = """
 CREATE TABLE runs (
@@ -69,6 +69,16 @@ CREATE TABLE launches (
     calls INTEGER NOT NULL,
     kernels TEXT NOT NULL,
     stood_in TEXT NOT NULL,
+    PRIMARY KEY (group_id, overload)
+) WITHOUT ROWID;
+-- `on_cpu`: operators that ran on the CPU inside of the overload's kernel, and copies to the host, with their numbers.
+CREATE TABLE host_work (
+    group_id INTEGER NOT NULL REFERENCES groups(id),
+    overload TEXT NOT NULL,
+    calls INTEGER NOT NULL,
+    graphs INTEGER NOT NULL,
+    waits INTEGER NOT NULL,
+    on_cpu TEXT NOT NULL,
     PRIMARY KEY (group_id, overload)
 ) WITHOUT ROWID;
 -- `ulp_sensitivity`: whether a wrong result is ULP-sensitive; NULL where that was not tried.

@@ -15,6 +15,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from ...simulator.upstream.host_work import HostWork
 from ..cases.covering.pairs import Levels
 from ..compiled.verdicts import CompiledOutcome
 from ..model.group import GroupKey
@@ -24,7 +25,7 @@ from . import connection as connections
 from . import group_rows
 from .connection import StoreError, check_version, clear_errors
 from .group_rows import GroupRows
-from .queries import StoreQueries, launches_from
+from .queries import StoreQueries, host_work_from, launches_from
 from .records import ModuleRow, Run
 
 
@@ -269,6 +270,19 @@ class Store(StoreQueries):
                     (group, name, e.cases, e.calls, json.dumps(e.kernels), json.dumps(e.stood_in))
                     for name, e in sums.items()
                 ],
+            )
+
+    def add_host_work(self, group: int, work: Mapping[str, HostWork]) -> None:
+        """Add what kernels of host code did besides encoding commands to that of the group's other cases."""
+        with self._writing() as connection:
+            for name in work:
+                where = "SELECT calls, graphs, waits, on_cpu FROM host_work WHERE group_id = ? AND overload = ?"
+                if row := connection.execute(where, (group, name)).fetchone():
+                    work = {**work, name: work[name] + host_work_from(*row)}
+            connection.executemany(
+                "INSERT OR REPLACE INTO host_work (group_id, overload, calls, graphs, waits, on_cpu)"
+                " VALUES (?, ?, ?, ?, ?, ?)",
+                [(group, name, w.calls, w.graphs, w.waits, json.dumps(w.on_cpu)) for name, w in work.items()],
             )
 
     def add_case_kernels(self, group: int, position: int, kernels: Sequence[str]) -> None:

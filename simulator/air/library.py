@@ -179,9 +179,24 @@ class AirKernel:
             shared = self._threadgroup_buffers(threadgroup_memory)
         except (KernelArgumentError, MetalRuntimeError) as error:
             raise _about(KernelArgumentError(str(error)), self.signature.name, self.release) from None
+        return self._prepared(bound, shared, grid, size)
+
+    def run_bound(self, grid: Size, group: Size, buffers: Mapping[int, Buffer], memory: Mapping[int, Buffer]) -> None:
+        """Run the kernel on memory that host code bound: buffers and threadgroup memory by index.
+
+        Raises:
+            KernelFault: the kernel did something invalid.
+            AirError: it cannot be compiled.
+        """
+        shared = {FIRST_THREADGROUP_SLOT + index: each for index, each in memory.items()}
+        self._prepared(BoundArguments(buffers, ()), shared, grid, group)()
+
+    def _prepared(
+        self, bound: BoundArguments, shared: Mapping[int, Buffer], grid: Size, group: Size
+    ) -> Callable[[], None]:
         mode = current_mode("fast")
         kernel = self._kernel(checked=mode == "checked")
-        launch = replace(self._grid_launch(bound, shared, mode), grid=grid, group=size)
+        launch = replace(self._grid_launch(bound, shared, mode), grid=grid, group=group)
 
         def run_in_order(schedule: GridLaunch) -> None:
             messages = runtime_of(self._compiler.scheduler).run(kernel, schedule)

@@ -4,6 +4,7 @@
 #import <MetalPerformanceShadersGraph/MetalPerformanceShadersGraph.h>
 
 #include <ATen/ATen.h>
+#include <ATen/record_function.h>
 
 #include <exception>
 #include <functional>

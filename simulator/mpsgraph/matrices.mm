@@ -117,6 +117,7 @@ static constexpr NSUInteger kWholeBatch = NSUIntegerMax;
                  pivotIndices:(MPSMatrix*)pivotIndices
                        status:(id<MTLBuffer>)status {
   const c10::impl::ExcludeDispatchKeyGuard no_autograd(c10::autograd_dispatch_keyset);
+  const at::RecordFunctionGuard unseen(false); // what a graph computes with is no work of host code
   const auto start = self.batchStart;
   const auto size = batch_size(self.batchSize, start, {sourceMatrix, resultMatrix, pivotIndices});
   const Tensor source = batch_of(sourceMatrix, start, size).contiguous();
@@ -155,6 +156,7 @@ static constexpr NSUInteger kWholeBatch = NSUIntegerMax;
           rightHandSideMatrix:(MPSMatrix*)rightHandSideMatrix
                solutionMatrix:(MPSMatrix*)solutionMatrix {
   const c10::impl::ExcludeDispatchKeyGuard no_autograd(c10::autograd_dispatch_keyset);
+  const at::RecordFunctionGuard unseen(false); // what a graph computes with is no work of host code
   const auto start = self.batchStart;
   const auto size = batch_size(self.batchSize, start, {sourceMatrix, rightHandSideMatrix, solutionMatrix});
   const Tensor matrix = batch_of(sourceMatrix, start, size);
@@ -180,6 +182,7 @@ static constexpr NSUInteger kWholeBatch = NSUIntegerMax;
                  pivotIndices:(MPSMatrix*)pivotIndices
                solutionMatrix:(MPSMatrix*)solutionMatrix {
   const c10::impl::ExcludeDispatchKeyGuard no_autograd(c10::autograd_dispatch_keyset);
+  const at::RecordFunctionGuard unseen(false); // what a graph computes with is no work of host code
   const auto start = self.batchStart;
   const auto size =
       batch_size(self.batchSize, start, {sourceMatrix, rightHandSideMatrix, pivotIndices, solutionMatrix});

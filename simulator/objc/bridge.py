@@ -12,6 +12,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from ..air.bound_kernels import BoundKernel, BoundLibrary
+from ..air.library import AirLibrary
+from ..errors import MetalRuntimeError
 from ..metal.binding import Buffer, threadgroup_memory
 from ..metal.function_constants import Constant
 from ..metal.includes import ProgramSource, embed
@@ -60,6 +63,7 @@ _P = ctypes.POINTER
 _COMPILE = ctypes.CFUNCTYPE(_TEXT, _P(ctypes.c_char), _U64, _P(ctypes.c_int64))
 _NAMES = ctypes.CFUNCTYPE(_TEXT, ctypes.c_int64, _P(ctypes.c_void_p))
 _SPECIALIZE = ctypes.CFUNCTYPE(_TEXT, ctypes.c_int64, _P(_Constant), _U64, _P(ctypes.c_int64))
+_LOAD = ctypes.CFUNCTYPE(_TEXT, ctypes.c_void_p, _U64, _P(ctypes.c_int64))
 _KERNEL = ctypes.CFUNCTYPE(_TEXT, ctypes.c_int64, ctypes.c_char_p, _P(_Kernel))
 _LAUNCH = ctypes.CFUNCTYPE(_TEXT, ctypes.c_int64, _P(_Launch))
 
@@ -73,12 +77,14 @@ class MetalPrograms(ctypes.Structure):
         ("specialize", _SPECIALIZE),
         ("kernel", _KERNEL),
         ("launch", _LAUNCH),
+        ("load", _LOAD),
     )
 
 
-_programs: list[ProgramSource] = []  # by number, as `_libraries`
-_libraries: list[ShaderLibrary] = []
-_kernels: list[SimulatedKernel] = []
+_programs: list[ProgramSource | None] = []  # by number, as `_libraries`; None for a compiled one
+_libraries: list[ShaderLibrary | BoundLibrary] = []
+_kernels: list[SimulatedKernel | BoundKernel] = []
+_compiled: list[AirLibrary] = []
 _kernel_rows: list[Any] = []  # C++ keeps pointers into these
 _texts = threading.local()
 
@@ -112,6 +118,23 @@ def _compile(source: Any, size: int, number: Any) -> None:
     number[0] = _add_library(embed(ctypes.string_at(source, size).decode()))
 
 
+def answer_with(library: AirLibrary) -> None:
+    """Answer `newLibraryWithData:` with the compiled kernels of a release, whatever section of its binary is read."""
+    _compiled[:] = [library]
+
+
+@_guarded
+def _load(section: Any, size: int, number: Any) -> None:
+    if not _compiled:
+        raise MetalRuntimeError(
+            f"the section {ctypes.string_at(section, size).decode(errors='replace')} holds code for Apple GPUs, and no "
+            "release's kernels are loaded here"
+        )
+    _libraries.append(BoundLibrary(_compiled[0]))
+    _programs.append(None)
+    number[0] = len(_libraries) - 1
+
+
 @_guarded
 def _names(library: int, names: Any) -> None:
     names[0] = _text_address("\n".join(dir(_libraries[library])), "names")
@@ -120,7 +143,10 @@ def _names(library: int, names: Any) -> None:
 @_guarded
 def _specialize(library: int, rows: Any, count: int, number: Any) -> None:
     constants = tuple(Constant(row.index, row.name.decode(), row.value.decode()) for row in rows[:count])
-    number[0] = _add_library(replace(_programs[library], constants=constants))
+    program = _programs[library]
+    if program is None:
+        raise MetalRuntimeError("function constants of compiled kernels are not simulated")
+    number[0] = _add_library(replace(program, constants=constants))
 
 
 @_guarded
@@ -156,6 +182,6 @@ def launches() -> int:
 
 
 PROGRAMS = MetalPrograms(
-    _COMPILE(_compile), _NAMES(_names), _SPECIALIZE(_specialize), _KERNEL(_kernel), _LAUNCH(_launch)
+    _COMPILE(_compile), _NAMES(_names), _SPECIALIZE(_specialize), _KERNEL(_kernel), _LAUNCH(_launch), _LOAD(_load)
 )
 """The argument of `metal_host_install`."""

@@ -42,6 +42,19 @@ def install_host() -> ctypes.CDLL:
         return _frameworks
 
 
+def set_macos(version: str) -> None:
+    """Which macOS host code sees, such as `14.0`. To be called before it asks, which it does once."""
+    major, _, minor = version.partition(".")
+    install_host().foundation_simulator_set_macos(ctypes.c_int64(int(major)), ctypes.c_int64(int(minor or 0)))
+
+
+def waits() -> int:
+    """How often host code waited for a command buffer in this process."""
+    host = install_host()
+    host.metal_simulator_waits.restype = ctypes.c_int64
+    return int(host.metal_simulator_waits())
+
+
 def load_extension(library: Path, name: str | None = None) -> ModuleType | None:
     """Load an extension of `build_extension`, once; returns its Python module, or None.
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
 from pathlib import Path
 
 from ...cache import cache_folder, fingerprint, fingerprint_of_code
@@ -18,6 +17,7 @@ from ..metal.includes import torch_include
 from ..objc.building import build_extension
 from ..objc.compiler import ExtensionBuildError, host_compiler
 from .closed_functions import refusing
+from .manifest import BuiltFile
 from .operations import OperationFile, changed_headers, companions, shader_header
 from .registrations import MpsYaml
 
@@ -31,51 +31,7 @@ _HOST = """\
 """
 # The type of int64_t on macOS, which is another one here, of the same size.
 _INT64_OF_MACOS = re.compile(r"\blong\s+long\b")
-_MANIFEST = "upstream.json"
 _BUILT = "built.json"
-
-
-@dataclass(frozen=True)
-class BuiltFile:
-    """The result of building a file.
-
-    Attributes:
-        name: the file's name without suffix; of rows alone, a name for them.
-        overloads: the overloads that its library registers, without namespace.
-        library: the library; empty where there is none.
-        problem: why there is no library, or "".
-        closed: whether it was not tried, since it needs what is Apple's and closed.
-    """
-
-    name: str
-    overloads: tuple[str, ...]
-    library: str = ""
-    problem: str = ""
-    closed: bool = False
-
-    @property
-    def built(self) -> bool:
-        """Whether a library was built."""
-        return bool(self.library)
-
-
-def build_files(files: Iterable[OperationFile], yaml: MpsYaml) -> Iterator[BuiltFile]:
-    """Build files one after another; yields each result.
-
-    A kernel whose stubs several files fill is registered by the first that builds.
-    Raises ExtensionError where this machine lacks what a build needs.
-    """
-    host_compiler(torch=True)
-    registered: set[str] = set()
-    for file in files:
-        served = [kernel.overload for kernel in yaml.kernels if file.serves(kernel)]
-        served = [overload for overload in served if overload not in registered]
-        if file.refused:
-            yield BuiltFile(file.name, tuple(served), problem=file.refused, closed=True)
-            continue
-        built = build_one(file.name, file, served, yaml)
-        registered.update(served if built.built else ())
-        yield built
 
 
 def build_one(name: str, file: OperationFile | None, overloads: Sequence[str], yaml: MpsYaml) -> BuiltFile:
@@ -144,37 +100,3 @@ def _code(file: OperationFile) -> str:
 def _write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
-
-
-def write_manifest(folder: Path, source: Path, files: Collection[BuiltFile]) -> Path:
-    """Write a manifest of a build, for audits to load; returns its file."""
-    path = folder / _MANIFEST
-    _write(path, json.dumps({"source": str(source), "files": [asdict(file) for file in files]}, indent=1) + "\n")
-    return path
-
-
-def read_manifest(folder: Path) -> list[BuiltFile]:
-    """Read the manifest of a folder. Raises UpstreamError if there is none, or it is damaged."""
-    path = folder / _MANIFEST
-    try:
-        data = json.loads(path.read_text("utf-8"))
-        return [BuiltFile(**{**row, "overloads": tuple(row["overloads"])}) for row in data["files"]]
-    except FileNotFoundError:
-        raise UpstreamError(
-            f"{folder} has no {_MANIFEST}: build one with mpsmith upstream build --source CHECKOUT"
-        ) from None
-    except (OSError, ValueError, TypeError, KeyError):
-        raise UpstreamError(f"{path} is damaged: build it again with mpsmith upstream build") from None
-
-
-def load_files(files: Iterable[BuiltFile], load: Callable[[Path], object]) -> tuple[str, ...]:
-    """Load the libraries of a build with `load` (simulator.objc.loading.load_extension).
-
-    Answers the overloads, with their namespace, that upstream's kernels now answer.
-    """
-    answered: list[str] = []
-    for file in files:
-        if file.built:
-            load(Path(file.library))
-            answered += [f"aten::{overload}" for overload in file.overloads]
-    return tuple(answered)

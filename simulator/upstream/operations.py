@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -148,13 +148,6 @@ def operation_files(root: Path, names: Iterable[str] | None = None) -> list[Oper
     if missing:
         raise UpstreamError(f"{folder} has no {missing[0]}.mm")
     return [file for file in files if file.name in set(names)]
-
-
-def serving(files: Iterable[OperationFile], kernels: Collection[MpsKernel], operators: Collection[str]) -> set[str]:
-    """The names of the files that serve operators, such as `eye` or `aten::eye`."""
-    bare = {operator.removeprefix("aten::").partition(".")[0] for operator in operators}
-    wanted = [kernel for kernel in kernels if kernel.overload.partition(".")[0] in bare]
-    return {file.name for file in files if any(file.serves(kernel) for kernel in wanted)}
 
 
 def changed_headers(root: Path, include: Path) -> dict[str, str]:

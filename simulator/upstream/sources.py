@@ -26,14 +26,19 @@ _RELEASE = re.compile(r"\d+\.\d+\.\d+")
 _TIMEOUT_S = 600
 
 
+def is_release(name: str) -> bool:
+    """Whether it is written as a release, such as `2.6.0`."""
+    return _RELEASE.fullmatch(name) is not None
+
+
 def source_of_release(release: str) -> Path:
     """The folder with the host code of a release such as `2.6.0`, fetched once.
 
     Raises UpstreamError if it is no release, or neither source can be reached.
     """
-    if not _RELEASE.fullmatch(release):
+    if not is_release(release):
         raise UpstreamError(
-            f"{release!r} is no release of PyTorch: give one such as 2.6.0, or a checkout with --source"
+            f"{release!r} is no release of PyTorch: give one such as 2.6.0, or a folder with its source"
         )
     folder = cache_folder() / "upstream" / "sources" / release
     if folder.is_dir():
@@ -46,10 +51,16 @@ def source_of_release(release: str) -> Path:
             problem = _unpacked(_DEBIAN[release], made)
         if problem:
             raise UpstreamError(
-                f"cannot fetch the source of PyTorch {release}: {problem}; give a checkout with --source"
+                f"cannot fetch the source of PyTorch {release}: {problem}; give a folder with its source"
             )
         made.rename(folder)
     return folder
+
+
+def wanted_files(root: Path) -> list[Path]:
+    """The files of a tree that a build reads, in a fixed order."""
+    below = (path for folder in _FOLDERS for path in (root / folder).rglob("*"))
+    return sorted(path for path in (*below, *(p for each in _FILES for p in root.glob(each))) if path.is_file())
 
 
 def _checked_out(release: str, target: Path) -> str:

@@ -22,8 +22,8 @@ from ..mpsgraph.library import graph_library
 from ..objc import note
 from ..objc.compiler import ExtensionBuildError, HostCompiler, Unit, demangled, host_compiler, link, torch_libraries
 from ..objc.host_libraries import frameworks_library, linked
-from .building import BuiltFile
 from .closed_functions import refusing
+from .manifest import BuiltFile, TreeBuild
 from .operations import (
     ATEN,
     KERNELS,
@@ -32,6 +32,7 @@ from .operations import (
     OPERATIONS,
     TAGS,
     OperationFile,
+    operation_files,
     shader_header,
 )
 from .probing import missing_selectors
@@ -44,7 +45,9 @@ _BACKEND = ATEN / "ATen/mps"
 # Beside operations/: what a tree's host code is linked with, where the tree has it.
 _SHARED = (OPERATIONS.parent / "OperationUtils.mm", *(_BACKEND / f"MPS{name}.mm" for name in ("Stream", "Device")))
 _OPTIONAL = (_BACKEND / "MPSGeneratorImpl.mm",)
-_DEFINITIONS = ("USE_MPS", "AT_PER_OPERATOR_HEADERS", "PYTORCH_JIT_COMPILE_SHADERS")
+_DEFINITIONS = ("USE_MPS", "AT_PER_OPERATOR_HEADERS")
+# Without it host code asks for the compiled kernels of its binary.
+_FROM_SOURCE = "PYTORCH_JIT_COMPILE_SHADERS"
 # Precompiled once for all files of a tree.
 _INCLUDES = """\
 #define TORCH_ASSERT_ONLY_METHOD_OPERATORS
@@ -58,21 +61,6 @@ _INCLUDES = """\
 #include <fmt/format.h>
 
 """
-
-
-@dataclass(frozen=True)
-class TreeBuild:
-    """The result of building a tree.
-
-    Attributes:
-        files: each file of operations/ that has kernels, or that did not build.
-        changed: overloads that are not registered because their schema changed, and the installed schema.
-        selectors: selectors that nothing implements, with the files that send them.
-    """
-
-    files: tuple[BuiltFile, ...]
-    changed: Mapping[str, str]
-    selectors: Mapping[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True)
@@ -92,10 +80,11 @@ class _Objects:
     compiler: HostCompiler
     include: tuple[Path, ...]
     headers: str
+    definitions: tuple[str, ...]
 
     def compile(self, source: _Source) -> Path | str:
         """The object file, or why there is none."""
-        key = fingerprint(self.compiler.identity, self.headers, source.suffix, source.text, *_DEFINITIONS)
+        key = fingerprint(self.compiler.identity, self.headers, source.suffix, source.text, *self.definitions)
         folder = cache_folder() / "upstream" / "objects" / key[:2]
         target = folder / f"{key}.o"
         if target.is_file():
@@ -105,17 +94,23 @@ class _Objects:
             path, made = Path(temporary) / f"{source.name}{source.suffix}", Path(temporary) / "made.o"
             path.write_text(source.text, encoding="utf-8")
             try:
-                self.compiler.compile(Unit(path, False, self.include, _DEFINITIONS, ("-O0",)), made)
+                self.compiler.compile(Unit(path, False, self.include, self.definitions, ("-O0",)), made)
             except ExtensionBuildError as error:
                 return str(error)
             made.replace(target)
         return target
 
 
-def build_tree(root: Path, files: Sequence[OperationFile], report: Callable[[str], None]) -> TreeBuild:
-    """Build files of operations/ with all that they are linked with; `report` gets a line for each.
+def build_tree(root: Path, source: str, kernels: str, report: Callable[[str], None]) -> TreeBuild:
+    """Build the files of operations/ with all that they are linked with; `report` gets a line for each.
 
     A file that does not compile is left out, and so are overloads whose schema the installed torch has changed.
+
+    Args:
+        root: the tree.
+        source: what the tree is, for the result.
+        kernels: the release whose compiled kernels are launched; "" for those of the tree's Metal sources.
+        report: gets the lines.
 
     Raises:
         UpstreamError: the tree lacks what every file needs, or that does not compile here.
@@ -124,25 +119,27 @@ def build_tree(root: Path, files: Sequence[OperationFile], report: Callable[[str
     include = torch_include()
     if include is None:
         raise UpstreamError("torch is not installed")
+    files = operation_files(root)
     yaml = MpsYaml(_text(root / NATIVE_FUNCTIONS), root / TAGS)
-    objects = _objects(root, yaml, include)
+    objects = _objects(root, yaml, include, _DEFINITIONS if kernels else (*_DEFINITIONS, _FROM_SOURCE))
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as threads:
         shared = _compiled_shared(root, objects, threads)
-        compiled = dict(zip((f.name for f in files), threads.map(objects.compile, map(_source, files)), strict=True))
+        sources = [_source(file, embedded=not kernels) for file in files]
+        compiled = dict(zip((s.name for s in sources), threads.map(objects.compile, sources), strict=True))
         for name, made in compiled.items():
             report(f"{name}: {made if isinstance(made, str) else 'compiled'}")
         changed = changed_schemas(yaml)
         built = _with_overloads(files, compiled, yaml, frozenset(changed))
         registrations = [_registrations(file, yaml) for file in built if file.overloads and not file.problem]
         registered = list(threads.map(objects.compile, registrations))
-    for source, made in zip(registrations, registered, strict=True):
+    for registration, made in zip(registrations, registered, strict=True):
         if isinstance(made, str):
-            raise UpstreamError(f"the registrations of {source.name} do not compile: {made}")
+            raise UpstreamError(f"the registrations of {registration.name} do not compile: {made}")
     everything = [*shared, *(path for path in (*compiled.values(), *registered) if isinstance(path, Path))]
     library = _linked(root, everything)
     selectors = _senders(missing_selectors(library), root, files)
     placed = [BuiltFile(f.name, f.overloads, "" if f.problem else str(library), f.problem) for f in built]
-    return TreeBuild(tuple(placed), changed, selectors)
+    return TreeBuild(source, kernels, tuple(placed), changed, selectors)
 
 
 def _text(path: Path) -> str:
@@ -153,7 +150,7 @@ def _text(path: Path) -> str:
 
 
 # ------------------------------------------------------------------------------------------ headers and sources
-def _objects(root: Path, yaml: MpsYaml, include: Path) -> _Objects:
+def _objects(root: Path, yaml: MpsYaml, include: Path, definitions: tuple[str, ...]) -> _Objects:
     """The compiler with the tree's own headers of the backend before those of the installed torch."""
     texts = yaml.headers(include)
     for folder in (OPERATIONS, KERNELS, OPERATIONS.parent, _BACKEND):
@@ -171,12 +168,14 @@ def _objects(root: Path, yaml: MpsYaml, include: Path) -> _Objects:
             made.rename(folder)
     ours = (_HOST / "include", GRAPH_INCLUDE)
     contents = (path.read_bytes() for place in ours for path in sorted(place.rglob("*.h")))
-    return _Objects(host_compiler(torch=True), (*ours, folder), fingerprint(key, *contents))
+    return _Objects(host_compiler(torch=True), (*ours, folder), fingerprint(key, *contents), definitions)
 
 
-def _source(file: OperationFile) -> _Source:
-    """A file with the includes that are precompiled, and the Metal sources that it asks for in place."""
-    text = METALLIB.sub(lambda include: shader_header(file.root, include[1]), changed_text(file.text))
+def _source(file: OperationFile, *, embedded: bool = False) -> _Source:
+    """A file with the includes that are precompiled; `embedded`: and the Metal sources that it asks for in place."""
+    text = changed_text(file.text)
+    if embedded:
+        text = METALLIB.sub(lambda include: shader_header(file.root, include[1]), text)
     return _Source(file.name, file.path, f'{_INCLUDES}#line 1 "{file.path}"\n{text}')
 
 

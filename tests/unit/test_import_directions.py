@@ -41,7 +41,7 @@ FLOORS: dict[str, str] = {
     "audit": "model releases judging cases compiled store findings answers shipped running self_test",
     # Commands import no other command but for what an audit does afterwards.
     "cli": (
-        "ending options audit_options audit_lines printing coverage_text shipped_text registry_text "
+        "ending options audit_options audit_lines printing host_code coverage_text shipped_text registry_text "
         "release_changes_text registry compiled kernels_on_nvidia kernels site report audit replay self_test "
         "compare_text compare "
         "coverage shipped compiled_defects shader evidence_text evidence scaffold check build upstream next_gap "

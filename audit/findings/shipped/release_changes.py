@@ -1,7 +1,8 @@
-"""Compares the same cases through the shipped kernels of several releases: which wrong results are new, or fixed.
+"""Compares the same cases through the code of several releases or trees: which wrong results are new, or fixed.
 
-This is a regression report between torch releases, without a Mac. It compares only what shipped kernels alone
-computed. Where a stand-in answered, the release is not comparable for that case.
+This is a regression report without a Mac, between the shipped kernels of releases, or between trees of host code. Of
+shipped kernels it compares only what they alone computed: where a stand-in answered, the release is not comparable for
+that case. Host code answers for all cases, also for those that it refuses.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ def release_changes(
     wrong = [_wrong_cases(store, run) for store, run in runs]
     labels = {label for of_run in wrong for label in of_run}
     results = [_results(store, run, labels) for store, run in runs]
-    names = [str(run.environment.get("shipped")) for _, run in runs]
+    names = [audited_code(run) for _, run in runs]
     groups: dict[tuple[object, ...], ReleaseChange] = {}
     for label in sorted(labels):
         of_case = [of_run.get(label, NOT_RUN) for of_run in results]
@@ -110,20 +111,33 @@ def _kind(results: Sequence[str]) -> Change:
     return Change.NEW if RIGHT in comparable else Change.STANDING
 
 
+def audited_code(run: Run) -> str:
+    """The release whose shipped kernels ran, or the release or folder of the host code with the version of macOS."""
+    host_code = run.environment.get("host_code")
+    if host_code is None:
+        return str(run.environment.get("shipped"))
+    return f"{host_code['source']} (macOS {host_code['macos']})"
+
+
 def _wrong_cases(store: Store, run: Run) -> dict[str, StoredCase]:
     placeholders = ", ".join("?" * len(FAILURES))
     cases = store.cases(run.id, f"c.verdict IN ({placeholders})", [verdict.value for verdict in FAILURES])
-    return {case.label: case for case in cases if is_wrong_by_shipped_kernels(case)}
+    return {case.label: case for case in cases if _answers_for_all(run) or is_wrong_by_shipped_kernels(case)}
 
 
 def _results(store: Store, run: Run, labels: set[str]) -> dict[str, str]:
     """The result of the release in each of these cases."""
     cases = store.cases(run.id) if labels else ()
-    return {case.label: _result(case) for case in cases if case.label in labels}
+    comparable = _answers_for_all(run)
+    return {case.label: _result(case, comparable) for case in cases if case.label in labels}
 
 
-def _result(case: StoredCase) -> str:
+def _answers_for_all(run: Run) -> bool:
+    return "host_code" in run.environment
+
+
+def _result(case: StoredCase, comparable: bool) -> str:
     verdict = case.outcome.verdict
-    if case.grade is not Grade.SHIPPED_KERNEL:
+    if not verdict.executed or not (comparable or case.grade is Grade.SHIPPED_KERNEL):
         return STOOD_IN if verdict.executed else NOT_RUN
     return RIGHT if verdict is CaseVerdict.PASSED else verdict.value

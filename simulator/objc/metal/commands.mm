@@ -7,6 +7,10 @@
 
 std::atomic<int> mistakes_raised{0};
 
+static std::atomic<int64_t> waits{0};
+// How often host code waited for a command buffer in this process.
+extern "C" __attribute__((visibility("default"))) int64_t metal_simulator_waits() { return waits; }
+
 @implementation SimulatedCommandBuffer
 - (id)simulatedEncoder:(SimulatedEncoder*)encoder {
   objc_simulator_raise_misuse();
@@ -58,6 +62,7 @@ IGNORED(enqueue)
   }
 }
 - (void)waitUntilCompleted {
+  ++waits;
   require(committed_, "waitUntilCompleted was called before commit: on a Mac this never returns");
 }
 - (void)waitUntilScheduled {

@@ -66,6 +66,18 @@ METHOD(id<MTLEvent>, newEvent, (id)[SimulatedEvent new])
   }
   return (id)library;
 }
+// The compiled kernels of a release: its data is the name of a section of its binary (simulator/upstream/host).
+- (id<MTLLibrary>)newLibraryWithData:(NSData*)data error:(NSError* __autoreleasing*)error {
+  require(data != nil, "newLibraryWithData: needs data, not nil");
+  SimulatedLibrary* library = [SimulatedLibrary new];
+  if (const char* problem = metal_programs.load(data.bytes, data.length, &library->number_)) {
+    if (error) {
+      *error = simulated_error("MTLLibraryErrorDomain", problem);
+    }
+    return nil;
+  }
+  return (id)library;
+}
 - (id<MTLLibrary>)newLibraryWithURL:(NSURL*)url error:(NSError* __autoreleasing*)error {
   if (error) {
     *error = simulated_error(

@@ -34,5 +34,6 @@ struct MetalPrograms {
   const char* (*specialize)(int64_t library, const MetalConstant* constants, uint64_t count, int64_t* specialized);
   const char* (*kernel)(int64_t library, const char* name, MetalKernel* kernel);
   const char* (*launch)(int64_t kernel, const MetalLaunch* launch);
+  const char* (*load)(const void* compiled, uint64_t bytes, int64_t* library);
 };
 extern MetalPrograms metal_programs;

@@ -15,7 +15,7 @@ from mpsmith.scaffold.patch_comparison import compare
 from mpsmith.scaffold.targets.upstream.family import Family
 from mpsmith.simulator.objc.bridge import launches
 from mpsmith.simulator.objc.loading import load_extension
-from mpsmith.simulator.upstream.building import build_files, load_files
+from mpsmith.simulator.upstream.building import build_one
 from mpsmith.simulator.upstream.operations import KERNELS, OPERATIONS, operation_files
 from mpsmith.simulator.upstream.registrations import MpsYaml
 
@@ -90,11 +90,15 @@ def test_a_file_of_a_checkout_answers_for_its_operator(tmp_path: Path) -> None:
         (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / place).write_text(text)
     yaml = MpsYaml((NATIVE / "native_functions.yaml").read_text(), NATIVE / "tags.yaml", ["eye"])
-    broken, ones = build_files(operation_files(tmp_path), yaml)
+    served = {
+        file.name: [kernel.overload for kernel in yaml.kernels if file.serves(kernel)]
+        for file in operation_files(tmp_path)
+    }
+    broken, ones = (build_one(f.name, f, served[f.name], yaml) for f in operation_files(tmp_path))
     assert not broken.built
     assert "Broken.mm:1" in broken.problem
     assert sorted(ones.overloads) == ["eye.m_out", "eye.out"], ones.problem
-    assert load_files([broken, ones], load_extension) == ("aten::eye.out", "aten::eye.m_out")
+    load_extension(Path(ones.library))
     before = launches()
     transposed = torch.empty(6, 4, device="mps").t()
     assert torch.equal(torch.eye(4, 6, out=transposed).cpu(), torch.eye(4, 6))

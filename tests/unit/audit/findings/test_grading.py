@@ -66,7 +66,7 @@ def test_the_strongest_grade_of_several_is_known() -> None:
 
 
 def test_an_overload_that_upstream_source_answered_has_that_grade(store: Store) -> None:
-    environment = {"simulated": True, "variables": {}, "upstream": ["aten::relu"]}
+    environment = {"simulated": True, "variables": {}, "host_code": {"overloads": ["aten::relu"]}}
     recording = begun(store, {"ops": [], "dtypes": []}, environment)
     for name, dtype, grade in (
         ("relu", "float32", Grade.HOST_CODE),

@@ -73,6 +73,18 @@ def test_what_no_shipped_kernel_got_wrong_is_no_change(store: Store) -> None:
     assert changes(store, [(WRONG, STOOD_IN), (PASSED, SHIPPED)], [(WRONG, STOOD_IN), (PASSED, SHIPPED)]) == ()
 
 
+def test_host_code_answers_for_all_cases_also_for_those_that_it_refuses(store: Store) -> None:
+    runs = []
+    for tree, verdicts in (("/base", (PASSED, PASSED)), ("/changed", (WRONG, PASSED))):
+        facts = {"host_code": {"source": tree, "macos": "14.0", "kernels": "", "overloads": []}}
+        recording = begun(store, {"ops": [], "dtypes": []}, facts)
+        recording.add(opinfo("hypot"), *verdicts)
+        runs.append((store, recording.finish()))
+    (found,) = release_changes(runs)  # dispatch only: it was refused before anything ran
+    assert found.change is Change.NEW
+    assert found.releases == (("/base (macOS 14.0)", "right"), ("/changed (macOS 14.0)", "wrong"))
+
+
 def test_cases_that_all_releases_answer_alike_are_one_line(store: Store) -> None:
     old = [(WRONG, SHIPPED), (PASSED, SHIPPED), (WRONG, SHIPPED), (PASSED, SHIPPED)]
     new = [(PASSED, SHIPPED), (WRONG, SHIPPED), (PASSED, SHIPPED), (PASSED, SHIPPED)]
@@ -82,7 +94,7 @@ def test_cases_that_all_releases_answer_alike_are_one_line(store: Store) -> None
     assert (fixed.change, fixed.cases, fixed.example) == (Change.FIXED, 2, "opinfo:hypot:float32:0")
     assert fixed.kernels == ("hypot_of_2.14.1",)
     text = changes_table([appeared, fixed], ["2.14.1", "2.15.0"])
-    assert text.startswith("wrong results of shipped kernels (SIMULATED), torch 2.14.1 -> 2.15.0: 1 new, 1 fixed\n")
+    assert text.startswith("wrong results (SIMULATED), 2.14.1 -> 2.15.0: 1 new, 1 fixed\n")
     assert "hypot_of_2.15.0" in text
     assert [row["releases"] for row in changes_json([fixed])] == [{"2.14.1": "wrong", "2.15.0": "right"}]
     assert changes_table([], ["2.14.1"]).endswith(": none")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,6 @@ import torchgen
 
 from mpsmith.simulator.errors import UpstreamError
 from mpsmith.simulator.upstream import building
-from mpsmith.simulator.upstream.building import BuiltFile, load_files, read_manifest, write_manifest
 from mpsmith.simulator.upstream.closed_functions import refusing
 from mpsmith.simulator.upstream.operations import (
     ATEN,
@@ -22,7 +20,6 @@ from mpsmith.simulator.upstream.operations import (
     companions,
     defines,
     operation_files,
-    serving,
     shader_header,
 )
 from mpsmith.simulator.upstream.registrations import MpsKernel, MpsYaml
@@ -145,8 +142,6 @@ def test_a_file_serves_what_it_defines_and_the_stubs_that_it_fills(tree: Path, r
     (eye,) = operation_files(tree, ["Eye"])
     assert eye.shaders == ("Eye",)
     assert [kernel.overload for kernel in rows.kernels if eye.serves(kernel)] == ["special_airy_ai.out", "eye.out"]
-    assert serving([eye], rows.kernels, ["aten::special_airy_ai"]) == {"Eye"}
-    assert serving([eye], rows.kernels, ["_pdist_forward"]) == set()
 
 
 def test_a_stub_is_named_without_the_module_that_python_puts_an_operator_in(tmp_path: Path) -> None:
@@ -227,24 +222,6 @@ def test_headers_that_torch_has_in_another_form_are_the_tree_s(tree: Path, tmp_p
     assert changed_headers(tree, include) == {}
 
 
-def test_what_was_built_is_noted_and_read_again(tmp_path: Path) -> None:
-    built = [BuiltFile("Eye", ("eye.out",), "/somewhere/eye.so"), BuiltFile("Graph", (), problem="closed", closed=True)]
-    write_manifest(tmp_path / "out", tmp_path, built)
-    assert read_manifest(tmp_path / "out") == built
-    loaded: list[Path] = []
-    assert load_files(built, loaded.append) == ("aten::eye.out",)
-    assert loaded == [Path("/somewhere/eye.so")]
-
-
-@pytest.mark.parametrize("text", ["", "[]", '{"files": [{}]}'])
-def test_a_damaged_note_says_what_to_do(tmp_path: Path, text: str) -> None:
-    with pytest.raises(UpstreamError, match="build one with mpsmith upstream build"):
-        read_manifest(tmp_path)
-    (tmp_path / building._MANIFEST).write_text(text)
-    with pytest.raises(UpstreamError, match="damaged"):
-        read_manifest(tmp_path)
-
-
 def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UpstreamError, match="cannot read"):
         _ = OperationFile(tmp_path, tmp_path / "none.mm").refused
@@ -288,24 +265,6 @@ def test_a_stub_of_another_name_is_found_in_the_kernel_that_calls_it(tree: Path)
     segment = OperationFile(tree, tree / OPERATIONS / "Segment.mm")
     assert segment.serves(MpsKernel("segment_reduce", "segment_kernel", True, "segment_reduce"))
     assert not segment.serves(MpsKernel("reduced.out", "reduced_out", True, "reduced"))
-
-
-def test_a_kernel_whose_stubs_two_files_fill_is_registered_once(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("First", "Second", "Third"):
-        (tree / OPERATIONS / f"{name}.mm").write_text("REGISTER_DISPATCH(special_airy_ai_stub, &kernel)\n")
-
-    def build(name: str, file: OperationFile | None, overloads: Sequence[str], yaml: MpsYaml) -> BuiltFile:
-        return BuiltFile(name, tuple(overloads), "" if name == "First" else f"{name}.so")
-
-    monkeypatch.setattr(building, "build_one", build)
-    monkeypatch.setattr(building, "host_compiler", lambda torch: None)
-    files = operation_files(tree, ["First", "Second", "Third"])
-    built = building.build_files(files, MpsYaml(YAML, TAGS))
-    assert [(one.name, one.overloads) for one in built] == [
-        ("First", ("special_airy_ai.out",)),
-        ("Second", ("special_airy_ai.out",)),
-        ("Third", ()),
-    ]
 
 
 def test_functions_of_closed_files_have_stand_ins_and_nothing_else_has() -> None:

@@ -10,7 +10,7 @@ import torchgen
 
 from mpsmith.simulator.errors import UpstreamError
 from mpsmith.simulator.upstream import sources
-from mpsmith.simulator.upstream.operations import OPERATIONS, OperationFile
+from mpsmith.simulator.upstream.operations import OPERATIONS
 from mpsmith.simulator.upstream.registrations import MpsYaml
 from mpsmith.simulator.upstream.schema_check import changed_schemas
 from mpsmith.simulator.upstream.sources import source_of_release
@@ -48,8 +48,9 @@ def test_overloads_whose_schema_changed_are_found_with_the_installed_one() -> No
 
 
 def test_a_folder_that_is_no_checkout_is_named(tmp_path: Path) -> None:
+    (tmp_path / OPERATIONS).mkdir(parents=True)
     with pytest.raises(UpstreamError, match=r"native_functions\.yaml.*give a whole checkout"):
-        build_tree(tmp_path, [OperationFile(tmp_path, tmp_path / OPERATIONS / "Eye.mm")], print)
+        build_tree(tmp_path, "tree", "", print)
 
 
 @pytest.mark.parametrize("release", ["", "2.6", "v2.6.0", "../2.6.0", "main"])

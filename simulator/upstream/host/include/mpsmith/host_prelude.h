@@ -30,8 +30,9 @@ typedef unsigned long simd_ulong3 __attribute__((ext_vector_type(3)));
 - (id<MTLCommandBuffer>)simulatedStreamCommandBuffer;
 @end
 
-// The bytes of a library that is part of torch's binary. Here kernels come from source.
-static inline dispatch_data_t dispatch_data_create(const void*, size_t, dispatch_queue_t, void (^)()) { return nil; }
+static inline dispatch_data_t dispatch_data_create(const void* bytes, size_t size, dispatch_queue_t, void (^)()) {
+  return (dispatch_data_t)[[NSData dataWithBytes:bytes length:size] retain];
+}
 
 #ifdef __cplusplus
 #include <ATen/NamedTensorUtils.h>

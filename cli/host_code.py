@@ -1,0 +1,47 @@
+"""Builds PyTorch's host code for an audit, and says what was built and what lacks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..errors import MpsmithError
+from .printing import say
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..simulator.upstream.manifest import TreeBuild
+
+
+def built_folder(asked: str) -> str:
+    """Build host code for an audit, and say in lines what lacks; the folder that notes the build."""
+    from ..audit.running.host_code import build_host_code
+
+    say(f"building the host code of {asked}, where it is not built yet (minutes)")
+    folder, built = build_host_code(asked, lambda line: None if line.endswith(": compiled") else say(line))
+    for line in lacking(built):
+        say(line)
+    if not built.overloads:
+        raise MpsmithError(f"no file of {asked} was built, so there is nothing to audit")
+    say(summed(built))
+    return str(folder)
+
+
+def lacking(built: TreeBuild) -> Iterator[str]:
+    """A line for each file that did not build, overload that was not registered, and selector that is missing."""
+    for file in built.failed:
+        yield f"not built: {file.name} ({len(file.overloads)} overloads): {file.problem}"
+    for overload, installed in sorted(built.changed.items()):
+        yield f"not registered: {overload}, whose schema is now {installed or 'gone'}"
+    for selector, files in built.selectors.items():
+        yield f"raises when it is sent: {selector} ({', '.join(files)})"
+
+
+def summed(built: TreeBuild) -> str:
+    """What was built, and what runs with it, in a line."""
+    done = len(built.files) - len(built.failed)
+    kernels = f"the compiled ones of torch {built.kernels}" if built.kernels else "from its Metal sources"
+    return (
+        f"host code of {built.source}: {done} of {len(built.files)} files, {len(built.overloads)} overloads; kernels: "
+        f"{kernels}; MPSGraph: stand-in, which computes graphs with torch's CPU operators"
+    )

@@ -1,0 +1,53 @@
+"""What kernels of host code did besides encoding commands: graphs, waits for the GPU, and operators on the CPU."""
+
+from __future__ import annotations
+
+import ctypes
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+# Copies and reads to the host, which are no kernels.
+_PLAIN = frozenset(f"aten::{name}" for name in ("_copy_from", "_copy_from_and_resize", "_local_scalar_dense", "copy_"))
+
+
+@dataclass(frozen=True)
+class HostWork:
+    """What the calls of one overload did.
+
+    Attributes:
+        calls: how many there were.
+        graphs: how many graphs of MPSGraph they ran.
+        waits: how often they waited for the GPU.
+        on_cpu: what they ran on the CPU inside, by operator, and how often they copied to the host.
+    """
+
+    calls: int = 0
+    graphs: int = 0
+    waits: int = 0
+    on_cpu: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def computed_on_cpu(self) -> list[str]:
+        """The operators that computed on the CPU inside, the most frequent first."""
+        return [name for name, _ in self.on_cpu.most_common() if "::" in name]
+
+    def __add__(self, other: HostWork) -> HostWork:
+        counted = self.on_cpu + other.on_cpu
+        return HostWork(self.calls + other.calls, self.graphs + other.graphs, self.waits + other.waits, counted)
+
+
+def observe(library: Path, overloads: Iterable[str]) -> Callable[[], dict[str, HostWork]]:
+    """Observe the calls of these overloads in a built library; returns what drains their work since the last time."""
+    loaded = ctypes.CDLL(str(library))
+    loaded.mpsmith_drain_host_work.restype = ctypes.c_char_p
+    names = "".join(f"{overload}\n" for overload in overloads if overload.partition(".")[0] not in _PLAIN)
+    loaded.mpsmith_observe_kernels(names.encode())
+    return lambda: dict(map(_parsed, loaded.mpsmith_drain_host_work().decode().splitlines()))
+
+
+def _parsed(line: str) -> tuple[str, HostWork]:
+    overload, calls, graphs, waits, *on_cpu = line.split("\t")
+    counts = Counter({name: int(count) for name, _, count in (each.rpartition("=") for each in on_cpu)})
+    return overload, HostWork(int(calls), int(graphs), int(waits), counts)

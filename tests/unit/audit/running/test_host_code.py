@@ -1,0 +1,67 @@
+"""Which cases host code computed: those in which it launched something, and nothing fell back; and what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from mpsmith.audit.model.verdicts import CaseVerdict, Grade, Outcome
+from mpsmith.audit.running.host_code import HostCode, build_host_code, load_host_code
+from mpsmith.errors import MpsmithError
+from mpsmith.simulator.objc import bridge
+from mpsmith.simulator.opening import MpsDevice
+from mpsmith.simulator.upstream.manifest import BuiltFile, TreeBuild, write_manifest
+
+PASSED = Outcome(CaseVerdict.PASSED)
+BUILT = TreeBuild("2.6.0", "2.6.0", (BuiltFile("Eye", ("eye.out",), "eye.so"),))
+
+
+def test_a_case_in_which_a_graph_ran_is_graded_as_host_code() -> None:
+    graphs = [5]
+    kernels = HostCode(BUILT, graphs_run=lambda: graphs[0])
+    kernels.begin_case()
+    assert kernels.grade(PASSED) is None
+    graphs[0] += 1
+    assert kernels.grade(PASSED) is Grade.HOST_CODE
+
+
+def test_a_case_is_graded_by_what_it_launched_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernels = HostCode(BUILT)
+    monkeypatch.setattr(bridge, "_counted", [3])
+    kernels.begin_case()
+    bridge._counted[0] += 1
+    assert kernels.grade(PASSED) is Grade.HOST_CODE
+    assert kernels.grade(replace(PASSED, fallbacks=("aten::eye",))) is None
+    kernels.begin_case()  # the next one launches nothing
+    assert kernels.grade(PASSED) is None
+
+
+@pytest.mark.parametrize("asked", ["2.6", "v2.6.0", "main", "", "/nonexistent/pytorch"])
+def test_what_is_neither_a_release_nor_a_folder_is_refused(asked: str) -> None:
+    with pytest.raises(MpsmithError, match=r"is neither a release of PyTorch such as 2\.6\.0 nor a folder"):
+        build_host_code(asked, print)
+
+
+def test_a_folder_that_is_no_pytorch_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(MpsmithError, match=r"has no aten/src/.*: give a whole checkout of PyTorch"):
+        build_host_code(str(tmp_path), print)
+
+
+def test_a_real_device_has_its_own_host_code(tmp_path: Path) -> None:
+    with pytest.raises(MpsmithError, match="--host-code is for the simulated device"):
+        load_host_code(str(tmp_path), None, MpsDevice(False, None, cast(Any, None)))
+
+
+def test_a_build_that_is_gone_is_named(tmp_path: Path) -> None:
+    write_manifest(tmp_path, BUILT)  # its library is nowhere
+    with pytest.raises(MpsmithError, match="is gone: run the audit again without --resume"):
+        load_host_code(str(tmp_path), None, MpsDevice(True, "2.13.0", cast(Any, None)))
+
+
+def test_a_run_records_what_computed_as_on_which_macos() -> None:
+    facts = {"source": "2.6.0", "kernels": "2.6.0", "overloads": ["aten::eye.out"]}
+    assert HostCode(BUILT).facts == facts | {"macos": "26"}
+    assert HostCode(BUILT, "14.0").facts == facts | {"macos": "14.0"}
