@@ -38,6 +38,8 @@ def test_prints_only_the_script() -> None:
         (["--compile", "--with-kernels"], "cannot be combined with --with-kernels"),
         (["--compile", "--shipped", "auto", "--host-code", "x"], "cannot be combined with --shipped, --host-code"),
         (["--host-code", "x", "--cluster", "tcp://h:1"], "cannot be combined with --cluster"),
+        (["--host-code", "x,y", "--sync"], "cannot be combined with --sync"),
+        (["--macos", "14.0"], "no effect without --host-code"),
         (["--with-kernels", "--resume"], "cannot be combined with --resume"),
         (["--shipped", "2.13.0,2.15.0", "--sync"], "cannot be combined with --sync"),
         (["--cluster", "tcp://h:1", "--workers", "2"], "cannot be combined with --workers"),
