@@ -22,8 +22,10 @@ from ..model.verdicts import CaseVerdict, Grade, Outcome
 from ..shipped.kernels import slow_positions
 from . import last_call
 from .compiled import SameVerdict, compiled_groups, judged_compiled, with_own_sources
+from .device_health import RECYCLED
 from .predicting import predictions_of
 from .worker_exit import at_risk, begin
+from .worker_limits import MOST_RESIDENT, resident_bytes
 from .worker_setup import Worker, current_worker
 from .worker_tasks import MAKING_SAMPLES, ON_CPU, ON_DEVICE, RERUN, AuditPlan, Marker, Replay, Task
 
@@ -85,6 +87,8 @@ def run_groups(tasks: Sequence[Task]) -> list[int]:
     executed = [run_group(task) for task in tasks]
     if (health := current_worker().health) is not None:
         health.recycle_if_full(sum(executed))
+    elif resident_bytes() > MOST_RESIDENT:
+        os._exit(RECYCLED)
     return executed
 
 

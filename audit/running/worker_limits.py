@@ -6,9 +6,12 @@ import os
 import platform
 import resource
 import time
+from pathlib import Path
 
 # An estimate, until a Mac has measured it: torch, the samples and MPSGraph's caches of one worker on a real device.
 MAC_BYTES_PER_WORKER = 4 << 30
+# A worker that holds more ends after its groups, and another goes on: the code of shipped kernels stays loaded.
+MOST_RESIDENT = 900 << 20
 # All workers share one GPU; more of them only overlap what runs on the CPU.
 MOST_ON_A_MAC = 4
 
@@ -24,6 +27,15 @@ def default_workers() -> int:
 def memory_of_machine() -> int:
     """The machine's memory in bytes."""
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def resident_bytes() -> int:
+    """The memory that this process holds now; 0 where the system does not say that (macOS)."""
+    try:
+        pages = Path("/proc/self/statm").read_text().split()[1]
+    except OSError:
+        return 0
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
 def device_memory_of_a_worker(workers: int) -> int:

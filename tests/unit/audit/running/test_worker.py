@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 
+from mpsmith.audit.running import worker
+from mpsmith.audit.running.device_health import RECYCLED
 from mpsmith.audit.running.worker import freeze_once
+from mpsmith.audit.running.worker_limits import resident_bytes
 
 
 @pytest.fixture(autouse=True)
@@ -42,3 +47,23 @@ def test_garbage_is_collected_before_it_would_be_kept_for_ever() -> None:
     freeze_once(set(), "opinfo")
     gc.enable()
     assert Node.gone == ["gone"]
+
+
+@pytest.mark.parametrize(("most", "ends"), [(0, True), (1 << 50, False)])
+def test_a_worker_that_holds_much_memory_ends_after_its_groups(
+    monkeypatch: pytest.MonkeyPatch, most: int, ends: bool
+) -> None:
+    exits: list[int] = []
+    monkeypatch.setattr(worker, "current_worker", lambda: SimpleNamespace(health=None))
+    monkeypatch.setattr(worker, "MOST_RESIDENT", most)
+    monkeypatch.setattr(worker.os, "_exit", exits.append)
+    assert worker.run_groups(()) == []
+    assert exits == ([RECYCLED] if ends else [])
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="macOS does not say it cheaply")
+def test_the_memory_of_a_process_is_in_bytes() -> None:
+    before = resident_bytes()
+    held = b"x" * (64 << 20)
+    assert 60 << 20 < resident_bytes() - before < 200 << 20
+    del held
