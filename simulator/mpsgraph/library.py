@@ -6,6 +6,7 @@ import ctypes
 import functools
 from pathlib import Path
 
+from ..device.build import SOURCE_FOLDER
 from ..objc.compiler import Unit, host_compiler
 from ..objc.host_libraries import IMAGE, built_library, frameworks_library
 from . import limits
@@ -30,9 +31,13 @@ def graph_library() -> Path:
     Raises:
         ExtensionError: it cannot be built here.
     """
-    units = [Unit(path, include=(INCLUDE,), options=_OPTIONS) for path in sorted(_HERE.glob("*.mm"))]
+    units = [Unit(path, include=(INCLUDE, SOURCE_FOLDER), options=_OPTIONS) for path in sorted(_HERE.glob("*.mm"))]
     return built_library(
-        LIBRARY, host_compiler(torch=True), [*units, Unit(IMAGE)], (frameworks_library(),), ("simulator.mpsgraph",)
+        LIBRARY,
+        host_compiler(torch=True),
+        [*units, Unit(IMAGE)],
+        (frameworks_library(),),
+        ("simulator.mpsgraph", "simulator.device.csrc"),
     )
 
 

@@ -4,6 +4,7 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/native/ConvUtils.h>
+#include <ATen/ops/_lstm_mps.h>
 #include <ATen/ops/_mps_convolution.h>
 #include <ATen/ops/_mps_convolution_transpose.h>
 #include <ATen/ops/_scaled_dot_product_attention_math.h>
@@ -116,11 +117,31 @@ Tensor scaled_dot_product_attention(
       at::_scaled_dot_product_attention_math(query, key, value, bias, dropout, is_causal, {}, scale, enable_gqa));
 }
 
+// A Mac takes its own operator for each LSTM over whole tensors, whatever its arguments. Packed sequences, GRU and RNN
+// are composed of cells everywhere.
+std::tuple<Tensor, Tensor, Tensor> lstm(
+    const Tensor& input,
+    at::TensorList hx,
+    at::TensorList params,
+    bool has_biases,
+    int64_t layers,
+    double dropout,
+    bool train,
+    bool bidirectional,
+    bool batch_first) {
+  TORCH_CHECK(hx.size() == 2, "lstm expects two hidden states");
+  auto [output, states, cells, gates, all_cells, outputs] =
+      at::_lstm_mps(input, hx, params, has_biases, layers, dropout, train, bidirectional, batch_first);
+  return {output, states, cells};
+}
+
 } // namespace
 
 void register_composites(torch::Library& mps, torch::Library& autograd_mps) {
   mps.impl("convolution_overrideable", TORCH_FN(convolution));
   mps.impl("convolution_backward_overrideable", TORCH_FN(convolution_backward));
+  mps.impl("lstm.input", TORCH_FN(lstm));
+  autograd_mps.impl("lstm.input", TORCH_FN(lstm));
   mps.impl("scaled_dot_product_attention", TORCH_FN(scaled_dot_product_attention));
   autograd_mps.impl("scaled_dot_product_attention", TORCH_FN(scaled_dot_product_attention));
 }

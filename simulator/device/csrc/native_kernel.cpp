@@ -172,7 +172,8 @@ NativeKernel::NativeKernel(const c10::OperatorHandle& op, c10::DispatchKey host)
       }
     }
   }
-  draws_without_generator_ = !generator_ && op.hasTag(at::Tag::nondeterministic_seeded);
+  const bool has_dropout = op.operator_name().name == "aten::_lstm_mps"; // which torch does not tag
+  draws_without_generator_ = !generator_ && (has_dropout || op.hasTag(at::Tag::nondeterministic_seeded));
 }
 
 void NativeKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet, Stack* stack) {

@@ -8,7 +8,12 @@ from mpsmith.simulator.device import kernel_plan
 from support.dispatch_tables import check_against_dispatcher
 
 # What the simulated device registers beside the profile (csrc/composites.cpp), where a Mac has other code.
-OWN_COMPOSITES = {"convolution_overrideable", "convolution_backward_overrideable", "scaled_dot_product_attention"}
+OWN_COMPOSITES = {
+    "convolution_overrideable",
+    "convolution_backward_overrideable",
+    "scaled_dot_product_attention",
+    "lstm.input",
+}
 
 
 def test_the_surface_is_what_the_dispatcher_says() -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
+
+from mpsmith.simulator.device import loading as device
 
 MODELS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
     "perceptron": (lambda: nn.Sequential(nn.Linear(6, 8), nn.GELU(), nn.LayerNorm(8), nn.Linear(8, 2)), (4, 6)),
@@ -49,14 +52,69 @@ def test_forward_backward_and_parameters(make: Callable[[], nn.Module], shape: t
         torch.testing.assert_close(mine.grad, theirs.grad, check_device=False, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"num_layers": 2, "bidirectional": True},
+        {"num_layers": 2, "bidirectional": True, "batch_first": True, "bias": False},
+        {"num_layers": 3, "dropout": 1.0},  # the layers above get zeros, whatever is drawn
+    ],
+)
 @pytest.mark.parametrize("layer", [nn.LSTM, nn.GRU, nn.RNN])
-def test_recurrent_layers(layer: type[nn.RNNBase]) -> None:
+def test_recurrent_layers(layer: type[nn.RNNBase], options: dict[str, Any]) -> None:
     torch.manual_seed(0)
-    on_cpu = layer(3, 4, num_layers=2, bidirectional=True)
+    on_cpu = layer(3, 4, **options)
     on_mps = copy.deepcopy(on_cpu).to("mps")
-    x = torch.rand(5, 2, 3)
-    torch.testing.assert_close(on_mps(x.to("mps"))[0], on_cpu(x)[0], check_device=False)
-    on_mps(x.to("mps"))[0].sum().backward()
+    x = torch.rand(5, 2, 3, requires_grad=True)
+    y = x.detach().to("mps").requires_grad_()
+    expected, states = on_cpu(x)
+    got, states_on_mps = on_mps(y)
+    torch.testing.assert_close(got, expected, check_device=False)
+    torch.testing.assert_close(states_on_mps, states, check_device=False)
+    for result, last in ((expected, states), (got, states_on_mps)):
+        parts = [result, *(last if isinstance(last, tuple) else [last])]
+        torch.stack([part.square().sum().cpu() for part in parts]).sum().backward()
+    torch.testing.assert_close(y.grad, x.grad, check_device=False)
+    for mine, theirs in zip(on_mps.parameters(), on_cpu.parameters(), strict=True):
+        torch.testing.assert_close(mine.grad, theirs.grad, check_device=False, rtol=1e-4, atol=1e-5)
+
+
+def test_an_lstm_takes_the_operator_that_only_mps_has() -> None:
+    layer = nn.LSTM(3, 4, num_layers=2, dropout=0.5).to("mps")
+    before = torch.default_generator.get_state(), torch.mps.get_rng_state()
+    device.drain_calls()
+    output, _ = layer(torch.rand(5, 2, 3, device="mps"))
+    output.sum().backward()
+    calls = device.drain_calls()
+    assert {calls[f"aten::{name}"].native for name in ("_lstm_mps", "lstm_mps_backward")} == {1}
+    assert "aten::sigmoid" not in calls
+    assert torch.equal(torch.default_generator.get_state(), before[0])
+    assert not torch.equal(torch.mps.get_rng_state(), before[1])
+    packed = nn.utils.rnn.pack_sequence([torch.rand(2, 3), torch.rand(1, 3)]).to("mps")
+    layer(packed)
+    assert "aten::_lstm_mps" not in device.drain_calls()
+
+
+def test_an_lstm_of_complex_numbers_has_no_gradients() -> None:
+    weights = [torch.rand(4, 2), torch.rand(4, 1)]
+    x, states = torch.rand(3, 1, 2), [torch.zeros(1, 1, 1)] * 2
+
+    def call(device: str) -> torch.Tensor:
+        there = [[t.to(torch.complex64).to(device) for t in part] for part in ([x], states, weights)]
+        return torch.lstm(there[0][0].requires_grad_(), *there[1:], False, 1, 0.0, True, False, False)[0]
+
+    with torch.no_grad():
+        torch.testing.assert_close(call("mps").cpu(), call("cpu"))
+    with pytest.raises(
+        RuntimeError, match="_lstm_mps does not support automatic differentiation for outputs with complex"
+    ):
+        call("mps")
+
+
+def test_an_lstm_with_projections_is_refused() -> None:
+    layer = nn.LSTM(3, 4, proj_size=2).to("mps")
+    with pytest.raises(RuntimeError, match="LSTM with projections is not currently supported with MPS"):
+        layer(torch.rand(5, 2, 3, device="mps"))
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.5])
