@@ -1,0 +1,48 @@
+"""Every coverage profile and every case source, in a few operators: the auditor itself fails in no case."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mpsmith.audit.cases.sources import case_sources
+from mpsmith.audit.model.selection import Samples, Settings
+from mpsmith.audit.releases import data as release_data
+from mpsmith.audit.running.runner import run_audit
+from mpsmith.audit.store.store import Store
+from mpsmith.simulator.opening import DeviceKind
+
+# Each source has cases of one of these.
+OPERATORS = (
+    "histogram.bin_ct_out",
+    "linalg.lu_solve",
+    "nn.AdaptiveAvgPool1d",
+    "nn.functional.rrelu",
+    "quantile",
+    "rrelu",
+    "scaled_dot_product_attention",
+)
+RELEASES = [facts.release for facts in release_data.load().releases]
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_the_auditor_fails_in_no_case(tmp_path: Path, release: str) -> None:
+    sources = tuple(name for name, source in case_sources(()).items() if not source.opt_in)
+    settings = Settings(
+        device=DeviceKind.SIMULATED,
+        profile=release,
+        samples=Samples.QUICK,
+        sources=sources,  # named, so that none is left out at this level
+        ops=OPERATORS,
+        dtypes=("float32",),
+        workers=1,  # each loads torch and the OpInfos
+    )
+    run = run_audit(settings, tmp_path / "store.sqlite", resume=False, say=lambda text: None)
+    with Store.open(tmp_path / "store.sqlite") as store:
+        failed = store.cases(run.id, "c.verdict = 'reference failed' AND c.stage IN ('judge', 'samples')")
+        assert [(case.label, case.outcome.message) for case in failed] == []
+        done = [group.key for group in store.groups(run.id) if group.done]
+        assert list(store.cases(run.id, "c.verdict = 'passed'"))
+    assert {key.source for key in done} == set(sources)
+    assert "strict" in {key.mode for key in done}
