@@ -35,6 +35,12 @@ def copy(ulp: Ulp, input: Tensor, source: Tensor, non_blocking: bool = False) ->
     return None if converted is None else converted.expand_as(input)
 
 
+def summed(ulp: Ulp, input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor | None:
+    """The sum of converted numbers."""
+    converted = _saturated(input, dtype)
+    return None if converted is None else torch.sum(converted, dim, keepdim)
+
+
 def foreach_copy(ulp: Ulp, inputs: list[Tensor], sources: list[Tensor], non_blocking: bool = False) -> Any:
     """Each as by `copy`."""
     return [copy(ulp, *pair) for pair in zip(inputs, sources, strict=False)]
@@ -43,6 +49,6 @@ def foreach_copy(ulp: Ulp, inputs: list[Tensor], sources: list[Tensor], non_bloc
 CONVERSIONS = (
     Prediction(
         "float-beyond-the-integers",
-        {"aten::_to_copy": to_copy, "aten::copy": copy, "aten::_foreach_copy": foreach_copy},
+        {"aten::_to_copy": to_copy, "aten::copy": copy, "aten::_foreach_copy": foreach_copy, "aten::sum": summed},
     ),
 )

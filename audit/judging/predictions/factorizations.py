@@ -87,7 +87,11 @@ def of_finite_matrices(overload: str) -> Model:
 
 
 FACTORIZATIONS = (
-    Prediction("blocks-that-are-not-definite", {"aten::linalg_cholesky_ex": cholesky_ex, "aten::cholesky": cholesky}),
+    Prediction(
+        "blocks-that-are-not-definite",
+        {"aten::linalg_cholesky_ex": cholesky_ex, "aten::cholesky": cholesky},
+        nan_is_any_non_finite=True,
+    ),
     Prediction("divided-by-an-infinite-pivot", {"aten::linalg_ldl_solve": ldl_solve}),
     Prediction(
         "factors-of-what-is-not-finite",

@@ -127,7 +127,7 @@ def sum_beyond_float(
     if not input.is_floating_point():
         return None
     dims = _dims(input, dim)
-    overflows = input.double().abs().sum(dims, keepdim) > FLOAT_LIMIT
+    overflows = input.double().abs().sum(dims, keepdim) >= FLOAT_LIMIT
     return torch.where(overflows, math.nan, input.sum(dims, keepdim, dtype=dtype))
 
 
