@@ -33,7 +33,6 @@ WEIGHT_ALONE = "second_result when lacks(output_mask, 0) and lacks(output_mask, 
 # The source, the operator and the dtype of the group; the overload and its fault; the title of a case that shows it.
 FAULTS = [
     ("of arguments", "topk", "float32", "topk", "takes(largest, True)", "largest=False"),
-    ("of arguments", "topk", "float32", "topk", "takes(sorted, True)", "sorted=False"),
     ("of arguments", "cumprod", "float32", "cumprod", "takes(dim, 0) when negative(dim)", "dim=-1"),
     ("of arguments", "baddbmm", "float32", "baddbmm", "all_nan when is(beta, 0) and nan(self)", "beta=0, NaN in self"),
     ("of arguments", "index_select", "float32", "index_select", "clamps(index, self)", "index[-1]=100000"),
