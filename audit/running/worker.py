@@ -74,9 +74,7 @@ def audited_environment() -> dict[str, Any]:
     worker = current_worker()
     settings = worker.options.settings
     facts = environment(worker.device) | ({"shipped": settings.shipped} if worker.shipped else {})
-    if worker.host_code:
-        facts["host_code"] = worker.host_code.facts
-    return facts
+    return facts | ({"host_code": worker.host_code.facts} if worker.host_code else {})
 
 
 def run_groups(tasks: Sequence[Task]) -> list[int]:
@@ -330,8 +328,7 @@ def _run_cases(
             worker.pending.add(partial(worker.store.add_case, task.group, position, outcome, inputs, grade))
             count_case(of_group, launches, grade)
             if launches and outcome.verdict is not CaseVerdict.PASSED:
-                kernels = kernels_in(launches)
-                worker.pending.add(partial(worker.store.add_case_kernels, task.group, position, kernels))
+                worker.pending.add(partial(worker.store.add_case_kernels, task.group, position, kernels_in(launches)))
             _predict(worker, task, position, wrong, marker)
             _look_inside(worker, task, position, case, outcome, marker)
             if grade is Grade.SHIPPED_KERNEL and outcome.verdict is CaseVerdict.WRONG:
