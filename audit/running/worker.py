@@ -318,9 +318,8 @@ def _run_cases(
         with computing.of_case(position) as drained:
             launches: LaunchesByOverload = {}
             wrong: list[Trial] = []
-            look_at = partial(dependence.look_at, position, case)
-            executed_here = partial(_note_execution, launches, drained, wrong, look_at)
-            observers = {"tracer": traced, "on_device": reached_device, "on_executed": executed_here}
+            observe = partial(_note_execution, launches, drained, wrong, partial(dependence.look_at, position, case))
+            observers = {"tracer": traced, "on_device": reached_device, "on_executed": observe}
             outcome = _judged(worker, case, f"{task.key.label}:{position}", **observers)
             grade = grade_of_case(launches, outcome) if launches else None
             if worker.host_code and grade is None:
@@ -355,8 +354,7 @@ def _run_compiled(worker: Worker, task: Task, cases: list[tuple[int, Case]], mar
         reached_device = partial(marker.announce, position, ON_DEVICE)
         seed = worker.options.settings.seed
         judge = partial(judged_compiled, worker.device, task.key, position, case, seed, reached_device)
-        known = worker.outcomes
-        found = judge() if known is None else known.outcome_of(task.key.label_of(position), judge)
+        found = judge() if worker.outcomes is None else worker.outcomes.outcome_of(task.key.label_of(position), judge)
         worker.pending.add(partial(worker.store.add_compiled, task.group, position, found))
         worker.pending.add(partial(worker.store.add_case, task.group, position, found.outcome, inputs))
         if task.cautious:
@@ -381,10 +379,9 @@ def _look_inside(worker: Worker, task: Task, position: int, case: Case, outcome:
         return
     worker.pending.write()
     _announce(marker, position, worker.options.settings.timeout, RERUN)
+    label = f"{task.key.label}:{position}"
     with worker.attribution_budget.spending():
-        at_fault = fault_inside(
-            case, worker.device.recorder, worker.options.settings.seed, f"{task.key.label}:{position}"
-        )
+        at_fault = fault_inside(case, worker.device.recorder, worker.options.settings.seed, label)
     worker.pending.add(partial(worker.store.add_look_inside, task.group, position, at_fault))
 
 
