@@ -106,15 +106,25 @@ def compose(text: str) -> yaml.Node | None:
 def _refuse_depth(text: str) -> None:
     """Raise yaml.MarkedYAMLError where values are nested too deep: events come without recursion, unlike nodes."""
     depth = 0
-    for event in yaml.parse(text, Loader=LOADER):
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-            if depth > DEEPEST:
-                message = f"values are nested more than {DEEPEST} deep; an entry needs four levels"
-                place: Any = event.start_mark  # a Mark of PyYAML's or of libyaml's
-                raise yaml.MarkedYAMLError(problem=message, problem_mark=place)
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
+    try:
+        for event in yaml.parse(text, Loader=LOADER):
+            if isinstance(event, yaml.CollectionStartEvent):
+                depth += 1
+                if depth > DEEPEST:
+                    raise _too_deep(event.start_mark)
+            elif isinstance(event, yaml.CollectionEndEvent):
+                depth -= 1
+    except yaml.MarkedYAMLError as error:
+        # libyaml has a limit of its own since PyYAML 6.0.4, and reads ahead: it may raise before the first event.
+        if "nesting depth" in (error.problem or ""):
+            raise _too_deep(error.problem_mark) from error
+        raise
+
+
+def _too_deep(place: Any) -> yaml.MarkedYAMLError:
+    """The error about values at a Mark, of PyYAML's or of libyaml's."""
+    message = f"values are nested more than {DEEPEST} deep; an entry needs four levels"
+    return yaml.MarkedYAMLError(problem=message, problem_mark=place)
 
 
 def plain(node: yaml.Node) -> Plain:

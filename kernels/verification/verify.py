@@ -85,7 +85,8 @@ def verify(family: str, layouts: Sequence[Layout] = LAYOUTS) -> FamilyResult:
                 if answered or not one.outcome.verdict.executed:  # an override leaves some calls to torch
                     _count(result, one, answered, key.label)
         # An error is no evidence of right values: these calls count as failures alone.
-        refused = (one for one, _ in _answers((each.case for each in refused_calls(family)), family, calls))
+        calls_refused = refused_calls(family) if ours else ()
+        refused = (one for one, _ in _answers((each.case for each in calls_refused), family, calls))
         result.failures += [Failure(described(one.case), one.reason) for one in refused if one.refused]
         if result.cases:
             idle = [overload for overload in ours if not calls[overload]]
