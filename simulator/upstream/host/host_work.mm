@@ -123,7 +123,7 @@ std::unique_ptr<at::ObserverContext> begun(const at::RecordFunction& call) {
   }
   if (running == nullptr) {
     std::string overload = c10::toString(*name);
-    if (kernels.count(overload) == 0 || !inputs_of(call).mps) {
+    if (kernels.count(name->name) == 0 || !inputs_of(call).mps) {
       return nullptr;
     }
     auto ended = std::make_unique<Ended>();
@@ -153,7 +153,7 @@ std::unique_ptr<at::ObserverContext> begun(const at::RecordFunction& call) {
 
 } // namespace
 
-// Observe these overloads from now on: their names, one a line.
+// Observe these operators from now on: their names, one a line.
 extern "C" __attribute__((visibility("default"))) void mpsmith_observe_kernels(const char* names) {
   std::string name;
   for (; *names != 0; ++names) {
