@@ -84,7 +84,7 @@ def verify(family: str, layouts: Sequence[Layout] = LAYOUTS) -> FamilyResult:
             for one, answered in _answers(cases, key.label, calls):
                 if answered or not one.outcome.verdict.executed:  # an override leaves some calls to torch
                     _count(result, one, answered, key.label)
-        # An error is no evidence of right values: these calls count as failures alone.
+        # An error is not evidence of right values: these calls can only fail.
         calls_refused = refused_calls(family) if ours else ()
         refused = (one for one, _ in _answers((each.case for each in calls_refused), family, calls))
         result.failures += [Failure(described(one.case), one.reason) for one in refused if one.refused]

@@ -161,7 +161,7 @@ using namespace mpsgraph;
                   sourceArrays:(NSArray<MPSNDArray*>*)sourceArrays
               destinationArray:(MPSNDArray*)destination {
   const c10::impl::ExcludeDispatchKeyGuard no_autograd(c10::autograd_dispatch_keyset);
-  const at::RecordFunctionGuard unseen(false); // what a graph computes with is no work of host code
+  const at::RecordFunctionGuard unseen(false); // the operators of a graph are not counted as host code
   Tensor product = at::matmul(sourceArrays[0]->tensor_, sourceArrays[1]->tensor_);
   product = _alpha == 1 ? product : product * _alpha;
   if (sourceArrays.count > 2) {

@@ -177,7 +177,7 @@ Tensor placed(MPSGraphTensor* target, Tensor result, const Tensor& place) {
             resultsDictionary:(MPSGraphTensorDataDictionary*)resultsDictionary
           executionDescriptor:(MPSGraphExecutionDescriptor*)executionDescriptor {
   const c10::impl::ExcludeDispatchKeyGuard no_autograd(c10::autograd_dispatch_keyset);
-  const at::RecordFunctionGuard unseen(false); // what a graph computes with is no work of host code
+  const at::RecordFunctionGuard unseen(false); // the operators of a graph are not counted as host code
   ++graphs_run;
   Values values;
   for (MPSGraphTensor* placeholder in feeds) {

@@ -117,7 +117,7 @@ static constexpr NSUInteger kWholeBatch = NSUIntegerMax;
                  pivotIndices:(MPSMatrix*)pivotIndices
                        status:(id<MTLBuffer>)status {
   const c10::impl::ExcludeDispatchKeyGuard no_autograd(c10::autograd_dispatch_keyset);
-  const at::RecordFunctionGuard unseen(false); // what a graph computes with is no work of host code
+  const at::RecordFunctionGuard unseen(false); // the operators of a graph are not counted as host code
   const auto start = self.batchStart;
   const auto size = batch_size(self.batchSize, start, {sourceMatrix, resultMatrix, pivotIndices});
   const Tensor source = batch_of(sourceMatrix, start, size).contiguous();
@@ -156,7 +156,7 @@ static constexpr NSUInteger kWholeBatch = NSUIntegerMax;
           rightHandSideMatrix:(MPSMatrix*)rightHandSideMatrix
                solutionMatrix:(MPSMatrix*)solutionMatrix {
   const c10::impl::ExcludeDispatchKeyGuard no_autograd(c10::autograd_dispatch_keyset);
-  const at::RecordFunctionGuard unseen(false); // what a graph computes with is no work of host code
+  const at::RecordFunctionGuard unseen(false); // the operators of a graph are not counted as host code
   const auto start = self.batchStart;
   const auto size = batch_size(self.batchSize, start, {sourceMatrix, rightHandSideMatrix, solutionMatrix});
   const Tensor matrix = batch_of(sourceMatrix, start, size);
@@ -182,7 +182,7 @@ static constexpr NSUInteger kWholeBatch = NSUIntegerMax;
                  pivotIndices:(MPSMatrix*)pivotIndices
                solutionMatrix:(MPSMatrix*)solutionMatrix {
   const c10::impl::ExcludeDispatchKeyGuard no_autograd(c10::autograd_dispatch_keyset);
-  const at::RecordFunctionGuard unseen(false); // what a graph computes with is no work of host code
+  const at::RecordFunctionGuard unseen(false); // the operators of a graph are not counted as host code
   const auto start = self.batchStart;
   const auto size =
       batch_size(self.batchSize, start, {sourceMatrix, rightHandSideMatrix, pivotIndices, solutionMatrix});

@@ -42,7 +42,7 @@ def observe(library: Path, overloads: Iterable[str]) -> Callable[[], dict[str, H
     """Observe the calls of these overloads in a built library; returns what drains their work since the last time."""
     loaded = ctypes.CDLL(str(library))
     loaded.mpsmith_drain_host_work.restype = ctypes.c_char_p
-    # The functional and in-place forms of a structured kernel have no row of their own.
+    # The functional and in-place forms of a structured kernel have no rows.
     operators = {overload.partition(".")[0] for overload in overloads} - _PLAIN
     names = "".join(f"{name}\n{name}_\n" for name in sorted(operators))
     loaded.mpsmith_observe_kernels(names.encode())

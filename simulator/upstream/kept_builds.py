@@ -26,7 +26,7 @@ def kept_build(
         torch: the installed release.
 
     Raises:
-        UpstreamError: it is no tree of PyTorch, or lacks what every file needs.
+        UpstreamError: it is not a tree of PyTorch, or lacks what every file needs.
         ExtensionError: this machine lacks what a build needs.
     """
     for place in (OPERATIONS, NATIVE_FUNCTIONS):

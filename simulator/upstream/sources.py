@@ -34,11 +34,11 @@ def is_release(name: str) -> bool:
 def source_of_release(release: str) -> Path:
     """The folder with the host code of a release such as `2.6.0`, fetched once.
 
-    Raises UpstreamError if it is no release, or neither source can be reached.
+    Raises UpstreamError if it is not a release, or neither source can be reached.
     """
     if not is_release(release):
         raise UpstreamError(
-            f"{release!r} is no release of PyTorch: give one such as 2.6.0, or a folder with its source"
+            f"{release!r} is not a release of PyTorch: give one such as 2.6.0, or a folder with its source"
         )
     folder = cache_folder() / "upstream" / "sources" / release
     if folder.is_dir():

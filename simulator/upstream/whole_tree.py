@@ -1,6 +1,6 @@
 """Builds the whole mps host code of a PyTorch tree into one library, which registers its kernels when it is loaded.
 
-The tree's own stream, device, views, copies and generator are in it; simulator/mpsgraph stands in for MPSGraph, and
+The tree's own stream, device, views, copies and generator are in it; simulator/mpsgraph replaces MPSGraph, and
 `host/` for the rest of the backend. Object files are kept by the content of everything they are made of.
 """
 

@@ -42,7 +42,7 @@ PROMOTED = {
 }
 # The dtype of out= that no kernel writes directly: the kernel computes in its own dtype, and converts.
 CONVERTED = dict.fromkeys(PROMOTED, torch.float16) | {torch.float16: torch.float32}
-# Arguments that have kernels of their own, and their other values.
+# Arguments that have separate kernels, and their other values.
 OPTIONS: dict[str, tuple[object, ...]] = {
     "alpha": (2,),
     "rounding_mode": ("trunc", "floor"),

@@ -50,7 +50,7 @@ def cumprod(ulp: Ulp, input: Tensor, dim: int, *, dtype: torch.dtype | None = No
 
 
 def convolution(ulp: Ulp, input: Tensor, weight: Tensor, bias: Tensor | None, *geometry: Any) -> Tensor | None:
-    """A subnormal bias, which a kernel of its own adds, is zero."""
+    """A subnormal bias, which a separate kernel adds, is zero."""
     if bias is None or not bias.is_floating_point():
         return None
     tiny = bias.abs() < torch.finfo(bias.dtype).smallest_normal

@@ -70,7 +70,7 @@ def test_each_input_is_changed_a_few_times() -> None:
     assert len(calls) == 5 + TRIES
 
 
-def test_results_that_cannot_be_compared_accuse_nobody() -> None:
+def test_results_that_cannot_be_compared_name_no_input() -> None:
     def nested(given: Tensor) -> Tensor:
         return torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])
 

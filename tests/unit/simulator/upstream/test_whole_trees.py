@@ -55,7 +55,7 @@ def test_a_folder_that_is_no_checkout_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("release", ["", "2.6", "v2.6.0", "../2.6.0", "main"])
 def test_a_name_that_is_no_release_is_refused(release: str) -> None:
-    with pytest.raises(UpstreamError, match=r"is no release of PyTorch: give one such as 2\.6\.0"):
+    with pytest.raises(UpstreamError, match=r"is not a release of PyTorch: give one such as 2\.6\.0"):
         source_of_release(release)
 
 
