@@ -46,37 +46,54 @@ def fitting_predictions(trial: Trial, predictions: Sequence[Prediction]) -> dict
         fits[ROUNDING] = error
     called = _called(trial)
     candidates = [each for each in predictions if each.without_calls or each.where or called & set(each.models)]
-    fits |= {each.name: 0.0 for each in candidates if _explain(trial, [each])}
-    if not fits.keys() - {ROUNDING} and len(candidates) > 1 and _explain(trial, candidates):
-        fits[TOGETHER.join(each.name for each in _needed(trial, candidates))] = 0.0
+    explaining = _Explaining(trial)
+    fits |= {each.name: 0.0 for each in candidates if explaining.explain([each])}
+    if not fits.keys() - {ROUNDING} and len(candidates) > 1 and explaining.explain(candidates):
+        needed = explaining.needed([each for each in candidates if each.name in explaining.fitted])
+        fits[TOGETHER.join(each.name for each in needed)] = 0.0
     return fits
 
 
-def _needed(trial: Trial, predictions: list[Prediction]) -> list[Prediction]:
-    """The predictions without those that the others make up for."""
-    needed = list(predictions)
-    for prediction in predictions:
-        others = [each for each in needed if each is not prediction]
-        if _explain(trial, others):
-            needed = others
-    return needed
+class _Explaining:
+    """Whether predictions explain a case together. A model runs once for all that is asked of a case.
 
+    Attributes:
+        fitted: the names of predictions that fit some element that differs; the others cannot be needed.
+    """
 
-def _explain(trial: Trial, predictions: Sequence[Prediction]) -> bool:
-    models: list[ModelledRuns] = []
+    def __init__(self, trial: Trial) -> None:
+        self._trial = trial
+        self._models: dict[str, ModelledRuns] = {}
+        self.fitted: set[str] = set()
 
-    def accepts(actual: Tensor, expected: Tensor, place: Position, difference: Difference) -> bool:
-        assert difference.wrong is not None
-        left = difference.wrong.clone()
-        for model in models:
-            left &= ~model.fits(actual, expected, place)
-        return not bool(left.any())
+    def needed(self, predictions: list[Prediction]) -> list[Prediction]:
+        """The predictions without those that the others make up for."""
+        needed = list(predictions)
+        for prediction in predictions:
+            others = [each for each in needed if each is not prediction]
+            if self.explain(others):
+                needed = others
+        return needed
 
-    def make(case: Case, wide: WideRuns, cotangents: list[Tensor]) -> Comparison:
-        models.extend(ModelledRuns(trial, case, prediction, cotangents) for prediction in predictions)
-        return ForgivingComparison(case, wide, accepts)
+    def explain(self, predictions: Sequence[Prediction]) -> bool:
+        """Whether each element that differs fits one of the predictions."""
 
-    return trial.compared_by(make)
+        def accepts(actual: Tensor, expected: Tensor, place: Position, difference: Difference) -> bool:
+            assert difference.wrong is not None
+            left = difference.wrong.clone()
+            for prediction in predictions:
+                fits = self._models[prediction.name].fits(actual, expected, place)
+                if bool((fits & difference.wrong).any()):
+                    self.fitted.add(prediction.name)
+                left &= ~fits
+            return not bool(left.any())
+
+        def make(case: Case, wide: WideRuns, cotangents: list[Tensor]) -> Comparison:
+            for each in predictions:
+                self._models.setdefault(each.name, ModelledRuns(self._trial, case, each, cotangents))
+            return ForgivingComparison(case, wide, accepts)
+
+        return self._trial.compared_by(make)
 
 
 def _rounding_error(trial: Trial) -> float | None:
