@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -135,7 +136,11 @@ def _commands(release: str, arguments: Sequence[str]) -> Iterator[list[str]]:
 
 def _run_pip(command: Sequence[str]) -> str | None:
     """None when pip succeeds, else what it wrote to stderr. What it writes to stdout is progress, for stderr."""
-    process = subprocess.run(command, stdout=sys.stderr, stderr=subprocess.PIPE, text=True, check=False)
+    # A constraint of the user's, such as torch<=2.14.1, is about what gets installed. A wheel is only read here.
+    environment = {**os.environ, "PIP_CONSTRAINT": os.devnull}
+    process = subprocess.run(
+        command, stdout=sys.stderr, stderr=subprocess.PIPE, text=True, check=False, env=environment
+    )
     return None if process.returncode == 0 else process.stderr
 
 
