@@ -30,7 +30,7 @@ def cholesky_ex(ulp: Ulp, input: Tensor, *, upper: bool = False, check_errors: b
             pivot = diagonal[:, column, column, None]
             pivot = torch.where(pivot.abs() < LEAST_DIAGONAL, pivot.sign() * LEAST_DIAGONAL, pivot)
             done = (below[..., :column] * diagonal[:, column, None, :column]).sum(-1)
-            below[..., column] = (below[..., column] - ulp(done)) / pivot
+            below[..., column] = ulp((below[..., column] - ulp(done)) / pivot)
         lower[:, ahead[1], ahead[1]] -= ulp(below @ below.mT)
     factor = lower.tril().view(input.shape)
     return factor.mT if upper else factor, info.view(input.shape[:-2])
@@ -44,9 +44,9 @@ def _factor_blocks(ulp: Ulp, blocks: Tensor) -> Tensor:
         rest = blocks[:, column, column] - ulp((blocks[:, column, :column] ** 2).sum(-1))
         failed = torch.where((failed == 0) & (rest <= 0), column + 1, failed)
         stopped = failed > 0
-        blocks[:, column, column] = torch.where(stopped, blocks[:, column, column], rest.sqrt())
+        blocks[:, column, column] = torch.where(stopped, blocks[:, column, column], ulp(rest.sqrt()))
         sums = (blocks[:, column + 1 :, :column] * blocks[:, column, None, :column]).sum(-1)
-        below = (blocks[:, column + 1 :, column] - ulp(sums)) / blocks[:, column, column, None]
+        below = ulp((blocks[:, column + 1 :, column] - ulp(sums)) / blocks[:, column, column, None])
         below[:, ::GROUP] = torch.where(stopped[:, None], blocks[:, column + 1 :: GROUP, column], below[:, ::GROUP])
         blocks[:, column + 1 :, column] = below
     elements = torch.arange(size * size).view(size, size)

@@ -38,7 +38,7 @@ def fitting_predictions(trial: Trial, predictions: Sequence[Prediction]) -> dict
 
     Returns:
         The names, and for `ROUNDING` the largest error in units of the tolerance, else 0. Where no model is enough,
-        but several together are, their names joined by `TOGETHER`.
+        but several together are, their names joined by `TOGETHER`; for each that can be needed such a set.
     """
     fits: dict[str, float] = {}
     error = _rounding_error(trial)
@@ -49,8 +49,9 @@ def fitting_predictions(trial: Trial, predictions: Sequence[Prediction]) -> dict
     explaining = _Explaining(trial)
     fits |= {each.name: 0.0 for each in candidates if explaining.explain([each])}
     if not fits.keys() - {ROUNDING} and len(candidates) > 1 and explaining.explain(candidates):
-        needed = explaining.needed([each for each in candidates if each.name in explaining.fitted])
-        fits[TOGETHER.join(each.name for each in needed)] = 0.0
+        fitted = [each for each in candidates if each.name in explaining.fitted]
+        for kept in fitted:
+            fits[TOGETHER.join(each.name for each in explaining.needed(fitted, kept))] = 0.0
     return fits
 
 
@@ -66,10 +67,10 @@ class _Explaining:
         self._models: dict[str, ModelledRuns] = {}
         self.fitted: set[str] = set()
 
-    def needed(self, predictions: list[Prediction]) -> list[Prediction]:
-        """The predictions without those that the others make up for."""
+    def needed(self, predictions: list[Prediction], kept: Prediction) -> list[Prediction]:
+        """The predictions without those that the others make up for; `kept` goes last, if it goes."""
         needed = list(predictions)
-        for prediction in predictions:
+        for prediction in sorted(predictions, key=lambda each: each is kept):
             others = [each for each in needed if each is not prediction]
             if self.explain(others):
                 needed = others

@@ -311,3 +311,27 @@ def test_models_explain_a_case_together_where_one_is_not_enough(played: Any) -> 
     trials: list[Trial] = []
     judge.judge(case, played, 0, "example", on_executed=trials.append)
     assert [name for name in fitting_predictions(trials[0], models) if name != ROUNDING] == ["a+b"]
+
+
+def test_each_model_that_can_be_needed_is_in_a_set(played: Any) -> None:
+    """Which of two models is meant, the kernels that were launched decide later."""
+
+    def of(value: float) -> Callable[..., Tensor]:
+        return lambda ulp, input: torch.full_like(input, value)
+
+    models = (
+        Prediction("a", {"aten::erfc": of(7.0)}),
+        Prediction("b", {"aten::neg": of(5.0)}),
+        Prediction("c", {"aten::neg": of(5.0)}),
+    )
+
+    def call(x: Tensor) -> tuple[Tensor, Tensor]:
+        return torch.special.erfc(x), torch.neg(x)
+
+    case = Case(
+        played.does(call, lambda x: (torch.full_like(x, 7.0), torch.full_like(x, 5.0))),
+        (numbers(1, 2),),
+    )
+    trials: list[Trial] = []
+    judge.judge(case, played, 0, "example", on_executed=trials.append)
+    assert [name for name in fitting_predictions(trials[0], models) if name != ROUNDING] == ["a+c", "a+b"]
