@@ -136,7 +136,11 @@ def mean_beyond_float(
 ) -> Tensor | None:
     """The sum divided by the count."""
     total = sum_beyond_float(ulp, input, dim or None, keepdim, dtype=dtype)
-    return None if total is None else total * (total.numel() / input.numel())
+    if total is None:
+        return None
+    parts = torch.view_as_real(total) if total.is_complex() else total  # a complex product mixes NaN into both
+    parts *= total.numel() / input.numel()
+    return total
 
 
 def embedding_bag(ulp: Ulp, weight: Tensor, indices: Tensor, offsets: Tensor, *rest: Any, **keywords: Any) -> Any:

@@ -335,3 +335,25 @@ def test_each_model_that_can_be_needed_is_in_a_set(played: Any) -> None:
     trials: list[Trial] = []
     judge.judge(case, played, 0, "example", on_executed=trials.append)
     assert [name for name in fitting_predictions(trials[0], models) if name != ROUNDING] == ["a+c", "a+b"]
+
+
+def test_subnormals_are_flushed_in_the_formula_that_the_cpu_takes(played: Any) -> None:
+    """Inside a dispatch mode the gradient of prod multiplies the other numbers; outside it divides the product."""
+
+    class Prod(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Tensor) -> Tensor:
+            ctx.save_for_backward(x, x.prod(0))
+            return x.prod(0)
+
+        @staticmethod
+        def backward(ctx: Any, cotangent: Tensor) -> Tensor:
+            x, product = ctx.saved_tensors
+            with subnormals_flushed():
+                return cotangent * (product / x)
+
+    x = torch.tensor([1e-30, 1.3e-8, 0.01], requires_grad=True)
+    trials: list[Trial] = []
+    case = Case(played.does(lambda x: x.prod(0), Prod.apply), (x,), differentiable=True)
+    judge.judge(case, played, 0, "example", on_executed=trials.append)
+    assert "subnormals-count-as-zero" in fitting_predictions(trials[0], PREDICTIONS)
