@@ -44,8 +44,9 @@ REPETITIONS = 200
 # Two threads go on until both have made so many calls: one may be far ahead of the other.
 CALLS_OF_A_THREAD = 20
 MOST_CALLS_OF_A_THREAD = 200
-# Python files that are no kernels: the auditor's own and torch's.
-NO_KERNELS = (str(Path(__file__).parents[2]), str(Path(torch.__file__).parent))
+# Python files that are no kernels: the auditor's own, the simulator's and torch's.
+PACKAGE = Path(__file__).parents[3]
+NO_KERNELS = (str(PACKAGE / "audit"), str(PACKAGE / "simulator"), str(Path(torch.__file__).parent))
 SAME = "every call gives the first result"
 
 # Operators whose tensors have an order, or a sum, that the other values must have too.
