@@ -18,7 +18,7 @@ from ..objc.building import build_extension
 from ..objc.compiler import ExtensionBuildError, host_compiler
 from .closed_functions import refusing
 from .manifest import BuiltFile
-from .operations import OperationFile, changed_headers, companions, shader_header
+from .operations import OperationFile, changed_headers, shader_header
 from .registrations import MpsYaml
 
 _DEFINITIONS = ("USE_MPS", "AT_PER_OPERATOR_HEADERS", "PYTORCH_JIT_COMPILE_SHADERS")
@@ -37,11 +37,10 @@ _BUILT = "built.json"
 def build_one(name: str, file: OperationFile | None, overloads: Sequence[str], yaml: MpsYaml) -> BuiltFile:
     """A library that registers the kernels of these overloads, defined by the file or, without one, by torch itself.
 
-    What the file calls of others beside it is compiled with it. A function that only a closed file defines raises.
+    A function that only a file outside the patch defines raises.
     """
-    files = companions(file) if file else []
     try:
-        return BuiltFile(name, tuple(overloads), str(_library(name, files, overloads, yaml)))
+        return BuiltFile(name, tuple(overloads), str(_library(name, [file] if file else [], overloads, yaml)))
     except (ExtensionBuildError, UpstreamError) as error:
         return BuiltFile(name, tuple(overloads), problem=str(error))
 

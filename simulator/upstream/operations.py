@@ -1,4 +1,4 @@
-"""The host code of a PyTorch tree: which files run without Apple's MPSGraph, and what they define."""
+"""The host code of a PyTorch tree: its files, and what they define."""
 
 from __future__ import annotations
 
@@ -20,16 +20,7 @@ KERNELS = ATEN / "ATen/native/mps/kernels"
 NATIVE_FUNCTIONS = ATEN / "ATen/native/native_functions.yaml"
 TAGS = NATIVE_FUNCTIONS.with_name("tags.yaml")
 
-# What only Apple's closed graph library, or its matrix kernels, can run.
-_CLOSED = re.compile(
-    r"\b(MPSGraph\w*|MPSNDArray\w*|MPSMatrix\w*|MPSImage\w*|MPSCNN\w*|runMPSGraph|LookUpOrCreateCachedGraph|Placeholder"
-    r"|MPSCachedGraph|make_mps_graph)\b"
-)
-_HEADER = re.compile(rf"#\s*include\s*[<\"]{OPERATIONS.relative_to(ATEN)}/(\w+\.h)[>\"]")
 METALLIB = re.compile(r"#\s*include\s*<ATen/native/mps/(\w+)_metallib\.h>")
-_DEFINITION = re.compile(r"^(?!static\b)\w[^\n;=({]*[\s&*](\w+)\s*\([^;{}]*\)\s*\{", re.MULTILINE)
-_STATIC = re.compile(r"^static\b[^\n;=({]*[\s&*](\w+)\s*\([^;{}]*\)\s*\{", re.MULTILINE)
-_CALLED = re.compile(r"\b(\w+)\s*\(")
 _MODULE = re.compile(r"^(linalg|special|fft)_")
 _STUB = re.compile(r"REGISTER_(?:MPS_)?DISPATCH\(\s*(\w+)")
 
@@ -58,39 +49,6 @@ class OperationFile:
     def _code(self) -> str:
         return without_comments(self.text)
 
-    @cached_property
-    def defined(self) -> frozenset[str]:
-        """The functions that other files can call."""
-        return frozenset(_DEFINITION.findall(self._code))
-
-    @cached_property
-    def static(self) -> frozenset[str]:
-        """The functions with internal linkage."""
-        return frozenset(_STATIC.findall(self._code))
-
-    @cached_property
-    def called(self) -> frozenset[str]:
-        """All names before parentheses, also in local headers that it includes."""
-        return frozenset(_CALLED.findall(self._code + "".join(self._headers)))
-
-    @property
-    def _headers(self) -> list[str]:
-        """The texts of local headers that it includes, directly or not, without comments."""
-        texts: dict[str, str] = {}
-        wanted = _HEADER.findall(self.text)
-        for name in wanted:
-            path = self.path.with_name(name)
-            if name not in texts and path.is_file():
-                texts[name] = path.read_text("utf-8")
-                wanted += _HEADER.findall(texts[name])
-        return [without_comments(text) for text in texts.values()]
-
-    @property
-    def refused(self) -> str:
-        """Why it cannot run here, or ""."""
-        found = _CLOSED.search(self._code)
-        return f"needs {found[1]}, which is Apple's and closed" if found else ""
-
     @property
     def shaders(self) -> tuple[str, ...]:
         """The names of the Metal files whose kernels it launches."""
@@ -110,20 +68,6 @@ class OperationFile:
         operator = kernel.overload.partition(".")[0].strip("_")
         names = {operator, _MODULE.sub("", operator), kernel.function.removesuffix("_out"), kernel.function}
         return not self.stubs.isdisjoint(f"{name}_stub" for name in names)
-
-
-def companions(file: OperationFile) -> list[OperationFile]:
-    """A file, and those beside it that define functions which it calls and does not define; itself first.
-
-    Those that cannot run here are left out: what they alone define raises.
-    """
-    beside = [OperationFile(file.root, path) for path in sorted(file.path.parent.glob("*.mm")) if path != file.path]
-    able = [other for other in beside if not other.refused]
-    found = [file]
-    for one in found:
-        wanted = one.called - one.defined - one.static
-        found += [other for other in able if other not in found and other.defined & wanted]
-    return found
 
 
 def defines(host: str, function: str) -> bool:

@@ -48,8 +48,7 @@ FLOORS: dict[str, str] = {
         "trace networks why preflight doctor"
     ),
     "scaffold": (
-        "errors manifest building release_files proof operators launches targets generation suggestions "
-        "patch_build patch_comparison upstream_survey"
+        "errors manifest building release_files proof operators launches targets generation suggestions patch_build"
     ),
     "tracing": (
         "recording journal classification call_sites autograd_nodes call_facts dispatch_keys patches recorder "

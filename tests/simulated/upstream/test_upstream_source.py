@@ -8,11 +8,6 @@ import pytest
 import torch
 import torchgen
 
-from mpsmith.scaffold.generation.from_kernel import prepare_patch
-from mpsmith.scaffold.generation.writing import write
-from mpsmith.scaffold.operators.source import source_of
-from mpsmith.scaffold.patch_comparison import compare
-from mpsmith.scaffold.targets.upstream.family import Family
 from mpsmith.simulator.objc.bridge import launches
 from mpsmith.simulator.objc.loading import load_extension
 from mpsmith.simulator.upstream.building import build_one
@@ -108,11 +103,3 @@ def test_a_file_of_a_checkout_answers_for_its_operator(tmp_path: Path) -> None:
         torch.eye(-1, 2, out=torch.empty(0, device="mps"))
     with pytest.raises(RuntimeError, match="ones_half"):  # what no kernel was instantiated for
         torch.eye(2, dtype=torch.float16, device="mps")
-
-
-def test_a_family_s_patch_gives_what_the_family_gives(tmp_path: Path) -> None:
-    """Through a structured kernel that all backends share, and its dispatch stub."""
-    write(prepare_patch(source_of(None), Family.named("airy"), None, out=tmp_path).plan)
-    comparison = compare("airy", tmp_path)
-    assert comparison.differences == ()
-    assert comparison.same

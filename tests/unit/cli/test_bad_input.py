@@ -29,7 +29,7 @@ WORK = [
     ("subprocess", "run"),
 ]
 # Their work begins at once, whatever the options: a download, a build, a Mac.
-NOT_ASKED = {"preflight", "upstream survey", "upstream build", "evidence collect", "networks", "doctor"}
+NOT_ASKED = {"preflight", "upstream build", "evidence collect", "networks", "doctor"}
 
 
 class BeganError(MpsmithError):

@@ -1,4 +1,4 @@
-"""Which of a tree's files can run here, what they define, and what torchgen makes of their rows."""
+"""What a tree's files define, and what torchgen makes of their rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from mpsmith.simulator.upstream.operations import (
     OPERATIONS,
     OperationFile,
     changed_headers,
-    companions,
     defines,
     operation_files,
     shader_header,
@@ -73,7 +72,6 @@ def tree(tmp_path: Path) -> Path:
     (tmp_path / OPERATIONS).mkdir(parents=True)
     (tmp_path / KERNELS).mkdir(parents=True)
     (tmp_path / OPERATIONS / "Eye.mm").write_text(HOST)
-    (tmp_path / OPERATIONS / "Graph.mm").write_text("void f() { MPSGraphTensor* x; }\n")
     (tmp_path / KERNELS / "Eye.metal").write_text("#include <ATen/native/mps/kernels/Eye.h>\nkernel void eye() {}\n")
     (tmp_path / KERNELS / "Eye.h").write_text("#pragma once\nstruct EyeParameters { int n; };\n")
     return tmp_path
@@ -82,38 +80,6 @@ def tree(tmp_path: Path) -> Path:
 @pytest.fixture(scope="module")
 def rows() -> MpsYaml:
     return MpsYaml(YAML, TAGS)
-
-
-def test_a_file_that_needs_what_is_closed_is_refused_with_its_name(tree: Path) -> None:
-    eye, graph = operation_files(tree)
-    assert eye.refused == ""
-    assert graph.refused == "needs MPSGraphTensor, which is Apple's and closed"
-
-
-def test_files_that_define_what_a_file_calls_are_compiled_with_it(tree: Path) -> None:
-    folder = tree / OPERATIONS
-    texts = {
-        "Adam": "void own(int x) {\n}\nTensor& adam(Tensor& x) {\n  own(1); adam_impl(x,\n 2); norm_mps(x); y(x);\n}\n",
-        "AdamImpl": "static void own(int x) {\n}\nvoid adam_impl(\n    Tensor& x,\n    int y) {\n  deeper(x);\n}\n",
-        "Deeper": "Tensor* deeper(Tensor& x) {\n}\n",
-        "Norm": "Tensor norm_mps(Tensor& x) {\n  MPSGraph* g;\n}\n",
-        "Other": "static void y(Tensor& x) {\n}\nvoid own(int x) {\n  adam_impl(x);\n}\n",
-    }
-    for name, text in texts.items():
-        (folder / f"{name}.mm").write_text(text)
-    names = [file.name for file in companions(OperationFile(tree, folder / "Adam.mm"))]
-    assert names == ["Adam", "AdamImpl", "Deeper"]
-
-
-def test_what_a_header_calls_is_called_by_the_files_that_include_it(tree: Path) -> None:
-    folder = tree / OPERATIONS
-    include = "#include <ATen/native/mps/operations/{}.h>\n".format
-    (folder / "Sgd.mm").write_text(include("Apply"))
-    (folder / "Apply.h").write_text(include("Launch") + include("Apply") + include("Absent"))
-    (folder / "Launch.h").write_text("// no_call(x)\nPair state(int x);\nstatic void launch() {\n  state(1);\n}\n")
-    (folder / "State.mm").write_text("Pair state(int x) {\n}\n")
-    (folder / "Uncalled.mm").write_text("Pair no_call(int x) {\n}\n")
-    assert [file.name for file in companions(OperationFile(tree, folder / "Sgd.mm"))] == ["Sgd", "State"]
 
 
 def test_rejects_another_folder_and_a_name_without_a_file(tree: Path, tmp_path: Path) -> None:
@@ -224,7 +190,7 @@ def test_headers_that_torch_has_in_another_form_are_the_tree_s(tree: Path, tmp_p
 
 def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UpstreamError, match="cannot read"):
-        _ = OperationFile(tmp_path, tmp_path / "none.mm").refused
+        _ = OperationFile(tmp_path, tmp_path / "none.mm").text
 
 
 SHARED = """\
