@@ -205,8 +205,7 @@ def _run(settings: Settings, request: AuditRequest) -> Run:
             from ..audit.running.runner import run_audit
 
             return run_audit(settings, store, resume=request.resume, say=tell)
-        from ..audit.running.cluster.auditing import audit_on_cluster
-        from ..audit.running.cluster.messages import StoppedError
+        from ..audit.running.cluster import StoppedError, audit_on_cluster
 
         try:
             return audit_on_cluster(settings, store, cluster, resume=request.resume, say=tell)

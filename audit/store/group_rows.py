@@ -6,18 +6,13 @@ also marks the group as done: what comes a second time, or late, changes nothing
 
 from __future__ import annotations
 
-import base64
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, cast
-
-from pydantic import ConfigDict, with_config
-from typing_extensions import TypedDict  # pydantic reads no other before Python 3.12
+from typing import Any
 
 from ..model.group import GroupKey
-from ..model.verdicts import CaseVerdict
 
 # Of each table, its columns beside the group's number.
 COLUMNS: dict[str, str] = {
@@ -32,38 +27,19 @@ COLUMNS: dict[str, str] = {
     "compiled": "position, verdict, aten, kernels, graphs, breaks, recompilations, reason, line, faulty_stage, source",
 }
 _WIDTHS = {table: columns.count(",") + 1 for table, columns in COLUMNS.items()}
-# Columns of bytes travel as base64.
-BLOBS = {"covered": 1, "compiled": 10}
 # Rows that one statement inserts: it takes two thirds of the time that as many statements take.
 _TOGETHER = 20
 _RECORDED = "ON CONFLICT (group_id, position) DO NOTHING"
-VERDICTS = frozenset(verdict.value for verdict in CaseVerdict)
 
-Row = Sequence[int | float | str | None]
-CaseRow = tuple[int, str, str, str, str, str, float | None, int, float, str, str | None]
-
-
-@with_config(ConfigDict(extra="forbid"))
-class Tables(TypedDict, total=False):
-    """The rows of a group by table, each with the columns of `COLUMNS`: what crosses a network is held against it."""
-
-    cases: list[CaseRow]
-    called_overloads: list[tuple[str, int]]
-    covered: list[tuple[int, str]]
-    looked_inside: list[tuple[int, str, str, str]]
-    launches: list[tuple[str, int, int, str, str]]
-    host_work: list[tuple[str, int, int, int, str]]
-    case_kernels: list[tuple[int, str, str | None]]
-    predictions: list[tuple[int, str]]
-    compiled: list[tuple[int, str, str, int, int, str, int, str, str, str, str]]
+Row = Sequence[Any]
 
 
 @dataclass(frozen=True)
 class GroupRows:
-    """The rows of a group, by table: of those that have any."""
+    """The rows of a group, by table, each with the columns of `COLUMNS`: of those that have any."""
 
     key: GroupKey
-    tables: Tables
+    tables: Mapping[str, Sequence[Row]]
 
     @property
     def cases(self) -> int:
@@ -72,21 +48,17 @@ class GroupRows:
 
     def of(self, table: str) -> Sequence[Row]:
         """The rows of one table."""
-        return cast("dict[str, Sequence[Row]]", self.tables).get(table, ())
+        return self.tables.get(table, ())
 
 
 def read(connection: sqlite3.Connection, group: int, key: GroupKey) -> GroupRows:
     """The rows of one group of a store."""
-    tables: dict[str, list[Any]] = {}
+    tables: dict[str, list[Row]] = {}
     for table, columns in COLUMNS.items():
-        rows: Iterable[Any] = connection.execute(
-            f"SELECT {columns} FROM {table} WHERE group_id = ? ORDER BY 1", (group,)
-        )
-        if table in BLOBS:
-            rows = (_packed(row, BLOBS[table]) for row in rows)
-        if found := list(rows):
-            tables[table] = found
-    return GroupRows(key, cast("Tables", tables))
+        rows = connection.execute(f"SELECT {columns} FROM {table} WHERE group_id = ? ORDER BY 1", (group,)).fetchall()
+        if rows:
+            tables[table] = rows
+    return GroupRows(key, tables)
 
 
 def write(connection: sqlite3.Connection, groups: Iterable[tuple[int, GroupRows]]) -> list[int]:
@@ -100,9 +72,8 @@ def write(connection: sqlite3.Connection, groups: Iterable[tuple[int, GroupRows]
     places = ", ".join("?" * len(by_number))
     is_open = f"SELECT id FROM groups WHERE NOT done AND id IN ({places})"
     added = [number for (number,) in connection.execute(is_open, list(by_number))]
-    tables = [(number, cast("dict[str, Sequence[Row]]", by_number[number].tables)) for number in added]
     for table in COLUMNS:
-        if values := [(number, *row) for number, found in tables if table in found for row in found[table]]:
+        if values := [(number, *row) for number in added for row in by_number[number].of(table)]:
             _insert(connection, table, values)
     connection.executemany("UPDATE groups SET done = 1 WHERE id = ?", [(number,) for number in added])
     return added
@@ -110,8 +81,6 @@ def write(connection: sqlite3.Connection, groups: Iterable[tuple[int, GroupRows]
 
 def _insert(connection: sqlite3.Connection, table: str, values: Sequence[tuple[Any, ...]]) -> None:
     """Put rows into a table, each behind the number of its group."""
-    if table in BLOBS:
-        values = [_unpacked(row, BLOBS[table] + 1) for row in values]
     insert, present = ("INSERT", _RECORDED) if table == "cases" else ("INSERT OR REPLACE", "")
     places = f"({', '.join('?' * (_WIDTHS[table] + 1))})"
     into = f"{insert} INTO {table} (group_id, {COLUMNS[table]}) VALUES"
@@ -119,11 +88,3 @@ def _insert(connection: sqlite3.Connection, table: str, values: Sequence[tuple[A
     many = (list(chain.from_iterable(values[at : at + _TOGETHER])) for at in range(0, whole, _TOGETHER))
     connection.executemany(f"{into} {', '.join([places] * _TOGETHER)} {present}", many)
     connection.executemany(f"{into} {places} {present}", values[whole:])
-
-
-def _packed(row: tuple[Any, ...], place: int) -> tuple[Any, ...]:
-    return (*row[:place], base64.b64encode(row[place]).decode(), *row[place + 1 :])
-
-
-def _unpacked(row: tuple[Any, ...], place: int) -> tuple[Any, ...]:
-    return (*row[:place], base64.b64decode(row[place]), *row[place + 1 :])

@@ -1,44 +1,35 @@
 """Machines that execute groups without torch: what a group shows is a function of its name alone.
 
-The folder that MPSMITH_FAKE names holds what a test and the machines say to each other. A group of the operator
-"held" waits, unless the file `released` is there: it writes two process ids, the session's and the Dask worker's, into
-the pipe `held`, and continues when the file `go` is not locked any more.
+A Dask worker that is started with `--preload support.fake_machines` has such a machine. A group of the operator "held"
+waits until the file `released` is in the folder that MPSMITH_FAKE names: first it writes the process id of the Dask
+worker into the file `held` there.
 """
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import hashlib
 import os
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.selection import Settings
 from mpsmith.audit.model.verdicts import CaseVerdict, Grade, Outcome
-from mpsmith.audit.running.cluster.session import serve
+from mpsmith.audit.running import cluster_task
 from mpsmith.audit.running.progress import ProgressListener
 from mpsmith.audit.running.worker_tasks import AuditPlan
-from mpsmith.audit.store import store
 from mpsmith.audit.store.records import ModuleRow, ModuleStatus, Run, StoredGroup
 from mpsmith.audit.store.store import Store
 
 FOLDER = "MPSMITH_FAKE"
 TORCH = "MPSMITH_FAKE_TORCH"
-FULL = "MPSMITH_FAKE_FULL_DISK"
-CLOCK = "MPSMITH_FAKE_CLOCK"
 GROUPS = 60
 
-
-def folder() -> Path | None:
-    """Where a test and the machines meet; None where no group is held."""
-    return Path(os.environ[FOLDER]) if FOLDER in os.environ else None
+cluster_task.COMMAND = ("-m", "support.fake_machines")
 
 
 class FakeExecution:
@@ -47,6 +38,9 @@ class FakeExecution:
     def __init__(self, settings: Settings, store: Store, scratch: Path) -> None:
         self._settings = settings
         self._store = store
+
+    def __enter__(self) -> FakeExecution:
+        return self
 
     def __exit__(self, *exc_info: Any) -> None:
         pass
@@ -72,8 +66,6 @@ class FakeExecution:
     ) -> None:
         """Rows of every table, by the names of the groups."""
         for group in groups:
-            if FULL in os.environ:
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             if group.key.operator == "held":
                 _hold()
             for position in sorted(positions.get(group.key, range(_number(group.key, 7) + 1))):
@@ -127,21 +119,13 @@ def _number(key: GroupKey, below: int) -> int:
 
 
 def _hold() -> None:
-    meeting = folder()
-    if meeting is None or (meeting / "released").exists():
-        return
-    (meeting / "held").write_text(f"{os.getpid()} {os.getppid()}\n")
-    with (meeting / "go").open() as gate:
-        fcntl.flock(gate, fcntl.LOCK_SH)  # however many wait, all of them go on when the test opens it
-
-
-def _set_clock(moment: str) -> None:
-    """Let the clock of this process stand still at a moment long ago."""
-    store.now = lambda: moment
-    time.time = lambda: datetime.fromisoformat(moment).timestamp()
+    folder = Path(os.environ[FOLDER]) if FOLDER in os.environ else None
+    if folder is not None and not (folder / "released").exists():
+        (folder / "writing").write_text(str(os.getppid()))
+        (folder / "writing").rename(folder / "held")
+        while not (folder / "released").exists():
+            time.sleep(0.05)
 
 
 if __name__ == "__main__":
-    if CLOCK in os.environ:
-        _set_clock(os.environ[CLOCK])
-    serve(Path(sys.argv[1]), FakeExecution)
+    cluster_task.main(Path(sys.argv[1]), FakeExecution)

@@ -20,7 +20,7 @@ from mpsmith.errors import MpsmithError
 # What takes long, by module: reaching it means that the input was accepted.
 WORK = [
     ("mpsmith.audit.running.runner", "run_audit"),
-    ("mpsmith.audit.running.cluster.auditing", "audit_on_cluster"),
+    ("mpsmith.audit.running.cluster", "audit_on_cluster"),
     ("mpsmith.audit.self_test", "self_test"),
     ("mpsmith.tracing.supervision", "run"),
     ("mpsmith.scaffold.generation.generate", "apply"),

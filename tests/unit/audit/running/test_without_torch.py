@@ -13,9 +13,7 @@ from mpsmith.simulator.fallback_recorders import CounterRecorder
 from mpsmith.simulator.opening import MpsDevice
 
 
-@pytest.mark.parametrize(
-    "module", ["audit.running.worker", "audit.running.cluster.auditing", "audit.running.cluster.session"]
-)
+@pytest.mark.parametrize("module", ["audit.running.worker", "audit.running.cluster", "audit.running.cluster_task"])
 def test_starting_workers_does_not_load_torch(module: str) -> None:
     program = f"import sys, mpsmith.{module}; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
