@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 from dataclasses import asdict
-from enum import Enum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .kernels_on_nvidia import bench_on_nvidia, open_nvidia_under_mps, require_nvidia
 from .options import AsJson
 from .printing import print_json, say
 
@@ -22,13 +20,6 @@ if TYPE_CHECKING:
     from ..simulator.device.coverage_profile import CoverageProfile
 
 
-class MetalHost(str, Enum):
-    """Where Metal source runs on a machine that is not a Mac."""
-
-    HOST = "host"
-    NVIDIA = "nvidia"
-
-
 app = typer.Typer(name="kernels", help="The kernels that replace fallbacks on mps.", no_args_is_help=True)
 
 Operators = Annotated[
@@ -38,11 +29,6 @@ Operators = Annotated[
 Shipped = Annotated[
     str | None,
     typer.Option("--shipped", metavar="RELEASE", help="Compare with the kernels that this release of torch ships."),
-]
-
-On = Annotated[
-    MetalHost,
-    typer.Option("--on", help="Where Metal runs if this is not a Mac: host, or nvidia for an NVIDIA GPU."),
 ]
 
 
@@ -91,24 +77,17 @@ def verify(
         bool, typer.Option("--record/--no-record", help="Write the evidence of what passed into the registry.")
     ] = True,
     shipped: Shipped = None,
-    on: On = MetalHost.HOST,
     as_json: AsJson = False,
 ) -> None:
     """Verify kernels in every dtype and layout, with gradients; exits with 1 on a failure.
 
     On the simulated device the evidence says so, and no kernel is called verified. With --shipped, the same cases go
-    through the kernels that a release of torch ships for these operators, and both are compared with float64. With
-    --on nvidia the kernels run on that GPU, on copies of the simulated device's tensors; nothing is recorded.
+    through the kernels that a release of torch ships for these operators, and both are compared with float64.
     """
     os.environ["MPSMITH_KERNELS"] = "off"
     os.environ.setdefault("MPSMITH_METAL_MODE", "schedules")
-    if on is MetalHost.NVIDIA:
-        require_nvidia()
-    else:
-        _require_working_device()
+    _require_working_device()
     simulated = _open_device(lacking=True)
-    gpu = open_nvidia_under_mps(simulated) if on is MetalHost.NVIDIA else ""
-    record = record and not gpu  # the registry knows the simulated device and the real one
     from ..kernels.verification.evidence import record as record_evidence
     from ..registry.folder import registry_folder
     from ..registry.problems import shown
@@ -119,12 +98,9 @@ def verify(
     if as_json:
         compared_json = {"shipped": [asdict(each) for each in compared]} if shipped else {}
         families = [_result_json(result) for result in results]
-        on_gpu = {"nvidia": gpu} if gpu else {}
-        print_json({"simulated": simulated, **on_gpu, "families": families, **compared_json})
+        print_json({"simulated": simulated, "families": families, **compared_json})
     else:
         _print_results(results, simulated)
-        if gpu:
-            typer.echo(f"the kernels ran on {gpu} (NVIDIA, not Apple)")
         if shipped:
             typer.echo(_beside_table(compared, shipped))
         if record:
@@ -137,29 +113,20 @@ def verify(
 @app.command()
 def bench(
     operators: Operators = None,
-    elements: Annotated[
-        int | None, typer.Option(min=1, help="Elements of the largest tensor; 2^20 by default.")
-    ] = None,
-    on: On = MetalHost.HOST,
+    elements: Annotated[int, typer.Option(min=1, help="Elements of the largest tensor.")] = 2**20,
     as_json: AsJson = False,
 ) -> None:
-    """Time kernels beside what runs without them (a fallback or torch's own kernel) and the CPU.
-
-    With --on nvidia: our kernels beside torch's own CUDA operators and a copy, from 2^10 to 2^28 elements, in three
-    dtypes, contiguous and strided; in some sizes beside torch.compile and the CPU.
-    """
-    if on is MetalHost.NVIDIA:
-        return bench_on_nvidia(_families(operators), elements, as_json)
+    """Time kernels beside what runs without them (a fallback or torch's own kernel) and the CPU."""
     os.environ["MPSMITH_KERNELS"] = "off"
     os.environ.setdefault("PYTORCH_ENABLE_MPS_FALLBACK", "1")  # torch reads it while it is imported
     simulated = _open_device(lacking=True)
     from ..kernels.verification.timing import measure
 
-    timings = [measure(family, elements or 2**20) for family in _families(operators)]
+    timings = [measure(family, elements) for family in _families(operators)]
     if as_json:
         print_json({"simulated": simulated, "timings": [asdict(timing) for timing in timings]})
     else:
-        _print_timings(timings, elements or 2**20, simulated=simulated)
+        _print_timings(timings, elements, simulated=simulated)
 
 
 def _print_timings(timings: Sequence[Timing], elements: int, *, simulated: bool) -> None:

@@ -89,23 +89,6 @@ class KernelFault(AirError, RuntimeError):  # noqa: N818  (what the kernel did, 
     """A kernel did something invalid, such as an access out of bounds."""
 
 
-# ------------------------------------------------------------------------------------------ NVIDIA GPUs
-class NvidiaError(MetalRuntimeError):
-    """The driver refuses something, or a kernel did something invalid."""
-
-
-class NoNvidiaDriverError(NvidiaError):
-    """This machine has no NVIDIA driver, no GPU, or one that is too old."""
-
-
-class NvidiaTimeoutError(NvidiaError):
-    """A kernel exceeds the time limit. It cannot be stopped, so this process cannot use the GPU any more."""
-
-
-class PtxError(NvidiaError):
-    """A kernel cannot be compiled to PTX."""
-
-
 # ------------------------------------------------------------------------------------------ extensions of Objective-C++
 class ExtensionError(SimulatorError):
     """An extension cannot be built or loaded here; the message says why and what to do."""

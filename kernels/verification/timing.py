@@ -71,11 +71,11 @@ def workload_of(family: str) -> Workload:
     return workload
 
 
-def moved(argument: Any, device: str, *, copy: bool = False) -> Any:
-    """An argument of a workload with its tensors on the device; `copy`: always copies them."""
+def moved(argument: Any, device: str) -> Any:
+    """An argument of a workload with its tensors on the device."""
     if isinstance(argument, torch.Tensor):
-        return argument.to(device, copy=copy)
-    return [item.to(device, copy=copy) for item in argument] if isinstance(argument, list) else argument
+        return argument.to(device)
+    return [item.to(device) for item in argument] if isinstance(argument, list) else argument
 
 
 def median_milliseconds(call: Callable[..., Any], arguments: list[Any], wait: Callable[[], None]) -> float:

@@ -23,15 +23,11 @@ class _Messages(ctypes.Structure):
     _fields_ = (("count", ctypes.c_uint32), ("messages", _Message * _COUNT))
 
 
-BYTES = ctypes.sizeof(_Messages)
-"""The size of an error buffer."""
-
-
 class ErrorBuffer:
-    """The error buffer of a call, or one at `address` that outlives its calls."""
+    """The error buffer of a call."""
 
-    def __init__(self, address: int | None = None) -> None:
-        self._memory = _Messages() if address is None else _Messages.from_address(address)
+    def __init__(self) -> None:
+        self._memory = _Messages()
         address = ctypes.addressof(self._memory)
         self.buffer = Buffer(address, address, ctypes.sizeof(_Messages), self._memory)
 

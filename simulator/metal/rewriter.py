@@ -19,7 +19,7 @@ from .attributes import cut_attributes
 from .declarations import DeclarationWalk, Program
 from .entries import EntryPoint, kernel_entries
 from .problems import Problems
-from .reconvergence import insert_reconvergence_points
+from .reconvergence import insert_regions
 from .recursion import find_recursion
 from .shared_variables import rewrite_shared_variables
 from .tokens import Tokens, UnbalancedError
@@ -77,7 +77,7 @@ def rewrite(source: str, dialect: Dialect = "host") -> Rewritten:
     find_recursion(tokens, program, problems)
     _remove_fp_pragmas(tokens, program, problems)
     if dialect == "host":
-        insert_reconvergence_points(tokens, program)
+        insert_regions(tokens, program)
     for end in program.function_constants:
         tokens.text[end] = " = {};"
     kernels = list(kernel_entries(tokens, program, problems))

@@ -49,18 +49,6 @@ class Translation:
         return fingerprint(self.key, "kernel", kernel, build)
 
 
-def translate(program: ProgramSource, compiler: MetalCompiler) -> Translation:
-    """Translate Metal source and check its types.
-
-    Raises:
-        MetalSyntaxError: it does not compile; the message has file and line of the Metal source.
-    """
-    cached = _cached(program, compiler)
-    if cached is not None:
-        return cached
-    return _checked(program, compiler, *check_host(program, compiler))
-
-
 def translate_and_build(program: ProgramSource, compiler: MetalCompiler) -> Translation:
     """Translate a program that is going to run: if it has one kernel, build it into the cache as part of the check.
 

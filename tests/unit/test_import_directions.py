@@ -42,7 +42,7 @@ FLOORS: dict[str, str] = {
     # Commands import no other command but for what an audit does afterwards.
     "cli": (
         "ending options audit_options audit_lines printing host_code coverage_text shipped_text registry_text "
-        "release_changes_text registry compiled kernels_on_nvidia kernels site report audit replay self_test "
+        "release_changes_text registry compiled kernels site report audit replay self_test "
         "compare_text compare "
         "coverage shipped compiled_defects shader evidence_text evidence scaffold check build upstream next_gap "
         "trace networks why preflight doctor"
@@ -55,7 +55,7 @@ FLOORS: dict[str, str] = {
         "device_clock process supervision summary text json_form timeline annotations page session "
         "pytest_plugin networks"
     ),
-    "simulator": "errors clang metal air nvidia device objc mpsgraph upstream fallback_recorders opening shipped",
+    "simulator": "errors clang metal air device objc mpsgraph upstream fallback_recorders opening shipped",
 }
 
 
@@ -235,4 +235,4 @@ def test_a_private_name_stays_in_its_module() -> None:
 
 def test_detects_a_private_name() -> None:
     source = "from ..air.entry_point import _BUILTINS, PLAIN\nfrom .. import _state\nfrom torch import _C\n"
-    assert private(source, ("simulator", "nvidia")) == ["_BUILTINS", "_state"]
+    assert private(source, ("simulator", "metal")) == ["_BUILTINS", "_state"]

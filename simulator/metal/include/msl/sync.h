@@ -39,19 +39,7 @@ MSL_WAITS void msl_region_leave();
 struct msl_region {
   MSL_INLINE msl_region() { msl_region_enter(); }
   MSL_INLINE ~msl_region() { msl_region_leave(); }
-  MSL_INLINE bool reconverge(bool x) const { return x; }
 };
-// The lanes of a GPU that run a block together. On the host they wait in the operations, and these do nothing.
-struct msl_lane_set {
-  MSL_INLINE void reconverge() const {}
-  MSL_INLINE void update() {}
-  template <class T, class F> MSL_INLINE T by_label(const MSL_GENERIC msl_region&, T x, F) const { return x; }
-};
-struct msl_exit_scope {
-  MSL_INLINE explicit msl_exit_scope(const MSL_GENERIC msl_lane_set&) {}
-};
-MSL_INLINE uint msl_active() { return 0; }
-template <class T> MSL_INLINE T msl_reconverged(uint, T x) { return x; }
 
 namespace metal {
 MSL_INLINE void threadgroup_barrier(mem_flags f) { msl_threadgroup_barrier((uint)f); }

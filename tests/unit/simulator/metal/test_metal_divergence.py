@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -11,7 +9,6 @@ from numpy.typing import NDArray
 pytest.importorskip("ziglang")
 
 from mpsmith.simulator import metal
-from mpsmith.simulator.metal.rewriter import rewrite
 from support.diverging_programs import LANE, STEPS, program
 
 
@@ -129,92 +126,3 @@ def test_labels_of_any_type_in_a_template() -> None:
     const Kind kinds[4] = {Kind::none, Kind::some, Kind::all, Kind::some};
     out[lane] = f<0>(kinds[lane % 4], lane % 3);"""
     np.testing.assert_array_equal(lanes(body, helper), expected)
-
-
-class TestReconvergencePoints:
-    """The reconvergence points that are inserted into the source."""
-
-    @staticmethod
-    def rewritten(body: str, helpers: str = "") -> str:
-        text = rewrite(f"{helpers} kernel void k(device int* out, uint lane) {{ {body} }}").body
-        return re.sub(r"\s+", " ", re.sub(r"(msl_\w+?)_\d+", r"\1", text))
-
-    def test_lanes_reconverge_behind_a_loop_without_operations(self) -> None:
-        text = self.rewritten("int s = 0; while (s < lane) s++; s = 2; s = simd_sum(s);")
-        assert "{ msl_lane_set msl_lanes; int s = 0; while (s < lane) s++; s = 2; msl_lanes.reconverge(); s =" in text
-        assert text.count(".reconverge()") == 1
-
-    def test_straight_code_has_no_points(self) -> None:
-        text = self.rewritten("float s = float(lane) * 2; s = simd_sum(s); s = simd_max(s); out[0] = s;")
-        assert "msl_lane_set" not in text
-
-    def test_a_return_updates_the_lane_set(self) -> None:
-        text = self.rewritten("if (lane > 3) return; out[lane] = simd_sum(1); if (lane > 1) return;")
-        assert "{ msl_exit_scope msl_exit_scope(msl_lanes); if (lane > 3) return; } msl_lanes.update(); out" in text
-        assert text.count("msl_exit_scope ") == 1, "no lane waits after the last operation"
-
-    def test_every_iteration_and_branch_has_a_lane_set(self) -> None:
-        text = self.rewritten("for (int i = 0; i < 4; i++) { if (i == lane) continue; out[i] = simd_sum(i); }")
-        assert "msl_region msl_iteration; msl_lane_set msl_lanes; { msl_exit_scope msl_exit_scope(msl_lanes);" in text
-        nested = self.rewritten("if (lane < 9) { while (out[lane]) {} simd_sum(1); } else simd_sum(2);")
-        assert "if (lane < 9) { msl_lane_set msl_lanes; while (out[lane]) {} msl_lanes.reconverge(); simd_sum" in nested
-
-    def test_lanes_reconverge_after_diverging_conditions(self) -> None:
-        helper = "bool f(int x) { return x > 2; }"
-        branch = self.rewritten("if (lane < 3 || f(lane)) simd_sum(1);", helper)
-        assert "if (msl_region.reconverge((bool)(lane < 3 || f(lane)))) simd_sum" in branch
-        turn = self.rewritten("for (int i = 0; i < 2 && f(i); i++) { simd_sum(1); }", helper)
-        assert "int i = 0;msl_reconverged(msl_active(), (bool)( i < 2 && f(i))); i++" in turn
-        until = self.rewritten("do { simd_sum(1); } while (f(lane));", helper)
-        assert "while (msl_reconverged(msl_active(), (bool)(f(lane))))" in until
-        assert "msl_reconverged" not in self.rewritten("while (bool b = f(lane)) { simd_sum(1); }", helper)
-
-    def test_lanes_reconverge_after_diverging_operands(self) -> None:
-        assert "simd_shuffle(msl_reconverged(msl_active(), lane ? 1 : 2), 3)" in self.rewritten(
-            "out[0] = simd_shuffle(lane ? 1 : 2, 3);"
-        )
-        assert "simd_sum(vec<int, 2>(1, 2))" in self.rewritten("simd_sum(vec<int, 2>(1, 2));")
-
-    def test_the_lanes_that_jump_to_one_label_are_a_lane_set(self) -> None:
-        text = self.rewritten(
-            "switch (lane) { case 0: while (out[0]) {} simd_sum(1); break; case 1: case 2: simd_sum(2); return;"
-            " default: { f(); simd_sum(3); } }"
-        )
-        assert "{ msl_region msl_region; msl_lane_set msl_lanes; switch (msl_lanes.by_label(msl_region, (lane)," in text
-        assert "msl_x == (0) ? 1 : msl_x == (1) || msl_x == (2) ? 2 : 0; }))" in text
-        assert "{ case 0: while (out[0]) {} msl_lanes.reconverge(); simd_sum(1); break;" in text
-        assert (
-            "case 2: msl_lanes.reconverge(); simd_sum(2); return; default: msl_lanes.reconverge(); { msl_lane_set"
-            in text
-        )
-        assert ": msl_lanes.update()" not in text
-
-    def test_fall_through_updates_the_lane_set(self) -> None:
-        text = self.rewritten(
-            "switch (lane) { case 0: { simd_sum(1); break; } case 1: simd_sum(2); case 2: simd_sum(3); break; }"
-        )
-        assert "case 1: msl_lanes.reconverge(); simd_sum(2)" in text
-        assert "case 2: msl_lanes.update(); msl_lanes.reconverge(); simd_sum(3)" in text
-
-    def test_values_beside_default_have_no_number(self) -> None:
-        text = self.rewritten("switch (lane) { case 1: simd_sum(1); break; case 3: default: simd_sum(2); }")
-        assert "{ return msl_x == (1) ? 1 : 0; }" in text
-
-    @pytest.mark.parametrize(
-        "switch",
-        [
-            "switch (lane) { case 0: while (lane) { case 1: simd_sum(1); } }",
-            "switch (lane) { case 0: { case 1: simd_sum(1); } }",
-            "switch (int n = lane) { case 0: simd_sum(1); }",
-            "switch (lane) case 0: simd_sum(1);",
-        ],
-    )
-    def test_a_switch_that_jumps_into_statements_has_no_lane_set(self, switch: str) -> None:
-        assert "msl_x" not in self.rewritten(switch)
-
-    def test_the_labels_of_a_switch_inside_are_its_own(self) -> None:
-        text = self.rewritten(
-            "switch (lane) { case 0: switch (lane + 1) { case 5: simd_sum(1); } break; default: simd_sum(2); }"
-        )
-        assert "(lane), [&](auto msl_x) { return msl_x == (0) ? 1 : 0; }" in text
-        assert "( lane + 1), [&](auto msl_x) { return msl_x == (5) ? 1 : 0; }".replace("( ", "(") in text
