@@ -14,7 +14,6 @@ from .printing import print_json, say
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..kernels.verification.shipped import Beside
     from ..kernels.verification.timing import Timing
     from ..kernels.verification.verify import FamilyResult
     from ..simulator.device.coverage_profile import CoverageProfile
@@ -24,11 +23,6 @@ app = typer.Typer(name="kernels", help="The kernels that replace fallbacks on mp
 
 Operators = Annotated[
     list[str] | None, typer.Argument(metavar="[OP]...", help="Operators, such as aten::mode or mode; all by default.")
-]
-
-Shipped = Annotated[
-    str | None,
-    typer.Option("--shipped", metavar="RELEASE", help="Compare with the kernels that this release of torch ships."),
 ]
 
 
@@ -76,13 +70,11 @@ def verify(
     record: Annotated[
         bool, typer.Option("--record/--no-record", help="Write the evidence of what passed into the registry.")
     ] = True,
-    shipped: Shipped = None,
     as_json: AsJson = False,
 ) -> None:
     """Verify kernels in every dtype and layout, with gradients; exits with 1 on a failure.
 
-    On the simulated device the evidence says so, and no kernel is called verified. With --shipped, the same cases go
-    through the kernels that a release of torch ships for these operators, and both are compared with float64.
+    On the simulated device the evidence says so, and no kernel is called verified.
     """
     os.environ["MPSMITH_KERNELS"] = "off"
     os.environ.setdefault("MPSMITH_METAL_MODE", "schedules")
@@ -94,15 +86,11 @@ def verify(
 
     results = _verified(_families(operators), quiet=as_json)
     written = record_evidence(None, results, simulated=simulated) if record else []
-    compared = _beside([result.family for result in results], shipped)
     if as_json:
-        compared_json = {"shipped": [asdict(each) for each in compared]} if shipped else {}
         families = [_result_json(result) for result in results]
-        print_json({"simulated": simulated, "families": families, **compared_json})
+        print_json({"simulated": simulated, "families": families})
     else:
         _print_results(results, simulated)
-        if shipped:
-            typer.echo(_beside_table(compared, shipped))
         if record:
             where = shown(registry_folder())
             typer.echo(f"registry in {where}: evidence for {len(written)} operators{_marked(simulated)}")
@@ -232,29 +220,6 @@ def _print_results(results: Sequence[FamilyResult], simulated: bool) -> None:
     refused = sum(result.without_reference for result in results)
     beside = f"; {refused} more have nothing to compare with" if refused else ""
     typer.echo(f"{cases} cases, {failed} failed{beside}{_marked(simulated)}")
-
-
-def _beside(families: Sequence[str], release: str | None) -> list[Beside]:
-    from ..kernels.verification.shipped import beside
-
-    return beside(families, release) if release else []
-
-
-def _beside_table(compared: Sequence[Beside], release: str) -> str:
-    from tabulate import tabulate
-
-    rows = [
-        (
-            each.ours.call,
-            each.ours.dtype,
-            *(f"{one.wrong} of {one.cases + one.wrong}" for one in (each.ours, each.theirs)),
-            *(each.ours.ulps, each.theirs.ulps, each.ours.cpu_ulps),
-        )
-        for each in compared
-    ]
-    headers = ("call", "dtype", "ours wrong", "theirs wrong", "ours ulp", "theirs ulp", "cpu ulp")
-    note = f"beside the kernels that torch {release} ships; units in the last place, from float64 (simulated)"
-    return f"{tabulate(rows, headers=headers, floatfmt='.1f')}\n{note}"
 
 
 def _result_json(result: FamilyResult) -> dict[str, object]:

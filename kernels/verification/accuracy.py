@@ -6,7 +6,7 @@ The judge decides what is right. This says by how much, for a person who has to 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -17,7 +17,7 @@ from ...audit.judging.judge import Trial
 from ...audit.judging.reference import WideRuns
 from ...audit.judging.transfer import WIDER
 from ...audit.model.case import Case, seed_generators
-from ...audit.model.verdicts import CaseVerdict, Outcome
+from ...audit.model.verdicts import CaseVerdict
 from ...audit.releases.surface.profiles import coverage_profile
 from ...simulator.opening import device_of_this_process
 from ..runtime import catalog
@@ -53,15 +53,10 @@ class Accuracy:
 def accuracy_of(family: str) -> list[Accuracy]:
     """Run the family's own cases, as they are, with its kernels. Raises UnknownKernelError for an unknown family."""
     with use(*catalog.overloads(family)):
-        return accuracy_where(family, lambda outcome: True)
+        return [_measured(call, dtype) for call in calls_of(family) for dtype in call.dtypes]
 
 
-def accuracy_where(family: str, counts: Callable[[Outcome], bool]) -> list[Accuracy]:
-    """Run the family's own cases by whatever computes here, and measure those that count."""
-    return [_measured(call, dtype, counts) for call in calls_of(family) for dtype in call.dtypes]
-
-
-def _measured(call: KernelCall, dtype: torch.dtype, counts: Callable[[Outcome], bool]) -> Accuracy:
+def _measured(call: KernelCall, dtype: torch.dtype) -> Accuracy:
     name = str(dtype).removeprefix("torch.")
     cases = wrong = 0
     backward = False
@@ -71,7 +66,7 @@ def _measured(call: KernelCall, dtype: torch.dtype, counts: Callable[[Outcome], 
         label = f"{call.label}, {name} {position}"
         trial = Trial(case, device_of_this_process(coverage_profile).recorder, SEED, label)
         outcome = trial.outcome()
-        if not counts(outcome) or not outcome.verdict.executed:
+        if not outcome.verdict.executed:
             continue
         if outcome.verdict is not CaseVerdict.PASSED or trial.mps is None or trial.cpu is None:
             wrong += 1

@@ -73,12 +73,6 @@ def translate_and_build(program: ProgramSource, compiler: MetalCompiler) -> Tran
     return translation
 
 
-def check_host(program: ProgramSource, compiler: MetalCompiler) -> tuple[Rewritten | None, list[Diagnostic]]:
-    """Preprocess, rewrite and type-check; None if preprocessing failed."""
-    expanded, diagnostics = expand(program, compiler)
-    return check_expanded(expanded, program, compiler) if expanded else (None, diagnostics)
-
-
 def check_expanded(
     expanded: str,
     program: ProgramSource,

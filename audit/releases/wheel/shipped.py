@@ -2,7 +2,7 @@
 
 Of a wheel's binary, hundreds of megabytes in one deflated stream, only the bytes up to the end of the wanted library
 are inflated; over the network only those are fetched. A release's folder in the cache holds `sections.json`, which
-lists the libraries of its binary, and each library that was requested, as `metal_basic.metallib`.
+lists the libraries of its binary, and the one that is read, as `metal_basic.metallib`.
 """
 
 from __future__ import annotations
@@ -12,54 +12,37 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from ....cache import cache_folder
 from ....errors import MpsmithError
 from ....registry.torch_release import base_version, is_older, public_version
-from ....simulator.air.container import MAGIC, LibraryFile
+from ....simulator.air.container import LibraryFile
 from ....simulator.errors import MalformedLibraryError
 from ..data import load_facts
-from .archive import LIBRARY, open_path
-from .byte_ranges import CHUNK, ByteRanges, MappedRanges
+from .archive import LIBRARY
+from .byte_ranges import CHUNK, ByteRanges
 from .errors import (
     MalformedBinaryError,
     NoMetalKernelsError,
     WheelError,
 )
-from .fetch import open_release, open_url, require_version
-from .macho import MAGIC_64, MAGICS_UNIVERSAL, Section, read_header
+from .fetch import open_release, require_version
+from .macho import Section, read_header
 from .metallib import is_metal_section
 
 FIRST_RELEASE = "2.6.0"
 
-# The library that is read unless another one is named. `metal_bfloat` (2.6 to 2.8) has all of `metal_basic` and the
+# The library that is read. `metal_bfloat` (2.6 to 2.8) has all of `metal_basic` and the
 # kernels for bfloat16, and is what a Mac with macOS 14 loads. `metal_40` has the kernels of `metal_basic` for macOS 26,
 # and further ones on tensor operations that nothing but a Mac runs.
 PREFERRED = ("metal_bfloat", "metal_basic")
 
 _SECTIONS = "sections.json"
-_MACHO = tuple(magic.to_bytes(4, "little") for magic in (MAGIC_64, *MAGICS_UNIVERSAL))
 
 
 class ShippedCacheError(MpsmithError):
     """A library cannot be kept in the cache."""
-
-
-@dataclass(frozen=True)
-class ShippedLibrary:
-    """One library of a release or of a file. `source` names that for people.
-
-    `sections` has every library of the same binary with its size in bytes; `release` is None where the file does not
-    say which one it is.
-    """
-
-    source: str
-    release: str | None
-    section: str
-    sections: Mapping[str, int]
-    file: LibraryFile
 
 
 def full_release(release: str) -> str:
@@ -72,7 +55,7 @@ def full_release(release: str) -> str:
     return next((facts.release for facts in load_facts() if facts.release.rpartition(".")[0] == name), name)
 
 
-def cached_library(release: str, section: str | None = None) -> Path | None:
+def cached_library(release: str) -> Path | None:
     """The library of a release if it is in the cache already, as `shipped_library` would return it."""
     name = full_release(release)
     _require_kernels(name)
@@ -80,7 +63,7 @@ def cached_library(release: str, section: str | None = None) -> Path | None:
     sections = _recorded_sections(folder)
     if sections is None:
         return None
-    chosen = _chosen(sections, section, f"torch {name}")
+    chosen = _chosen(sections, f"torch {name}")
     path = folder / f"{chosen}.metallib"
     try:
         return path if path.stat().st_size == sections[chosen] else None
@@ -88,14 +71,14 @@ def cached_library(release: str, section: str | None = None) -> Path | None:
         return None
 
 
-def shipped_library(release: str, section: str | None = None) -> Path:
+def shipped_library(release: str) -> Path:
     """The `.metallib` file with the kernels of a release: from the cache, else out of its wheel.
 
-    The wheel is the one in the cache, or the index's, of which only what is needed is fetched. `section` names another
-    library than the one that is read by default. Raises NoMetalKernelsError for a release that ships none,
-    UnreachableError where the index is needed and cannot be reached, and MpsmithError for what else goes wrong.
+    The wheel is the one in the cache, or the index's, of which only what is needed is fetched. Raises
+    NoMetalKernelsError for a release that ships none, UnreachableError where the index is needed and cannot be reached,
+    and MpsmithError for what else goes wrong.
     """
-    found = cached_library(release, section)
+    found = cached_library(release)
     if found is not None:
         return found
     from filelock import FileLock
@@ -106,10 +89,10 @@ def shipped_library(release: str, section: str | None = None) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         # Of two processes that want the same library at once the second one waits, and then finds it.
         with FileLock(folder / ".lock"):
-            return cached_library(name, section) or _extract_release(name, section, folder)
+            return cached_library(name) or _extract_release(name, folder)
 
 
-def _extract_release(release: str, section: str | None, folder: Path) -> Path:
+def _extract_release(release: str, folder: Path) -> Path:
     archive = open_release(release)
     for stale in folder.glob(".new-*"):  # of a process that was killed: this one has the lock
         shutil.rmtree(stale, ignore_errors=True)
@@ -118,62 +101,8 @@ def _extract_release(release: str, section: str | None, folder: Path) -> Path:
             places = _metal_sections(source)
             sections = _sizes(places)
             _record_sections(sections, folder)
-            path = _extracted(source, places[_chosen(sections, section, f"torch {release}")], Path(temporary))
+            path = _extracted(source, places[_chosen(sections, f"torch {release}")], Path(temporary))
         return path.replace(folder / path.name)
-
-
-@contextmanager
-def named_library(
-    *, release: str | None = None, path: Path | None = None, url: str | None = None, section: str | None = None
-) -> Iterator[ShippedLibrary]:
-    """The library of a release, of a file or of a wheel on a server, open in a `with` statement.
-
-    The file is a wheel, a folder with an unpacked one, a `.dylib` or a `.metallib`. What comes out of a file is kept
-    in a temporary folder only. Raises MpsmithError as `shipped_library` does, and where not exactly one is named.
-    """
-    if sum(choice is not None for choice in (release, path, url)) != 1:
-        raise MpsmithError("name one torch: a release, a file or an address")
-    if release is not None:
-        library, name = shipped_library(release, section), full_release(release)
-        sections = _recorded_sections(library.parent) or {}
-        yield ShippedLibrary(f"torch {name}", name, library.stem, sections, LibraryFile(library))
-    elif path is not None and _first_bytes(path) == MAGIC:
-        file = LibraryFile(path)
-        yield ShippedLibrary(str(path), None, path.stem, {path.stem: file.header.size}, file)
-    else:
-        with _temporary_folder() as folder:
-            yield _library_of_binary(path, url, section, folder)
-
-
-def _library_of_binary(path: Path | None, url: str | None, section: str | None, folder: Path) -> ShippedLibrary:
-    with _binary(path, url) as (source, label, release):
-        places = _metal_sections(source)
-        chosen = _chosen(_sizes(places), section, label)
-        extracted = _extracted(source, places[chosen], folder)
-    return ShippedLibrary(label, release, chosen, _sizes(places), LibraryFile(extracted))
-
-
-@contextmanager
-def _binary(path: Path | None, url: str | None) -> Iterator[tuple[ByteRanges, str, str | None]]:
-    """The binary of a wheel or a file, what it is called, and its release where that is known."""
-    if path is not None and _first_bytes(path) in _MACHO:
-        try:
-            yield MappedRanges(path), str(path), None
-        except WheelError as error:
-            raise type(error)(f"{path}: {error}") from None
-        return
-    archive = open_path(path) if path is not None else open_url(str(url))
-    with archive.ranges(LIBRARY) as source:
-        yield source, archive.label, archive.identity.release
-
-
-def _first_bytes(path: Path) -> bytes:
-    """The magic of a file; nothing for a folder and for what cannot be read, which `open_path` reports."""
-    try:
-        with path.open("rb") as file:
-            return file.read(4)
-    except OSError:
-        return b""
 
 
 def _require_kernels(release: str) -> None:
@@ -196,15 +125,11 @@ def _sizes(places: Mapping[str, Section]) -> dict[str, int]:
     return {name: place.size for name, place in places.items()}
 
 
-def _chosen(sections: Mapping[str, object], wanted: str | None, label: str) -> str:
-    """The section that is wanted, or the preferred one. Raises NoMetalKernelsError where there is none at all."""
+def _chosen(sections: Mapping[str, object], label: str) -> str:
+    """The preferred section. Raises NoMetalKernelsError where there is none at all."""
     if not sections:
         raise NoMetalKernelsError(f"{label} ships no compiled Metal kernels")
-    if wanted is None:
-        return next((name for name in PREFERRED if name in sections), next(iter(sections)))
-    if wanted not in sections:
-        raise MpsmithError(f"{label} has no library {wanted}; it has {', '.join(sections)}")
-    return wanted
+    return next((name for name in PREFERRED if name in sections), next(iter(sections)))
 
 
 def _extracted(source: ByteRanges, section: Section, folder: Path) -> Path:
@@ -240,17 +165,6 @@ def _record_sections(sections: Mapping[str, int], folder: Path) -> None:
         path = Path(temporary, _SECTIONS)
         path.write_text(json.dumps(sections))
         path.replace(folder / _SECTIONS)
-
-
-@contextmanager
-def _temporary_folder() -> Iterator[Path]:
-    """A folder in the cache, not in /tmp, which is in memory on many systems."""
-    parent = cache_folder() / "shipped"
-    with _keeping(parent):
-        parent.mkdir(parents=True, exist_ok=True)
-        folder = tempfile.TemporaryDirectory(dir=parent, prefix=".reading-")
-    with folder as name:
-        yield Path(name)
 
 
 @contextmanager

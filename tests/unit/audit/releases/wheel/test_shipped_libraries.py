@@ -25,12 +25,9 @@ from mpsmith.audit.releases.wheel.shipped import (
     ShippedCacheError,
     cached_library,
     full_release,
-    named_library,
     shipped_library,
 )
-from mpsmith.errors import MpsmithError
 from mpsmith.simulator.air.container import LibraryFile
-from support.metal_libraries import write_metal_library
 
 BOTH = {"metal_basic": ["abs_float", "abs_half"], "metal_40": ["abs_float", "abs_mpp"]}
 
@@ -86,20 +83,12 @@ def test_the_library_comes_out_of_the_wheel_in_the_cache(
     assert left_over(cache) == [f"{section}.metallib", "sections.json"]
 
 
-def test_another_library_is_read_when_it_is_named(put_wheel: Callable[..., Path]) -> None:
-    put_wheel(BOTH)
-    assert names(shipped_library("2.99.0", "metal_40")) == ("abs_float", "abs_mpp")
-    with pytest.raises(MpsmithError, match=r"torch 2\.99\.0 has no library metal_41; it has metal_basic, metal_40"):
-        shipped_library("2.99.0", "metal_41")
-
-
 def test_uses_the_cache_before_the_wheel(put_wheel: Callable[..., Path], offline: None) -> None:
     wheel = put_wheel(BOTH)
     assert cached_library("2.99.0") is None
     path = shipped_library("2.99.0")
     wheel.unlink()
     assert shipped_library("2.99.0") == cached_library("2.99.0+cpu") == path
-    assert cached_library("2.99.0", "metal_40") is None
 
 
 def test_nothing_behind_the_library_is_inflated(
@@ -247,72 +236,15 @@ def test_concurrent_processes_extract_once(
         assert names(waiting.result()) == ("abs_float", "abs_half")
 
 
-@pytest.mark.parametrize("form", ["wheel", "folder", "dylib"])
-def test_a_file_is_read_without_leaving_anything_behind(
-    build: SimpleNamespace, wheel_file: Callable[..., Path], tmp_path: Path, cache: Path, form: str
-) -> None:
-    binary = build.MachO(metal=BOTH).build()
-    wheel = build.Wheel(library=binary)
-    path = tmp_path / "libtorch_cpu.dylib"
-    path.write_bytes(binary)
-    if form != "dylib":
-        path = wheel_file(wheel) if form == "wheel" else wheel.unpack(tmp_path / "site-packages")
-    with named_library(path=path) as library:
-        assert library.file.names == ("abs_float", "abs_half")
-        assert library.release == (None if form == "dylib" else "2.99.0")
-        assert (library.source, library.section, tuple(library.sections)) == (str(path), "metal_basic", tuple(BOTH))
-    with named_library(path=path, section="metal_40") as library:
-        assert library.file.names == ("abs_float", "abs_mpp")
-    assert [*cache.rglob("*")] == [cache / "shipped"]
-
-
-def test_a_library_on_its_own(tmp_path: Path) -> None:
-    path = write_metal_library(tmp_path / "mine.metallib", {"abs_float": b"code"})
-    with named_library(path=path) as library:
-        assert (library.file.names, library.section, library.release) == (("abs_float",), "mine", None)
-
-
-def test_a_wheel_on_a_server(build: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
-    wheel = build.Wheel(library=build.MachO(metal=BOTH).build()).packed()
-    monkeypatch.setattr(shipped, "open_url", lambda url: WheelFile(io.BytesIO(wheel), url))
-    with named_library(url="https://example.invalid/torch.whl") as library:
-        assert (library.source, library.file.names) == ("https://example.invalid/torch.whl", ("abs_float", "abs_half"))
-
-
-def test_rejects_other_files(build: SimpleNamespace, tmp_path: Path) -> None:
-    (tmp_path / "intel.dylib").write_bytes(build.MachO(cpu=0x01000007).build())
-    (tmp_path / "bare.dylib").write_bytes(build.MachO(metal={}).build())
-    (tmp_path / "text").write_text("no wheel")
-    for name, message in {
-        "intel.dylib": "intel.dylib: the library is built for Intel Macs",
-        "bare.dylib": "bare.dylib ships no compiled Metal kernels",
-        "text": "is not a wheel",
-        "absent": "there is no file or folder",
-    }.items():
-        with pytest.raises(WheelError, match=message), named_library(path=tmp_path / name):
-            pass
-    with pytest.raises(MpsmithError, match="name one torch"), named_library():
-        pass
-
-
-def test_an_error_of_the_caller_is_not_taken_for_one_of_the_wheel(
-    build: SimpleNamespace, wheel_file: Callable[..., Path]
-) -> None:
-    path = wheel_file(build.Wheel(library=build.MachO(metal=BOTH).build()))
-    with pytest.raises(BrokenPipeError), named_library(path=path):
-        raise BrokenPipeError
-
-
 @pytest.mark.network
 @pytest.mark.parametrize(
     "facts", [facts for facts in load_facts() if facts.metal_functions], ids=lambda facts: facts.release
 )
 def test_the_library_of_every_release_that_ships_one(facts: ReleaseFacts, cache: Path) -> None:
-    with named_library(release=facts.release) as library:
-        assert len(library.file.names) == facts.metal_functions[library.section]
-        assert list(library.sections) == list(facts.metal_functions)
+    path = shipped_library(facts.release)
+    assert len(LibraryFile(path).names) == facts.metal_functions[path.stem]
     # Nothing but the library is kept, and the wheel was not fetched whole.
-    assert left_over(cache) == [f"{library.section}.metallib", "sections.json"]
+    assert left_over(cache) == [path.name, "sections.json"]
     assert not (cache / "wheels").exists()
 
 
