@@ -117,16 +117,6 @@ def normal(dtype: torch.dtype, seed: int = 0, scale: float = 2.0) -> Values:
     return values
 
 
-def positive(dtype: torch.dtype, seed: int = 0) -> Values:
-    """Values from a half on."""
-    return lambda shape: normal(torch.float32, seed)(shape).abs().add(0.5).to(dtype)
-
-
-def inside(dtype: torch.dtype, seed: int = 0) -> Values:
-    """Values between -1 and 1."""
-    return lambda shape: normal(torch.float32, seed)(shape).tanh().mul(0.9).to(dtype)
-
-
 # How far a result may be from the CPU's: the mathematics is the host's, the algorithms are the kernel's own.
 _TOLERANCE = {torch.float32: 2e-5, torch.float16: 4e-3, torch.bfloat16: 3e-2, torch.complex64: 1e-4}
 

@@ -92,7 +92,6 @@ def mpsmith(*arguments: str, **keywords: Any) -> subprocess.CompletedProcess[str
         (("report",), "--dtype"),
         (("report",), "--verdict"),
         (("coverage",), "--ops"),
-        (("shipped", "list"), "--ops"),
         (("registry", "show"), "--status"),
     ],
 )
