@@ -82,7 +82,17 @@ def _inverse(a: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     return inverse, info
 
 
+def _definite(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
+    for shape in ((3, 3), (2, 5, 5), (0, 3, 3), (2, 0, 0)):
+        x = values(shape, dtype)
+        for upper in (False, True):
+            yield x @ x.mH + torch.eye(shape[-1]), upper
+
+
 CASES = (
+    KernelCall(
+        "cholesky", ("aten::cholesky",), torch.cholesky, _definite, (torch.float32,), gradients=(0,), expands=False
+    ),
     KernelCall("linalg.inv_ex", ("aten::linalg_inv_ex",), _inverse, _invertible, _DTYPES),
     KernelCall(
         "linalg.solve_triangular",

@@ -1,4 +1,4 @@
-"""Triangular systems of complex64, which the native kernels refuse, and solvers that use them."""
+"""Triangular systems of complex64, which the native kernels refuse, solvers that use them, and `cholesky`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 
 import torch
 
-from ..runtime.outputs import empty_results, out_form
+from ..runtime.operands import require_square
+from ..runtime.outputs import copy_to_output, empty_results, out_form, require_castable
 from ..runtime.rows import launch_rows, row_group
 from ..runtime.shader import Shader, reporting
 
@@ -75,6 +76,22 @@ def linalg_lu_solve(
         _solve(vectors, factors.mT, upper=True, unit=True, conjugates=adjoint)
         _exchange(vectors, order, reverse=True)
     return vectors.mT if left else vectors
+
+
+def cholesky(self: torch.Tensor, upper: bool = False) -> torch.Tensor:
+    """`cholesky`, by torch's own `linalg_cholesky_ex`: without a kernel on mps since torch 2.14."""
+    require_square(self, "cholesky")
+    if not self.numel():
+        return torch.empty(self.shape, dtype=self.dtype, device=self.device)
+    factor, info = torch.linalg.cholesky_ex(self, upper=upper)
+    torch._linalg_check_errors(info, "cholesky", is_matrix=self.dim() == 2)
+    return factor  # type: ignore[no-any-return]
+
+
+def cholesky_out(self: torch.Tensor, upper: bool = False, *, out: torch.Tensor) -> torch.Tensor:
+    """`cholesky.out`: casts the result to the dtype of `out`."""
+    require_castable(self.dtype, out.dtype)
+    return copy_to_output(out, cholesky(self, upper))
 
 
 def cholesky_inverse(self: torch.Tensor, upper: bool = False) -> torch.Tensor:
@@ -148,7 +165,10 @@ linalg_lu_solve_out = out_form(linalg_lu_solve, "linalg_lu_solve.out")
 linalg_inv_ex_out = out_form(linalg_inv_ex, "linalg_inv_ex.inverse", ["inverse", "info"])
 cholesky_inverse_out = out_form(cholesky_inverse, "cholesky_inverse.out")
 
-KERNELS: tuple[tuple[str, Callable[..., Any]], ...] = ()
+KERNELS: tuple[tuple[str, Callable[..., Any]], ...] = (
+    ("aten::cholesky", cholesky),
+    ("aten::cholesky.out", cholesky_out),
+)
 OVERRIDES = (
     ("aten::linalg_solve_triangular", linalg_solve_triangular, is_complex),
     ("aten::linalg_solve_triangular.out", linalg_solve_triangular_out, is_complex),

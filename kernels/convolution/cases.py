@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -12,6 +12,7 @@ from ..verification.calls import Inputs, KernelCall
 from ..verification.inputs import integers, rounded_once, values
 from ..verification.workload import Workload
 
+_aten = torch.ops.aten
 _FUNCTIONS = {1: torch.conv1d, 2: torch.conv2d, 3: torch.conv3d}
 _TRANSPOSED = {1: torch.conv_transpose1d, 2: torch.conv_transpose2d, 3: torch.conv_transpose3d}
 _SIZES = ((2, 4, 7), (1, 4, 6, 5), (2, 4, 4, 3, 5))
@@ -68,7 +69,62 @@ _HALF = tuple(
     )
     for n, dtypes in ((2, (torch.bfloat16,)), (3, (torch.float16, torch.bfloat16)))
 )
-CASES = _WHOLE + _HALF
+
+
+def _slow_conv2d(x: torch.Tensor, weight: torch.Tensor, *arguments: Any) -> torch.Tensor:
+    """The CPU's gradient of the weight is wrong if one of the two has gaps."""
+    result: torch.Tensor = _aten.thnn_conv2d(x.contiguous(), weight.contiguous(), *arguments)
+    return result
+
+
+def _to_output(operator: Any) -> Callable[..., torch.Tensor]:
+    return lambda x, *arguments: operator(x, *arguments, output=torch.empty(0, dtype=x.dtype, device=x.device))
+
+
+def _slow(dimensions: int, *, flat: bool = False) -> Inputs:
+    def inputs(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
+        kernel = (2, 3, 2)[:dimensions]
+        for stride, padding in ((1, 0), (2, 1)):
+            weight = values((3, 4, *kernel), dtype)
+            weight = weight.reshape(3, -1) if flat else weight
+            bias = None if padding else values((3,), dtype)
+            x = values(_SIZES[dimensions - 1], dtype)
+            yield x, weight, kernel, bias, (stride,) * dimensions, (padding,) * dimensions
+
+    return inputs
+
+
+_SLOW = (
+    KernelCall(
+        "_slow_conv2d_forward",
+        ("aten::_slow_conv2d_forward", "aten::_slow_conv2d_backward"),
+        _slow_conv2d,
+        _slow(2),
+        (torch.float32,),
+        gradients=(0, 1),
+    ),
+    KernelCall(
+        "_slow_conv2d_forward",
+        ("aten::_slow_conv2d_forward",),
+        _slow_conv2d,
+        _slow(2, flat=True),
+        (torch.float32,),
+        variant="matrix",
+    ),
+    *(
+        KernelCall(name, (f"aten::{name}",), _to_output(getattr(_aten, name).output), _slow(n), variant="output")
+        for n, name in ((2, "_slow_conv2d_forward"), (3, "slow_conv3d_forward"))
+    ),
+    KernelCall(
+        "slow_conv3d_forward",
+        ("aten::slow_conv3d_forward",),
+        _aten.slow_conv3d,
+        _slow(3),
+        (torch.float32,),
+        gradients=(0, 1),
+    ),
+)
+CASES = _WHOLE + _HALF + _SLOW
 
 
 def _image(elements: int) -> tuple[torch.Tensor, torch.Tensor]:

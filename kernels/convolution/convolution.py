@@ -1,4 +1,7 @@
-"""Convolutions that torch's kernels on mps refuse: of integers, and transposed ones of half precision."""
+"""Convolutions that torch's kernels on mps refuse, integers and transposed ones of half precision, and `slow_conv`.
+
+Convolutions that are asked for by the name of their CPU kernel are computed by torch's own kernels on mps.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,8 @@ import torch
 from torch._prims_common import suggest_memory_format
 
 from ..runtime.layout import launch_elements
+from ..runtime.operands import require_scalar_type
+from ..runtime.outputs import copy_to_output
 from ..runtime.shader import Shader
 
 _shader = Shader(__file__)
@@ -95,6 +100,66 @@ def mps_convolution_transpose_backward(
     return tuple(None if gradient is None else gradient.to(self.dtype) for gradient in gradients)
 
 
+def slow_conv_forward(
+    self: torch.Tensor,
+    weight: torch.Tensor,
+    kernel_size: Sequence[int],
+    bias: torch.Tensor | None,
+    stride: Sequence[int],
+    padding: Sequence[int],
+) -> torch.Tensor:
+    """`_slow_conv2d_forward` and `slow_conv3d_forward`; the weight may be a matrix with a row a channel of the result.
+
+    Their gradient asks for `convolution_backward`, or for the backward below.
+    """
+    space = len(kernel_size)
+    if self.dim() != space + 2:
+        raise RuntimeError(f"Expected {space + 2}D input tensor, but got: {list(self.shape)}")
+    result: torch.Tensor = _aten.convolution(
+        self, _windows(weight, kernel_size), bias, stride, padding, [1] * space, False, [0] * space, 1
+    )
+    return result
+
+
+def slow_conv_forward_out(
+    self: torch.Tensor,
+    weight: torch.Tensor,
+    kernel_size: Sequence[int],
+    bias: torch.Tensor | None,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    *,
+    output: torch.Tensor,
+) -> torch.Tensor:
+    """`_slow_conv2d_forward.output` and `slow_conv3d_forward.output`."""
+    require_scalar_type(output, self.dtype)
+    return copy_to_output(output, slow_conv_forward(self, weight, kernel_size, bias, stride, padding))
+
+
+def slow_conv2d_backward(
+    grad_output: torch.Tensor,
+    self: torch.Tensor,
+    weight: torch.Tensor,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    output_mask: Sequence[bool],
+) -> tuple[torch.Tensor | None, ...]:
+    """`_slow_conv2d_backward.output_mask`: the gradients of input, weight and bias that are wanted."""
+    windows, biases, once = _windows(weight, kernel_size), [weight.shape[0]], ([1, 1], False, [0, 0], 1)
+    gradients = _aten.convolution_backward(
+        grad_output, self, windows, biases, stride, padding, *once, list(output_mask)
+    )
+    shapes = (self.shape, weight.shape, biases)
+    return tuple(
+        None if gradient is None else gradient.view(shape) for gradient, shape in zip(gradients, shapes, strict=True)
+    )
+
+
+def _windows(weight: torch.Tensor, kernel_size: Sequence[int]) -> torch.Tensor:
+    return weight.reshape(weight.shape[0], -1, *kernel_size) if weight.dim() == 2 else weight
+
+
 def _convolve(
     name: str,
     source: torch.Tensor,
@@ -156,7 +221,13 @@ def is_half(self: torch.Tensor, *arguments: object, **options: object) -> bool:
     return self.dtype == torch.bfloat16 or (self.dtype == torch.float16 and self.dim() == _SPACE + 2)
 
 
-KERNELS: tuple[tuple[str, Callable[..., Any]], ...] = ()
+KERNELS: tuple[tuple[str, Callable[..., Any]], ...] = (
+    ("aten::_slow_conv2d_forward", slow_conv_forward),
+    ("aten::_slow_conv2d_forward.output", slow_conv_forward_out),
+    ("aten::_slow_conv2d_backward.output_mask", slow_conv2d_backward),
+    ("aten::slow_conv3d_forward", slow_conv_forward),
+    ("aten::slow_conv3d_forward.output", slow_conv_forward_out),
+)
 OVERRIDES = (
     ("aten::_mps_convolution", mps_convolution, is_whole),
     ("aten::_mps_convolution_transpose", mps_convolution_transpose, is_refused),

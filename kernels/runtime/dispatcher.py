@@ -7,7 +7,9 @@ import re
 import torch
 
 # Torch registers a fallback kernel for these overloads (MPSFallback.mm), so they look native.
-_ALWAYS_FALL_BACK = frozenset({"aten::embedding_renorm_", "aten::linalg_svd", "aten::linalg_svd.U"})
+_ALWAYS_FALL_BACK = frozenset(
+    {"aten::_slow_conv2d_forward", "aten::embedding_renorm_", "aten::linalg_svd", "aten::linalg_svd.U"}
+)
 
 _META_LINE = re.compile(r"^Meta: (?P<where>.*)$", re.MULTILINE)
 _MPS_LINE = re.compile(r"^MPS: (?P<where>.*)$", re.MULTILINE)

@@ -102,7 +102,8 @@ RULES: tuple[UnreachableRule, ...] = (
     UnreachableRule(
         "nested-strided",
         "works on strided nested tensors; there is no NestedTensorMPS backend, so none can exist on mps",
-        _either(_only_keys("NestedTensor"), _name_like(r"^_?nested_")),
+        # The mask of a TransformerEncoder is looked at as a dense tensor, on every device.
+        _either(_only_keys("NestedTensor"), _name_like(r"^_?nested_(?!tensor_from_mask_left_aligned$)")),
     ),
     UnreachableRule(
         "sparse-compressed",
