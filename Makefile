@@ -11,7 +11,7 @@ TORCH ?= $(shell sed -n 's/^torch==/==/p' constraints.txt)
 WHEEL_TESTS = tests/unit/audit/releases/wheel tests/unit/simulator/air
 SHIPPED_TESTS = tests/simulated/shipped/test_found_wrong_on_device.py tests/simulated/shipped/test_softmax_conventions.py
 # C++ and Metal, but what .clang-format-ignore names.
-NATIVE_SOURCES = $(shell find kernels scaffold simulator -name '*.cpp' -o -name '*.h' -o -name '*.mm' -o -name '*.metal')
+NATIVE_SOURCES = $(shell find kernels scaffold simulator -name '*.c' -o -name '*.cpp' -o -name '*.h' -o -name '*.mm' -o -name '*.metal')
 
 .PHONY: help setup hooks audit test test-wheel test-network test-mps lint types format drawings bench package clean
 .DEFAULT_GOAL := help

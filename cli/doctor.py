@@ -29,7 +29,7 @@ class Finding:
 
 def doctor(as_json: AsJson = False) -> None:
     """Show what this machine can do: a real or a simulated mps device, compilers, versions."""
-    findings = [*_versions(), *_devices(), _compiler(), _metal()]
+    findings = [*_versions(), *_devices(), _compiler(), _metal(), _macos_libraries()]
     if as_json:
         print_json([asdict(finding) for finding in findings])
     else:
@@ -109,3 +109,15 @@ def _metal() -> Finding:
         return Finding("Metal on the host", True, f"ziglang {installed().version}")
     except CompilerMissingError as error:
         return Finding("Metal on the host", False, str(error), "" if locate() else "pip install 'mpsmith[metal]'")
+
+
+def _macos_libraries() -> Finding:
+    from ..simulator.errors import MachOError
+    from ..simulator.macho.machine import ADVICE, arm64_command
+
+    what = "libraries for macOS"
+    try:
+        command = arm64_command()
+    except MachOError as error:
+        return Finding(what, False, str(error), ADVICE)
+    return Finding(what, True, f"run in {command[0]}" if command else "run on this arm64 machine")

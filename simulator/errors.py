@@ -53,6 +53,11 @@ class MetalValueError(MpsmithError, ValueError):
     """An argument's value is out of range, such as a threadgroup that is too large."""
 
 
+# ------------------------------------------------------------------------------------------ libraries for macOS
+class MachOError(SimulatorError):
+    """Libraries for macOS cannot be run here, or the process that runs them failed; the message says what to do."""
+
+
 # ------------------------------------------------------------------------------------------ compiled Metal kernels
 class AirError(SimulatorError):
     """A compiled Metal kernel cannot be read, compiled or run on the host."""

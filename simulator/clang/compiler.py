@@ -72,9 +72,12 @@ class Clang:
         """Changes with the compiler and the machine."""
         return fingerprint(self.version, str(self.program.stat().st_size), platform.system(), platform.machine())
 
-    def run(self, tool: str, *arguments: str, source: str = "", limits: Limits | None = None) -> ToolRun:
+    def run(
+        self, tool: str, *arguments: str, source: str = "", limits: Limits | None = None, cache: Path | None = None
+    ) -> ToolRun:
         """Run `clang`, `ld.lld` or `cc` (clang with zig's choice of linker); `source` is its standard input.
 
+        `cache`: where zig keeps the system libraries that it builds, if not with those of all others.
         A run that exceeds its memory limit fails like one with invalid source.
 
         Raises:
@@ -82,7 +85,8 @@ class Clang:
             CompilerLimitError: it exceeds its time limits.
         """
         # Zig caches built libraries, by default in folders that may not be writable.
-        kept = {name: str(cache_folder() / "zig") for name in ("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR")}
+        place = str(cache or cache_folder() / "zig")
+        kept = dict.fromkeys(("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR"), place)
         try:
             process = subprocess.Popen(
                 [str(self.program), tool, *arguments],

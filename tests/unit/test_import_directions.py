@@ -55,7 +55,7 @@ FLOORS: dict[str, str] = {
         "device_clock process supervision summary text json_form timeline annotations page session "
         "pytest_plugin networks"
     ),
-    "simulator": "errors clang metal air device objc mpsgraph upstream fallback_recorders opening shipped",
+    "simulator": "errors clang macho metal air device objc mpsgraph upstream fallback_recorders opening shipped",
 }
 
 
