@@ -16,8 +16,8 @@ __version__ = "0.1.0"
 def trace(*, lines: bool = True) -> AbstractContextManager[Trace]:
     """Record which operators run on the CPU in a block, from which line, and where the host waits for the GPU.
 
-    ``with mpsmith.trace() as t: ...``, then ``print(t)``, ``t.fallbacks``, ``t.write_timeline("t.json")``. Threads that
-    the block starts are recorded too. A call of a backward has the line of its forward. `lines=False` only counts,
+    ``with mpsmith.trace() as t: ...``, then ``print(t)``, ``t.fallbacks``. Threads that the block starts are
+    recorded too. A call of a backward has the line of its forward. `lines=False` only counts,
     which costs less. Falling back must be allowed (PYTORCH_ENABLE_MPS_FALLBACK=1 before torch is imported): the trace
     does not change what the program does. Without an mps device the simulated one is loaded.
     Raises MpsmithError if that fails.

@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import MpsmithError
 from ..simulator.opening import DeviceKind
 from .ending import ignore_broken_pipe
 from .options import AsJson, Device, Profile, values_of
@@ -41,12 +39,6 @@ def trace(
         list[str] | None,
         typer.Option("--allow", metavar="OP", help="This operator or overload may fall back; repeat it or use commas."),
     ] = None,
-    perfetto: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a timeline for ui.perfetto.dev.", dir_okay=False)
-    ] = None,
-    html: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="Write a page with the tables and the timeline.")
-    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a program with fallbacks allowed. Show which operators ran on the CPU, where, how often, and what helps.
@@ -62,17 +54,11 @@ def trace(
         fail_on_fallback,
         as_json,
     )
-    for path in (perfetto, html):
-        if path is not None and not path.parent.is_dir():
-            raise MpsmithError(f"{path}: there is no folder {path.parent}")  # the program may run for hours
-        if path is not None and path.is_dir():
-            raise MpsmithError(f"{path}: is a folder; name a file in it")
     _require_operators(request.allowed)
     ended, summary = _traced(request, kernels=False)
     after = _traced(request, kernels=True)[1] if with_kernels else None
     with ignore_broken_pipe():  # the exit code remains that of the program
         _show(request, ended, summary, after)
-    _write_files(perfetto, html, summary, after)
     judged = after or summary
     if not ended.status and fail_on_fallback and judged.forbidden:
         say(f"--fail-on-fallback: {', '.join(judged.forbidden)} fell back")
@@ -134,15 +120,6 @@ def _show(request: TraceRequest, ended: ProgramResult, summary: Summary, after: 
             say(line) if request.as_json else print(line)
     if ended.killed_by:
         say(f"the program was ended by {ended.killed_by}; this is what was seen until then")
-
-
-def _write_files(perfetto: Path | None, html: Path | None, summary: Summary, after: Summary | None) -> None:
-    from ..tracing import page, timeline
-
-    if perfetto is not None:
-        timeline.write(perfetto, summary.recording)
-    if html is not None:
-        page.write(html, summary, after)
 
 
 def _summarize(ended: ProgramResult, allowed: tuple[str, ...]) -> Summary:

@@ -64,9 +64,11 @@ def as_code(text: str) -> Markup:
     )
 
 
-# Scripts of the report in one file, and of a site. The first sets the theme, before anything is drawn.
-SINGLE_FILE_SCRIPTS = ("site.js", "search.js", "details.js", "explorer.js", "tables.js")
-SCRIPTS = (*SINGLE_FILE_SCRIPTS, "start.js", "operator.js", "release_changes.js")
+# Scripts of a site. The first sets the theme, before anything is drawn.
+SCRIPTS = (
+    *("site.js", "search.js", "details.js", "explorer.js", "tables.js"),
+    *("start.js", "operator.js", "release_changes.js"),
+)
 
 
 @dataclass(frozen=True)
@@ -79,9 +81,8 @@ class HtmlPage:
         simulated_note: what a simulated run is not evidence of; "" for a real Mac.
         links: the pages of the site, each with its file and name.
         scripts: files in the folder `templates`.
-        data: names of data files of the site; in a single-file page the scripts themselves.
+        data: names of data files of the site.
         wide: whether the page is mostly a table.
-        inline: whether the page is a single file with style, scripts and data inside.
         root: the path from the page's folder to the site's: "" or "../".
     """
 
@@ -93,9 +94,8 @@ class HtmlPage:
     scripts: Sequence[str] = ("site.js", "tables.js")
     data: Sequence[str] = ()
     wide: bool = False
-    inline: bool = False
     root: str = ""
 
     def render(self, template: str, **content: Any) -> str:
         """The page as text: `template` fills the frame with `content`."""
-        return templates().get_template(template).render(page=self, asset=asset, version=__version__, **content)
+        return templates().get_template(template).render(page=self, version=__version__, **content)

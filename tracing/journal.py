@@ -1,6 +1,6 @@
 """The journal of a recorded process: nothing is lost when the process is killed, and memory stays bounded.
 
-Counts and events are memory-mapped files of a fixed size, so they outlive the process. The meaning of a row is a line
+Counts are a memory-mapped file of a fixed size, so they outlive the process. The meaning of a row is a line
 of JSON, written when the row begins. Without a folder everything stays in memory.
 """
 
@@ -9,40 +9,36 @@ from __future__ import annotations
 import json
 import mmap
 import os
-import struct
 import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from .recording import CallKind, CallOperand, CallRow, CallSite, Event, Recording
+from .recording import CallKind, CallOperand, CallRow, CallSite, Recording
 
 ROWS = 1 << 15
-EVENTS = 200_000
 
 # The columns of a row of counts.
 CALLS, REFUSED, TO_CPU, TO_MPS, NANOSECONDS = range(5)
 COLUMNS = 5
-# Row 0 holds totals: the calls of rows beyond the limit, and the number of events.
+# Row 0 holds the calls of rows beyond the limit, and when the first call began and the last one ended.
 OVERFLOW = 0
-DROPPED_CALLS, EVENTS_WRITTEN, EVENTS_DROPPED = range(3)
+DROPPED_CALLS, FIRST_START, LAST_END = range(3)
 
-EVENT = struct.Struct("<qqii")
 _INTEGER = 8
 
 
 class Journal:
-    """The rows, events and facts of one process.
+    """The rows and facts of one process.
 
-    Not thread-safe: the recorder holds its lock around `new_row`, `count` and `add_event`.
+    Not thread-safe: the recorder holds its lock around `new_row` and `count`.
     """
 
-    def __init__(self, folder: Path | None = None, *, rows: int = ROWS, events: int = EVENTS) -> None:
+    def __init__(self, folder: Path | None = None, *, rows: int = ROWS) -> None:
         self.process = os.getpid()
-        self._most_rows, self._most_events = rows, events
+        self._most_rows = rows
         stem = folder / f"{self.process}-{time.monotonic_ns()}" if folder else None
         self._counts = _map(stem and stem.with_suffix(".counts"), rows * COLUMNS * _INTEGER)
-        self._events = _map(stem and stem.with_suffix(".events"), events * EVENT.size)
         self.counts = memoryview(self._counts).cast("q")
         self._lines: list[dict[str, Any]] = []
         self._file: BinaryIO | None = None
@@ -61,9 +57,12 @@ class Journal:
         )
         return row
 
-    def count(self, row: int, nanoseconds: int, to_cpu: int, to_mps: int) -> None:
-        """Count a call of a row."""
+    def count(self, row: int, start: int, nanoseconds: int, to_cpu: int, to_mps: int) -> None:
+        """Count a call of a row that began at `start` of the monotonic clock."""
         counts = self.counts
+        first = counts[FIRST_START]
+        counts[FIRST_START] = min(first, start) if first else start  # a call around others is counted after them
+        counts[LAST_END] = max(counts[LAST_END], start + nanoseconds)
         if row == OVERFLOW:
             counts[DROPPED_CALLS] += 1
             return
@@ -80,28 +79,13 @@ class Journal:
         if row != OVERFLOW:
             self.counts[row * COLUMNS + REFUSED] += 1
 
-    def add_event(self, row: int, start: int, duration: int, thread: int) -> None:
-        """Add a call to the timeline, unless that is full."""
-        counts = self.counts
-        number = counts[EVENTS_WRITTEN]
-        if number < self._most_events:
-            EVENT.pack_into(self._events, number * EVENT.size, start, duration, row, thread)
-            counts[EVENTS_WRITTEN] = number + 1
-        else:
-            counts[EVENTS_DROPPED] += 1
-
-    def name_thread(self, number: int, name: str) -> None:
-        """Name a thread number of the events; the names are limited like the rows."""
-        if number < self._most_rows:
-            self._write({"thread": number, "name": name})
-
     def add_facts(self, facts: dict[str, Any]) -> None:
         """Add facts about this process."""
         self._write({"facts": facts})
 
     def recording(self) -> Recording:
         """Everything written so far."""
-        return _recording(self.process, self._lines, self.counts, self._events)
+        return _recording(self.process, self._lines, self.counts)
 
     def _write(self, line: dict[str, Any]) -> None:
         if self._file is None:
@@ -116,7 +100,7 @@ def read_folder(folder: Path) -> Recording:
     for path in sorted(folder.glob("*.jsonl"), key=lambda path: path.stat().st_mtime_ns):
         lines = list(_lines(path.read_bytes().splitlines()))
         counts = memoryview(path.with_suffix(".counts").read_bytes()).cast("q")
-        whole.add(_recording(int(path.stem.split("-")[0]), lines, counts, path.with_suffix(".events").read_bytes()))
+        whole.add(_recording(int(path.stem.split("-")[0]), lines, counts))
     return whole
 
 
@@ -128,25 +112,15 @@ def _lines(texts: Iterable[bytes]) -> Iterable[dict[str, Any]]:
             return
 
 
-def _recording(
-    process: int, lines: Iterable[dict[str, Any]], counts: memoryview, events: bytes | mmap.mmap
-) -> Recording:
-    recording = Recording(
-        facts={process: {}}, dropped_calls=counts[DROPPED_CALLS], dropped_events=counts[EVENTS_DROPPED]
-    )
-    position: dict[int, int] = {}
+def _recording(process: int, lines: Iterable[dict[str, Any]], counts: memoryview) -> Recording:
+    recording = Recording(facts={process: {}}, dropped_calls=counts[DROPPED_CALLS])
+    if counts[LAST_END]:
+        recording.span = (counts[FIRST_START], counts[LAST_END])
     for line in lines:
         if "facts" in line:
             recording.facts[process] |= line["facts"]
-        elif "thread" in line:
-            recording.threads[process, line["thread"]] = line["name"]
         else:
-            position[line["row"]] = len(recording.rows)
             recording.rows.append(_calls(process, line, counts))
-    for number in range(counts[EVENTS_WRITTEN]):
-        start, duration, row, thread = EVENT.unpack_from(events, number * EVENT.size)
-        if row in position:
-            recording.events.append(Event(position[row], start, duration, thread))
     return recording
 
 

@@ -12,7 +12,7 @@ VERSION = 1
 
 
 def to_json(summary: Summary) -> dict[str, Any]:
-    """Everything but the single events, which the timeline has. Times are host nanoseconds."""
+    """All that was recorded. Times are host nanoseconds."""
     recording = summary.recording
     return {
         "version": VERSION,
@@ -34,7 +34,7 @@ def to_json(summary: Summary) -> dict[str, Any]:
         "forbidden": list(summary.forbidden),
         "native_since": {name: release for release, names in upgrades(summary).items() for name in names},
         "advice": advice(summary),
-        "dropped": {"calls": recording.dropped_calls, "events": recording.dropped_events},
+        "dropped": {"calls": recording.dropped_calls},
         "late_variable": recording.fact("late_variable"),
     }
 

@@ -55,7 +55,7 @@ def begin() -> None:
         opened = TracedDevice.of(DeviceKind(options.device), options.profile)
     except MpsmithError as error:
         if is_program:
-            Journal(folder, rows=1, events=1).add_facts({"error": str(error)})
+            Journal(folder, rows=1).add_facts({"error": str(error)})
             os._exit(2)  # only imports of the program have run
         warnings.warn(f"a child of a traced program has no mps device: {error}", stacklevel=2)
         return

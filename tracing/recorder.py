@@ -79,7 +79,6 @@ class CallRecorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._operands_at: dict[tuple[Any, ...], int] = {}
         self._lock = threading.RLock()
         self._here = threading.local()
-        self._threads = 0
         self._undo: list[Callable[[], None]] = []
 
     @classmethod
@@ -213,11 +212,11 @@ class CallRecorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             row = self._rows.get(key)
             if (
                 row is not None
-                and self._thread().named
+                and self._thread().has_called
                 and (journal := self._journal)
                 and journal.process == os.getpid()
             ):
-                journal.count(row, duration, 0, 0)
+                journal.count(row, start, duration, 0, 0)
                 return
         self._record(traits, kind, [], (), None, start, None)
 
@@ -252,9 +251,8 @@ class CallRecorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         key = (traits.number, kind, site, node is None, operands)
         with self._lock:
             journal = self.journal
-            if not thread.named:
-                thread.named = True
-                journal.name_thread(thread.number, thread.name)
+            if not thread.has_called:
+                thread.has_called = True
                 self._at_first_call()
             row = self._rows.get(key)
             if row is None:
@@ -262,9 +260,7 @@ class CallRecorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             if refused:
                 journal.refuse(row)
                 return
-            journal.count(row, duration, to_cpu, to_mps)
-            if self._lines and row != OVERFLOW:
-                journal.add_event(row, start, duration, thread.number)
+            journal.count(row, start, duration, to_cpu, to_mps)
 
     def _new_row(self, journal: Journal, overload: str, key: tuple[Any, ...]) -> int:
         """A new row for a new kind of call; beyond a limit, a call site has one row for all other operands.
@@ -293,23 +289,20 @@ class CallRecorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """Record a wait that is not an operator."""
         site = self._call_sites.find(frame) if self._lines else UNKNOWN
         key = (name, SYNCHRONISATION, site, True, ())
-        thread = self._thread()
         duration = monotonic_ns() - start
         with self._lock:
             row = self._rows.get(key)
             if row is None:
                 row = self.journal.new_row(name, CallKind.synchronisation, False, self._call_sites.sites[site], [])
                 self._rows[key] = row
-            self.journal.count(row, duration, 0, 0)
-            self.journal.add_event(row, start, duration, thread.number)
+            self.journal.count(row, start, duration, 0, 0)
 
     def _thread(self) -> _Thread:
         try:
             thread: _Thread = self._here.thread
         except AttributeError:
             with self._lock:
-                self._threads += 1
-                thread = self._here.thread = _Thread(self._threads, self._forward_lines.new_thread())
+                thread = self._here.thread = _Thread(self._forward_lines.new_thread())
         return thread
 
 
@@ -319,12 +312,9 @@ exclude_from_dynamo(CallRecorder.__torch_dispatch__)
 class _Thread:
     """A thread that has made calls on mps."""
 
-    def __init__(self, number: int, forward: ForwardThread) -> None:
-        self.number = number
+    def __init__(self, forward: ForwardThread) -> None:
         self.forward = forward
-        self.named = False
-        python_thread = threading._active.get(threading.get_ident())  # type: ignore[attr-defined]
-        self.name = python_thread.name if python_thread else "autograd engine"  # C++ threads have no name in Python
+        self.has_called = False
 
 
 def _caller() -> Any:

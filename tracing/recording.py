@@ -1,4 +1,4 @@
-"""A recording as plain data: rows of calls, events in time, and facts about the processes."""
+"""A recording as plain data: rows of calls, and facts about the processes."""
 
 from __future__ import annotations
 
@@ -82,35 +82,21 @@ class CallRow:
     process: int
 
 
-@dataclass(frozen=True)
-class Event:
-    """One call in time: its row, its start on the monotonic clock and its duration, in nanoseconds."""
-
-    row: int
-    start: int
-    duration: int
-    thread: int
-
-
 @dataclass
 class Recording:
     """Everything that was recorded.
 
     Attributes:
         rows: the calls, grouped.
-        events: the first calls of each process in time.
-        threads: the name of each thread, by process and number.
         facts: device, versions and counters of each process.
         dropped_calls: calls without a row, because there were too many different ones.
-        dropped_events: calls with a row that are not among the events.
+        span: when the first call began and the last one ended, in nanoseconds of the monotonic clock; None without any.
     """
 
     rows: list[CallRow] = field(default_factory=list)
-    events: list[Event] = field(default_factory=list)
-    threads: dict[tuple[int, int], str] = field(default_factory=dict)
     facts: dict[int, dict[str, Any]] = field(default_factory=dict)
     dropped_calls: int = 0
-    dropped_events: int = 0
+    span: tuple[int, int] | None = None
 
     @property
     def fallbacks(self) -> list[CallRow]:
@@ -138,10 +124,8 @@ class Recording:
 
     def add(self, other: Recording) -> None:
         """Add the recording of another process."""
-        shift = len(self.rows)
         self.rows += other.rows
-        self.events += [Event(event.row + shift, event.start, event.duration, event.thread) for event in other.events]
-        self.threads |= other.threads
         self.facts |= other.facts
         self.dropped_calls += other.dropped_calls
-        self.dropped_events += other.dropped_events
+        spans = [each for each in (self.span, other.span) if each]
+        self.span = (min(start for start, _ in spans), max(end for _, end in spans)) if spans else None

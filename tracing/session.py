@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..simulator.opening import DeviceKind
-from . import json_form, page, text, timeline
+from . import json_form, text
 from .journal import Journal
 from .process import TracedDevice
 from .recording import Recording
@@ -58,14 +57,6 @@ class Trace:
     def to_json(self) -> dict[str, Any]:
         """The data that `mpsmith trace --json` prints."""
         return json_form.to_json(self.summary)
-
-    def write_timeline(self, path: str | Path) -> None:
-        """Write a timeline for ui.perfetto.dev."""
-        timeline.write(Path(path), self.recording)
-
-    def write_page(self, path: str | Path) -> None:
-        """Write an HTML page with the tables and the timeline."""
-        page.write(Path(path), self.summary)
 
     def __str__(self) -> str:
         return text.as_text(self.summary)

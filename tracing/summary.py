@@ -105,8 +105,7 @@ def summarize(recording: Recording, *, kernels: Collection[str] = (), allowed: C
     overloads = sorted({row.overload for row in recording.fallbacks} | set(unseen))
     operators = sorted({operator_of(overload) for overload in overloads})
     waiting = (CallKind.from_mps, CallKind.synchronisation)
-    starts = [event.start for event in recording.events]
-    ends = [event.start + event.duration for event in recording.events]
+    start, end = recording.span or (0, 0)
     return Summary(
         recording=recording,
         fallbacks=by_call_site(recording.fallbacks),
@@ -116,7 +115,7 @@ def summarize(recording: Recording, *, kernels: Collection[str] = (), allowed: C
         replaced=tuple(name for name in operators if name in kernels),
         lacking=tuple(name for name in operators if name not in kernels),
         forbidden=tuple(name for name in overloads if not is_allowed(name, allowed)),
-        elapsed=max(ends) - min(starts) if starts else 0,
+        elapsed=end - start,
     )
 
 

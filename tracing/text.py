@@ -85,12 +85,6 @@ def closing(summary: Summary) -> list[str]:
     lines += [f"{overload} was refused: it has no kernel for mps, and falling back is off" for overload in refused]
     if recording.dropped_calls:
         lines.append(f"dropped: {_number(recording.dropped_calls)} calls, too many different ones to tell apart")
-    if recording.dropped_events:
-        kept = len(recording.events)
-        later = _number(recording.dropped_events)
-        lines.append(
-            f"the timeline holds the first {_number(kept)} calls, the {later} later ones are in the tables alone"
-        )
     if summary.copies_to_mps:
         copied = sum(at.bytes_to_mps for at in summary.copies_to_mps)
         most = max(summary.copies_to_mps, key=lambda at: at.bytes_to_mps)

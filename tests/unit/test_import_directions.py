@@ -52,7 +52,7 @@ FLOORS: dict[str, str] = {
     ),
     "tracing": (
         "recording journal classification call_sites autograd_nodes call_facts dispatch_keys patches recorder "
-        "device_clock process supervision summary text json_form timeline annotations page session "
+        "device_clock process supervision summary text json_form annotations session "
         "pytest_plugin networks"
     ),
     "simulator": "errors clang macho metal air device objc mpsgraph upstream fallback_recorders opening shipped",

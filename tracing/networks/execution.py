@@ -90,7 +90,7 @@ def _error_text(error: BaseException | None) -> str:
 def _run(network: Network, mode: Mode, opened: TracedDevice) -> _Run:
     """One run. Errors of building the network are raised; an error of running it is part of the result."""
     ready = workload.build(network.builder).to(modes.DEVICE)
-    journal = Journal(events=1)
+    journal = Journal()
     recorder = CallRecorder(lambda: journal, lines=False, always_falls_back=opened.always_falls_back)
     counted, convolutions = Counter(opened.counted_fallbacks()), _convolutions(opened)
     error: BaseException | None = None

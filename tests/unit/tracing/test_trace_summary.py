@@ -1,14 +1,13 @@
-"""The summary of a recording: rows by site, the sentence that helps, annotations, the timeline and the page."""
+"""The summary of a recording: rows by site, the sentence that helps, annotations."""
 
 from __future__ import annotations
 
 import json
-from html.parser import HTMLParser
 
 import pytest
 
-from mpsmith.tracing import annotations, json_form, page, text
-from mpsmith.tracing.recording import CallKind, CallOperand, CallRow, CallSite, Event, Recording
+from mpsmith.tracing import annotations, json_form, text
+from mpsmith.tracing.recording import CallKind, CallOperand, CallRow, CallSite, Recording
 from mpsmith.tracing.summary import advice, is_allowed, summarize
 
 LINE_7, LINE_9 = CallSite("/somewhere/train.py", 7, "model.1"), CallSite("/somewhere/train.py", 9)
@@ -29,9 +28,8 @@ def recording() -> Recording:
         calls("aten::mm", CallKind.native, LINE_7, 10),
         calls("aten::_local_scalar_dense", CallKind.synchronisation, LINE_9, 1),
     ]
-    events = [Event(3, 0, 1000, 1), Event(0, 2000, 4000, 1), Event(4, 7000, 3000, 1)]
     facts = {1: {"simulated": True, "profile": "2.0.1", "arguments": ["train.py"]}}
-    return Recording(rows, events, {(1, 1): "MainThread"}, facts)
+    return Recording(rows, facts, span=(0, 10_000))
 
 
 def test_calls_are_put_together_by_overload_and_place() -> None:
@@ -80,7 +78,7 @@ def test_a_gap_of_this_torch_is_scaffolded() -> None:
 
 def test_cheap_fallbacks_are_no_bottleneck_on_a_real_device() -> None:
     seen = recording()
-    seen.events = [*seen.events, Event(0, 10**9, 10**9, 1)]
+    seen.span = (0, 2 * 10**9)
     assert "not your bottleneck" not in text.as_text(summarize(seen))
     seen.facts[1]["simulated"] = False
     shown = text.as_text(summarize(seen))
@@ -117,11 +115,10 @@ def test_distinguishes_nothing_recorded_from_nothing_called() -> None:
 
 def test_reports_dropped_calls_and_calls_without_a_line() -> None:
     seen = recording()
-    seen.dropped_calls, seen.dropped_events = 5, 6
+    seen.dropped_calls = 5
     seen.facts[1] |= {"counted_fallbacks": {"aten::mode": 2, "aten::softshrink.out": 3}, "late_variable": "train.py:3"}
     shown = text.as_text(summarize(seen))
     assert "dropped: 5 calls" in shown
-    assert "the timeline holds the first 3 calls, the 6 later ones are in the tables alone" in shown
     assert "aten::mode fell back 2 times more where no line is known" in shown
     assert "train.py:3 sets PYTORCH_ENABLE_MPS_FALLBACK after torch was imported" in shown
 
@@ -133,26 +130,6 @@ def test_annotations_have_githubs_format() -> None:
         "backward",
         "::warning file=/somewhere/train.py,line=7,title=mps fallback::aten::softshrink.out ran on the CPU 3 times",
     ]
-
-
-class _Tags(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.seen: list[tuple[str, dict[str, str | None]]] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.seen.append((tag, dict(attrs)))
-
-
-def test_the_page_draws_every_call_and_needs_no_network() -> None:
-    tags = _Tags()
-    html = page.render(summarize(recording()), summarize(recording()))
-    tags.feed(html)
-    kinds = [attributes["class"] for tag, attributes in tags.seen if tag == "rect"]
-    assert kinds == ["native", "fallback", "synchronisation"] * 2
-    assert not [attributes for tag, attributes in tags.seen if tag in ("link", "img") or "src" in attributes]
-    assert "SIMULATED" in html
-    assert "With mpsmith.kernels" in html
 
 
 def test_json_has_every_call_site_with_its_operands() -> None:
