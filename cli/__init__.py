@@ -31,6 +31,7 @@ from . import (
     shader,
     shipped,
     trace,
+    try_checkout,
     upstream,
     why,
 )
@@ -59,6 +60,7 @@ app.command(name="next", rich_help_panel=_AUTHORS)(next_gap.next_gap)
 app.command(name="scaffold", rich_help_panel=_AUTHORS)(scaffold.scaffold)
 app.command(name="check", rich_help_panel=_AUTHORS)(check.check)
 app.command(name="build", rich_help_panel=_AUTHORS)(build.build)
+app.command(name="try", rich_help_panel=_AUTHORS)(try_checkout.try_checkout)
 app.add_typer(kernels.app, name="kernels", rich_help_panel=_AUTHORS)
 app.add_typer(shader.app, name="shader", rich_help_panel=_AUTHORS)
 app.add_typer(upstream.app, name="upstream", rich_help_panel=_AUTHORS)

@@ -6,7 +6,7 @@ import ctypes
 import ctypes.util
 import re
 import sysconfig
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,7 +51,9 @@ _FRAMEWORKS = {
     ),
     "Foundation": ("/System/Library/Frameworks/Foundation.framework/Versions/C/Foundation", "NS"),
 }
-_FUNCTIONS = {"_NSLog", "_MTLCreateSystemDefaultDevice", "_MTLCopyAllDevices", "___CFConstantStringClassReference"}
+_CONSTANT_STRING = "___CFConstantStringClassReference"
+_EXTERN = re.compile(r'^extern "C" ([^;]*);', re.MULTILINE)
+_EXTERN_NAME = re.compile(r"(\w+)\s*(?:\(|,|$)")
 
 _UNDEFINED = re.compile(r"^error: undefined symbol: (\S+)", re.MULTILINE)
 # Symbols of libc++: the headers mark what a macOS release lacks, so what compiles is there.
@@ -156,7 +158,10 @@ class MacosCompiler:
 
     def _system_stubs(self, undefined: Sequence[str], folder: Path) -> list[Path]:
         """Text stubs for the parts of the system that an object may use; anything else stays undefined."""
-        classes = self._framework_classes()
+        headers = {name: _header(self.toolchain, name).read_text() for name in _FRAMEWORKS}
+        classes = {name: set(re.findall(r"@interface (\w+)", text)) for name, text in headers.items()}
+        functions = {name: {f"_{word}" for word in _externs(text)} for name, text in headers.items()}
+        functions["Foundation"].add(_CONSTANT_STRING)
         names = set(undefined)
         objc_classes = {name.removeprefix("_OBJC_CLASS_$_") for name in names if name.startswith("_OBJC_CLASS_$_")}
         stubs = {
@@ -169,7 +174,7 @@ class MacosCompiler:
             "Python": ("@rpath/Python", {name for name in names if name.startswith(("_Py", "__Py"))}, set()),
         }
         for name, (install, _) in _FRAMEWORKS.items():
-            stubs[name] = (install, names & _FUNCTIONS, objc_classes & classes[name])
+            stubs[name] = (install, names & functions[name], objc_classes & classes[name])
         paths = []
         for name, (install, symbols, of_classes) in stubs.items():
             path = folder / f"{name}.tbd"
@@ -177,12 +182,11 @@ class MacosCompiler:
             paths.append(path)
         return paths
 
-    def _framework_classes(self) -> dict[str, set[str]]:
-        """The classes that the headers of each framework declare."""
-        return {
-            name: set(re.findall(r"@interface (\w+)", _header(self.toolchain, name).read_text()))
-            for name in _FRAMEWORKS
-        }
+
+def _externs(header: str) -> Iterator[str]:
+    """The functions and constants that a header declares."""
+    for declared in _EXTERN.findall(header):
+        yield from _EXTERN_NAME.findall(re.sub(r"\(.*", "(", declared, flags=re.DOTALL))
 
 
 def _header(toolchain: Toolchain, framework: str) -> Path:

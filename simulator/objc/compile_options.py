@@ -8,6 +8,8 @@ from pathlib import Path
 
 # Options for macOS that take a value.
 _MACOS_OPTIONS = ("-framework", "-arch", "-target")
+# Options for Apple's processors, its compiler's libraries and its linker. Host code is not optimized here.
+_LEFT_OUT = ("-mmacosx-version-min", "-mcpu=", "-march=", "-mtune=", "-stdlib=", "-ObjC", "-flto", "-O", "-l", "-L")
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ def parse_options(flags: Sequence[str]) -> CompileOptions:
             arc = flag == "-fobjc-arc"
         elif flag in _MACOS_OPTIONS:
             next(remaining, None)
-        elif flag.startswith("-mmacosx-version-min"):
+        elif flag.startswith(_LEFT_OUT):
             continue
         elif flag[:2] == "-I":
             include.append(Path(flag[2:] or next(remaining, ".")))

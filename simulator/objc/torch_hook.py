@@ -144,7 +144,7 @@ def _load(name: str, sources: Sequence[Path], given: dict[str, Any]) -> ModuleTy
                 name,
                 sources,
                 folder,
-                arc=options.arc,
+                arc=bool(options.arc),  # as clang, unless the flags ask for it
                 include=options.include,
                 definitions=options.definitions,
                 options=options.others,

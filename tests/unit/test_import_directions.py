@@ -44,11 +44,11 @@ FLOORS: dict[str, str] = {
         "ending options audit_options audit_lines printing host_code coverage_text shipped_text registry_text "
         "release_changes_text registry compiled kernels site report audit replay self_test "
         "compare_text compare "
-        "coverage shipped compiled_defects shader evidence_text evidence scaffold check build upstream next_gap "
-        "trace networks why preflight doctor"
+        "coverage shipped compiled_defects shader evidence_text evidence scaffold check build try_checkout upstream "
+        "next_gap trace networks why preflight doctor"
     ),
     "scaffold": (
-        "errors manifest building release_files proof operators launches targets generation suggestions patch_build"
+        "errors manifest building release_files proof operators launches targets generation suggestions patch_build checkout"
     ),
     "tracing": (
         "recording journal classification call_sites autograd_nodes call_facts dispatch_keys patches recorder "

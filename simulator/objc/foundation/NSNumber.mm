@@ -8,7 +8,15 @@
 #include "methods.h"
 #include "text.h"
 
-@implementation NSValue
+@implementation NSValue {
+  void* pointer_;
+}
++ (NSValue*)valueWithPointer:(const void*)pointer {
+  NSValue* value = [NSValue alloc];
+  value->pointer_ = (void*)pointer;
+  return value;
+}
+METHOD(void*, pointerValue, pointer_)
 @end
 
 namespace {

@@ -105,6 +105,16 @@ CLASS_METHOD(instancetype, string, [[self alloc] init])
   va_end(arguments);
   return [self initWithUTF8String:text.c_str()];
 }
+- (instancetype)initWithFormat:(NSString*)format arguments:(va_list)arguments {
+  return [self initWithUTF8String:formatted(format, arguments).c_str()];
+}
+- (NSString*)stringByAppendingFormat:(NSString*)format, ... {
+  va_list arguments;
+  va_start(arguments, format);
+  NSString* text = [[NSString alloc] initWithFormat:format arguments:arguments];
+  va_end(arguments);
+  return [self stringByAppendingString:text];
+}
 - (instancetype)initWithUTF8String:(const char*)text {
   return [self initWithBytes:text length:strlen(text) encoding:NSUTF8StringEncoding];
 }
@@ -137,6 +147,7 @@ METHOD(NSUInteger, hash, std::hash<std::string>()(self.UTF8String))
   return string_of(text_of(self) + text_of(other));
 }
 METHOD(NSString*, description, self)
+METHOD(id, mutableCopy, [NSMutableString stringWithString:self])
 @end
 
 @implementation SimulatedString
@@ -145,6 +156,32 @@ METHOD(NSString*, description, self)
   return self;
 }
 METHOD(const char*, UTF8String, text_.c_str())
+@end
+
+@implementation NSMutableString {
+  std::string text_;
+}
++ (instancetype)stringWithCapacity:(NSUInteger)capacity {
+  return [[self alloc] init];
+}
+- (instancetype)initWithBytes:(const void*)bytes length:(NSUInteger)length encoding:(NSStringEncoding)encoding {
+  text_.assign((const char*)bytes, length);
+  return self;
+}
+METHOD(const char*, UTF8String, text_.c_str())
+METHOD(id, copy, string_of(text_))
+- (void)appendString:(NSString*)text {
+  text_ += text_of(text);
+}
+- (void)appendFormat:(NSString*)format, ... {
+  va_list arguments;
+  va_start(arguments, format);
+  text_ += formatted(format, arguments);
+  va_end(arguments);
+}
+- (void)setString:(NSString*)text {
+  text_ = text_of(text);
+}
 @end
 
 extern "C" void NSLog(NSString* format, ...) {

@@ -258,6 +258,20 @@ METHOD(id, copy, [NSDictionary dictionaryWithDictionary:self])
 // The array literal without items.
 NSArray* __NSArray0__ = [[NSArray alloc] init];
 
-@implementation NSSet
-METHOD(NSUInteger, count, 0)
+@implementation NSSet {
+  NSMutableDictionary* items_;
+}
++ (instancetype)setWithArray:(NSArray*)items {
+  NSSet* set = [self alloc];
+  set->items_ = [NSMutableDictionary dictionary];
+  for (id item in items) {
+    set->items_[item] = item;
+  }
+  return set;
+}
+- (BOOL)containsObject:(id)item {
+  return items_[item] != nil;
+}
+METHOD(NSArray*, allObjects, items_.allKeys)
+METHOD(NSUInteger, count, items_.count)
 @end

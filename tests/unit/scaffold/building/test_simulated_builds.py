@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.scaffold.building.simulated import requests_of
+from mpsmith.scaffold.building.setup_script import requests_of
 from mpsmith.scaffold.errors import ScaffoldError
 
 
@@ -21,14 +21,15 @@ def test_a_setup_script_says_what_to_build(tmp_path: Path) -> None:
         "setup(name='x', ext_modules=[kernel])\n"
     )
     before = Path.cwd()
-    (request,) = requests_of(tmp_path)
+    (request,) = requests_of(tmp_path).requests
     assert Path.cwd() == before
     assert request.name == "package._C"
     assert request.sources == (tmp_path / "src" / "kernel.mm",)
     assert request.options.arc is True
     assert request.options.definitions == ("A", "B=2")
     assert request.options.include == (tmp_path / "own",)
-    assert request.options.others == ("-O2",)
+    assert request.options.others == ()
+    assert request.place == tmp_path / "package"
 
 
 def test_a_setup_script_that_fails_or_asks_for_nothing_is_one_line(tmp_path: Path) -> None:

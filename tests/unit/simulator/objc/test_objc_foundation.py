@@ -21,6 +21,10 @@ SAYS = {
     "exceptions": "thrown finally through a block",
     "queues": "1 specific q",
     "message_to_nil": "0 nil",
+    "paths": "/a/b/k.metal k.metal metal /a/b /a/b/k lib.metallib (/, a, b, k.metal) absolute",
+    "files": "(one, two) 7 é.txt nil folder nil 2 NSPOSIXErrorDomain",
+    "texts": "é3-b 2 b é__b AB suffix 13",
+    "raised_exception": "NSRangeException 7 is too large",
 }
 THROWS = {
     "nested_dispatch_sync": "dispatch_sync on the queue that is running: on a Mac this never returns",

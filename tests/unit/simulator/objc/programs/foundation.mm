@@ -179,3 +179,49 @@ PROGRAM(used_after_release) {
   }
   return text((__bridge id)address);
 }
+
+PROGRAM(paths) {
+  NSString* path = [@"/a/b/" stringByAppendingPathComponent:@"k.metal"];
+  return text(path) + " " + text(path.lastPathComponent) + " " + text(path.pathExtension) + " " +
+      text(path.stringByDeletingLastPathComponent) + " " + text(path.stringByDeletingPathExtension) + " " +
+      text([@"lib" stringByAppendingPathExtension:@"metallib"]) + " " + text(path.pathComponents) +
+      (path.absolutePath ? " absolute" : "");
+}
+PROGRAM(files) {
+  NSFileManager* files = [NSFileManager defaultManager];
+  NSString* folder = [NSTemporaryDirectory()
+      stringByAppendingPathComponent:[NSString stringWithFormat:@"files-%d", NSProcessInfo.processInfo.processIdentifier]];
+  NSString* path = [folder stringByAppendingPathComponent:@"é.txt"];
+  NSError* error = nil;
+  [files createDirectoryAtPath:folder withIntermediateDirectories:YES attributes:nil error:nil];
+  [@"one\ntwo" writeToFile:path atomically:YES encoding:NSUTF8StringEncoding error:nil];
+  NSString* read = [NSString stringWithContentsOfFile:path encoding:NSUTF8StringEncoding error:&error];
+  NSBundle* bundle = [NSBundle bundleWithPath:folder];
+  BOOL is_folder = NO;
+  std::string said = text([read componentsSeparatedByString:@"\n"]) + (error ? " error" : "") + " " +
+      std::to_string([files contentsAtPath:path].length) + " " +
+      text([bundle pathForResource:@"é" ofType:@"txt"].lastPathComponent) + " " +
+      text([bundle pathForResource:@"e" ofType:@"txt"]) +
+      ([files fileExistsAtPath:folder isDirectory:&is_folder] && is_folder ? " folder " : " ");
+  [files removeItemAtPath:folder error:nil];
+  NSString* gone = [NSString stringWithContentsOfFile:path encoding:NSUTF8StringEncoding error:&error];
+  return said + text(gone) + " " + std::to_string(error.code) + " " + text(error.domain);
+}
+PROGRAM(texts) {
+  NSMutableString* made = [NSMutableString stringWithString:@"é"];
+  [made appendFormat:@"%d-%@", MAX(2, 3), @"b"];
+  NSRange found = [made rangeOfString:@"-"];
+  return text(made) + " " + std::to_string(found.location) + " " + text([made substringFromIndex:found.location + 1]) +
+      " " + text([made stringByReplacingOccurrencesOfString:@"3-" withString:@"__"]) + " " + text(@"aB".uppercaseString) +
+      (@"x.metal".length == 7 && [@"x.metal" hasSuffix:@".metal"] ? " suffix " : " ") +
+      std::to_string(@"12 threads".integerValue + MIN(1, 2));
+}
+PROGRAM(raised_exception) {
+  std::string said;
+  @try {
+    [NSException raise:NSRangeException format:@"%d is too large", 7];
+  } @catch (NSException* exception) {
+    said = text(exception.name) + " " + text(exception.reason);
+  }
+  return said;
+}

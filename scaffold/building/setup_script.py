@@ -1,0 +1,146 @@
+"""What a folder's setup.py asks for: it runs up to its call of `setup`, in its own process, as on a Mac.
+
+This module is also the program of that process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...errors import one_line
+from ...simulator.device import inheritance
+from ...simulator.objc.compile_options import CompileOptions, parse_options
+from ..errors import ScaffoldError
+from .subject import SETUP
+
+LIMIT = 120.0
+"""Seconds that a setup.py may take until it calls `setup`."""
+
+
+@dataclass(frozen=True)
+class ExtensionRequest:
+    """One extension.
+
+    Attributes:
+        name: its full name as a module.
+        sources: the files that it is built from.
+        options: of the compiler.
+        place: the folder that its library belongs into.
+    """
+
+    name: str
+    sources: tuple[Path, ...]
+    options: CompileOptions
+    place: Path
+
+
+@dataclass(frozen=True)
+class SetupScript:
+    """What a setup.py asks for, and the folder that its packages are in."""
+
+    requests: tuple[ExtensionRequest, ...]
+    packages: Path
+
+
+def requests_of(folder: Path, limit: float = LIMIT) -> SetupScript:
+    """What a folder's setup.py asks for. It is executed, as for any build, up to its call of `setup`.
+
+    Raises:
+        ScaffoldError: it fails, takes longer than `limit` seconds, or asks for no extension.
+    """
+    script = folder / SETUP
+    with tempfile.TemporaryDirectory(prefix="mpsmith-setup-") as temporary:
+        report = Path(temporary) / "report.json"
+        words = [sys.executable, "-m", __name__, str(report)]
+        environment = os.environ | {inheritance.VARIABLE: "1"}
+        try:
+            done = subprocess.run(
+                words, cwd=folder, env=environment, capture_output=True, text=True, timeout=limit, check=False
+            )
+        except subprocess.TimeoutExpired:
+            raise ScaffoldError(f"{script} runs longer than {limit:g} s without calling setup()") from None
+        if not report.is_file():
+            last = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
+            raise ScaffoldError(f"{script} fails: {last}")
+        data = json.loads(report.read_text())
+    if "problem" in data:
+        raise ScaffoldError(f"{script} fails: {data['problem']}")
+    packages = _packages(folder, data)
+    requests = tuple(_request(extension, folder, data["package_dir"], packages) for extension in data["extensions"])
+    if not requests:
+        raise ScaffoldError(f"{script} asks for no extension module")
+    return SetupScript(requests, packages)
+
+
+def _packages(folder: Path, data: dict[str, Any]) -> Path:
+    named = data["package_dir"].get("")
+    if named is None:
+        named = "src" if (folder / "src").is_dir() and not (folder / "src" / "__init__.py").is_file() else ""
+    return folder / str(named)
+
+
+def _request(extension: dict[str, Any], folder: Path, places: dict[str, str], packages: Path) -> ExtensionRequest:
+    flags = extension["flags"]
+    if isinstance(flags, dict):
+        flags = flags.get("cxx", [])
+    macros = [f"-D{name}" if value is None else f"-D{name}={value}" for name, value in extension["macros"]]
+    options = parse_options([*macros, *flags])
+    # torch's own headers are found without being asked for.
+    own = [folder / place for place in extension["include"] if "torch/include" not in Path(place).as_posix()]
+    sources = tuple(Path(os.path.normpath(folder / source)) for source in extension["sources"])
+    package = extension["name"].rpartition(".")[0].split(".") if "." in extension["name"] else []
+    place = packages.joinpath(*package)
+    for count in range(1, len(package) + 1):
+        known = places.get(".".join(package[:count]))
+        place = folder.joinpath(known, *package[count:]) if known is not None else place
+    included = tuple(folder / path for path in options.include)
+    return ExtensionRequest(
+        extension["name"],
+        sources,
+        CompileOptions(bool(options.arc), (*included, *own), options.definitions, options.others),
+        place,
+    )
+
+
+# ------------------------------------------------------------------------------------------ the process of the script
+def _run_here(report: Path) -> None:
+    importlib.import_module("setuptools")  # brings distutils where Python has none
+    from distutils.core import run_setup
+
+    from .mac_answers import answer_as_a_mac
+
+    script = Path(SETUP)
+    if "torch" in script.read_text("utf-8", "replace"):
+        importlib.import_module("torch.utils.cpp_extension")
+    answer_as_a_mac(Path.cwd())
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            made: Any = run_setup(SETUP, stop_after="init")
+    except (Exception, SystemExit) as error:
+        answer: dict[str, Any] = {"problem": one_line(error)}
+    else:
+        extensions = [
+            {
+                "name": extension.name,
+                "sources": [str(source) for source in extension.sources],
+                "flags": extension.extra_compile_args or [],
+                "macros": list(extension.define_macros),
+                "include": [str(place) for place in extension.include_dirs],
+            }
+            for extension in made.ext_modules or ()
+        ]
+        answer = {"extensions": extensions, "package_dir": dict(made.package_dir or {})}
+    report.write_text(json.dumps(answer))
+
+
+if __name__ == "__main__":
+    _run_here(Path(sys.argv[1]))

@@ -1,0 +1,98 @@
+"""Whose fault a failure is: the project's, or a limit of mpsmith."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from ...errors import one_line
+from ...simulator.clang import Diagnostic
+from ...simulator.objc.compiler import ExtensionBuildError
+from ...simulator.opening import SIMULATOR_LIMITS
+from .results import Result, Row
+from .worker import TestEnd
+
+# The rule of a Metal function or header that mpsmith does not run.
+_NOT_SUPPORTED = "not-supported"
+# Names of Apple's frameworks: where clang knows none such, mpsmith's declarations lack it.
+_OF_APPLE = re.compile(r"'(?:[^' ]* )?-?\[?(?:NS|MTL|MPS|CF|dispatch_|os_|objc_|OS)\w*|\bvDSP_|\bcblas_")
+_METHOD = re.compile(r"no (?:known|visible) .*(?:method|@interface)|(?:method|property) '.*' not found")
+_HEADER = re.compile(r"'(?:Foundation|Metal\w*|Accelerate|AppKit|CoreML|QuartzCore|IOKit|mach|dispatch|os)/.*not found")
+_MPSMITH = ("simulated", "mpsmith", "MPSGraph")
+# A kernel or its launch did something invalid.
+_OF_A_KERNEL = {"MetalRuntimeError", "MetalValueError", "KernelFault", "MetalSyntaxError"}
+_LIMITS = ("does not support", "cannot load a .metallib", "not supported by the simulator", *SIMULATOR_LIMITS)
+_PLACE = re.compile(r"(?P<file>[^\s:'\"]+\.(?:metal|mm|py|h)|program_source):(?P<line>\d+)")
+_NO_MODULE = re.compile(r"No module named '(?P<name>\w+)")
+
+
+def diagnostic_row(kind: str, name: str, diagnostic: Diagnostic) -> Row:
+    """The row of a file that has this error."""
+    limit = diagnostic.rule == _NOT_SUPPORTED or _is_limit(diagnostic.message)
+    result = Result.REFUSED if limit else Result.DEFECT
+    return Row(kind, name, result, one_line(Exception(diagnostic.message)), diagnostic.file, diagnostic.line)
+
+
+def build_rows(name: str, error: Exception) -> Iterable[Row]:
+    """The rows of an extension that does not build: one for each file with an error."""
+    errors = [d for d in getattr(error, "diagnostics", ()) if d.severity == "error"]
+    if not errors:
+        lacks = not isinstance(error, ExtensionBuildError) or _is_limit(str(error)) or "undefined: " in str(error)
+        return [Row("extension", name, Result.REFUSED if lacks else Result.DEFECT, one_line(error))]
+    files = dict.fromkeys(d.file for d in errors)
+    return [diagnostic_row("extension", name, _first([d for d in errors if d.file == file])) for file in files]
+
+
+def _first(errors: Sequence[Diagnostic]) -> Diagnostic:
+    """The first error that mpsmith is to blame for, from which others may follow; else the first."""
+    return next((d for d in errors if diagnostic_row("", "", d).result is Result.REFUSED), errors[0])
+
+
+def test_row(end: TestEnd, own: frozenset[str]) -> Row:
+    """The row of a test. `own`: the modules of the project; another that is missing is a dependency."""
+    if end.outcome == "passed":
+        return Row("test", end.test, Result.RIGHT)
+    text = one_line(Exception(end.text))
+    if end.outcome == "skipped":
+        return Row("test", end.test, Result.SKIPPED, text)
+    if end.outcome == "hung":
+        return Row("test", end.test, Result.WRONG, f"it did not end within {end.text}")
+    if end.outcome == "died":
+        return Row("test", end.test, Result.WRONG, f"the process died of {end.text}")
+    if end.diagnostics:
+        found = _first([Diagnostic(**each) for each in end.diagnostics])
+        return replace(diagnostic_row("test", end.test, found), reason=f"an extension does not build: {found.message}")
+    if "FixtureLookupError" in end.kinds:
+        return Row("test", end.test, Result.DEFECT, "pytest has no fixture for one of its arguments")
+    missing = _NO_MODULE.search(end.text)
+    if missing and missing["name"] not in own:
+        return Row("test", end.test, Result.SKIPPED, f"it needs the module {missing['name']}: install it")
+    place = next(reversed(list(_PLACE.finditer(end.text))), None)  # the last is the innermost
+    file, line = (place["file"], int(place["line"])) if place else ("", 0)
+    return Row("test", end.test, _failure(end), _with_class(end, text), file, line)
+
+
+def _failure(end: TestEnd) -> Result:
+    if any(limit in end.text for limit in _LIMITS):
+        return Result.REFUSED
+    if end.ours:
+        return Result.DEFECT if _OF_A_KERNEL.intersection(end.kinds) else Result.REFUSED
+    if "is not currently implemented for the MPS device" in end.text:
+        return Result.DEFECT  # an operator that PyTorch lacks on a Mac, too
+    return Result.WRONG
+
+
+def _with_class(end: TestEnd, text: str) -> str:
+    kind = end.kinds[0] if end.kinds else ""
+    return text if end.ours or kind in ("", "AssertionError") else f"{kind}: {text}"
+
+
+def _is_limit(message: str) -> bool:
+    """Whether a compiler's message comes from what mpsmith's own headers and libraries lack."""
+    return bool(
+        _OF_APPLE.search(message)
+        or _METHOD.search(message)
+        or _HEADER.search(message)
+        or any(word in message for word in _MPSMITH)
+    )

@@ -1,0 +1,100 @@
+"""The pytest plugin of a checkout's tests: answers as a Mac, and writes what happens, line by line, to a file."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+EVENTS, FINISHED = "MPSMITH_TRY_EVENTS", "MPSMITH_TRY_FINISHED"
+"""Environment variables: the file to write to, and a file with the tests that earlier processes ran."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests() -> None:
+    """Load torch with the simulated device, then pose as a Mac: before any file of the project is imported."""
+    import torch.utils.cpp_extension  # noqa: F401  (it asks for the platform)
+
+    from ..building.mac_answers import answer_as_a_mac
+
+    answer_as_a_mac(Path.cwd())
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave out what earlier processes ran."""
+    finished = set(Path(os.environ[FINISHED]).read_text("utf-8").splitlines())
+    items[:] = [item for item in items if item.nodeid not in finished]
+    _write(event="collected")
+
+
+def pytest_collectreport(report: pytest.CollectReport) -> None:
+    """Note a file that cannot be imported, or that skips itself."""
+    if report.failed and getattr(report, "seen", None) is None:
+        _write(event="end", test=report.nodeid, outcome="failed", **_of_text(str(report.longrepr)))
+    elif report.skipped:
+        _write(event="end", test=report.nodeid, outcome="skipped", text=_skip_reason(report.longrepr))
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, Any, None]:
+    """Note the exception of a file that cannot be imported, with its causes."""
+    outcome = yield
+    report: Any = outcome.get_result()
+    call = getattr(report, "call", None)
+    if report.failed and call is not None and call.excinfo is not None:
+        error = call.excinfo.value
+        cause = error.__cause__ if isinstance(error, pytest.Collector.CollectError) else None
+        report.seen = True
+        _write(event="end", test=report.nodeid, outcome="failed", **_of_exception(cause or error))
+
+
+def pytest_runtest_logstart(nodeid: str) -> None:
+    """Note that a test begins."""
+    _write(event="start", test=nodeid)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
+    """Note how a phase of a test ended, if that decides the test."""
+    outcome = yield
+    report = outcome.get_result()
+    if report.failed and call.excinfo is not None:
+        _write(event="end", test=item.nodeid, outcome="failed", **_of_exception(call.excinfo.value))
+    elif report.skipped:
+        expected = getattr(report, "wasxfail", None)
+        reason = _skip_reason(report.longrepr) if expected is None else f"the project expects that it fails: {expected}"
+        _write(event="end", test=item.nodeid, outcome="skipped", text=reason)
+    elif report.failed or report.when == "call":
+        _write(event="end", test=item.nodeid, outcome=report.outcome, text=str(report.longrepr or ""))
+
+
+def _of_exception(error: BaseException) -> dict[str, Any]:
+    """An exception with the names of its classes and of its causes' classes; the cause that mpsmith raised counts."""
+    chain, seen = [], error
+    while seen not in chain:
+        chain.append(seen)
+        seen = seen.__cause__ or seen.__context__ or seen
+    ours = [each for each in chain if any(kind.__module__.startswith("mpsmith.") for kind in type(each).__mro__)]
+    told = ours[0] if ours else error
+    kinds = [kind.__name__ for kind in type(told).__mro__]
+    diagnostics = [vars(each) for each in getattr(told, "diagnostics", ()) if each.severity == "error"]
+    return {"text": str(told) or type(told).__name__, "kinds": kinds, "ours": bool(ours), "diagnostics": diagnostics}
+
+
+def _of_text(text: str) -> dict[str, Any]:
+    lines = [line for line in text.splitlines() if line.startswith("E ")] or text.splitlines() or ["cannot be imported"]
+    return {"text": lines[-1].removeprefix("E").strip(), "kinds": [], "ours": False, "diagnostics": []}
+
+
+def _skip_reason(longrepr: Any) -> str:
+    return str(longrepr[2] if isinstance(longrepr, tuple) else longrepr).removeprefix("Skipped: ")
+
+
+def _write(**event: Any) -> None:
+    with Path(os.environ[EVENTS]).open("a", encoding="utf-8") as file:
+        file.write(json.dumps(event) + "\n")

@@ -1,0 +1,55 @@
+"""What became of each file and test of a checkout."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Result(str, Enum):
+    """What became of one file or test."""
+
+    RIGHT = "right"
+    ACCEPTED = "accepted"
+    WRONG = "wrong"
+    DEFECT = "defect of the project"
+    REFUSED = "refused by mpsmith"
+    SKIPPED = "skipped"
+
+
+FAILURES = (Result.WRONG, Result.DEFECT, Result.REFUSED)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One file, extension or test.
+
+    Attributes:
+        kind: `metal`, `extension` or `test`.
+        name: the file, the module or the test.
+        result: what became of it. A test is `right`; what was only compiled is `accepted`.
+        reason: why it did not pass, on one line.
+        file: where the reason lies; "" where that is not known.
+        line: the line in it, or 0.
+    """
+
+    kind: str
+    name: str
+    result: Result
+    reason: str = ""
+    file: str = ""
+    line: int = 0
+
+    def as_json(self) -> dict[str, object]:
+        """The row as plain data."""
+        place = {"file": self.file, "line": self.line}
+        return {"kind": self.kind, "name": self.name, "result": self.result.value, "reason": self.reason, **place}
+
+
+def passed(rows: Sequence[Row]) -> bool:
+    """Whether nothing failed and something passed: a test where there are any, else a file."""
+    if any(row.result in FAILURES for row in rows):
+        return False
+    wanted = Result.RIGHT if any(row.kind == "test" for row in rows) else Result.ACCEPTED
+    return any(row.result is wanted for row in rows)

@@ -1,0 +1,174 @@
+"""Tries a checkout: its Metal files, the extensions of its setup.py, its tests."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from filelock import FileLock
+
+from ...cache import cache_folder, fingerprint
+from ...errors import MpsmithError, one_line
+from ..building.setup_script import ExtensionRequest, SetupScript, requests_of
+from ..building.simulated import built
+from ..building.subject import SETUP
+from ..errors import ScaffoldError
+from ..proof.checking import check_files
+from .classification import build_rows, diagnostic_row, test_row
+from .results import Result, Row
+from .worker import run_tests
+
+CODE = (".mm", ".cpp", ".cc", ".cxx", ".c")
+_LEFT_OUT = (".git", ".venv", "venv", "node_modules", "build", "dist", "__pycache__", ".tox", "*.so", "*.metallib")
+_TESTS = ("test_*.py", "*_test.py", "test.py", "tests.py")
+_COMPILES = re.compile(r"compile_shader|\.mm\b|\.metal\b|\bmps\b")
+_A_TEST = re.compile(r"^\s*(?:async )?def test|^class Test|unittest", re.MULTILINE)
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Checkout:
+    """A project's folder, and the copy of it that is built and run: the folder itself stays as it is."""
+
+    folder: Path
+    copy: Path
+
+    def files(self, *patterns: str) -> list[Path]:
+        """The files of the copy that match one of the patterns, in a fixed order."""
+        return sorted({path for pattern in patterns for path in self.copy.rglob(pattern) if path.is_file()})
+
+    def named(self, path: str | Path) -> str:
+        """A path in the copy, relative to the folder."""
+        return str(path).replace(f"{self.copy}{os.sep}", "").replace(str(self.copy), ".")
+
+
+def try_checkout(folder: Path, limit: float, say: Say = lambda line: None) -> Iterator[Row]:
+    """A row for each Metal file, extension and test, as soon as it is known.
+
+    Args:
+        folder: the project's folder.
+        limit: seconds of one test.
+        say: is told what begins.
+
+    Raises:
+        ScaffoldError: there is no such folder, or nothing in it is for mps.
+    """
+    if not folder.is_dir():
+        raise ScaffoldError(f"there is no folder {folder}" if not folder.exists() else f"{folder} is not a folder")
+    with _copied(folder.resolve()) as checkout:
+        for row in _rows(checkout, limit, say):
+            yield replace(
+                row,
+                name=checkout.named(row.name),
+                reason=checkout.named(row.reason),
+                file=checkout.named(row.file),
+            )
+
+
+@contextmanager
+def _copied(folder: Path) -> Iterator[Checkout]:
+    """The copy has the same path every time, so that what was compiled is found again."""
+    place = cache_folder() / "checkouts" / fingerprint(str(folder))
+    place.mkdir(parents=True, exist_ok=True)
+    copy = place / folder.name
+    with FileLock(place / "lock"):
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(folder, copy, symlinks=True, ignore=shutil.ignore_patterns(*_LEFT_OUT))
+        try:
+            yield Checkout(folder, copy)
+        finally:
+            shutil.rmtree(copy, ignore_errors=True)
+
+
+def _rows(checkout: Checkout, limit: float, say: Say) -> Iterator[Row]:
+    metal = checkout.files("*.metal")
+    host = checkout.files("*.mm")
+    python = [path for path in checkout.files("*.py") if _COMPILES.search(path.read_text("utf-8", "replace"))]
+    if not metal and not host and not python:
+        raise ScaffoldError(f"{checkout.folder} has no .metal or .mm file, and no Python that uses mps: nothing to try")
+    for path in metal:
+        say(f"checking {checkout.named(path)}")
+        yield _metal_row(path)
+    packages = checkout.copy / "src" if (checkout.copy / "src").is_dir() else checkout.copy
+    if (checkout.copy / SETUP).is_file():
+        say(f"reading {SETUP}")
+        try:
+            script = requests_of(checkout.copy)
+        except ScaffoldError as error:
+            yield Row("extension", SETUP, Result.SKIPPED if not host else Result.DEFECT, one_line(error), SETUP)
+        else:
+            packages = script.packages
+            yield from _extension_rows(checkout, script, say)
+    elif host:
+        yield Row("extension", SETUP, Result.SKIPPED, "there is none: only a test can build the .mm files")
+    tests = _files_with_tests(checkout)
+    if not tests:
+        yield Row("test", "tests", Result.SKIPPED, f"no file {', '.join(_TESTS)} has tests for pytest")
+        return
+    say(f"running the tests in {len(tests)} files, at most {limit:g} s for each test")
+    environment = {"MPSMITH_METAL_MODE": os.environ.get("MPSMITH_METAL_MODE", "checked")}
+    own = frozenset(path.stem for folder in (packages, checkout.copy) for path in folder.iterdir())
+    ends = run_tests(checkout.copy, tests, list(dict.fromkeys([packages, checkout.copy])), limit, environment)
+    rows: dict[str, Row] = {}
+    for end in ends:
+        row = test_row(end, own)
+        if end.test not in rows or rows[end.test].result is Result.RIGHT:
+            rows[end.test] = row
+            yield row
+
+
+def _metal_row(path: Path) -> Row:
+    name = str(path)
+    try:
+        (result,) = check_files([path])
+    except MpsmithError as error:
+        return Row("metal", name, Result.REFUSED, one_line(error))
+    errors = [finding for finding in result.findings if finding.severity == "error"]
+    if errors:
+        rows = [diagnostic_row("metal", name, error) for error in errors]
+        return next((row for row in rows if row.result is Result.DEFECT), rows[0])
+    if not result.checked:
+        return Row("metal", name, Result.SKIPPED, "; ".join(finding.message for finding in result.findings))
+    return Row("metal", name, Result.ACCEPTED)
+
+
+def _extension_rows(checkout: Checkout, script: SetupScript, say: Say) -> Iterator[Row]:
+    for request in script.requests:
+        say(f"building {request.name}: {', '.join(checkout.named(path) for path in request.sources)}")
+        yield from _built_rows(request)
+
+
+def _built_rows(request: ExtensionRequest) -> Sequence[Row]:
+    others = [path.name for path in request.sources if path.suffix not in CODE]
+    if others or not request.sources:
+        reason = f"{', '.join(others) or 'an extension without sources'}: only {', '.join(CODE)} are built here"
+        return [Row("extension", request.name, Result.SKIPPED, reason)]
+    gone = next((path for path in request.sources if not path.is_file()), None)
+    if gone is not None:
+        return [Row("extension", request.name, Result.DEFECT, f"there is no file {gone}", SETUP)]
+    rows: list[Row] = []
+    try:
+        built(request)
+    except MpsmithError as error:
+        rows += build_rows(request.name, error)
+        older = [option for option in request.options.others if option.startswith("-std=")]
+        if not older or not any("/torch/include/" in row.file for row in rows):
+            return rows
+        # torch's own builder would ask for the standard that its headers need.
+        kept = tuple(option for option in request.options.others if option not in older)
+        try:
+            built(replace(request, options=replace(request.options, others=kept)))
+        except MpsmithError as error:
+            return list(build_rows(request.name, error))
+        rows = [replace(row, reason=f"{older[-1]} does not compile torch's headers: {row.reason}") for row in rows]
+    return [*rows, Row("extension", request.name, Result.ACCEPTED)]
+
+
+def _files_with_tests(checkout: Checkout) -> list[Path]:
+    return [path for path in checkout.files(*_TESTS) if _A_TEST.search(path.read_text("utf-8", "replace"))]

@@ -1,0 +1,162 @@
+"""Runs the tests of a checkout in a worker process. A test that hangs or ends the process costs itself alone."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ...simulator.device import inheritance
+from . import pytest_plugin
+
+# What importing the tests may take beyond the limit of a test: extensions may be built then.
+_IMPORTING = 600.0
+_POLL = 0.05
+
+
+@dataclass(frozen=True)
+class TestEnd:
+    """How one test ended.
+
+    Attributes:
+        test: its name, as pytest writes it; of a file that cannot be imported, the file.
+        outcome: `passed`, `failed`, `skipped`, `hung` or `died`.
+        text: the exception, the reason or the signal.
+        kinds: the names of the exception's classes, the most derived first.
+        ours: whether mpsmith raised it.
+        diagnostics: the compiler's errors in it.
+    """
+
+    __test__ = False  # not a class of tests
+
+    test: str
+    outcome: str
+    text: str = ""
+    kinds: tuple[str, ...] = ()
+    ours: bool = False
+    diagnostics: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass
+class _Events:
+    """What the worker has written so far."""
+
+    path: Path
+    running: str = ""
+    since: float = field(default_factory=time.monotonic)
+    collected: bool = False
+    _offset: int = 0
+
+    def read(self) -> Iterator[TestEnd]:
+        """The tests that have ended since the last call."""
+        with self.path.open(encoding="utf-8") as file:
+            file.seek(self._offset)
+            lines = file.readlines()
+            if lines and not lines[-1].endswith("\n"):
+                lines.pop()
+            self._offset += sum(len(line.encode()) for line in lines)
+        for line in lines:
+            event = json.loads(line)
+            kind = event.pop("event")
+            self.since = time.monotonic()
+            if kind == "collected":
+                self.collected = True
+            elif kind == "start":
+                self.running = event["test"]
+            else:
+                kinds, found = tuple(event.pop("kinds", ())), tuple(event.pop("diagnostics", ()))
+                yield TestEnd(**event, kinds=kinds, diagnostics=found)
+
+
+def run_tests(
+    folder: Path, files: Sequence[Path], path: Sequence[Path], limit: float, environment: Mapping[str, str]
+) -> Iterator[TestEnd]:
+    """The end of each test, as it comes; a test whose setup and teardown fail, too, has several.
+
+    Args:
+        folder: the working folder.
+        files: the files with tests.
+        path: the folders that modules are imported from.
+        limit: seconds of one test.
+        environment: more environment variables.
+    """
+    with tempfile.TemporaryDirectory(prefix="mpsmith-try-") as temporary:
+        finished = Path(temporary) / "finished"
+        finished.touch()
+        for number in range(10_000):
+            events = _Events(Path(temporary) / f"events-{number}")
+            events.path.touch()
+            variables = {
+                pytest_plugin.EVENTS: str(events.path),
+                pytest_plugin.FINISHED: str(finished),
+                inheritance.VARIABLE: "1",
+                "PYTHONPATH": os.pathsep.join([*map(str, path), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep),
+            }
+            log = Path(temporary) / "log"
+            stopped = yield from _one_process(folder, files, log, limit, events, dict(environment) | variables)
+            if stopped is None:
+                return
+            yield stopped
+            if not events.running:
+                return
+            with finished.open("a", encoding="utf-8") as file:
+                file.writelines(f"{end}\n" for end in _ended(events.path))
+
+
+def _ended(events: Path) -> list[str]:
+    """The tests that a process began."""
+    rows = [json.loads(line) for line in events.read_text("utf-8").splitlines()]
+    return list(dict.fromkeys(row["test"] for row in rows if row["event"] == "start"))
+
+
+def _one_process(
+    folder: Path, files: Sequence[Path], log: Path, limit: float, events: _Events, environment: Mapping[str, str]
+) -> Generator[TestEnd, None, TestEnd | None]:
+    """Run what is left; returns the test that ended the process, or None where pytest came to its end."""
+    words = [sys.executable, "-m", "pytest", *map(str, files), "-q", "-p", pytest_plugin.__name__]
+    words += ["-p", "no:cacheprovider", "-o", "addopts=", "--continue-on-collection-errors", f"--rootdir={folder}"]
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
+    with log.open("w") as output:
+        process = subprocess.Popen(
+            words,
+            cwd=folder,
+            env=inherited | dict(environment),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        while process.poll() is None:
+            yield from events.read()
+            allowed = limit if events.running else limit + _IMPORTING
+            if time.monotonic() - events.since > allowed:
+                what = events.running or "the import of the tests"
+                return TestEnd(what, "hung", f"{allowed:g} s")
+            time.sleep(_POLL)
+        yield from events.read()
+    finally:
+        _end(process)
+    if process.returncode < 0:
+        name = signal.Signals(-process.returncode).name
+        return TestEnd(events.running or "the import of the tests", "died", name)
+    if not events.collected or process.returncode not in (0, 1, 2, 5):
+        lines = [line for line in log.read_text("utf-8", "replace").splitlines() if line.strip()]
+        return TestEnd("pytest", "failed", lines[-1] if lines else f"exit status {process.returncode}")
+    return None
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End the process and its children."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()

@@ -1,0 +1,179 @@
+"""`mpsmith try` on small checkouts: what becomes of their files and tests, and what bad input becomes."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from mpsmith.cli import app
+from mpsmith.scaffold.building.setup_script import requests_of
+from mpsmith.scaffold.checkout.results import Result, Row, passed
+from mpsmith.scaffold.checkout.trying import try_checkout
+from mpsmith.scaffold.errors import ScaffoldError
+from support.commands import refusal, typed
+
+SHADER = """\
+#include <metal_stdlib>
+using namespace metal;
+kernel void twice(device float* x [[buffer(0)]], constant uint& shift [[buffer(1)]],
+                  uint i [[thread_position_in_grid]]) {
+  x[i + shift] *= 2.0f;
+}
+"""
+TESTS = """\
+import os, platform, sys
+from pathlib import Path
+import pytest
+import torch
+
+KERNEL = torch.mps.compile_shader(Path("twice.metal").read_text())
+
+def twice(shift, factor):
+    x = torch.arange(100, dtype=torch.float32, device="mps")
+    KERNEL.twice(x, shift)
+    torch.testing.assert_close(x.cpu(), torch.arange(100.0) * factor)
+
+def test_right():
+    twice(0, 2)
+
+def test_wrong():
+    twice(0, 3)
+
+def test_defect():
+    twice(7, 2)
+
+def test_mac():
+    assert (sys.platform, platform.system(), platform.machine()) == ("darwin", "Darwin", "arm64")
+
+def test_needs_a_module():
+    import no_such_module
+
+def test_skipped():
+    pytest.skip("no camera")
+
+def test_metallib():
+    torch.mps.load_metallib("default.metallib")
+
+def test_died():
+    os.abort()
+
+@pytest.mark.xfail(reason="known")
+def test_expected():
+    assert False
+
+def test_after():
+    pass
+"""
+
+
+@pytest.fixture(autouse=True)
+def own_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The copies of checkouts are made in the test's folder; what was compiled stays in the cache."""
+    monkeypatch.setattr("mpsmith.scaffold.checkout.trying.cache_folder", lambda: tmp_path / "cache")
+
+
+def checkout(folder: Path, **files: str) -> Path:
+    made = folder / "project"
+    made.mkdir()
+    for name, text in files.items():
+        path = made / name.replace("__", "/").replace("_dot_", ".")
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    return made
+
+
+def test_each_file_and_test_has_its_result(tmp_path: Path) -> None:
+    pytest.importorskip("ziglang")
+    folder = checkout(
+        tmp_path,
+        twice_dot_metal=SHADER,
+        broken_dot_metal=SHADER.replace("2.0f", "factor"),
+        tests__test_kernels_dot_py=TESTS,
+        tests__test_broken_dot_py="import torch\ndef test_one(:\n",
+    )
+    before = sorted(folder.rglob("*"))
+    rows = {row.name.rpartition("::")[2]: row for row in try_checkout(folder, 120)}
+    assert sorted(folder.rglob("*")) == before
+    assert {name: row.result.value for name, row in rows.items()} == {
+        "twice.metal": "accepted",
+        "broken.metal": "defect of the project",
+        "tests/test_broken.py": "wrong",
+        "test_right": "right",
+        "test_wrong": "wrong",
+        "test_defect": "defect of the project",
+        "test_mac": "right",
+        "test_needs_a_module": "skipped",
+        "test_skipped": "skipped",
+        "test_metallib": "refused by mpsmith",
+        "test_died": "wrong",
+        "test_expected": "skipped",
+        "test_after": "right",
+    }
+    assert (rows["broken.metal"].file, rows["broken.metal"].line) == ("broken.metal", 5)
+    assert "out of bounds" in rows["test_defect"].reason
+    assert rows["test_defect"].line == 5
+    assert rows["test_died"].reason == "the process died of SIGABRT"
+    assert rows["test_needs_a_module"].reason == "it needs the module no_such_module: install it"
+    assert rows["test_skipped"].reason == "no camera"
+    assert "load a .metallib" in rows["test_metallib"].reason
+    assert not passed(list(rows.values()))
+
+
+def test_a_test_that_hangs_costs_itself_alone(tmp_path: Path) -> None:
+    tests = "import time\nimport torch\ndef test_hang(): time.sleep(3600)\ndef test_mps(): pass\n"
+    rows = list(try_checkout(checkout(tmp_path, test_dot_py=tests + "# mps\n"), 10))
+    assert [(row.name, row.result, row.reason) for row in rows] == [
+        ("test.py::test_hang", Result.WRONG, "it did not end within 10 s"),
+        ("test.py::test_mps", Result.RIGHT, ""),
+    ]
+
+
+def test_what_cannot_be_tried_is_one_line(tmp_path: Path) -> None:
+    refused = partial(refusal, app, "try")
+    assert "there is no folder" in refused(str(tmp_path / "gone"))
+    (tmp_path / "a.txt").write_text("")
+    assert "is not a folder" in refused(str(tmp_path / "a.txt"))
+    assert "nothing to try" in refused(str(checkout(tmp_path, a_dot_py="print(1)\n")))
+
+
+def test_a_setup_script_that_fails_and_no_tests_are_rows(tmp_path: Path) -> None:
+    folder = checkout(tmp_path, k_dot_mm="int x;\n", setup_dot_py="raise RuntimeError('no Xcode')\n")
+    done = typed(app, "try", str(folder))
+    assert done.exit_code == 1
+    lines = done.stdout.splitlines()
+    assert lines[0] == "extension setup.py: defect of the project: setup.py fails: no Xcode"
+    assert lines[1].startswith("test tests: skipped: no file test_*.py")
+    assert lines[2].endswith("not passed: 1 defect of the project, 1 skipped. SIMULATED: nothing was run on a Mac.")
+
+
+def test_setup_py_gets_the_answers_of_a_mac(tmp_path: Path) -> None:
+    (tmp_path / "setup.py").write_text(
+        "import platform, sys\n"
+        "from setuptools import Extension, setup\n"
+        "import torch\n"
+        "mac = sys.platform == 'darwin' and platform.machine() == 'arm64' and torch.backends.mps.is_available()\n"
+        "setup(ext_modules=[Extension('own.sub._C' if mac else 'other', ['a.mm'])], package_dir={'': 'python'})\n"
+    )
+    script = requests_of(tmp_path)
+    assert [(each.name, each.place) for each in script.requests] == [("own.sub._C", tmp_path / "python/own/sub")]
+    assert script.requests[0].options.arc is False, "clang's default"
+    assert script.packages == tmp_path / "python"
+
+
+def test_a_setup_script_that_hangs_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "setup.py").write_text("import time\ntime.sleep(3600)\n")
+    with pytest.raises(ScaffoldError, match=r"setup\.py runs longer than 2 s without calling setup"):
+        requests_of(tmp_path, 2)
+
+
+def test_nothing_executed_is_no_pass() -> None:
+    right, accepted = Row("test", "a", Result.RIGHT), Row("metal", "a", Result.ACCEPTED)
+    skipped = Row("test", "b", Result.SKIPPED)
+    assert passed([accepted, right, skipped])
+    assert passed([accepted])
+    assert not passed([accepted, skipped])
+    assert not passed([])
+    for failure in (Result.WRONG, Result.DEFECT, Result.REFUSED):
+        assert not passed([right, Row("test", "c", failure)])
