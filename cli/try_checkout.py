@@ -12,7 +12,7 @@ from .options import AsJson
 from .printing import print_json, say
 
 if TYPE_CHECKING:
-    from ..scaffold.checkout.results import Row
+    from ..scaffold.checkout.results import TryRow
 
 SIMULATED = "SIMULATED: nothing was run on a Mac."
 
@@ -26,13 +26,13 @@ def try_checkout(
 
     Exits with 1 unless all of it passes. It runs the project's own code.
     """
-    from ..scaffold.checkout.results import Result, passed
+    from ..scaffold.checkout.results import TryResult, passed
     from ..scaffold.checkout.trying import try_checkout as tried
 
-    rows: list[Row] = []
+    rows: list[TryRow] = []
     for row in tried(folder, limit, say):
         rows.append(row)
-        if not as_json and row.result is not Result.RIGHT:
+        if not as_json and row.result is not TryResult.RIGHT:
             print(_line(row), flush=True)
     accepted = passed(rows)
     counts = Counter(row.result.value for row in rows)
@@ -40,13 +40,13 @@ def try_checkout(
         listed = [row.as_json() for row in rows]
         print_json({"simulated": True, "passed": accepted, "counts": dict(counts), "rows": listed})
     else:
-        shown = ", ".join(f"{counts[result.value]} {result.value}" for result in Result if counts[result.value])
+        shown = ", ".join(f"{counts[result.value]} {result.value}" for result in TryResult if counts[result.value])
         print(f"{folder}: {'passed' if accepted else 'not passed'}: {shown}. {SIMULATED}")
     if not accepted:
         raise typer.Exit(1)
 
 
-def _line(row: Row) -> str:
+def _line(row: TryRow) -> str:
     file = "" if row.file == row.name else row.file
     place = f" ({file}:{row.line})" if row.line and file else f" (line {row.line})" if row.line else ""
     reason = f": {row.reason}" if row.reason else ""

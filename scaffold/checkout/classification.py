@@ -10,7 +10,7 @@ from ...errors import one_line
 from ...simulator.clang import Diagnostic
 from ...simulator.objc.compiler import ExtensionBuildError
 from ...simulator.opening import SIMULATOR_LIMITS
-from .results import Result, Row
+from .results import TryResult, TryRow
 from .worker import TestEnd
 
 # The rule of a Metal function or header that mpsmith does not run.
@@ -27,60 +27,60 @@ _PLACE = re.compile(r"(?P<file>[^\s:'\"]+\.(?:metal|mm|py|h)|program_source):(?P
 _NO_MODULE = re.compile(r"No module named '(?P<name>\w+)")
 
 
-def diagnostic_row(kind: str, name: str, diagnostic: Diagnostic) -> Row:
+def diagnostic_row(kind: str, name: str, diagnostic: Diagnostic) -> TryRow:
     """The row of a file that has this error."""
     limit = diagnostic.rule == _NOT_SUPPORTED or _is_limit(diagnostic.message)
-    result = Result.REFUSED if limit else Result.DEFECT
-    return Row(kind, name, result, one_line(Exception(diagnostic.message)), diagnostic.file, diagnostic.line)
+    result = TryResult.REFUSED if limit else TryResult.DEFECT
+    return TryRow(kind, name, result, one_line(Exception(diagnostic.message)), diagnostic.file, diagnostic.line)
 
 
-def build_rows(name: str, error: Exception) -> Iterable[Row]:
+def build_rows(name: str, error: Exception) -> Iterable[TryRow]:
     """The rows of an extension that does not build: one for each file with an error."""
     errors = [d for d in getattr(error, "diagnostics", ()) if d.severity == "error"]
     if not errors:
         lacks = not isinstance(error, ExtensionBuildError) or _is_limit(str(error)) or "undefined: " in str(error)
-        return [Row("extension", name, Result.REFUSED if lacks else Result.DEFECT, one_line(error))]
+        return [TryRow("extension", name, TryResult.REFUSED if lacks else TryResult.DEFECT, one_line(error))]
     files = dict.fromkeys(d.file for d in errors)
     return [diagnostic_row("extension", name, _first([d for d in errors if d.file == file])) for file in files]
 
 
 def _first(errors: Sequence[Diagnostic]) -> Diagnostic:
     """The first error that mpsmith is to blame for, from which others may follow; else the first."""
-    return next((d for d in errors if diagnostic_row("", "", d).result is Result.REFUSED), errors[0])
+    return next((d for d in errors if diagnostic_row("", "", d).result is TryResult.REFUSED), errors[0])
 
 
-def test_row(end: TestEnd, own: frozenset[str]) -> Row:
+def test_row(end: TestEnd, own: frozenset[str]) -> TryRow:
     """The row of a test. `own`: the modules of the project; another that is missing is a dependency."""
     if end.outcome == "passed":
-        return Row("test", end.test, Result.RIGHT)
+        return TryRow("test", end.test, TryResult.RIGHT)
     text = one_line(Exception(end.text))
     if end.outcome == "skipped":
-        return Row("test", end.test, Result.SKIPPED, text)
+        return TryRow("test", end.test, TryResult.SKIPPED, text)
     if end.outcome == "hung":
-        return Row("test", end.test, Result.WRONG, f"it did not end within {end.text}")
+        return TryRow("test", end.test, TryResult.WRONG, f"it did not end within {end.text}")
     if end.outcome == "died":
-        return Row("test", end.test, Result.WRONG, f"the process died of {end.text}")
+        return TryRow("test", end.test, TryResult.WRONG, f"the process died of {end.text}")
     if end.diagnostics:
         found = _first([Diagnostic(**each) for each in end.diagnostics])
         return replace(diagnostic_row("test", end.test, found), reason=f"an extension does not build: {found.message}")
     if "FixtureLookupError" in end.kinds:
-        return Row("test", end.test, Result.DEFECT, "pytest has no fixture for one of its arguments")
+        return TryRow("test", end.test, TryResult.DEFECT, "pytest has no fixture for one of its arguments")
     missing = _NO_MODULE.search(end.text)
     if missing and missing["name"] not in own:
-        return Row("test", end.test, Result.SKIPPED, f"it needs the module {missing['name']}: install it")
+        return TryRow("test", end.test, TryResult.SKIPPED, f"it needs the module {missing['name']}: install it")
     place = next(reversed(list(_PLACE.finditer(end.text))), None)  # the last is the innermost
     file, line = (place["file"], int(place["line"])) if place else ("", 0)
-    return Row("test", end.test, _failure(end), _with_class(end, text), file, line)
+    return TryRow("test", end.test, _failure(end), _with_class(end, text), file, line)
 
 
-def _failure(end: TestEnd) -> Result:
+def _failure(end: TestEnd) -> TryResult:
     if any(limit in end.text for limit in _LIMITS):
-        return Result.REFUSED
+        return TryResult.REFUSED
     if end.ours:
-        return Result.DEFECT if _OF_A_KERNEL.intersection(end.kinds) else Result.REFUSED
+        return TryResult.DEFECT if _OF_A_KERNEL.intersection(end.kinds) else TryResult.REFUSED
     if "is not currently implemented for the MPS device" in end.text:
-        return Result.DEFECT  # an operator that PyTorch lacks on a Mac, too
-    return Result.WRONG
+        return TryResult.DEFECT  # an operator that PyTorch lacks on a Mac, too
+    return TryResult.WRONG
 
 
 def _with_class(end: TestEnd, text: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 
-class Result(str, Enum):
+class TryResult(str, Enum):
     """What became of one file or test."""
 
     RIGHT = "right"
@@ -18,11 +18,11 @@ class Result(str, Enum):
     SKIPPED = "skipped"
 
 
-FAILURES = (Result.WRONG, Result.DEFECT, Result.REFUSED)
+FAILURES = (TryResult.WRONG, TryResult.DEFECT, TryResult.REFUSED)
 
 
 @dataclass(frozen=True)
-class Row:
+class TryRow:
     """One file, extension or test.
 
     Attributes:
@@ -36,7 +36,7 @@ class Row:
 
     kind: str
     name: str
-    result: Result
+    result: TryResult
     reason: str = ""
     file: str = ""
     line: int = 0
@@ -47,9 +47,9 @@ class Row:
         return {"kind": self.kind, "name": self.name, "result": self.result.value, "reason": self.reason, **place}
 
 
-def passed(rows: Sequence[Row]) -> bool:
+def passed(rows: Sequence[TryRow]) -> bool:
     """Whether nothing failed and something passed: a test where there are any, else a file."""
     if any(row.result in FAILURES for row in rows):
         return False
-    wanted = Result.RIGHT if any(row.kind == "test" for row in rows) else Result.ACCEPTED
+    wanted = TryResult.RIGHT if any(row.kind == "test" for row in rows) else TryResult.ACCEPTED
     return any(row.result is wanted for row in rows)

@@ -20,7 +20,7 @@ from ..building.subject import SETUP
 from ..errors import ScaffoldError
 from ..proof.checking import check_files
 from .classification import build_rows, diagnostic_row, test_row
-from .results import Result, Row
+from .results import TryResult, TryRow
 from .worker import run_tests
 
 CODE = (".mm", ".cpp", ".cc", ".cxx", ".c")
@@ -48,7 +48,7 @@ class Checkout:
         return str(path).replace(f"{self.copy}{os.sep}", "").replace(str(self.copy), ".")
 
 
-def try_checkout(folder: Path, limit: float, say: Say = lambda line: None) -> Iterator[Row]:
+def try_checkout(folder: Path, limit: float, say: Say = lambda line: None) -> Iterator[TryRow]:
     """A row for each Metal file, extension and test, as soon as it is known.
 
     Args:
@@ -79,14 +79,17 @@ def _copied(folder: Path) -> Iterator[Checkout]:
     copy = place / folder.name
     with FileLock(place / "lock"):
         shutil.rmtree(copy, ignore_errors=True)
-        shutil.copytree(folder, copy, symlinks=True, ignore=shutil.ignore_patterns(*_LEFT_OUT))
+        try:
+            shutil.copytree(folder, copy, symlinks=True, ignore=shutil.ignore_patterns(*_LEFT_OUT))
+        except OSError as error:  # shutil.Error has a list of files
+            raise ScaffoldError(f"cannot copy {folder}: {one_line(error)}") from error
         try:
             yield Checkout(folder, copy)
         finally:
             shutil.rmtree(copy, ignore_errors=True)
 
 
-def _rows(checkout: Checkout, limit: float, say: Say) -> Iterator[Row]:
+def _rows(checkout: Checkout, limit: float, say: Say) -> Iterator[TryRow]:
     metal = checkout.files("*.metal")
     host = checkout.files("*.mm")
     python = [path for path in checkout.files("*.py") if _COMPILES.search(path.read_text("utf-8", "replace"))]
@@ -101,58 +104,60 @@ def _rows(checkout: Checkout, limit: float, say: Say) -> Iterator[Row]:
         try:
             script = requests_of(checkout.copy)
         except ScaffoldError as error:
-            yield Row("extension", SETUP, Result.SKIPPED if not host else Result.DEFECT, one_line(error), SETUP)
+            yield TryRow(
+                "extension", SETUP, TryResult.SKIPPED if not host else TryResult.DEFECT, one_line(error), SETUP
+            )
         else:
             packages = script.packages
             yield from _extension_rows(checkout, script, say)
     elif host:
-        yield Row("extension", SETUP, Result.SKIPPED, "there is none: only a test can build the .mm files")
+        yield TryRow("extension", SETUP, TryResult.SKIPPED, "there is none: only a test can build the .mm files")
     tests = _files_with_tests(checkout)
     if not tests:
-        yield Row("test", "tests", Result.SKIPPED, f"no file {', '.join(_TESTS)} has tests for pytest")
+        yield TryRow("test", "tests", TryResult.SKIPPED, f"no file {', '.join(_TESTS)} has tests for pytest")
         return
     say(f"running the tests in {len(tests)} files, at most {limit:g} s for each test")
     environment = {"MPSMITH_METAL_MODE": os.environ.get("MPSMITH_METAL_MODE", "checked")}
     own = frozenset(path.stem for folder in (packages, checkout.copy) for path in folder.iterdir())
     ends = run_tests(checkout.copy, tests, list(dict.fromkeys([packages, checkout.copy])), limit, environment)
-    rows: dict[str, Row] = {}
+    rows: dict[str, TryRow] = {}
     for end in ends:
         row = test_row(end, own)
-        if end.test not in rows or rows[end.test].result is Result.RIGHT:
+        if end.test not in rows or rows[end.test].result is TryResult.RIGHT:
             rows[end.test] = row
             yield row
 
 
-def _metal_row(path: Path) -> Row:
+def _metal_row(path: Path) -> TryRow:
     name = str(path)
     try:
         (result,) = check_files([path])
     except MpsmithError as error:
-        return Row("metal", name, Result.REFUSED, one_line(error))
+        return TryRow("metal", name, TryResult.REFUSED, one_line(error))
     errors = [finding for finding in result.findings if finding.severity == "error"]
     if errors:
         rows = [diagnostic_row("metal", name, error) for error in errors]
-        return next((row for row in rows if row.result is Result.DEFECT), rows[0])
+        return next((row for row in rows if row.result is TryResult.DEFECT), rows[0])
     if not result.checked:
-        return Row("metal", name, Result.SKIPPED, "; ".join(finding.message for finding in result.findings))
-    return Row("metal", name, Result.ACCEPTED)
+        return TryRow("metal", name, TryResult.SKIPPED, "; ".join(finding.message for finding in result.findings))
+    return TryRow("metal", name, TryResult.ACCEPTED)
 
 
-def _extension_rows(checkout: Checkout, script: SetupScript, say: Say) -> Iterator[Row]:
+def _extension_rows(checkout: Checkout, script: SetupScript, say: Say) -> Iterator[TryRow]:
     for request in script.requests:
         say(f"building {request.name}: {', '.join(checkout.named(path) for path in request.sources)}")
         yield from _built_rows(request)
 
 
-def _built_rows(request: ExtensionRequest) -> Sequence[Row]:
+def _built_rows(request: ExtensionRequest) -> Sequence[TryRow]:
     others = [path.name for path in request.sources if path.suffix not in CODE]
     if others or not request.sources:
         reason = f"{', '.join(others) or 'an extension without sources'}: only {', '.join(CODE)} are built here"
-        return [Row("extension", request.name, Result.SKIPPED, reason)]
+        return [TryRow("extension", request.name, TryResult.SKIPPED, reason)]
     gone = next((path for path in request.sources if not path.is_file()), None)
     if gone is not None:
-        return [Row("extension", request.name, Result.DEFECT, f"there is no file {gone}", SETUP)]
-    rows: list[Row] = []
+        return [TryRow("extension", request.name, TryResult.DEFECT, f"there is no file {gone}", SETUP)]
+    rows: list[TryRow] = []
     try:
         built(request)
     except MpsmithError as error:
@@ -167,7 +172,7 @@ def _built_rows(request: ExtensionRequest) -> Sequence[Row]:
         except MpsmithError as error:
             return list(build_rows(request.name, error))
         rows = [replace(row, reason=f"{older[-1]} does not compile torch's headers: {row.reason}") for row in rows]
-    return [*rows, Row("extension", request.name, Result.ACCEPTED)]
+    return [*rows, TryRow("extension", request.name, TryResult.ACCEPTED)]
 
 
 def _files_with_tests(checkout: Checkout) -> list[Path]:

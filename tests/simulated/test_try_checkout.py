@@ -9,7 +9,7 @@ import pytest
 
 from mpsmith.cli import app
 from mpsmith.scaffold.building.setup_script import requests_of
-from mpsmith.scaffold.checkout.results import Result, Row, passed
+from mpsmith.scaffold.checkout.results import TryResult, TryRow, passed
 from mpsmith.scaffold.checkout.trying import try_checkout
 from mpsmith.scaffold.errors import ScaffoldError
 from support.commands import refusal, typed
@@ -125,8 +125,8 @@ def test_a_test_that_hangs_costs_itself_alone(tmp_path: Path) -> None:
     tests = "import time\nimport torch\ndef test_hang(): time.sleep(3600)\ndef test_mps(): pass\n"
     rows = list(try_checkout(checkout(tmp_path, test_dot_py=tests + "# mps\n"), 10))
     assert [(row.name, row.result, row.reason) for row in rows] == [
-        ("test.py::test_hang", Result.WRONG, "it did not end within 10 s"),
-        ("test.py::test_mps", Result.RIGHT, ""),
+        ("test.py::test_hang", TryResult.WRONG, "it did not end within 10 s"),
+        ("test.py::test_mps", TryResult.RIGHT, ""),
     ]
 
 
@@ -169,11 +169,11 @@ def test_a_setup_script_that_hangs_is_one_line(tmp_path: Path) -> None:
 
 
 def test_nothing_executed_is_no_pass() -> None:
-    right, accepted = Row("test", "a", Result.RIGHT), Row("metal", "a", Result.ACCEPTED)
-    skipped = Row("test", "b", Result.SKIPPED)
+    right, accepted = TryRow("test", "a", TryResult.RIGHT), TryRow("metal", "a", TryResult.ACCEPTED)
+    skipped = TryRow("test", "b", TryResult.SKIPPED)
     assert passed([accepted, right, skipped])
     assert passed([accepted])
     assert not passed([accepted, skipped])
     assert not passed([])
-    for failure in (Result.WRONG, Result.DEFECT, Result.REFUSED):
-        assert not passed([right, Row("test", "c", failure)])
+    for failure in (TryResult.WRONG, TryResult.DEFECT, TryResult.REFUSED):
+        assert not passed([right, TryRow("test", "c", failure)])

@@ -48,7 +48,8 @@ FLOORS: dict[str, str] = {
         "next_gap trace networks why preflight doctor"
     ),
     "scaffold": (
-        "errors manifest building release_files proof operators launches targets generation suggestions patch_build checkout"
+        "errors manifest building release_files proof operators launches targets generation suggestions "
+        "patch_build checkout"
     ),
     "tracing": (
         "recording journal classification call_sites autograd_nodes call_facts dispatch_keys patches recorder "

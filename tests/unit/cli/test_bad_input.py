@@ -23,6 +23,7 @@ WORK = [
     ("mpsmith.audit.running.cluster", "audit_on_cluster"),
     ("mpsmith.audit.self_test", "self_test"),
     ("mpsmith.tracing.supervision", "run"),
+    ("mpsmith.scaffold.checkout.trying", "try_checkout"),
     ("mpsmith.scaffold.generation.generate", "apply"),
     ("mpsmith.simulator.opening", "open_device"),
     ("subprocess", "Popen"),
