@@ -6,15 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
-from markupsafe import Markup
-
 from ..audit.findings.results import AuditSummary, RegistryStatus
 from ..audit.releases import data as release_data
 from ..audit.releases.coverage import ReleaseCoverage, from_data
 from ..audit.releases.coverage.history import ReleaseCounts, history
 from ..audit.releases.coverage.table import AuditVerdicts, DtypesByStage, OperatorRow, OperatorSupport, operator_rows
 from ..errors import MpsmithError
-from .coverage_chart import history_svg
 from .table import Table
 from .wording import SHORT_DTYPES
 
@@ -100,18 +97,16 @@ def _verdict(row: OperatorRow) -> str:
 
 @dataclass(frozen=True)
 class CoverageSection:
-    """Chart and figures of all releases, and the joined table of one release.
+    """The figures of all releases, and the joined table of one release.
 
     Attributes:
         source: what the release was read from, a sentence.
-        chart: the history drawn.
         history: a row for each release, the newest first.
         operators: those of the release; composed ones are left out: they need no kernel.
         simulated: some verdict was shown by no Mac; such verdicts say so.
     """
 
     source: str
-    chart: Markup
     history: Table
     operators: Table
     simulated: bool
@@ -122,7 +117,6 @@ def section(coverage: ReleaseCoverage, rows: Sequence[OperatorRow], counts: Sequ
     public_first = sorted(rows, key=lambda row: row.operator.startswith("_"))
     return CoverageSection(
         source=f"Torch {coverage.release}: {coverage.source}",
-        chart=Markup(history_svg(counts)),
         history=Table(
             "The figures of every release",
             HISTORY_TITLES,

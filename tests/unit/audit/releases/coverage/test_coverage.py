@@ -16,7 +16,6 @@ from mpsmith.audit.releases.wheel.rebuild import rebuild
 from mpsmith.cli import coverage as cli
 from mpsmith.errors import MpsmithError
 from mpsmith.registry.model import Entry, Measured, Status
-from mpsmith.reports.coverage_chart import history_svg
 from mpsmith.reports.release_coverage import OPERATOR_TITLES, operator_cells, section_of
 from support.commands import output
 
@@ -182,16 +181,6 @@ def test_drift(dispatch: Dispatch, failures: dict[str, str], drift: tuple[Drift,
 def test_operators_without_tests_do_not_drift() -> None:
     coverage = release("1.0.0", {"f": MISSING}, failures={FailureKey("g", "", "unimplemented", "g"): "float32"})
     assert operator_rows(coverage, released("1.0.0", {}))[0].drift == ()
-
-
-def test_the_chart_is_one_svg_with_every_release() -> None:
-    counts = history(release_data.load())
-    drawing = history_svg(counts)
-    assert drawing.startswith("<svg ")
-    assert drawing.count("<polyline") == 4
-    assert all(f">{count.release}</text>" in drawing for count in counts)
-    with pytest.raises(ValueError, match="at least one release"):
-        history_svg([])
 
 
 app = typer.Typer()
