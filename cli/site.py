@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ..audit.findings.results import AuditSummary, RegistryStatus
     from ..audit.store.records import Run
     from ..audit.store.store import Store
-    from ..reports.evidence.devices import DeviceEvidence
+    from ..reports.evidence.devices import Findings
 
 PUBLISHED = Path("reports/published")
 
@@ -44,17 +44,17 @@ def write_site_of(summary: AuditSummary, folder: Path, before: AuditSummary | No
     return [*(path for path in written if path.parent != operators), operators]
 
 
-def _devices() -> DeviceEvidence:
+def _devices() -> Findings:
     """What the evidence beside the registry says. A site without it is better than none."""
     from ..reports.evidence.adding import added_evidence
-    from ..reports.evidence.devices import DeviceEvidence, device_evidence
+    from ..reports.evidence.devices import findings_by_device
     from ..reports.evidence.files import EvidenceError, evidence_folder
 
     try:
-        return device_evidence(added_evidence(evidence_folder()))
+        return findings_by_device(added_evidence(evidence_folder()))
     except EvidenceError as error:
         print(f"warning: the site leaves the evidence of other machines out: {error}", file=sys.stderr)
-        return DeviceEvidence()
+        return {}
 
 
 def earlier_audit(path: Path, store: Path, chosen: Run) -> AuditSummary:

@@ -97,21 +97,6 @@ def findings_by_device(evidence: Iterable[EvidenceFile]) -> Findings:
     return {kind: dict(sorted(findings[kind].items())) for kind in sorted(findings)}
 
 
-@dataclass(frozen=True)
-class DeviceEvidence:
-    """The evidence of many machines: the findings, and the newest file, of each kind of device."""
-
-    findings: Findings = field(default_factory=dict)
-    newest: Mapping[DeviceFamily, EvidenceFile] = field(default_factory=dict)
-
-
-def device_evidence(evidence: Iterable[EvidenceFile]) -> DeviceEvidence:
-    """The evidence of many machines by kind of device."""
-    files = sorted(evidence, key=lambda each: each.collected)
-    newest = {DeviceFamily.of(file): file for file in files}
-    return DeviceEvidence(findings_by_device(files), dict(sorted(newest.items())))
-
-
 def findings_of(rows: Mapping[str, OverloadRow]) -> dict[str, OperatorFinding]:
     """The finding of each operator, from the rows of its overloads; without a day."""
     by_operator: defaultdict[str, dict[str, OverloadRow]] = defaultdict(dict)

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from enum import Enum
 from operator import attrgetter
 
-from ...audit.model.verdicts import OverloadVerdict
 from ...audit.releases.coverage.table import OperatorSupport
 from ...audit.releases.surface.native_functions import functional_name
 from .devices import DeviceFamily, Findings, OperatorFinding, newest_first
@@ -121,11 +120,3 @@ class Matrix:
             declared = self.wheels.of(operator, release)
             if found or declared is not None:
                 yield OperatorRelease(release, declared, found)
-
-    def newest(self, operator: str) -> dict[MatrixColumn, tuple[str, OverloadVerdict]]:
-        """For each device the newest release that ran the operator, and the verdict."""
-        newest: dict[MatrixColumn, tuple[str, OverloadVerdict]] = {}
-        for row in self.of(operator):
-            for column, finding in row.findings.items():
-                newest.setdefault(column, (row.release, finding.verdict))
-        return newest

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ...audit.findings.results import AuditSummary
 from ...registry.found_wrong import FoundWrong
 from ...registry.model import Entry
-from ..evidence.devices import DeviceEvidence
+from ..evidence.devices import Findings
 
 
 @dataclass(frozen=True)
@@ -27,4 +27,4 @@ class SiteContent:
     registry: Mapping[str, Entry] = field(default_factory=dict)
     found_wrong: Mapping[str, FoundWrong] = field(default_factory=dict)
     before: AuditSummary | None = None
-    devices: DeviceEvidence = field(default_factory=DeviceEvidence)
+    devices: Findings = field(default_factory=dict)

@@ -63,7 +63,6 @@ class Site:
             ("index.html", "Start"),
             ("operators.html", "Operators"),
             ("releases.html", "Releases"),
-            ("devices.html", "Devices"),
             *((listing.file, listing.name) for listing in self._listings),
         )
 
@@ -81,7 +80,7 @@ class Site:
         listed = self._page("operators.html", scripts=(*asked, "explorer.js"), data=("legend", "operators"), wide=True)
         yield "operators.html", listed.render("operators.html.j2", audit=audit)
         yield "releases.html", self._releases()
-        yield from self._of_devices()
+        yield from self._of_operators()
         for listing in self._listings:
             page = self._page(listing.file)
             yield listing.file, page.render("listings.html.j2", **_content_of(listing))
@@ -133,14 +132,9 @@ class Site:
         page = self._page("releases.html", scripts=scripts, data=("releases",), wide=True)
         return page.render("releases.html.j2", coverage=found)
 
-    def _of_devices(self) -> Iterator[tuple[str, str]]:
-        """The page of all devices, and one for each operator."""
-        newest = self._content.devices.newest
+    def _of_operators(self) -> Iterator[tuple[str, str]]:
+        """A page for each operator: its verdicts by release and device."""
         of_operator = self._operator_files
-        release = self._history.audited if self._history else "unknown"
-        tables = devices.device_tables(self._findings, self._matrix, newest, release, of_operator)
-        page = replace(self._page("devices.html", wide=True), simulated_note=self._note_of_devices())
-        yield "devices.html", page.render("devices.html.j2", lead=devices.lead(self._findings), tables=tables)
         for content in operator_pages.contents(self._matrix):
             audited = content.operator in self._facts
             page = replace(
@@ -167,7 +161,6 @@ class Site:
         return [
             ("operators.html", "Operators", "Every operator, overload and test entry by dtype: search, filter, sort."),
             ("releases.html", "Releases", "What changed between two releases since 1.12.1, read from their wheels."),
-            ("devices.html", "Devices", "Each operator by device and release: from wheels, simulated, on real Macs."),
             *((listing.file, listing.name, listing.about) for listing in self._listings),
         ]
 

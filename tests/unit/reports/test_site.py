@@ -21,13 +21,13 @@ from mpsmith.audit.store.store import Store
 from mpsmith.registry.found_wrong import load as load_found_wrong
 from mpsmith.registry.model import Entry
 from mpsmith.reports import explorer_data
-from mpsmith.reports.evidence.devices import device_evidence
+from mpsmith.reports.evidence.devices import findings_by_device
 from mpsmith.reports.site.content import SiteContent
 from mpsmith.reports.site.writing import files, write_site
 from support.audits import HOSTILE, SURFACE, make_summary
 from support.evidence_files import evidence
 
-PAGES = ["devices.html", "findings.html", "index.html", "kernels.html", "operators.html", "releases.html", "run.html"]
+PAGES = ["findings.html", "index.html", "kernels.html", "operators.html", "releases.html", "run.html"]
 LARGEST = 2_000_000
 
 
@@ -75,7 +75,7 @@ def test_writes_every_page_and_the_files_that_it_loads(summary: AuditSummary, tm
 def test_all_references_exist(summary: AuditSummary, tmp_path: Path) -> None:
     site = tmp_path / "site"
     broken = replace(summary, overloads=tuple(replace(o, verdict=OverloadVerdict.WRONG) for o in summary.overloads))
-    devices = device_evidence([evidence({"aten::mode": {"float32": {"passed": 2}}})])
+    devices = findings_by_device([evidence({"aten::mode": {"float32": {"passed": 2}}})])
     write_site(content_of(summary, before=broken, devices=devices), site)
     for page in site.rglob("*.html"):
         for reference in Links(page.read_text(encoding="utf-8")).references:

@@ -1,4 +1,4 @@
-"""The pages of devices and operators: everything in its column, and nothing of a stranger's file becomes markup."""
+"""The pages of operators: everything in its column, and nothing of a stranger's file becomes markup."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from mpsmith.audit.findings.results import AuditSummary
 from mpsmith.reports.evidence.checking import problems_of
-from mpsmith.reports.evidence.devices import device_evidence
+from mpsmith.reports.evidence.devices import findings_by_device
 from mpsmith.reports.evidence.schema import EvidenceFile
 from mpsmith.reports.site.content import SiteContent
 from mpsmith.reports.site.devices import file_names
@@ -28,7 +28,7 @@ def summary(tmp_path_factory: pytest.TempPathFactory) -> AuditSummary:
 
 
 def pages(summary: AuditSummary, *given: EvidenceFile) -> dict[str, str]:
-    return dict(files(SiteContent(summary, devices=device_evidence(given))))
+    return dict(files(SiteContent(summary, devices=findings_by_device(given))))
 
 
 class Cells(HTMLParser):
@@ -78,7 +78,6 @@ def test_an_operator_has_a_page_with_a_column_for_each_device(summary: AuditSumm
 def test_a_page_without_evidence_says_so(summary: AuditSummary) -> None:
     shown = pages(summary)
     assert "Not tested on a Mac yet." in shown["operators/relu.html"]
-    assert "No real device has sent evidence yet." in shown["devices.html"]
     assert row_of(shown["operators/relu.html"], "torch") == ["torch", "from the wheel", "SIMULATED"]
     assert row_of(shown["operators/relu.html"], "2.13.0")[2] == "native"
 
@@ -90,28 +89,15 @@ def test_every_operator_of_the_audit_or_of_a_device_has_a_page(summary: AuditSum
     assert titles == expected
 
 
-def test_the_page_of_devices_has_all_operators_and_conflicts(summary: AuditSummary) -> None:
-    page = pages(summary, evidence(PASSES), evidence(WRONG, chip="Apple M1", torch="2.9.1"))["devices.html"]
-    head = row_of(page, "operator")
-    assert head[1:] == ["torch 2.13.0, from the wheel", "SIMULATED", "Apple M1, macOS 15", "Apple M3, macOS 15"]
-    assert row_of(page, "aten::mode")[1:] == ["missing", "missing (2.13.0)", "wrong (2.9.1)", "native (2.13.0)"]
-    assert "disagree" not in page
-    assert row_of(page, "Apple M3, macOS 15, torch 2.13.0")[1:5] == ["real device", "2026-01-02", "1", "2"]
-    assert row_of(page, "SIMULATED, torch 2.13.0")[1:3] == ["SIMULATED, not evidence about a Mac", "this audit"]
-    both = pages(summary, evidence(PASSES), evidence(WRONG, chip="Apple M1"))["devices.html"]
-    assert "Apple M1, macOS 15: wrong; Apple M3, macOS 15: native" in both
-
-
 def test_markup_in_evidence_stays_text_on_every_page(summary: AuditSummary) -> None:
     assert problems_of(hostile_evidence(), NOW) == []
     usual, hostile = pages(summary), pages(summary, hostile_evidence())
     changed = [name for name, text in hostile.items() if usual.get(name) != text]
-    assert {"devices.html", "operators/mode.html"} <= set(changed)
+    assert "operators/mode.html" in changed
     shown = "&lt;img src=x onerror=alert(1)&gt;"
     for name in changed:
         assert "<img" not in hostile[name], name
         assert "</td><script>" not in hostile[name], name
-    assert shown in hostile["devices.html"]
     assert shown in hostile["operators/mode.html"]
 
 
@@ -126,7 +112,7 @@ def test_pages_are_found_on_any_disk() -> None:
 def test_removes_pages_of_operators_and_devices_that_are_gone(summary: AuditSummary, tmp_path: Path) -> None:
     site = tmp_path / "site"
     write_site(
-        SiteContent(summary, devices=device_evidence([evidence({"aten::sort": {"float32": {"passed": 1}}})])), site
+        SiteContent(summary, devices=findings_by_device([evidence({"aten::sort": {"float32": {"passed": 1}}})])), site
     )
     gone = [site / "operators" / "sort.html", site / "device-of-an-earlier-site.html"]
     gone[1].write_text("old")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from mpsmith.audit.model.verdicts import OverloadVerdict
 from mpsmith.audit.releases.coverage.table import OperatorSupport
 from mpsmith.reports.evidence.devices import DeviceFamily, findings_by_device
 from mpsmith.reports.evidence.matrix import ColumnKind, Matrix, MatrixColumn, Wheels
@@ -65,12 +64,6 @@ def test_an_in_place_form_is_declared_with_its_operator() -> None:
     assert matrix.operators == ("aten::sort_",)
     assert [row.release for row in matrix.of("aten::sort_")] == ["2.13.0"]
     assert list(matrix.of("aten::unheard_of")) == []
-
-
-def test_the_newest_torch_of_a_device_counts() -> None:
-    given = [evidence(WRONG, torch="2.9.1"), evidence(PASSES), evidence(WRONG, chip="Apple M1", torch="2.9.1")]
-    newest = Matrix(findings_by_device(given), WHEELS).newest("aten::mode")
-    assert newest == {M3: ("2.13.0", OverloadVerdict.NATIVE), M1: ("2.9.1", OverloadVerdict.WRONG)}
 
 
 def test_the_device_of_an_audit_is_of_the_same_kind_as_its_evidence() -> None:

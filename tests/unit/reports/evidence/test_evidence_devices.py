@@ -7,7 +7,6 @@ from mpsmith.registry.sync import Measurement
 from mpsmith.reports.evidence.devices import (
     DeviceFamily,
     conflicts,
-    device_evidence,
     findings_by_device,
     real_measurements,
 )
@@ -88,10 +87,3 @@ def test_an_operator_that_newer_devices_did_not_run_is_measured_by_the_older() -
         ("aten::mode", "2.13.0"),
         ("aten::sort", "2.9.1"),
     ]
-
-
-def test_the_newest_file_of_each_kind_is_kept() -> None:
-    old = evidence(PASSES, collected="2025-01-01T00:00:00+00:00", chip="Apple M3")
-    for given in ([old, evidence(WRONG)], [evidence(WRONG), old]):
-        (file,) = device_evidence(given).newest.values()
-        assert file.machine.chip == "Apple M3 Pro"
