@@ -10,6 +10,8 @@ TORCH ?= $(shell sed -n 's/^torch==/==/p' constraints.txt)
 # The part of `make test-network` that `make test` runs too, in at most four minutes.
 WHEEL_TESTS = tests/unit/audit/releases/wheel tests/unit/simulator/air
 SHIPPED_TESTS = tests/simulated/shipped/test_found_wrong_on_device.py tests/simulated/shipped/test_softmax_conventions.py
+# Apart from tests/unit: the device loads before any backward.
+DEVICE_TESTS := $(if $(filter Darwin,$(shell uname -s)),tests/mps,tests/simulated --numprocesses auto)
 # C++ and Metal, but what .clang-format-ignore names.
 NATIVE_SOURCES = $(shell find kernels scaffold simulator -name '*.c' -o -name '*.cpp' -o -name '*.h' -o -name '*.mm' -o -name '*.metal')
 
@@ -38,7 +40,7 @@ audit: $(STAMP)  ## audit the mps device (simulated where there is no Mac), sync
 
 test: $(STAMP) lint  ## lint, types and all tests that this machine can run in minutes
 	$(BIN)/python -m pytest tests/unit --numprocesses auto --durations 20
-	$(BIN)/python -m pytest tests/simulated --numprocesses auto --durations 20  # apart: the device loads before any backward
+	$(BIN)/python -m pytest $(DEVICE_TESTS) --durations 20
 	$(MAKE) test-wheel
 
 # Without the package index nothing of it runs, and the last line says so.

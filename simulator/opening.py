@@ -76,7 +76,7 @@ def open_device(kind: DeviceKind, find_profile: FindProfile, profile_name: str |
     torch = import_torch()
     real = torch.backends.mps.is_available()
     if kind is DeviceKind.MPS and not real:
-        raise MpsmithError(f"no mps device: {_why_no_mps(torch)} (use --device simulated)")
+        raise MpsmithError(f"no mps device: {_why_no_mps(torch)}")
     if real and kind is not DeviceKind.SIMULATED:
         if profile_name is not None:
             raise MpsmithError("--profile is for the simulated device; a real mps device has its own coverage")
@@ -128,5 +128,5 @@ def import_torch() -> Any:
 
 def _why_no_mps(torch: Any) -> str:
     if not torch.backends.mps.is_built():
-        return f"torch {torch.__version__} was built without MPS"
-    return "macOS is too old or the machine has no Apple GPU"
+        return f"torch {torch.__version__} was built without MPS (use --device simulated)"
+    return "macOS is older than 14 or there is no Apple GPU, and on a Mac mps cannot be simulated"

@@ -135,7 +135,7 @@ def _check_torch() -> None:
     import torch
 
     if torch.backends.mps.is_built():
-        raise SimulatorError("this torch has a real mps device; the simulated one is for machines without")
+        raise SimulatorError("this torch is built with mps, for a Mac; mps is simulated on Linux only")
     version = re.match(r"(\d+)\.(\d+)", torch.__version__)
     if version is None or (int(version[1]), int(version[2])) < OLDEST_TORCH:
         oldest = ".".join(map(str, OLDEST_TORCH))

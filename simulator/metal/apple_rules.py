@@ -19,7 +19,10 @@ from .tokens import Tokens, UnbalancedError
 RULE = "apple"
 _REFUSED = re.compile(r"static assertion failed.*?: Metal: (.*)", re.DOTALL)
 _RESTRICTED = frozenset(
-    ["goto", "virtual", "new", "delete", "thread_local", "register", "dynamic_cast", "typeid", "try", "catch", "throw"]
+    [
+        *("goto", "virtual", "new", "delete", "thread_local", "register", "dynamic_cast", "typeid"),
+        *("try", "catch", "throw", "noexcept", "asm", "__asm__"),
+    ]
 )
 # Types of positions must agree; [[thread_index_in_simdgroup]] and its like are scalars anyway.
 _POSITIONS = frozenset(
@@ -30,6 +33,8 @@ _POSITIONS = frozenset(
 )
 _WIDTHS = frozenset({"thread_execution_width", "threads_per_simdgroup"})
 _POSITION_TYPE = re.compile(r"u?(?:int|short)([234])?|uint(?:16|32)_t")
+_NO_POSITION_TYPE = re.compile(r"(?:int|short|u?long|u?char|size_t|bool|half|float)[234]?")
+_ORDERS = frozenset(f"memory_order_{order}" for order in ("acquire", "release", "acq_rel", "seq_cst"))
 _METAL_HEADER = re.compile(rf'^# \d+ "{re.escape(str(INCLUDE))}/(?:metal_\w+|simd/)', re.MULTILINE)
 # A `[` after one of these begins a lambda: no expression ends here.
 _BEFORE_LAMBDA = frozenset("=(,{;?:&|+-*/<>!") | {"return", "&&", "||", "==", "!="}
@@ -79,6 +84,19 @@ def _check_words(tokens: Tokens, version: MetalVersion, problems: Problems) -> N
         elif token == "[" and version < "3.2" and text[i - 1] in _BEFORE_LAMBDA and _is_lambda(tokens, i):
             message = f"Metal {version} has no lambda expressions; Metal 3.2 has (MSL specification, Restrictions)"
             problems.add(i, RULE, message)
+        elif token in _ORDERS and _callee(tokens, i).startswith("atomic_") and "fence" not in _callee(tokens, i):
+            message = (
+                f"atomic operations take memory_order_relaxed only, not {token} (MSL specification, Memory Order;"
+                " AdaptiveCpp pull request 2248)"
+            )
+            problems.add(i, RULE, message)
+
+
+def _callee(tokens: Tokens, i: int) -> str:
+    """The function of the call whose argument the token at `i` is."""
+    while i > 0 and tokens.text[i] != "(":
+        i = tokens.pair[i] - 1 if tokens.text[i] in (")", "]", "}") else i - 1
+    return tokens.text[i - 1]
 
 
 def _is_lambda(tokens: Tokens, i: int) -> bool:
@@ -126,6 +144,13 @@ def _check_kernel(tokens: Tokens, function: Function, problems: Problems) -> Non
     for parameter in function.parameters:
         if attribute_name(parameter.attribute) not in _POSITIONS:
             continue
+        wrong = [w for w in tokens.text[parameter.begin : parameter.end] if _NO_POSITION_TYPE.fullmatch(w)]
+        if wrong and "unsigned" not in tokens.text[parameter.begin : parameter.end]:
+            message = (
+                f"kernel '{function.name}': '{parameter.name}' has type '{wrong[0]}'; a position has uint or ushort,"
+                " or a vector of them (MSL specification, Kernel Function Input Arguments; slang issue 4288)"
+            )
+            problems.add(parameter.end, RULE, message)
         types = (_POSITION_TYPE.fullmatch(word) for word in tokens.text[parameter.begin : parameter.end])
         count = next((int(match[1] or 1) for match in types if match), None)
         if count is None:

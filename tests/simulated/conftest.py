@@ -15,6 +15,7 @@ from mpsmith.simulator import metal
 from mpsmith.simulator.device import faults
 from mpsmith.simulator.device import loading as device
 from mpsmith.simulator.device.coverage_profile import CoverageProfile
+from support.needs import needs_simulated_device
 
 FreshPython = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -22,6 +23,7 @@ FreshPython = Callable[..., subprocess.CompletedProcess[str]]
 @pytest.fixture(scope="session", autouse=True)
 def simulated_device() -> CoverageProfile:
     """The simulated device with the coverage of the installed torch, missing operators refused."""
+    needs_simulated_device()
     installed = coverage_profile(None)
     os.environ.pop(device.FALLBACK_VARIABLE, None)
     device.load(installed)

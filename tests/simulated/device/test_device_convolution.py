@@ -13,6 +13,7 @@ from torch._inductor import config as inductor
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from mpsmith.simulator import metal
+from support.needs import needs_metal_on_host
 
 FORMATS = (torch.contiguous_format, torch.channels_last)
 functional = torch.nn.functional
@@ -62,7 +63,7 @@ def network(x: Tensor, weight: Tensor, back: Tensor, line: Tensor, of_line: Tens
 
 
 def test_compiled_convolutions_need_no_help() -> None:
-    pytest.importorskip("ziglang")
+    needs_metal_on_host()
     metal.install()
     generator = torch.Generator().manual_seed(0)
     shapes = ((2, 3, 8, 7), (4, 3, 3, 3), (4, 2, 3, 3), (2, 3, 9), (4, 3, 3))

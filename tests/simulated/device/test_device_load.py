@@ -72,9 +72,9 @@ def test_without_loading_there_is_a_clear_error(fresh_python: FreshPython) -> No
     ]
 
 
-def test_a_real_mps_device_is_left_alone(fresh_python: FreshPython) -> None:
+def test_a_torch_of_a_mac_is_left_alone(fresh_python: FreshPython) -> None:
     done = fresh_python(LOAD + "torch._C._has_mps = True\nload()")
-    assert done.stdout.strip() == "this torch has a real mps device; the simulated one is for machines without"
+    assert done.stdout.strip() == "this torch is built with mps, for a Mac; mps is simulated on Linux only"
 
 
 def test_an_old_torch_is_refused(fresh_python: FreshPython) -> None:

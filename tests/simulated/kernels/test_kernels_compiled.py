@@ -20,8 +20,10 @@ from mpsmith.kernels.runtime.registration import counting
 
 if TYPE_CHECKING:
     from conftest import FreshPython
+from support.needs import needs_metal_on_host
 
-pytest.importorskip("ziglang")
+needs_metal_on_host()
+
 pytestmark = pytest.mark.usefixtures("nothing_registered")
 
 

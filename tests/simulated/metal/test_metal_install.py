@@ -7,9 +7,10 @@ import warnings
 import pytest
 import torch
 
-pytest.importorskip("ziglang")
-
 from mpsmith.simulator import metal
+from support.needs import needs_metal_on_host
+
+needs_metal_on_host()
 
 SOURCE = """
 #include <metal_stdlib>

@@ -16,6 +16,7 @@ from mpsmith.scaffold.errors import ToolchainError
 from mpsmith.scaffold.proof import metal_sources, setup
 from mpsmith.simulator.clang import CompilerMissingError
 from support.commands import refusal, typed
+from support.needs import needs_metal_on_host
 
 checked = partial(typed, app, "check")
 refused = partial(refusal, app, "check")
@@ -58,7 +59,7 @@ def test_rejects_a_command_without_a_path() -> None:
 
 
 def test_metal_needs_no_macos_toolchain(tmp_path: Path) -> None:
-    pytest.importorskip("ziglang")
+    needs_metal_on_host()
     (tmp_path / "good.metal").write_text(METAL.replace("FACTOR", "2.0f"))
     (tmp_path / "wrong.metal").write_text(METAL.replace("FACTOR", "factor"))
     done = checked(str(tmp_path))
@@ -72,7 +73,7 @@ def test_metal_needs_no_macos_toolchain(tmp_path: Path) -> None:
 
 
 def test_json_has_the_same_findings(tmp_path: Path) -> None:
-    pytest.importorskip("ziglang")
+    needs_metal_on_host()
     (tmp_path / "wrong.metal").write_text(METAL.replace("FACTOR", "factor"))
     done = checked("--json", str(tmp_path / "wrong.metal"))
     data = json.loads(done.output)
@@ -83,7 +84,7 @@ def test_json_has_the_same_findings(tmp_path: Path) -> None:
 
 
 def test_an_unchanged_file_is_answered_from_the_cache(tmp_path: Path) -> None:
-    pytest.importorskip("ziglang")
+    needs_metal_on_host()
     file = tmp_path / "a.metal"
     file.write_text(METAL.replace("FACTOR", "2.0f"))
     assert "cache" not in checked(str(file)).output
@@ -146,7 +147,7 @@ def test_an_interrupted_set_up_leaves_nothing_that_looks_finished(empty_cache: P
 
 
 def test_the_version_of_metal_decides(tmp_path: Path) -> None:
-    pytest.importorskip("ziglang")
+    needs_metal_on_host()
     file = tmp_path / "lambda.metal"
     file.write_text(METAL.replace("x[i] * FACTOR", "[](float y) { return y + 1; }(x[i])"))
     assert "Metal 3.1 has no lambda expressions" in checked(str(file)).output

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from support.commands import typed
-
-pytest.importorskip("ziglang")
-
 from mpsmith.cli import app
 from mpsmith.errors import MpsmithError
+from support.commands import typed
+from support.needs import needs_metal_on_host
+
+needs_metal_on_host()
 
 AXPY = """#include <metal_stdlib>
 using namespace metal;

@@ -10,6 +10,9 @@ from mpsmith.kernels.runtime import catalog
 from mpsmith.kernels.runtime.shader import assembled
 from mpsmith.kernels.verification.evidence import source_files
 from mpsmith.simulator.metal import MetalSyntaxError, check, compile
+from support.needs import needs_metal_on_host
+
+needs_metal_on_host()
 
 
 def metal_file(family: str) -> Path:

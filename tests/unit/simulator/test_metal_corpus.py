@@ -15,6 +15,7 @@ from metal_corpus import projects as projects_module
 from metal_corpus.compiling import compile_project
 from metal_corpus.projects import Project, parse_trees, projects, select_projects, tree_of
 from mpsmith.errors import MpsmithError
+from support.needs import needs_metal_on_host
 
 TO_COMPILE = Project(
     name="made-up",
@@ -92,7 +93,7 @@ class TestDownload:
 
 
 def test_compiled_files_are_accepted_refused_or_not_supported(tree: Path) -> None:
-    pytest.importorskip("ziglang")
+    needs_metal_on_host()
     good, tensor, wrong = compile_project(TO_COMPILE, tree)
     assert (good.file, good.result, good.reason) == ("good.metal", "accepted", "")
     assert (tensor.file, tensor.result) == ("tensor.metal", "not supported")
@@ -108,7 +109,7 @@ def test_compiled_files_are_accepted_refused_or_not_supported(tree: Path) -> Non
 def test_the_command_writes_a_page_and_fails_with_a_refused_file(
     tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("ziglang")
+    needs_metal_on_host()
     monkeypatch.setattr(projects_module, "projects", lambda: [TO_COMPILE])
     page = tmp_path / "page.md"
     assert command.main(["--tree", f"made-up={tree}", "--output", str(page)]) == 1

@@ -42,6 +42,12 @@ def mac(command: Sequence[str]) -> str:
     return ANSWERS[tuple(command)]
 
 
+@pytest.fixture(autouse=True)
+def linux(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the tests run on a Mac, too: no preflight of its device."""
+    monkeypatch.setattr("platform.system", lambda: "Linux")
+
+
 @pytest.fixture
 def darwin(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("platform.system", lambda: "Darwin")

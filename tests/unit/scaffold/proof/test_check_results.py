@@ -12,6 +12,7 @@ from mpsmith.scaffold.proof import metal_sources
 from mpsmith.scaffold.proof.check_results import DECIDING_CODE
 from mpsmith.scaffold.proof.checking import CheckResult, check_files
 from mpsmith.simulator.clang import CompilerMissingError
+from support.needs import needs_metal_on_host
 
 WITH_DOUBLE = """\
 #include <metal_stdlib>
@@ -56,7 +57,7 @@ def test_what_could_not_be_checked_is_neither_accepted_nor_kept(file: Path, monk
         for _ in range(2):
             result = checked(file)
             assert (result.checked, result.accepted, result.cached) == (False, False, False)
-    pytest.importorskip("ziglang")
+    needs_metal_on_host()
     with_compiler = checked(file)
     assert not with_compiler.accepted
     assert "'double' is not supported" in with_compiler.findings[0].message
@@ -70,7 +71,7 @@ def test_a_result_is_cached_until_the_program_changes(file: Path, runs: list[str
 
 
 def test_what_a_program_includes_is_part_of_it(tmp_path: Path) -> None:
-    pytest.importorskip("ziglang")
+    needs_metal_on_host()
     header, file = tmp_path / "factor.h", tmp_path / "twice.metal"
     header.write_text("constant float factor = 2.0f;\n")
     file.write_text('#include "factor.h"\n' + WITH_DOUBLE.replace("double(x[i])", "factor"))
@@ -80,7 +81,7 @@ def test_what_a_program_includes_is_part_of_it(tmp_path: Path) -> None:
 
 
 def test_address_spaces_are_real_in_a_check(file: Path) -> None:
-    pytest.importorskip("ziglang")
+    needs_metal_on_host()
     file.write_text("kernel void k(device float* x) { thread float* wrong = x; wrong[0] = 1; }\n")
     (finding,) = metal_sources.check_metal(file, metal_sources.metal_programs(file, file.read_text()), "3.1")
     assert (finding.line, finding.severity, finding.rule) == (1, "error", "metal: address-space")

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 import torch
 
-pytest.importorskip("ziglang")
-
 from mpsmith.simulator.air.intrinsics.accuracy import SINGLE_ULPS, is_moved
 from mpsmith.simulator.air.library import AirLibrary
 from support.air_kernels import air_library, elementwise
+from support.needs import needs_metal_on_host
+
+needs_metal_on_host()
 
 BINARY = ("pow", "powr", "atan2")
 

@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 import torch
 
-pytest.importorskip("ziglang")
-
 from mpsmith.simulator.air.library import AirKernel
 from mpsmith.simulator.errors import KernelFault
 from mpsmith.simulator.metal import checking
 from support.air_kernels import air_library, buffer, builtin, kernel
+from support.needs import needs_metal_on_host
+
+needs_metal_on_host()
 
 VARIABLE = "@_ZZ4testE6shared = internal addrspace(3) global [64 x float] undef, align 4\n"
 BARRIER = "declare void @air.wg.barrier(i32, i32)\n"

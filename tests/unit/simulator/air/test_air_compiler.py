@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("ziglang")
-
 from mpsmith.simulator.air.compiler import AirCompiler
 from mpsmith.simulator.air.intrinsics import Variant
 from mpsmith.simulator.clang import BuildCache, Limits
@@ -19,6 +17,9 @@ from mpsmith.simulator.errors import KernelCacheError, KernelCompileError
 from mpsmith.simulator.metal.compiler import default_compiler
 from support.air_kernels import bitcode, elementwise
 from support.metal_libraries import write_metal_library
+from support.needs import needs_metal_on_host
+
+needs_metal_on_host()
 
 EXP = elementwise("exp_float", "air.exp.f32", "float", "float")
 AMPLE = Limits(seconds=120, memory=4 << 30)

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("ziglang")
-
 from mpsmith.simulator.air.bitcode import declared_functions, signature_of_bitcode
 from mpsmith.simulator.air.compiler import default_air_compiler
 from mpsmith.simulator.air.signature import BuiltinArgument, KernelSignature, StructField
 from mpsmith.simulator.errors import AirError, KernelCompileError, MalformedKernelError, UnsupportedKernelError
 from support.air_kernels import FLUSHING, air_library, bitcode, buffer, builtin, elementwise, kernel
+from support.needs import needs_metal_on_host
+
+needs_metal_on_host()
 
 PARAMETERS = "ptr addrspace(1) %out, ptr addrspace(2) %params, i32 %t"
 STRUCT = buffer(

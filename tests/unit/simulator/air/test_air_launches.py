@@ -8,11 +8,12 @@ import numpy
 import pytest
 import torch
 
-pytest.importorskip("ziglang")
-
 from mpsmith.simulator.air.library import AirLibrary
 from mpsmith.simulator.errors import KernelArgumentError, KernelFault
 from support.air_kernels import FLUSHING, RELEASE, air_library, buffer, builtin, elementwise, kernel
+from support.needs import needs_metal_on_host
+
+needs_metal_on_host()
 
 COPY = """
   %i = zext i32 %t to i64

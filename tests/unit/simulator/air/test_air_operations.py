@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 import torch
 
-pytest.importorskip("ziglang")
-
 from support.air_kernels import air_library, buffer, builtin, elementwise, kernel
+from support.needs import needs_metal_on_host
+
+needs_metal_on_host()
 
 DTYPES = {
     "float": torch.float32,

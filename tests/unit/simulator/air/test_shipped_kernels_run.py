@@ -8,8 +8,6 @@ import struct
 import pytest
 import torch
 
-pytest.importorskip("ziglang")
-
 from mpsmith.audit.releases.wheel.shipped import shipped_library
 from mpsmith.simulator.air.bitcode import declared_functions, signature_of_bitcode
 from mpsmith.simulator.air.compiler import default_air_compiler
@@ -17,6 +15,9 @@ from mpsmith.simulator.air.container import LibraryFile
 from mpsmith.simulator.air.host_module import host_module
 from mpsmith.simulator.air.library import AirLibrary
 from mpsmith.simulator.errors import KernelFault
+from support.needs import needs_metal_on_host
+
+needs_metal_on_host()
 
 pytestmark = pytest.mark.network
 

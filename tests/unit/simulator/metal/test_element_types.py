@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
-pytest.importorskip("ziglang")
-torch = pytest.importorskip("torch")
+from mpsmith.simulator import metal
+from mpsmith.simulator.metal.binding import bind
+from mpsmith.simulator.metal.element_types import mistaken
+from support.needs import needs_metal_on_host
 
-from mpsmith.simulator import metal  # noqa: E402
-from mpsmith.simulator.metal.binding import bind  # noqa: E402
-from mpsmith.simulator.metal.element_types import mistaken  # noqa: E402
+needs_metal_on_host()
 
 SOURCE = """
 #include <metal_stdlib>

@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("ziglang")
-
 from mpsmith.simulator import metal
+from support.needs import needs_metal_on_host
+
+needs_metal_on_host()
 
 FILES = sorted((Path(__file__).parent / "accepted").glob("*.metal"))
 PREAMBLE = "#include <metal_stdlib>\nusing namespace metal;\n"

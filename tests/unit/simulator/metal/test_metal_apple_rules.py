@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-pytest.importorskip("ziglang")
-
 from mpsmith.simulator import metal
+from support.needs import needs_metal_on_host
+
+needs_metal_on_host()
 
 PREAMBLE = "#include <metal_stdlib>\nusing namespace metal;\n"
 INDEX = "uint i [[thread_position_in_grid]]"
@@ -90,6 +91,21 @@ RULES = {
         "kernel void k(device int* o, uint2 g [[thread_position_in_grid]], ushort2 t [[threads_per_threadgroup]],"
         " uint s [[thread_index_in_simdgroup]]) {}",
     ),
+    "signed position": (
+        "kernel void k(device int* o, int g [[thread_position_in_grid]]) { o[g] = 1; }",
+        "'g' has type 'int'; a position has uint or ushort",
+        "kernel void k(device int* o, unsigned int g [[thread_position_in_grid]]) { o[g] = 1; }",
+    ),
+    "position of 64 bits": (
+        "kernel void k(device int* o, ulong2 g [[threads_per_grid]]) { o[g.x] = 1; }",
+        "'g' has type 'ulong2'",
+        "kernel void k(device int* o, ushort2 g [[threads_per_grid]]) { o[g.x] = 1; }",
+    ),
+    "ordered atomic": (
+        kernel("device atomic_uint* o", "atomic_fetch_add_explicit(&o[i], uint(1), memory_order_acq_rel);"),
+        "not memory_order_acq_rel",
+        kernel("device atomic_uint* o", "atomic_fetch_add_explicit(&o[i], uint(1), memory_order_relaxed);"),
+    ),
     "both names of the width": (
         kernel("device int* o, uint a [[thread_execution_width]], uint b [[threads_per_simdgroup]]", "o[i] = a + b;"),
         "m1-gpu-cpp",
@@ -112,6 +128,8 @@ RULES = {
         kernel("device int* o", "o[i]++;"),
     ),
     "virtual": ("struct S { virtual int f() { return 1; } };", "'virtual'", "struct S { int f() { return 1; } };"),
+    "noexcept": ("float f() noexcept { return 1; }", "'noexcept'", "float f() { return 1; }"),
+    "assembly": (kernel("device int* o", 'asm(""); o[i] = 1;'), "'asm'", ""),
     "static variable": (
         kernel("device int* o", "static int n = 0; o[i] = n++;"),
         "static variable",

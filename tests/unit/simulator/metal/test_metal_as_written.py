@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.importorskip("ziglang")
-
 from mpsmith.simulator import metal
 from mpsmith.simulator.metal import MetalRuntimeError, MetalValueError
+from support.needs import needs_metal_on_host
+
+needs_metal_on_host()
 
 PREAMBLE = "#include <metal_stdlib>\nusing namespace metal;\n"
 

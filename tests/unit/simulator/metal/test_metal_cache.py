@@ -11,13 +11,14 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("ziglang")
-
 from mpsmith.simulator.clang import BuildCache, Clang, InternalCompilerError, ToolRun, installed
 from mpsmith.simulator.metal import MetalSyntaxError, compiler
 from mpsmith.simulator.metal.compiler import metal_cache_folder
 from mpsmith.simulator.metal.includes import with_includes
 from mpsmith.simulator.metal.translation import Translation, translate_and_build
+from support.needs import needs_metal_on_host
+
+needs_metal_on_host()
 
 PROGRAM = """
 import numpy as np

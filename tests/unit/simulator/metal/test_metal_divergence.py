@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-pytest.importorskip("ziglang")
-
 from mpsmith.simulator import metal
 from support.diverging_programs import LANE, STEPS, program
+from support.needs import needs_metal_on_host
+
+needs_metal_on_host()
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.importorskip("ziglang")
-
 from mpsmith.simulator import metal
+from support.needs import needs_metal_on_host
+
+needs_metal_on_host()
 
 PREAMBLE = "#include <metal_stdlib>\nusing namespace metal;\n"
 FIRST_LINE = 3

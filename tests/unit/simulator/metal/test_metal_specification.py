@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.importorskip("ziglang")
-
 from mpsmith.simulator import metal
 from support.metal_specification import (
     FLOAT_ROWS,
@@ -21,6 +19,9 @@ from support.metal_specification import (
     calls_of,
     program,
 )
+from support.needs import needs_metal_on_host
+
+needs_metal_on_host()
 
 ROWS = {**dict.fromkeys(INTEGERS, INTEGER_ROWS), **dict.fromkeys(FLOATS, FLOAT_ROWS)}
 # Roundings of the type: the host computes half in float, and powers amplify a rounding of their argument.

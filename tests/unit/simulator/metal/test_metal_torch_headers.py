@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
-pytest.importorskip("ziglang")
-torch = pytest.importorskip("torch")
+from mpsmith.simulator import metal
+from mpsmith.simulator.metal.includes import torch_include
+from support.needs import needs_metal_on_host
 
-from mpsmith.simulator import metal  # noqa: E402
-from mpsmith.simulator.metal.includes import torch_include  # noqa: E402
+needs_metal_on_host()
 
 INCLUDE = torch_include()
 assert INCLUDE is not None

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-pytest.importorskip("ziglang")
-
 from mpsmith.simulator import metal
 from mpsmith.simulator.metal import MetalValueError
+from support.needs import needs_metal_on_host
+
+needs_metal_on_host()
 
 SOURCE = """
 #include <metal_stdlib>

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-pytest.importorskip("ziglang")
-
 from mpsmith.simulator import metal
 from mpsmith.simulator.metal import MetalRuntimeError
+from support.needs import needs_metal_on_host
+
+needs_metal_on_host()
 
 PREAMBLE = "#include <metal_stdlib>\nusing namespace metal;\n"
 

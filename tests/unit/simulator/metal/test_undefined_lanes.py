@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-pytest.importorskip("ziglang")
-
 from mpsmith.simulator import metal
 from mpsmith.simulator.metal import UndefinedLanesError
+from support.needs import needs_metal_on_host
+
+needs_metal_on_host()
 
 PREAMBLE = "#include <metal_stdlib>\nusing namespace metal;\n"
 ARGUMENTS = "device int* out, device const int* x, uint t [[thread_index_in_threadgroup]]"

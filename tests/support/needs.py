@@ -1,0 +1,36 @@
+"""What tests need of the machine. Where it is not there, the module, fixture or test that asks for it is skipped."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from mpsmith.simulator.clang import CompilerMissingError
+
+
+def needs_metal_on_host() -> None:
+    """Metal source compiles and runs on the CPU: Linux with ziglang."""
+    _skip_if(_why_no_metal())
+
+
+def needs_simulated_device() -> None:
+    """`device="mps"` can be simulated: a torch without mps."""
+    import torch
+
+    _skip_if("a Mac has no simulated mps device" if torch.backends.mps.is_built() else "")
+
+
+@cache
+def _why_no_metal() -> str:
+    from mpsmith.simulator.metal.compiler import default_compiler
+
+    try:
+        default_compiler()
+    except CompilerMissingError as error:
+        return str(error)
+    return ""
+
+
+def _skip_if(reason: str) -> None:
+    return pytest.skip(reason, allow_module_level=True) if reason else None
