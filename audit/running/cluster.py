@@ -16,7 +16,7 @@ from ..model.group import GroupKey
 from ..model.selection import Settings
 from ..store.records import Run, StoredGroup
 from ..store.store import Store
-from .cluster_task import Answer, ClusterError, Request, Work, code_fingerprint, device_of, difference, perform
+from .cluster_task import ClusterError, TaskAnswer, TaskRequest, Work, code_fingerprint, device_of, difference, perform
 from .progress import ProgressListener
 from .runner import as_recorded, audit_into, exclusive, resumable
 from .worker_tasks import AuditPlan
@@ -135,7 +135,7 @@ class ClusterExecution:
         finally:
             self._client.cancel(list(running))
 
-    def _take(self, batch: Sequence[StoredGroup], answer: Answer, progress: ProgressListener) -> None:
+    def _take(self, batch: Sequence[StoredGroup], answer: TaskAnswer, progress: ProgressListener) -> None:
         self._crashing |= dict.fromkeys(answer.crashing)
         rows = {group.id: rows for group, rows in zip(batch, answer.groups, strict=True)}
         for added in self._store.add_rows(list(rows.items())):
@@ -147,13 +147,13 @@ class ClusterExecution:
 
     def _submitted(self, work: Work, retries: int = RETRIES) -> Future:
         settings = self._settings
-        request = Request(settings.recorded(), settings.timeout, settings.memory_limit, self._code, work)
+        request = TaskRequest(settings.recorded(), settings.timeout, settings.memory_limit, self._code, work)
         return self._client.submit(perform, request, pure=False, retries=retries)
 
-    def _answer(self, future: Future) -> Answer:
+    def _answer(self, future: Future) -> TaskAnswer:
         """The answer to a request. Raises StoppedError if no worker gave one, or one of another kind of device."""
         try:
-            answer: Answer = future.result()
+            answer: TaskAnswer = future.result()
         except MpsmithError as error:
             raise StoppedError(one_line(error)) from error
         except Exception as error:  # Dask's own: the worker was killed several times, the scheduler is gone

@@ -58,7 +58,7 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Request:
+class TaskRequest:
     """A part of an audit: the settings as a run records them, the coordinator's code, and the work."""
 
     settings: dict[str, Any]
@@ -69,7 +69,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Answer:
+class TaskAnswer:
     """What a machine's results depend on, and what was asked for: the plan, rows of groups in order, or of torch.mps.
 
     `crashing`: the shipped kernels that ended a process, those of the request included.
@@ -100,18 +100,18 @@ def difference(device: Mapping[str, str], other: Mapping[str, str]) -> str:
     return "; ".join(f"{name} {one}, not {two}" for name, one, two in both if one != two)
 
 
-def perform(request: Request) -> Answer:
+def perform(request: TaskRequest) -> TaskAnswer:
     """Answer a request in a new process. Raises ClusterError with the reason if that fails."""
     with tempfile.TemporaryDirectory(prefix="mpsmith-", ignore_cleanup_errors=True) as folder:
         command = [sys.executable, *COMMAND, folder]
         done = subprocess.run(command, input=pickle.dumps(request), stdout=subprocess.PIPE, check=False)
     answer = pickle.loads(done.stdout) if done.returncode == 0 else f"its process ended with {done.returncode}"
-    if not isinstance(answer, Answer):
+    if not isinstance(answer, TaskAnswer):
         raise ClusterError(f"a worker cannot continue: {answer}")
     return answer
 
 
-def answer(request: Request, folder: Path, open_execution: OpenExecution = IsolatedExecution) -> Answer:
+def answer(request: TaskRequest, folder: Path, open_execution: OpenExecution = IsolatedExecution) -> TaskAnswer:
     """Do the work of a request in this process. Raises MpsmithError if this machine cannot."""
     if request.code != code_fingerprint():
         raise ClusterError("its mpsmith is not the one of the coordinator (install the same everywhere)")
@@ -122,7 +122,7 @@ def answer(request: Request, folder: Path, open_execution: OpenExecution = Isola
     with Store.create(folder / "batch.sqlite") as store, open_execution(settings, store, folder) as execution:
         if not work.groups and work.probed is None:
             plan: AuditPlan = execution.plan()
-            return Answer(plan.environment, plan)
+            return TaskAnswer(plan.environment, plan)
         environment = execution.environment()
         run = store.begin_run(settings.recorded(), {})
         if work.probed is not None:
@@ -130,24 +130,24 @@ def answer(request: Request, folder: Path, open_execution: OpenExecution = Isola
                 store.add_module_row(run.id, ModuleRow(name, ModuleStatus.NOT_PROBED))
             execution.probe_module(run)
             rows = (row for row in store.module_rows(run.id) if row.name not in work.probed)
-            return Answer(environment, module=tuple(rows))
+            return TaskAnswer(environment, module=tuple(rows))
         for kernel in work.crashing:
             record_crashing_kernel(folder, kernel)
         store.plan(run.id, dict(work.groups))
         groups = store.groups(run.id)
         positions = {key: places for key, places in work.groups if places is not None}
         execution.execute(groups, positions, NoProgress())
-        return Answer(environment, groups=tuple(store.rows_of(groups)), crashing=tuple(crashing_kernels(folder)))
+        return TaskAnswer(environment, groups=tuple(store.rows_of(groups)), crashing=tuple(crashing_kernels(folder)))
 
 
 def main(folder: Path, open_execution: OpenExecution = IsolatedExecution) -> None:
-    """Answer the request on standard input on standard output: an Answer, or the text of an error."""
+    """Answer the request on standard input on standard output: a TaskAnswer, or the text of an error."""
     output = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # other prints must not look like an answer
     request = pickle.loads(sys.stdin.buffer.read())
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     threading.Thread(target=end_with_parent, args=(os.getppid(),), daemon=True).start()
-    result: Answer | str
+    result: TaskAnswer | str
     try:
         result = answer(request, folder, open_execution)
     except MpsmithError as error:

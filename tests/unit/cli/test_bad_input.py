@@ -115,7 +115,6 @@ def test_a_store_that_is_no_file_is_refused(tmp_path: Path) -> None:
         (["audit", "--ops", "nosuch*"], "no operator"),
         (["self-test", "--classes", "banana"], "no class of faults has 'banana'"),
         (["trace", "--allow", "nosuchop", "x.py"], "no operator"),
-        (["trace", "--html", ".", "x.py"], "is a folder"),
     ],
 )
 def test_what_is_wrong_is_said_before_any_work(words: list[str], message: str) -> None:

@@ -22,9 +22,9 @@ from distributed import Client
 from mpsmith.audit.model.selection import Settings
 from mpsmith.audit.running.cluster import StoppedError, audit_on_cluster, connected
 from mpsmith.audit.running.cluster_task import (
-    Answer,
     ClusterError,
-    Request,
+    TaskAnswer,
+    TaskRequest,
     Work,
     answer,
     code_fingerprint,
@@ -38,7 +38,7 @@ from support.fake_machines import FOLDER, TORCH, FakeExecution, contents, fake_e
 
 TESTS = Path(__file__).parents[3]
 SETTINGS = Settings(device=DeviceKind.SIMULATED)
-REQUEST = Request(SETTINGS.recorded(), 30.0, 0, code_fingerprint(), Work())
+REQUEST = TaskRequest(SETTINGS.recorded(), 30.0, 0, code_fingerprint(), Work())
 
 
 class DaskProcesses:
@@ -158,7 +158,7 @@ def test_names_a_missing_scheduler_and_a_scheduler_without_workers(dask: DaskPro
 
 
 def test_a_machine_does_the_work_of_a_request_and_nothing_else(tmp_path: Path) -> None:
-    def done(work: Work) -> Answer:
+    def done(work: Work) -> TaskAnswer:
         folder = tmp_path / str(len(list(tmp_path.iterdir())))
         folder.mkdir()
         result = answer(replace(REQUEST, work=work), folder, FakeExecution)
