@@ -50,8 +50,6 @@ def _jagged(x: torch.Tensor, offsets: torch.Tensor, total: int | None) -> torch.
     return _aten._padded_dense_to_jagged_forward(x, [offsets], total)  # type: ignore[no-any-return]
 
 
-_BOTH = ("aten::_jagged_to_padded_dense_forward", "aten::_padded_dense_to_jagged_forward")
-
 CASES = (
     KernelCall(
         "_nested_tensor_from_mask_left_aligned",
@@ -60,16 +58,8 @@ CASES = (
         _masks,
         (torch.float32,),
     ),
-    KernelCall("_jagged_to_padded_dense_forward", _BOTH[:1], _padded, _rows, _DTYPES),
-    KernelCall("_padded_dense_to_jagged_forward", _BOTH[1:], _jagged, _items, _DTYPES),
-    KernelCall(
-        "_padded_dense_to_jagged_forward",
-        _BOTH,
-        _jagged,
-        _items,
-        variant="gradients",
-        gradients=(0,),
-    ),
+    KernelCall("_jagged_to_padded_dense_forward", ("aten::_jagged_to_padded_dense_forward",), _padded, _rows, _DTYPES),
+    KernelCall("_padded_dense_to_jagged_forward", ("aten::_padded_dense_to_jagged_forward",), _jagged, _items, _DTYPES),
 )
 
 
