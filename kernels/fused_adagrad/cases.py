@@ -19,7 +19,7 @@ def _lists(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
         (0.1, 0.2, 0.1, True),
         (torch.tensor(0.1), 0.2, 0.1, False),
     ):
-        shapes = ((5, 7), (33,), (2, 3, 4), (0,), ())
+        shapes = ((5, 7), (33,), (2, 3, 4), (0,), (), (3,), (16,), (9, 2), (1,))
         parameters, gradients = ([values(shape, dtype, scale) for shape in shapes] for scale in (1.0, 0.5))
         sums = [values(shape, dtype).abs() for shape in shapes]
         steps = [torch.tensor(3.0) for _ in shapes]

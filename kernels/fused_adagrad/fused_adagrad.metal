@@ -34,21 +34,11 @@ struct adagrad {
   }
 };
 
+// The 16 bytes of `vector` in dense tensors, or what is left of them at the end.
 template <typename T>
-kernel void fused_adagrad_dense(
-    device T* parameter [[buffer(0)]],
-    device T* gradient [[buffer(1)]],
-    device T* sum [[buffer(2)]],
-    constant float* p [[buffer(3)]],
-    constant float& lr [[buffer(4)]],
-    constant float& step [[buffer(5)]],
-    constant float& scale [[buffer(6)]],
-    constant float& found_inf [[buffer(7)]],
-    constant ulong& elements [[buffer(8)]],
-    uint i [[thread_position_in_grid]]) {
+void step_on(device T* parameter, device T* gradient, device T* sum, adagrad rule, ulong vector, ulong elements) {
   constexpr uint W = lane_count<T>;
-  const adagrad rule(p, lr, step, scale, found_inf);
-  const ulong first = ulong(i) * W;
+  const ulong first = vector * W;
   if (rule.skips) {
     return;
   }
@@ -75,6 +65,62 @@ kernel void fused_adagrad_dense(
       gradient[e] = g;
     }
   }
+}
+
+template <typename T>
+kernel void fused_adagrad_dense(
+    device T* parameter [[buffer(0)]],
+    device T* gradient [[buffer(1)]],
+    device T* sum [[buffer(2)]],
+    constant float* p [[buffer(3)]],
+    constant float& lr [[buffer(4)]],
+    constant float& step [[buffer(5)]],
+    constant float& scale [[buffer(6)]],
+    constant float& found_inf [[buffer(7)]],
+    constant ulong& elements [[buffer(8)]],
+    uint i [[thread_position_in_grid]]) {
+  step_on(parameter, gradient, sum, adagrad(p, lr, step, scale, found_inf), i, elements);
+}
+
+// The buffers of one of several parameters, and what makes it the one of a thread: tensors follow each other.
+#define ROW(k, b0, b1, b2, b3) \
+  device T *parameter##k [[buffer(b0)]], device T *gradient##k [[buffer(b1)]], device T *sum##k [[buffer(b2)]], \
+      constant float &step##k [[buffer(b3)]]
+#define TAKE(k) \
+  if (i >= sizes[k]) { \
+    parameter = parameter##k; \
+    gradient = gradient##k; \
+    sum = sum##k; \
+    step = &step##k; \
+    first = sizes[k]; \
+    elements = sizes[6 + k]; \
+  }
+
+// Six parameters at once. sizes: the first vector of each, then the elements of each.
+template <typename T>
+kernel void fused_adagrad_several(
+    ROW(0, 0, 1, 2, 3),
+    ROW(1, 4, 5, 6, 7),
+    ROW(2, 8, 9, 10, 11),
+    ROW(3, 12, 13, 14, 15),
+    ROW(4, 16, 17, 18, 19),
+    ROW(5, 20, 21, 22, 23),
+    constant float* p [[buffer(24)]],
+    constant float& lr [[buffer(25)]],
+    constant float& scale [[buffer(26)]],
+    constant float& found_inf [[buffer(27)]],
+    constant ulong* sizes [[buffer(28)]],
+    uint i [[thread_position_in_grid]]) {
+  device T *parameter, *gradient, *sum;
+  constant float* step;
+  ulong first, elements;
+  TAKE(0)
+  TAKE(1)
+  TAKE(2)
+  TAKE(3)
+  TAKE(4)
+  TAKE(5)
+  step_on(parameter, gradient, sum, adagrad(p, lr, *step, scale, found_inf), i - first, elements);
 }
 
 template <typename T, typename I>
@@ -105,7 +151,11 @@ kernel void fused_adagrad_strided(
   }
 }
 
+#define ROW_TYPES(T) device T*, device T*, device T*, constant float&
 #define FUSED_ADAGRAD(T) \
+  template [[host_name("fused_adagrad_several_" #T)]] kernel void fused_adagrad_several<T>( \
+      ROW_TYPES(T), ROW_TYPES(T), ROW_TYPES(T), ROW_TYPES(T), ROW_TYPES(T), ROW_TYPES(T), constant float*, \
+      constant float&, constant float&, constant float&, constant ulong*, uint); \
   template [[host_name("fused_adagrad_dense_" #T)]] kernel void fused_adagrad_dense<T>( \
       device T*, device T*, device T*, constant float*, constant float&, constant float&, constant float&, \
       constant float&, constant ulong&, uint); \

@@ -1,17 +1,21 @@
-"""One step of Adagrad on lists of parameters: one launch for each parameter, without a read-back."""
+"""One step of Adagrad on lists of parameters: one launch for up to six parameters, without a read-back."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
 
-from ..runtime.elementwise import launch_over
+from ..runtime.elementwise import is_in_vectors, launch_over, vectors_of
 from ..runtime.operands import require_scalar_type, require_supported
 from ..runtime.outputs import refuse_internal_overlap
-from ..runtime.shader import Shader
+from ..runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
+# A parameter takes four of the 31 buffers of a kernel, the numbers of the step five.
+_AT_ONCE = 6
+# A parameter, its gradient, its sum and its step.
+_Row = tuple[torch.Tensor, torch.Tensor, torch.Tensor, float | torch.Tensor]
 
 
 def fused_adagrad_(
@@ -47,10 +51,49 @@ def fused_adagrad_(
             require_scalar_type(tensor, torch.float32)
     scale = 1.0 if grad_scale is None else _number(grad_scale, "grad_scale")
     inf = 0.0 if found_inf is None else _number(found_inf, "found_inf")
+    rows: dict[torch.dtype, list[_Row]] = {}
     for parameter, gradient, total, step in zip(self, grads, state_sums, state_steps, strict=True):
         _check(parameter, gradient, total)
-        constants = (numbers, rate, _number(step, "state_steps"), scale, inf)
-        launch_over(_shader, "fused_adagrad", (parameter, gradient, total), constants)
+        count = _number(step, "state_steps")
+        if parameter.numel() and is_in_vectors((parameter, gradient, total)):
+            rows.setdefault(parameter.dtype, []).append((parameter, gradient, total, count))
+        else:
+            launch_over(_shader, "fused_adagrad", (parameter, gradient, total), (numbers, rate, count, scale, inf))
+    for alike in rows.values():
+        for batch in _batches(alike):
+            _launch(batch, numbers, rate, scale, inf)
+
+
+def _batches(rows: Sequence[_Row]) -> Iterator[list[_Row]]:
+    """The rows in batches of a launch; tensors in the same memory are written one after the other."""
+    batch: list[_Row] = []
+    held: set[int] = set()
+    for row in rows:
+        places = {tensor.data_ptr() for tensor in row[:3]}
+        if len(batch) == _AT_ONCE or not held.isdisjoint(places):
+            yield batch
+            batch, held = [], set()
+        batch.append(row)
+        held |= places
+    yield batch
+
+
+def _launch(batch: list[_Row], numbers: list[float], *constants: float | torch.Tensor) -> None:
+    """Step on the tensors of a batch; `constants`: the rate, the scale of gradients, and `found_inf`."""
+    if len(batch) == 1:
+        (*operands, step), (rate, *others) = batch[0], constants
+        launch_over(_shader, "fused_adagrad", operands, (numbers, rate, step, *others))
+        return
+    first, vectors = [], 0
+    for parameter, *_ in batch:
+        first.append(vectors)
+        vectors += vectors_of(parameter)
+    missing = _AT_ONCE - len(batch)
+    rows = [*batch, *batch[-1:] * missing]
+    sizes = [*first, *[vectors] * missing, *(row[0].numel() for row in rows)]
+    buffers = [tensor for row in rows for tensor in row]
+    kernel = _shader.kernel(f"fused_adagrad_several_{METAL_TYPES[rows[0][0].dtype]}", rows[0][0].device)
+    kernel(*buffers, numbers, *constants, sizes, threads=vectors)
 
 
 def _number(value: float | torch.Tensor, name: str) -> float | torch.Tensor:

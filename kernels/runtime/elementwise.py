@@ -54,17 +54,27 @@ def launch_over(shader: Shader, name: str, operands: Sequence[torch.Tensor], con
     elements = first.numel()
     if elements == 0:
         return
-    width = first.element_size()
-    lanes = _VECTOR_BYTES // width
     suffix = METAL_TYPES[first.dtype]
-    is_aligned = all(operand.storage_offset() % lanes == 0 for operand in operands)
-    if is_aligned and (all(operand.is_contiguous() for operand in operands) or layout_of(operands).is_dense):
+    if is_in_vectors(operands):
         kernel = shader.kernel(f"{name}_dense_{suffix}", first.device)
-        kernel(*operands, *constants, elements, threads=-(-elements * width // _VECTOR_BYTES))
+        kernel(*operands, *constants, elements, threads=vectors_of(first))
         return
     layout = layout_of(operands)
     kernel = shader.kernel(f"{name}_strided{'' if layout.fits_32_bits else '64'}_{suffix}", first.device)
     layout.launch(kernel, *operands, *constants)
+
+
+def is_in_vectors(operands: Sequence[torch.Tensor]) -> bool:
+    """Whether operands of one shape and dtype can be moved 16 bytes at a time: dense, in one order, and aligned."""
+    lanes = _VECTOR_BYTES // operands[0].element_size()
+    if any(operand.storage_offset() % lanes for operand in operands):
+        return False
+    return all(operand.is_contiguous() for operand in operands) or layout_of(operands).is_dense
+
+
+def vectors_of(x: torch.Tensor) -> int:
+    """How many times 16 bytes the elements take."""
+    return -(-x.numel() * x.element_size() // _VECTOR_BYTES)
 
 
 def floating(

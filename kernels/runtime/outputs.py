@@ -244,6 +244,8 @@ def _extent(x: torch.Tensor) -> tuple[int, int]:
 
 
 def _shares_memory_within(x: torch.Tensor) -> bool:
+    if x.is_contiguous():
+        return False
     return x.numel() > 0 and any(size > 1 and stride == 0 for size, stride in zip(x.shape, x.stride(), strict=True))
 
 
