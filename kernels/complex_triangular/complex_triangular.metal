@@ -11,7 +11,7 @@ constant constexpr int BLOCK = 16;
 // the rows of a block, one a lane.
 // sizes: vectors a matrix, the size n, the elements from one matrix to the next, from one row and from one column to the
 // next, whether the matrix is upper triangular, whether its diagonal is taken for ones, whether it is conjugated.
-kernel void triangular_vectors(
+kernel void solve_triangle(
     device float2* x [[buffer(0)]],
     device const float2* matrices [[buffer(1)]],
     constant long* sizes [[buffer(2)]],

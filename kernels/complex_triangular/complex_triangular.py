@@ -128,7 +128,7 @@ def _solve(vectors: torch.Tensor, matrices: torch.Tensor, *, upper: bool, unit: 
     expanded = matrices.expand(*batch, n, n)
     flat = expanded.reshape(math.prod(batch), n, n)
     sizes = [count, n, *flat.stride(), int(upper), int(unit), int(conjugates)]
-    kernel = _shader.kernel("triangular_vectors", vectors.device)
+    kernel = _shader.kernel("solve_triangle", vectors.device)
     launch_rows(kernel, math.prod(batch) * count, row_group(n), vectors, flat, sizes)
 
 
