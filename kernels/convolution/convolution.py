@@ -12,7 +12,7 @@ import torch
 from torch._prims_common import suggest_memory_format
 
 from ..runtime.layout import launch_elements
-from ..runtime.operands import require_scalar_type
+from ..runtime.operands import require_device, require_scalar_type
 from ..runtime.outputs import copy_to_output
 from ..runtime.shader import Shader
 
@@ -112,6 +112,8 @@ def slow_conv_forward(
 
     Their gradient asks for `convolution_backward`, or for the backward below.
     """
+    # A convolution of a CPU tensor with a weight on mps arrives here, too.
+    require_device(self, {"weight": weight, "bias": bias}, "slow_conv_forward")
     space = len(kernel_size)
     if self.dim() != space + 2:
         raise RuntimeError(f"Expected {space + 2}D input tensor, but got: {list(self.shape)}")

@@ -40,10 +40,17 @@ def test_native_overloads_are_not_replaced() -> None:
     native = {name for name, kernel in overloads.items() if kernel.applies is None and has_kernel(name)}
     native |= {name for name, kernel in overloads.items() if kernel.derived}
     native -= {"aten::embedding_renorm_", "aten::linalg_svd", "aten::linalg_svd.U"}  # torch hands them to the CPU
+    native -= {"aten::_slow_conv2d_forward"}  # torch's kernel refuses every call
     registered = set(kernels.enable(*overloads))
     assert registered == set(overloads) - native
     assert {name for name, state in states().items() if state is State.native} == native
     assert "aten::softshrink.out" in native
+
+
+def test_convolution_on_two_devices_is_refused() -> None:
+    x, weight = torch.ones(1, 1, 3, 3), torch.ones(1, 1, 2, 2, device="mps")
+    with kernels.use("_slow_conv2d_forward"), pytest.raises(RuntimeError, match="two devices, cpu and mps:0"):
+        torch.conv2d(x, weight)
 
 
 @pytest.mark.filterwarnings("ignore:The operator .aten::embedding_renorm_")
