@@ -6,6 +6,7 @@ from .complex_functions import COMPLEX_FUNCTIONS
 from .conversions import CONVERSIONS
 from .cpu_results import CPU_RESULTS
 from .factorizations import FACTORIZATIONS
+from .grid_sampling import GRID_SAMPLING
 from .memory_order import MEMORY_ORDER
 from .normalizations import NORMALIZATIONS
 from .optimizers import OPTIMIZERS
@@ -23,6 +24,7 @@ PREDICTIONS: tuple[Prediction, ...] = (
     *REAL_FUNCTIONS,
     *COMPLEX_FUNCTIONS,
     *WINDOWS,
+    *GRID_SAMPLING,
     *REDUCTIONS,
     *NORMALIZATIONS,
     *SCANS,

@@ -201,6 +201,18 @@ def div(ulp: Ulp, input: Tensor, other: Any, **kwargs: Any) -> Tensor | None:
     return torch.complex(*_divided(_parts(left), _parts(right), ulp))
 
 
+def scatter_mean(
+    ulp: Ulp, input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor | None:
+    """The sum divided by the count, as by `div`, where that is part of the operator."""
+    if reduce != "mean" or not input.is_complex():
+        return None
+    kept = input if include_self else input.scatter(dim, index, 0)
+    ones = torch.ones_like(input) if include_self else torch.ones_like(input).scatter(dim, index, 0)
+    counts = ones.scatter_add(dim, index, torch.ones_like(source))
+    return div(ulp, kept.scatter_add(dim, index, source), torch.where(counts == 0, 1, counts))
+
+
 def reciprocal(ulp: Ulp, input: Tensor) -> Tensor | None:
     """One divided by the number, as by `div`."""
     return div(ulp, torch.ones_like(input), input) if input.is_complex() else None
@@ -287,7 +299,10 @@ COMPLEX_FUNCTIONS = (
     Prediction("complex-logaddexp-of-equal-real-parts", {"aten::logaddexp": logaddexp}),
     Prediction("complex-sinc-of-zero", {"aten::sinc": sinc}),
     Prediction("complex-magnitude-in-both-parts", {"aten::abs": magnitude}),
-    Prediction("infinite-quotients-of-complex-numbers", {"aten::div": div, "aten::reciprocal": reciprocal}),
+    Prediction(
+        "infinite-quotients-of-complex-numbers",
+        {"aten::div": div, "aten::reciprocal": reciprocal, "aten::scatter_reduce": scatter_mean},
+    ),
     Prediction(
         "infinities-times-a-complex-one",
         {"aten::add": add, "aten::sub": sub, "aten::rsub": rsub, "aten::mean": mean, "aten::div": div},

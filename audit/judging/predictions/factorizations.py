@@ -42,7 +42,7 @@ def _factor_blocks(ulp: Ulp, blocks: Tensor) -> Tensor:
     failed = torch.zeros(len(blocks), dtype=torch.int32)
     for column in range(size):
         rest = blocks[:, column, column] - ulp((blocks[:, column, :column] ** 2).sum(-1))
-        failed = torch.where((failed == 0) & (rest <= 0), column + 1, failed)
+        failed = torch.where((failed == 0) & ~(rest > 0), column + 1, failed)  # NaN, too
         stopped = failed > 0
         blocks[:, column, column] = torch.where(stopped, blocks[:, column, column], ulp(rest.sqrt()))
         sums = (blocks[:, column + 1 :, :column] * blocks[:, column, None, :column]).sum(-1)

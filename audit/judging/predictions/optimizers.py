@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -23,24 +24,30 @@ def adam(*, decoupled: bool) -> Model:
         for index, (param, grad, mean, square, step) in enumerate(
             zip(params, grads, means, squares, steps, strict=True)
         ):
+            rounded = partial(_rounded, param.dtype)
             value, slope = param.float(), -grad.float() if maximize else grad.float()
+            taken_steps = step.float()
             if decoupled:
-                value = value - lr * weight_decay * value
+                value = rounded(value - rounded(lr * weight_decay * value))
             else:
-                slope = slope + weight_decay * value
-            mean = mean.float() * beta1 + slope * (1 - beta1)
-            square = square.float() * beta2 + slope * slope * (1 - beta2)
+                slope = rounded(slope + rounded(weight_decay * value))
+            mean = rounded(mean.float() * beta1 + slope * (1 - beta1))
+            square = rounded(square.float() * beta2 + slope * slope * (1 - beta2))
             taken = square
             if amsgrad:
                 taken = torch.maximum(largest[index].float(), square)
                 new[4].append(taken.to(largest[index].dtype))
-            root = ulp(taken.sqrt()) / (1 - beta2**step).sqrt() + eps
-            value = value - lr / (1 - beta1**step) * mean / root
+            root = ulp(taken.sqrt()) / (1 - beta2**taken_steps).sqrt() + eps
+            value = value - rounded(lr / (1 - beta1**taken_steps) * mean / root)
             for listed, result in zip(new, (value, grad, mean, square), strict=False):
                 listed.append(result.to(param.dtype))
         return new
 
     return model
+
+
+def _rounded(dtype: torch.dtype, values: Tensor) -> Tensor:
+    return values.to(dtype).float()
 
 
 OPTIMIZERS = (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
 from typing import Any
 
 import torch
@@ -41,6 +40,14 @@ def _neighbours(input: Tensor, dim: int, step: int) -> Tensor:
     return torch.where(outside, 0, 0 * input.index_select(dim, places.clamp(0, input.shape[dim] - 1)))
 
 
+def bytes_bilinear(ulp: Ulp, input: Tensor, output_size: Sequence[int], aligned: bool, *scales: Any) -> Tensor | None:
+    """One of both integers beside the exact number."""
+    if input.dtype is not torch.uint8:
+        return None
+    exact = torch.ops.aten.upsample_bilinear2d(input.double(), output_size, aligned, *scales)
+    return (exact.floor() if ulp.run == 0 else exact.ceil()).to(torch.uint8)
+
+
 def one_column(overload: str) -> Model:
     """The model of an antialiased interpolation into a width of one: each row by itself, as the CPU does for a row."""
 
@@ -54,37 +61,6 @@ def one_column(overload: str) -> Model:
     return model
 
 
-def grid_gradients(
-    ulp: Ulp, grad: Tensor, input: Tensor, grid: Tensor, mode: int, padding: int, aligned: bool, mask: Any = None
-) -> Any:
-    """Neighbours outside of the input are left out; a place that is NaN is between the first and the second element."""
-    if mode != 0 or padding != 0:
-        return None
-    sizes = [float(size) for size in input.shape[:1:-1]]
-    factors = torch.tensor([size - 1 if aligned else size for size in sizes]) / 2
-    places = grid.float() * factors + torch.tensor([(size - 1) / 2 for size in sizes])
-    first = places.nan_to_num(0.0, 2.0**30, -(2.0**30)).clamp(-(2.0**30), 2.0**30).floor().long()
-    rows = input.float().flatten(2)
-    of_input, of_grid = torch.zeros_like(rows), torch.zeros(grid.shape)
-    for corner in product((0, 1), repeat=len(sizes)):
-        at = first + torch.tensor(corner)
-        inside = ((at >= 0) & (at < torch.tensor(sizes).long())).all(-1)
-        strides = torch.tensor(sizes).long().cumprod(0).roll(1)
-        strides[0] = 1
-        index = torch.where(inside, (at * strides).sum(-1), 0).flatten(1)[:, None].expand(-1, input.shape[1], -1)
-        shares = torch.stack(
-            [1 - (places - at)[..., d] if not c else 1 + (places - at)[..., d] for d, c in enumerate(corner)], -1
-        )
-        given = torch.where(inside[:, None], grad.float() * shares.prod(-1)[:, None], 0).flatten(2)
-        of_input.scatter_add_(2, index, given)
-        values = (rows.gather(2, index) * grad.float().flatten(2)).view(grad.shape)
-        for dim, far in enumerate(corner):
-            others = torch.cat([shares[..., :dim], shares[..., dim + 1 :]], -1).prod(-1)
-            share = (values * others[:, None]).sum(1) * (1 if far else -1)
-            of_grid[..., dim] += torch.where(inside, ulp(share), 0)
-    return of_input.view(input.shape).to(input.dtype), (of_grid * factors).to(grid.dtype)
-
-
 PLACES = (
     Prediction(
         "neighbours-of-weight-zero",
@@ -94,15 +70,12 @@ PLACES = (
             "aten::_upsample_bicubic2d_aa": antialiased("_upsample_bicubic2d_aa", OF_CUBIC),
         },
     ),
+    Prediction("bytes-between-two-roundings", {"aten::upsample_bilinear2d": bytes_bilinear}, alternatives=2),
     Prediction(
         "antialiasing-into-one-column",
         {
             f"aten::{name}": one_column(name)
             for name in ("_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa", "_upsample_lanczos2d_aa")
         },
-    ),
-    Prediction(
-        "grid-gradients-inside-alone",
-        {"aten::grid_sampler_2d_backward": grid_gradients, "aten::grid_sampler_3d_backward": grid_gradients},
     ),
 )

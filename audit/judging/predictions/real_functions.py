@@ -230,6 +230,19 @@ def gcd(ulp: Ulp, input: Tensor, other: Tensor) -> Tensor:
     return torch.gcd(input, other).abs()
 
 
+def elu_backward(
+    ulp: Ulp, grad: Tensor, alpha: float, scale: float, input_scale: float, is_result: bool, values: Tensor
+) -> Tensor | None:
+    """With factors that are rounded to half precision, where they may overflow."""
+    if values.dtype not in (torch.float16, torch.bfloat16):
+        return None
+    factors = (torch.tensor(factor, dtype=values.dtype).float() for factor in (alpha, scale, input_scale))
+    below, above, inner = factors
+    x = values.float()
+    negative = (below * above + x) * inner if is_result else below * inner * above * ulp((x * inner).exp())
+    return (torch.where(x <= 0, negative, above) * grad.float()).to(grad.dtype)
+
+
 def elu(ulp: Ulp, input: Tensor, alpha: float = 1, scale: float = 1, input_scale: float = 1) -> Tensor:
     """The exponential less one, in float, where the number is negative."""
     (x,) = _floating(input)
@@ -309,6 +322,7 @@ REAL_FUNCTIONS = (
     ),
     Prediction("zeta-in-single-precision", {"aten::special_zeta": zeta}),
     Prediction("elu-by-exp-less-one", {"aten::elu": elu}),
+    Prediction("factors-of-elu-in-halves", {"aten::elu_backward": elu_backward}),
     Prediction("dropped-gradients-are-zero", {"aten::native_dropout_backward": dropout_backward}),
     Prediction("divisor-of-the-least-integer", {"aten::gcd": gcd}),
 )

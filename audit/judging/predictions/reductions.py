@@ -225,6 +225,23 @@ def scatter_add(ulp: Ulp, input: Tensor, dim: int, index: Tensor, source: Tensor
     return total
 
 
+def cdist_backward(ulp: Ulp, grad: Tensor, left: Tensor, right: Tensor, p: float, distances: Tensor) -> Tensor | None:
+    """Of the largest difference: a coordinate that is not at the distance takes no part, whatever the gradient."""
+    if p != math.inf:
+        return None
+    differences = left.unsqueeze(-2) - right.unsqueeze(-3)
+    taken = (differences.abs() == distances.unsqueeze(-1)) & (differences != 0)
+    shares = torch.where(taken, torch.where(differences > 0, 1, -1) * grad.unsqueeze(-1), 0)
+    return shares.sum(-2)
+
+
+def scatter_reduce(
+    ulp: Ulp, input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor | None:
+    """As `scatter_add`, where it adds to the input."""
+    return scatter_add(ulp, input, dim, index, source) if reduce == "sum" and include_self else None
+
+
 def antialiased(ulp: Ulp, input: Tensor, *args: Any) -> Tensor:
     """NaN, for whatever is not finite, in a plane whose numbers, multiplied by a weight, may be beyond float."""
     result: Tensor = torch.ops.aten._upsample_bicubic2d_aa(input, *args)
@@ -233,7 +250,8 @@ def antialiased(ulp: Ulp, input: Tensor, *args: Any) -> Tensor:
 
 
 REDUCTIONS = (
-    Prediction("halves-added-in-halves", {"aten::scatter_add": scatter_add}),
+    Prediction("halves-added-in-halves", {"aten::scatter_add": scatter_add, "aten::scatter_reduce": scatter_reduce}),
+    Prediction("distances-without-a-part", {"aten::_cdist_backward": cdist_backward}),
     Prediction("norm-loses-nan", {"aten::linalg_vector_norm": norm_of_numbers, "aten::norm": norm_of_numbers}),
     Prediction(
         "powers-of-a-norm-overflow",

@@ -50,26 +50,6 @@ def skipping_in_windows_that_divide(ulp: Ulp, input: Tensor, output_size: Sequen
     return adaptive_max_pool2d(ulp, input, output_size) if divide and input.isnan().any() else None
 
 
-def _at_nan(grid: Tensor, sampled: Tensor, value: float) -> Tensor:
-    """The value in place of samples whose coordinates have a NaN."""
-    return torch.where(grid.isnan().any(-1).unsqueeze(1), value, sampled)
-
-
-def grid_sampler_2d(ulp: Ulp, input: Tensor, grid: Tensor, mode: int, padding: int, aligned: bool) -> Tensor:
-    """Zero, the padding, where a coordinate is NaN; the first element if the nearest one is taken."""
-    modes = mode, padding, aligned
-    if mode == 1:
-        first = torch.tensor([-1.0 if aligned else 1.0 / size - 1 for size in input.shape[:1:-1]])
-        grid = torch.where(grid.isnan(), first.to(grid.dtype), grid)
-        return torch.ops.aten.grid_sampler_2d(input, grid, *modes)  # type: ignore[no-any-return]
-    return _at_nan(grid, torch.ops.aten.grid_sampler_2d(input, grid.nan_to_num(0.0), *modes), 0.0)
-
-
-def grid_sampler_3d(ulp: Ulp, input: Tensor, grid: Tensor, *modes: Any) -> Tensor:
-    """NaN where a coordinate is NaN."""
-    return _at_nan(grid, torch.ops.aten.grid_sampler_3d(input, grid.nan_to_num(0.0), *modes), torch.nan)
-
-
 def index_reduce(
     ulp: Ulp, input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor | None:
@@ -92,7 +72,5 @@ WINDOWS = (
             "aten::adaptive_max_pool2d": skipping_in_windows_that_divide,
         },
     ),
-    Prediction("grid-sampler-takes-nan-for-outside", {"aten::grid_sampler_2d": grid_sampler_2d}),
-    Prediction("volume-sampler-takes-nan-for-a-place", {"aten::grid_sampler_3d": grid_sampler_3d}),
     Prediction("index-reduce-loses-nan", {"aten::index_reduce": index_reduce}),
 )

@@ -100,7 +100,7 @@ SHOWN: dict[str, Shown] = {
         torch.nn.functional.adaptive_max_pool2d, (torch.arange(25.0).reshape(1, 1, 5, 5), (3, 3))
     ),
     "max-pool-skips-nan": Shown(torch.nn.functional.max_pool2d, (WITH_NAN, 2), {}, True),
-    "grid-sampler-takes-nan-for-outside": Shown(ATEN.grid_sampler_2d, (SIXTEEN, GRID, 0, 0, False)),
+    "grid-sampler-takes-nan-for-outside": Shown(ATEN.grid_sampler_2d, (SIXTEEN, GRID, 1, 0, False)),
     "volume-sampler-takes-nan-for-a-place": Shown(
         ATEN.grid_sampler_3d,
         (torch.ones(1, 1, 2, 2, 2), torch.tensor([[[[[0.1, 0.2, 0.3], [NAN, 0, 0]]]]]), 0, 0, False),
@@ -198,6 +198,17 @@ SHOWN: dict[str, Shown] = {
     "halves-added-in-halves": Shown(
         torch.scatter_add,
         (numbers(2048, 1).half(), 0, torch.zeros(40, dtype=torch.int64), torch.ones(40).half()),
+    ),
+    "factors-of-elu-in-halves": Shown(
+        ATEN.elu_backward, (numbers(1, 2).half(), 1.0, 1.0, 1e6, False, numbers(-INF, 1).half())
+    ),
+    "distances-without-a-part": Shown(
+        ATEN._cdist_backward,
+        (torch.tensor([[INF, 1.0]]), torch.tensor([[0.0, 5.0]]), torch.tensor([[1.0, 3.0], [3.0, 4.0]]), INF)
+        + (torch.tensor([[2.0, 3.0]]),),
+    ),
+    "bytes-between-two-roundings": Shown(
+        ATEN.upsample_bilinear2d, (plane(*range(180, 196)).to(torch.uint8), [5, 5], True)
     ),
     "gamma-gradient-cancels": Shown(ATEN._standard_gamma_grad, (numbers(2, 9), numbers(1, 9.99))),
     "not-finite-on-either-side": Shown(lambda x: x * 1, (numbers(INF, 1),), device=lambda x: x * numbers(NAN, 1)),
