@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -42,14 +47,13 @@ def run(
     out: Annotated[
         list[str] | None, typer.Option("--out", help="INDEX=FILE.npy: write that array after the run.")
     ] = None,
+    limit: Annotated[float, typer.Option(min=1, max=86400, help="Seconds that the kernel may run.")] = 300,
     as_json: AsJson = False,
 ) -> None:
     """Run one kernel of a Metal program on the CPU and print its arrays.
 
     MPSMITH_METAL_MODE is checked (the default), schedules or fast.
     """
-    import os
-
     from ..simulator import metal
     from ..simulator.metal.command_line import (
         parse_argument,
@@ -65,12 +69,13 @@ def run(
     library = metal.compile(_read(file), filename=file, mode=validate_mode(mode))
     values = [parse_argument(text) for text in arg or []]
     outputs = parse_outputs(out or [], values)
-    getattr(library, kernel)(
-        *values,
-        threads=parse_shape(threads),
-        group_size=parse_shape(group_size),
-        arg_casts=parse_casts(cast or []),
-    )
+    with _ended_after(limit, kernel):
+        getattr(library, kernel)(
+            *values,
+            threads=parse_shape(threads),
+            group_size=parse_shape(group_size),
+            arg_casts=parse_casts(cast or []),
+        )
     for path, array in outputs:
         import numpy
 
@@ -85,6 +90,27 @@ def run(
         print(preview(index, value))
     for path, _ in outputs:
         print(f"wrote {path}")
+
+
+@contextmanager
+def _ended_after(limit: float, kernel: str) -> Iterator[None]:
+    """End the process with an error if the block takes longer: a kernel that loops for ever cannot be stopped."""
+
+    def end() -> None:
+        print(
+            f"error: {kernel} did not end within {limit:g} s; --limit SECONDS gives it more",
+            file=sys.stderr,
+            flush=True,
+        )
+        os._exit(2)
+
+    timer = threading.Timer(limit, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _read(file: Path) -> str:

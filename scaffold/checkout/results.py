@@ -26,7 +26,7 @@ class TryRow:
     """One file, extension or test.
 
     Attributes:
-        kind: `metal`, `extension` or `test`.
+        kind: `metal`, `host` (code that is wrong on a Mac), `extension` or `test`.
         name: the file, the module or the test.
         result: what became of it. A test is `right`; what was only compiled is `accepted`.
         reason: why it did not pass, on one line.

@@ -19,6 +19,7 @@ from ..building.simulated import built
 from ..building.subject import SETUP
 from ..errors import ScaffoldError
 from ..proof.checking import check_files
+from ..proof.host_code import check_host_code
 from .classification import build_rows, diagnostic_row, test_row
 from .results import TryResult, TryRow
 from .worker import run_tests
@@ -157,7 +158,7 @@ def _built_rows(request: ExtensionRequest) -> Sequence[TryRow]:
     gone = next((path for path in request.sources if not path.is_file()), None)
     if gone is not None:
         return [TryRow("extension", request.name, TryResult.DEFECT, f"there is no file {gone}", SETUP)]
-    rows: list[TryRow] = []
+    rows = [row for path in request.sources for row in _host_rows(path)]
     try:
         built(request)
     except MpsmithError as error:
@@ -171,8 +172,19 @@ def _built_rows(request: ExtensionRequest) -> Sequence[TryRow]:
             built(replace(request, options=replace(request.options, others=kept)))
         except MpsmithError as error:
             return list(build_rows(request.name, error))
-        rows = [replace(row, reason=f"{older[-1]} does not compile torch's headers: {row.reason}") for row in rows]
+        rows = [
+            row
+            if row.kind == "host"
+            else replace(row, reason=f"{older[-1]} does not compile torch's headers: {row.reason}")
+            for row in rows
+        ]
     return [*rows, TryRow("extension", request.name, TryResult.ACCEPTED)]
+
+
+def _host_rows(path: Path) -> Iterator[TryRow]:
+    """What compiles, runs here and is wrong on a Mac."""
+    for finding in check_host_code(path, path.read_text("utf-8", "replace")):
+        yield TryRow("host", str(path), TryResult.DEFECT, finding.message, finding.file, finding.line)
 
 
 def _files_with_tests(checkout: Checkout) -> list[Path]:

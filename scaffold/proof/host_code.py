@@ -23,7 +23,8 @@ _ADDRESS = r"(?P<tensor>\w+(?:\s*\(\s*\))?)\s*(?:\.|->)\s*(?:const_|mutable_)?da
 _ADDRESS_VARIABLE = re.compile(rf"\b(?P<name>\w+)\s*=\s*(?:\([^()]*\*\)\s*)?{_ADDRESS}\s*;")
 _USED_AT_ONCE = re.compile(
     rf"{_ADDRESS}\s*\[|(?<![\w)\]])\s\*\s*{_ADDRESS.replace('tensor', 'other')}"
-    rf"|\b(?:memcpy|memmove|memset|copy_n)\s*\([^;]*?{_ADDRESS.replace('tensor', 'copied')}"
+    rf"|(?:\b(?:memcpy|memmove|memset|copy_n)\s*\(|\bnewBufferWithBytes(?:NoCopy)?:)[^;]*?"
+    rf"{_ADDRESS.replace('tensor', 'copied')}"
 )
 # A tensor that is on the CPU, as its initializer says: a copy, or a new one without a device.
 _COPIED_TO_CPU = re.compile(r"\b(\w+)\s*=[^;]*(?:\bcpu\s*\(\s*\)|\bkCPU\b|\bDeviceType::CPU\b)")

@@ -13,6 +13,7 @@ from pathlib import Path
 from ...simulator.clang import Diagnostic, Message, messages
 from ...simulator.clang.compiler import PLAIN_MESSAGES
 from ...simulator.clang.diagnostics import COMPILE
+from ...simulator.clang.letter_case import forward_includes
 from ...simulator.clang.precompiled_headers import PrecompiledHeaders
 from ...simulator.objc.apple.location import STUBS
 from ..release_files import check_folder
@@ -103,12 +104,14 @@ class MacosCompiler:
     def compile(self, source: CompilationUnit, folder: Path) -> Compiled:
         """Compile to an object file for arm64 macOS; temporary files go to `folder`."""
         flags = self._flags(source)
-        header = self._headers.find(source.text, flags, source.include) if self._precompile else None
-        uses = ["-include-pch", str(header)] if header else []
+        forwarded = forward_includes(source.path, source.text, flags, folder / "includes")
+        precompile = self._precompile and not forwarded
+        header = self._headers.find(source.text, flags, source.include) if precompile else None
+        uses = ["-include-pch", str(header)] if header else ["-I", str(folder / "includes")] if forwarded else []
         target = folder / "object.o"
         place = _with_lines_behind(source, folder) if source.behind else source.path
         done = self.toolchain.clang.run("clang", *flags, *uses, *_warnings(), "-c", str(place), "-o", str(target))
-        findings = tuple(findings_in(done.stderr))
+        findings = (*forwarded, *findings_in(done.stderr))
         if not done.succeeded:
             return Compiled(None, findings or (_unexplained(source.path, done.stderr),))
         return Compiled(target.read_bytes(), findings)

@@ -7,6 +7,7 @@ import platform
 import re
 import subprocess
 import sysconfig
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from ...cache import cache_folder, fingerprint, fingerprint_of_code
 from ..clang import Clang, Diagnostic, installed, messages
 from ..clang.compiler import PLAIN_MESSAGES
 from ..clang.diagnostics import COMPILE
+from ..clang.letter_case import forward_includes
 from ..clang.precompiled_headers import PrecompiledHeaders
 from ..device.build import cxx_command
 from ..errors import ExtensionError
@@ -77,10 +79,13 @@ class HostCompiler:
             ExtensionBuildError: the file does not compile; it has clang's messages.
         """
         flags = self._flags(unit)
-        header = self._headers.find(unit.path.read_text("utf-8", "replace"), flags, unit.include)
-        uses = ["-include-pch", str(header)] if header else []
-        done = self.clang.run("clang", *flags, *uses, *_STRICT, "-c", str(unit.path), "-o", str(target))
-        found = [
+        text = unit.path.read_text("utf-8", "replace")
+        with tempfile.TemporaryDirectory(prefix="mpsmith-includes-") as folder:
+            found = forward_includes(unit.path, text, flags, Path(folder))
+            header = None if found else self._headers.find(text, flags, unit.include)
+            uses = ["-include-pch", str(header)] if header else ["-I", folder] if found else []
+            done = self.clang.run("clang", *flags, *uses, *_STRICT, "-c", str(unit.path), "-o", str(target))
+        found += [
             Diagnostic(m.file, m.line, m.column, m.severity, m.text, m.flag or COMPILE) for m in messages(done.stderr)
         ]
         if done.succeeded:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -83,3 +85,11 @@ def test_rejects_bad_arguments(tmp_path: Path, words: list[str], message: str) -
     assert isinstance(result.exception, MpsmithError)
     assert message in str(result.exception)
     assert "\n" not in str(result.exception)
+
+
+def test_a_kernel_that_never_ends_is_stopped(tmp_path: Path) -> None:
+    source = "kernel void k(device volatile float* x [[buffer(0)]]) { while (x[0] < 1.0f) { x[0] = 0.0f; } }"
+    words = ["shader", "run", write(tmp_path, source), "k", "--arg", "float[1]", "--limit", "2"]
+    done = subprocess.run([sys.executable, "-m", "mpsmith", *words], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.splitlines()[-1] == "error: k did not end within 2 s; --limit SECONDS gives it more"

@@ -47,6 +47,7 @@ def test_other_shapes_are(code: str) -> None:
         "\n\n  const float y = *x.data_ptr<float>();\n",
         "\n  auto x = at::empty({3}, y.options());\n  int* p = x.mutable_data_ptr<int>();\n  p[0] = 1;\n",
         "\n\n  std::memcpy(to, x.mutable_data_ptr(), bytes);\n",
+        "\n\n  id<MTLBuffer> b = [device newBufferWithBytes:x.data_ptr() length:n options:0];\n",
     ],
 )
 def test_the_host_cannot_follow_the_address_of_a_tensor(code: str) -> None:
