@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .options import AsJson
+from .options import AsJson, Flags, flags_of
 from .printing import print_json
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ SIMULATED = "Built for mpsmith's simulated device: it does not run on a Mac."
 
 def build(
     path: Annotated[Path, typer.Argument(metavar="PATH", help="A .mm file, or a folder with a setup.py.")],
+    flags: Flags = "",
     as_json: AsJson = False,
 ) -> None:
     """Build an extension: on a Mac with its toolchain, on Linux for the simulated device, with the same source."""
@@ -28,7 +29,7 @@ def build(
     from ..scaffold.building.subject import subject_at
 
     start = time.perf_counter()
-    subject = subject_at(path)
+    subject = subject_at(path, flags_of(flags))
     on_a_mac = platform.system() == "Darwin"
     modules = _built_on_a_mac(subject) if on_a_mac else _built_for_the_simulated_device(subject)
     seconds = round(time.perf_counter() - start, 1)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .options import AsJson, Release
+from .options import AsJson, Flags, Release, flags_of
 from .printing import print_json
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ def check(
     metal: Annotated[
         str, typer.Option(help="Metal version to check for: 3.1 (macOS 14, the oldest of torch's wheels), 3.2 or 4.0.")
     ] = "3.1",
+    flags: Flags = "",
     run: Annotated[
         bool, typer.Option("--run", help="Then build it for this machine's device and run the tests that came with it.")
     ] = False,
@@ -39,6 +40,7 @@ def check(
     from ..scaffold.errors import ScaffoldError
     from ..scaffold.proof.checking import check_files, files_to_check
     from ..scaffold.proof.metal_sources import metal_version
+    from ..simulator.objc.compile_options import parse_options
 
     if setup:
         _set_up(torch)
@@ -47,7 +49,8 @@ def check(
             return
         raise ScaffoldError("give a file or folder to check, or --setup to fetch the compiler")
     files = files_to_check(path)
-    results = check_files(files, torch, metal=metal_version(metal))
+    options = parse_options(flags_of(flags)).from_folder(Path.cwd())
+    results = check_files(files, torch, metal=metal_version(metal), options=options)
     accepted = _print_json(results, path if run else None) if as_json else _print_text(results)
     if accepted and run and not as_json:
         accepted = _run(path)

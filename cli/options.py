@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -20,6 +21,16 @@ CASES, DEVICE, EXECUTION = "Which cases", "On which device", "How they are execu
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 StorePath = Annotated[Path, typer.Option("--store", metavar="FILE", help="The results store, an SQLite file.")]
+
+Flags = Annotated[
+    str,
+    typer.Option(
+        "--flags",
+        metavar="FLAGS",
+        help="The compiler's flags for .mm files, as one word: '-Iinclude -DN=2 -std=c++20 -fobjc-arc'.",
+        show_default=False,
+    ),
+]
 
 Release = Annotated[
     str | None,
@@ -81,6 +92,14 @@ Workers = Annotated[
         show_default="one per processor; on a Mac up to 4, by its memory",
     ),
 ]
+
+
+def flags_of(text: str) -> list[str]:
+    """The flags in the value of --flags. Raises MpsmithError if a quote is not closed."""
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise MpsmithError(f"--flags {text}: {str(error).lower()}") from None
 
 
 def values_of(given: Sequence[str] | None, option: str) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import ScaffoldError
-from .subject import ARC, FRAMEWORKS, SETUP, BuildSubject
+from .subject import ARC, FRAMEWORKS, NO_ARC, SETUP, BuildSubject
 
 _SCRIPT = """\
 from setuptools import setup
@@ -36,7 +36,7 @@ def build(subject: BuildSubject) -> list[Path]:
             _SCRIPT.format(
                 name=subject.name,
                 sources=[str(subject.path)],
-                compile=[ARC] if subject.arc else [],
+                compile=[ARC] * subject.arc + [flag for flag in subject.flags if flag not in (ARC, NO_ARC)],
                 link=list(FRAMEWORKS),
             )
         )

@@ -12,7 +12,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -102,13 +102,8 @@ def _request(extension: dict[str, Any], folder: Path, places: dict[str, str], pa
     for count in range(1, len(package) + 1):
         known = places.get(".".join(package[:count]))
         place = folder.joinpath(known, *package[count:]) if known is not None else place
-    included = tuple(folder / path for path in options.include)
-    return ExtensionRequest(
-        extension["name"],
-        sources,
-        CompileOptions(bool(options.arc), (*included, *own), options.definitions, options.others),
-        place,
-    )
+    options = replace(options.from_folder(folder).including(own), arc=bool(options.arc))  # clang's default is without
+    return ExtensionRequest(extension["name"], sources, options, place)
 
 
 # ------------------------------------------------------------------------------------------ the process of the script

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 from ...simulator.objc.building import BuiltExtension, build_extension
+from ...simulator.objc.compile_options import parse_options
 from .setup_script import ExtensionRequest, requests_of
 from .subject import BuildSubject
 
@@ -15,7 +19,8 @@ def build(subject: BuildSubject) -> list[BuiltExtension]:
         ExtensionError: this machine lacks what a build needs; ScaffoldError: the setup.py asks for no extension.
     """
     if subject.is_file:
-        return [build_extension(subject.name, [subject.path], subject.out, arc=subject.arc)]
+        options = replace(parse_options(subject.flags), arc=subject.arc).from_folder(Path.cwd())
+        return [built(ExtensionRequest(subject.name, (subject.path,), options, subject.out))]
     return [built(request) for request in requests_of(subject.path).requests]
 
 

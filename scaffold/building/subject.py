@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from ..errors import ScaffoldError
 from ..manifest import Manifest, manifest_above
 
 # The options for a single file on a Mac, in addition to those of torch's builder.
-ARC = "-fobjc-arc"
+ARC, NO_ARC = "-fobjc-arc", "-fno-objc-arc"
 FRAMEWORKS = ("-framework", "Metal", "-framework", "Foundation")
 SETUP = "setup.py"
 
@@ -22,11 +23,17 @@ class BuildSubject:
 
     Attributes:
         path: the file, or the folder with its setup.py.
-        arc: whether a file is compiled with automatic reference counting; of a folder, its setup.py decides.
+        flags: of the compiler, for a file; of a folder, its setup.py decides.
     """
 
     path: Path
-    arc: bool = True
+    flags: tuple[str, ...] = ()
+
+    @property
+    def arc(self) -> bool:
+        """Whether a file is compiled with automatic reference counting, by its flags or else by its includes."""
+        chosen = [flag for flag in self.flags if flag in (ARC, NO_ARC)]
+        return chosen[-1] == ARC if chosen else _NO_ARC not in self.path.read_text("utf-8", "replace")
 
     @property
     def is_file(self) -> bool:
@@ -44,24 +51,29 @@ class BuildSubject:
         return self.path.stem
 
 
-def subject_at(path: Path) -> BuildSubject:
-    """The file or folder to build. Raises ScaffoldError if it cannot be built, with what to do instead."""
+def subject_at(path: Path, flags: Sequence[str] = ()) -> BuildSubject:
+    """The file or folder to build, with the compiler's flags for a file.
+
+    Raises ScaffoldError if it cannot be built, with what to do instead.
+    """
     if not path.exists():
         raise ScaffoldError(f"there is no file or folder {path}")
     if path.is_file():
-        return _file(path.resolve())
+        return _file(path.resolve(), flags)
+    if flags:
+        raise ScaffoldError(f"--flags is for one file; the setup.py of {path} has its own")
     if not (path / SETUP).is_file():
         located = manifest_above(path)
         raise ScaffoldError(_no_setup(path, located[1] if located else None))
     return BuildSubject(path.resolve())
 
 
-def _file(path: Path) -> BuildSubject:
+def _file(path: Path, flags: Sequence[str]) -> BuildSubject:
     if path.suffix != ".mm":
         raise ScaffoldError(f"{path} is not an Objective-C++ file (.mm); a folder with a setup.py can also be built")
     if not path.stem.isidentifier():
         raise ScaffoldError(f"{path.name}: Python cannot import a module of this name; rename the file")
-    return BuildSubject(path, arc=_NO_ARC not in path.read_text("utf-8", "replace"))
+    return BuildSubject(path, tuple(flags))
 
 
 def _no_setup(path: Path, manifest: Manifest | None) -> str:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from ...simulator.clang import CompilerMissingError, Diagnostic
 from ...simulator.metal import METAL_VERSIONS, MetalVersion
+from ...simulator.objc.compile_options import NO_OPTIONS, CompileOptions
 from ..errors import ScaffoldError
 from ..manifest import Manifest, manifest_above
 from .check_results import CheckResult, cache_result, cached_result, result_key
@@ -46,6 +47,7 @@ class CheckedFile:
         folder: the folder of its scaffold, or the file's own folder.
         manifest: the manifest of the scaffold; None if no scaffold generated the folder.
         metal: the version of Metal to check for.
+        options: of the compiler, which a scaffold's manifest has itself.
     """
 
     path: Path
@@ -53,20 +55,23 @@ class CheckedFile:
     folder: Path
     manifest: Manifest | None
     metal: MetalVersion = METAL_VERSIONS[0]
+    options: CompileOptions = NO_OPTIONS
 
     @classmethod
-    def read(cls, path: Path, metal: MetalVersion = METAL_VERSIONS[0]) -> CheckedFile:
+    def read(
+        cls, path: Path, metal: MetalVersion = METAL_VERSIONS[0], options: CompileOptions = NO_OPTIONS
+    ) -> CheckedFile:
         """Read a file. Raises ScaffoldError if it cannot be read."""
         try:
             text = path.read_text("utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise ScaffoldError(f"cannot read {path}: {error}") from None
         folder, manifest = manifest_above(path) or (path.parent, None)
-        return cls(path, text, folder, manifest, metal)
+        return cls(path, text, folder, manifest, metal, options)
 
     @cached_property
     def with_includes(self) -> list[Path]:
-        """The file and the files that it includes in quotes, from its own folder."""
+        """The file and the files that it includes in quotes, from its own folder and those of the options."""
         seen: dict[Path, None] = {}
         waiting = [self.path.resolve()]
         while waiting:
@@ -74,7 +79,8 @@ class CheckedFile:
             if file in seen or not file.is_file():
                 continue
             seen[file] = None
-            waiting += [file.parent / name for name in _LOCAL_INCLUDE.findall(file.read_text("utf-8", "replace"))]
+            names = _LOCAL_INCLUDE.findall(file.read_text("utf-8", "replace"))
+            waiting += [folder / name for folder in (file.parent, *self.options.include) for name in names]
         return list(seen)
 
     @cached_property
@@ -106,8 +112,10 @@ class CheckedFile:
     def unit(self) -> CompilationUnit:
         """The file with the options that it is compiled with."""
         if self.manifest is None:
-            definitions = (f"TORCH_EXTENSION_NAME={self.path.stem}",)
-            return CompilationUnit(self.path, self.text, _NO_ARC not in self.text, (), definitions)
+            given = self.options
+            definitions = (f"TORCH_EXTENSION_NAME={self.path.stem}", *given.definitions)
+            arc = _NO_ARC not in self.text if given.arc is None else given.arc
+            return CompilationUnit(self.path, self.text, arc, given.include, definitions, options=given.others)
         include = tuple(self.folder / folder for folder in self.manifest.include)
         return CompilationUnit(self.path, self.text, self.manifest.arc, include, self.manifest.definitions)
 
@@ -150,19 +158,20 @@ def check_files(
     release: str | None = None,
     *,
     metal: MetalVersion = METAL_VERSIONS[0],
+    options: CompileOptions = NO_OPTIONS,
     use_cache: bool = True,
     precompile: bool = True,
 ) -> Iterator[CheckResult]:
     """A result for each file, in order, as soon as there is one.
 
     `release`: the macOS release of torch; by default that of the installed torch. Metal files need none.
-    `metal`: the version of Metal; by default the lowest that torch compiles with.
+    `metal`: the version of Metal; by default the lowest that torch compiles with. `options`: of the compiler.
     Raises ToolchainError when the compiler for the others was not set up, or fails.
     """
     needs_macos = any(path.suffix not in METAL for path in paths)
     macos = MacosCompiler(find(release), precompile=precompile) if needs_macos else None
     for path in paths:
-        yield _checked(CheckedFile.read(path, metal), macos, use_cache)
+        yield _checked(CheckedFile.read(path, metal, options), macos, use_cache)
 
 
 def _checked(file: CheckedFile, macos: MacosCompiler | None, use_cache: bool) -> CheckResult:
@@ -198,6 +207,13 @@ def _examine(file: CheckedFile, macos: MacosCompiler | None) -> CheckResult:
     with tempfile.TemporaryDirectory(prefix="mpsmith-check-") as temporary:
         folder = Path(temporary)
         compiled = macos.compile(source, folder)
+        if compiled.object_file is None and file.manifest is None and file.options.arc is None:
+            other = macos.compile(replace(source, arc=not source.arc), folder)
+            if other.object_file is not None:
+                said = (
+                    f"it compiles {'without' if source.arc else 'with'} -fobjc-arc only: the build must not forget it"
+                )
+                compiled = replace(other, findings=(*other.findings, Diagnostic(str(path), 0, 0, "note", said, "arc")))
         findings += compiled.findings
         if compiled.object_file is not None:
             steps += ["types", "compiled"]
@@ -251,5 +267,5 @@ def _key(file: CheckedFile, macos: MacosCompiler | None) -> str:
         key for place, programs in file.embedded_metal for key in metal_keys(place, programs, file.metal)
     ]
     parts += [header.read_bytes() for header in (*file.with_includes, *file.generated_headers)]
-    parts += [file.manifest.to_json()] if file.manifest else []
+    parts += [file.manifest.to_json() if file.manifest else repr(file.options)]
     return result_key(path, macos.toolchain.identity, parts)

@@ -75,6 +75,7 @@ class CompilationUnit:
         include: folders searched before all others.
         definitions: preprocessor definitions.
         behind: lines that are compiled behind it: what is to hold of it.
+        options: more options of clang.
     """
 
     path: Path
@@ -83,6 +84,7 @@ class CompilationUnit:
     include: tuple[Path, ...] = ()
     definitions: tuple[str, ...] = ()
     behind: str = ""
+    options: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -157,6 +159,7 @@ class MacosCompiler:
             *(word for place in source.include for word in ("-I", str(place))),
             *(word for place in folders for word in ("-isystem", str(place))),
             *(f"-D{definition}" for definition in source.definitions),
+            *source.options,
         ]
 
     def _system_stubs(self, undefined: Sequence[str], folder: Path) -> list[Path]:

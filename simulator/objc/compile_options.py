@@ -16,14 +16,21 @@ _LEFT_OUT = ("-mmacosx-version-min", "-mcpu=", "-march=", "-mtune=", "-stdlib=",
 class CompileOptions:
     """Compiler options by kind. `arc` is None by default."""
 
-    arc: bool | None
-    include: tuple[Path, ...]
-    definitions: tuple[str, ...]
-    others: tuple[str, ...]
+    arc: bool | None = None
+    include: tuple[Path, ...] = ()
+    definitions: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
 
     def including(self, folders: Iterable[str | Path]) -> CompileOptions:
         """The same options with more include folders."""
         return replace(self, include=(*self.include, *(Path(folder) for folder in folders)))
+
+    def from_folder(self, folder: Path) -> CompileOptions:
+        """The same options with include folders that are relative to a folder."""
+        return replace(self, include=tuple(folder / path for path in self.include))
+
+
+NO_OPTIONS = CompileOptions()
 
 
 def parse_options(flags: Sequence[str]) -> CompileOptions:

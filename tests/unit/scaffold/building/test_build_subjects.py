@@ -22,6 +22,9 @@ def test_torchs_own_utilities_are_compiled_without_reference_counting(tmp_path: 
     source = tmp_path / "Eye.mm"
     source.write_text("#include <ATen/native/mps/OperationUtils.h>\n")
     assert subject_at(source).arc is False
+    assert subject_at(source, ["-DA", "-fobjc-arc"]).arc is True
+    with pytest.raises(ScaffoldError, match="--flags is for one file"):
+        subject_at(tmp_path, ["-DA"])
 
 
 def test_a_folder_is_built_by_its_setup_script(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import textwrap
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -74,7 +73,7 @@ def test_a_file_is_linked_with_apples_frameworks(tmp_path: Path) -> None:
 
 
 def test_without_reference_counting_nothing_asks_for_it(tmp_path: Path) -> None:
-    (built,) = macos.build(replace(subject_at(source(tmp_path / "work")), arc=False))
+    (built,) = macos.build(subject_at(source(tmp_path / "work"), ["-fno-objc-arc"]))
     assert json.loads(built.read_text())[1]["extra_compile_args"] == []
 
 

@@ -21,6 +21,7 @@ from mpsmith.scaffold.proof.toolchain import Toolchain
 from mpsmith.scaffold.release_files import files_of
 from mpsmith.scaffold.targets import Request, extension
 from mpsmith.scaffold.targets.upstream import patch as upstream
+from mpsmith.simulator.objc.compile_options import parse_options
 
 pytestmark = [pytest.mark.network, pytest.mark.timeout(1800)]
 
@@ -53,6 +54,36 @@ def change(path: Path, old: str, new: str) -> int:
     assert old in text
     path.write_text(text.replace(old, new, 1))
     return text[: text.index(old)].count("\n") + 1
+
+
+PLAIN = """\
+#include <torch/extension.h>
+#include <ATEN/mps/MPSStream.h>
+#import <Metal/Metal.h>
+#include "own.h"
+static int64_t length(const at::Tensor& x) {
+  id<MTLBuffer> buffer = (id<MTLBuffer>)x.storage().data();
+  @try { [NSException raise:NSGenericException format:@"%d", MIN(1, COUNT)]; } @catch (NSException* e) { return 0; }
+  return buffer.length;
+}
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("length", &length); }
+"""
+
+
+@pytest.mark.usefixtures("toolchain")
+def test_a_file_takes_flags_and_its_own_reference_counting(tmp_path: Path) -> None:
+    source = tmp_path / "plain.mm"
+    source.write_text(PLAIN)
+    (tmp_path / "include").mkdir()
+    (tmp_path / "include" / "own.h").touch()
+    (result,) = check_files([source])
+    assert any("'own.h' file not found" in finding.message for finding in result.findings)
+    options = parse_options([f"-I{tmp_path / 'include'}", "-DCOUNT=2"])
+    (result,) = check_files([source], options=options)
+    assert result.accepted, result.findings
+    said = {finding.rule: finding.message for finding in result.findings}
+    assert said["arc"] == "it compiles without -fobjc-arc only: the build must not forget it"
+    assert said["letter-case"].startswith("<ATEN/mps/MPSStream.h> is ATen/mps/MPSStream.h: ")
 
 
 def test_the_scaffold_itself_is_accepted(package: Path) -> None:
