@@ -13,6 +13,8 @@ import pytest
 EVENTS, FINISHED = "MPSMITH_TRY_EVENTS", "MPSMITH_TRY_FINISHED"
 """Environment variables: the file to write to, and a file with the tests that earlier processes ran."""
 
+_ENDS: dict[str, dict[str, Any]] = {}
+
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests() -> None:
@@ -60,17 +62,25 @@ def pytest_runtest_logstart(nodeid: str) -> None:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
-    """Note how a phase of a test ended, if that decides the test."""
+    """Remember how a phase of a test ended, if that decides the test."""
     outcome = yield
     report = outcome.get_result()
+    if _ENDS.get(item.nodeid, {"outcome": "passed"})["outcome"] != "passed":
+        return  # what failed first decides
     if report.failed and call.excinfo is not None:
-        _write(event="end", test=item.nodeid, outcome="failed", **_of_exception(call.excinfo.value))
+        _ENDS[item.nodeid] = {"outcome": "failed", **_of_exception(call.excinfo.value)}
     elif report.skipped:
         expected = getattr(report, "wasxfail", None)
         reason = _skip_reason(report.longrepr) if expected is None else f"the project expects that it fails: {expected}"
-        _write(event="end", test=item.nodeid, outcome="skipped", text=reason)
+        _ENDS[item.nodeid] = {"outcome": "skipped", "text": reason}
     elif report.failed or report.when == "call":
-        _write(event="end", test=item.nodeid, outcome=report.outcome, text=str(report.longrepr or ""))
+        _ENDS[item.nodeid] = {"outcome": report.outcome, "text": str(report.longrepr or "")}
+
+
+def pytest_runtest_logfinish(nodeid: str) -> None:
+    """Note how a test ended, with its setup, teardown and subtests."""
+    if nodeid in _ENDS:
+        _write(event="end", test=nodeid, **_ENDS.pop(nodeid))
 
 
 def _of_exception(error: BaseException) -> dict[str, Any]:

@@ -120,13 +120,12 @@ def _rows(checkout: Checkout, limit: float, say: Say) -> Iterator[TryRow]:
     say(f"running the tests in {len(tests)} files, at most {limit:g} s for each test")
     environment = {"MPSMITH_METAL_MODE": os.environ.get("MPSMITH_METAL_MODE", "checked")}
     own = frozenset(path.stem for folder in (packages, checkout.copy) for path in folder.iterdir())
-    ends = run_tests(checkout.copy, tests, list(dict.fromkeys([packages, checkout.copy])), limit, environment)
-    rows: dict[str, TryRow] = {}
-    for end in ends:
-        row = test_row(end, own)
-        if end.test not in rows or rows[end.test].result is TryResult.RIGHT:
-            rows[end.test] = row
-            yield row
+    folders = list(dict.fromkeys([packages, checkout.copy]))
+    seen: set[str] = set()  # each process meets the files that cannot be imported
+    for end in run_tests(checkout.copy, tests, folders, limit, environment):
+        if end.test not in seen:
+            seen.add(end.test)
+            yield test_row(end, own)
 
 
 def _metal_row(path: Path) -> TryRow:

@@ -80,7 +80,7 @@ class _Events:
 def run_tests(
     folder: Path, files: Sequence[Path], path: Sequence[Path], limit: float, environment: Mapping[str, str]
 ) -> Iterator[TestEnd]:
-    """The end of each test, as it comes; a test whose setup and teardown fail, too, has several.
+    """The end of each test, as it comes.
 
     Args:
         folder: the working folder.

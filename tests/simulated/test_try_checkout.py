@@ -63,6 +63,14 @@ def test_died():
 def test_expected():
     assert False
 
+@pytest.fixture
+def broken_teardown():
+    yield
+    raise RuntimeError("teardown")
+
+def test_teardown(broken_teardown):
+    pass
+
 def test_after():
     pass
 """
@@ -94,7 +102,8 @@ def test_each_file_and_test_has_its_result(tmp_path: Path) -> None:
         tests__test_broken_dot_py="import torch\ndef test_one(:\n",
     )
     before = sorted(folder.rglob("*"))
-    rows = {row.name.rpartition("::")[2]: row for row in try_checkout(folder, 120)}
+    listed = list(try_checkout(folder, 120))
+    rows = {row.name.rpartition("::")[2]: row for row in listed}
     assert sorted(folder.rglob("*")) == before
     assert {name: row.result.value for name, row in rows.items()} == {
         "twice.metal": "accepted",
@@ -109,8 +118,10 @@ def test_each_file_and_test_has_its_result(tmp_path: Path) -> None:
         "test_metallib": "refused by mpsmith",
         "test_died": "wrong",
         "test_expected": "skipped",
+        "test_teardown": "wrong",
         "test_after": "right",
     }
+    assert len(rows) == len(listed)
     assert (rows["broken.metal"].file, rows["broken.metal"].line) == ("broken.metal", 5)
     assert "out of bounds" in rows["test_defect"].reason
     assert rows["test_defect"].line == 5
