@@ -23,6 +23,7 @@ DECIDING_CODE = (
     "simulator.clang",
     "simulator.errors",
     "simulator.objc.comments",
+    "simulator.objc.compile_options",
     "simulator.metal",
     "kernels.runtime",
     "audit.releases.surface.native_functions",
