@@ -7,8 +7,7 @@ import re
 import traceback
 from collections.abc import Iterator
 
-from ...simulator.clang import CompilerLimitError, CompilerMissingError, InternalCompilerError
-from ...simulator.metal import MetalSyntaxError
+from ...simulator.errors import CompilerLimitError, CompilerMissingError, InternalCompilerError, MetalSyntaxError
 from .verdicts import CompiledVerdict
 
 LONGEST_REASON = 400

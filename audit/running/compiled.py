@@ -34,9 +34,9 @@ def compiled_sources() -> dict[str, CaseSource]:
 
 def require_compiler(device: MpsDevice) -> None:
     """Raise CompilerMissingError without a compiler for generated Metal: every case would fail for that reason."""
-    from ...simulator.clang import installed
-
     if device.simulated:
+        from ...simulator.clang import installed
+
         installed()
 
 

@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 from ...errors import MpsmithError
 from ...registry.torch_release import public_version
-from ...simulator.clang import installed as installed_compiler
 from ..releases.surface.native_functions import installed_release
 from ..releases.wheel.shipped import cached_library, full_release, shipped_library
 
@@ -56,7 +55,9 @@ def _installed(say: Callable[[str], None]) -> str | None:
 
 
 def _fetched(release: str, say: Callable[[str], None]) -> None:
-    installed_compiler()  # checked first: without a compiler no kernel runs
+    from ...simulator.clang import installed
+
+    installed()  # checked first: without a compiler no kernel runs
     if cached_library(release) is None:
         say(f"taking the Metal kernels of torch {release} out of its macOS wheel, once (up to 250 MB)")
         shipped_library(release)

@@ -6,6 +6,7 @@ Python imports this module by itself as it starts; torch and mpsmith are changed
 
 from __future__ import annotations
 
+import builtins
 import importlib.util
 import platform
 import sys
@@ -20,6 +21,40 @@ from typing import Any
 import posed_faults
 
 FAULT = posed_faults.chosen()
+
+# What mpsmith may import of the simulator where the device is real: it runs nothing of it.
+ON_A_MAC = (
+    *("errors", "opening", "fallback_recorders"),
+    *("device.coverage_profile", "device.refusals", "upstream.host_work"),  # types that results and registry share
+    "device.inheritance",  # the command line starts with it: an environment variable asks for the simulated device
+    "air.container",  # reads the list of kernels in a wheel
+    "clang.cache",  # keeps files by a fingerprint
+    *("device", "device.loading", "shipped", "shipped.interposition"),  # a worker asks whether kernels are under it
+)
+# These say what this machine has.
+DOCTOR = "mpsmith.cli.doctor"
+
+
+def refuse_the_simulator() -> None:
+    """Let an import fail that a Mac does not need."""
+    usual = builtins.__import__
+
+    def on_a_mac(
+        name: str,
+        globals: Any = None,
+        locals: Any = None,
+        fromlist: Any = (),
+        level: int = 0,
+    ) -> Any:
+        importer = (globals or {}).get("__name__", "")
+        if importer.startswith("mpsmith.") and not importer.startswith(("mpsmith.simulator.", DOCTOR)):
+            whole = importlib.util.resolve_name("." * level + name, globals["__package__"]) if level else name
+            room = whole.removeprefix("mpsmith.simulator.")
+            if room != whole and room not in ON_A_MAC:
+                raise ImportError(f"{importer} imports {whole}, which a Mac does not need")
+        return usual(name, globals, locals, fromlist, level)
+
+    builtins.__import__ = on_a_mac
 
 
 class AfterImport(MetaPathFinder):
@@ -134,6 +169,7 @@ def judge_of_a_sick_mac(judge: Any) -> None:
         FAULT.judge(judge)
 
 
+refuse_the_simulator()
 sys.meta_path.insert(
     0,
     AfterImport(

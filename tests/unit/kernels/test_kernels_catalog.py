@@ -136,9 +136,12 @@ def run(script: str, **variables: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+WITHOUT_DEVICE = "import torch; torch.backends.mps.is_available = lambda: False\n"
+
+
 def test_import_without_device() -> None:
     done = run(
-        "import mpsmith.kernels as kernels\n"
+        f"{WITHOUT_DEVICE}import mpsmith.kernels as kernels\n"
         "print(kernels.registered(), kernels.enable('mode'), {s.state.value for s in kernels.status()})"
     )
     assert done.returncode == 0, done.stderr
@@ -147,7 +150,7 @@ def test_import_without_device() -> None:
 
 def test_import_without_device_loads_no_family_audit_or_yaml() -> None:
     done = run(
-        "import sys, mpsmith.kernels\n"
+        f"{WITHOUT_DEVICE}import sys, mpsmith.kernels\n"
         "print([m for m in sys.modules if m.startswith(('mpsmith.audit', 'mpsmith.kernels.verification'))])\n"
         "print([m for m in sys.modules if m.startswith('mpsmith.kernels.') and '.runtime' not in m])\n"
         "print([m for m in ('ruamel.yaml', 'pydantic', 'yaml') if m in sys.modules])"

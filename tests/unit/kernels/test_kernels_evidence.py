@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 
+from mpsmith import kernels
+from mpsmith.errors import MpsmithError
+from mpsmith.kernels.verification import verify as verifying
 from mpsmith.kernels.verification.evidence import record, source_digest
 from mpsmith.kernels.verification.verify import Failure, FamilyResult, verify
 from mpsmith.registry.files import load
@@ -47,10 +51,24 @@ def test_simulated_device_has_no_evidence_for_overrides(tmp_path: Path) -> None:
 
 def test_verifies_nothing_without_registered_kernels() -> None:
     torch.ones(2, requires_grad=True).sum().backward()  # no device can be loaded after it, and none is needed
-    result = verify("mode")
+    with kernels.use():
+        result = verify("mode")
     assert result.cases == 0
     assert not result.passed
     assert result.native == ["mode", "mode, long_rows"]
+
+
+@pytest.mark.parametrize(("simulated", "problem"), [(False, "wrong result of copy"), (False, ""), (True, "unasked")])
+def test_a_device_that_stopped_computing_fails_no_kernel(
+    simulated: bool, problem: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verifying, "device_of_this_process", lambda profile: SimpleNamespace(simulated=simulated))
+    monkeypatch.setattr(verifying, "canary", lambda: problem)
+    if simulated or not problem:
+        verifying._require_device("mode")
+        return
+    with pytest.raises(MpsmithError, match="say nothing of mode: wrong result of copy"):
+        verifying._require_device("mode")
 
 
 def test_the_digest_follows_included_files(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -88,6 +88,45 @@ def test_no_operator_is_wrong_because_a_gpu_ignores_a_process(mac: PosedMac) -> 
 
 
 @pytest.mark.rehearsal
+def test_no_kernel_fails_because_a_gpu_ignores_a_process(mac: PosedMac) -> None:
+    said = mac.run("mpsmith", "kernels", "verify", FAMILY, fails=True, MPSMITH_POSED_FAULT="ignored")
+    assert "has stopped computing, so its results say nothing of heaviside" in said
+    assert OPERATOR not in load(mac.folder / "registry")
+
+
+@pytest.mark.rehearsal
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        ("oom", "memory: RuntimeError: MPS backend out of memory"),
+        ("abort", "memory: its process ends with SIGABRT"),
+        ("hang", "memory: its process does not end within 120 s"),
+    ],
+)
+@pytest.mark.parametrize("command", [("preflight",), ("audit", *NARROW), ("kernels", "verify", FAMILY)], ids=" ".join)
+def test_a_fault_is_one_line(fault: str, reason: str, command: tuple[str, ...], mac: PosedMac) -> None:
+    said = mac.run("mpsmith", *command, fails=True, MPSMITH_POSED_FAULT=fault)
+    assert f"reflight failed at {reason}" in said.splitlines()[-1]
+    assert not list(mac.folder.glob("*.sqlite"))
+
+
+@pytest.mark.rehearsal
+def test_a_compiled_audit_is_of_the_real_device(mac: PosedMac) -> None:
+    printed = mac.run("mpsmith", "audit", "--compile", "--ops", "cumsum", *NARROW[2:4], "--samples", "quick")
+    assert "15 cases executed" in printed
+    assert "undefined lanes" not in printed
+    assert "SIMULATED" not in printed
+
+
+@pytest.mark.rehearsal
+def test_a_case_is_replayed_and_large_tensors_are_tried(mac: PosedMac) -> None:
+    mac.run("mpsmith", "audit", "--large", "--ops", FAMILY, "--dtypes", "float32", "--samples", "quick")
+    with Store.open(mac.folder / "audit.sqlite") as store:
+        assert not store.latest_run().simulated
+    assert "now:      fallback" in mac.run("mpsmith", "replay", "opinfo:heaviside:float32:0")
+
+
+@pytest.mark.rehearsal
 def test_the_tests_of_a_mac(mac: PosedMac) -> None:
     """`make test-mps` of the macOS job, of one family, without what only the simulator registers."""
     chosen = "(test_audit_on_mps or heaviside) and not surface_agrees"

@@ -9,6 +9,7 @@ import pytest
 from mpsmith.audit.releases.wheel.errors import UnreachableError
 from mpsmith.audit.shipped import requested_releases as releases
 from mpsmith.errors import MpsmithError
+from mpsmith.simulator import clang
 from mpsmith.simulator.clang import CompilerMissingError
 
 
@@ -20,7 +21,7 @@ def fetched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(releases, "installed_release", lambda: "2.13.0+cpu")
     monkeypatch.setattr(releases.sys, "platform", "linux")
     monkeypatch.setattr(releases, "shipped_library", asked.append)
-    monkeypatch.setattr(releases, "installed_compiler", lambda: None)
+    monkeypatch.setattr(clang, "installed", lambda: None)
     return asked
 
 
@@ -62,7 +63,7 @@ def test_without_a_compiler_nothing_is_fetched(fetched: list[str], monkeypatch: 
     def missing() -> None:
         raise CompilerMissingError("no compiler for Metal source: run pip install 'mpsmith[metal]'")
 
-    monkeypatch.setattr(releases, "installed_compiler", missing)
+    monkeypatch.setattr(clang, "installed", missing)
     said: list[str] = []
     assert releases.releases_to_launch("auto", said.append) == (None,)
     assert "pip install 'mpsmith[metal]'" in said[-1]

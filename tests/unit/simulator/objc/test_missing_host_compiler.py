@@ -12,6 +12,12 @@ from mpsmith.simulator.errors import ExtensionError
 from mpsmith.simulator.objc import compiler
 
 
+@pytest.fixture(autouse=True)
+def linux(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platform, "system", lambda: "Linux")
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+
+
 def test_missing_declarations_are_fetched_by_a_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(compiler, "apple_folder", lambda: tmp_path / "nothing")
     with pytest.raises(ExtensionError, match="fetch them once with: mpsmith check --setup"):
