@@ -1,4 +1,4 @@
-"""Answers as a Mac where a project asks for the platform, in a process of its own that has the simulated device."""
+"""Answers as a Mac where a project asks for the platform, in a separate process that has the simulated device."""
 
 from __future__ import annotations
 
@@ -20,10 +20,8 @@ _ANSWERS = {
     "platform": "macOS-15.6-arm64-arm-64bit",
     "mac_ver": ("15.6", ("", "", ""), "arm64"),
 }
-# Their callers get the truth: they compile and load code for this machine.
-_TOLD_THE_TRUTH = frozenset(
-    {"mpsmith", "torch", "numpy", "setuptools", "distutils", "_pytest", *sys.stdlib_module_names}
-)
+# They get the true platform: they compile and load code for this machine.
+_TRUE_FOR = frozenset({"mpsmith", "torch", "numpy", "setuptools", "distutils", "_pytest", *sys.stdlib_module_names})
 
 
 def answer_as_a_mac(project: Path) -> None:
@@ -41,8 +39,8 @@ def answer_as_a_mac(project: Path) -> None:
 def _answering(original: Callable[..., Any], answer: object) -> Callable[..., Any]:
     def answered(*arguments: Any, **options: Any) -> Any:
         caller = str(sys._getframe(1).f_globals.get("__name__", ""))
-        told = caller.partition(".")[0] in _TOLD_THE_TRUTH
-        return original(*arguments, **options) if told else answer
+        true = caller.partition(".")[0] in _TRUE_FOR
+        return original(*arguments, **options) if true else answer
 
     return answered
 

@@ -90,10 +90,10 @@ def _of_exception(error: BaseException) -> dict[str, Any]:
         chain.append(seen)
         seen = seen.__cause__ or seen.__context__ or seen
     ours = [each for each in chain if any(kind.__module__.startswith("mpsmith.") for kind in type(each).__mro__)]
-    told = ours[0] if ours else error
-    kinds = [kind.__name__ for kind in type(told).__mro__]
-    diagnostics = [vars(each) for each in getattr(told, "diagnostics", ()) if each.severity == "error"]
-    return {"text": str(told) or type(told).__name__, "kinds": kinds, "ours": bool(ours), "diagnostics": diagnostics}
+    shown = ours[0] if ours else error
+    kinds = [kind.__name__ for kind in type(shown).__mro__]
+    diagnostics = [vars(each) for each in getattr(shown, "diagnostics", ()) if each.severity == "error"]
+    return {"text": str(shown) or type(shown).__name__, "kinds": kinds, "ours": bool(ours), "diagnostics": diagnostics}
 
 
 def _of_text(text: str) -> dict[str, Any]:

@@ -55,7 +55,7 @@ def try_checkout(folder: Path, limit: float, say: Say = lambda line: None) -> It
     Args:
         folder: the project's folder.
         limit: seconds of one test.
-        say: is told what begins.
+        say: called with what begins.
 
     Raises:
         ScaffoldError: there is no such folder, or nothing in it is for mps.
