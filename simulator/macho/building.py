@@ -12,12 +12,15 @@ from pathlib import Path
 from ...cache import cache_folder, fingerprint, fingerprint_of_code
 from ..clang import Clang, installed
 from ..errors import MachOError
+from ..objc.apple.location import STUBS, apple_folder
 
 _HERE = Path(__file__).parent
 _LINUX = ("-target", "aarch64-linux-musl")
 MACOS = ("-target", "aarch64-macos.14.0")
 # The system library and what other libraries define is bound by the loader, which names what is missing.
 _LIBRARY = ("-dynamiclib", "-Wl,-undefined,dynamic_lookup")
+# Tensors of the simulated device, and files: the wheel asks for neither.
+_FOR_LINUX = ("storage.mm", "files.mm")
 _SYMTAB, _STAB, _PRIVATE_EXTERNAL = 0x2, 0xE0, 0x10
 _UNWINDER = (
     "libunwind.cpp",
@@ -48,6 +51,33 @@ def cxx_library() -> Path:
         MachOError: it cannot be built from what the ziglang package carries.
     """
     return _built("libc++.dylib", _build_cxx_library)
+
+
+def frameworks() -> Path:
+    """The Objective-C runtime, Foundation, Metal and the recorder in place of kernels, as one library.
+
+    Raises:
+        MachOError: Apple's declarations are not there, or it does not compile.
+    """
+    apple = apple_folder()
+    if not apple.is_dir():
+        raise MachOError("Apple's declarations are not here: run mpsmith check --setup once")
+    objc = _HERE.parent / "objc"
+    sources = [path for part in ("runtime", "foundation", "metal") for path in sorted((objc / part).iterdir())]
+    units = [path for path in sources if path.suffix in (".cpp", ".mm") and path.name not in _FOR_LINUX]
+    units.append(_HERE / "recorder.mm")
+    units.sort(key=lambda path: path.name != "image.cpp")  # it registers the classes before other initialisers run
+    include = [f"-I{path}" for path in (objc / "include", STUBS, apple)]
+    options = ("-std=c++20", "-O1", "-fno-sanitize=all", "-fblocks", "-Wno-everything", *include)
+
+    def build(target: Path) -> None:
+        objects = [target.parent / f"{unit.name}.o" for unit in units]
+        for unit, compiled in zip(units, objects, strict=True):
+            arc = () if unit.suffix == ".cpp" or unit.name == "NSObject.mm" else ("-fobjc-arc",)
+            _run("c++", *MACOS, *options, *arc, "-c", str(unit), "-o", str(compiled))
+        link(objects, target)
+
+    return _built("frameworks.dylib", build, *(path.read_bytes() for path in (*sources, units[-1])))
 
 
 def driver(torch: Path) -> Path:

@@ -1,12 +1,19 @@
 // Calls operators of a release's own libraries through the dispatcher's boxed interface.
 // `operators`: a line for each, with its name and whether CPU and MPS have a kernel. `serve`: requests from stdin, each a
 // line with a name and the size of a pickled tuple of arguments, and the tuple; answers in the same form to stdout.
+// `trace MAJOR MINOR`: the same, as on this macOS, with tensors on mps and what Metal was asked for as the answer.
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/detail/MPSHooksInterface.h>
+#include <ATen/ATen.h>
 #include <torch/csrc/jit/serialization/pickle.h>
 
 #include <iostream>
 #include <string>
 #include <vector>
+
+// Of recorder.mm and Foundation's stand-in; called where calls are traced only.
+extern "C" const char* metal_recorder_take();
+extern "C" void foundation_simulator_set_macos(long major, long minor);
 
 namespace {
 
@@ -62,7 +69,20 @@ IValue fitted(const IValue& value, const c10::TypePtr& type) {
   }
 }
 
-std::vector<char> called(const std::string& name, const std::vector<char>& pickled) {
+// The same sizes, strides and offset over a copy of the whole memory.
+at::Tensor on_mps(const at::Tensor& tensor) {
+  const int64_t elements = tensor.storage().nbytes() / tensor.element_size();
+  const at::Tensor memory = at::empty({0}, tensor.options()).set_(tensor.storage(), 0, {elements}, {1});
+  return memory.to(at::kMPS).as_strided(tensor.sizes(), tensor.strides(), tensor.storage_offset());
+}
+
+IValue on_mps(const IValue& value) {
+  if (value.isTensor()) return on_mps(value.toTensor());
+  if (value.isTensorList()) return list_of<at::Tensor>(value, [](const IValue& v) { return on_mps(v.toTensor()); });
+  return value.isDevice() ? IValue(c10::Device(at::kMPS, 0)) : value;
+}
+
+std::vector<char> called(const std::string& name, const std::vector<char>& pickled, bool traced) {
   const auto dot = name.find('.');
   const auto overload = dot == std::string::npos ? std::string() : name.substr(dot + 1);
   auto operation = c10::Dispatcher::singleton().findSchemaOrThrow(name.substr(0, dot).c_str(), overload.c_str());
@@ -72,6 +92,14 @@ std::vector<char> called(const std::string& name, const std::vector<char>& pickl
   TORCH_CHECK(values.size() == wanted.size(), name, " takes ", wanted.size(), " arguments, not ", values.size());
   torch::jit::Stack stack;
   for (size_t i = 0; i < wanted.size(); i++) stack.push_back(fitted(values[i], wanted[i].type()));
+  if (traced) {
+    for (IValue& value : stack) value = on_mps(value);
+    at::detail::getMPSHooks().deviceSynchronize();
+    metal_recorder_take();
+    operation.callBoxed(stack);
+    at::detail::getMPSHooks().deviceSynchronize();
+    return torch::jit::pickle_save(std::string(metal_recorder_take()));
+  }
   operation.callBoxed(stack);
   c10::impl::GenericList results(c10::AnyType::get());
   for (const IValue& result : stack)
@@ -84,7 +112,7 @@ void answer(const char* kind, const std::vector<char>& bytes) {
   std::cout.write(bytes.data(), bytes.size()).flush();
 }
 
-int serve() {
+int serve(bool traced) {
   std::string name;
   size_t size;
   while (std::cin >> name >> size) {
@@ -92,7 +120,7 @@ int serve() {
     std::vector<char> pickled(size);
     std::cin.read(pickled.data(), size);
     try {
-      answer("result", called(name, pickled));
+      answer("result", called(name, pickled, traced));
     } catch (const c10::Error& error) {
       const std::string text = error.what_without_backtrace();
       answer("error", {text.begin(), text.end()});
@@ -121,5 +149,8 @@ int operators() {
 } // namespace
 
 extern "C" int driver(int count, char** arguments) {
-  return count > 1 && std::string(arguments[1]) == "operators" ? operators() : serve();
+  const std::string task = count > 1 ? arguments[1] : "";
+  if (task == "operators") return operators();
+  if (task == "trace") foundation_simulator_set_macos(std::stol(arguments[2]), std::stol(arguments[3]));
+  return serve(task == "trace");
 }

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import os
 import subprocess
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +13,9 @@ from types import TracebackType
 from typing import IO, Any
 
 from ..errors import MachOError
-from .building import cxx_library, driver, loader
+from .building import cxx_library, driver, frameworks, loader
 from .machine import arm64_command
+from .traces import MetalTrace, parse_trace
 
 LIBRARIES = ("libomp.dylib", "libc10.dylib", "libtorch_cpu.dylib")
 
@@ -34,14 +37,23 @@ class HostProcess:
 
     Args:
         torch: the folder `torch` of a macOS wheel, with `lib` and `include`.
+        macos: None, or the version of macOS that the release sees; then its calls are traced on mps.
+        kernels: for traces, the names of the kernels that the release ships.
 
     Raises:
         MachOError: this machine cannot run or build it.
     """
 
-    def __init__(self, torch: Path) -> None:
-        self._command = command([cxx_library(), *(torch / "lib" / name for name in LIBRARIES), driver(torch)])
-        self._process = subprocess.Popen([*self._command, "driver"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    def __init__(self, torch: Path, macos: tuple[int, int] | None = None, kernels: Sequence[str] = ()) -> None:
+        below = [cxx_library()] if macos is None else [cxx_library(), frameworks()]
+        self._command = command([*below, *(torch / "lib" / name for name in LIBRARIES), driver(torch)])
+        task = [] if macos is None else ["trace", *map(str, macos)]
+        whole = [*self._command, "driver", *task]
+        self._names = tempfile.NamedTemporaryFile("w", prefix="mpsmith-")  # noqa: SIM115  (closed with the process)
+        self._names.write("\n".join(kernels))
+        self._names.flush()
+        environment = os.environ | {"MPSMITH_KERNEL_NAMES": self._names.name}
+        self._process = subprocess.Popen(whole, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
 
     def __enter__(self) -> HostProcess:
         return self
@@ -51,6 +63,7 @@ class HostProcess:
     ) -> None:
         self._process.kill()
         self._process.communicate()
+        self._names.close()
 
     def operators(self) -> dict[str, Registered]:
         """Every overload that the release registers, such as `aten::add.Tensor`; asked in a separate process."""
@@ -66,6 +79,16 @@ class HostProcess:
         A dtype, a layout and a memory format are torch's numbers, a device is its name. Raises OperatorError with the
         release's own message, MachOError when the process ends.
         """
+        return tuple(self._answer(overload, arguments))
+
+    def trace(self, overload: str, *arguments: object) -> MetalTrace:
+        """What the call asks of Metal with its tensors on mps; no kernel computes. Only with `macos`. Raises as `call`.
+
+        OperatorError also where the release sends a message that the stand-ins do not have, such as one to MPSGraph.
+        """
+        return parse_trace(self._answer(overload, arguments))
+
+    def _answer(self, overload: str, arguments: tuple[object, ...]) -> Any:
         import torch
 
         pickled = io.BytesIO()
@@ -84,7 +107,7 @@ class HostProcess:
         answer = stdout.read(int(size))
         if kind == "error":
             raise OperatorError(answer.decode("utf-8", "replace"))
-        return tuple(torch.load(io.BytesIO(answer), weights_only=False))
+        return torch.load(io.BytesIO(answer), weights_only=False)
 
 
 def command(libraries: Sequence[Path]) -> list[str]:

@@ -6,13 +6,17 @@
 
 static const uint8_t* table(const Image* image, Range range) { return image->link_edit + range.address; }
 
-void* address_of(const char* name) {
+static void* defined(const char* name) {
   for (int i = 0; i < image_count; i++) {
     void* found = exported(&images[i], name);
     if (found) return found;
   }
-  void* shim = shim_named(name);
-  return shim ? shim : unknown_symbol(name);
+  return shim_named(name);
+}
+
+void* address_of(const char* name) {
+  void* found = defined(name);
+  return found ? found : unknown_symbol(name);
 }
 
 static uint64_t* slot(const Image* image, int segment, uint64_t offset) {
@@ -159,13 +163,16 @@ static void rebase(const Image* image) {
   }
 }
 
+// Without a name the slots keep what they have.
 static void bind_slots(Program* program, const char* name, int64_t addend, uint64_t count, uint64_t skipped) {
-  uint64_t value = (uint64_t)address_of(name) + addend;
+  uint64_t value = name ? (uint64_t)address_of(name) + addend : 0;
   for (; count; count--, program->offset += 8 + skipped)
-    *slot(program->image, program->segment, program->offset) = value;
+    if (name) *slot(program->image, program->segment, program->offset) = value;
 }
 
-static void bind_list(const Image* image, Range range, bool lazy) {
+typedef enum { NOW, LAZY, WEAK } Kind; // a lazy list has an end after each entry
+
+static void bind_list(const Image* image, Range range, Kind kind) {
   Program program = {image, table(image, range), table(image, range) + range.size, 0, 0};
   const char* name = "";
   int64_t addend = 0;
@@ -174,7 +181,7 @@ static void bind_list(const Image* image, Range range, bool lazy) {
     uint64_t count;
     switch (byte >> 4) {
       case 0: // the end of the list, or of one entry
-        if (!lazy) return;
+        if (kind != LAZY) return;
         break;
       case 1:
       case 3:
@@ -186,6 +193,7 @@ static void bind_list(const Image* image, Range range, bool lazy) {
       case 4:
         name = (const char*)program.at;
         program.at += strnlen(name, program.end - program.at) + 1;
+        if (kind == WEAK && !defined(name)) name = NULL; // the library's own definition, which it does not export
         break;
       case 6:
         addend = read_sleb(&program);
@@ -220,9 +228,9 @@ void bind_image(Image* image) {
     return;
   }
   rebase(image);
-  bind_list(image, image->binds, false);
-  bind_list(image, image->lazy_binds, true);
-  bind_list(image, image->weak_binds, false);
+  bind_list(image, image->binds, NOW);
+  bind_list(image, image->lazy_binds, LAZY);
+  bind_list(image, image->weak_binds, WEAK);
 }
 
 typedef void Initialiser(int count, char** arguments, char** environment, char** apple, void* versions);

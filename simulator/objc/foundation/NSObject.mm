@@ -25,6 +25,13 @@ void* objc_autoreleasePoolPush();
 void objc_autoreleasePoolPop(void*);
 }
 
+// Another symbol for a class.
+#ifdef __APPLE__
+#define ALIAS(SYMBOL, CLASS) asm(".globl _" #SYMBOL "\n.set _" #SYMBOL ", _OBJC_CLASS_$_" #CLASS)
+#else
+#define ALIAS(SYMBOL, CLASS) asm(".globl " #SYMBOL "\n.set " #SYMBOL ", \"OBJC_CLASS_$_" #CLASS "\"")
+#endif
+
 @implementation NSObject
 + (void)initialize {
 }
@@ -119,9 +126,9 @@ METHOD(instancetype, retain, (id)objc_simulator_retain_block(self))
 METHOD(id, copy, (id)_Block_copy(self))
 @end
 // The first word of each kind of block.
-asm(".globl _NSConcreteStackBlock, _NSConcreteMallocBlock, _NSConcreteGlobalBlock\n"
-    ".set _NSConcreteStackBlock, \"OBJC_CLASS_$_NSBlock\"\n.set _NSConcreteMallocBlock, \"OBJC_CLASS_$_NSBlock\"\n"
-    ".set _NSConcreteGlobalBlock, \"OBJC_CLASS_$_NSBlock\"\n");
+ALIAS(_NSConcreteStackBlock, NSBlock);
+ALIAS(_NSConcreteMallocBlock, NSBlock);
+ALIAS(_NSConcreteGlobalBlock, NSBlock);
 
 extern "C" void dispatch_release(dispatch_object_t object) { [object release]; }
 extern "C" void dispatch_retain(dispatch_object_t object) { [object retain]; }
@@ -176,7 +183,6 @@ METHOD(id, copy, self)
   return place->second.c_str();
 }
 @end
-asm(".globl __CFConstantStringClassReference\n.set __CFConstantStringClassReference, "
-    "\"OBJC_CLASS_$_NSConstantString\"\n");
+ALIAS(__CFConstantStringClassReference, NSConstantString);
 
 extern "C" Class NSClassFromString(NSString* name) { return objc_getClass(text_of(name).c_str()); }

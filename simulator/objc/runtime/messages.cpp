@@ -177,17 +177,26 @@ SEND(objc_msgSend_stret, SHIFTED, objc_simulator_lookup_stret, IF_NIL("rsi"), ""
 SEND(objc_msgSendSuper2, "", objc_simulator_lookup_super, "", "movq (%rdi), %rdi\n");
 SEND(objc_msgSendSuper2_stret, SHIFTED, objc_simulator_lookup_super_stret, "", "movq (%rsi), %rsi\n");
 #elif defined(__aarch64__)
+// Mach-O symbols begin with an underscore, and have no type and size.
+#ifdef __APPLE__
+#define BEGIN(NAME) ".text\n.p2align 2\n.globl _" #NAME "\n_" #NAME ":\n.cfi_startproc\n"
+#define END(NAME) ".cfi_endproc\n"
+#define TO(NAME) "_" #NAME
+#else
+#define BEGIN(NAME) ".text\n.globl " #NAME "\n.type " #NAME ", @function\n" #NAME ":\n.cfi_startproc\n"
+#define END(NAME) ".cfi_endproc\n.size " #NAME ", .-" #NAME "\n"
+#define TO(NAME) #NAME
+#endif
 #define SEND(NAME, LOOKUP, NIL, AFTER)                                                                                 \
-  asm(".text\n.globl " #NAME "\n.type " #NAME ", @function\n" #NAME ":\n.cfi_startproc\n" NIL                          \
+  asm(BEGIN(NAME) NIL                                                                                                  \
       "stp x29, x30, [sp, #-16]!\n.cfi_def_cfa_offset 16\n.cfi_offset w30, -8\n.cfi_offset w29, -16\n"                 \
       "mov x29, sp\n.cfi_def_cfa w29, 16\nsub sp, sp, #208\n"                                                          \
       "stp x0, x1, [sp]\nstp x2, x3, [sp, #16]\nstp x4, x5, [sp, #32]\nstp x6, x7, [sp, #48]\nstr x8, [sp, #64]\n"     \
       "stp q0, q1, [sp, #80]\nstp q2, q3, [sp, #112]\nstp q4, q5, [sp, #144]\nstp q6, q7, [sp, #176]\n"                \
-      "bl " #LOOKUP "\nmov x16, x0\n"                                                                                  \
+      "bl " TO(LOOKUP) "\nmov x16, x0\n"                                                                                  \
       "ldp x0, x1, [sp]\nldp x2, x3, [sp, #16]\nldp x4, x5, [sp, #32]\nldp x6, x7, [sp, #48]\nldr x8, [sp, #64]\n"     \
       "ldp q0, q1, [sp, #80]\nldp q2, q3, [sp, #112]\nldp q4, q5, [sp, #144]\nldp q6, q7, [sp, #176]\n" AFTER          \
-      "mov sp, x29\nldp x29, x30, [sp], #16\n.cfi_def_cfa wsp, 0\nbr x16\n.cfi_endproc\n.size " #NAME                  \
-      ", .-" #NAME "\n")
+      "mov sp, x29\nldp x29, x30, [sp], #16\n.cfi_def_cfa wsp, 0\nbr x16\n" END(NAME))
 SEND(objc_msgSend, objc_simulator_lookup,
      "cbnz x0, 1f\nmov x1, #0\nmovi d0, #0\nmovi d1, #0\nmovi d2, #0\nmovi d3, #0\nret\n1:\n", "");
 SEND(objc_msgSendSuper2, objc_simulator_lookup_super, "", "ldr x0, [x0]\n");

@@ -1,0 +1,189 @@
+"""Compares what the launch conventions plan for calls with what a release's own host code asks of Metal.
+
+The host code is that of the release's macOS wheel, run on Linux; Metal is a recorder, so no kernel computes. What is
+compared: kernel, grid, threadgroup, the first 256 bytes of what a kernel reads, and the sizes of blit copies and fills.
+
+`python -m mpsmith.audit.shipped.launch_comparison 2.13.0 26.0` prints the table.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from ...errors import MpsmithError
+from ...simulator.errors import KernelArgumentError
+from ...simulator.macho.process import HostProcess, OperatorError
+from ..releases.wheel.libraries import host_files
+from ..releases.wheel.shipped import full_release, shipped_library
+
+if TYPE_CHECKING:
+    from ...simulator.air.library import AirLibrary
+    from ...simulator.macho.traces import Launched, MetalTrace
+    from ...simulator.shipped.plan import KernelLaunch, Step
+
+_AGREES, _NO_PLAN, _NOT_RECORDED = "agrees", "no plan", "not recorded"
+UNARY = "abs ceil cos erf exp expm1 floor log log1p neg reciprocal round rsqrt sigmoid sign sin sqrt tan tanh trunc"
+BINARY = "atan2 div.Tensor eq.Tensor fmod.Tensor hypot lt.Tensor maximum minimum mul.Tensor ne.Tensor pow.Tensor_Tensor"
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A call: overload, layout and dtype of its operands, and the outcome: `agrees`, or what differs or is missing."""
+
+    overload: str
+    layout: str
+    outcome: str
+
+
+def calls() -> Iterator[tuple[str, str, tuple[Any, ...]]]:
+    """Overload, layout and arguments: fills, copies, unary and binary element-wise operators."""
+    layouts: dict[str, Callable[[torch.dtype], torch.Tensor]] = {
+        "dense": lambda dtype: torch.arange(1, 25).reshape(4, 6).to(dtype),
+        "transposed": lambda dtype: torch.arange(1, 25).reshape(6, 4).to(dtype).t(),
+        "sliced": lambda dtype: torch.arange(1, 97).reshape(8, 12).to(dtype)[::2, ::2],
+        "broadcast": lambda dtype: torch.arange(1, 7).to(dtype),
+    }
+    for dtype in (torch.float32, torch.float16, torch.int64):
+        name = str(dtype).removeprefix("torch.")
+        first = layouts["dense"](dtype)
+        for layout, made in layouts.items():
+            other, where = made(dtype), f"{layout} {name}"
+            if layout != "broadcast":
+                yield from ((overload, where, (other,)) for overload in UNARY.split())
+                yield "fill_.Scalar", where, (other, 3)
+                yield "zero_", where, (other,)
+            yield from ((overload, where, (first, other)) for overload in BINARY.split())
+            yield "add.Tensor", where, (first, other, 1)
+            yield "add.Tensor", f"{where}, alpha", (first, other, 2)
+            yield "sub.Tensor", where, (first, other, 1)
+            yield "copy_", where, (torch.zeros_like(first), other, False)
+            yield "copy_", f"{where} to float32", (torch.zeros(4, 6), other, False)
+        yield "mul.Tensor", f"float32 and {name}", (torch.ones(4, 6), first)
+
+
+def compare(process: HostProcess, library: AirLibrary) -> list[Compared]:
+    """Every call of `calls` that the installed torch computes on the CPU. Raises MachOError if the process ends."""
+    found = []
+    for overload, layout, arguments in calls():
+        try:
+            plan = _planned(overload, arguments, library)
+        except RuntimeError:  # the CPU refuses the dtype
+            continue
+        try:
+            trace = process.trace(f"aten::{overload}", *arguments)
+        except OperatorError as error:
+            outcome = f"{_NOT_RECORDED}: {str(error).splitlines()[0]}"
+        else:
+            outcome = plan if isinstance(plan, str) else difference(plan, trace, library) or _AGREES
+        found.append(Compared(overload, layout, outcome))
+    return found
+
+
+def table(found: Sequence[Compared]) -> str:
+    """A line for each overload with counts, then each call that does not agree."""
+    from tabulate import tabulate
+
+    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for call in found:
+        kind = next((kind for kind in (_AGREES, _NO_PLAN, _NOT_RECORDED) if call.outcome.startswith(kind)), "differs")
+        counts[call.overload][kind] += 1
+    columns = (_AGREES, "differs", _NO_PLAN, _NOT_RECORDED)
+    rows: list[tuple[object, ...]] = [(name, *(each[column] for column in columns)) for name, each in counts.items()]
+    rows.append(("all", *(sum(each[column] for each in counts.values()) for column in columns)))
+    others = [f"{call.overload}, {call.layout}: {call.outcome}" for call in found if call.outcome != _AGREES]
+    return "\n".join([tabulate(rows, headers=("overload", *columns)), "", *others])
+
+
+def _planned(overload: str, arguments: tuple[Any, ...], library: AirLibrary) -> Sequence[Step] | str:
+    from ...simulator.shipped.call import Call
+    from ...simulator.shipped.conventions import PLANNERS
+    from ...simulator.shipped.plan import Declined
+
+    name, _, variant = overload.partition(".")
+    operator = getattr(getattr(torch.ops.aten, name), variant or "default")
+    in_place = operator._schema.arguments[0].alias_info is not None
+    ordered = {a.name: value for a, value in zip(operator._schema.arguments, arguments, strict=True)}
+    positional = [ordered[a.name] for a in operator._schema.arguments if not a.kwarg_only]
+    keywords = {a.name: ordered[a.name] for a in operator._schema.arguments if a.kwarg_only}
+    result = arguments[0] if in_place else operator(*positional, **keywords)
+    if overload not in PLANNERS:
+        return f"{_NO_PLAN}: there is no convention"
+    call = Call(overload, ordered, (result,))
+    try:
+        return PLANNERS[overload](call, library)
+    except Declined as declined:
+        return f"{_NO_PLAN}: {declined.reason}"
+
+
+def difference(plan: Sequence[Step], trace: MetalTrace, library: AirLibrary) -> str | None:
+    """The first thing in which a plan and a trace differ, or None."""
+    from ...simulator.shipped.plan import BlitCopy, BlitFill, KernelLaunch
+
+    planned = [step for step in plan if isinstance(step, KernelLaunch)]
+    names = [step.kernel for step in planned], [launch.kernel for launch in trace.launches]
+    if names[0] != names[1]:
+        return f"plans {', '.join(names[0]) or 'no kernel'}; the release launches {', '.join(names[1]) or 'none'}"
+    for what, sizes, recorded in (
+        ("copies", [step.target.nbytes for step in plan if isinstance(step, BlitCopy)], trace.copied),
+        ("fills", [step.target.nbytes for step in plan if isinstance(step, BlitFill)], trace.filled),
+    ):
+        if sizes != recorded:
+            return f"plans {what} of {sizes} bytes; the release makes {recorded}"
+    pairs = zip(planned, trace.launches, strict=True)
+    return next((text for step, launch in pairs if (text := _launch_difference(step, launch, library))), None)
+
+
+def _launch_difference(step: KernelLaunch, launch: Launched, library: AirLibrary) -> str | None:
+    from ...simulator.air.binding import bind
+
+    sizes = (step.threads, step.group), (launch.grid, launch.group)
+    if sizes[0] != sizes[1]:
+        return f"plans grid and group {sizes[0]}; the release has {sizes[1]}"
+    signature = library.signature(step.kernel)
+    try:
+        buffers = bind(signature, step.arguments).buffers
+    except KernelArgumentError as error:
+        return f"the plan does not bind: {error}"
+    for argument in signature.buffers:
+        if not argument.used or argument.index not in buffers:
+            continue
+        if argument.index not in launch.bound:
+            return f"the release binds nothing for {argument.name}"
+        if argument.writable:  # what is there before the call is not defined
+            continue
+        planned = buffers[argument.index]
+        recorded = launch.bound[argument.index].content
+        length = min(len(recorded), planned.base + planned.size - planned.address)
+        if argument.by_reference and argument.type_name.endswith("3"):  # a vector of three is padded to four
+            length = argument.size * 3 // 4
+        content = ctypes.string_at(planned.address, length)
+        if content != recorded[:length]:
+            return f"plans {content[:32].hex()} for {argument.name}; the release has {recorded[:length][:32].hex()}"
+    return None
+
+
+def main(release: str, macos: str) -> None:
+    """Print the table of a release as on a version of macOS."""
+    from ...simulator.air.library import AirLibrary
+
+    major, _, minor = macos.partition(".")
+    library = AirLibrary(shipped_library(release), full_release(release))
+    with HostProcess(host_files(release), (int(major), int(minor or 0)), library.names) as process:
+        print(table(compare(process, library)))
+
+
+if __name__ == "__main__":
+    if not re.fullmatch(r"\S+ \d+(\.\d+)?", " ".join(sys.argv[1:])):
+        sys.exit("error: name a release and a version of macOS, such as 2.13.0 26.0")
+    try:
+        main(*sys.argv[1:])
+    except MpsmithError as error:
+        sys.exit(f"error: {error}")

@@ -1,0 +1,262 @@
+// What the host code of a macOS wheel needs of Metal beyond simulator/objc/metal: heaps, and a record in place of kernels.
+// No kernel computes. `metal_recorder_take` returns the record since the last call, a line for each event. With ARC.
+#include <fstream>
+#include <mutex>
+#include <set>
+#include <sstream>
+
+#include "../objc/foundation/text.h"
+#include "../objc/metal/host.h"
+
+namespace {
+
+std::mutex mutex;
+std::ostringstream record;
+std::vector<std::string>& kernels() {
+  static auto* names = new std::vector<std::string>;
+  return *names;
+}
+
+const char* load(const void*, uint64_t bytes, int64_t* library) {
+  *library = static_cast<int64_t>(bytes);
+  const std::lock_guard<std::mutex> guard(mutex);
+  record << "library " << bytes << '\n';
+  return nullptr;
+}
+const char* compile(const char*, uint64_t, int64_t*) { return "the recorder compiles no Metal source"; }
+// The kernels of the release, one a line.
+const char* names(int64_t, const char** names) {
+  static const auto* all = [] {
+    std::ifstream file(getenv("MPSMITH_KERNEL_NAMES"));
+    return new std::string(std::istreambuf_iterator<char>(file), {});
+  }();
+  *names = all->c_str();
+  return nullptr;
+}
+const char* specialize(int64_t library, const MetalConstant*, uint64_t, int64_t* specialized) {
+  *specialized = library;
+  return nullptr;
+}
+const char* kernel(int64_t, const char* name, MetalKernel* kernel) {
+  static auto* parameters = [] {
+    auto* all = new std::vector<MetalParameter>;
+    for (uint64_t index = 0; index < 31; ++index) all->push_back({index, 0, "?"});
+    return all;
+  }();
+  const std::lock_guard<std::mutex> guard(mutex);
+  kernels().push_back(name);
+  *kernel = {static_cast<int64_t>(kernels().size()) - 1, 1024, 0, parameters->size(), parameters->data()};
+  return nullptr;
+}
+void hexadecimal(const void* from, uint64_t bytes) {
+  static const char digits[] = "0123456789abcdef";
+  for (uint64_t i = 0; i < bytes; ++i) {
+    const auto byte = static_cast<const uint8_t*>(from)[i];
+    record << digits[byte >> 4] << digits[byte & 15];
+  }
+}
+// "launch NAME X Y Z X Y Z" with grid and group, then for each binding "INDEX OFFSET BYTES", at most 256 bytes.
+const char* launch(int64_t number, const MetalLaunch* launch) {
+  const std::lock_guard<std::mutex> guard(mutex);
+  record << "launch " << kernels()[number];
+  for (uint64_t size : launch->grid) record << ' ' << size;
+  for (uint64_t size : launch->group) record << ' ' << size;
+  for (uint64_t i = 0; i < launch->binding_count; ++i) {
+    const MetalBinding& bound = launch->bindings[i];
+    record << ' ' << bound.index << ' ' << bound.address - bound.base << ' ';
+    const uint64_t left = bound.size - (bound.address - bound.base);
+    hexadecimal(reinterpret_cast<const void*>(bound.address), left < 256 ? left : 256);
+  }
+  record << '\n';
+  return nullptr;
+}
+
+__attribute__((constructor)) void install() { metal_programs = {compile, names, specialize, kernel, launch, load}; }
+
+} // namespace
+
+extern "C" int64_t metal_simulator_waits();
+
+extern "C" __attribute__((visibility("default"))) const char* metal_recorder_take() {
+  static std::string taken;
+  static int64_t waits = 0;
+  const std::lock_guard<std::mutex> guard(mutex);
+  record << "waits " << metal_simulator_waits() - waits << '\n';
+  waits = metal_simulator_waits();
+  taken = record.str();
+  record.str("");
+  return taken.c_str();
+}
+
+// A library has each function that it is asked for: which names exist is what the comparison checks.
+@interface SimulatedLibrary (Recorded)
+@end
+@implementation SimulatedLibrary (Recorded)
+- (id<MTLFunction>)newFunctionWithName:(NSString*)name {
+  SimulatedFunction* function = [SimulatedFunction new];
+  function->library_ = number_;
+  function->name_ = function->label_ = name;
+  function->owner_ = self;
+  return (id)function;
+}
+- (id<MTLFunction>)newFunctionWithName:(NSString*)name constantValues:(id)values error:(NSError**)error {
+  return [self newFunctionWithName:name];
+}
+@end
+
+@interface SimulatedBlitEncoder (Recorded)
+@end
+@implementation SimulatedBlitEncoder (Recorded)
+- (void)fillBuffer:(id<MTLBuffer>)buffer range:(NSRange)range value:(uint8_t)value {
+  const std::lock_guard<std::mutex> guard(mutex);
+  record << "fill " << range.location << ' ' << range.length << ' ' << int(value) << '\n';
+  [commands_ simulatedCommand:[buffer, range, value] {
+    memset((char*)[buffer contents] + range.location, value, range.length);
+  }];
+}
+- (void)copyFromBuffer:(id<MTLBuffer>)from
+          sourceOffset:(NSUInteger)source
+              toBuffer:(id<MTLBuffer>)to
+     destinationOffset:(NSUInteger)destination
+                  size:(NSUInteger)size {
+  const std::lock_guard<std::mutex> guard(mutex);
+  record << "copy " << source << ' ' << destination << ' ' << size << '\n';
+  [commands_ simulatedCommand:[from, source, to, destination, size] {
+    memmove((char*)[to contents] + destination, (const char*)[from contents] + source, size);
+  }];
+}
+@end
+
+// ------------------------------------------------------------------------------------------------ heaps
+@implementation MTLHeapDescriptor {
+  NSUInteger size_, options_, storage_, cache_, kind_, tracking_;
+}
+PROPERTY(NSUInteger, size, setSize, size_)
+PROPERTY(NSUInteger, resourceOptions, setResourceOptions, options_)
+PROPERTY(NSUInteger, storageMode, setStorageMode, storage_)
+PROPERTY(NSUInteger, cpuCacheMode, setCpuCacheMode, cache_)
+PROPERTY(NSUInteger, type, setType, kind_)
+PROPERTY(NSUInteger, hazardTrackingMode, setHazardTrackingMode, tracking_)
+@end
+
+@interface RecordedHeap : SimulatedLabelledObject {
+ @public
+  NSUInteger size_, used_;
+}
+@end
+@implementation RecordedHeap
+METHOD(NSUInteger, size, size_)
+METHOD(NSUInteger, usedSize, used_)
+METHOD(NSUInteger, currentAllocatedSize, size_)
+METHOD(NSUInteger, storageMode, MTLStorageModeShared)
+METHOD(NSUInteger, resourceOptions, MTLResourceStorageModeShared)
+- (NSUInteger)setPurgeableState:(NSUInteger)state {
+  return 2;
+}
+- (NSUInteger)maxAvailableSizeWithAlignment:(NSUInteger)alignment {
+  return size_ - used_;
+}
+- (id<MTLBuffer>)newBufferWithLength:(NSUInteger)length options:(NSUInteger)options {
+  if (used_ + length > size_) return nil;
+  used_ += length;
+  return [SimulatedBuffer simulatedOf:length];
+}
+// 2.14.1 chooses the place in the heap itself. Each buffer has its memory here.
+- (id<MTLBuffer>)newBufferWithLength:(NSUInteger)length options:(NSUInteger)options offset:(NSUInteger)offset {
+  return offset + length > size_ ? nil : [SimulatedBuffer simulatedOf:length];
+}
+@end
+
+@interface SimulatedBuffer (Recorded)
+@end
+@implementation SimulatedBuffer (Recorded)
+METHOD(id, heap, nil)
+- (NSUInteger)setPurgeableState:(NSUInteger)state {
+  return 2;
+}
+@end
+
+struct SizeAndAlign { NSUInteger size, align; };
+@interface SimulatedDevice : NSObject
+@end
+@interface SimulatedDevice (Recorded)
+@end
+@implementation SimulatedDevice (Recorded)
+- (id)newHeapWithDescriptor:(MTLHeapDescriptor*)descriptor {
+  RecordedHeap* heap = [RecordedHeap new];
+  heap->size_ = [descriptor size];
+  return heap;
+}
+- (SizeAndAlign)heapBufferSizeAndAlignWithLength:(NSUInteger)length options:(NSUInteger)options {
+  return {(length + 255) / 256 * 256, 256};
+}
+@end
+
+// What the device and the stream ask of MPSGraph before any graph is made. No graph runs here: a message to one is an
+// error that names it.
+__attribute__((visibility("default")))
+@interface MPSGraph : NSObject
+@end
+@implementation MPSGraph
++ (BOOL)instancesRespondToSelector:(SEL)selector {
+  return YES;
+}
+@end
+__attribute__((visibility("default")))
+@interface MPSGraphExecutionDescriptor : NSObject
+@end
+@implementation MPSGraphExecutionDescriptor
+IGNORED_WITH(setEnableCommitAndContinue, BOOL)
+IGNORED_WITH(setCompilationDescriptor, id)
+@end
+__attribute__((visibility("default")))
+@interface MPSGraphCompilationDescriptor : NSObject
+@end
+@implementation MPSGraphCompilationDescriptor
+IGNORED(disableTypeInference)
+IGNORED_WITH(setOptimizationLevel, NSUInteger)
+IGNORED_WITH(setReducedPrecisionFastMath, NSUInteger)
+@end
+
+@interface RecordedCaptureScope : SimulatedLabelledObject
+@end
+@implementation RecordedCaptureScope
+IGNORED(beginScope)
+IGNORED(endScope)
+@end
+@implementation MTLCaptureManager
+CLASS_METHOD(MTLCaptureManager*, sharedCaptureManager, [self new])
+METHOD(BOOL, isCapturing, NO)
+- (BOOL)supportsDestination:(NSInteger)destination {
+  return NO;
+}
+- (id)newCaptureScopeWithCommandQueue:(id)queue {
+  return [RecordedCaptureScope new];
+}
+@end
+
+// A library of a wheel is 130 MB in the mapped file: its bytes are not copied.
+@interface RecordedData : NSData {
+ @public
+  const void* from_;
+  NSUInteger size_;
+}
+@end
+@implementation RecordedData
+METHOD(const void*, bytes, from_)
+METHOD(NSUInteger, length, size_)
+@end
+
+extern "C" {
+__attribute__((visibility("default"))) void* dispatch_data_create(const void* from, size_t size, void*, void*) {
+  RecordedData* data = [RecordedData alloc];
+  data->from_ = from;
+  data->size_ = size;
+  return (__bridge_retained void*)data;
+}
+__attribute__((visibility("default"))) void recorded_assert_queue(void*) __asm__("_dispatch_assert_queue$V2");
+void recorded_assert_queue(void*) {}
+__attribute__((visibility("default"))) void* os_log_create(const char*, const char*) { return nullptr; }
+__attribute__((visibility("default"))) bool os_signpost_enabled(void*) { return false; }
+__attribute__((visibility("default"))) bool os_log_type_enabled(void*, uint8_t) { return false; }
+}
