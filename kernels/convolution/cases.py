@@ -94,6 +94,8 @@ def _slow(dimensions: int, *, flat: bool = False) -> Inputs:
     return inputs
 
 
+# In integers sums wrap, of any width.
+_SLOW_DTYPES = (torch.float32, torch.int64, torch.int8)
 _SLOW = (
     KernelCall(
         "_slow_conv2d_forward",
@@ -112,7 +114,9 @@ _SLOW = (
         variant="matrix",
     ),
     *(
-        KernelCall(name, (f"aten::{name}",), _to_output(getattr(_aten, name).output), _slow(n), variant="output")
+        KernelCall(
+            name, (f"aten::{name}",), _to_output(getattr(_aten, name).output), _slow(n), _SLOW_DTYPES, variant="output"
+        )
         for n, name in ((2, "_slow_conv2d_forward"), (3, "slow_conv3d_forward"))
     ),
     KernelCall(

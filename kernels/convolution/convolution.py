@@ -5,6 +5,7 @@ Convolutions that are asked for by the name of their CPU kernel are computed by 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ import torch
 from torch._prims_common import suggest_memory_format
 
 from ..runtime.layout import launch_elements
-from ..runtime.operands import require_device, require_scalar_type
+from ..runtime.operands import not_implemented, require_device, require_scalar_type
 from ..runtime.outputs import copy_to_output
 from ..runtime.shader import Shader
 
@@ -117,9 +118,18 @@ def slow_conv_forward(
     space = len(kernel_size)
     if self.dim() != space + 2:
         raise RuntimeError(f"Expected {space + 2}D input tensor, but got: {list(self.shape)}")
-    result: torch.Tensor = _aten.convolution(
-        self, _windows(weight, kernel_size), bias, stride, padding, [1] * space, False, [0] * space, 1
-    )
+    if self.is_complex() or self.dtype == torch.bool:
+        raise not_implemented("slow_conv2d_cpu" if space == 2 else "compute_columns3d", self.dtype)
+    windows = _windows(weight, self.shape[1], kernel_size)
+    for other in (weight, bias):
+        if other is not None:
+            require_scalar_type(other, self.dtype)
+    if not self.is_floating_point():
+        biases = None if bias is None else bias.long()
+        whole = mps_convolution(self.long(), windows.long(), biases, padding, stride, [1] * space, 1)
+        return whole.to(self.dtype)
+    once = ([1] * space, False, [0] * space, 1)
+    result: torch.Tensor = _aten.convolution(self, windows, bias, stride, padding, *once)
     return result
 
 
@@ -134,8 +144,11 @@ def slow_conv_forward_out(
     output: torch.Tensor,
 ) -> torch.Tensor:
     """`_slow_conv2d_forward.output` and `slow_conv3d_forward.output`."""
+    result = slow_conv_forward(self, weight, kernel_size, bias, stride, padding)
     require_scalar_type(output, self.dtype)
-    return copy_to_output(output, slow_conv_forward(self, weight, kernel_size, bias, stride, padding))
+    if len(kernel_size) == 3 and not output.is_contiguous():
+        raise RuntimeError("slow_conv3d output must be contiguous")
+    return copy_to_output(output, result)
 
 
 def slow_conv2d_backward(
@@ -148,7 +161,7 @@ def slow_conv2d_backward(
     output_mask: Sequence[bool],
 ) -> tuple[torch.Tensor | None, ...]:
     """`_slow_conv2d_backward.output_mask`: the gradients of input, weight and bias that are wanted."""
-    windows, biases, once = _windows(weight, kernel_size), [weight.shape[0]], ([1, 1], False, [0, 0], 1)
+    windows, biases, once = _windows(weight, self.shape[1], kernel_size), [weight.shape[0]], ([1, 1], False, [0, 0], 1)
     gradients = _aten.convolution_backward(
         grad_output, self, windows, biases, stride, padding, *once, list(output_mask)
     )
@@ -158,8 +171,10 @@ def slow_conv2d_backward(
     )
 
 
-def _windows(weight: torch.Tensor, kernel_size: Sequence[int]) -> torch.Tensor:
-    return weight.reshape(weight.shape[0], -1, *kernel_size) if weight.dim() == 2 else weight
+def _windows(weight: torch.Tensor, channels: int, kernel_size: Sequence[int]) -> torch.Tensor:
+    """The weight by channels and places of a window; as on the CPU, its own shape beyond the first size is ignored."""
+    shape = (weight.shape[0], channels, *kernel_size)
+    return weight if weight.shape == shape else weight.reshape(-1)[: math.prod(shape)].view(shape)
 
 
 def _convolve(
