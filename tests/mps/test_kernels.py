@@ -30,6 +30,8 @@ def test_values_and_gradients_in_every_layout(family: str) -> None:
 
 def test_large_tensors_take_64_bit_offsets() -> None:
     """More than 2^31 elements: 4 GB of memory for bytes."""
+    if torch.mps.recommended_max_memory() < 8 * 2**30:
+        pytest.skip("the GPU of this Mac may use less than 8 GiB")
     x = torch.zeros(2**31 + 16, dtype=torch.uint8, device="mps")
     x[-1] = 7
     assert torch.max(x, out=torch.empty((), dtype=torch.uint8, device="mps")).item() == 7

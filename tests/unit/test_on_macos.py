@@ -11,6 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 POSING = ROOT / "tests" / "support" / "posing_as_macos"
+pytestmark = pytest.mark.skipif(sys.platform == "darwin", reason="this system is macOS already")
 # Tests that need Linux and tests that do not; the rehearsal runs the rest.
 SMALL = ("tests/unit/simulator/clang", "tests/unit/cli/test_check_command.py", "tests/simulated/objc", "tests/mps")
 
