@@ -31,7 +31,8 @@ ARITHMETIC = tuple(name for name in REAL if name != "bool")
 # in a few rows and in many, and more elements than 16-bit indices count.
 FITTING = ((4, 100), (4, 200), (4, 400), (4, 900), (4, 1_800))
 IN_BLOCKS = ((3, 3_500), (1, 3_500), (2, 3_500), (3, 5_000), (5, 3_600), (1, 9_000), (1, 18_000))
-SORTED = (*FITTING, *IN_BLOCKS, (32, 2_500), (32, 3_500), (32, 4_000), (1, 66_000), (1, 70_000), (1, 2_500), (1, 68_000))
+LONG_ROWS = ((32, 2_500), (32, 3_500), (32, 4_000), (1, 66_000), (1, 70_000), (1, 2_500), (1, 68_000))
+SORTED = (*FITTING, *IN_BLOCKS, *LONG_ROWS)
 # Along the first dimension blocks leave their results in memory that is moved afterwards.
 SORTED_COLUMNS = (*FITTING, (3, 3_500), (32, 3_500), (1, 9_000))
 # Shape and reduced dimension: short and long rows, few and many; a dimension before others of few and many elements.

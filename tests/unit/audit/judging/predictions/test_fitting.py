@@ -204,8 +204,10 @@ SHOWN: dict[str, Shown] = {
     ),
     "distances-without-a-part": Shown(
         ATEN._cdist_backward,
-        (torch.tensor([[INF, 1.0]]), torch.tensor([[0.0, 5.0]]), torch.tensor([[1.0, 3.0], [3.0, 4.0]]), INF)
-        + (torch.tensor([[2.0, 3.0]]),),
+        (
+            *(torch.tensor([[INF, 1.0]]), torch.tensor([[0.0, 5.0]]), torch.tensor([[1.0, 3.0], [3.0, 4.0]])),
+            *(INF, torch.tensor([[2.0, 3.0]])),
+        ),
     ),
     "bytes-between-two-roundings": Shown(
         ATEN.upsample_bilinear2d, (plane(*range(180, 196)).to(torch.uint8), [5, 5], True)
