@@ -58,7 +58,7 @@ CASES = (
         _masks,
         (torch.float32,),
     ),
-    KernelCall("_jagged_to_padded_dense_forward", ("aten::_jagged_to_padded_dense_forward",), _padded, _rows, _DTYPES),
+    KernelCall("_jagged_to_padded_dense_forward", ("aten::_jagged_to_padded_dense_forward",), _padded, _rows, REAL),
     KernelCall("_padded_dense_to_jagged_forward", ("aten::_padded_dense_to_jagged_forward",), _jagged, _items, _DTYPES),
 )
 

@@ -19,7 +19,7 @@ struct place {
     const long row = quotient(element, of.inner), item = quotient(row, of.positions);
     const long position = row - item * of.positions, start = offsets[item];
     length = max(offsets[item + 1] - start, 0l);
-    inside = start >= 0 && start + min(length, of.positions) <= of.rows;
+    inside = length == 0 || (start >= 0 && start + min(length, of.positions) <= of.rows);
     first = element == item * of.positions * of.inner;
     at = inside && position < length ? (start + position) * of.inner + (element - row * of.inner) : -1;
   }

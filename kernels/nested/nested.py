@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import torch
 
 from ..runtime.layout import launch_elements
-from ..runtime.operands import require_device
+from ..runtime.operands import not_implemented, require_device
 from ..runtime.shader import Shader
 
 _shader = Shader(__file__)
@@ -38,11 +38,13 @@ def jagged_to_padded_dense_forward(
     borders = _borders(values, offsets, "_jagged_to_padded_dense_forward()")
     if len(max_lengths) != 1:
         raise RuntimeError("_jagged_to_padded_dense_forward(): only a single jagged dim is supported for now")
+    if values.is_complex():
+        raise not_implemented("_jagged_to_padded_dense_forward_cpu", values.dtype)
     inner = values.shape[1:]
     padded = torch.empty(len(borders) - 1, *max_lengths, *inner, dtype=values.dtype, device=values.device)
     if padded.numel():
-        one = torch.empty((), dtype=values.dtype)
-        padding = one.new_full((_VECTOR_BYTES // one.element_size(),), padding_value).view(torch.int64)
+        count = _VECTOR_BYTES // values.element_size()
+        padding = torch.full((count,), padding_value, dtype=torch.float64).to(values.dtype).view(torch.int64)
         _launch("jagged_to_padded", padded, values.contiguous(), borders, padding.tolist())
     return padded
 
@@ -68,6 +70,8 @@ def padded_dense_to_jagged_forward(
     items = dense[: len(borders) - 1]
     if items.numel():
         _launch("padded_to_jagged", items.contiguous(), values, borders)
+    elif int(borders[-1].item()) != rows:
+        raise RuntimeError("_padded_dense_to_jagged_forward(): final offset should match total_L value")
     return values
 
 
