@@ -44,7 +44,7 @@ def bytes_bilinear(ulp: Ulp, input: Tensor, output_size: Sequence[int], aligned:
     """One of both integers beside the exact number."""
     if input.dtype is not torch.uint8:
         return None
-    exact = torch.ops.aten.upsample_bilinear2d(input.double(), output_size, aligned, *scales)
+    exact: Tensor = torch.ops.aten.upsample_bilinear2d(input.double(), output_size, aligned, *scales)
     return (exact.floor() if ulp.run == 0 else exact.ceil()).to(torch.uint8)
 
 
