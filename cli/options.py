@@ -27,7 +27,7 @@ Flags = Annotated[
     typer.Option(
         "--flags",
         metavar="FLAGS",
-        help="The compiler's flags for .mm files, as one word: '-Iinclude -DN=2 -std=c++20 -fobjc-arc'.",
+        help="The compiler's flags for .mm files, as one word: '-Isrc -DN=2 -std=c++20 -fobjc-arc'.",
         show_default=False,
     ),
 ]
