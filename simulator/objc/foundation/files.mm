@@ -78,7 +78,8 @@ METHOD(NSString*, lastPathComponent, path_of(self) == "/" ? @"/" : string_of_pat
 }
 METHOD(NSString*, stringByDeletingLastPathComponent, string_of_path(path_of(self).parent_path()))
 METHOD(NSString*, stringByDeletingPathExtension, string_of_path(path_of(self).replace_extension()))
-METHOD(NSString*, stringByStandardizingPath, string_of_path(path_of(self.stringByExpandingTildeInPath).lexically_normal()))
+METHOD(
+    NSString*, stringByStandardizingPath, string_of_path(path_of(self.stringByExpandingTildeInPath).lexically_normal()))
 - (NSString*)stringByExpandingTildeInPath {
   const std::string text = text_of(self);
   const bool home = text == "~" || text.compare(0, 2, "~/") == 0;

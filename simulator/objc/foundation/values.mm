@@ -152,7 +152,8 @@ METHOD(NSURL*, URLByDeletingLastPathComponent, [NSURL fileURLWithPath:path_.stri
 }
 + (instancetype)errorWithDomain:(NSString*)domain code:(NSInteger)code userInfo:(NSDictionary*)info {
   NSString* said = info[NSLocalizedDescriptionKey];
-  NSString* otherwise = [NSString stringWithFormat:@"The operation couldn’t be completed. (%@ error %ld.)", domain, code];
+  NSString* otherwise =
+      [NSString stringWithFormat:@"The operation couldn’t be completed. (%@ error %ld.)", domain, code];
   NSError* error = [self simulatedErrorOf:domain message:said ? said : otherwise];
   error->code_ = code;
   error->info_ = info;
