@@ -31,6 +31,7 @@ IN_PYTORCH = {
     "shrink",
     "svd",
 }
+WITHOUT_HOST_CODE = {"convolution": "_slow_conv2d_forward", "nested": "_nested_tensor_from_mask_left_aligned"}
 YAML = """\
 - func: airy.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)
   structured: True
@@ -105,12 +106,19 @@ def test_names_an_undefined_kernel(overload: str, host: str | None, message: str
 def test_every_finished_family_serves_what_the_release_lacks(source: Source, tree: Tree) -> None:
     for name in sorted({entry.kernel for entry in catalog.finished_entries()}):
         chosen = Family.named(name)
-        if name in IN_PYTORCH:
+        if name in IN_PYTORCH or name in WITHOUT_HOST_CODE:
             continue
         overloads = family._served(chosen, source)
         host = family._host_code(chosen, family._operators(overloads, source), tree)
         rows = planned_rows(tree.native_functions, overloads, host)  # raises where a kernel is missing
         assert {*rows.kernels, *rows.native, *rows.composed} == set(overloads)
+
+
+@pytest.mark.parametrize("name", WITHOUT_HOST_CODE)
+def test_a_family_without_host_code_says_which_operator_needs_it(name: str, source: Source, tree: Tree) -> None:
+    overloads = family._served(Family.named(name), source)
+    with pytest.raises(ScaffoldError, match=f"{WITHOUT_HOST_CODE[name]} needs host code in PyTorch's idiom"):
+        planned_rows(tree.native_functions, overloads, None)
 
 
 def test_elementwise_functors_go_through_the_kernels_of_the_tree() -> None:

@@ -31,7 +31,7 @@ def test_a_group_is_found_in_every_mode() -> None:
     from dataclasses import replace
 
     key = replace(next(iter(SOURCE.groups())), mode="strict")
-    assert len(make_cases(SOURCE, key, Samples.DEFAULT, 0)) == 50
+    assert len(make_cases(SOURCE, key, Samples.DEFAULT, 0)) == 54
 
 
 def test_attention_has_the_head_sizes_that_kernels_exist_for() -> None:
