@@ -1,7 +1,8 @@
 """Filling with a value: `fill_`, `zero_`, `masked_fill_`.
 
-Read in ConstantOps.mm and Indexing.mm of aten/src/ATen/native/mps/operations (main, late 2026). Grids of `fill_` and
-`zero_` are what the host code of 2.13.0's macOS wheel asks of Metal (audit/shipped/launch_comparison.py).
+Read in ConstantOps.mm and Indexing.mm of aten/src/ATen/native/mps/operations (main, late 2026), and for `fill_` off the
+arguments of the kernels, which 2.13.0 and 2.15.0 have alike. Whether the host fills some tensors by blits is not known
+for these releases: a fill is taken to be the kernel's.
 """
 
 from __future__ import annotations
@@ -14,12 +15,11 @@ from torch import Tensor
 
 from ..call import Call
 from ..iterator import geometry
-from ..plan import MAX_THREADS_OF_GROUP, BlitFill, KernelLaunch, Planner, ReleaseKernels, Step, in_line, required
+from ..plan import BlitFill, KernelLaunch, Planner, ReleaseKernels, Step, in_line, in_plane, required
 from .binary_kernels import parameter_of, repeats_over
 from .metal_types import metal_name
 from .zeroing import is_dense
 
-_BYTES_PER_THREAD = 4  # of one-byte elements in a dense fill
 _INTEGERS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
@@ -34,8 +34,7 @@ def filled(kernels: ReleaseKernels, target: Tensor, value: Any) -> Step:
     if walk.contiguous:
         kernel = required(kernels, f"fill_scalar_dense_{metal_name(target.dtype)}")
         arguments = {"out": target, "fill_val": parameter.value, "numel": walk.numel}
-        per_thread = _BYTES_PER_THREAD if target.element_size() == 1 else 1
-        return KernelLaunch(kernel, arguments, *in_line(-(-walk.numel // per_thread)))
+        return KernelLaunch(kernel, arguments, *in_line(walk.numel))
     kernel = required(kernels, f"fill_scalar_strided_{metal_name(target.dtype)}")
     arguments = {
         "out": target,
@@ -44,8 +43,7 @@ def filled(kernels: ReleaseKernels, target: Tensor, value: Any) -> Step:
         "strides": list(walk.strides[0]),
         "ndim": len(walk.shape),
     }
-    threads = (walk.outer, walk.shape[0], 1)  # y runs along the innermost dimension
-    return KernelLaunch(kernel, arguments, threads, (min(walk.outer, MAX_THREADS_OF_GROUP), 1, 1))
+    return KernelLaunch(kernel, arguments, *in_plane(walk.outer, walk.shape[0]))  # y runs along the innermost dimension
 
 
 def _fill(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
@@ -59,9 +57,7 @@ def set_to_zero(kernels: ReleaseKernels, target: Tensor) -> Step:
 
 
 def _zero(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
-    target = call["self"]
-    by_kernel = f"fill_scalar_dense_{metal_name(target.dtype)}" in kernels
-    return [filled(kernels, target, 0) if by_kernel else set_to_zero(kernels, target)]
+    return [set_to_zero(kernels, call["self"])]
 
 
 def masked_filled(kernels: ReleaseKernels, target: Tensor, mask: Tensor, value: Any) -> Step:
