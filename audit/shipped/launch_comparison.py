@@ -67,6 +67,10 @@ def calls() -> Iterator[tuple[str, str, tuple[Any, ...]]]:
             yield "copy_", where, (torch.zeros_like(first), other, False)
             yield "copy_", f"{where} to float32", (torch.zeros(4, 6), other, False)
         yield "mul.Tensor", f"float32 and {name}", (torch.ones(4, 6), first)
+    for start in (0, 1, 3):
+        target = torch.ones(80, dtype=torch.uint8)[start:79]
+        yield "fill_.Scalar", f"from {start} uint8", (target, 3)
+        yield "zero_", f"from {start} uint8", (target,)
 
 
 def compare(process: HostProcess, library: AirLibrary) -> list[Compared]:

@@ -1,8 +1,7 @@
 """Filling with a value: `fill_`, `zero_`, `masked_fill_`.
 
-Read in ConstantOps.mm and Indexing.mm of aten/src/ATen/native/mps/operations (main, late 2026), and for `fill_` off the
-arguments of the kernels, which 2.13.0 and 2.15.0 have alike. Whether the host fills some tensors by blits is not known
-for these releases: a fill is taken to be the kernel's.
+Read in ConstantOps.mm and Indexing.mm of aten/src/ATen/native/mps/operations (main, late 2026). Grids of `fill_` and
+`zero_` are what the host code of 2.13.0's macOS wheel asks of Metal (audit/shipped/launch_comparison.py).
 """
 
 from __future__ import annotations
@@ -15,11 +14,12 @@ from torch import Tensor
 
 from ..call import Call
 from ..iterator import geometry
-from ..plan import BlitFill, KernelLaunch, Planner, ReleaseKernels, Step, in_line, in_plane, required
+from ..plan import MAX_THREADS_OF_GROUP, BlitFill, KernelLaunch, Planner, ReleaseKernels, Step, in_line, required
 from .binary_kernels import parameter_of, repeats_over
 from .metal_types import metal_name
 from .zeroing import is_dense
 
+_BYTES_PER_THREAD = 4  # in a dense fill of one-byte elements
 _INTEGERS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
@@ -34,7 +34,7 @@ def filled(kernels: ReleaseKernels, target: Tensor, value: Any) -> Step:
     if walk.contiguous:
         kernel = required(kernels, f"fill_scalar_dense_{metal_name(target.dtype)}")
         arguments = {"out": target, "fill_val": parameter.value, "numel": walk.numel}
-        return KernelLaunch(kernel, arguments, *in_line(walk.numel))
+        return KernelLaunch(kernel, arguments, *in_line(_threads_of_dense_fill(target)))
     kernel = required(kernels, f"fill_scalar_strided_{metal_name(target.dtype)}")
     arguments = {
         "out": target,
@@ -43,7 +43,16 @@ def filled(kernels: ReleaseKernels, target: Tensor, value: Any) -> Step:
         "strides": list(walk.strides[0]),
         "ndim": len(walk.shape),
     }
-    return KernelLaunch(kernel, arguments, *in_plane(walk.outer, walk.shape[0]))  # y runs along the innermost dimension
+    threads = (walk.outer, walk.shape[0], 1)  # y runs along the innermost dimension
+    return KernelLaunch(kernel, arguments, threads, (min(walk.outer, MAX_THREADS_OF_GROUP), 1, 1))
+
+
+def _threads_of_dense_fill(target: Tensor) -> int:
+    """One an element; of one byte, one for each four bytes of memory, which begin before a target that is not aligned."""
+    if target.element_size() > 1:
+        return target.numel()
+    ahead = target.data_ptr() % _BYTES_PER_THREAD
+    return -(-(ahead + target.numel()) // _BYTES_PER_THREAD)
 
 
 def _fill(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
@@ -57,7 +66,9 @@ def set_to_zero(kernels: ReleaseKernels, target: Tensor) -> Step:
 
 
 def _zero(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
-    return [set_to_zero(kernels, call["self"])]
+    target = call["self"]
+    by_kernel = f"fill_scalar_dense_{metal_name(target.dtype)}" in kernels
+    return [filled(kernels, target, 0) if by_kernel else set_to_zero(kernels, target)]
 
 
 def masked_filled(kernels: ReleaseKernels, target: Tensor, mask: Tensor, value: Any) -> Step:

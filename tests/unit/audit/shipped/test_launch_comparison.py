@@ -94,8 +94,7 @@ def test_conventions_plan_what_2_13_0_does(library: AirLibrary) -> None:
         ones = process.trace("aten::ones", [2, 3], 6, None, "mps", None)
     assert [(launch.kernel, launch.grid) for launch in ones.launches] == [("fill_scalar_dense_float", (6, 1, 1))]
     print(table(found))
-    differing = (call for call in found if call.outcome.startswith("plans "))
-    kinds = [call for call in differing if not call.overload.startswith(("fill", "zero"))]  # docs/host_code.md says why
+    kinds = [call for call in found if call.outcome.startswith("plans ")]
     assert {call.overload for call in kinds} == {"ceil", "floor", "round", "trunc"}
     assert {call.layout for call in kinds} == {"transposed int64"}
     assert sum(call.outcome == "agrees" for call in found) >= 300
