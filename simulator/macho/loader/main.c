@@ -1,32 +1,11 @@
 // loader [-v] [--names] LIBRARY... -- SYMBOL [ARGUMENT...]
 // Maps the libraries in this order, each bound to those before it and to the shims; then calls
 // int SYMBOL(int count, char **arguments) of one of them. --names prints the names of the shims instead.
-#include <locale.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "loader.h"
-
-bool verbose;
-char** environment;
-
-void fail(const char* format, ...) {
-  va_list arguments;
-  va_start(arguments, format);
-  fputs("loader: ", stderr);
-  vfprintf(stderr, format, arguments);
-  fputc('\n', stderr);
-  fflush(NULL);
-  _Exit(97);
-}
-
-void* shim_named(const char* name) {
-  for (const Shim* shim = __start_shims; shim < __stop_shims; shim++)
-    if (!strcmp(shim->name, name)) return shim->address;
-  return NULL;
-}
 
 static void print_names(void) {
   for (const Shim* shim = __start_shims; shim < __stop_shims; shim++) puts(shim->name + 1);
