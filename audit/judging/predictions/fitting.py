@@ -38,7 +38,7 @@ def fitting_predictions(trial: Trial, predictions: Sequence[Prediction]) -> dict
 
     Returns:
         The names, and for `ROUNDING` the largest error in units of the tolerance, else 0. Where no model is enough,
-        but several together are, their names joined by `TOGETHER`; for each that can be needed such a set.
+        but several together are, their names joined by `TOGETHER`: one such set for each that fits an element.
     """
     fits: dict[str, float] = {}
     error = _rounding_error(trial)

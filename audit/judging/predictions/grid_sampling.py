@@ -30,16 +30,16 @@ def grid_sampler(ulp: Ulp, input: Tensor, grid: Tensor, mode: int, padding: int,
     places = _places(grid, sizes, aligned)
     values = input.float().flatten(2)
     if mode == NEAREST:
-        at = _index(_moved(places, sizes, padding, aligned).round())
-        return _at(values, at, sizes, _inside(at, sizes)).to(input.dtype)
-    first, total = _index(places.floor()), torch.zeros(())
+        at = _as_int32(_padded(places, sizes, padding, aligned).round())
+        return _values_at(values, at, sizes, _inside(at, sizes)).to(input.dtype)
+    first, total = _as_int32(places.floor()), torch.zeros(())
     for corner in product((0, 1), repeat=len(sizes)):
-        at = _wrapped(first + torch.tensor(corner))
+        at = _wrapped_int32(first + torch.tensor(corner))
         inside = _inside(at, sizes) | (at == -INT_LIMIT) & (first == INT_LIMIT - 1)
         if padding != ZEROS:
-            at, inside = _moved_index(at, sizes, padding, aligned), torch.ones_like(inside)
+            at, inside = _padded_index(at, sizes, padding, aligned), torch.ones_like(inside)
         weight = _shares(places - first.float(), corner).prod(-1)
-        share = ulp(_at(values, at, sizes, inside) * weight[:, None])
+        share = ulp(_values_at(values, at, sizes, inside) * weight[:, None])
         total = total + torch.where(inside.all(-1)[:, None], share, 0)
     return total.to(input.dtype)
 
@@ -58,17 +58,17 @@ def grid_gradients(
         torch.zeros(grid.shape),
     )
     if mode == NEAREST:
-        at = _index(_moved(places, sizes, padding, aligned).round())
+        at = _as_int32(_padded(places, sizes, padding, aligned).round())
         _add_at(of_input, at, sizes, grad.float())
         return _wanted(of_input.view(input.shape).to(input.dtype), of_grid.to(grid.dtype), mask)
-    places, factors = _with_factors(places, sizes, padding, aligned)
-    first = _index(places.floor())
+    places, factors = _padded_with_factors(places, sizes, padding, aligned)
+    first = _as_int32(places.floor())
     for corner in product((0, 1), repeat=len(sizes)):
-        at = _wrapped(first + torch.tensor(corner))
+        at = _wrapped_int32(first + torch.tensor(corner))
         inside = _inside(at, sizes)
         shares = _shares(places - first.float(), corner)
         _add_at(of_input, at, sizes, grad.float() * shares.prod(-1)[:, None])
-        products = _at(values, at, sizes, inside) * grad.float()
+        products = _values_at(values, at, sizes, inside) * grad.float()
         for dim, far in enumerate(corner):
             others = torch.cat([shares[..., :dim], shares[..., dim + 1 :]], -1).prod(-1)
             share = (products * others[:, None]).sum(1) * (1 if far else -1)
@@ -92,11 +92,11 @@ def _places(grid: Tensor, sizes: list[int], aligned: bool) -> Tensor:
     return (above.double() * size - 1).float() * 0.5
 
 
-def _index(values: Tensor) -> Tensor:
+def _as_int32(values: Tensor) -> Tensor:
     return values.double().nan_to_num(0.0).clamp(-INT_LIMIT, INT_LIMIT - 1).long()
 
 
-def _wrapped(index: Tensor) -> Tensor:
+def _wrapped_int32(index: Tensor) -> Tensor:
     return (index + INT_LIMIT) % (2 * INT_LIMIT) - INT_LIMIT
 
 
@@ -104,7 +104,7 @@ def _inside(at: Tensor, sizes: list[int]) -> Tensor:
     return (at >= 0) & (at < torch.tensor(sizes))
 
 
-def _moved(places: Tensor, sizes: list[int], padding: int, aligned: bool) -> Tensor:
+def _padded(places: Tensor, sizes: list[int], padding: int, aligned: bool) -> Tensor:
     """The places after the padding; NaN is at the first element."""
     if padding == ZEROS:
         return places
@@ -118,11 +118,11 @@ def _reflected(places: Tensor, sizes: list[int], aligned: bool) -> tuple[Tensor,
     low, span = (0.0, torch.tensor(sizes) - 1) if aligned else (-0.5, torch.tensor(sizes))
     size = (places - low).abs()
     rest = size.fmod(span.float())
-    back = _index((size / span).floor()) % 2 == 1
+    back = _as_int32((size / span).floor()) % 2 == 1
     return torch.where(back, span - rest, rest) + low, torch.where(back == (places < low), 1.0, -1.0)
 
 
-def _with_factors(places: Tensor, sizes: list[int], padding: int, aligned: bool) -> tuple[Tensor, Tensor]:
+def _padded_with_factors(places: Tensor, sizes: list[int], padding: int, aligned: bool) -> tuple[Tensor, Tensor]:
     """The places after the padding, NaN left as it is, and by what they change with the grid."""
     last = torch.tensor(sizes) - 1.0
     factors = ((last if aligned else last + 1) / 2).expand(places.shape)
@@ -135,7 +135,7 @@ def _with_factors(places: Tensor, sizes: list[int], padding: int, aligned: bool)
     return places, factors
 
 
-def _moved_index(at: Tensor, sizes: list[int], padding: int, aligned: bool) -> Tensor:
+def _padded_index(at: Tensor, sizes: list[int], padding: int, aligned: bool) -> Tensor:
     last = torch.tensor(sizes) - 1
     if padding == BORDER:
         return at.clamp(min=0).minimum(last)
@@ -157,7 +157,7 @@ def _flat(at: Tensor, sizes: list[int], channels: int) -> Tensor:
     )
 
 
-def _at(values: Tensor, at: Tensor, sizes: list[int], inside: Tensor) -> Tensor:
+def _values_at(values: Tensor, at: Tensor, sizes: list[int], inside: Tensor) -> Tensor:
     """The values at these places of each channel: zero outside, NaN where memory outside of the tensor is read."""
     taken = values.gather(2, _flat(at, sizes, values.shape[1])).view(at.shape[0], values.shape[1], *at.shape[1:-1])
     taken = torch.where(_inside(at, sizes).all(-1)[:, None], taken, math.nan)

@@ -26,7 +26,6 @@ def adam(*, decoupled: bool) -> Model:
         ):
             rounded = partial(_rounded, param.dtype)
             value, slope = param.float(), -grad.float() if maximize else grad.float()
-            taken_steps = step.float()
             if decoupled:
                 value = rounded(value - rounded(lr * weight_decay * value))
             else:
@@ -37,8 +36,8 @@ def adam(*, decoupled: bool) -> Model:
             if amsgrad:
                 taken = torch.maximum(largest[index].float(), square)
                 new[4].append(taken.to(largest[index].dtype))
-            root = ulp(taken.sqrt()) / (1 - beta2**taken_steps).sqrt() + eps
-            value = value - rounded(lr / (1 - beta1**taken_steps) * mean / root)
+            root = ulp(taken.sqrt()) / (1 - beta2 ** step.float()).sqrt() + eps
+            value = value - rounded(lr / (1 - beta1 ** step.float()) * mean / root)
             for listed, result in zip(new, (value, grad, mean, square), strict=False):
                 listed.append(result.to(param.dtype))
         return new

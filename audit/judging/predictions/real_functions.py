@@ -236,8 +236,7 @@ def elu_backward(
     """With factors that are rounded to half precision, where they may overflow."""
     if values.dtype not in (torch.float16, torch.bfloat16):
         return None
-    factors = (torch.tensor(factor, dtype=values.dtype).float() for factor in (alpha, scale, input_scale))
-    below, above, inner = factors
+    below, above, inner = torch.tensor((alpha, scale, input_scale), dtype=values.dtype).float()
     x = values.float()
     negative = (below * above + x) * inner if is_result else below * inner * above * ulp((x * inner).exp())
     return (torch.where(x <= 0, negative, above) * grad.float()).to(grad.dtype)

@@ -48,7 +48,7 @@ def filled(kernels: ReleaseKernels, target: Tensor, value: Any) -> Step:
 
 
 def _threads_of_dense_fill(target: Tensor) -> int:
-    """One an element; of one-byte elements, one for each four bytes of memory, from the aligned byte before the target."""
+    """One an element; where that is a byte, one for each four bytes of memory, from the aligned address before it."""
     if target.element_size() > 1:
         return target.numel()
     ahead = target.data_ptr() % _BYTES_PER_THREAD
