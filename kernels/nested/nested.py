@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 import torch
 
@@ -44,9 +45,16 @@ def jagged_to_padded_dense_forward(
     padded = torch.empty(len(borders) - 1, *max_lengths, *inner, dtype=values.dtype, device=values.device)
     if padded.numel():
         count = _VECTOR_BYTES // values.element_size()
-        padding = torch.full((count,), padding_value, dtype=torch.float64).to(values.dtype).view(torch.int64)
-        _launch("jagged_to_padded", padded, values.contiguous(), borders, padding.tolist())
+        _launch("jagged_to_padded", padded, values.contiguous(), borders, _padding(padding_value, count, values.dtype))
     return padded
+
+
+@lru_cache(maxsize=64)
+def _padding(value: float, count: int, dtype: torch.dtype) -> list[int]:
+    """The bits of `count` elements of padding; the CPU pads an item without rows, for its casts of infinity differ."""
+    no_rows, borders = torch.empty(0, dtype=dtype), torch.zeros(2, dtype=torch.int64)
+    padded = torch.ops.aten._jagged_to_padded_dense_forward(no_rows, [borders], [count], value)
+    return padded.view(-1).view(torch.int64).tolist()  # type: ignore[no-any-return]
 
 
 def padded_dense_to_jagged_forward(
@@ -85,6 +93,10 @@ def _borders(x: torch.Tensor, offsets: Sequence[torch.Tensor], operator: str) ->
     if x.dim() == 0 or not len(borders):
         raise RuntimeError(f"{operator}: expected at least one offset, and values with a dimension")
     require_device(x, {"offsets": borders}, operator)
+    if borders.is_floating_point() or borders.is_complex():
+        # The CPU refuses NaN and what int64 does not hold, as `full` does; to know it they are read back.
+        whole = [torch.full((), border, dtype=torch.int64) for border in borders.tolist()]
+        borders = torch.stack(whole).to(x.device)
     return borders.to(torch.int64).contiguous()
 
 

@@ -64,6 +64,36 @@ def test_jagged_layout_is_padded_with_gradients(calls: dict[str, int]) -> None:
     assert calls["aten::_jagged_to_padded_dense_forward"] == calls["aten::_padded_dense_to_jagged_forward"] == 1
 
 
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.int8, torch.uint8, torch.bool, torch.float16])
+@pytest.mark.parametrize("padding", [float("inf"), float("-inf"), float("nan"), 1e30, 300.0, -5.7])
+def test_padding_is_cast_as_the_cpu_casts_it(dtype: torch.dtype, padding: float) -> None:
+    rows = torch.ones(3, 2).to(dtype)
+    found, expected = (
+        aten._jagged_to_padded_dense_forward(rows.to(device), [torch.tensor([0, 1, 3]).to(device)], [3], padding)
+        for device in ("mps", "cpu")
+    )
+    torch.testing.assert_close(found.cpu(), expected, equal_nan=True, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("last", [float("nan"), float("inf"), 1e19, 1 + 1j])
+def test_offsets_without_a_whole_number_are_refused(last: complex) -> None:
+    for device in ("cpu", "mps"):
+        borders = torch.tensor([0, last], device=device)
+        with pytest.raises(RuntimeError, match="cannot be converted to type int64_t without overflow"):
+            aten._jagged_to_padded_dense_forward(torch.ones(4, device=device), [borders], [2], 0.0)
+
+
+@pytest.mark.parametrize("borders", [[0.0, 1.7, 3.2], [True, True], [0j, 1 + 0j]])
+def test_offsets_of_other_dtypes(borders: list[complex]) -> None:
+    found, expected = (
+        aten._jagged_to_padded_dense_forward(
+            torch.arange(4.0, device=device), [torch.tensor(borders, device=device)], [2], 9.0
+        )
+        for device in ("mps", "cpu")
+    )
+    assert torch.equal(found.cpu(), expected)
+
+
 REPORTED = {
     "offsets reach beyond the values": lambda: aten._jagged_to_padded_dense_forward(
         torch.ones(5, 2, device="mps"), offsets(0, 2, 6), [4], 3.0
