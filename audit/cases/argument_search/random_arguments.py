@@ -139,7 +139,7 @@ def search(name: str, attempt: TryCall, enough: Callable[[], bool], seed: int = 
             recipe = {
                 "args": [encode(a) for a in args],
                 "kwargs": {k: encode(v) for k, v in kwargs.items()},
-                "dtype": str(dtype).removeprefix("torch.") if floating else "float32",
+                "dtype": str(dtype).removeprefix("torch."),
             }
         except UnencodableError:
             continue
