@@ -2,13 +2,13 @@
 
 Samples are small: they never reach the kernels for rows of more than a threadgroup's threads, for few long rows, for
 attention heads of 64 and more, or for modes that a sampler leaves out. Each row of `SHAPED` names what selects the
-kernel: the rows of a sort, the reduced dimension of a reduction, the head size and keys of attention.
+kernel: the rows of a sort, the reduced dimension of a reduction, the head size and keys of attention. `RARE` adds what
+has no kernel of its own, and is left out as well.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
@@ -19,13 +19,8 @@ from ...model.case import Case, CaseSource, QuickShare
 from ...model.group import GroupKey
 from ...model.selection import DTYPES, Samples
 from ..calls.invocation import SchemaCall
-
-Shape = tuple[int, ...]
-Calls = Callable[[torch.dtype], Iterator[Case]]
-
-FLOATS = ("float32", "float16", "bfloat16")
-REAL = tuple(name for name in DTYPES if not name.startswith("complex"))
-ARITHMETIC = tuple(name for name in REAL if name != "bool")
+from .rare_inputs import RARE
+from .written_calls import ARITHMETIC, FLOATS, REAL, Shape, Sized, titled, values
 
 # Rows and their length: one threadgroup of 32 to 1,024 threads with four elements each, blocks that are merged, digits
 # in a few rows and in many, and more elements than 16-bit indices count.
@@ -56,91 +51,65 @@ QUERIES = (2, 3, 4)
 COPIED = 131_072
 
 
-@dataclass(frozen=True)
-class Sized:
-    """The calls of one operator.
-
-    Attributes:
-        operator: its name in ATen, which the group has.
-        dtypes: in which it is called.
-        calls: gives the cases in a dtype.
-    """
-
-    operator: str
-    dtypes: tuple[str, ...]
-    calls: Calls
-
-
-def values(shape: Shape, dtype: torch.dtype) -> Tensor:
-    """Values of both signs, small enough that sums of thousands are exact in float32, with repetitions."""
-    if dtype is torch.bool:
-        return torch.rand(shape) < 0.5
-    if dtype.is_floating_point:
-        return torch.randn(shape).to(dtype)
-    low = -9 if dtype.is_signed else 0
-    return torch.randint(low, 10, shape).to(dtype)
-
-
-def _case(call: Callable[..., Any], title: str, *args: Any, **kwargs: Any) -> Case:
-    return Case(call, args, kwargs, title=title)
-
-
 def _sorts(dtype: torch.dtype) -> Iterator[Case]:
     for shape in SORTED:
         for stable in (False, True):
             title = f"{'stable, ' if stable else ''}{_text(shape)}"
-            yield _case(torch.sort, title, values(shape, dtype), dim=1, stable=stable, descending=stable)
+            yield titled(torch.sort, title, values(shape, dtype), dim=1, stable=stable, descending=stable)
     for rows, length in SORTED_COLUMNS:
         for stable in (False, True):
             title = f"{'stable, ' if stable else ''}{length:,} by {rows} over 0"
-            yield _case(torch.sort, title, values((length, rows), dtype), dim=0, stable=stable, descending=stable)
+            yield titled(torch.sort, title, values((length, rows), dtype), dim=0, stable=stable, descending=stable)
 
 
 def _largest(dtype: torch.dtype) -> Iterator[Case]:
     for shape in SORTED:
-        yield _case(torch.topk, _text(shape), values(shape, dtype), 5, 1)
+        yield titled(torch.topk, _text(shape), values(shape, dtype), 5, 1)
 
 
 def _reductions(call: Callable[..., Any], dtype: torch.dtype) -> Iterator[Case]:
+    def given(shape: Shape) -> Tensor:
+        return _near_one(call, values(shape, dtype))
+
     for shape, dim in REDUCED:
-        yield _case(call, f"{_text(shape)} over {dim}", values(shape, dtype), dim)
-        whole = values((*shape[:-1], 2 * shape[-1]), dtype)
-        yield _case(call, f"{_text(shape)} stepped over {dim}", whole[..., ::2], dim)
+        yield titled(call, f"{_text(shape)} over {dim}", given(shape), dim)
+        whole = given((*shape[:-1], 2 * shape[-1]))
+        yield titled(call, f"{_text(shape)} stepped over {dim}", whole[..., ::2], dim)
     for shape in WHOLLY_REDUCED:
-        given = values((shape[0], 2 * shape[1]), dtype)
-        yield _case(call, f"{_text(shape)} stepped", given[:, ::2])
-        yield _case(call, f"{_text(shape)} transposed", given[:, : shape[1]].T)
+        whole = given((shape[0], 2 * shape[1]))
+        yield titled(call, f"{_text(shape)} stepped", whole[:, ::2])
+        yield titled(call, f"{_text(shape)} transposed", whole[:, : shape[1]].T)
+
+
+def _near_one(call: Callable[..., Any], given: Tensor) -> Tensor:
+    """For a product, values near one: of others it is 0 or infinite after a few, whatever they are."""
+    products = (torch.prod, torch.cumprod)
+    return 1 + given / 4_096 if given.dtype.is_floating_point and call in products else given
 
 
 def _scans(call: Callable[..., Any], dtype: torch.dtype) -> Iterator[Case]:
     for shape, dim in SCANNED:
-        given = values(shape, dtype)
-        # A product of small values is 0 or infinite after a few: these stay near 1.
-        near_one = 1 + given / 4_096 if dtype.is_floating_point and call is torch.cumprod else given
-        yield _case(call, f"{_text(shape)} over {dim}", near_one, dim)
+        yield titled(call, f"{_text(shape)} over {dim}", _near_one(call, values(shape, dtype)), dim)
 
 
 def _sums(call: Callable[..., Any], dtype: torch.dtype) -> Iterator[Case]:
     """Scans that have kernels for few columns, and for a transposed matrix."""
     yield from _scans(call, dtype)
     for columns in SCANNED_COLUMNS:
-        given = values((1, 1_500, columns), dtype)
-        near_one = 1 + given / 4_096 if dtype.is_floating_point and call is torch.cumprod else given
-        yield _case(call, f"{columns} columns", near_one, 1)
-    transposed = values((40, 300), dtype).T
-    yield _case(call, "transposed", 1 + transposed / 4_096 if dtype.is_floating_point else transposed, 1)
+        yield titled(call, f"{columns} columns", _near_one(call, values((1, 1_500, columns), dtype)), 1)
+    yield titled(call, "transposed", _near_one(call, values((40, 300), dtype).T), 1)
 
 
 def _softmax(call: Callable[..., Any], dtype: torch.dtype) -> Iterator[Case]:
     for shape in NORMALIZED:
-        yield _case(call, _text(shape), values(shape, dtype), 1)
-    yield _case(call, "over the first dimension", values((300, 40), dtype), 0)
+        yield titled(call, _text(shape), values(shape, dtype), 1)
+    yield titled(call, "over the first dimension", values((300, 40), dtype), 0)
 
 
 def _layer_norm(dtype: torch.dtype) -> Iterator[Case]:
     for shape in NORMALIZED:
         weight, bias = values(shape[1:], dtype), values(shape[1:], dtype)
-        yield _case(torch.nn.functional.layer_norm, _text(shape), values(shape, dtype), shape[1:], weight, bias)
+        yield titled(torch.nn.functional.layer_norm, _text(shape), values(shape, dtype), shape[1:], weight, bias)
 
 
 def _group_norm(dtype: torch.dtype) -> Iterator[Case]:
@@ -149,7 +118,7 @@ def _group_norm(dtype: torch.dtype) -> Iterator[Case]:
             weight, bias = (values((6,), dtype) if given else None for given in (weighted, biased))
             title = f"{_text(shape)}{', weight' * weighted}{', bias' * biased}"
             given = values(shape, dtype).requires_grad_()
-            case = _case(torch.nn.functional.group_norm, title, given, 3, weight, bias)
+            case = titled(torch.nn.functional.group_norm, title, given, 3, weight, bias)
             case.differentiable = True
             yield case
 
@@ -163,12 +132,12 @@ def _attention(dtype: torch.dtype) -> Iterator[Case]:
                 query, key, value = (values((1, heads, rows, size), dtype) for rows in (queries, keys, keys))
                 title = f"heads of {size}, {queries} queries, {keys:,} keys"
                 mask = values((queries, keys), dtype)
-                yield _case(attention, f"{title}, mask of numbers", query, key, value, mask)
+                yield titled(attention, f"{title}, mask of numbers", query, key, value, mask)
                 if queries == QUERIES[0]:
-                    yield _case(attention, title, query, key, value)
-                    yield _case(attention, f"{title}, causal", query, key, value, is_causal=True)
+                    yield titled(attention, title, query, key, value)
+                    yield titled(attention, f"{title}, causal", query, key, value, is_causal=True)
                     flags = torch.rand(queries, keys) < 0.8
-                    yield _case(attention, f"{title}, mask of bool", query, key, value, flags)
+                    yield titled(attention, f"{title}, mask of bool", query, key, value, flags)
 
 
 def _copies(dtype: torch.dtype) -> Iterator[Case]:
@@ -178,12 +147,12 @@ def _copies(dtype: torch.dtype) -> Iterator[Case]:
         for into in (dtype, other):
             for title, view in _views(shape, dtype).items():
                 title = f"{title} {_text(shape)} into"
-                yield _case(_copied, f"{title} {into}", torch.zeros(shape, dtype=into), view)
+                yield titled(_copied, f"{title} {into}", torch.zeros(shape, dtype=into), view)
                 if shape[1] == 20:
-                    yield _case(_copied, f"{title} transposed {into}", torch.zeros(shape[::-1], dtype=into).T, view)
+                    yield titled(_copied, f"{title} transposed {into}", torch.zeros(shape[::-1], dtype=into).T, view)
         if shape[1] > 20 and not dtype.is_complex:
             target, given = (make(shape[::-1], dtype=dtype).T for make in (torch.zeros, values))
-            yield _case(_copied, f"transposed {_text(shape)} into transposed", target, given)
+            yield titled(_copied, f"transposed {_text(shape)} into transposed", target, given)
 
 
 def _views(shape: Shape, dtype: torch.dtype) -> dict[str, Tensor]:
@@ -205,7 +174,7 @@ def _dropouts(dtype: torch.dtype) -> Iterator[Case]:
 
 def _repetitions(dtype: torch.dtype) -> Iterator[Case]:
     for count in (3, 40, 300):
-        yield _case(torch.repeat_interleave, f"{count}", torch.randint(0, 4, (count,), dtype=dtype))
+        yield titled(torch.repeat_interleave, f"{count}", torch.randint(0, 4, (count,), dtype=dtype))
 
 
 def _triangles(dtype: torch.dtype) -> Iterator[Case]:
@@ -221,7 +190,7 @@ def _cholesky(dtype: torch.dtype) -> Iterator[Case]:
         for upper in (False, True):
             root = torch.randn(size, size, dtype=dtype)
             given = root @ root.mT / size + torch.eye(size)
-            yield _case(torch.linalg.cholesky, f"{size}{', upper' * upper}", given, upper=upper)
+            yield titled(torch.linalg.cholesky, f"{size}{', upper' * upper}", given, upper=upper)
 
 
 def _distances(dtype: torch.dtype) -> Iterator[Case]:
@@ -229,7 +198,7 @@ def _distances(dtype: torch.dtype) -> Iterator[Case]:
     for order in (1.0, 1.5, float("inf")):
         for columns in (5, 20, 40, 70, 80, 90):
             given = (torch.randn(rows, columns, dtype=dtype).requires_grad_() for rows in (4, 6))
-            case = _case(torch.cdist, f"order {order}, {columns} components", *given, p=order)
+            case = titled(torch.cdist, f"order {order}, {columns} components", *given, p=order)
             case.differentiable = True
             yield case
 
@@ -238,8 +207,8 @@ def _filled(dtype: torch.dtype) -> Iterator[Case]:
     """Few places of many, which no mask marks, in rows and in columns."""
     for size in (200, 300, 400):
         index = torch.tensor([3, size - 1])
-        yield _case(torch.index_fill, f"{size} rows", values((size, 3), dtype), 0, index, 1)
-        yield _case(_fill_columns, f"{size} columns", values((size, 3), dtype), index)
+        yield titled(torch.index_fill, f"{size} rows", values((size, 3), dtype), 0, index, 1)
+        yield titled(_fill_columns, f"{size} columns", values((size, 3), dtype), index)
 
 
 def _fill_columns(given: Tensor, index: Tensor) -> Tensor:
@@ -250,14 +219,14 @@ def _interpolations(dtype: torch.dtype) -> Iterator[Case]:
     """One weight for all elements."""
     for shape in ((7,), (3, 20), (2, 3, 4)):
         start, end = values(shape, dtype), values(shape, dtype)
-        yield _case(torch.lerp, _text(shape), start, end, torch.tensor([0.3], dtype=dtype))
+        yield titled(torch.lerp, _text(shape), start, end, torch.tensor([0.3], dtype=dtype))
 
 
 def _packed_products(dtype: torch.dtype) -> Iterator[Case]:
     for rows in (1, 5, 11):
         weight = torch.randint(-128, 128, (64, 96), dtype=torch.int8)
         scales = (torch.rand(64) / 64).to(dtype)
-        yield _case(torch._weight_int8pack_mm, f"{rows} rows", values((rows, 96), dtype), weight, scales)
+        yield titled(torch._weight_int8pack_mm, f"{rows} rows", values((rows, 96), dtype), weight, scales)
 
 
 def _descents(dtype: torch.dtype) -> Iterator[Case]:
@@ -286,7 +255,7 @@ def _concatenations(dtype: torch.dtype) -> Iterator[Case]:
         if torch.promote_types(dtype, other) is dtype:
             given = [values((3, 4), dtype) if not dtype.is_complex else torch.randn(3, 4, dtype=dtype)]
             given.append(values((4, 3), other).T if not other.is_complex else torch.randn(4, 3, dtype=other).T)
-            yield _case(torch.cat, f"with {name}", given, 0)
+            yield titled(torch.cat, f"with {name}", given, 0)
 
 
 def _grid_sampler(dimensions: int, dtype: torch.dtype) -> Iterator[Case]:
@@ -295,7 +264,7 @@ def _grid_sampler(dimensions: int, dtype: torch.dtype) -> Iterator[Case]:
         for padding in ("zeros", "border", "reflection"):
             given = values((1, 2, *(5,) * dimensions), dtype)
             grid = (2.4 * torch.rand(1, *(4,) * dimensions, dimensions) - 1.2).to(dtype)
-            case = _case(
+            case = titled(
                 torch.nn.functional.grid_sample,
                 f"{mode}, {padding}",
                 given.requires_grad_(),
@@ -309,7 +278,7 @@ def _grid_sampler(dimensions: int, dtype: torch.dtype) -> Iterator[Case]:
 
 
 def _integer_products(call: Callable[..., Any], shapes: tuple[Shape, ...], dtype: torch.dtype) -> Iterator[Case]:
-    yield _case(call, "", *(values(shape, dtype) for shape in shapes))
+    yield titled(call, "", *(values(shape, dtype) for shape in shapes))
 
 
 def _text(shape: Shape) -> str:
@@ -377,7 +346,7 @@ SHAPED: tuple[Sized, ...] = (
 
 
 class KernelSizeSource(CaseSource):
-    """The calls of `SHAPED`, a group for each operator and dtype."""
+    """The calls of `SHAPED` and `RARE`, a group for each operator and dtype."""
 
     name = "kernel sizes"
     quick = QuickShare.ONE_DTYPE
@@ -388,8 +357,13 @@ class KernelSizeSource(CaseSource):
 
     def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
         """The calls in the group's dtype."""
-        yield from self._rows[key.operator, key.dtype].calls(getattr(torch, key.dtype))
+        for row in self._rows[key.operator, key.dtype]:
+            yield from row.calls(getattr(torch, key.dtype))
 
     @cached_property
-    def _rows(self) -> dict[tuple[str, str], Sized]:
-        return {(row.operator, dtype): row for row in SHAPED for dtype in row.dtypes}
+    def _rows(self) -> dict[tuple[str, str], list[Sized]]:
+        rows: dict[tuple[str, str], list[Sized]] = {}
+        for row in (*SHAPED, *RARE):
+            for dtype in row.dtypes:
+                rows.setdefault((row.operator, dtype), []).append(row)
+        return rows
