@@ -134,7 +134,6 @@ def search(name: str, attempt: TryCall, enough: Callable[[], bool], seed: int = 
         if enough():
             return
         args, kwargs, dtype = drawer.draw()
-        floating = dtype.is_floating_point or dtype.is_complex
         try:
             recipe = {
                 "args": [encode(a) for a in args],
