@@ -2,8 +2,8 @@
 
 Samples are small: they never reach the kernels for rows of more than a threadgroup's threads, for few long rows, for
 attention heads of 64 and more, or for modes that a sampler leaves out. Each row of `SHAPED` names what selects the
-kernel: the rows of a sort, the reduced dimension of a reduction, the head size and keys of attention. `RARE` adds what
-has no kernel of its own, and is left out as well.
+kernel: the rows of a sort, the reduced dimension of a reduction, the head size and keys of attention. `RARE` adds
+inputs that choose no other kernel, and are left out as well.
 """
 
 from __future__ import annotations

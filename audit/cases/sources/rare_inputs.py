@@ -83,7 +83,7 @@ def _reductions_into(call: Callable[..., Any], dtype: torch.dtype) -> Iterator[C
         others = others[:2]
     for other in others:
         if other is not dtype:
-            given = values((3, 40), dtype)  # what is below zero in a float is no value of uint8, and undefined
+            given = values((3, 40), dtype)  # converting what is below zero to uint8 is undefined
             given = given.abs() if dtype.is_floating_point and not other.is_signed else given
             given = given.index_fill(1, torch.arange(1, 40), True) if dtype is torch.bool else given
             yield titled(call, f"into {other}", given, 1, dtype=other)
