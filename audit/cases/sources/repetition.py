@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 import sys
+import sysconfig
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from threading import Barrier
 from types import FrameType
@@ -44,9 +45,10 @@ REPETITIONS = 200
 # Two threads go on until both have made so many calls: one may be far ahead of the other.
 CALLS_OF_A_THREAD = 20
 MOST_CALLS_OF_A_THREAD = 200
-# Python files that are no kernels: the auditor's own, the simulator's and torch's.
+# Python files that are no kernels: the auditor's own, the simulator's, torch's and Python's, but not what is installed.
 PACKAGE = Path(__file__).parents[3]
-NO_KERNELS = (str(PACKAGE / "audit"), str(PACKAGE / "simulator"), str(Path(torch.__file__).parent))
+NO_KERNELS = (str(PACKAGE / "audit"), str(PACKAGE / "simulator"), str(Path(torch.__file__).parent), "<")
+STANDARD_LIBRARY, INSTALLED = sysconfig.get_path("stdlib"), "-packages"
 SAME = "every call gives the first result"
 
 # Operators whose tensors have an order, or a sum, that the other values must have too.
@@ -264,11 +266,17 @@ def giving_way() -> Iterator[None]:
 
 
 def _give_way(frame: FrameType, event: str, argument: Any) -> Any:
-    if frame.f_code.co_filename.startswith(NO_KERNELS):
+    if not _may_be_a_kernel(frame.f_code.co_filename):
         return None
     if event == "line":
         time.sleep(1e-6)
     return _give_way
+
+
+@cache
+def _may_be_a_kernel(file: str) -> bool:
+    of_python = file.startswith(STANDARD_LIBRARY) and INSTALLED not in file
+    return not of_python and not file.startswith(NO_KERNELS)
 
 
 def on_device(tree: Any) -> bool:
