@@ -171,10 +171,9 @@ def _add_at(target: Tensor, at: Tensor, sizes: list[int], added: Tensor) -> None
 
 GRID_SAMPLING = (
     Prediction(
-        "grid-sampler-takes-nan-for-outside", {"aten::grid_sampler_2d": grid_sampler}, nan_is_any_non_finite=True
-    ),
-    Prediction(
-        "volume-sampler-takes-nan-for-a-place", {"aten::grid_sampler_3d": grid_sampler}, nan_is_any_non_finite=True
+        "grid-sampler-takes-nan-for-a-place",
+        {"aten::grid_sampler_2d": grid_sampler, "aten::grid_sampler_3d": grid_sampler},
+        nan_is_any_non_finite=True,
     ),
     Prediction(
         "grid-gradients-inside-alone",

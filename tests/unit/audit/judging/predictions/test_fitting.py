@@ -100,10 +100,12 @@ SHOWN: dict[str, Shown] = {
         torch.nn.functional.adaptive_max_pool2d, (torch.arange(25.0).reshape(1, 1, 5, 5), (3, 3))
     ),
     "max-pool-skips-nan": Shown(torch.nn.functional.max_pool2d, (WITH_NAN, 2), {}, True),
-    "grid-sampler-takes-nan-for-outside": Shown(ATEN.grid_sampler_2d, (SIXTEEN, GRID, 1, 0, False)),
-    "volume-sampler-takes-nan-for-a-place": Shown(
-        ATEN.grid_sampler_3d,
-        (torch.ones(1, 1, 2, 2, 2), torch.tensor([[[[[0.1, 0.2, 0.3], [NAN, 0, 0]]]]]), 0, 0, False),
+    "grid-sampler-takes-nan-for-a-place": Shown(
+        lambda image, grid, volume, places: (
+            ATEN.grid_sampler_2d(image, grid, 1, 0, False),
+            ATEN.grid_sampler_3d(volume, places, 0, 0, False),
+        ),
+        (SIXTEEN, GRID, torch.ones(1, 1, 2, 2, 2), torch.tensor([[[[[0.1, 0.2, 0.3], [NAN, 0, 0]]]]])),
     ),
     "index-reduce-loses-nan": Shown(
         torch.index_reduce, (numbers(1, 2), 0, torch.tensor([0, 1]), numbers(NAN, 5), "amax")
