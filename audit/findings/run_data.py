@@ -1,4 +1,7 @@
-"""One run, read from the store once. Every finding of a run is computed from this object."""
+"""One run, read from the store once. Every finding of a run is computed from this object, but the pairs of levels.
+
+The levels of all cases need more memory than everything else, so `pairs_seen` takes them from the store one by one.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from ..model.group import GroupKey
 from ..model.launches import Launches
 from ..model.selection import is_narrowed
 from ..model.verdicts import CaseVerdict
-from ..store.records import CaseCount, Covered, ModuleRow, Run, StoredCase, StoredGroup
+from ..store.records import CaseCount, ModuleRow, Run, StoredCase, StoredGroup
 from ..store.store import Store
 from .compiled.summary import CompiledSummary, compiled_run_beside, summarize_compiled
 
@@ -26,7 +29,6 @@ class RunData:
         launches: by group and overload, what became of the calls where shipped kernels computed.
         host_work: by overload, what its kernel in PyTorch's host code did besides encoding commands.
         repeating: samples that were left out because they repeat others.
-        covered: the levels of the executed cases, by group.
         shipped_kernels: the names of all kernels that the run could have launched.
         compiled: the audit under torch.compile of the same device, if the store has one.
     """
@@ -39,7 +41,6 @@ class RunData:
     launches: list[tuple[GroupKey, str, Launches]]
     host_work: Mapping[str, HostWork] = field(default_factory=dict)
     repeating: int = 0
-    covered: list[Covered] = field(default_factory=list)
     shipped_kernels: tuple[str, ...] = ()
     module_rows: list[ModuleRow] = field(default_factory=list)
     compiled: CompiledSummary | None = None
@@ -61,7 +62,7 @@ class RunData:
 def read_run(store: Store, run: Run, *, only_verdicts: bool = False) -> RunData:
     """Read a run from its store.
 
-    `only_verdicts`: leave out what only reports show: levels, names of shipped kernels, torch.mps and torch.compile.
+    `only_verdicts`: leave out what only reports show: names of shipped kernels, torch.mps and torch.compile.
     """
     verdicts = RunData(
         run=run,
@@ -78,7 +79,6 @@ def read_run(store: Store, run: Run, *, only_verdicts: bool = False) -> RunData:
     beside = compiled_run_beside(store, run)
     return replace(
         verdicts,
-        covered=list(store.covered(run.id)),
         shipped_kernels=store.shipped_kernels(run.id),
         module_rows=store.module_rows(run.id),
         compiled=summarize_compiled(store, beside) if beside else None,

@@ -61,7 +61,7 @@ def summarize(
         skips=dict(sorted(evidence.skips().items())),
         overloads=overloads,
         operators=operator_summaries(overloads, registered or {}, compiled),
-        entries=entry_summaries(evidence, data.groups, pairs_seen(data.covered), judged.grading),
+        entries=entry_summaries(evidence, data.groups, pairs_seen(store.covered(run.id)), judged.grading),
         fallbacks=fallback_summaries(evidence, surface),
         disagreements=tuple(disagreements(evidence, surface, overloads)),
         unattributed=unattributed_findings(evidence),

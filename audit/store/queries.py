@@ -275,9 +275,11 @@ class StoreQueries:
                 f" WHERE g.run = ? ORDER BY {BY_NAME}",
                 (run,),
             )
+            once: dict[tuple[str, str], tuple[str, str]] = {}  # the same few thousand levels occur in every group
             for *key, repeating, packed in cursor:
                 levels = json.loads(zlib.decompress(packed))
-                of_cases = tuple(tuple((factor, level) for factor, level in of_case) for of_case in levels)
+                pairs = (map(tuple, of_case) for of_case in levels)
+                of_cases = tuple(tuple(once.setdefault(level, level) for level in of_case) for of_case in pairs)
                 yield Covered(GroupKey(*key), repeating, of_cases)
 
     # ---- shipped kernels
