@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ...errors import MpsmithError
 from ..model.selection import dtype_position, is_narrowed
-from ..model.verdicts import CASE_SEVERITY, CaseVerdict, Grade, strongest
+from ..model.verdicts import CASE_SEVERITY, CaseVerdict, Grade, Outcome, strongest
 from ..store.records import StoredCase
 from ..store.store import Store
 from .measured import FILE, MeasuredCalls, MeasuredNames, write
@@ -32,17 +32,27 @@ def has_empty_tensor(inputs: str) -> bool:
     return any("0" in (size.strip() for size in shape.split(",")) for shape in _SHAPE.findall(inputs))
 
 
+def refuses_arguments(outcome: Outcome) -> bool:
+    """Whether the device raises where the CPU computes, whatever the dtype: the call is refused, no result is wrong."""
+    return outcome.verdict is CaseVerdict.WRONG and outcome.message.startswith("raises ")
+
+
 class _Name:
-    """The counts of one name."""
+    """The counts of one name; calls whose arguments are refused, apart: they prevail only where no call is right."""
 
     def __init__(self) -> None:
         self.by_dtype: defaultdict[str, Counter[CaseVerdict]] = defaultdict(Counter)
+        self.refused: Counter[str] = Counter()
         self.grades: set[Grade] = set()
         self.worst: dict[CaseVerdict, str] = {}
 
     def add(self, case: StoredCase) -> None:
         verdict = case.outcome.verdict
-        self.by_dtype[case.group.dtype][verdict] += 1
+        counts = self.by_dtype[case.group.dtype]
+        if refuses_arguments(case.outcome):
+            self.refused[case.group.dtype] += 1
+        else:
+            counts[verdict] += 1
         self.grades.add(case.grade)
         if verdict is not CaseVerdict.PASSED:
             self.worst.setdefault(verdict, case.label)
@@ -52,9 +62,10 @@ class _Name:
         some: defaultdict[CaseVerdict, list[str]] = defaultdict(list)
         for dtype in sorted(self.by_dtype, key=dtype_position):
             cases = self.by_dtype[dtype]
-            most = _most(cases)
+            refused = Counter({CaseVerdict.DTYPE_GAP: self.refused[dtype]})
+            most = _most(cases if cases[CaseVerdict.PASSED] else cases + refused)
             prevailing[most].append(dtype)
-            for verdict in cases:
+            for verdict in cases + refused:
                 if verdict not in (most, CaseVerdict.PASSED):
                     some[verdict].append(dtype)
         shown = next((self.worst[verdict] for verdict in CASE_SEVERITY if verdict in self.worst), "")

@@ -1,0 +1,33 @@
+"""What the cases of an audit say of a name: which verdict prevails in a dtype, and which only some calls had."""
+
+from __future__ import annotations
+
+from mpsmith.audit.answers.measuring import measured_names
+from mpsmith.audit.model.group import GroupKey
+from mpsmith.audit.model.verdicts import CaseVerdict as V
+from mpsmith.audit.model.verdicts import Outcome
+from mpsmith.audit.store.records import StoredCase
+
+PROJECTIONS = "raises RuntimeError: LSTM with projections is not currently supported with MPS."
+
+
+def cases(dtype: str, *outcomes: tuple[V, str]) -> list[StoredCase]:
+    key = GroupKey("modules", "nn.LSTM", "train", dtype, "fallback")
+    return [StoredCase(i, key, i, Outcome(v, "forward", text), "(float32[2])") for i, (v, text) in enumerate(outcomes)]
+
+
+def test_a_call_that_is_refused_is_not_wrong() -> None:
+    refused, right = (V.WRONG, PROJECTIONS), (V.PASSED, "")
+    found = measured_names([*cases("float32", right, refused), *cases("float16", right, refused, refused)])["nn.LSTM"]
+    assert found.prevailing == {V.PASSED: ("float32", "float16")}
+    assert found.some == {V.DTYPE_GAP: ("float32", "float16")}
+    assert found.case == "modules:nn.LSTM.train:float32:1"
+    none_right = measured_names(cases("float32", refused, refused))["nn.LSTM"]
+    assert (none_right.prevailing, none_right.some) == ({V.DTYPE_GAP: ("float32",)}, {})
+
+
+def test_a_wrong_result_stays_wrong_beside_refusals() -> None:
+    differs, right = (V.WRONG, "3 of 3 elements differ"), (V.PASSED, "")
+    found = measured_names(cases("float32", right, differs, differs, (V.WRONG, PROJECTIONS)))["nn.LSTM"]
+    assert found.prevailing == {V.WRONG: ("float32",)}
+    assert found.some == {V.DTYPE_GAP: ("float32",)}
