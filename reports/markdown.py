@@ -34,6 +34,7 @@ def render(summary: AuditSummary) -> str:
         audit_tables.disagreement_table(summary),
         audit_tables.unattributed_table(summary),
         run_tables.pairs_table(summary),
+        run_tables.without_effect_table(summary),
         run_tables.skip_table(summary),
         run_tables.not_executed_table(summary),
         run_tables.missed_table(summary),

@@ -75,6 +75,21 @@ def _with_arguments(summary: AuditSummary) -> str:
     return f"Of {possible:,} pairs of a level of an argument with one of these, cases were at {seen:,}{share}."
 
 
+def without_effect_table(summary: AuditSummary) -> Table:
+    """The inputs on which no result depends in most of an entry's groups of cases."""
+    most = [each for each in summary.without_effect if 2 * each.groups > each.of]
+    rows = [(each.entry, each.name, f"{each.groups} of {each.of}") for each in most]
+    return Table(
+        marked("Inputs on which results do not depend", summary),
+        ("entry", "input", "groups"),
+        tuple(rows),
+        "Groups of cases that passed, and gave the same results on the CPU when this input alone had other values: such"
+        " a case is no evidence that a kernel reads it. Of some operators only its shape counts. Listed are inputs"
+        f" without effect in most groups of an entry; {len(summary.without_effect) - len(most):,} more are in fewer.",
+        frozenset({"entry"}),
+    )
+
+
 def skip_table(summary: AuditSummary) -> Table:
     """Why cases were not executed."""
     rows = sorted(summary.skips.items(), key=lambda item: (-item[1], item[0]))

@@ -284,6 +284,19 @@ class RunVerdicts:
 
 
 @dataclass(frozen=True)
+class InputWithoutEffect:
+    """A tensor argument of an entry on which no result depends in `groups` of the entry's groups of cases, `of` in all.
+
+    A kernel that ignores it, or reads it wrongly, passes there.
+    """
+
+    entry: str
+    name: str
+    groups: int
+    of: int
+
+
+@dataclass(frozen=True)
 class AuditSummary:
     """Everything that reports show of one run.
 
@@ -298,6 +311,7 @@ class AuditSummary:
         shipped: the launched kernels of a release; None where the run launched none.
         wrong_kernels: the shipped kernels whose cases came out wrong.
         compiled: the audit under torch.compile in the same store; None where there is none.
+        without_effect: the inputs on which no result of some group depends.
         execution: None in a summary that was read from a report.
     """
 
@@ -323,6 +337,7 @@ class AuditSummary:
     shipped: ShippedEvidence | None = None
     wrong_kernels: tuple[WrongKernel, ...] = ()
     compiled: CompiledLane | None = None
+    without_effect: tuple[InputWithoutEffect, ...] = ()
     execution: RunExecution | None = None
 
     @property

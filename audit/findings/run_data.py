@@ -31,6 +31,7 @@ class RunData:
         repeating: samples that were left out because they repeat others.
         shipped_kernels: the names of all kernels that the run could have launched.
         compiled: the audit under torch.compile of the same device, if the store has one.
+        without_effect: by group, the inputs on which no result of it depends.
     """
 
     run: Run
@@ -44,6 +45,7 @@ class RunData:
     shipped_kernels: tuple[str, ...] = ()
     module_rows: list[ModuleRow] = field(default_factory=list)
     compiled: CompiledSummary | None = None
+    without_effect: Mapping[GroupKey, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def non_passes(self) -> list[StoredCase]:
@@ -82,4 +84,5 @@ def read_run(store: Store, run: Run, *, only_verdicts: bool = False) -> RunData:
         shipped_kernels=store.shipped_kernels(run.id),
         module_rows=store.module_rows(run.id),
         compiled=summarize_compiled(store, beside) if beside else None,
+        without_effect=dict(store.without_effect(run.id)),
     )

@@ -34,6 +34,7 @@ from .run_data import RunData, read_run
 from .run_facts import RunFacts, run_execution, run_facts
 from .shipped.launches import GroupLaunches, shipped_evidence
 from .shipped.wrong_kernels import wrong_kernels
+from .without_effect import without_effect
 
 
 def summarize(
@@ -74,6 +75,7 @@ def summarize(
         shipped=shipped_evidence(data, surface, judged.launches),
         wrong_kernels=wrong_kernels(data.cases, judged.rule_of),
         compiled=lane,
+        without_effect=without_effect(data),
     )
 
 

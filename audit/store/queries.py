@@ -15,7 +15,7 @@ from ...simulator.upstream.host_work import HostWork
 from ..compiled.verdicts import CompiledOutcome, CompiledVerdict, FaultyStage, of_uncompiled
 from ..model.group import COMPILED_MODES, GroupKey
 from ..model.launches import Launches
-from ..model.verdicts import AtFault, CaseVerdict, Grade, Outcome, UlpSensitivity
+from ..model.verdicts import WITHOUT_EFFECT, AtFault, CaseVerdict, Grade, Outcome, UlpSensitivity
 from . import group_rows
 from .connection import StoreError, clear_errors
 from .group_rows import GroupRows
@@ -214,19 +214,28 @@ class StoreQueries:
                     predictions=json.loads(fits) if fits else {},
                 )
 
-    def messages(self, run: int, verdicts: Sequence[CaseVerdict]) -> Iterator[tuple[GroupKey, int, CaseVerdict, str]]:
-        """Group, position, verdict and message of the cases with these verdicts."""
+    def messages(
+        self, run: int, verdicts: Sequence[CaseVerdict], containing: str = ""
+    ) -> Iterator[tuple[GroupKey, int, CaseVerdict, str]]:
+        """Group, position, verdict and message of the cases with these verdicts whose message contains a text."""
         placeholders = ", ".join("?" * len(verdicts))
         cache = _Cache()
         with clear_errors(self.path):
             cursor = self._connection.execute(
                 f"SELECT {GROUP_COLUMNS}, c.position, c.verdict, c.message FROM cases c"
                 " JOIN groups g ON g.id = c.group_id"
-                f" WHERE g.run = ? AND c.verdict IN ({placeholders}) ORDER BY {BY_NAME}, c.position",
-                (run, *(verdict.value for verdict in verdicts)),
+                f" WHERE g.run = ? AND c.verdict IN ({placeholders}) AND instr(c.message, ?)"
+                f" ORDER BY {BY_NAME}, c.position",
+                (run, *(verdict.value for verdict in verdicts), containing),
             )
             for *key, position, verdict, message in cursor:
                 yield cache.group(key), position, _VERDICTS[verdict], message
+
+    def without_effect(self, run: int) -> Iterator[tuple[GroupKey, tuple[str, ...]]]:
+        """The inputs on which no result of a group depends, for each group that has a note of some."""
+        for key, _, _, message in self.messages(run, (CaseVerdict.PASSED,), containing=WITHOUT_EFFECT):
+            names = message.partition(WITHOUT_EFFECT)[2].partition("; ")[0]
+            yield key, tuple(names.split(", "))
 
     def case_counts(self, run: int) -> Iterator[CaseCount]:
         """The cases of a run counted by group, verdict and grade (and by reason, where they were skipped)."""

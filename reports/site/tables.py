@@ -42,6 +42,7 @@ def tables_of_run(summary: AuditSummary) -> list[Table]:
         shipped_tables.shipped_table(summary),
         shipped_tables.stood_in_table(summary),
         shipped_tables.never_launched_table(summary),
+        run_tables.without_effect_table(summary),
         run_tables.skip_table(summary),
         run_tables.not_executed_table(summary),
         run_tables.missed_table(summary),
