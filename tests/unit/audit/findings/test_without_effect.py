@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from support.stores import begun, new_store
-
 from mpsmith.audit.findings.results import InputWithoutEffect
 from mpsmith.audit.findings.run_data import read_run
 from mpsmith.audit.findings.summary import summarize
@@ -14,6 +12,7 @@ from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.verdicts import WITHOUT_EFFECT, CaseVerdict, Outcome
 from mpsmith.audit.releases.surface import installed_surface
 from mpsmith.reports.run_tables import without_effect_table
+from support.stores import begun, new_store
 
 
 def key(dtype: str) -> GroupKey:
