@@ -84,7 +84,7 @@ def without_effect_table(summary: AuditSummary) -> Table:
         ("entry", "input", "groups"),
         tuple(rows),
         "Groups of cases that passed, and gave the same results on the CPU when this input alone had other values: such"
-        " a case is no evidence that a kernel reads it. Of some operators only its shape counts. Listed are inputs"
+        " a case does not show that a kernel reads it. Of some operators only its shape counts. Listed are inputs"
         f" without effect in most groups of an entry; {len(summary.without_effect) - len(most):,} more are in fewer.",
         frozenset({"entry"}),
     )
