@@ -1,7 +1,7 @@
 """Metal kernels for operators that PyTorch lacks on mps. Importing this package registers the finished ones.
 
-Only overloads without a kernel in the running torch are affected. `MPSMITH_KERNELS=off` registers nothing,
-`MPSMITH_KERNELS=aten::mode,aten::take` only these.
+Only overloads without a kernel in the running torch are affected, and calls that its kernels refuse.
+`MPSMITH_KERNELS=off` registers nothing, `MPSMITH_KERNELS=aten::mode,aten::take` only these.
 """
 
 from typing import Any

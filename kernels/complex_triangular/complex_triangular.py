@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from ..runtime.layout import broadcast
 from ..runtime.operands import require_square
 from ..runtime.outputs import copy_to_output, empty_results, out_form, require_castable
 from ..runtime.rows import launch_rows, row_group
@@ -15,6 +16,8 @@ from ..runtime.shader import Shader, reporting
 
 _shader = Shader(__file__)
 _aten = torch.ops.aten
+# What torch's own kernels on mps refuse.
+_REFUSED = frozenset({torch.complex64})
 
 
 def linalg_solve_triangular(
@@ -27,8 +30,10 @@ def linalg_solve_triangular(
 ) -> torch.Tensor:
     """`linalg_solve_triangular`: X of self X = B, or of X self = B unless `left`."""
     flags = {"upper": upper, "left": left, "unitriangular": unitriangular}
-    (shadow,) = empty_results(_aten.linalg_solve_triangular.default, [self, B], torch.device("meta"), **flags)
-    matrices, vectors = self.resolve_conj(), _vectors(B.expand(shadow.shape), as_columns=left)
+    shape = _shape_of_solution(self, B, left=left)
+    if shape is None:
+        shape = empty_results(_aten.linalg_solve_triangular.default, [self, B], torch.device("meta"), **flags)[0].shape
+    matrices, vectors = self.resolve_conj(), _vectors(B.expand(shape), as_columns=left)
     _solve(vectors, matrices if left else matrices.mT, upper=upper == left, unit=unitriangular)
     return vectors.mT if left else vectors
 
@@ -41,10 +46,12 @@ def triangular_solve(
     unitriangular: bool = False,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """`triangular_solve`: the solution, and a copy of the matrices."""
-    flags = [upper, transpose, unitriangular]
-    solution, matrices = empty_results(_aten.triangular_solve.default, [self, A, *flags], torch.device("meta"))
-    vectors = _vectors(self.expand(solution.shape), as_columns=True)
-    copies = A.expand(matrices.shape).clone()
+    shape = _shape_of_solution(A, self)
+    if shape is None:
+        arguments = [self, A, upper, transpose, unitriangular]
+        shape = empty_results(_aten.triangular_solve.default, arguments, torch.device("meta"))[0].shape
+    vectors = _vectors(self.expand(shape), as_columns=True)
+    copies = A.expand(*shape[:-2], *A.shape[-2:]).clone()
     _solve(vectors, copies.mT if transpose else copies, upper=upper != transpose, unit=unitriangular)
     return vectors.mT, copies
 
@@ -59,13 +66,15 @@ def linalg_lu_solve(
 ) -> torch.Tensor:
     """`linalg_lu_solve`: X of A X = B or A^H X = B, or of X A = B or X A^H = B unless `left`, for A = P L U."""
     flags = {"left": left, "adjoint": adjoint}
-    (shadow,) = empty_results(_aten.linalg_lu_solve.default, [LU, pivots, B], torch.device("meta"), **flags)
+    shape = _shape_of_solution(LU, B, left=left) if pivots.shape == LU.shape[:-1] else None
+    if shape is None:
+        shape = empty_results(_aten.linalg_lu_solve.default, [LU, pivots, B], torch.device("meta"), **flags)[0].shape
     if pivots.dtype != torch.int32:  # the meta kernel checks this only for tensors that are not on meta
         raise RuntimeError("linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32")
-    batch = shadow.shape[:-2]
+    batch = shape[:-2]
     factors = LU.expand(*batch, *LU.shape[-2:]).resolve_conj()
     order = pivots.expand(*batch, pivots.shape[-1]).contiguous()
-    vectors = _vectors(B.expand(shadow.shape), as_columns=left)
+    vectors = _vectors(B.expand(shape), as_columns=left)
     # X A = B is A^T X^T = B^T. The factors of a transposed A are applied in reverse order, and the exchanges last.
     if left != adjoint:
         _exchange(vectors, order, reverse=False)
@@ -96,7 +105,8 @@ def cholesky_out(self: torch.Tensor, upper: bool = False, *, out: torch.Tensor) 
 
 def cholesky_inverse(self: torch.Tensor, upper: bool = False) -> torch.Tensor:
     """`cholesky_inverse`: of L L^H, or of U^H U where `upper`."""
-    empty_results(_aten.cholesky_inverse.default, [self, upper], torch.device("meta"))
+    if not _are_square(self):
+        empty_results(_aten.cholesky_inverse.default, [self, upper], torch.device("meta"))
     n = self.shape[-1]
     vectors = torch.eye(n, dtype=self.dtype, device=self.device).expand(self.shape).contiguous()
     _solve(vectors, self.resolve_conj(), upper=upper, unit=False)
@@ -107,12 +117,25 @@ def cholesky_inverse(self: torch.Tensor, upper: bool = False) -> torch.Tensor:
 
 def linalg_inv_ex(A: torch.Tensor, *, check_errors: bool = False) -> tuple[torch.Tensor, torch.Tensor]:  # noqa: N803
     """`linalg_inv_ex`, from torch's own LU factorization: complex64 since 2.14."""
-    empty_results(_aten.linalg_inv_ex.default, [A], torch.device("meta"), check_errors=check_errors)
+    if not _are_square(A):
+        empty_results(_aten.linalg_inv_ex.default, [A], torch.device("meta"), check_errors=check_errors)
     factors, pivots, infos = torch.linalg.lu_factor_ex(A)
     if check_errors:
         torch._linalg_check_errors(infos, "linalg.inv_ex", is_matrix=A.dim() == 2)
     identity = torch.eye(A.shape[-1], dtype=A.dtype, device=A.device).expand(A.shape)
     return linalg_lu_solve(factors, pivots, identity), infos
+
+
+def _are_square(x: torch.Tensor) -> bool:
+    """Whether nothing is to be refused. What does not fit goes to the meta kernel: its first call loads sympy."""
+    return x.dim() >= 2 and x.shape[-1] == x.shape[-2]
+
+
+def _shape_of_solution(A: torch.Tensor, B: torch.Tensor, *, left: bool = True) -> torch.Size | None:  # noqa: N803
+    """The shape of X, or None if an argument may be refused."""
+    if not _are_square(A) or B.dim() < 2 or A.dtype != B.dtype or B.shape[-2 if left else -1] != A.shape[-1]:
+        return None
+    return torch.Size((*broadcast(A.shape[:-2], B.shape[:-2]), *B.shape[-2:]))
 
 
 def _vectors(x: torch.Tensor, *, as_columns: bool) -> torch.Tensor:
@@ -144,21 +167,6 @@ def _exchange(vectors: torch.Tensor, pivots: torch.Tensor, *, reverse: bool) -> 
     kernel(*operands, threads=rows, group_size=None, arg_casts=None, **reporting(len(operands)))
 
 
-def is_complex(self: torch.Tensor, *arguments: object, **options: object) -> bool:
-    """Whether torch's own kernel on mps refuses the dtype."""
-    return self.dtype == torch.complex64
-
-
-def factors_are_complex(LU: torch.Tensor, *arguments: object, **options: object) -> bool:  # noqa: N803
-    """The same for an argument named LU."""
-    return LU.dtype == torch.complex64
-
-
-def matrices_are_complex(A: torch.Tensor, *arguments: object, **options: object) -> bool:  # noqa: N803
-    """The same for an argument named A."""
-    return A.dtype == torch.complex64
-
-
 linalg_solve_triangular_out = out_form(linalg_solve_triangular, "linalg_solve_triangular.out")
 triangular_solve_out = out_form(triangular_solve, "triangular_solve.X", ["X", "M"])
 linalg_lu_solve_out = out_form(linalg_lu_solve, "linalg_lu_solve.out")
@@ -170,14 +178,14 @@ KERNELS: tuple[tuple[str, Callable[..., Any]], ...] = (
     ("aten::cholesky.out", cholesky_out),
 )
 OVERRIDES = (
-    ("aten::linalg_solve_triangular", linalg_solve_triangular, is_complex),
-    ("aten::linalg_solve_triangular.out", linalg_solve_triangular_out, is_complex),
-    ("aten::triangular_solve", triangular_solve, is_complex),
-    ("aten::triangular_solve.X", triangular_solve_out, is_complex),
-    ("aten::linalg_lu_solve", linalg_lu_solve, factors_are_complex),
-    ("aten::linalg_lu_solve.out", linalg_lu_solve_out, factors_are_complex),
-    ("aten::linalg_inv_ex", linalg_inv_ex, matrices_are_complex),
-    ("aten::linalg_inv_ex.inverse", linalg_inv_ex_out, matrices_are_complex),
-    ("aten::cholesky_inverse", cholesky_inverse, is_complex),
-    ("aten::cholesky_inverse.out", cholesky_inverse_out, is_complex),
+    ("aten::linalg_solve_triangular", linalg_solve_triangular, _REFUSED),
+    ("aten::linalg_solve_triangular.out", linalg_solve_triangular_out, _REFUSED),
+    ("aten::triangular_solve", triangular_solve, _REFUSED),
+    ("aten::triangular_solve.X", triangular_solve_out, _REFUSED),
+    ("aten::linalg_lu_solve", linalg_lu_solve, _REFUSED),
+    ("aten::linalg_lu_solve.out", linalg_lu_solve_out, _REFUSED),
+    ("aten::linalg_inv_ex", linalg_inv_ex, _REFUSED),
+    ("aten::linalg_inv_ex.inverse", linalg_inv_ex_out, _REFUSED),
+    ("aten::cholesky_inverse", cholesky_inverse, _REFUSED),
+    ("aten::cholesky_inverse.out", cholesky_inverse_out, _REFUSED),
 )

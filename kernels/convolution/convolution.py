@@ -10,9 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from torch._prims_common import suggest_memory_format
 
-from ..runtime.layout import launch_elements
+from ..runtime.layout import launch_elements, memory_format_of
 from ..runtime.operands import not_implemented, require_device, require_scalar_type
 from ..runtime.outputs import copy_to_output
 from ..runtime.shader import Shader
@@ -193,7 +192,7 @@ def _convolve(
         input and of its result.
     The result is channels_last if one of the operands is, as torch expects of every convolution on mps.
     """
-    formats = {suggest_memory_format(x) for x in (source, weight)} - {torch.contiguous_format}
+    formats = {memory_format_of(x) for x in (source, weight)} - {torch.contiguous_format}
     memory_format = formats.pop() if formats else torch.contiguous_format
     out = torch.empty(tuple(shape), dtype=source.dtype, device=source.device).to(memory_format=memory_format)
     if not out.numel():
@@ -223,11 +222,6 @@ def _in_space(numbers: Sequence[int], missing: int, before: int = 0) -> list[int
     return [*numbers[:before], *[missing] * (_SPACE - len(space)), *space]
 
 
-def is_whole(self: torch.Tensor, *arguments: object, **options: object) -> bool:
-    """Whether torch's own kernel refuses the dtype, and the CPU supports it."""
-    return self.dtype == torch.int64
-
-
 def is_refused(self: torch.Tensor, *arguments: object, **options: object) -> bool:
     """The same for transposed convolutions: 3-d ones refuse half precision, 2-d ones bfloat16."""
     return self.dtype == torch.int64 or is_half(self)
@@ -246,7 +240,7 @@ KERNELS: tuple[tuple[str, Callable[..., Any]], ...] = (
     ("aten::slow_conv3d_forward.output", slow_conv_forward_out),
 )
 OVERRIDES = (
-    ("aten::_mps_convolution", mps_convolution, is_whole),
+    ("aten::_mps_convolution", mps_convolution, frozenset({torch.int64})),
     ("aten::_mps_convolution_transpose", mps_convolution_transpose, is_refused),
     ("aten::mps_convolution_transpose_backward", mps_convolution_transpose_backward, is_half),
 )

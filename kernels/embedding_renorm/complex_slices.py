@@ -36,8 +36,3 @@ def renorm_out(self: torch.Tensor, p: float, dim: int, maxnorm: float, *, out: t
     require_dtype(out, result.dtype, "renorm, out")
     require_device(self, {"out": out}, "renorm")
     return copy_to_output(out, result)
-
-
-def is_complex(self: torch.Tensor, *arguments: object, **options: object) -> bool:
-    """Whether torch's own kernel on mps refuses the dtype."""
-    return self.is_complex()

@@ -9,7 +9,7 @@ from ..runtime.operands import FLOATING, require_device, require_supported
 from ..runtime.outputs import refuse_internal_overlap
 from ..runtime.rows import group_of_many_rows, launch_rows
 from ..runtime.shader import METAL_TYPES, Shader
-from .complex_slices import is_complex, renorm, renorm_, renorm_out
+from .complex_slices import renorm, renorm_, renorm_out
 
 _shader = Shader(__file__)
 _VECTOR_BYTES = 16
@@ -59,8 +59,10 @@ def _reach(x: torch.Tensor) -> int:
 
 
 KERNELS = (("aten::embedding_renorm_", embedding_renorm_),)
+# What torch's own `renorm` on mps refuses.
+_REFUSED = frozenset({torch.complex64})
 OVERRIDES = (
-    ("aten::renorm", renorm, is_complex),
-    ("aten::renorm_", renorm_, is_complex),
-    ("aten::renorm.out", renorm_out, is_complex),
+    ("aten::renorm", renorm, _REFUSED),
+    ("aten::renorm_", renorm_, _REFUSED),
+    ("aten::renorm.out", renorm_out, _REFUSED),
 )

@@ -6,7 +6,7 @@ import functools
 
 import torch
 
-from ..runtime.layout import layout_of
+from ..runtime.layout import broadcast, layout_of
 from ..runtime.operands import require_device, require_supported, wrap_dim
 from ..runtime.shader import METAL_TYPES, Shader
 
@@ -25,7 +25,7 @@ def glu_jvp(glu: torch.Tensor, x: torch.Tensor, dx: torch.Tensor, dim: int) -> t
         if other.dtype != glu.dtype:
             raise RuntimeError(f"Found dtype {other.dtype} but expected {glu.dtype}")
     require_supported(glu, "glu_jvp")
-    shape = torch.broadcast_shapes(glu.shape, b.shape, da.shape)  # type: ignore[no-untyped-call]
+    shape = broadcast(glu.shape, b.shape, da.shape)
     out = torch.empty_like(glu) if glu.shape == shape else glu.new_empty(shape)
     _launch("glu_jvp", [out], [glu, b, da, db], has_wide_form=True)
     return out
@@ -60,7 +60,7 @@ def glu_backward_jvp(
         dtype = torch.get_default_dtype()
     if dtype not in METAL_TYPES:
         raise NotImplementedError(f"glu_backward_jvp is not implemented for {dtype} on mps")
-    shape = list(torch.broadcast_shapes(a.shape, linear.shape, dgrad_glu.shape, da.shape))  # type: ignore[no-untyped-call]
+    shape = list(broadcast(a.shape, linear.shape, dgrad_glu.shape, da.shape))
     width, shape[dim] = shape[dim], 2 * shape[dim]
     out = torch.empty(shape, dtype=dtype, device=x.device)
     outputs = [out.narrow(dim, 0, width), out.narrow(dim, width, width)]

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from ..runtime.layout import broadcast
 from ..verification.calls import REAL, KernelCall
 from ..verification.inputs import SHAPES, values
 from ..verification.workload import Workload
@@ -30,7 +31,7 @@ def _in_place(x: torch.Tensor, at_zero: torch.Tensor) -> torch.Tensor:
 
 def _tensors_of_one_shape(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
     for x, at_zero in _with_values_at_zero(dtype):
-        if torch.broadcast_shapes(x.shape, at_zero.shape) == x.shape:  # type: ignore[no-untyped-call]
+        if broadcast(x.shape, at_zero.shape) == x.shape:
             yield x, at_zero
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from ..runtime.elementwise import elementwise
+from ..runtime.layout import broadcast
 from ..runtime.outputs import check_outputs, on_meta
 from ..runtime.shader import Shader
 
@@ -16,7 +17,7 @@ def heaviside_out(self: torch.Tensor, values: torch.Tensor, *, out: torch.Tensor
     if not self.dtype == values.dtype == out.dtype:
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
     same = values.shape == self.shape or values.dim() == 0
-    shape = self.shape if same else torch.broadcast_shapes(self.shape, values.shape)  # type: ignore[no-untyped-call]
+    shape = self.shape if same else broadcast(self.shape, values.shape)
     if out.shape != shape or out.device.type == "cpu" or self.dtype.is_complex:
         was = out.shape
         check_outputs(torch.ops.aten.heaviside.out, [self, values], {"out": out}, [self.dtype])

@@ -10,7 +10,7 @@ import torch
 from ..runtime.operands import require_device
 from ..runtime.outputs import copy_to_output, require_castable
 
-_WHOLE = frozenset({torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8})
+WHOLE = frozenset({torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8})
 
 
 def linear(input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
@@ -61,11 +61,6 @@ def addr_out(
     require_castable(result.dtype, out.dtype)
     require_device(self, {"out": out}, "addr")
     return copy_to_output(out, result)
-
-
-def is_whole(input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> bool:
-    """Whether torch's own linear on mps refuses the dtype."""
-    return input.dtype in _WHOLE
 
 
 def are_refused(self: torch.Tensor, vec1: torch.Tensor, vec2: torch.Tensor, **options: object) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from ...metal_limits import SIMD_WIDTH
+from ..runtime.layout import broadcast
 from ..runtime.operands import require_supported
 from ..runtime.outputs import check_outputs, is_ready
 from ..runtime.rows import launch_rows, row_group
@@ -69,7 +70,7 @@ def linalg_ldl_solve_out(
     Batch dimensions broadcast. `pivots`: of any integer dtype. A matrix with a pivot out of range gives NaN; the CPU,
     which can read the pivots, raises.
     """
-    batch = torch.broadcast_shapes(LD.shape[:-2], B.shape[:-2])  # type: ignore[no-untyped-call]
+    batch = broadcast(LD.shape[:-2], B.shape[:-2])
     fits = LD.dim() >= 2 and B.dim() >= 2 and LD.dtype == B.dtype and pivots.dtype in _INTEGERS
     fits = fits and pivots.shape == LD.shape[:-1] and LD.shape[-1] == LD.shape[-2] == B.shape[-2]
     if not (fits and is_ready(out, (*batch, *B.shape[-2:]), B.dtype)):

@@ -6,7 +6,7 @@ import torch
 
 from ...metal_limits import SIMD_WIDTH
 from ..runtime.operands import require_device, require_lapack_dtype, scalar_type
-from ..runtime.outputs import check_outputs, on_meta, refuse_internal_overlap, resize_output
+from ..runtime.outputs import check_outputs, is_ready, on_meta, refuse_internal_overlap, resize_output
 from ..runtime.rows import MOST_THREADS, launch_rows
 from ..runtime.shader import METAL_TYPES, Shader
 
@@ -50,10 +50,21 @@ def ormqr(
     self: torch.Tensor, input2: torch.Tensor, input3: torch.Tensor, left: bool = True, transpose: bool = False
 ) -> torch.Tensor:
     """`ormqr`: the product of `input3` and the Q of `self` and `input2`, the results of geqrf."""
-    shape = _aten.ormqr(*map(on_meta, (self, input2, input3)), left, transpose).shape
+    fits = _fits(self, input2, input3, left)
+    shape = input3.shape if fits else _aten.ormqr(*map(on_meta, (self, input2, input3)), left, transpose).shape
     require_lapack_dtype(self, "ormqr_cpu")
     result = torch.empty(*shape[:-2], shape[-1], shape[-2], dtype=self.dtype, device=self.device).mT
     return ormqr_out(self, input2, input3, left, transpose, out=result)
+
+
+def _fits(reflectors: torch.Tensor, taus: torch.Tensor, other: torch.Tensor, left: bool) -> bool:
+    """Whether nothing is to be refused. What does not fit goes to the meta kernel: its first call loads sympy."""
+    if not (reflectors.dim() == other.dim() >= 2 and reflectors.dtype == taus.dtype == other.dtype):
+        return False
+    rows = other.shape[-2 if left else -1]
+    batch = reflectors.shape[:-2]
+    fits = reflectors.shape[-2] == rows and taus.shape == (*batch, min(rows, reflectors.shape[-1]))
+    return fits and other.shape[:-2] == batch
 
 
 def ormqr_out(
@@ -72,7 +83,8 @@ def ormqr_out(
             "torch.ormqr: Expected input and result to have the same dtype, but input has dtype"
             f"{scalar_type(self.dtype)} and result has dtype {scalar_type(out.dtype)}"
         )
-    check_outputs(_aten.ormqr.out, [self, input2, input3, left, transpose], {"out": out}, [None])
+    if not (_fits(self, input2, input3, left) and is_ready(out, input3.shape, self.dtype)):
+        check_outputs(_aten.ormqr.out, [self, input2, input3, left, transpose], {"out": out}, [None])
     side = -2 if left else -1
     if input2.shape[-1] != min(input3.shape[side], self.shape[-1]):
         raise RuntimeError(f"torch.ormqr: tau.shape[-1] must be equal to min(other.shape[{side}], input.shape[-1])")

@@ -13,6 +13,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import torch
+
 from ...errors import MpsmithError, near
 from ...registry.kernel_index import KernelEntry, kernel_entries
 
@@ -33,11 +35,12 @@ class Kernel:
         overload: its full name, `aten::mode.values`.
         family: the folder that holds the function, `mode`.
         function: has the parameters, defaults and results of the overload's schema.
-        applies: of an override, whether it replaces torch's kernel for a call, from the call's arguments; None for an
-            operator that has no kernel in torch.
+        applies: of an override, for which dtypes of the first argument it replaces torch's kernel, or a function that
+            says so from the call's arguments; None for an operator that has no kernel in torch.
         on_cpu: of a kernel that newer releases have, too: whether torch's own one computes a call on the CPU, from the
             call's arguments. Only these calls are replaced there.
         derived: whether torch derives the overload from another one in releases that lack a kernel for it.
+        sparse: whether it takes sparse (COO) tensors, for which the dispatcher has a key of its own.
         composite: whether it calls other operators, and so gets its gradient from them.
         extern: whether compiled code calls it, because Inductor's own code for the operator fails.
         fakes: overloads without a usable meta kernel in torch, and fake kernels for them.
@@ -46,12 +49,18 @@ class Kernel:
     overload: str
     family: str
     function: Callable[..., Any]
-    applies: Callable[..., bool] | None = None
+    applies: Callable[..., bool] | frozenset[torch.dtype] | None = None
     on_cpu: Callable[..., bool] | None = None
     derived: bool = False
+    sparse: bool = False
     composite: bool = False
     extern: bool = False
     fakes: tuple[tuple[str, Callable[..., Any]], ...] = ()
+
+    @property
+    def key(self) -> str:
+        """The dispatch key that it is registered under."""
+        return "SparseMPS" if self.sparse else "MPS"
 
     @property
     def operator(self) -> str:
@@ -88,9 +97,9 @@ def family(name: str) -> tuple[Kernel, ...]:
 
     A module's KERNELS has rows of an overload and its function. OVERRIDES, if present, has rows of an overload that
     torch has a kernel for, the function, and `applies`. ON_CPU has rows of an overload, the function, and `on_cpu`; one
-    that is not in KERNELS is `derived`. COMPOSITES has rows of an overload that is composite on other
-    devices, and a function that does the same. EXTERN names operators that compiled code calls. FAKES has rows of an
-    overload and its fake kernel.
+    that is not in KERNELS is `derived`. SPARSE has rows for sparse tensors. COMPOSITES has rows of an overload that is
+    composite on other devices, and a function that does the same. EXTERN names operators that compiled code calls.
+    FAKES has rows of an overload and its fake kernel.
     Raises UnknownKernelError for an unknown name.
     """
     module = importlib.import_module(f"{_PACKAGE}.{folder_of(name).name}.{name}")
@@ -104,6 +113,7 @@ def family(name: str) -> tuple[Kernel, ...]:
     )
     overrides = getattr(module, "OVERRIDES", ())
     rows += tuple(Kernel(overload, name, function, applies) for overload, function, applies in overrides)
+    rows += tuple(Kernel(overload, name, function, sparse=True) for overload, function in getattr(module, "SPARSE", ()))
     composites = getattr(module, "COMPOSITES", ())
     rows += tuple(Kernel(overload, name, function, composite=True) for overload, function in composites)
     extern, fakes = frozenset(getattr(module, "EXTERN", ())), tuple(getattr(module, "FAKES", ()))

@@ -12,7 +12,7 @@ _ALWAYS_FALL_BACK = frozenset(
 )
 
 _META_LINE = re.compile(r"^Meta: (?P<where>.*)$", re.MULTILINE)
-_MPS_LINE = re.compile(r"^MPS: (?P<where>.*)$", re.MULTILINE)
+_MPS_LINES = {key: re.compile(rf"^{key}: (?P<where>.*)$", re.MULTILINE) for key in ("MPS", "SparseMPS")}
 
 
 def exists(overload: str) -> bool:
@@ -20,9 +20,9 @@ def exists(overload: str) -> bool:
     return torch._C._dispatch_has_kernel(overload)
 
 
-def has_mps_kernel(overload: str) -> bool:
-    """Whether a kernel for mps is registered that is not a CPU fallback."""
-    if not torch._C._dispatch_has_kernel_for_dispatch_key(overload, "MPS"):
+def has_mps_kernel(overload: str, key: str = "MPS") -> bool:
+    """Whether a kernel for mps is registered that is not a CPU fallback; `key`: the dispatch key."""
+    if not torch._C._dispatch_has_kernel_for_dispatch_key(overload, key):
         return False
     return overload not in _ALWAYS_FALL_BACK or not _is_fallback(overload)
 
@@ -32,9 +32,9 @@ def is_composite(overload: str) -> bool:
     return not torch._C._dispatch_has_kernel_for_dispatch_key(overload, "MPS")
 
 
-def is_registered_in(file: str, overload: str) -> bool:
+def is_registered_in(file: str, overload: str, key: str = "MPS") -> bool:
     """Whether the active kernel on mps was registered by a library of that Python file."""
-    line = _MPS_LINE.search(torch._C._dispatch_dump(overload))
+    line = _MPS_LINES[key].search(torch._C._dispatch_dump(overload))
     return line is not None and file in line["where"]
 
 
@@ -56,5 +56,5 @@ def mps_is_available() -> bool:
 
 def _is_fallback(overload: str) -> bool:
     """Whether the kernel is the CPU fallback: it is boxed, and native kernels are registered unboxed."""
-    line = _MPS_LINE.search(torch._C._dispatch_dump(overload))
+    line = _MPS_LINES["MPS"].search(torch._C._dispatch_dump(overload))
     return line is not None and ("MPSFallback" in line["where"] or line["where"].endswith("[ boxed ]"))

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from .layout import layout_of
+from .layout import broadcast, layout_of
 from .operands import FLOATING
 from .outputs import apart_from, check_outputs, refuse_internal_overlap, require_castable
 from .shader import METAL_TYPES, Shader
@@ -106,7 +106,12 @@ def floating(
             dtype = torch.get_default_dtype()
         if casts:
             require_castable(dtype, out.dtype)
-        check_outputs(overload, arguments, outputs, [None if casts else dtype])
+        if (
+            out.shape != broadcast(*(x.shape for x in inputs))
+            or out.device.type == "cpu"
+            or not (casts or out.dtype == dtype)
+        ):
+            check_outputs(overload, arguments, outputs, [None if casts else dtype])
         if dtype not in FLOATING:
             raise NotImplementedError(f"{name} is not implemented for {dtype} on mps")
         inputs = [x.to(out.device, dtype).expand(out.shape) for x in inputs]

@@ -5,15 +5,42 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, reduce
 
 import torch
+from torch._prims_common import suggest_memory_format
 
 from .shader import MetalKernel, reporting
 
 LARGEST_32_BIT = 2**31 - 1
 # Rows of threads beyond this many: a grid has at most 2^32 - 1 threads in one dimension.
 _ROW = 2**30
+
+# Dimensions from the innermost one of memory on, by how many a channels_last tensor has.
+_CHANNELS_LAST = {
+    4: (torch.channels_last, (1, 3, 2, 0)),
+    5: (torch.channels_last_3d, (1, 4, 3, 2, 0)),
+}
+
+
+def broadcast(*shapes: Sequence[int]) -> torch.Size:
+    """The shape that all broadcast to: `torch.broadcast_shapes` without loading sympy. Raises RuntimeError likewise."""
+    return reduce(torch._C._infer_size, map(torch.Size, shapes))
+
+
+def memory_format_of(x: torch.Tensor) -> torch.memory_format:
+    """The format that strides stand for: `suggest_memory_format`, which loads sympy when it is first called."""
+    if type(x) is not torch.Tensor:
+        return suggest_memory_format(x)
+    memory_format, order = _CHANNELS_LAST.get(x.dim(), (torch.contiguous_format, ()))
+    least = 0
+    for dim in order:
+        size, stride = x.shape[dim], x.stride(dim)
+        # With one channel and one pixel both formats have the same strides, which count as contiguous ones.
+        if not size or stride < least or (dim == 0 and least == x.stride(1)) or (dim == 1 and not stride):
+            return torch.contiguous_format
+        least = stride * size
+    return memory_format
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ def check_outputs(
     for (name, output), dtype in zip(outputs.items(), dtypes, strict=True):
         if dtype is not None:
             require_dtype(output, dtype, f"{overload._schema.name.removeprefix('aten::')}, {name}")
-    _require_gpu(overload, args, outputs)
+    _require_gpu(overload._schema.name.removeprefix("aten::"), args, outputs)
     shadows = {name: on_meta(output) for name, output in outputs.items()}
     overload(*map(on_meta, args), **{name: on_meta(value) for name, value in kwargs.items()}, **shadows)
     for name, output in outputs.items():
@@ -54,14 +54,14 @@ def check_outputs(
         refuse_internal_overlap(output)
 
 
-def _require_gpu(overload: Any, args: Sequence[Any], outputs: dict[str, torch.Tensor]) -> None:
+def _require_gpu(operator: str, args: Sequence[Any], outputs: dict[str, torch.Tensor]) -> None:
     """Raise RuntimeError for an output on the CPU, which no kernel can write."""
     device = next((x.device for x in args if isinstance(x, torch.Tensor) and x.device.type != "cpu"), None)
     for name, output in outputs.items():
         if device is not None and output.device.type == "cpu":
             raise RuntimeError(
                 f"Expected all tensors to be on the same device, but found at least two devices, {device} and cpu! "
-                f"(when checking argument {name} of {overload._schema.name.removeprefix('aten::')})"
+                f"(when checking argument {name} of {operator})"
             )
 
 
@@ -190,9 +190,16 @@ def out_form(
         given = {name: kwargs.pop(name) for name in names}
         results = function(*args, **kwargs)
         results = results if isinstance(results, tuple) else (results,)
-        operator, _, form = overload.partition(".")
-        dtypes = [None if casts else result.dtype for result in results]
-        check_outputs(getattr(getattr(torch.ops.aten, operator), form), args, given, dtypes, **kwargs)
+        operator = overload.partition(".")[0]
+        for (name, output), result in zip(given.items(), results, strict=True):
+            if not casts:
+                require_dtype(output, result.dtype, f"{operator}, {name}")
+        _require_gpu(operator, args, given)
+        for output, result in zip(given.values(), results, strict=True):
+            if output.shape != result.shape:
+                resize_output(output, result.shape)
+                output.as_strided_(result.shape, result.stride())
+            refuse_internal_overlap(output)
         written = tuple(output.copy_(result) for output, result in zip(given.values(), results, strict=True))
         return written if len(written) > 1 else written[0]
 

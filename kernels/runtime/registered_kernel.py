@@ -36,7 +36,7 @@ class KernelRegistration:
     @classmethod
     def of(cls, kernel: Kernel) -> KernelRegistration:
         """Register a kernel in place of the current one."""
-        is_native = kernel.on_cpu is not None and dispatcher.has_mps_kernel(kernel.overload)
+        is_native = kernel.on_cpu is not None and dispatcher.has_mps_kernel(kernel.overload, kernel.key)
         conditional = kernel.applies is not None or is_native
         original = torch.library.get_kernel(kernel.overload, "MPS") if conditional else None
         fakes = _library() if kernel.fakes else None
@@ -65,7 +65,7 @@ class KernelRegistration:
     @property
     def is_active(self) -> bool:
         """Whether no other library has registered the overload since."""
-        return dispatcher.is_registered_in(__file__, self.kernel.overload)
+        return dispatcher.is_registered_in(__file__, self.kernel.overload, self.kernel.key)
 
 
 def _library() -> torch.library.Library:
@@ -85,7 +85,7 @@ def _registered(kernel: Kernel, original: Any) -> torch.library.Library:
     with warnings.catch_warnings():
         # Replacing torch's CPU fallback is intended.
         warnings.filterwarnings("ignore", message="(?s).*[Oo]verriding a previously registered kernel")
-        library.impl(name, function, "MPS", **options)  # type: ignore[no-untyped-call]
+        library.impl(name, function, kernel.key, **options)  # type: ignore[no-untyped-call]
         if kernel.composite:
             # Torch's CPU fallback would hide the called operators from autograd.
             library.impl(name, function, "AutogradMPS", **options)  # type: ignore[no-untyped-call]
@@ -93,9 +93,19 @@ def _registered(kernel: Kernel, original: Any) -> torch.library.Library:
 
 
 def _conditional(
-    function: Callable[..., Any], applies: Callable[..., bool], original: Callable[..., Any]
+    function: Callable[..., Any],
+    applies: Callable[..., bool] | frozenset[torch.dtype],
+    original: Callable[..., Any],
 ) -> Callable[..., Any]:
     """A function that calls the kernel if it applies, and torch's own kernel otherwise."""
+    if isinstance(applies, frozenset):
+
+        def choose_by_dtype(keyset: torch.DispatchKeySet, first: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+            if first.dtype in applies:
+                return function(first, *args, **kwargs)
+            return original(keyset, first, *args, **kwargs)
+
+        return choose_by_dtype
 
     def choose(keyset: torch.DispatchKeySet, *args: Any, **kwargs: Any) -> Any:
         if applies(*args, **kwargs):

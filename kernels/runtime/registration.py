@@ -27,7 +27,7 @@ from .registered_kernel import KernelRegistration
 VARIABLE = "MPSMITH_KERNELS"
 _OFF = frozenset({"off", "0", "none"})
 _ON = frozenset({"", "on", "1", "all"})
-# The name for all overrides. No real device has verified them, so they are opt-in.
+# The name for all overrides.
 OVERRIDES = "overrides"
 
 _lock = threading.RLock()
@@ -79,7 +79,8 @@ class KernelStatus:
 def enable(*names: str) -> tuple[str, ...]:
     """Register kernels for overloads that the running torch lacks on mps.
 
-    `names`: operators or overloads; by default all that are finished in the registry. "overrides" means all overrides.
+    `names`: operators or overloads; by default all that are finished in the registry, and all overrides, which
+        "overrides" means as well.
         Calling it again is harmless.
     Returns those of the overloads that are registered now; none if there is no mps device.
     Raises UnknownKernelError for a name without a kernel, RegistryError when the registry cannot be read.
@@ -88,12 +89,17 @@ def enable(*names: str) -> tuple[str, ...]:
         if not names and not dispatcher.mps_is_available():
             finished_entries()  # report a broken registry on every machine; this loads no family
             return ()
-        return _add(_chosen(names) if names else finished())
+        return _add(_chosen(names) if names else _default())
 
 
 def _chosen(names: Sequence[str]) -> tuple[Kernel, ...]:
     chosen = named([name for name in names if name != OVERRIDES])
     return chosen + tuple(kernel for kernel in overrides() if OVERRIDES in names and kernel not in chosen)
+
+
+def _default() -> tuple[Kernel, ...]:
+    """What is registered without names; a finished kernel may be an override."""
+    return tuple({kernel.overload: kernel for kernel in (*finished(), *overrides())}.values())
 
 
 def disable(*names: str) -> tuple[str, ...]:
@@ -163,14 +169,12 @@ def status() -> tuple[KernelStatus, ...]:
     Raises RegistryError when the registry cannot be read.
     """
     with _lock:
-        complete = {kernel.overload for kernel in finished()}
+        complete = {kernel.overload for kernel in _default()}
         return tuple(KernelStatus(kernel.overload, kernel.family, _shown(kernel, complete)) for kernel in all_kernels())
 
 
 def enable_from_environment() -> None:
     """Register what `import mpsmith.kernels` does: MPSMITH_KERNELS may be `off` or names separated by commas.
-
-    `overrides` alone adds all overrides to the finished kernels.
 
     A broken registry or variable gives a warning: the import never fails.
     """
@@ -179,8 +183,6 @@ def enable_from_environment() -> None:
         return
     names = () if wanted.lower() in _ON else tuple(name.strip() for name in wanted.split(",") if name.strip())
     try:
-        if names == (OVERRIDES,):
-            enable()
         enable(*names)
     except MpsmithError as error:
         source = f"{VARIABLE}={wanted}" if names else "mpsmith.kernels"
@@ -201,7 +203,7 @@ def _state(kernel: Kernel, complete: set[str] | None = None) -> State:
         return State.no_device
     if not dispatcher.exists(kernel.overload):
         return State.not_in_torch
-    native = dispatcher.has_mps_kernel(kernel.overload)
+    native = dispatcher.has_mps_kernel(kernel.overload, kernel.key)
     if not native and (kernel.derived or (kernel.composite and dispatcher.is_composite(kernel.overload))):
         return State.native
     conditional = kernel.applies is not None or (native and kernel.on_cpu is not None)

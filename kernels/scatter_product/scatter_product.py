@@ -26,8 +26,9 @@ def scatter_product(
     An index out of range changes nothing and gives torch.AcceleratorError at the next synchronisation, from torch 2.11
     on.
     """
-    arguments = [self, dim, index, src, reduce]
-    empty_results(_aten.scatter_reduce.two, arguments, torch.device("meta"), include_self=include_self)
+    if not _fits(self, dim, index, src):
+        arguments = [self, dim, index, src, reduce]
+        empty_results(_aten.scatter_reduce.two, arguments, torch.device("meta"), include_self=include_self)
     require_device(self, {"index": index, "src": src}, "scatter_reduce")
     if src.dtype != self.dtype:
         raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
@@ -43,6 +44,17 @@ def scatter_product_(
 ) -> torch.Tensor:
     """`scatter_reduce_.two`."""
     return self.copy_(scatter_product(self, dim, index, src, reduce, include_self=include_self))
+
+
+def _fits(self: torch.Tensor, dim: int, index: torch.Tensor, src: torch.Tensor) -> bool:
+    """Whether nothing is to be refused. What does not fit goes to the meta kernel: its first call loads sympy."""
+    if not (
+        index.dtype == torch.int64 and 0 < self.dim() == index.dim() == src.dim() and -self.dim() <= dim < self.dim()
+    ):
+        return False
+    along = dim % self.dim()
+    sizes = enumerate(zip(index.shape, src.shape, self.shape, strict=True))
+    return all(size <= of_src and (d == along or size <= of_self) for d, (size, of_src, of_self) in sizes)
 
 
 scatter_product_out = out_form(scatter_product, "scatter_reduce.two_out")

@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable, Sequence
 
 import torch
-from torch._prims_common import suggest_memory_format
 
 from ...metal_limits import SIMD_WIDTH
+from ..runtime.layout import memory_format_of
 from ..runtime.operands import require_device, require_supported
 from ..runtime.outputs import check_outputs
 from ..runtime.resampling import SUPPORT, window_distances
@@ -70,7 +70,7 @@ def fake_grad_input(
     grad_output: torch.Tensor, output_size: Sequence[int], input_size: Sequence[int], *arguments: object
 ) -> torch.Tensor:
     """The shape and memory format of each backward, for fake tensors."""
-    memory_format = suggest_memory_format(grad_output)
+    memory_format = memory_format_of(grad_output)
     return grad_output.new_empty(tuple(input_size)).to(memory_format=memory_format)
 
 

@@ -11,11 +11,10 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import torch
-from torch._prims_common import suggest_memory_format
 
-from ..runtime.layout import launch_elements
+from ..runtime.layout import launch_elements, memory_format_of
 from ..runtime.operands import FLOATING, require_device, require_supported
-from ..runtime.outputs import check_outputs
+from ..runtime.outputs import check_outputs, is_ready
 from ..runtime.resampling import SUPPORT, window_distances
 from ..runtime.shader import METAL_TYPES, Shader
 from .filters import ByteWeights, byte_weights, clamped_byte_weights
@@ -38,8 +37,9 @@ def _out(operator: str, filter_name: str | None = None) -> Callable[..., torch.T
         out: torch.Tensor,
     ) -> torch.Tensor:
         """Floats are summed in float32. Bytes take the CPU's weights and give the same bytes."""
-        arguments = [self, output_size, align_corners, scales_h, scales_w]
-        check_outputs(getattr(_aten, operator).out, arguments, {"out": out}, [self.dtype])
+        if not _fits(self, output_size, out):
+            arguments = [self, output_size, align_corners, scales_h, scales_w]
+            check_outputs(getattr(_aten, operator).out, arguments, {"out": out}, [self.dtype])
         require_device(self, {"out": out}, operator)
         require_supported(self, operator, FLOATING | {torch.uint8})
         if out.numel():
@@ -53,6 +53,13 @@ def _out(operator: str, filter_name: str | None = None) -> Callable[..., torch.T
         return out
 
     return out_of
+
+
+def _fits(self: torch.Tensor, output_size: Sequence[int], out: torch.Tensor) -> bool:
+    """Whether nothing is to be refused. What does not fit goes to the meta kernel: its first call may load sympy."""
+    if self.dim() != 4 or len(output_size) != 2 or 0 in (*self.shape, *output_size):
+        return False
+    return is_ready(out, (*self.shape[:2], *output_size), self.dtype)
 
 
 def _functional(operator: str, filter_name: str | None = None) -> Callable[..., torch.Tensor]:
@@ -70,11 +77,6 @@ def _functional(operator: str, filter_name: str | None = None) -> Callable[..., 
         return out_of(self, output_size, align_corners, scales_h, scales_w, out=out)
 
     return result_of
-
-
-def is_of_bytes(self: torch.Tensor, *arguments: object, **options: object) -> bool:
-    """Whether torch's own kernel on mps refuses the dtype."""
-    return self.dtype == torch.uint8
 
 
 def _resample(out: torch.Tensor, source: torch.Tensor, filter_name: str, scales: Sequence[float]) -> None:
@@ -129,18 +131,20 @@ def _tables(
 
 def fake_output(self: torch.Tensor, output_size: Sequence[int], *arguments: object) -> torch.Tensor:
     """The shape and memory format of each forward, for fake tensors."""
-    memory_format = suggest_memory_format(self)
+    memory_format = memory_format_of(self)
     return self.new_empty((*self.shape[:2], *output_size)).to(memory_format=memory_format)
 
 
 _BILINEAR, _BICUBIC, _LANCZOS = (f"_upsample_{name}2d_aa" for name in ("bilinear", "bicubic", "lanczos"))
 KERNELS = ((f"aten::{_LANCZOS}.out", _out(_LANCZOS, "lanczos")),)
+# What torch's own kernels on mps refuse.
+_BYTES = frozenset({torch.uint8})
 OVERRIDES = (
-    (f"aten::{_BILINEAR}", _functional(_BILINEAR, "linear"), is_of_bytes),
-    (f"aten::{_BILINEAR}.out", _out(_BILINEAR, "linear"), is_of_bytes),
-    (f"aten::{_BICUBIC}", _functional(_BICUBIC, "cubic"), is_of_bytes),
-    (f"aten::{_BICUBIC}.out", _out(_BICUBIC, "cubic"), is_of_bytes),
-    ("aten::upsample_bicubic2d", _functional("upsample_bicubic2d"), is_of_bytes),
-    ("aten::upsample_bicubic2d.out", _out("upsample_bicubic2d"), is_of_bytes),
+    (f"aten::{_BILINEAR}", _functional(_BILINEAR, "linear"), _BYTES),
+    (f"aten::{_BILINEAR}.out", _out(_BILINEAR, "linear"), _BYTES),
+    (f"aten::{_BICUBIC}", _functional(_BICUBIC, "cubic"), _BYTES),
+    (f"aten::{_BICUBIC}.out", _out(_BICUBIC, "cubic"), _BYTES),
+    ("aten::upsample_bicubic2d", _functional("upsample_bicubic2d"), _BYTES),
+    ("aten::upsample_bicubic2d.out", _out("upsample_bicubic2d"), _BYTES),
 )
 FAKES = ((f"aten::{_LANCZOS}", fake_output),)

@@ -150,7 +150,7 @@ test fails, not why.
 | answer | meaning |
 |---|---|
 | kernel | torch has no kernel; that of the family answers after `import mpsmith.kernels` |
-| override | torch's kernel refuses; that of the family answers after `mpsmith.kernels.enable("overrides")` |
+| override | torch's kernel refuses; that of the family answers these calls alone after `import mpsmith.kernels` |
 | the CPU refuses it, too | by the dtypes that the OpInfo of the running torch declares |
 | hardware | float64 or complex128 |
 | no gap of a dtype | the test fails for another reason, which is named |

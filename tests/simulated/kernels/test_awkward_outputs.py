@@ -67,7 +67,7 @@ def test_compiled_inverses() -> None:
 
 
 def test_first_calls_load_no_compiler(fresh_python: FreshPython) -> None:
-    """The meta kernels of addr and renorm are Python: the first call of one loads torch._dynamo and sympy."""
+    """Meta kernels in Python, and what they call, load sympy and torch._dynamo with their first call."""
     fresh_python(
         """
         import sys
@@ -78,13 +78,24 @@ def test_first_calls_load_no_compiler(fresh_python: FreshPython) -> None:
         device.load(coverage_profile(None))
         metal.install()
         import mpsmith.kernels
-        mpsmith.kernels.enable("addr", "renorm", "_linalg_svd")
+        mpsmith.kernels.enable()
         x, rows = torch.ones(2, dtype=torch.int32, device="mps"), torch.ones(2, 3, dtype=torch.complex64, device="mps")
         assert torch.addr(x, x, x).tolist() == [[2, 2], [2, 2]]
         torch.addr(x, x, x, out=torch.empty(0, dtype=torch.int32, device="mps"))
         torch.renorm(rows, 2, 0, 1.0)
         torch.renorm(rows, 2, 0, 1.0, out=torch.empty_like(rows))
         torch.linalg.svd(torch.ones(2, 2, device="mps"))
+        torch.special.ndtri(x), torch.special.legendre_polynomial_p(x, 2)
+        square = torch.eye(2, dtype=torch.complex64, device="mps")
+        torch.linalg.inv(square), torch.linalg.inv(square, out=torch.empty(0, dtype=square.dtype, device="mps"))
+        torch.linalg.solve_triangular(square, square, upper=True), torch.triangular_solve(square, square)
+        torch.cholesky_inverse(square), torch.ormqr(*torch.geqrf(square), square)
+        image = torch.ones(1, 1, 4, 4, dtype=torch.int64, device="mps")
+        torch.conv2d(image, image[..., :2, :2])
+        torch.nn.functional.interpolate(image.byte(), (3, 5), mode="bicubic", antialias=True)
+        torch.nn.functional.interpolate(image.byte(), (3, 5), mode="bicubic")
+        image[0, 0].scatter_reduce(0, torch.zeros_like(image[0, 0]), image[0, 0], "prod")
+        torch.heaviside(x, x[:1])
         assert not {"sympy", "torch._dynamo"} & set(sys.modules)
         """
     )

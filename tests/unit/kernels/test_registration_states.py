@@ -75,10 +75,11 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.setattr(registered_kernel, "_TAKES_OVERRIDE", True)
     monkeypatch.setattr(dispatcher, "mps_is_available", lambda: world.device)
     monkeypatch.setattr(dispatcher, "exists", lambda overload: overload in world.exist)
-    monkeypatch.setattr(dispatcher, "has_mps_kernel", lambda overload: overload in world.native)
-    monkeypatch.setattr(dispatcher, "is_registered_in", lambda file, overload: world.active)
+    monkeypatch.setattr(dispatcher, "has_mps_kernel", lambda overload, key: overload in world.native)
+    monkeypatch.setattr(dispatcher, "is_registered_in", lambda file, overload, key: world.active)
     monkeypatch.setattr(registration, "all_kernels", lambda: KERNELS)
     monkeypatch.setattr(registration, "finished", lambda: KERNELS[:3])
+    monkeypatch.setattr(registration, "overrides", lambda: KERNELS[2:3])
     monkeypatch.setattr(registration, "finished_entries", world.entries)
     monkeypatch.setattr(registration, "named", world.named)
     return world
