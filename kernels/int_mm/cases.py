@@ -54,7 +54,21 @@ def _outer_into(x: torch.Tensor, one: torch.Tensor, other: torch.Tensor, beta: i
     return torch.addr(x, one, other, beta=beta, alpha=alpha, out=out)
 
 
+def _sparse(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
+    for rows, inner, columns in ((3, 2, 4), (5, 6, 1), (4, 3, 0), (2, 0, 3), (0, 2, 3)):
+        kept = (torch.arange(rows * inner) % 3 == 0).reshape(rows, inner)
+        for beta, alpha in ((1, 1), (0, 2), (3, 0)):
+            mat1 = values((rows, inner), dtype) * kept.to(dtype)
+            yield values((rows, columns), dtype), mat1, values((inner, columns), dtype), beta, alpha
+
+
+def _sparse_product(self: torch.Tensor, mat1: torch.Tensor, mat2: torch.Tensor, beta: int, alpha: int) -> Any:
+    found = torch.sspaddmm(self.to_sparse(), mat1.to_sparse(), mat2, beta=beta, alpha=alpha)
+    return found._indices(), found._values()
+
+
 _DTYPES = (torch.int8, torch.uint8)
+_SPARSE = (torch.float32, torch.complex64, *INTEGERS)
 _NOT_FLOATING = (*INTEGERS, torch.bool, torch.complex64)
 
 CASES = (
@@ -63,6 +77,7 @@ CASES = (
     KernelCall("nn.functional.linear", ("aten::linear",), torch.nn.functional.linear, _layers, INTEGERS),
     KernelCall("addr", ("aten::addr",), _outer, _vectors, _NOT_FLOATING),
     KernelCall("addr", ("aten::addr",), _outer_into, _vectors, _NOT_FLOATING, variant="out"),
+    KernelCall("sspaddmm", ("aten::sspaddmm",), _sparse_product, _sparse, _SPARSE),
 )
 
 

@@ -1,4 +1,4 @@
-"""Products of matrices of 8-bit integers, summed in 32 bits."""
+"""Products of matrices of 8-bit integers, summed in 32 bits; others that torch lacks are composed beside them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import torch
 
 from ..runtime.operands import require_device
 from ..runtime.shader import METAL_TYPES, Shader
-from .whole_numbers import addr, addr_out, are_refused, is_whole, linear
+from .sparse import sspaddmm_out
+from .whole_numbers import WHOLE, addr, addr_out, are_refused, linear
 
 _shader = Shader(__file__)
 _TILE, _SIDE = 64, 16
@@ -60,8 +61,9 @@ def _require(condition: bool, message: str) -> None:
 
 
 KERNELS = (("aten::_int_mm", int_mm), ("aten::_int_mm.out", int_mm_out))
+SPARSE = (("aten::sspaddmm.out", sspaddmm_out),)
 OVERRIDES = (
-    ("aten::linear", linear, is_whole),
+    ("aten::linear", linear, WHOLE),
     ("aten::addr", addr, are_refused),
     ("aten::addr.out", addr_out, are_refused),
 )

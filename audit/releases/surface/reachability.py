@@ -113,7 +113,7 @@ RULES: tuple[UnreachableRule, ...] = (
             _only_keys("SparseCsr"),
             _name_like(r"^_to_sparse_(csr|csc|bsr|bsc)$"),
             _name_like(r"^_convert_indices_from_"),
-            _named("_validate_compressed_sparse_indices", "_spdiags", "sspaddmm"),
+            _named("_validate_compressed_sparse_indices", "_spdiags"),
         ),
         spares_composite=True,
     ),

@@ -76,7 +76,9 @@ class Family:
     def patched(self) -> tuple[catalog.Kernel, ...]:
         """The kernels that rows and new files alone can bring into PyTorch's tree."""
         return tuple(
-            kernel for kernel in self.kernels if kernel.applies is None and not (kernel.composite or kernel.derived)
+            kernel
+            for kernel in self.kernels
+            if kernel.applies is None and not (kernel.composite or kernel.derived or kernel.sparse)
         )
 
     @property

@@ -21,7 +21,8 @@ UNRECORDED = {"aten::_slow_conv2d_forward.output", "aten::slow_conv3d_forward.ou
 OVERLOADS = sorted(
     kernel.overload
     for kernel in catalog.all_kernels()
-    if kernel.applies is None  # an override answers some calls only
+    if kernel.applies is None
+    and not kernel.sparse  # an override answers some calls only
     and dispatcher.exists(kernel.overload)
     and kernel.overload not in UNRECORDED
     and out_arguments(kernel.overload)
