@@ -40,7 +40,7 @@ class Kernel:
         on_cpu: of a kernel that newer releases have, too: whether torch's own one computes a call on the CPU, from the
             call's arguments. Only these calls are replaced there.
         derived: whether torch derives the overload from another one in releases that lack a kernel for it.
-        sparse: whether it takes sparse (COO) tensors, for which the dispatcher has a key of its own.
+        sparse: whether it takes sparse (COO) tensors, for which the dispatcher has a separate key.
         composite: whether it calls other operators, and so gets its gradient from them.
         extern: whether compiled code calls it, because Inductor's own code for the operator fails.
         fakes: overloads without a usable meta kernel in torch, and fake kernels for them.
