@@ -105,10 +105,12 @@ def device_of_this_process(find_profile: FindProfile) -> MpsDevice:
 def _simulated_device(release: str) -> MpsDevice:
     """The loaded simulated device; Metal source and extensions of Objective-C++ now compile as on a Mac."""
     from . import metal
+    from .air import metallib
     from .fallback_recorders import CounterRecorder
     from .objc import torch_hook
 
     metal.install()
+    metallib.install()
     torch_hook.install()
     return MpsDevice(True, release, CounterRecorder())
 

@@ -9,6 +9,7 @@ import contextlib
 import importlib
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -20,7 +21,10 @@ from ...errors import one_line
 from ...simulator.device import inheritance
 from ...simulator.objc.compile_options import CompileOptions, parse_options
 from ..errors import ScaffoldError
+from .apple_tools import tools_folder
 from .subject import SETUP
+
+_COMPILES_METAL = re.compile(r"xcrun|metallib")
 
 LIMIT = 120.0
 """Seconds that a setup.py may take until it calls `setup`."""
@@ -45,10 +49,11 @@ class ExtensionRequest:
 
 @dataclass(frozen=True)
 class SetupScript:
-    """What a setup.py asks for, and the folder that its packages are in."""
+    """What a setup.py asks for, the folder that its packages are in, and why it cannot compile Metal, or ""."""
 
     requests: tuple[ExtensionRequest, ...]
     packages: Path
+    problem: str = ""
 
 
 def requests_of(folder: Path, limit: float = LIMIT) -> SetupScript:
@@ -61,7 +66,8 @@ def requests_of(folder: Path, limit: float = LIMIT) -> SetupScript:
     with tempfile.TemporaryDirectory(prefix="mpsmith-setup-") as temporary:
         report = Path(temporary) / "report.json"
         words = [sys.executable, "-m", __name__, str(report)]
-        environment = os.environ | {inheritance.VARIABLE: "1"}
+        path = os.pathsep.join([str(tools_folder()), os.environ.get("PATH", os.defpath)])
+        environment = os.environ | {inheritance.VARIABLE: "1", "PATH": path}
         try:
             done = subprocess.run(
                 words, cwd=folder, env=environment, capture_output=True, text=True, timeout=limit, check=False
@@ -78,7 +84,7 @@ def requests_of(folder: Path, limit: float = LIMIT) -> SetupScript:
     requests = tuple(_request(extension, folder, data["package_dir"], packages) for extension in data["extensions"])
     if not requests:
         raise ScaffoldError(f"{script} asks for no extension module")
-    return SetupScript(requests, packages)
+    return SetupScript(requests, packages, data["steps"])
 
 
 def _packages(folder: Path, data: dict[str, Any]) -> Path:
@@ -107,6 +113,23 @@ def _request(extension: dict[str, Any], folder: Path, places: dict[str, str], pa
 
 
 # ------------------------------------------------------------------------------------------ the process of the script
+def _run_own_steps(made: Any) -> None:
+    """What the script adds to build_ext, such as Metal to compile; its extensions are built by `build_extension`."""
+    from setuptools.command.build_ext import build_ext
+    from torch.utils.cpp_extension import BuildExtension
+
+    if made.get_command_class("build_ext") in (build_ext, BuildExtension):
+        return
+    for base in (build_ext, BuildExtension):
+        base.build_extensions = lambda self: None
+        base.build_extension = lambda self, extension: None
+        base.copy_extensions_to_source = lambda self: None
+    command = made.get_command_obj("build_ext")
+    command.inplace = True  # modules stand in the packages, and what is compiled beside them
+    command.ensure_finalized()
+    command.run()
+
+
 def _run_here(report: Path) -> None:
     importlib.import_module("setuptools")  # brings distutils where Python has none
     from distutils.core import run_setup
@@ -133,7 +156,13 @@ def _run_here(report: Path) -> None:
             }
             for extension in made.ext_modules or ()
         ]
-        answer = {"extensions": extensions, "package_dir": dict(made.package_dir or {})}
+        answer = {"extensions": extensions, "package_dir": dict(made.package_dir or {}), "steps": ""}
+        if _COMPILES_METAL.search(script.read_text("utf-8", "replace")):
+            try:
+                with contextlib.redirect_stdout(sys.stderr):
+                    _run_own_steps(made)
+            except (Exception, SystemExit) as error:
+                answer["steps"] = one_line(error)
     report.write_text(json.dumps(answer))
 
 

@@ -22,7 +22,7 @@ _HEADER = re.compile(r"'(?:Foundation|Metal\w*|Accelerate|AppKit|CoreML|QuartzCo
 _MPSMITH = ("simulated", "mpsmith", "MPSGraph")
 # A kernel or its launch did something invalid.
 _OF_A_KERNEL = {"MetalRuntimeError", "MetalValueError", "KernelFault", "MetalSyntaxError"}
-_LIMITS = ("does not support", "cannot load a .metallib", "not supported by the simulator", *SIMULATOR_LIMITS)
+_LIMITS = ("does not support", "not supported by the simulator", *SIMULATOR_LIMITS)
 _PLACE = re.compile(r"(?P<file>[^\s:'\"]+\.(?:metal|mm|py|h)|program_source):(?P<line>\d+)")
 _NO_MODULE = re.compile(r"No module named '(?P<name>\w+)")
 
@@ -59,7 +59,9 @@ def test_row(end: TestEnd, own: frozenset[str]) -> TryRow:
     if end.outcome == "hung":
         return TryRow("test", end.test, TryResult.WRONG, f"it did not end within {end.text}")
     if end.outcome == "died":
-        return TryRow("test", end.test, TryResult.WRONG, f"the process died of {end.text}")
+        explained = ": " in end.text  # the host followed an address of the device
+        result = TryResult.DEFECT if explained else TryResult.WRONG
+        return TryRow("test", end.test, result, f"the process died of {end.text}")
     if end.diagnostics:
         found = _first([Diagnostic(**each) for each in end.diagnostics])
         return replace(diagnostic_row("test", end.test, found), reason=f"an extension does not build: {found.message}")

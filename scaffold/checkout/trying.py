@@ -14,6 +14,7 @@ from filelock import FileLock
 
 from ...cache import cache_folder, fingerprint
 from ...errors import MpsmithError, one_line
+from ..building.apple_tools import tools_folder
 from ..building.setup_script import ExtensionRequest, SetupScript, requests_of
 from ..building.simulated import built
 from ..building.subject import SETUP
@@ -25,7 +26,7 @@ from .results import TryResult, TryRow
 from .worker import run_tests
 
 CODE = (".mm", ".cpp", ".cc", ".cxx", ".c")
-_LEFT_OUT = (".git", ".venv", "venv", "node_modules", "build", "dist", "__pycache__", ".tox", "*.so", "*.metallib")
+_LEFT_OUT = (".git", ".venv", "venv", "node_modules", "build", "dist", "__pycache__", ".tox", "*.so")
 _TESTS = ("test_*.py", "*_test.py", "test.py", "tests.py")
 _COMPILES = re.compile(r"compile_shader|\.mm\b|\.metal\b|\bmps\b")
 _A_TEST = re.compile(r"^\s*(?:async )?def test|^class Test|unittest", re.MULTILINE)
@@ -110,6 +111,8 @@ def _rows(checkout: Checkout, limit: float, say: Say) -> Iterator[TryRow]:
             )
         else:
             packages = script.packages
+            if script.problem:
+                yield TryRow("metal", SETUP, TryResult.WRONG, f"build_ext fails: {script.problem}", SETUP)
             yield from _extension_rows(checkout, script, say)
     elif host:
         yield TryRow("extension", SETUP, TryResult.SKIPPED, "there is none: only a test can build the .mm files")
@@ -118,7 +121,10 @@ def _rows(checkout: Checkout, limit: float, say: Say) -> Iterator[TryRow]:
         yield TryRow("test", "tests", TryResult.SKIPPED, f"no file {', '.join(_TESTS)} has tests for pytest")
         return
     say(f"running the tests in {len(tests)} files, at most {limit:g} s for each test")
-    environment = {"MPSMITH_METAL_MODE": os.environ.get("MPSMITH_METAL_MODE", "checked")}
+    environment = {
+        "MPSMITH_METAL_MODE": os.environ.get("MPSMITH_METAL_MODE", "checked"),
+        "PATH": os.pathsep.join([str(tools_folder()), os.environ.get("PATH", os.defpath)]),
+    }
     own = frozenset(path.stem for folder in (packages, checkout.copy) for path in folder.iterdir())
     folders = list(dict.fromkeys([packages, checkout.copy]))
     seen: set[str] = set()  # each process meets the files that cannot be imported

@@ -21,6 +21,8 @@ from . import pytest_plugin
 # What importing the tests may take beyond the limit of a test: extensions may be built then.
 _IMPORTING = 600.0
 _POLL = 0.05
+# How a fault begins that the simulated device explains (simulator/objc/torch_host/tensor_memory.mm).
+_OURS = "mpsmith: the host "
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,7 @@ def _one_process(
 ) -> Generator[TestEnd, None, TestEnd | None]:
     """Run what is left; returns the test that ended the process, or None where pytest came to its end."""
     words = [sys.executable, "-m", "pytest", *map(str, files), "-q", "-p", pytest_plugin.__name__]
-    words += ["-p", "no:cacheprovider", "-o", "addopts=", "--continue-on-collection-errors", f"--rootdir={folder}"]
+    words += ["-p", "no:cacheprovider", "--capture=sys", "-o", "addopts=", "--continue-on-collection-errors", f"--rootdir={folder}"]
     inherited = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
     with log.open("w") as output:
         process = subprocess.Popen(
@@ -148,7 +150,9 @@ def _one_process(
         _end(process)
     if process.returncode < 0:
         name = signal.Signals(-process.returncode).name
-        return TestEnd(events.running or "the import of the tests", "died", name)
+        said = [line for line in log.read_text("utf-8", "replace").splitlines() if line.startswith(_OURS)]
+        text = ": ".join([name, *(line.removeprefix(_OURS) for line in said[-1:])])
+        return TestEnd(events.running or "the import of the tests", "died", text)
     if not events.collected or process.returncode not in (0, 1, 2, 5):
         lines = [line for line in log.read_text("utf-8", "replace").splitlines() if line.strip()]
         return TestEnd("pytest", "failed", lines[-1] if lines else f"exit status {process.returncode}")

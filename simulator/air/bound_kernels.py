@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..errors import KernelFault
-from ..metal.binding import Buffer
+from ..metal.binding import ArgCasts, Buffer, bind
+from ..metal.library import grid_and_group
 from .library import AirKernel, AirLibrary, Size
 
 
@@ -31,6 +32,22 @@ class BoundKernel:
         """The name of each buffer argument and the bytes that a reference reads (0 for a pointer), by index."""
         arguments = self.kernel.signature.buffers
         return {a.index: (a.name, a.size if a.by_reference and a.used else 0) for a in arguments}
+
+    def __call__(
+        self,
+        *args: object,
+        threads: int | Sequence[int] | None = None,
+        group_size: int | Sequence[int] | None = None,
+        arg_casts: ArgCasts = None,
+    ) -> None:
+        """Run the kernel on tensors and numbers, as `torch.mps.compile_shader` passes them.
+
+        Raises:
+            MetalRuntimeError: an argument does not fit; and what `launch` raises.
+        """
+        buffers = {i: bind(argument, i, arg_casts, "mps", tight=False) for i, argument in enumerate(args)}
+        grid, group = grid_and_group(args, threads, group_size, "mps", self.max_threads_per_threadgroup)
+        self.launch(grid, group, buffers, {})
 
     def launch(self, grid: Size, group: Size, buffers: Mapping[int, Buffer], memory: Mapping[int, Buffer]) -> None:
         """Run the kernel on bound memory: buffers and `[[threadgroup(n)]]` memory by index.

@@ -14,6 +14,9 @@ Numbers = Literal["", "half", "bfloat", "float", "double", "int16", "int32", "in
 PARAMETER_NUMBERS: tuple[Numbers, ...] = ("", "half", "bfloat", "float", "int16", "int32", "int64")
 """In the numbering of `msl_binding` in include/msl/kernel.h."""
 
+HOST_NUMBERS: tuple[Numbers, ...] = (*PARAMETER_NUMBERS, "double")
+"""In the numbering of Objective-C++: include/element_types.h in simulator.objc."""
+
 _OF_DTYPE: dict[str, Numbers] = {
     "float16": "half",
     "complex32": "half",

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from typing import NoReturn
-
 from ..errors import MetalRuntimeError
 from .includes import embed, include_folders
 from .library import ShaderLibrary, compile_program
@@ -26,20 +23,6 @@ def _compile_embedded(source: str) -> ShaderLibrary:
     return compile_program(embed(source), mode=mode_from_environment(), device="mps")
 
 
-def load_metallib(source: bytes | bytearray | str | os.PathLike[str]) -> NoReturn:
-    """Refuse a .metallib: it contains code for Apple GPUs.
-
-    Raises:
-        MetalRuntimeError: always.
-    """
-    if not isinstance(source, bytes | bytearray | str | os.PathLike):
-        raise TypeError(f"expected bytes or path, got {type(source).__name__}")
-    raise MetalRuntimeError(
-        "the simulated mps device cannot load a .metallib, which holds code for Apple GPUs: "
-        "give the Metal source to torch.mps.compile_shader"
-    )
-
-
 def install() -> None:
     """Make `torch.mps.compile_shader` run Metal source on the host; `MPSMITH_METAL_MODE` is the checking mode.
 
@@ -54,13 +37,9 @@ def install() -> None:
     if getattr(torch._C, "_mps_compileShader", _compile_embedded) is not _compile_embedded:
         raise MetalRuntimeError("torch has a real mps device here: its own compile_shader stays")
     torch.mps.compile_shader = compile_shader
-    if hasattr(torch.mps, "load_metallib"):
-        torch.mps.load_metallib = load_metallib
     # For code that keeps a reference to torch's own functions.
     for name, function in (
         ("_mps_compileShader", _compile_embedded),
-        ("_mps_loadMetalllib", load_metallib),
-        ("_mps_loadMetallibFromPath", load_metallib),
         ("_mps_ShaderLibrary", ShaderLibrary),
     ):
         setattr(torch._C, name, function)

@@ -14,12 +14,13 @@ from typing import Any
 
 from ..air.bound_kernels import BoundKernel, BoundLibrary
 from ..air.library import AirLibrary
+from ..air.metallib import SourceLibrary, compiled_library, programs_in
 from ..errors import MetalRuntimeError
 from ..metal.binding import Buffer, threadgroup_memory
+from ..metal.element_types import HOST_NUMBERS
 from ..metal.function_constants import Constant
 from ..metal.includes import ProgramSource, embed
-from ..metal.library import ShaderLibrary, SimulatedKernel, compile_program
-from ..metal.modes import mode_from_environment
+from ..metal.library import SimulatedKernel
 
 _THREADGROUP_SLOTS = 16
 _U64 = ctypes.c_uint64
@@ -28,7 +29,7 @@ _TEXT = ctypes.c_void_p  # an address: the bytes are kept in _texts
 
 
 class _Binding(ctypes.Structure):
-    _fields_ = tuple((name, _U64) for name in ("index", "address", "base", "size"))
+    _fields_ = tuple((name, _U64) for name in ("index", "address", "base", "size", "element_type", "by_value"))
 
 
 class _Parameter(ctypes.Structure):
@@ -81,8 +82,8 @@ class MetalPrograms(ctypes.Structure):
     )
 
 
-_programs: list[ProgramSource | None] = []  # by number, as `_libraries`; None for a compiled one
-_libraries: list[ShaderLibrary | BoundLibrary] = []
+_programs: list[tuple[ProgramSource, ...]] = []  # by number, as `_libraries`; none for a compiled one
+_libraries: list[SourceLibrary | BoundLibrary] = []
 _kernels: list[SimulatedKernel | BoundKernel] = []
 _compiled: list[AirLibrary] = []
 _kernel_rows: list[Any] = []  # C++ keeps pointers into these
@@ -106,9 +107,9 @@ def _guarded(function: Callable[..., None]) -> Callable[..., int | None]:
     return call
 
 
-def _add_library(program: ProgramSource) -> int:
-    _libraries.append(compile_program(program, mode=mode_from_environment(), device="mps"))
-    _programs.append(program)
+def _add_library(*programs: ProgramSource) -> int:
+    _libraries.append(SourceLibrary(programs))
+    _programs.append(programs)
     return len(_libraries) - 1
 
 
@@ -125,13 +126,17 @@ def answer_with(library: AirLibrary) -> None:
 
 @_guarded
 def _load(section: Any, size: int, number: Any) -> None:
-    if not _compiled:
+    data = ctypes.string_at(section, size)
+    if programs := programs_in(data):
+        number[0] = _add_library(*programs)
+        return
+    library = compiled_library(data) or (BoundLibrary(_compiled[0]) if _compiled else None)
+    if library is None:
         raise MetalRuntimeError(
-            f"the section {ctypes.string_at(section, size).decode(errors='replace')} holds code for Apple GPUs, and no "
-            "release's kernels are loaded here"
+            "this is no Metal library, which begins with MTLB, and no release's kernels are loaded here"
         )
-    _libraries.append(BoundLibrary(_compiled[0]))
-    _programs.append(None)
+    _libraries.append(library)
+    _programs.append(())
     number[0] = len(_libraries) - 1
 
 
@@ -143,10 +148,10 @@ def _names(library: int, names: Any) -> None:
 @_guarded
 def _specialize(library: int, rows: Any, count: int, number: Any) -> None:
     constants = tuple(Constant(row.index, row.name.decode(), row.value.decode()) for row in rows[:count])
-    program = _programs[library]
-    if program is None:
+    programs = _programs[library]
+    if not programs:
         raise MetalRuntimeError("function constants of compiled kernels are not simulated")
-    number[0] = _add_library(replace(program, constants=constants))
+    number[0] = _add_library(*(replace(program, constants=constants) for program in programs))
 
 
 @_guarded
@@ -170,7 +175,10 @@ def _kernel(library: int, name: bytes, facts: Any) -> None:
 @_guarded
 def _launch(number: int, launch: Any) -> None:
     given = launch[0]
-    buffers = {b.index: Buffer(b.address, b.base, b.size, None) for b in given.bindings[: given.binding_count]}
+    buffers = {
+        b.index: Buffer(b.address, b.base, b.size, None, HOST_NUMBERS[b.element_type], bool(b.by_value))
+        for b in given.bindings[: given.binding_count]
+    }
     memory = {slot: threadgroup_memory(size) for slot, size in enumerate(given.threadgroup_bytes) if size}
     _kernels[number].launch(tuple(given.grid), tuple(given.group), buffers, memory)
     _counted[0] += 1

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ..clang import Diagnostic
 from . import note
+from .closed_functions import refusing_of_the_host
 from .compiler import ExtensionBuildError, Unit, demangled, host_compiler, link, torch_libraries
 from .host_libraries import frameworks_library, linked, torch_host_library
 
@@ -40,7 +41,7 @@ def build_extension(
     include: Sequence[Path] = (),
     definitions: Sequence[str] = (),
     options: Sequence[str] = (),
-    stand_ins: Callable[[Sequence[str]], str] | None = None,
+    stand_ins: Callable[[Sequence[str]], str] = refusing_of_the_host,
 ) -> BuiltExtension:
     """Compile and link; `load_extension` (loading) loads the result.
 
@@ -74,7 +75,7 @@ def build_extension(
         built = Path(temporary) / "extension.so"
         words = [*(word for library in libraries for word in linked(library)), *torch_libraries()]
         undefined = link(objects, built, words)
-        if undefined and stand_ins and (defining := stand_ins(undefined)):
+        if undefined and (defining := stand_ins(undefined)):
             (Path(temporary) / "stand_ins.cpp").write_text(defining)
             objects.append(Path(temporary) / "stand_ins.o")
             compiler.compile(Unit(Path(temporary) / "stand_ins.cpp"), objects[-1])

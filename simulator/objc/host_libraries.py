@@ -17,6 +17,7 @@ from .compiler import ExtensionBuildError, HostCompiler, Unit, demangled, host_c
 
 _HERE = Path(__file__).parent
 IMAGE = _HERE / "runtime" / "image.cpp"
+TENSOR_MEMORY = _HERE / "torch_host" / "seen_by_extensions.cpp"
 _WITHOUT_ARC = frozenset({"NSObject.mm", "storage.mm"})
 _FRAMEWORKS_CODE = ("simulator.objc.runtime", "simulator.objc.foundation", "simulator.objc.metal")
 _FRAMEWORKS = "libmpsmith_apple_frameworks.so"

@@ -119,9 +119,11 @@ def _joined() -> ctypes.CDLL:
         ctypes.cast(simulated.mpsmith_storage_bytes, ctypes.c_void_p),
         ctypes.cast(simulated.mpsmith_storage_hold, ctypes.c_void_p),
         ctypes.cast(simulated.mpsmith_storage_gone, ctypes.c_void_p),
+        ctypes.cast(simulated.mpsmith_storage_element_type, ctypes.c_void_p),
         ctypes.c_void_p(simulated.mpsmith_storage_anywhere()),
     )
     frameworks.metal_host_install(ctypes.byref(PROGRAMS))
+    torch_host.mpsmith_set_storage_seen_as(ctypes.cast(simulated.mpsmith_storage_seen_as, ctypes.c_void_p))
     host_side = ctypes.addressof((ctypes.c_void_p * 4).in_dll(torch_host, "mpsmith_metal_host"))
     simulated.mpsmith_install_metal_host(
         ctypes.c_void_p(host_side),

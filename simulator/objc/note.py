@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from .host_libraries import IMAGE, torch_host_library
+from .host_libraries import IMAGE, TENSOR_MEMORY, torch_host_library
 
 ANY_SELECTOR = "*"
 _MARK = "mpsmith extension: "
@@ -40,7 +40,7 @@ def write(folder: Path, name: str, asked_for: Sequence[str]) -> Path:
     path = folder / "note.cpp"
     text = json.dumps(_MARK + json.dumps(asdict(current(name, asked_for))))
     noted = f'extern "C" __attribute__((used)) const char mpsmith_extension_note[] = {text};\n'
-    path.write_text(f'#include "{IMAGE}"\n{noted}')
+    path.write_text(f'#include "{IMAGE}"\n#include "{TENSOR_MEMORY}"\n{noted}')
     return path
 
 

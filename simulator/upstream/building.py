@@ -16,7 +16,7 @@ from ..errors import SimulatorError, UpstreamError
 from ..metal.includes import torch_include
 from ..objc.building import build_extension
 from ..objc.compiler import ExtensionBuildError, host_compiler
-from .closed_functions import refusing
+from ..objc.closed_functions import refusing
 from .manifest import BuiltFile
 from .operations import OperationFile, changed_headers, shader_header
 from .registrations import MpsYaml

@@ -22,7 +22,7 @@ from ..mpsgraph.library import graph_library
 from ..objc import note
 from ..objc.compiler import ExtensionBuildError, HostCompiler, Unit, demangled, host_compiler, link, torch_libraries
 from ..objc.host_libraries import frameworks_library, linked
-from .closed_functions import refusing
+from ..objc.closed_functions import refusing
 from .manifest import BuiltFile, TreeBuild
 from .operations import (
     ATEN,

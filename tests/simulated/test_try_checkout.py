@@ -115,7 +115,7 @@ def test_each_file_and_test_has_its_result(tmp_path: Path) -> None:
         "test_mac": "right",
         "test_needs_a_module": "skipped",
         "test_skipped": "skipped",
-        "test_metallib": "refused by mpsmith",
+        "test_metallib": "defect of the project",
         "test_died": "wrong",
         "test_expected": "skipped",
         "test_teardown": "wrong",
@@ -128,7 +128,7 @@ def test_each_file_and_test_has_its_result(tmp_path: Path) -> None:
     assert rows["test_died"].reason == "the process died of SIGABRT"
     assert rows["test_needs_a_module"].reason == "it needs the module no_such_module: install it"
     assert rows["test_skipped"].reason == "no camera"
-    assert "load a .metallib" in rows["test_metallib"].reason
+    assert "default.metallib: No such file" in rows["test_metallib"].reason
     assert not passed(list(rows.values()))
 
 

@@ -20,6 +20,7 @@ struct Start {
   size_t bytes = 0;
   size_t owners = 0;
   int64_t holders = 0;
+  uint32_t element_types = 0; // a bit for each that host code has seen here
   std::vector<Release> held_back;
 };
 // Leaked: tensors may outlive every static object.
@@ -89,6 +90,23 @@ extern "C" __attribute__((visibility("default"))) uint64_t mpsmith_storage_bytes
   const std::lock_guard<std::mutex> guard(starts_mutex());
   const auto found = starts().find(data);
   return found == starts().end() ? 0 : found->second.bytes;
+}
+
+// Host code takes the memory of a tensor: the number of its element type, 0 for bytes.
+extern "C" __attribute__((visibility("default"))) void mpsmith_storage_seen_as(const void* data, uint32_t type) {
+  const std::lock_guard<std::mutex> guard(starts_mutex());
+  const auto found = starts().find(data);
+  if (found != starts().end()) {
+    found->second.element_types |= uint32_t(1) << type;
+  }
+}
+
+// The number of the only element type that host code has seen here, or 0.
+extern "C" __attribute__((visibility("default"))) uint32_t mpsmith_storage_element_type(const void* data) {
+  const std::lock_guard<std::mutex> guard(starts_mutex());
+  const auto found = starts().find(data);
+  const uint32_t seen = found == starts().end() ? 0 : found->second.element_types;
+  return seen == 0 || (seen & (seen - 1)) != 0 ? 0 : __builtin_ctz(seen);
 }
 
 // Whether freed tensor memory started here.

@@ -66,7 +66,7 @@ METHOD(id<MTLEvent>, newEvent, (id)[SimulatedEvent new])
   }
   return (id)library;
 }
-// The compiled kernels of a release: its data is the name of a section of its binary (simulator/upstream/host).
+// A .metallib, or for the compiled kernels of a release the name of a section of its binary (simulator/upstream/host).
 - (id<MTLLibrary>)newLibraryWithData:(NSData*)data error:(NSError* __autoreleasing*)error {
   require(data != nil, "newLibraryWithData: needs data, not nil");
   SimulatedLibrary* library = [SimulatedLibrary new];
@@ -79,11 +79,18 @@ METHOD(id<MTLEvent>, newEvent, (id)[SimulatedEvent new])
   return (id)library;
 }
 - (id<MTLLibrary>)newLibraryWithURL:(NSURL*)url error:(NSError* __autoreleasing*)error {
-  if (error) {
-    *error = simulated_error(
-        "MTLLibraryErrorDomain", "a .metallib holds code for Apple GPUs, which nothing here can run: give the source");
+  NSString* path = url.path;
+  NSData* data = path == nil ? nil : [NSData dataWithContentsOfFile:path options:0 error:nil];
+  if (data == nil) {
+    if (error) {
+      *error = simulated_error("MTLLibraryErrorDomain", "there is no library " + text_of(path ?: @"(nil)"));
+    }
+    return nil;
   }
-  return nil;
+  return [self newLibraryWithData:(id)data error:error];
+}
+- (id<MTLLibrary>)newLibraryWithFile:(NSString*)path error:(NSError* __autoreleasing*)error {
+  return [self newLibraryWithURL:path == nil ? nil : [NSURL fileURLWithPath:path] error:error];
 }
 - (id<MTLComputePipelineState>)newComputePipelineStateWithFunction:(id<MTLFunction>)function
                                                              error:(NSError* __autoreleasing*)error {

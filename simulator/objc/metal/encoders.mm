@@ -59,14 +59,15 @@ struct Slot {
   __strong id<MTLBuffer> buffer;
   uint64_t offset = 0;
   std::shared_ptr<const InlineBytes> bytes;
+  uint64_t element_type = 0;
 
   bool is_set() const { return buffer != nil || bytes != nullptr; }
   MetalBinding binding(uint64_t index) const {
     if (bytes != nullptr) {
-      return {index, bytes->address(), bytes->address(), bytes->length()};
+      return {index, bytes->address(), bytes->address(), bytes->length(), element_type, 1};
     }
     const auto base = (uint64_t)[buffer contents];
-    return {index, base + offset, base, [buffer length]};
+    return {index, base + offset, base, [buffer length], element_type, 0};
   }
 };
 
@@ -117,7 +118,7 @@ struct Dispatch {
       buffer == nil || offset <= [buffer length],
       "setBuffer: has the offset " + std::to_string(offset) + " beyond the buffer's length of " +
           std::to_string([buffer length]) + " at index " + std::to_string(index));
-  *slot = {buffer, offset, nullptr};
+  *slot = {buffer, offset, nullptr, buffer == nil ? 0 : simulated_element_type([buffer contents])};
 }
 - (void)setBufferOffset:(NSUInteger)offset atIndex:(NSUInteger)index {
   Slot* slot = [self simulatedSlot:index];
@@ -129,14 +130,14 @@ struct Dispatch {
     [self setBuffer:buffers[i] offset:offsets[i] atIndex:range.location + i];
   }
 }
-- (void)setBytes:(const void*)bytes length:(NSUInteger)length atIndex:(NSUInteger)index {
+- (void)setBytes:(SimulatedBytes)bytes length:(NSUInteger)length atIndex:(NSUInteger)index {
   Slot* slot = [self simulatedSlot:index];
   require(
       length <= kInlineBytes,
       "setBytes: takes at most 4096 bytes, not " + std::to_string(length) + ": use a buffer at index " +
           std::to_string(index));
-  require(length > 0 && bytes != nullptr, "setBytes: has no bytes at index " + std::to_string(index));
-  *slot = {nil, 0, std::make_shared<InlineBytes>(bytes, length)};
+  require(length > 0 && bytes.address != nullptr, "setBytes: has no bytes at index " + std::to_string(index));
+  *slot = {nil, 0, std::make_shared<InlineBytes>(bytes.address, length), bytes.element_type};
 }
 - (void)setThreadgroupMemoryLength:(NSUInteger)length atIndex:(NSUInteger)index {
   [self simulatedOpen];

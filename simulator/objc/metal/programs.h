@@ -2,8 +2,9 @@
 #pragma once
 #include <stdint.h>
 
-// A bound buffer: `address` is inside the `size` bytes from `base` on.
-struct MetalBinding { uint64_t index, address, base, size; };
+// A bound buffer: `address` is inside the `size` bytes from `base` on; the number of its element type, 0 if unknown; and
+// whether setBytes copied it.
+struct MetalBinding { uint64_t index, address, base, size, element_type, by_value; };
 // A buffer parameter of a kernel: `size` bytes are read through a reference; 0 for a pointer.
 struct MetalParameter {
   uint64_t index, size;

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "host.h"
+#include "tensor_memory.h"
 
 extern "C" void objc_simulator_set_foreign_objects(Class (*)(id), const std::atomic<bool>*);
 
@@ -15,23 +16,32 @@ extern "C" void objc_simulator_set_foreign_objects(Class (*)(id), const std::ato
 static uint64_t (*storage_bytes)(const void*);
 static void (*storage_hold)(const void*, int64_t);
 static bool (*storage_gone)(const void*);
+static uint32_t (*storage_element_type)(const void*);
+
+// The start of the tensor memory that an address stands for: itself, or what data_ptr() gave host code.
+static id start_of(id object) {
+  const id here = (id)mpsmith::host_address(object);
+  return storage_bytes(object) == 0 && storage_bytes(here) != 0 ? here : object;
+}
+
+uint32_t simulated_element_type(const void* memory) { return storage_element_type ? storage_element_type(memory) : 0; }
 
 @interface SimulatedStorage : NSObject
 @end
 @implementation SimulatedStorage
 // A buffer that is retained outlives its tensor, as on a Mac: the allocator keeps the memory.
 - (instancetype)retain {
-  storage_hold(self, 1);
+  storage_hold(start_of(self), 1);
   return self;
 }
 - (oneway void)release {
-  storage_hold(self, -1);
+  storage_hold(start_of(self), -1);
 }
 METHOD(NSUInteger, retainCount, 1)
-METHOD(void*, contents, self)
-METHOD(NSUInteger, length, storage_bytes(self))
-METHOD(NSUInteger, allocatedSize, storage_bytes(self))
-METHOD(MTLGPUAddress, gpuAddress, (MTLGPUAddress)self)
+METHOD(void*, contents, start_of(self))
+METHOD(NSUInteger, length, storage_bytes(start_of(self)))
+METHOD(NSUInteger, allocatedSize, storage_bytes(start_of(self)))
+METHOD(MTLGPUAddress, gpuAddress, (MTLGPUAddress)start_of(self))
 METHOD(id<MTLDevice>, device, simulated_device())
 METHOD(MTLStorageMode, storageMode, MTLStorageModeShared)
 METHOD(MTLResourceOptions, resourceOptions, MTLResourceStorageModeShared)
@@ -62,7 +72,7 @@ IGNORED(release)
 @end
 
 static Class class_of_storage(id object) {
-  if (storage_bytes(object) != 0) {
+  if (storage_bytes(start_of(object)) != 0) {
     return [SimulatedStorage class];
   }
   // A library with classes may have been loaded at that address since.
@@ -75,9 +85,11 @@ extern "C" __attribute__((visibility("default"))) void metal_host_set_storage(
     uint64_t (*bytes)(const void*),
     void (*hold)(const void*, int64_t),
     bool (*gone)(const void*),
+    uint32_t (*element_type)(const void*),
     const std::atomic<bool>* anywhere) {
   storage_bytes = bytes;
   storage_hold = hold;
   storage_gone = gone;
+  storage_element_type = element_type;
   objc_simulator_set_foreign_objects(&class_of_storage, anywhere);
 }

@@ -5,6 +5,8 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/mps/MPSStream.h>
 
+extern "C" const void* mpsmith_storage_of(const void* tensor);
+
 namespace at::native::mps {
 
 void* get_tensor_gpu_address(const at::TensorBase& tensor) {
@@ -38,6 +40,7 @@ void MetalKernelFunction::startEncoding() {
 }
 
 void MetalKernelFunction::setArg(unsigned index, const at::TensorBase& tensor) {
+  mpsmith_storage_of(&tensor); // a kernel of another element type is found
   mtl_setBuffer(encoder, tensor, index);
 }
 void MetalKernelFunction::setArg(unsigned index, const void* bytes, uint64_t size) {

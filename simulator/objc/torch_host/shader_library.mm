@@ -26,11 +26,17 @@ MetalShaderLibrary::~MetalShaderLibrary() {
 DynamicMetalShaderLibrary::~DynamicMetalShaderLibrary() = default;
 PrecompiledMetalShaderLibrary::~PrecompiledMetalShaderLibrary() = default;
 
-PrecompiledMetalShaderLibrary::PrecompiledMetalShaderLibrary(std::vector<uint8_t>) : MetalShaderLibrary("") {
-  TORCH_CHECK(false, "a .metallib holds code for Apple GPUs, which nothing here can run: give the source");
+PrecompiledMetalShaderLibrary::PrecompiledMetalShaderLibrary(std::vector<uint8_t> data) : MetalShaderLibrary("") {
+  NSError* error = nil;
+  NSData* bytes = [NSData dataWithBytes:data.data() length:data.size()];
+  library = [at::mps::MPSDevice::getInstance()->device() newLibraryWithData:(id)bytes error:&error];
+  TORCH_CHECK(library != nil, "Failed to create Metal library from data: ", text_of(error));
 }
-PrecompiledMetalShaderLibrary::PrecompiledMetalShaderLibrary(const std::string&)
-    : PrecompiledMetalShaderLibrary(std::vector<uint8_t>()) {}
+PrecompiledMetalShaderLibrary::PrecompiledMetalShaderLibrary(const std::string& path) : MetalShaderLibrary("") {
+  NSError* error = nil;
+  library = [at::mps::MPSDevice::getInstance()->device() newLibraryWithFile:string_of(path) error:&error];
+  TORCH_CHECK(library != nil, "Failed to create Metal library from ", path, ": ", text_of(error));
+}
 
 MTLLibrary_t MetalShaderLibrary::getLibrary() {
   if (library == nil) {

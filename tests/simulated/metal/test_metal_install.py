@@ -93,13 +93,6 @@ def test_syntax_error_names_the_line_of_the_source_without_headers() -> None:
         )
 
 
-def test_metal_libraries_are_refused() -> None:
-    with pytest.raises(RuntimeError, match=r"cannot load a \.metallib"):
-        torch.mps.load_metallib(b"MTLB")
-    with pytest.raises(TypeError, match="expected bytes or path"):
-        torch.mps.load_metallib(3)  # type: ignore[arg-type]
-
-
 def test_mode_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MPSMITH_METAL_MODE", "checked")
     library = torch.mps.compile_shader(

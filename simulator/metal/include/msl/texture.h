@@ -94,6 +94,7 @@ MSL_TEXTURE(depthcube_array, T, float3, uint2, ushort2)
 
 // metal_graphics
 inline void discard_fragment() { __builtin_trap(); }
+template <class T> inline bool is_null_texture(T) { __builtin_trap(); }
 template <class T> inline T dfdx(T) { __builtin_trap(); }
 template <class T> inline T dfdy(T) { __builtin_trap(); }
 template <class T> inline T fwidth(T) { __builtin_trap(); }

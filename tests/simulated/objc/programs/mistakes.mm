@@ -17,6 +17,12 @@ kernel void scale(device float* out [[buffer(0)]], device const float* in [[buff
                   uint i [[thread_position_in_grid]]) { out[i] = in[i] * by + plus; }
 kernel void negate(device float* out [[buffer(0)]], device const float* in [[buffer(1)]],
                    uint i [[thread_position_in_grid]]) { out[i] = -in[i]; }
+kernel void scale_half(device half* out [[buffer(0)]], device const half* in [[buffer(1)]],
+                       constant float& by [[buffer(2)]], constant float& plus [[buffer(3)]],
+                       uint i [[thread_position_in_grid]]) { out[i] = in[i] * by + plus; }
+kernel void scale_int(device float* out [[buffer(0)]], device const float* in [[buffer(1)]],
+                      constant int& by [[buffer(2)]], constant float& plus [[buffer(3)]],
+                      uint i [[thread_position_in_grid]]) { out[i] = in[i] * by + plus; }
 )";
 static MetalShaderLibrary& library() {
   static MetalShaderLibrary built(kKernels);
@@ -65,8 +71,11 @@ static void bind_numbers(id<MTLComputeCommandEncoder> encoder, float by, float p
 
 static void encode(
     id<MTLCommandBuffer> commands, const at::Tensor& out, const at::Tensor& in, float by, float plus, Mistake mistake) {
-  id<MTLComputePipelineState> state =
-      library().getPipelineStateForFunc(mistake == "another kernel" ? "negate" : "scale");
+  id<MTLComputePipelineState> state = library().getPipelineStateForFunc(
+      mistake == "another kernel"                ? "negate"
+          : mistake == "a kernel for half"       ? "scale_half"
+          : mistake == "a float for an int"      ? "scale_int"
+                                                 : "scale");
   id<MTLComputeCommandEncoder> encoder = [commands computeCommandEncoder];
   if (mistake == "a second encoder") {
     [commands computeCommandEncoder];
@@ -162,7 +171,27 @@ static void crash() {
   *nowhere = 1;
 }
 
+// The first number of a tensor on mps. On a Mac, what takes its address for one of numbers reads an object.
+static float first(const at::Tensor& x, const std::string& way) {
+  if (way == "data_ptr of a type") {
+    return *x.data_ptr<float>();
+  }
+  if (way == "data_ptr") {
+    float copied = 0;
+    std::memcpy(&copied, x.data_ptr(), sizeof(copied));
+    return copied;
+  }
+  if (way == "an accessor") {
+    return x.accessor<float, 1>()[0];
+  }
+  id<MTLBuffer> buffer = way == "the buffer" ? getMTLBufferStorage(x)
+      : way == "storage" ? (__bridge id<MTLBuffer>)x.storage().data()
+                         : (__bridge id<MTLBuffer>)x.data_ptr(); // as an object it is the same one
+  return static_cast<const float*>([[buffer retain] contents])[x.storage_offset()];
+}
+
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
+  m.def("first", &first);
   m.def("scaled", &scaled);
   m.def("scaled_on_stream", &scaled_on_stream);
   m.def("crash", &crash);

@@ -1,4 +1,4 @@
-"""Stand-ins for functions that only a tree's closed files define: each raises, and the rest of a file runs."""
+"""Stand-ins for functions of torch that nothing here defines: each raises with its name, and the rest runs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 _ATEN = re.compile(r"_ZNK?(?=2at)")
+_OF_THE_HOST = re.compile(r"_ZNK?2at(?:6native)?3mps")
 _LENGTH = re.compile(r"\d+")
 _CODE = """\
 #include <cxxabi.h>
@@ -18,7 +19,7 @@ _CODE = """\
   char* name = abi::__cxa_demangle(symbol, nullptr, nullptr, nullptr);
   const std::string said = name != nullptr ? name : symbol;
   std::free(name);
-  throw std::runtime_error(said + " is defined by a file that needs what is Apple's and closed");
+  throw std::runtime_error(said + " is not simulated: torch's file with it needs what is Apple's and closed");
 }}
 {functions}
 """
@@ -33,6 +34,11 @@ def refusing(symbols: Sequence[str]) -> str:
     functions = [symbol for symbol in symbols if _is_function(symbol)]
     texts = [_REFUSING.format(number=number, symbol=symbol) for number, symbol in enumerate(functions)]
     return _CODE.format(functions="".join(texts)) if texts else ""
+
+
+def refusing_of_the_host(symbols: Sequence[str]) -> str:
+    """The same for what torch's headers of its mps backend declare; what else is undefined is the extension's mistake."""
+    return refusing([symbol for symbol in symbols if _OF_THE_HOST.match(symbol)])
 
 
 def _is_function(symbol: str) -> bool:

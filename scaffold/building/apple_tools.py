@@ -1,0 +1,88 @@
+"""`xcrun`, `metal` and `metallib` for a build: what Apple's would compile is kept as source (simulator.air.metallib).
+
+This module is also the program behind the three commands.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from ...cache import cache_folder, fingerprint
+from ...simulator.air.metallib import programs_in, with_source
+from ...simulator.metal.includes import ProgramSource, embed, include_folders
+
+_TOOLS = ("xcrun", "metal", "metallib")
+_WITH_VALUE = ("-o", "-I", "-D", "-sdk", "--sdk", "-isysroot", "-target", "-arch", "-x", "-MF", "-include")
+
+
+def tools_folder() -> Path:
+    """A folder for PATH with the commands."""
+    text = f'#!/bin/sh\nexec "{sys.executable}" -m {__name__} "$(basename "$0")" "$@"\n'
+    folder = cache_folder() / "apple-tools" / fingerprint(text)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in _TOOLS:
+        path = folder / name
+        if not path.is_file():
+            path.write_text(text)
+            path.chmod(0o755)
+    return folder
+
+
+def main(words: Sequence[str]) -> int:
+    """Run one command; `words[0]` is its name. Returns the exit status."""
+    tool, *arguments = words
+    if tool == "xcrun":
+        while arguments and arguments[0].startswith("-"):
+            option = arguments.pop(0)
+            if option in ("-f", "-find", "--find"):
+                print(tools_folder() / arguments[0])
+                return 0
+            if option in ("-sdk", "--sdk"):
+                arguments = arguments[1:]
+            elif option.startswith(("--show-sdk", "-show-sdk")):
+                print("/" if "path" in option else "15.5")
+                return 0
+        tool, *arguments = arguments or ["nothing"]
+    if tool not in _TOOLS[1:]:
+        print(f"mpsmith has no {tool}: it stands in for metal and metallib alone", file=sys.stderr)
+        return 1
+    if "--version" in arguments or "-v" in arguments:
+        print("Apple metal version 32023 (mpsmith keeps the source)")
+        return 0
+    return _kept(arguments)
+
+
+def _kept(arguments: Sequence[str]) -> int:
+    options: dict[str, list[str]] = {name: [] for name in _WITH_VALUE}
+    inputs: list[Path] = []
+    remaining = iter(arguments)
+    for word in remaining:
+        if word in _WITH_VALUE:
+            options[word].append(next(remaining, ""))
+        elif word.startswith(("-I", "-D")):
+            options[word[:2]].append(word[2:])
+        elif not word.startswith("-"):
+            inputs.append(Path(word))
+    gone = next((path for path in inputs if not path.is_file()), None)
+    if gone is not None or not inputs:
+        print(f"error: no such file or directory: '{gone or 'no input'}'", file=sys.stderr)
+        return 1
+    default = inputs[0].with_suffix(".air").name if "-c" in arguments else "default.metallib"
+    target = Path((options["-o"] or [default])[-1])
+    folders = [Path(folder) for folder in options["-I"]]
+    target.write_bytes(with_source([program for path in inputs for program in _programs(path, folders, options["-D"])]))
+    return 0
+
+
+def _programs(path: Path, folders: Sequence[Path], defines: Sequence[str]) -> Sequence[ProgramSource]:
+    data = path.read_bytes()
+    if path.suffix != ".metal":
+        return programs_in(data)
+    program = embed(data.decode("utf-8", "replace"), str(path.absolute()), include_folders(path, folders))
+    return [ProgramSource(program.text, program.lines, defines=tuple(defines))]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,107 @@
+"""What a `.metallib` holds: kernels from Apple's compiler (AIR), or the Metal source that a build here puts in their place.
+
+Apple's compiler runs on a Mac alone. Where a build calls it, the file that it would write gets the source.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ...cache import cache_folder, fingerprint
+from ..errors import AirError, MetalRuntimeError
+from ..metal.includes import ProgramSource
+from ..metal.library import SimulatedKernel, compile_program
+from ..metal.modes import mode_from_environment
+from .bound_kernels import BoundLibrary
+from .container import MAGIC
+from .library import AirLibrary
+
+MARK = b"mpsmith: Metal source in the place of compiled kernels\n"
+"""What a file that holds source begins with."""
+
+
+class SourceLibrary:
+    """The kernels of the files that a `.metallib` would be made of, by attribute; `dir()` lists them."""
+
+    def __init__(self, programs: Sequence[ProgramSource]) -> None:
+        mode = mode_from_environment()
+        self._libraries = [compile_program(program, mode=mode, device="mps") for program in programs]
+
+    def __dir__(self) -> list[str]:
+        return [name for library in self._libraries for name in dir(library)]
+
+    def __getattr__(self, name: str) -> SimulatedKernel:
+        for library in self._libraries:
+            if name in dir(library):
+                kernel: SimulatedKernel = getattr(library, name)
+                return kernel
+        raise AttributeError(f"the library has no kernel {name}")
+
+
+def with_source(programs: Sequence[ProgramSource]) -> bytes:
+    """The file that stands for the compiled programs. Their headers are embedded."""
+    rows = [{"text": program.text, "lines": program.lines, "defines": program.defines} for program in programs]
+    return MARK + json.dumps(rows).encode()
+
+
+def programs_in(data: bytes) -> tuple[ProgramSource, ...]:
+    """The programs of `with_source`; none where the file is another one."""
+    if not data.startswith(MARK):
+        return ()
+    rows = json.loads(data[len(MARK) :])
+    return tuple(ProgramSource(row["text"], row["lines"], defines=tuple(row["defines"])) for row in rows)
+
+
+def compiled_library(data: bytes) -> BoundLibrary | None:
+    """The kernels of a file of Apple's compiler, or None where it is another one.
+
+    Raises:
+        MalformedLibraryError: it is damaged.
+    """
+    if not data.startswith(MAGIC):
+        return None
+    path = cache_folder() / "air" / "loaded" / f"{fingerprint(data)}.metallib"
+    if not path.is_file():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        waiting = path.with_suffix(f".{os.getpid()}")
+        waiting.write_bytes(data)
+        waiting.replace(path)
+    return BoundLibrary(AirLibrary(path, "its file"))
+
+
+def load_metallib(source: bytes | bytearray | str | os.PathLike[str]) -> Any:
+    """`torch.mps.load_metallib` for the simulated device: the kernels of a file or of its bytes.
+
+    Raises:
+        MetalRuntimeError: there is no such file, it is no Metal library, or it is damaged.
+        TypeError: it is neither bytes nor a path.
+    """
+    if not isinstance(source, bytes | bytearray | str | os.PathLike):
+        raise TypeError(f"expected bytes or path, got {type(source).__name__}")
+    try:
+        data = bytes(source) if isinstance(source, bytes | bytearray) else Path(source).read_bytes()
+    except OSError as error:
+        raise MetalRuntimeError(f"cannot load the Metal library {source!s}: {error.strerror}") from None
+    programs = programs_in(data)
+    try:
+        library = SourceLibrary(programs) if programs else compiled_library(data)
+    except AirError as error:
+        raise MetalRuntimeError(str(error)) from None
+    if library is None:
+        raise MetalRuntimeError("this is no Metal library: a .metallib begins with MTLB")
+    return library
+
+
+def install() -> None:
+    """Make `torch.mps.load_metallib` load both kinds of files. To be called after that of `simulator.metal`."""
+    import torch
+    import torch.mps
+
+    if hasattr(torch.mps, "load_metallib"):
+        torch.mps.load_metallib = load_metallib
+    for name in ("_mps_loadMetalllib", "_mps_loadMetallibFromPath"):  # for code that keeps torch's own functions
+        setattr(torch._C, name, load_metallib)
