@@ -46,7 +46,7 @@ def main(words: Sequence[str]) -> int:
                 return 0
         tool, *arguments = arguments or ["nothing"]
     if tool not in _TOOLS[1:]:
-        print(f"mpsmith has no {tool}: it stands in for metal and metallib alone", file=sys.stderr)
+        print(f"mpsmith has no {tool}: only metal and metallib", file=sys.stderr)
         return 1
     if "--version" in arguments or "-v" in arguments:
         print("Apple metal version 32023 (mpsmith keeps the source)")

@@ -115,15 +115,15 @@ def _request(extension: dict[str, Any], folder: Path, places: dict[str, str], pa
 # ------------------------------------------------------------------------------------------ the process of the script
 def _run_own_steps(made: Any) -> None:
     """What the script adds to build_ext, such as Metal to compile; its extensions are built by `build_extension`."""
-    from setuptools.command.build_ext import build_ext
-    from torch.utils.cpp_extension import BuildExtension
-
-    if made.get_command_class("build_ext") in (build_ext, BuildExtension):
+    bases = [
+        importlib.import_module("setuptools.command.build_ext").build_ext,
+        importlib.import_module("torch.utils.cpp_extension").BuildExtension,
+    ]
+    if made.get_command_class("build_ext") in bases:
         return
-    for base in (build_ext, BuildExtension):
-        base.build_extensions = lambda self: None
-        base.build_extension = lambda self, extension: None
-        base.copy_extensions_to_source = lambda self: None
+    for base in bases:
+        for method in ("build_extensions", "build_extension", "copy_extensions_to_source"):
+            setattr(base, method, lambda self, *arguments: None)
     command = made.get_command_obj("build_ext")
     command.inplace = True  # modules stand in the packages, and what is compiled beside them
     command.ensure_finalized()

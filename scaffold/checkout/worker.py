@@ -125,7 +125,8 @@ def _one_process(
 ) -> Generator[TestEnd, None, TestEnd | None]:
     """Run what is left; returns the test that ended the process, or None where pytest came to its end."""
     words = [sys.executable, "-m", "pytest", *map(str, files), "-q", "-p", pytest_plugin.__name__]
-    words += ["-p", "no:cacheprovider", "--capture=sys", "-o", "addopts=", "--continue-on-collection-errors", f"--rootdir={folder}"]
+    words += ["-p", "no:cacheprovider", "-o", "addopts=", "--continue-on-collection-errors", f"--rootdir={folder}"]
+    words.append("--capture=sys")  # what explains a fault goes to the file of standard error
     inherited = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
     with log.open("w") as output:
         process = subprocess.Popen(

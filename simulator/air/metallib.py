@@ -1,4 +1,4 @@
-"""What a `.metallib` holds: kernels from Apple's compiler (AIR), or the Metal source that a build here puts in their place.
+"""What a `.metallib` holds: kernels from Apple's compiler (AIR), or the Metal source that a build puts in their place.
 
 Apple's compiler runs on a Mac alone. Where a build calls it, the file that it would write gets the source.
 """
@@ -43,7 +43,7 @@ class SourceLibrary:
 
 
 def with_source(programs: Sequence[ProgramSource]) -> bytes:
-    """The file that stands for the compiled programs. Their headers are embedded."""
+    """The file in the place of the compiled programs. Their headers are embedded."""
     rows = [{"text": program.text, "lines": program.lines, "defines": program.defines} for program in programs]
     return MARK + json.dumps(rows).encode()
 
@@ -77,7 +77,7 @@ def load_metallib(source: bytes | bytearray | str | os.PathLike[str]) -> Any:
     """`torch.mps.load_metallib` for the simulated device: the kernels of a file or of its bytes.
 
     Raises:
-        MetalRuntimeError: there is no such file, it is no Metal library, or it is damaged.
+        MetalRuntimeError: there is no such file, it is not a Metal library, or it is damaged.
         TypeError: it is neither bytes nor a path.
     """
     if not isinstance(source, bytes | bytearray | str | os.PathLike):
@@ -92,7 +92,7 @@ def load_metallib(source: bytes | bytearray | str | os.PathLike[str]) -> Any:
     except AirError as error:
         raise MetalRuntimeError(str(error)) from None
     if library is None:
-        raise MetalRuntimeError("this is no Metal library: a .metallib begins with MTLB")
+        raise MetalRuntimeError("this is not a Metal library: a .metallib begins with MTLB")
     return library
 
 

@@ -133,7 +133,7 @@ def _load(section: Any, size: int, number: Any) -> None:
     library = compiled_library(data) or (BoundLibrary(_compiled[0]) if _compiled else None)
     if library is None:
         raise MetalRuntimeError(
-            "this is no Metal library, which begins with MTLB, and no release's kernels are loaded here"
+            "this is not a Metal library, which begins with MTLB, and no release's kernels are loaded here"
         )
     _libraries.append(library)
     _programs.append(())

@@ -37,7 +37,7 @@ def refusing(symbols: Sequence[str]) -> str:
 
 
 def refusing_of_the_host(symbols: Sequence[str]) -> str:
-    """The same for what torch's headers of its mps backend declare; what else is undefined is the extension's mistake."""
+    """The same for what torch's headers for mps declare; what else is undefined is the extension's mistake."""
     return refusing([symbol for symbol in symbols if _OF_THE_HOST.match(symbol)])
 
 

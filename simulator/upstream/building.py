@@ -15,8 +15,8 @@ from ...cache import cache_folder, fingerprint, fingerprint_of_code
 from ..errors import SimulatorError, UpstreamError
 from ..metal.includes import torch_include
 from ..objc.building import build_extension
-from ..objc.compiler import ExtensionBuildError, host_compiler
 from ..objc.closed_functions import refusing
+from ..objc.compiler import ExtensionBuildError, host_compiler
 from .manifest import BuiltFile
 from .operations import OperationFile, changed_headers, shader_header
 from .registrations import MpsYaml

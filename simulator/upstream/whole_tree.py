@@ -20,9 +20,9 @@ from ..metal.includes import torch_include
 from ..mpsgraph.library import INCLUDE as GRAPH_INCLUDE
 from ..mpsgraph.library import graph_library
 from ..objc import note
+from ..objc.closed_functions import refusing
 from ..objc.compiler import ExtensionBuildError, HostCompiler, Unit, demangled, host_compiler, link, torch_libraries
 from ..objc.host_libraries import frameworks_library, linked
-from ..objc.closed_functions import refusing
 from .manifest import BuiltFile, TreeBuild
 from .operations import (
     ATEN,

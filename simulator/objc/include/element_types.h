@@ -11,8 +11,16 @@ struct Half;
 struct BFloat16;
 } // namespace c10
 
-enum SimulatedElementType : uint32_t { kElementUnknown, kElementHalf, kElementBFloat, kElementFloat, kElementInt16, kElementInt32,
-  kElementInt64, kElementDouble };
+enum SimulatedElementType : uint32_t {
+  kElementUnknown,
+  kElementHalf,
+  kElementBFloat,
+  kElementFloat,
+  kElementInt16,
+  kElementInt32,
+  kElementInt64,
+  kElementDouble
+};
 
 template <typename T>
 constexpr SimulatedElementType simulated_element_type_of() {
@@ -30,7 +38,10 @@ constexpr SimulatedElementType simulated_element_type_of() {
     return kElementDouble;
   }
   if constexpr (std::is_integral_v<Element>) {
-    return sizeof(Element) == 2 ? kElementInt16 : sizeof(Element) == 4 ? kElementInt32 : sizeof(Element) == 8 ? kElementInt64 : kElementUnknown;
+    return sizeof(Element) == 2 ? kElementInt16
+        : sizeof(Element) == 4  ? kElementInt32
+        : sizeof(Element) == 8  ? kElementInt64
+                                : kElementUnknown;
   }
   return kElementUnknown;
 }

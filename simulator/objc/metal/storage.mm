@@ -18,7 +18,7 @@ static void (*storage_hold)(const void*, int64_t);
 static bool (*storage_gone)(const void*);
 static uint32_t (*storage_element_type)(const void*);
 
-// The start of the tensor memory that an address stands for: itself, or what data_ptr() gave host code.
+// The start of tensor memory for its own address, and for what data_ptr() gave host code.
 static id start_of(id object) {
   const id here = (id)mpsmith::host_address(object);
   return storage_bytes(object) == 0 && storage_bytes(here) != 0 ? here : object;

@@ -38,22 +38,22 @@ const void* TensorBase::const_data_ptr() const { return mpsmith_data_of(this, 0)
 void* TensorBase::mutable_data_ptr() const { return mpsmith_data_of(this, 1); }
 void* TensorBase::data_ptr() const { return mpsmith_data_of(this, 1); }
 
-#define DEFINED(TYPE, NAME)                                                              \
-  template <>                                                                            \
-  const TYPE* TensorBase::const_data_ptr<TYPE>() const {                                 \
-    return static_cast<const TYPE*>(mpsmith_data_of_##NAME(this, 0));                    \
-  }                                                                                      \
-  template <>                                                                            \
-  const TYPE* TensorBase::const_data_ptr<const TYPE>() const {                           \
-    return static_cast<const TYPE*>(mpsmith_data_of_##NAME(this, 0));                    \
-  }                                                                                      \
-  template <>                                                                            \
-  TYPE* TensorBase::mutable_data_ptr<TYPE>() const {                                     \
-    return static_cast<TYPE*>(mpsmith_data_of_##NAME(this, 1));                          \
-  }                                                                                      \
-  template <>                                                                            \
-  TYPE* TensorBase::data_ptr<TYPE>() const {                                             \
-    return static_cast<TYPE*>(mpsmith_data_of_##NAME(this, 1));                          \
+#define DEFINED(TYPE, NAME) \
+  template <> \
+  const TYPE* TensorBase::const_data_ptr<TYPE>() const { \
+    return static_cast<const TYPE*>(mpsmith_data_of_##NAME(this, 0)); \
+  } \
+  template <> \
+  const TYPE* TensorBase::const_data_ptr<const TYPE>() const { \
+    return static_cast<const TYPE*>(mpsmith_data_of_##NAME(this, 0)); \
+  } \
+  template <> \
+  TYPE* TensorBase::mutable_data_ptr<TYPE>() const { \
+    return static_cast<TYPE*>(mpsmith_data_of_##NAME(this, 1)); \
+  } \
+  template <> \
+  TYPE* TensorBase::data_ptr<TYPE>() const { \
+    return static_cast<TYPE*>(mpsmith_data_of_##NAME(this, 1)); \
   }
 FOR_ELEMENT_TYPES(DEFINED)
 

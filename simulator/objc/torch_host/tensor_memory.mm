@@ -101,7 +101,7 @@ void* apart(const at::TensorBase& tensor, const void* address) {
   }
   static std::once_flag installed;
   std::call_once(installed, [] {
-    struct sigaction handler {};
+    struct sigaction handler{};
     handler.sa_sigaction = &name_the_tensor;
     handler.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
     sigaction(SIGSEGV, &handler, &before);
@@ -125,9 +125,9 @@ EXPORTED void* mpsmith_data_of(const void* tensor, int mutable_data) {
   const at::TensorBase& of = tensor_at(tensor);
   return apart(of, mutable_data ? of.mutable_data_ptr() : of.const_data_ptr());
 }
-#define DATA_OF(TYPE, NAME)                                                     \
+#define DATA_OF(TYPE, NAME) \
   EXPORTED void* mpsmith_data_of_##NAME(const void* tensor, int mutable_data) { \
-    const at::TensorBase& of = tensor_at(tensor);                               \
+    const at::TensorBase& of = tensor_at(tensor); \
     return apart(of, mutable_data ? of.mutable_data_ptr<TYPE>() : of.const_data_ptr<TYPE>()); \
   }
 FOR_ELEMENT_TYPES(DATA_OF)

@@ -1,4 +1,4 @@
-"""A `.metallib`: what a build makes of Metal source here, and what `torch.mps.load_metallib` makes of it."""
+"""A `.metallib`: what a build writes for Metal source here, and what `torch.mps.load_metallib` loads."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_what_is_no_library_is_refused(tmp_path: Path) -> None:
         torch.mps.load_metallib(b"text")
     with pytest.raises(RuntimeError, match=r"gone\.metallib: No such file"):
         torch.mps.load_metallib(tmp_path / "gone.metallib")
-    with pytest.raises(RuntimeError, match="header|bytes|damaged|short"):
+    with pytest.raises(RuntimeError, match=r"header|bytes|damaged|short"):
         torch.mps.load_metallib(MAGIC + bytes(10))
     with pytest.raises(TypeError, match="expected bytes or path"):
         torch.mps.load_metallib(3)  # type: ignore[arg-type]

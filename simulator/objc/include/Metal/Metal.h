@@ -2,8 +2,9 @@
 #pragma once
 #include "../element_types.h"
 #ifdef __cplusplus
-#define setBytes                                                                              \
-  setBytes:(SimulatedBytes)numbers length:(NSUInteger)size atIndex:(NSUInteger)at;            \
+#define setBytes \
+  setBytes: \
+  (SimulatedBytes) numbers length : (NSUInteger)size atIndex : (NSUInteger)at; \
   -(void)simulatedUntypedBytes
 #endif
 #include_next <Metal/Metal.h>

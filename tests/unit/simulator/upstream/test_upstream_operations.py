@@ -9,8 +9,8 @@ import pytest
 import torchgen
 
 from mpsmith.simulator.errors import UpstreamError
-from mpsmith.simulator.upstream import building
 from mpsmith.simulator.objc.closed_functions import refusing
+from mpsmith.simulator.upstream import building
 from mpsmith.simulator.upstream.operations import (
     ATEN,
     KERNELS,
