@@ -230,7 +230,7 @@ def _position(task: Task) -> int:
 def _computing(worker: Worker, task: Task, chosen: Chosen) -> GroupComputing:
     """Decides which cases of a group use shipped kernels, if there are any."""
     from ..cases.covering.pruning import elements
-    from ..shipped.case_choice import positions_through_shipped
+    from ..shipped.case_choice import modes_of_cases, positions_through_shipped
     from ..shipped.case_launches import GroupComputing
 
     if worker.shipped is None:
@@ -238,7 +238,8 @@ def _computing(worker: Worker, task: Task, chosen: Chosen) -> GroupComputing:
     sizes = {position: elements(case) for position, case in chosen.cases.items()}
     samples = worker.options.settings.shipped_samples
     through = positions_through_shipped(task.key.source, chosen.levels, sizes, samples)
-    return GroupComputing(through - slow_positions(worker.options.scratch, task.group))
+    modes = modes_of_cases(task.key.source, through)
+    return GroupComputing(through - slow_positions(worker.options.scratch, task.group), modes)
 
 
 def _shown(execution: Execution | None) -> str:

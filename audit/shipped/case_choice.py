@@ -7,16 +7,23 @@ chosen if it has a level of one of these factors that fewer than PER_LEVEL earli
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
 
 from ..cases.covering.pairs import DTYPE, FORM, GRADIENT, LAYOUT, OTHER_LAYOUTS, SHAPES, SIZE, VALUES, Level, Levels
 from ..model.selection import ShippedSamples
+
+if TYPE_CHECKING:
+    from ...simulator.metal.modes import Mode
 
 PER_LEVEL = 1
 # With more input elements the host takes too long for a GPU kernel.
 MOST_ELEMENTS = 1 << 20
 # All cases of these run: each report of a user has its particular values, each call of the others its own kernel.
 WHOLE_SOURCES = frozenset({"known wrong", "large known wrong", "kernel sizes", "schema element-wise kernels"})
+# Sources of unvaried calls. The first case of each group is `checked`, and of the second the `schedules` are compared.
+CHECKED_SOURCES = frozenset({"opinfo", "modules", "schema", "kernel sizes"})
+MODES: tuple[Mode, ...] = ("checked", "schedules")
 FACTORS = frozenset({DTYPE, FORM, LAYOUT, OTHER_LAYOUTS, SIZE, SHAPES, VALUES, GRADIENT})
 
 
@@ -44,3 +51,13 @@ def positions_through_shipped(
             taken.add(position)
             seen.update(kinds)
     return frozenset(taken)
+
+
+def modes_of_cases(source: str, positions: Collection[int]) -> dict[int, Mode]:
+    """The checking modes of those cases of a group whose kernels do not run in the mode `fast`, by position.
+
+    Args:
+        source: the case source of the group.
+        positions: the cases that run through shipped kernels.
+    """
+    return dict(zip(sorted(positions), MODES, strict=False)) if source in CHECKED_SOURCES else {}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 from ...simulator.device import loading as device
+from ...simulator.metal.modes import Mode, checking
 from ...simulator.shipped import interposition
 from ..model.launches import Launches, LaunchesByOverload
 from .kernels import AuditedKernels
@@ -30,11 +32,13 @@ def put_under_device(library: Path, release: str, scratch: Path) -> AuditedKerne
 class GroupComputing:
     """Selects shipped kernels or stand-ins for each case of a group.
 
-    `positions`: the cases that use shipped kernels; None where the device has none.
+    `positions`: the cases that use shipped kernels; None where the device has none. `modes`: the checking mode of the
+    kernels of a case, where it is not `fast`.
     """
 
-    def __init__(self, positions: frozenset[int] | None) -> None:
+    def __init__(self, positions: frozenset[int] | None, modes: Mapping[int, Mode] = MappingProxyType({})) -> None:
         self._positions = positions
+        self._modes = modes
 
     @contextmanager
     def of_case(self, position: int) -> Iterator[Drained]:
@@ -44,7 +48,8 @@ class GroupComputing:
         elif position in self._positions:
             interposition.drain()
             device.drain_calls()
-            yield launches
+            with checking(self._modes.get(position, "fast")):
+                yield launches
         else:
             with interposition.paused():
                 yield dict

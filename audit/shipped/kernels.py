@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Protocol
 
 from ...simulator.errors import SimulatorError
+from ...simulator.metal.modes import Mode, checking, current_mode
 from ..model import time_limit
 
 Size = tuple[int, int, int]
@@ -25,6 +26,8 @@ Size = tuple[int, int, int]
 # The most threads of a launch that the host runs in time: of kernels that synchronize, and of others.
 MOST_WAITING_THREADS = 1 << 15
 MOST_THREADS = 1 << 21
+# The most threads of a launch that runs in the modes `checked` and `schedules`, which take several times as long.
+MOST_CHECKED_THREADS = 1 << 12
 
 # The name of the kernel that is running, in a file that outlives the process.
 LONGEST_NAME = 512
@@ -35,12 +38,16 @@ MOST_SLOW = 2
 class CompiledKernel(Protocol):
     """A kernel of a release (`simulator.air.library.AirKernel`)."""
 
-    def compile(self) -> None:
-        """Compile it. Raises SimulatorError where that fails."""
+    def compile(self, mode: Mode = ..., /) -> None:
+        """Compile it for a mode. Raises SimulatorError where that fails."""
 
     @property
     def waits(self) -> bool:
         """Whether its threads synchronize."""
+
+    @property
+    def communicates(self) -> bool:
+        """Whether its threads synchronize or use atomic operations."""
 
     def prepare(
         self, arguments: Mapping[str, object], threads: Size, group: Size, threadgroup_memory: Sequence[int] = ()
@@ -158,13 +165,19 @@ class AuditedKernel:
     def prepare(
         self, arguments: Mapping[str, object], threads: Size, group: Size, threadgroup_memory: Sequence[int] = ()
     ) -> Callable[[], None]:
-        """What runs it.
+        """What runs it, in the current mode; in the mode `fast` where threads do not communicate or are many.
 
         Raises SimulatorError where the arguments do not fit, or there are more threads than the host runs in time.
         """
-        if math.prod(threads) > (MOST_WAITING_THREADS if self._kernel.waits else MOST_THREADS):
+        all_threads = math.prod(threads)
+        if all_threads > (MOST_WAITING_THREADS if self._kernel.waits else MOST_THREADS):
             raise SimulatorError("too many threads for the host")
-        launch = self._kernel.prepare(arguments, threads, group, threadgroup_memory)
+        has_checks = self._kernel.communicates and all_threads <= MOST_CHECKED_THREADS
+        with checking(current_mode("fast") if has_checks else "fast") as mode:
+            if mode == "checked":
+                with time_limit.suspended():
+                    self._kernel.compile(mode)
+            launch = self._kernel.prepare(arguments, threads, group, threadgroup_memory)
 
         def run() -> None:
             self._running.note(self._name)

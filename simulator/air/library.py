@@ -128,13 +128,19 @@ class AirKernel:
         """Whether its threads wait for each other, which needs a stack switch for each; compiles the kernel."""
         return self._kernel(checked=False).blocking
 
-    def compile(self) -> None:
-        """Compile and load the kernel before its first launch.
+    @property
+    def communicates(self) -> bool:
+        """Whether its threads wait for each other or use atomic operations; compiles the kernel."""
+        kernel = self._kernel(checked=False)
+        return kernel.blocking or kernel.uses_atomics
+
+    def compile(self, mode: Mode = "fast") -> None:
+        """Compile and load the kernel before its first launch in this mode.
 
         Raises:
             AirError: it cannot be compiled.
         """
-        self._kernel(checked=False)
+        self._kernel(checked=mode == "checked")
 
     def launch(
         self,

@@ -30,7 +30,7 @@ def validate_mode(mode: str) -> Mode:
 
 
 @contextlib.contextmanager
-def checking(mode: Mode) -> Iterator[None]:
+def checking(mode: Mode) -> Iterator[Mode]:
     """Kernels called inside run in this mode, whatever the mode of their library.
 
     * `fast`: one forward run; small buffers are guarded.
@@ -42,7 +42,7 @@ def checking(mode: Mode) -> Iterator[None]:
     """
     token = _current.set(validate_mode(mode))
     try:
-        yield
+        yield mode
     finally:
         _current.reset(token)
 

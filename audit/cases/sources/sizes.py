@@ -43,7 +43,7 @@ COSTLY: dict[tuple[str, ...], int] = {
         *("*ctc_loss*", "nn.CTC*", "nn.Transformer*"),
     ): 33,
     ("*attention*", "nn.MultiheadAttention", "_transformer*", "*_mha*"): WIDE,
-    ("*multilabel_margin_loss*", "nn.MultiLabelMarginLoss"): WIDE,
+    ("*multilabel_margin_loss*", "nn.MultiLabelMarginLoss", "kron"): WIDE,  # kron has as many results as pairs
     ("linalg_pinv*",): 33,  # a rank for each matrix
     ("index_fill*", "bilinear", "nn.functional.bilinear", "nn.Bilinear", "_trilinear"): 4_097,  # grows with the square
     (

@@ -2,8 +2,8 @@
 //
 // Each byte of shared memory has a record of its last accesses. Two accesses conflict if at least one writes, they are
 // by different items, they are not both atomic and they are not ordered. A threadgroup_barrier with the right mem_flags
-// orders accesses within a threadgroup, a simdgroup_barrier those within a SIMD group. Accesses of two threadgroups are
-// never ordered. Two stores of equal bytes are not a race. A hook runs before its store, so the next hook compares the
+// orders accesses within a threadgroup, a simdgroup_barrier those within a SIMD group. An exchange of values in a SIMD
+// group, such as simd_sum, orders loads before it and stores after it. Accesses of two threadgroups are never ordered. Two stores of equal bytes are not a race. A hook runs before its store, so the next hook compares the
 // bytes.
 #include "checker.h"
 
@@ -21,6 +21,7 @@ struct Access {
   uint32_t item;
   uint32_t barrier_epoch; // threadgroup barriers passed, of the matching mem_flags
   uint32_t simdgroup_epoch;
+  uint32_t exchange; // the last one in which the item took part
   uint32_t place; // of the instruction in the kernel's library
 };
 struct Record {
@@ -28,6 +29,7 @@ struct Record {
   Access atomic;
   Access read;
   Access other_read; // by another item than `read`
+  Access far_read; // by an item of another SIMD group than `read`
 };
 struct Memory {
   const uint8_t* base;
@@ -46,6 +48,7 @@ static uint64_t s_kernel_base;
 static uint32_t s_turn;
 static uint32_t s_device_epoch, s_shared_epoch;
 static uint32_t s_device_simd_epoch[kMaxThreads / kSimdWidth], s_shared_simd_epoch[kMaxThreads / kSimdWidth];
+static uint32_t s_exchange, s_exchange_of_item[kMaxThreads];
 static const uint8_t* s_shared_begin;
 static const uint8_t* s_shared_end;
 
@@ -79,7 +82,7 @@ static void add_memory(const uint8_t* base, uint64_t size, const char* name, uin
   Memory& m = s_memory[s_memory_count++];
   m.base = base;
   m.size = size;
-  // A record takes 80 bytes for each byte: large buffers are only checked for bounds.
+  // A record takes 120 bytes for each byte: large buffers are only checked for bounds.
   m.records = size <= kMaxRecorded ? (Record*)calloc(size ? size : 1, sizeof(Record)) : nullptr;
   m.name = name;
   m.argument = argument;
@@ -93,6 +96,8 @@ void checker_begin(Dispatch* d) {
   s_memory_count = 0;
   s_turn = 0;
   s_unwritten_count = 0;
+  s_exchange = 0;
+  memset(s_exchange_of_item, 0, sizeof s_exchange_of_item);
   s_device_epoch = s_shared_epoch = 1;
   for (uint32_t k = 0; k < d->region_count; k++)
     add_memory(d->regions[k].guarded, d->regions[k].size, nullptr, d->regions[k].argument, d->regions[k].threadgroup);
@@ -123,6 +128,10 @@ void checker_simdgroup_barrier(uint32_t simdgroup, uint32_t flags) {
   if (flags & 1) s_device_simd_epoch[simdgroup]++;
   if (flags & 2) s_shared_simd_epoch[simdgroup]++;
 }
+void checker_exchange(uint32_t simdgroup, uint32_t lanes) {
+  s_exchange++;
+  for (uint32_t m = lanes; m; m &= m - 1) s_exchange_of_item[simdgroup * kSimdWidth + __builtin_ctz(m)] = s_exchange;
+}
 void checker_end() {
   settle_store();
   s_running = false;
@@ -146,6 +155,12 @@ static bool conflict(const Access& before, const Access& now, bool shared) {
   if (before.group != now.group) return !shared;
   if (before.item == now.item || before.barrier_epoch != now.barrier_epoch) return false;
   return before.item / kSimdWidth != now.item / kSimdWidth || before.simdgroup_epoch == now.simdgroup_epoch;
+}
+
+// Whether both items took part in an exchange after a load of one of them, and before the other's store.
+static bool exchanged_since(const Access& load, const Access& store) {
+  return load.group == store.group && load.item / kSimdWidth == store.item / kSimdWidth &&
+      load.exchange < store.exchange && store.exchange <= s_exchange_of_item[load.item];
 }
 
 static void report_race(
@@ -276,8 +291,11 @@ static void check(const uint8_t* p, uint32_t size, uint32_t use, bool atomic, vo
   }
   uint32_t simdgroup = g_item / kSimdWidth;
   Access now = {
-      s_turn, g_item, m->shared ? s_shared_epoch : s_device_epoch,
+      s_turn,
+      g_item,
+      m->shared ? s_shared_epoch : s_device_epoch,
       m->shared ? s_shared_simd_epoch[simdgroup] : s_device_simd_epoch[simdgroup],
+      s_exchange_of_item[g_item],
       (uint32_t)(g_instruction - s_kernel_base)};
   if (!m->records) return;
   if (use & kLoads && !(use & kCopies)) check_written(*m, offset, size, false);
@@ -292,8 +310,9 @@ static void check(const uint8_t* p, uint32_t size, uint32_t use, bool atomic, vo
     } former[] = {
         {r.write, "a store", !plain_store},
         {r.atomic, "an atomic access", !atomic},
-        {r.read, "a load", write || atomic},
-        {r.other_read, "a load", write || atomic},
+        {r.read, "a load", (write || atomic) && !exchanged_since(r.read, now)},
+        {r.other_read, "a load", (write || atomic) && !exchanged_since(r.other_read, now)},
+        {r.far_read, "a load", (write || atomic) && !exchanged_since(r.far_read, now)},
     };
     for (const auto& before : former)
       if (before.matters && conflict(before.access, now, m->shared)) {
@@ -312,6 +331,7 @@ static void check(const uint8_t* p, uint32_t size, uint32_t use, bool atomic, vo
       r.write = now;
     } else {
       if (r.read.group != now.group || r.read.item != now.item) r.other_read = r.read;
+      if (r.read.group != now.group || r.read.item / kSimdWidth != simdgroup) r.far_read = r.read;
       r.read = now;
     }
   }

@@ -177,6 +177,7 @@ static void resolve(SimdGroup& s) {
     // The value of an inactive lane is undefined. On Apple silicon it was measured as zero; checked mode tries others.
     int fill = (int)g_dispatch->inactive_fill;
     for (uint32_t m = ~meet; m; m &= m - 1) memset(s.exchange.values + __builtin_ctz(m) * size, fill, size);
+    if (g_dispatch->checked) checker_exchange(s_active, meet);
   } else if (g_dispatch->checked) {
     checker_simdgroup_barrier(s_active, lanes[first].flags);
   }

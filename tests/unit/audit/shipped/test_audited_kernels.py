@@ -11,6 +11,7 @@ import pytest
 
 from mpsmith.audit.model import time_limit
 from mpsmith.audit.shipped.kernels import (
+    MOST_CHECKED_THREADS,
     AuditedKernels,
     crashing_kernels,
     kernel_that_ran,
@@ -19,6 +20,7 @@ from mpsmith.audit.shipped.kernels import (
     slow_positions,
 )
 from mpsmith.simulator.errors import SimulatorError
+from mpsmith.simulator.metal.modes import Mode, checking, current_mode
 
 GRID = (1, 1, 1)
 
@@ -26,10 +28,10 @@ GRID = (1, 1, 1)
 class FakeKernel:
     def __init__(self, library: FakeLibrary, name: str) -> None:
         self.library, self.name = library, name
-        self.waits = name == "waiting"
+        self.waits = self.communicates = name == "waiting"
 
-    def compile(self) -> None:
-        self.library.compiled.append(self.name)
+    def compile(self, mode: Mode = "fast") -> None:
+        self.library.compiled.append(self.name if mode == "fast" else f"{self.name}, {mode}")
         self.library.limits.append(signal.getitimer(signal.ITIMER_PROF)[0])
         if self.name == "broken":
             raise SimulatorError("the compiler refuses it")
@@ -37,6 +39,7 @@ class FakeKernel:
     def prepare(
         self, arguments: Mapping[str, object], threads: object, group: object, threadgroup_memory: Sequence[int] = ()
     ) -> Callable[[], None]:
+        self.library.modes.append(current_mode("fast"))
         return lambda: self.library.launched(self.name)
 
 
@@ -47,6 +50,7 @@ class FakeLibrary:
     def __init__(self) -> None:
         self.compiled: list[str] = []
         self.limits: list[float] = []
+        self.modes: list[Mode] = []
         self.launched: Callable[[str], None] = lambda name: None
 
     def __contains__(self, name: str) -> bool:
@@ -100,6 +104,21 @@ def test_a_kernel_is_compiled_once_whether_it_can_be_or_not(kernels: AuditedKern
         with pytest.raises(SimulatorError, match=r"^the compiler refuses it$"):
             kernels.kernel("broken")
     assert library.compiled == ["good", "broken"]
+
+
+def test_kernels_whose_threads_communicate_run_in_the_mode_of_their_case(
+    kernels: AuditedKernels, library: FakeLibrary
+) -> None:
+    waiting, many = kernels.kernel("waiting"), (MOST_CHECKED_THREADS + 1, 1, 1)
+    waiting.prepare({}, GRID, GRID)
+    with checking("schedules"):
+        waiting.prepare({}, GRID, GRID)
+    with checking("checked"):
+        waiting.prepare({}, GRID, GRID)
+        waiting.prepare({}, many, GRID)
+        kernels.kernel("good").prepare({}, GRID, GRID)
+    assert library.modes == ["fast", "schedules", "checked", "fast", "fast"]
+    assert library.compiled == ["waiting", "waiting, checked", "good"]
 
 
 def test_moved_kernels_are_others_until_the_context_ends(kernels: AuditedKernels, library: FakeLibrary) -> None:

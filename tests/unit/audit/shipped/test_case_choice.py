@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mpsmith.audit.cases.covering.pairs import DTYPE, FORM, LAYOUT, VALUES, Levels
 from mpsmith.audit.model.selection import ShippedSamples
-from mpsmith.audit.shipped.case_choice import MOST_ELEMENTS, PER_LEVEL, positions_through_shipped
+from mpsmith.audit.shipped.case_choice import MOST_ELEMENTS, PER_LEVEL, modes_of_cases, positions_through_shipped
 
 
 def at(layout: str, values: str = "plain", **flags: str) -> Levels:
@@ -59,3 +59,10 @@ def test_what_would_take_the_host_too_long_is_taken_only_with_all() -> None:
 def test_all_sources_are_taken_from() -> None:
     assert taken(at("contiguous"), at("contiguous"), source="pairs") == [0]
     assert taken(at("contiguous"), at("contiguous"), source="kernel sizes") == [0, 1]
+
+
+def test_the_first_unvaried_case_is_checked_and_the_second_runs_in_several_orders() -> None:
+    assert modes_of_cases("opinfo", {7, 4, 9}) == {4: "checked", 7: "schedules"}
+    assert modes_of_cases("schema", {3}) == {3: "checked"}
+    assert modes_of_cases("kernel sizes", set()) == {}
+    assert modes_of_cases("layouts", {4, 7}) == {}

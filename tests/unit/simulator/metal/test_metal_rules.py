@@ -201,6 +201,15 @@ RACES = {
     "an equal store, then another": shared("s[0] = 4; s[0] = t; a[i] = 1;"),
     "stored alike and loaded by others": shared("if (t < 9) s[0] = 4; a[i] = s[t / 64];"),
     "the last store of all": shared("if (t == 0) a[0] = 1; if (t == 63) a[0] = 2;"),
+    "loaded after a sum over the SIMD group, stored by others": shared(
+        "s[t] = b[i]; threadgroup_barrier(mem_flags::mem_threadgroup); float v = simd_sum(b[i]);"
+        " if (t < 32) { a[i] = s[0] + v; if (t == 1) s[0] = v; }"
+    ),
+    "loaded before a sum over another SIMD group": shared(
+        "s[t] = b[i]; threadgroup_barrier(mem_flags::mem_threadgroup); float v = simd_sum(s[0]); if (t == 40) s[0] = v;"
+        " a[i] = v;"
+    ),
+    "stored before a sum over the SIMD group": shared("s[t] = b[i]; float v = simd_sum(b[i]); a[i] = s[t ^ 1] + v;"),
     "atomic and plain access": shared(
         "threadgroup atomic_int n; if (t == 0) *(threadgroup int*)&n = 0;"
         " atomic_fetch_add_explicit(&n, 1, memory_order_relaxed); a[i] = 0;"
@@ -221,6 +230,11 @@ ORDERED = {
     ),
     "simdgroup barrier within a SIMD group": shared(
         "s[t] = b[i]; simdgroup_barrier(mem_flags::mem_threadgroup); a[i] = s[t ^ 31];"
+    ),
+    "loaded before a sum over the SIMD group, stored after it": shared(
+        "s[t] = b[i]; threadgroup_barrier(mem_flags::mem_threadgroup);"
+        " if (t < 32) { float v = simd_sum(s[t]); s[0] = v; }"
+        " threadgroup_barrier(mem_flags::mem_threadgroup); a[i] = s[0];"
     ),
     "device barrier": shared(
         "a[i] = b[i]; threadgroup_barrier(mem_flags::mem_device); float v = a[64 * g + 63 - t];"
