@@ -236,10 +236,9 @@ def _computing(worker: Worker, task: Task, chosen: Chosen) -> GroupComputing:
     if worker.shipped is None:
         return GroupComputing(None)
     sizes = {position: elements(case) for position, case in chosen.cases.items()}
-    samples = worker.options.settings.shipped_samples
-    through = positions_through_shipped(task.key.source, chosen.levels, sizes, samples)
-    modes = modes_of_cases(task.key.source, through)
-    return GroupComputing(through - slow_positions(worker.options.scratch, task.group), modes)
+    source, samples = task.key.source, worker.options.settings.shipped_samples
+    through = positions_through_shipped(source, chosen.levels, sizes, samples)
+    return GroupComputing(through - slow_positions(worker.options.scratch, task.group), modes_of_cases(source, through))
 
 
 def _shown(execution: Execution | None) -> str:
