@@ -46,7 +46,7 @@ def compare_draws_from(case: Case, mine: tuple[bool, ...], cpus: tuple[bool, ...
     A generator that does not advance gives the next call the same numbers; one that advances needlessly changes the
     numbers of a seeded program. A random operator may draw where the CPU needs no number (`rrelu` without negatives).
     """
-    if mine == cpus or (not any(cpus) and not _never_draws(operator_name(case))):
+    if mine == cpus or (not any(cpus) and not never_draws(operator_name(case))):
         return None
     for position, (drawn, cpu_drawn) in enumerate(zip(mine, cpus, strict=True)):
         if drawn is not cpu_drawn:
@@ -67,7 +67,7 @@ def draws_in_any_overload(name: str) -> bool:
     return packet is not None and any(draws(getattr(packet, overload)) for overload in packet.overloads())
 
 
-def _never_draws(name: str) -> bool:
+def never_draws(name: str) -> bool:
     """Whether an operator of ATen is known to draw no random number."""
     known = bool(name) and hasattr(torch.ops.aten, name) and name not in HAVE_DROPOUT
     return known and not draws_in_any_overload(name)

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from torch import Tensor
 
+from ...judging.randomness import never_draws
 from ...model.case import Case, CaseSource, QuickShare
 from ...model.group import GroupKey
 from ...model.nested import leaves
@@ -181,6 +182,8 @@ def rotated(choices: Sequence[Choice], turn: int) -> tuple[Choice, ...]:
 def representative(cases: Iterable[Case]) -> Case | None:
     """Of the first cases, the one whose largest tensor has the most dimensions, then the most elements.
 
+    Of several, one without a factor of zero: a scale of zero hides every other input.
+
     Cases that are skipped, have no tensor or are very large do not count, those without any element, or with an empty
     tensor, only where there is nothing else: they have no values to be wrong. None when none is left.
     """
@@ -190,7 +193,18 @@ def representative(cases: Iterable[Case]) -> Case | None:
         further = (case for case in islice(following, LOOKED_AT_FOR_KINDS) if not case.skipped)
         candidates += [case for case in further if _has_elements(case)][:1]
     shapes = [(shape, i) for i, case in enumerate(candidates) if (shape := _largest(case)) is not None]
-    return candidates[max(shapes, key=lambda ranked: (ranked[0], -ranked[1]))[1]] if shapes else None
+    if not shapes:
+        return None
+    largest = max(shape for shape, _ in shapes)
+    equal = [candidates[i] for shape, i in shapes if shape == largest]
+    return next((case for case in equal if not _has_a_zero(case)), equal[0])
+
+
+def _has_a_zero(case: Case) -> bool:
+    """Whether a number of a call that draws nothing is 0.0; a probability of zero makes others defined."""
+    numbers = (leaf for leaf in leaves((case.args, case.kwargs)) if isinstance(leaf, float))
+    name = getattr(case.call, "__name__", "").removeprefix("aten::").partition(".")[0]
+    return any(number == 0.0 for number in numbers) and never_draws(name)
 
 
 def distinct(cases: Iterable[Case], most: int) -> list[Case]:

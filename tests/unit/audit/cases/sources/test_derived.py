@@ -9,7 +9,14 @@ import pytest
 import torch
 
 from mpsmith.audit.cases.sources import case_sources
-from mpsmith.audit.cases.sources.derived import BaseGroup, Factor, VariedSource, distinct, in_each_case
+from mpsmith.audit.cases.sources.derived import (
+    BaseGroup,
+    Factor,
+    VariedSource,
+    distinct,
+    in_each_case,
+    representative,
+)
 from mpsmith.audit.cases.sources.forms import FORM_FACTOR
 from mpsmith.audit.cases.sources.layouts import LAYOUT_FACTOR
 from mpsmith.audit.cases.sources.modules import ModuleSource
@@ -121,3 +128,13 @@ def test_forms_are_declared() -> None:
     source = VariedSource(FORM_FACTOR, OpInfoSource())
     made = make_cases(source, GroupKey("forms", "add", "", "float32", "fallback"), Samples.DEFAULT, 0)
     assert {case.form for case in made.values()} == {case.title for case in made.values()}
+
+
+def test_of_cases_that_are_as_large_one_without_a_factor_of_zero_is_varied() -> None:
+    ones, mask = torch.ones(2, 3), torch.ones(2, 3, dtype=torch.bool)
+    scaled = [Case(torch.native_dropout_backward, (ones, mask, scale)) for scale in (0.0, 2.0)]
+    assert representative(scaled) is scaled[1]
+    assert representative([*scaled, Case(torch.neg, (torch.ones(2, 3, 4),))]) not in scaled
+    # A probability of zero is what makes the values of dropout defined.
+    dropped = [Case(torch.dropout, (ones, probability, True)) for probability in (0.0, 0.5)]
+    assert representative(dropped) is dropped[0]
