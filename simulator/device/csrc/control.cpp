@@ -44,7 +44,14 @@ c10::OperatorHandle find_operator(const std::string& overload) {
   return *found;
 }
 
+// A profile of another release registers over kernels that this torch has for mps. The dispatcher warns of that.
+struct NoWarnings : c10::WarningHandler {
+  void process(const c10::Warning&) override {}
+};
+
 void register_native(torch::Library& kernels, const Names& overloads, c10::DispatchKey host) {
+  NoWarnings none;
+  const c10::WarningUtils::WarningHandlerGuard guard(&none);
   for (const auto& overload : overloads) {
     const c10::OperatorHandle op = find_operator(overload);
     kernels.impl(

@@ -54,6 +54,11 @@ def test_another_profile_needs_another_process(simulated_device: CoverageProfile
     assert device.loaded_profile() == simulated_device
 
 
+def test_a_release_whose_kernels_this_torch_has_too_loads_without_a_warning(fresh_python: FreshPython) -> None:
+    done = fresh_python(LOAD + "load('2.15.0')")
+    assert (done.stdout, done.stderr) == ("loaded 2.15.0\n", "")
+
+
 def test_without_loading_there_is_a_clear_error(fresh_python: FreshPython) -> None:
     done = fresh_python(
         """
