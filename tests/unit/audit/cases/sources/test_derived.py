@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from mpsmith.audit.cases.calls.invocation import SchemaCall
 from mpsmith.audit.cases.sources import case_sources
 from mpsmith.audit.cases.sources.derived import (
     BaseGroup,
@@ -132,7 +133,8 @@ def test_forms_are_declared() -> None:
 
 def test_of_cases_that_are_as_large_one_without_a_factor_of_zero_is_varied() -> None:
     ones, mask = torch.ones(2, 3), torch.ones(2, 3, dtype=torch.bool)
-    scaled = [Case(torch.native_dropout_backward, (ones, mask, scale)) for scale in (0.0, 2.0)]
+    backward = SchemaCall("aten::native_dropout_backward")
+    scaled = [Case(backward, (ones, mask, scale)) for scale in (0.0, 2.0)]
     assert representative(scaled) is scaled[1]
     assert representative([*scaled, Case(torch.neg, (torch.ones(2, 3, 4),))]) not in scaled
     # A probability of zero is what makes the values of dropout defined.
