@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -44,13 +45,15 @@ def test_the_sources_are_there_and_are_package_data() -> None:
     assert {path.suffix for path in device_build.SOURCE_FOLDER.iterdir()} == {".cpp", ".h"}
 
 
-def test_first_use_builds_with_one_line_of_notice_and_the_next_does_not(
+def test_first_use_says_that_it_builds_and_how_long_it_took_and_the_next_does_not(
     fresh_python: FreshPython, sources: Path, tmp_path: Path
 ) -> None:
     script = BUILD.format(folder=str(sources))
     first = fresh_python(script, MPSMITH_CACHE=str(tmp_path / "cache"))
     second = fresh_python(script, MPSMITH_CACHE=str(tmp_path / "cache"))
-    assert first.stderr.splitlines() == ["mpsmith: building the simulated mps device (once per torch version)"]
+    begun, built = first.stderr.splitlines()
+    assert begun == "mpsmith: building the simulated mps device, once for this torch: 10 to 30 s"
+    assert re.fullmatch(r"mpsmith: built in \d+ s", built)
     assert second.stderr == ""
     assert first.stdout.split() == second.stdout.split() == ["LOADED"]
 
