@@ -13,7 +13,7 @@ from .printing import print_json
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..scaffold.suggestions import Suggestion
+    from ..scaffold.suggestions import FinishedFamily, Suggestion
 
 # Columns that are wrapped where the table is too wide: kind, effort and demand, and the note to what is left.
 _AS_IT_IS = 10**6
@@ -26,27 +26,31 @@ def next_gap(
     torch: Release = None,
     as_json: AsJson = False,
 ) -> None:
-    """Suggest gaps to close, ranked by what users ask for, how many tests need it and how much work it is."""
+    """Suggest gaps to close, ranked by what users meet and how much work it is, and finished kernels to send upstream.
+
+    What users meet: requests in upstream's issues, networks that call it, functions that call it, and OpInfos.
+    """
     from ..registry.files import load
     from ..scaffold.operators.source import source_of
-    from ..scaffold.suggestions import sendable_families, suggestions
+    from ..scaffold.suggestions import finished_families, suggestions
 
     source = source_of(torch)
-    suggested = suggestions(source, load(None))[:count]
+    registry = load(None)
+    suggested, finished = suggestions(source, registry)[:count], finished_families(registry)
     if as_json:
-        print_json({"torch": source.release, "suggestions": [_as_json(gap) for gap in suggested]})
-    elif not suggested:
-        print(f"torch {source.release}: every gap has an owner")
-    else:
+        families = [_family_as_json(family) for family in finished[:count]]
+        gaps = [_as_json(gap) for gap in suggested]
+        print_json({"torch": source.release, "suggestions": gaps, "finished": families})
+        return
+    if suggested:
         print(_table(suggested, shutil.get_terminal_size((120, 40)).columns))
-        print(f"next: mpsmith scaffold {suggested[0].operator}")
-    if not as_json:
-        patches = sendable_families(load(None))
-        if patches:
-            print(
-                f"finished kernels of {len(patches)} operators are not upstream yet; send one as a patch: "
-                f"mpsmith scaffold {patches[0]} --target upstream --from-kernel"
-            )
+    else:
+        print(f"torch {source.release}: every gap has a kernel or an owner")
+    if finished:
+        print(f"\nFinished kernels that no release has: {len(finished)} families whose patch can be sent upstream")
+        print(_finished_table(finished[:count]))
+    if suggested or finished:
+        print(f"next: {f'mpsmith scaffold {suggested[0].operator}' if suggested else finished[0].command}")
 
 
 def _as_json(gap: Suggestion) -> dict[str, object]:
@@ -57,10 +61,35 @@ def _as_json(gap: Suggestion) -> dict[str, object]:
         "effort": gap.estimate.effort,
         "opinfos": gap.estimate.opinfos,
         "demand": gap.estimate.demand,
+        "networks": gap.estimate.networks,
         "score": round(gap.score, 2),
         "owner": gap.owner,
         "note": gap.estimate.note,
     }
+
+
+def _family_as_json(family: FinishedFamily) -> dict[str, object]:
+    estimate = family.estimate
+    return {
+        "family": family.family,
+        "operators": list(family.operators),
+        "demand": estimate.demand,
+        "networks": estimate.networks,
+        "callers": family.callers,
+        "opinfos": estimate.opinfos,
+        "command": family.command,
+    }
+
+
+def _finished_table(families: Sequence[FinishedFamily]) -> str:
+    from tabulate import tabulate
+
+    rows = []
+    for family in families:
+        more = f" and {len(family.operators) - 1} more" if len(family.operators) > 1 else ""
+        estimate = family.estimate
+        rows.append((f"{family.operators[0]}{more}", estimate.demand, estimate.networks, family.callers))
+    return tabulate(rows, headers=("operator", "demand 0-3", "networks", "called by"), disable_numparse=True)
 
 
 def _table(gaps: Sequence[Suggestion], width: int) -> str:

@@ -54,7 +54,7 @@ def pytest_configure() -> None:
 
 def is_patch(folder: Path) -> bool:
     """Whether the folder holds a scaffold of the target `upstream`."""
-    return (folder / TREE / "test").is_dir() and any(folder.glob("*.patch"))
+    return any(folder.glob("*.patch"))
 
 
 def try_scaffold(path: Path) -> TrialResult:
@@ -67,7 +67,7 @@ def try_scaffold(path: Path) -> TrialResult:
     if not is_patch(path):
         return try_tests(path)
     environment = {LIBRARY: build_patch(path).to_json()}
-    return try_tests(path, f"{TREE}/test", plugin=__name__, environment=environment)
+    return try_tests(path, plugin=__name__, environment=environment)
 
 
 def build_patch(folder: Path) -> PatchLibrary:

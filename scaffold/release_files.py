@@ -16,6 +16,7 @@ from .errors import ToolchainError
 
 NATIVE_FUNCTIONS = Path("torchgen/packaged/ATen/native/native_functions.yaml")
 COMMON_MPS = Path("torch/testing/_internal/common_mps.py")
+OPINFOS = Path("torch/testing/_internal/common_methods_invocations.py")
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,11 @@ class ReleaseFiles:
     def common_mps(self) -> Path:
         """PyTorch's lists of what fails on mps; not every release ships it."""
         return self.root / COMMON_MPS
+
+    @property
+    def opinfos(self) -> Path:
+        """PyTorch's OpInfos; of a release that was set up it may not be kept."""
+        return self.root / OPINFOS
 
     @property
     def include(self) -> Path:

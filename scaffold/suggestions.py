@@ -1,16 +1,19 @@
 """`mpsmith next`: which gap is worth a contributor's time, from what is missing, what users ask for, and the effort.
 
-Effort, reach and demand are estimates that people made, kept in data/gaps.tsv: effort from 1 (an afternoon) to 4
-(weeks), the number of torch's OpInfos whose tests stop falling back, and demand from 0 (no request) to 3 (asked for
-often).
+data/gaps.tsv has what people estimated or counted: effort from 1 (an afternoon) to 4 (weeks), the number of torch's
+OpInfos whose tests stop falling back, demand by upstream's issues from 0 (no request) to 3 (asked for often), and how
+many networks of `mpsmith networks` call it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from ..audit.answers.answer import answer
+from ..audit.answers.compositions import compositions
 from ..audit.answers.support import Support
 from ..errors import MpsmithError
 from ..registry.files import Registry
@@ -26,6 +29,8 @@ _TAKEN = (Status.scaffolded, Status.implemented, Status.verified, Status.upstrea
 _EFFORT = {KernelKind.LINALG: 4, KernelKind.SORT: 3}
 _USUAL_EFFORT = 2
 _MOST_OPINFOS = 3
+_MOST_CALLERS = 10
+_ELEMENTWISE = '"shared/elementwise.metal"'
 
 
 @dataclass(frozen=True)
@@ -35,7 +40,13 @@ class Estimate:
     effort: int
     opinfos: int
     demand: int
+    networks: int
     note: str = ""
+
+    @property
+    def met(self) -> int:
+        """How often users meet it: requests and networks count three times, and up to three OpInfos."""
+        return 3 * (self.demand + self.networks) + min(self.opinfos, _MOST_OPINFOS)
 
 
 @dataclass(frozen=True)
@@ -50,16 +61,43 @@ class Suggestion:
 
     @property
     def score(self) -> float:
-        """What it is worth for its effort: demand counts three times, reach up to three OpInfos."""
-        return (3 * self.estimate.demand + min(self.estimate.opinfos, _MOST_OPINFOS) + 1) / self.estimate.effort
+        """What it is worth for its effort."""
+        return (self.estimate.met + 1) / self.estimate.effort
+
+
+@dataclass(frozen=True)
+class FinishedFamily:
+    """A family of kernels whose patch can be sent upstream.
+
+    Attributes:
+        family: its name.
+        operators: those that no release runs on mps, `aten::mode`, the one that users meet most first.
+        callers: how many functions, modules and operators call them, in recorded calls.
+        estimate: of the first operator.
+    """
+
+    family: str
+    operators: tuple[str, ...]
+    callers: int
+    estimate: Estimate
+
+    @property
+    def score(self) -> float:
+        """How often users meet what it replaces."""
+        return self.estimate.met + min(self.callers, _MOST_CALLERS) / _MOST_CALLERS
+
+    @property
+    def command(self) -> str:
+        """What writes the patch."""
+        return f"mpsmith scaffold {self.operators[0]} --target upstream --from-kernel"
 
 
 def estimates() -> dict[str, Estimate]:
     """The committed estimates by operator without namespace."""
     by_operator = {}
     for line in GAPS.read_text("utf-8").splitlines()[1:]:
-        operator, effort, opinfos, demand, note = line.split("\t")
-        by_operator[operator] = Estimate(int(effort), int(opinfos), int(demand), note)
+        operator, effort, opinfos, demand, networks, note = line.split("\t")
+        by_operator[operator] = Estimate(int(effort), int(opinfos), int(demand), int(networks), note)
     return by_operator
 
 
@@ -72,7 +110,7 @@ def suggestions(source: Source, registry: Registry) -> list[Suggestion]:
         if entry and (entry.status in _TAKEN or entry.kernel):
             continue
         of_kind = kind_of(operator).kind
-        rough = Estimate(_EFFORT.get(of_kind, _USUAL_EFFORT), 0, 0, f"effort of a usual {of_kind.words} kernel")
+        rough = Estimate(_EFFORT.get(of_kind, _USUAL_EFFORT), 0, 0, 0, f"effort of a usual {of_kind.words} kernel")
         estimate = by_people.get(operator.name, rough)
         overloads = tuple(overload.name for overload in operator.kernels)
         owner = entry.owner if entry else None
@@ -80,22 +118,39 @@ def suggestions(source: Source, registry: Registry) -> list[Suggestion]:
     return sorted(suggested, key=lambda gap: (gap.owner is not None, -gap.score, gap.operator))
 
 
-def sendable_families(registry: Registry) -> list[str]:
-    """The operators with a finished kernel of mpsmith that no release has: their families can be sent upstream.
-
-    Those that most calls of users need come first: the demand that people estimated.
-    """
+def finished_families(registry: Registry) -> list[FinishedFamily]:
+    """The finished families that can be sent upstream, as no release has such kernels; what users meet most first."""
     by_people = estimates()
-    names = []
+    lacking: dict[str, list[str]] = {}
     for name, entry in registry.items():
-        if entry.kernel and entry.status in (Status.implemented, Status.verified):
+        if entry.kernel and entry.status in (Status.implemented, Status.verified) and _has_host_code(entry.kernel):
             try:
                 found = answer(name)
             except MpsmithError:
                 continue
             if found.support is Support.NO and not found.upgrade:
-                names.append(name)
-    demand = {
-        name: by_people[bare].demand if (bare := name.removeprefix("aten::")) in by_people else 0 for name in names
-    }
-    return sorted(names, key=lambda name: (-demand[name], name.startswith("aten::_"), name))
+                lacking.setdefault(entry.kernel, []).append(name)
+    families = []
+    for family, operators in lacking.items():
+        known = {name: by_people.get(name.removeprefix("aten::"), Estimate(1, 0, 0, 0)) for name in operators}
+        first = sorted(operators, key=lambda name: (-known[name].met, name.startswith("aten::_"), name))
+        calls = len({caller for name in operators for caller in _callers().get(name, ())})
+        families.append(FinishedFamily(family, tuple(first), calls, known[first[0]]))
+    return sorted(families, key=lambda each: (-each.score, each.family))
+
+
+def _has_host_code(family: str) -> bool:
+    """Whether its host code for PyTorch's tree is there, or is generated: that of elementwise functors."""
+    folder = GAPS.parents[2] / "kernels" / family
+    metal = folder / f"{family}.metal"
+    return (folder / "upstream.mm").is_file() or (metal.is_file() and _ELEMENTWISE in metal.read_text("utf-8"))
+
+
+@cache
+def _callers() -> Mapping[str, frozenset[str]]:
+    """The functions, modules and operators of which an operator is a part, by `aten::NAME`, from recorded calls."""
+    found: dict[str, set[str]] = {}
+    for name, composition in compositions().items():
+        for part in composition.parts:
+            found.setdefault(f"aten::{part.split('.')[0]}", set()).add(name.split(".")[0])
+    return {operator: frozenset(names) for operator, names in found.items()}

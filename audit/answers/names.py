@@ -55,6 +55,11 @@ class Names:
                 self.public.setdefault(operator, []).append(name)
         self._modules = {name.lower(): name for name in self._functions if not _is_function(name)}
 
+    @property
+    def functions(self) -> list[str]:
+        """Every function and module that is not called like an operator, `linalg.svd`, `nn.Linear`; sorted."""
+        return sorted(self._functions)
+
     def find(self, text: str) -> Meant:
         """What `text` means. Raises MpsmithError with near names for a name that nothing has."""
         plain = without_call(text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import torch
@@ -87,12 +87,14 @@ def floating(
     parameters: Parameters = (0.0,),
     *,
     casts: bool = True,
+    integers: Collection[torch.dtype] = (),
 ) -> torch.Tensor:
-    """Run a kernel with one floating output as TensorIterator does: integers become floats, the result is cast.
+    """Run a kernel with one output as TensorIterator does: the inputs' dtypes are promoted, the result is cast.
 
     `inputs`: the tensors of the computation, which broadcast to the output's shape.
     `arguments`, `outputs`: those of `overload`; its meta kernel checks them unless they obviously fit.
     `casts`: whether torch casts the result to the output's dtype. A few operators accept only their own dtype.
+    `integers`: the integer dtypes, and bool, that the kernel was instantiated with; others become floats.
     Returns the output.
 
     Raises NotImplementedError for dtypes without kernels, RuntimeError for an output whose dtype cannot hold the
@@ -100,9 +102,10 @@ def floating(
     """
     (out,) = outputs.values()
     dtype = out.dtype
-    if dtype not in FLOATING or any(_differs(x, out) for x in inputs):
+    computed = FLOATING.union(integers)
+    if dtype not in computed or any(_differs(x, out) for x in inputs):
         dtype = functools.reduce(torch.promote_types, (x.dtype for x in inputs))
-        if not dtype.is_floating_point and not dtype.is_complex:
+        if dtype not in computed and not dtype.is_floating_point and not dtype.is_complex:
             dtype = torch.get_default_dtype()
         if casts:
             require_castable(dtype, out.dtype)
@@ -112,7 +115,7 @@ def floating(
             or not (casts or out.dtype == dtype)
         ):
             check_outputs(overload, arguments, outputs, [None if casts else dtype])
-        if dtype not in FLOATING:
+        if dtype not in computed:
             raise NotImplementedError(f"{name} is not implemented for {dtype} on mps")
         inputs = [x.to(out.device, dtype).expand(out.shape) for x in inputs]
     if out.dtype == dtype:

@@ -5,6 +5,7 @@ The tests run in their own process; a crash is a result.
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import signal
 import subprocess
@@ -66,6 +67,9 @@ def try_tests(
     folder = path / tests
     if not folder.is_dir() or not any(folder.glob("test_*.py")):
         raise ScaffoldError(f"{path} has no {tests}/ with tests to run; `mpsmith scaffold` writes them with a kernel")
+    absent = [name for name in ("pytest", "hypothesis") if importlib.util.find_spec(name) is None]
+    if absent:
+        raise ScaffoldError(f"these tests need {' and '.join(absent)}: pip install 'mpsmith[workbench]'")
     with tempfile.TemporaryDirectory(prefix="mpsmith-trial-") as temporary:
         report = Path(temporary) / "report.xml"
         # The caller's own pytest settings are for the caller's own tests.

@@ -13,7 +13,7 @@ from ..operators.gap import require_gap, require_no_kernel
 from ..operators.kinds import Choice, KernelKind, kind_of
 from ..operators.model import OperatorModel
 from ..operators.observing_apart import observations_of
-from ..operators.opinfos import opinfos_for
+from ..operators.opinfos import opinfos_for, supported_dtypes
 from ..operators.references import references_of
 from ..release_files import files_of
 from ..targets import Generated, KernelTarget, Request, extension, shader
@@ -79,7 +79,8 @@ def prepare(
     opinfos = opinfos_for(operator.name)
     choice = Choice(kind, "your choice") if kind else kind_of(operator, opinfos.kind)
     samples = opinfos.names if operator.is_reached_by_samples else ()
-    request = Request(operator, choice.kind, samples, observations_of(operator), references_of(operator))
+    dtypes = frozenset(dtype for name in samples for dtype in supported_dtypes(name, "cpu"))
+    request = Request(operator, choice.kind, samples, observations_of(operator), references_of(operator), dtypes)
     generated = _generate(request, target, destination)
     manifest = Manifest(
         operator.full_name,

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 # The element type of a tensor that has the dtype of the instantiation.
 FOLLOWS = "T"
+# What a kernel may be instantiated for besides floating types.
+INTEGERS = ("int64", "int32", "int16", "int8", "uint8", "bool")
 
 
 @dataclass(frozen=True)

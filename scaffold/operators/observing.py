@@ -15,13 +15,11 @@ import torch
 from ...audit.cases.calls.invocation import overload_of
 from ...audit.model.nested import leaves, map_leaves
 from ...kernels.verification.known_calls import DTYPES, KnownCall, known_calls
-from .observation import FOLLOWS, Observation, ObservedTensor, Size
+from .observation import FOLLOWS, INTEGERS, Observation, ObservedTensor, Size
 from .shape_rules import UNREDUCED, ObservedCall, requesting_flag, shape_rule, size_rules
 
 _ENOUGH_CALLS = 12
 _WIDER = {"float16": torch.float32, "bfloat16": torch.float32, "float32": torch.float64}
-# Besides the floating ones of DTYPES.
-INTEGERS = ("int64", "int32", "int16", "int8", "uint8", "bool")
 # What says whether a factorisation is made in full, and whether its factors are wanted: their shapes hang on it.
 _SHAPING_FLAGS = ("full_matrices", "compute_uv", "compute_v")
 

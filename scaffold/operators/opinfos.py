@@ -60,9 +60,9 @@ def named(name: str) -> list[Any]:
     return [op for op in _index().get(name, []) if op.name == name]
 
 
-def supported_dtypes(name: str) -> frozenset[str]:
-    """The dtypes in which torch's tests call an OpInfo on mps."""
-    return frozenset(str(dtype).removeprefix("torch.") for op in named(name) for dtype in op.supported_dtypes("mps"))
+def supported_dtypes(name: str, device: str = "mps") -> frozenset[str]:
+    """The dtypes in which torch's tests call an OpInfo on a device."""
+    return frozenset(str(dtype).removeprefix("torch.") for op in named(name) for dtype in op.supported_dtypes(device))
 
 
 def runs_on(op: Any, dtype: Any, device: str) -> bool:

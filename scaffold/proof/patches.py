@@ -1,7 +1,7 @@
 """Checks a patch against PyTorch's tree: it applies to the files that the wheel ships, and torchgen accepts the result.
 
-The wheel holds two files of the tree that such a patch changes: native_functions.yaml and, in newer releases,
-common_mps.py.
+The wheel holds the files of the tree that such a patch changes: native_functions.yaml, common_methods_invocations.py
+and, in newer releases, common_mps.py.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import tempfile
 from pathlib import Path
 
 from ...simulator.clang import Diagnostic
-from ..release_files import COMMON_MPS, NATIVE_FUNCTIONS
+from ..release_files import COMMON_MPS, NATIVE_FUNCTIONS, OPINFOS
 from .diagnostics import line_of
 
 TREE_YAML = Path("aten/src/ATen/native/native_functions.yaml")
 
 # Where the files of the wheel stand in the source tree.
-SHIPPED = {TREE_YAML: NATIVE_FUNCTIONS, COMMON_MPS: COMMON_MPS}
+SHIPPED = {TREE_YAML: NATIVE_FUNCTIONS, COMMON_MPS: COMMON_MPS, OPINFOS: OPINFOS}
 
 _CHANGED = re.compile(r"^diff --git a/(\S+) b/", re.MULTILINE)
 _NEW_FILE = re.compile(r"^diff --git a/(\S+) b/\S+\nnew file", re.MULTILINE)

@@ -29,7 +29,7 @@ from ...simulator.objc.apple.location import STUBS, apple_folder
 from ...simulator.objc.apple.metal_header import metal_header
 from ...simulator.objc.apple.mps_headers import GRAPH, SHADERS, mps_headers, selectors_in
 from ..errors import ToolchainError
-from ..release_files import COMMON_MPS, check_folder, chosen_release, torch_folder
+from ..release_files import COMMON_MPS, OPINFOS, check_folder, chosen_release, torch_folder
 from .toolchain import (
     EXTENSION_BUILDER,
     LIBRARIES,
@@ -44,6 +44,7 @@ _KEPT_FOLDERS = ("torch/include/", "torchgen/")
 _KEPT_FILES = (
     *(f"torch/lib/{name}" for name in LIBRARIES),
     str(COMMON_MPS),
+    str(OPINFOS),
     str(EXTENSION_BUILDER),
 )
 

@@ -11,7 +11,7 @@ from ..launches.launch import Launch
 from ..launches.schema_launch import launch_of
 from ..operators.kinds import KernelKind
 from ..operators.model import OperatorModel, OverloadModel, lacks_kernel
-from ..operators.observation import Observation
+from ..operators.observation import INTEGERS, Observation
 
 
 class KernelTarget(str, Enum):
@@ -32,6 +32,7 @@ class Request:
         opinfos: the names of torch's OpInfos that test it.
         observations: of calls on the CPU, by the overload's name.
         references: torch's definition of each overload, by its name.
+        cpu_dtypes: the dtypes that these OpInfos call on the CPU.
     """
 
     operator: OperatorModel
@@ -39,6 +40,7 @@ class Request:
     opinfos: tuple[str, ...] = ()
     observations: Mapping[str, Observation] = field(default_factory=dict)
     references: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    cpu_dtypes: frozenset[str] = frozenset()
 
     @property
     def family(self) -> list[str]:
@@ -70,6 +72,17 @@ class Request:
         launches = [replace(launch, elements=(*FLOATING_ELEMENTS, *shared)) for launch in launches]
         # A function is defined before its callers.
         return sorted((_served(launch, launches) for launch in launches), key=lambda launch: bool(launch.served_by))
+
+    def tested_integers(self, *, promotes: bool) -> tuple[str, ...]:
+        """The integer dtypes, and bool, of the OpInfos on the CPU that the kernels take.
+
+        `promotes`: whether the host of an elementwise kernel computes the others as floats.
+        """
+        launches = self.launches
+        own = {METAL_ELEMENTS[dtype] for dtype in self.cpu_dtypes & METAL_ELEMENTS.keys()}
+        takes_all = promotes and all(launch.is_floating_elementwise for launch in launches)
+        taken = own if takes_all else own & {*launches[0].elements}
+        return tuple(dtype for dtype in INTEGERS if METAL_ELEMENTS[dtype] in taken)
 
     @property
     def package(self) -> str:

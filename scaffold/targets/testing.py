@@ -9,8 +9,9 @@ from .rendering import render
 def files_of_tests(request: Request, folder: str, module: str = "") -> dict[str, str]:
     """The generated tests.
 
-    `module`: the dotted name of the kernel module whose table they register, `path` for the file beside the tests, or
-    empty for a package that registers its kernels when it is imported.
+    `module`: the dotted name of the kernel module whose table they register, `path` for the file beside the tests,
+    `patch` for a library that `mpsmith check --run` loads, or empty for a package that registers its kernels when it is
+    imported.
     """
     values = {
         "operator": request.operator,
@@ -18,6 +19,7 @@ def files_of_tests(request: Request, folder: str, module: str = "") -> dict[str,
         "launches": request.launches,
         "under_test": request.under_test,
         "opinfos": request.opinfos,
+        "integers": request.tested_integers(promotes=module not in ("", "patch")),
         "module": module,
         "package": request.package,
     }

@@ -30,7 +30,9 @@ from .family_rows import FamilyRows, planned_rows
 from .git_patch import added, changed
 from .host_file import host_file
 from .native_code import NativeCode, native_code
-from .patch import TREE_COMMON_MPS, TREE_YAML, Tree
+from .opinfo_entry import with_opinfo
+from .patch import TREE_COMMON_MPS, TREE_OPINFOS, TREE_YAML, Tree
+from .source_form import folded
 from .yaml_rows import entries_of, with_mps_rows
 
 DEFINITIONS = ("USE_MPS", "AT_PER_OPERATOR_HEADERS")
@@ -134,19 +136,24 @@ def generate(family: Family, source: Source, tree: Tree, evidence: FamilyEvidenc
     if host:
         _require_heads(family.name, host, rows, natives)
     code = _code_files(family, host) if host is not None and _needs_host(rows, host) else {}
-    test = render("upstream/family_test.py.j2", family=family.name, camel=family.camel, overloads=list(rows.kernels))
-    new_files = {**code, f"test/test_mps_{family.name}.py": test}
+    opinfos = tree.opinfos
+    for operator in reversed(operators) if not family.opinfos else ():
+        opinfos = with_opinfo(opinfos, operator)
     patch = "".join(
         [
             changed(TREE_YAML, tree.native_functions, yaml_text),
-            *(added(path, text) for path, text in new_files.items()),
+            *(added(path, text) for path, text in code.items()),
             changed(TREE_COMMON_MPS, tree.common_mps, _common_mps(tree.common_mps, evidence)),
+            changed(TREE_OPINFOS, tree.opinfos, opinfos),
         ]
     )
     files = {
         f"{family.name}.patch": patch,
         "description.md": _description(family, source, rows, evidence, tuple(code)),
-        **{f"tree/{path}": text for path, text in new_files.items()},
+        **{f"tree/{path}": text for path, text in code.items()},
+        f"tests/test_{family.name}.py": render(
+            "tests/test_family.py.j2", family=family.name, overloads=list(rows.kernels)
+        ),
         **_headers(operators, natives),
     }
     generated = Generated(files, {}, arc=False, include=("include",), definitions=DEFINITIONS)
@@ -206,8 +213,8 @@ def _require_heads(family: str, host: str, rows: FamilyRows, natives: Mapping[st
 
 def _code_files(family: Family, host: str) -> dict[str, str]:
     return {
-        f"aten/src/ATen/native/mps/operations/{family.camel}.mm": host,
-        f"aten/src/ATen/native/mps/kernels/{family.camel}.metal": moved(family.metal),
+        f"aten/src/ATen/native/mps/operations/{family.camel}.mm": folded(host),
+        f"aten/src/ATen/native/mps/kernels/{family.camel}.metal": folded(moved(family.metal)),
     }
 
 

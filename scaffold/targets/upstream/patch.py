@@ -1,7 +1,8 @@
 """Target `upstream`: a patch against PyTorch's tree, with the files that it adds beside it.
 
-The two files of the tree that it changes ship in every wheel, so that the patch can be made, applied and judged without
-the tree: native_functions.yaml and common_mps.py.
+The files of the tree that it changes ship in every wheel, so that the patch can be made, applied and judged without
+the tree: native_functions.yaml, common_mps.py, and common_methods_invocations.py for an operator without an OpInfo.
+The tests beside the patch are for its author: PyTorch's OpInfo tests cover the operator.
 """
 
 from __future__ import annotations
@@ -18,15 +19,18 @@ from ...release_files import ReleaseFiles
 from .. import Generated, Request
 from ..regions import merged
 from ..rendering import render
+from ..testing import files_of_tests
 from .dispatch_stubs import Stub, stub_of
 from .expected_failures import without_entries
 from .git_patch import added, changed
 from .native_code import native_code
-from .value_tests import value_calls
+from .opinfo_entry import with_opinfo
+from .source_form import folded, without_marks
 from .yaml_rows import entries_of, mps_kernels, rows_by_overload, with_mps_rows
 
 TREE_YAML = "aten/src/ATen/native/native_functions.yaml"
 TREE_COMMON_MPS = "torch/testing/_internal/common_mps.py"
+TREE_OPINFOS = "torch/testing/_internal/common_methods_invocations.py"
 # Older releases also build a Metal library for systems without bfloat.
 _BFLOAT_EVERYWHERE = "2.9.0"
 
@@ -38,20 +42,23 @@ class Tree:
     Attributes:
         native_functions: the text of native_functions.yaml.
         tags: the path of tags.yaml.
-        common_mps: the text of common_mps.py, empty where the release does not ship it.
+        common_mps, opinfos: the text of common_mps.py and common_methods_invocations.py, "" where they are not there.
         include: the folder of torch's headers, where dispatch stubs are declared.
     """
 
     native_functions: str
     tags: Path
     common_mps: str
+    opinfos: str
     include: Path
 
 
 def tree_of(files: ReleaseFiles) -> Tree:
     """The tree of a release."""
-    common_mps = files.common_mps.read_text("utf-8") if files.common_mps.is_file() else ""
-    return Tree(files.native_functions.read_text("utf-8"), files.tags, common_mps, files.include)
+    common_mps, opinfos = [
+        path.read_text("utf-8") if path.is_file() else "" for path in (files.common_mps, files.opinfos)
+    ]
+    return Tree(files.native_functions.read_text("utf-8"), files.tags, common_mps, opinfos, files.include)
 
 
 def generate(request: Request, tree: Tree, existing: Callable[[str], str | None] = lambda _: None) -> Generated:
@@ -85,26 +92,28 @@ def generate(request: Request, tree: Tree, existing: Callable[[str], str | None]
         "scalars": [first.argument(buffer) for buffer in first.numbers] or ["alpha"],
         "natives": natives,
         "kernels": kernels,
-        "calls": value_calls([launch.overload for launch in request.launches]),
         "rows_used": [*_rows_used(lines), *(["flags"] if _has_flags(request) else [])],
         "headers": _headers(lines, stub),
         "per_operator": [*(["empty"] if "at::empty(" in lines else []), f"{request.base}_native"],
         "is_bfloat_optional": is_older(request.operator.release, _BFLOAT_EVERYWHERE),
     }
     new_files = {
-        f"aten/src/ATen/native/mps/operations/{operator.camel}.mm": render("upstream/kernel.mm.j2", **values),
-        f"aten/src/ATen/native/mps/kernels/{operator.camel}.metal": render("upstream/kernel.metal.j2", **values),
-        f"test/test_mps_{operator.stem}.py": render("upstream/test.py.j2", **values),
+        f"aten/src/ATen/native/mps/operations/{operator.camel}.mm": folded(render("upstream/kernel.mm.j2", **values)),
+        f"aten/src/ATen/native/mps/kernels/{operator.camel}.metal": folded(
+            render("upstream/kernel.metal.j2", **values)
+        ),
     }
     for path, text in new_files.items():
         if before := existing(f"tree/{path}"):
             new_files[path] = merged(text, before, path).text
     common_mps = without_entries(tree.common_mps, request.opinfos) if tree.common_mps else ""
+    opinfos = tree.opinfos if request.opinfos else with_opinfo(tree.opinfos, operator)
     patch = "".join(
         [
             changed(TREE_YAML, tree.native_functions, yaml_text),
-            *(added(path, text) for path, text in new_files.items()),
+            *(added(path, without_marks(text)) for path, text in new_files.items()),
             changed(TREE_COMMON_MPS, tree.common_mps, common_mps),
+            changed(TREE_OPINFOS, tree.opinfos, opinfos),
         ]
     )
     header = render(
@@ -117,6 +126,7 @@ def generate(request: Request, tree: Tree, existing: Callable[[str], str | None]
         f"{operator.stem}.patch": patch,
         **{f"tree/{path}": text for path, text in new_files.items()},
         f"include/ATen/ops/{request.base}_native.h": header,
+        **files_of_tests(request, "tests", "patch"),
     }
     definitions = ("USE_MPS", "AT_PER_OPERATOR_HEADERS")
     return Generated(files, {}, arc=False, include=("include",), definitions=definitions)

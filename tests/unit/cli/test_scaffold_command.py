@@ -30,6 +30,7 @@ def no_test_database(monkeypatch: pytest.MonkeyPatch) -> None:
     from mpsmith.scaffold.operators.opinfos import OpInfos
 
     monkeypatch.setattr(generate, "opinfos_for", lambda operator: OpInfos((operator,), None))
+    monkeypatch.setattr(generate, "supported_dtypes", lambda name, device: frozenset())
 
 
 def test_a_gap_gets_files_an_entry_and_the_next_command(tmp_path: Path, registry: Path) -> None:
@@ -131,6 +132,18 @@ def test_next_ranks_unowned_gaps(registry: Path) -> None:
     assert names[-1] == "aten::linalg_eig"
     scores = [row["score"] for row in rows if row["owner"] is None]
     assert scores == sorted(scores, reverse=True)
+
+
+def test_next_lists_finished_families_by_what_users_meet(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MPSMITH_REGISTRY")
+    rows = printed_json(app, "next", "-n", "200")["finished"]
+    assert rows[0]["operators"][0] == "aten::linalg_eig"
+    families = {row["family"] for row in rows}
+    assert "mode" in families
+    assert not families & {"convolution", "nested", "svd", "heaviside"}  # without host code; in a later release
+    shown = output(app, "next")
+    assert "mpsmith scaffold aten::linalg_eig --target upstream --from-kernel" in shown
+    assert "estimated" not in shown
 
 
 def test_next_keeps_within_the_columns_of_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

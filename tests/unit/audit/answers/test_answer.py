@@ -145,9 +145,9 @@ def test_every_operator_and_function_has_an_answer() -> None:
     names = known_names()
     for operator in names.overloads:
         assert answer(f"aten::{operator}").support in Support
-    for public in names.public.values():
-        for name in public:
-            assert as_text(answer(name))
+    assert {"nn.LSTM", "linalg.svd", "fft.fft"} <= set(names.functions)
+    for name in names.functions:
+        assert as_text(answer(name))
 
 
 def test_the_data_files_can_be_written_and_read(tmp_path: Path) -> None:

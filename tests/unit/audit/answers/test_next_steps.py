@@ -18,9 +18,7 @@ from mpsmith.cli import app
 def suggested() -> set[str]:
     """The commands of the steps of every operator, function and module."""
     names = known_names()
-    every = [f"aten::{operator}" for operator in names.overloads] + [
-        n for listed in names.public.values() for n in listed
-    ]
+    every = [f"aten::{operator}" for operator in names.overloads] + names.functions
     return {step.command for name in every for step in steps(answer(name)) if step.command}
 
 

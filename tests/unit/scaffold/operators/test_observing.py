@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch.testing._internal import common_methods_invocations
 
-from mpsmith.scaffold.operators.observation import ObservedTensor, Size
-from mpsmith.scaffold.operators.observing import INTEGERS, observed
+from mpsmith.scaffold.operators.observation import INTEGERS, ObservedTensor, Size
+from mpsmith.scaffold.operators.observing import observed
 from mpsmith.scaffold.operators.references import reference_of
 from mpsmith.scaffold.operators.source import source_of
-from mpsmith.scaffold.targets.upstream.value_tests import value_calls
+from mpsmith.scaffold.targets.upstream.opinfo_entry import with_opinfo
 
 
 class TestObserved:
@@ -98,13 +99,19 @@ class TestReferences:
         )
 
 
-class TestValueCalls:
-    def test_calls_are_python_and_of_two_dimensions_where_there_are_any(self) -> None:
-        (overload,) = source_of(None).operator("mode").kernels
-        calls = value_calls([overload])
-        assert calls
-        names = {"torch": torch, "numbers": lambda shape, low, high, device: torch.empty(shape).uniform_(low, high)}
-        for call in calls:
-            assert len(eval(f"lambda device: {call}", names)("cpu")) == 2
-            assert len(call) < 200  # what is large is made by the test
-        assert "numbers((5, 5" in calls[0]
+class TestOpInfoEntry:
+    @pytest.mark.parametrize("name", ["_pdist_forward", "_adaptive_avg_pool3d", "_upsample_lanczos2d_aa"])
+    def test_an_operator_without_an_opinfo_gets_one_whose_samples_run(self, name: str) -> None:
+        made = with_opinfo("op_db: list[OpInfo] = [\n]\n", source_of(None).operator(name))
+        names = dict(vars(common_methods_invocations))
+        exec(made, names)
+        (opinfo,) = names["op_db"]
+        samples = list(opinfo.sample_inputs("cpu", torch.float32))
+        assert samples
+        for sample in samples:
+            opinfo(sample.input, *sample.args, **sample.kwargs)
+        assert max(map(len, made.splitlines())) <= 88
+
+    def test_what_no_sample_can_call_leaves_the_file_as_it_is(self) -> None:
+        empty = "op_db: list[OpInfo] = [\n]\n"
+        assert with_opinfo(empty, source_of(None).operator("_fused_adagrad_")) == empty

@@ -9,9 +9,11 @@ import torch
 
 from mpsmith.kernels.runtime import catalog
 from mpsmith.kernels.verification.accuracy import Accuracy, ulps
+from mpsmith.registry.files import load
 from mpsmith.scaffold.errors import NothingToPatchError, ScaffoldError
 from mpsmith.scaffold.operators.source import Source, source_of
 from mpsmith.scaffold.release_files import files_of
+from mpsmith.scaffold.suggestions import finished_families
 from mpsmith.scaffold.targets.upstream import family
 from mpsmith.scaffold.targets.upstream.evidence import FamilyEvidence
 from mpsmith.scaffold.targets.upstream.expected_failures import narrowed, with_complex
@@ -112,6 +114,15 @@ def test_every_finished_family_serves_what_the_release_lacks(source: Source, tre
         host = family._host_code(chosen, family._operators(overloads, source), tree)
         rows = planned_rows(tree.native_functions, overloads, host)  # raises where a kernel is missing
         assert {*rows.kernels, *rows.native, *rows.composed} == set(overloads)
+
+
+def test_every_family_that_next_names_has_a_patch_that_a_reviewer_takes(source: Source, tree: Tree) -> None:
+    for finished in finished_families(load()):
+        files = family.generate(Family.named(finished.family), source, tree).generated.files
+        patch = files[f"{finished.family}.patch"]
+        assert "mpsmith:" not in patch
+        assert "b/test/" not in patch, "OpInfos test it"
+        assert max(len(line) for line in patch.splitlines() if line.startswith("+")) <= 121, finished.family
 
 
 @pytest.mark.parametrize("name", WITHOUT_HOST_CODE)
@@ -218,7 +229,7 @@ def test_a_family_whose_kernels_pytorch_has_needs_no_patch(name: str, source: So
 def test_a_row_alone_may_be_all(source: Source, tree: Tree) -> None:
     patch = family.generate(Family.named("logit"), source, tree)
     assert dict(patch.rows.kernels) == {"logit_": "logit_"}
-    assert "new file" in patch.generated.files["logit.patch"]
+    assert "new file" not in patch.generated.files["logit.patch"]
     assert not any(path.endswith((".mm", ".metal")) for path in patch.generated.files)
     assert "nothing but the rows is new" in patch.generated.files["description.md"]
 

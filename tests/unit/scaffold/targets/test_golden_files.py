@@ -23,6 +23,7 @@ from mpsmith.scaffold.release_files import files_of
 from mpsmith.scaffold.targets import KernelTarget, Request, extension, shader
 from mpsmith.scaffold.targets.upstream import patch as upstream
 from mpsmith.scaffold.targets.upstream.git_patch import added
+from mpsmith.scaffold.targets.upstream.source_form import without_marks
 
 GOLDEN = Path(__file__).with_name("golden")
 OPERATORS = {
@@ -50,6 +51,13 @@ UNIMPLEMENTED_XFAILLIST = {
 """
 
 
+OPINFOS = """\
+op_db: list[OpInfo] = [
+    OpInfo("mode"),
+]
+"""
+
+
 @pytest.fixture(scope="module")
 def source() -> Source:
     return operators.of_yaml((GOLDEN / "native_functions.yaml").read_bytes(), "2.13.0")
@@ -66,7 +74,7 @@ def generated(source: Source, target: KernelTarget, kind: KernelKind) -> dict[st
     else:
         yaml = (GOLDEN / "native_functions.yaml").read_text()
         tags = native_functions.installed_path().with_name("tags.yaml")
-        files = upstream.generate(request, upstream.Tree(yaml, tags, COMMON_MPS, files_of(None).include)).files
+        files = upstream.generate(request, upstream.Tree(yaml, tags, COMMON_MPS, OPINFOS, files_of(None).include)).files
     whole = (target, kind) in WHOLE
     if whole and target is KernelTarget.UPSTREAM:
         files = without_patched(files)
@@ -74,10 +82,10 @@ def generated(source: Source, target: KernelTarget, kind: KernelKind) -> dict[st
 
 
 def without_patched(files: Mapping[str, str]) -> dict[str, str]:
-    """The files less those of the tree, which the patch adds as they are."""
+    """The files less those of the tree, which the patch adds without marks."""
     (patch,) = (text for path, text in files.items() if path.endswith(".patch"))
     in_tree = {path: text for path, text in files.items() if path.startswith("tree/")}
-    assert all(added(path.removeprefix("tree/"), text) in patch for path, text in in_tree.items())
+    assert all(added(path.removeprefix("tree/"), without_marks(text)) in patch for path, text in in_tree.items())
     return {path: text for path, text in files.items() if path not in in_tree}
 
 

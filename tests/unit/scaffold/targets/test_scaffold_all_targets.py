@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from mpsmith.scaffold.operators.kinds import KernelKind, kind_of
+from mpsmith.scaffold.operators.observing_apart import observations_of
 from mpsmith.scaffold.operators.source import Source, source_of
 from mpsmith.scaffold.release_files import files_of
 from mpsmith.scaffold.targets import Generated, Request, extension, shader
@@ -160,3 +161,19 @@ def test_lists_come_to_the_host_code_of_a_patch_as_torchgen_declares_them(source
     files = upstream.generate(request, upstream.tree_of(files_of(operator.release))).files
     (host,) = (text for path, text in files.items() if path.endswith(".mm"))
     assert line in host
+
+
+def test_the_tests_ask_for_the_integers_that_the_cpu_takes(source: Source) -> None:
+    operator = source.operator("heaviside")
+    integers = ("int64", "int32", "int16", "int8", "uint8", "bool")
+    observations = observations_of(operator)
+    request = Request(operator, KernelKind.BINARY, ("heaviside",), observations, cpu_dtypes=frozenset(integers))
+    files = shader.generate(request).files
+    assert "BINARY(heaviside_out, uchar)" in files["kernels/heaviside/heaviside.metal"]
+    assert "integers=(torch.int64, torch.int32" in files["kernels/heaviside/heaviside.py"]
+    for name in integers:
+        assert f'"{name}"' in files["tests/test_heaviside.py"]
+    airy = source.operator("special_airy_ai")  # its results are floats
+    asked = Request(airy, KernelKind.UNARY, (), observations_of(airy), cpu_dtypes=frozenset(integers))
+    assert asked.tested_integers(promotes=True) == integers
+    assert asked.tested_integers(promotes=False) == ()
