@@ -12,6 +12,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ..audit.answers import sentences
+from ..audit.answers.answer import answer, known_names
+from ..audit.answers.support import Support
 from ..audit.findings.overload_verdict import SEVERITY
 from ..audit.findings.results import (
     AuditSummary,
@@ -33,6 +36,14 @@ from .wording import CASE_LETTERS, GRADE_MEANING, LETTERS, MEANING, SHORT_DTYPES
 # Limits for each overload and entry, which keep pages small; the JSON report has everything.
 SHOWN_CASES = 4
 SHOWN_TEXT = 300
+
+FUNCTION_COLUMNS = ("name", "headline", "style", "works", "since", "steps")
+_STYLES = {
+    Support.WORKS: style_of(OverloadVerdict.COMPOSITE),
+    Support.PARTLY: style_of(OverloadVerdict.DTYPE_GAP),
+    Support.NO: style_of(OverloadVerdict.MISSING),
+    Support.UNKNOWN: style_of(OverloadVerdict.UNREACHABLE),
+}
 
 # The number of detail files. The name of an operator selects its file.
 PARTS = 64
@@ -115,6 +126,19 @@ def operator_table(summary: AuditSummary, facts: Mapping[str, OperatorFacts]) ->
     reasons = reasons_of(summary)
     rows = [_operator(o, facts[o.name], reasons.get(o.name, ""), summary.dtypes, texts) for o in summary.operators]
     return {**_columns(OPERATOR_COLUMNS, rows), "texts": texts.all}
+
+
+def function_table(release: str | None) -> dict[str, list[Any]]:
+    """The functions and modules of several operators, with their answers in a release."""
+    rows = []
+    for name in known_names().functions:
+        found = answer(name, release)
+        if not found.operator:
+            works = [sentences.reason(found), sentences.dtypes(found), f"Evidence: {sentences.evidence(found)}."]
+            steps = [step.as_data() for step in sentences.steps(found)]
+            since = sentences.since(found) or "Since which release is not known."
+            rows.append((name, sentences.headline(found), _STYLES[found.support], [*filter(None, works)], since, steps))
+    return _columns(FUNCTION_COLUMNS, rows)
 
 
 def overload_table(summary: AuditSummary, before: Mapping[str, OverloadVerdict]) -> dict[str, Any]:

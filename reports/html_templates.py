@@ -67,7 +67,7 @@ def as_code(text: str) -> Markup:
 # Scripts of a site. The first sets the theme, before anything is drawn.
 SCRIPTS = (
     *("site.js", "search.js", "details.js", "explorer.js", "tables.js"),
-    *("start.js", "operator.js", "release_changes.js"),
+    *("start.js", "operator.js", "changes.js"),
 )
 
 

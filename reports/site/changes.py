@@ -1,44 +1,36 @@
-"""Compares two audits, overload by overload."""
+"""Counts the overloads whose verdict changed between two audits; the page of audits lists them."""
 
 from __future__ import annotations
+
+from collections import Counter
 
 from ...audit.findings.overload_verdict import SEVERITY
 from ...audit.findings.results import AuditSummary
 from ...audit.model.verdicts import OverloadVerdict
-from ..table import Cell, Table
-from ..wording import counted, marked
+from ..wording import counted
 
 SUPPORT = (OverloadVerdict.NATIVE, OverloadVerdict.COMPOSITE)
+_ORDER = ("worse", "other", "better", "new", "not there now")
 
 
-def change_table(before: AuditSummary, after: AuditSummary) -> Table:
-    """The overloads whose verdict changed, those that got worse first."""
+def changes(before: AuditSummary, after: AuditSummary) -> Counter[str]:
+    """How many overloads changed, by kind."""
     earlier = {o.name: o.verdict for o in before.overloads}
-    rows: list[tuple[Cell, ...]] = []
+    kinds: Counter[str] = Counter()
     for o in after.overloads:
         was = earlier.pop(o.name, OverloadVerdict.UNREACHABLE if o.executed == 0 else None)  # counts as absent
         if was is not o.verdict:
-            rows.append((o.name, _kind(was, o.verdict), was.value if was else "", o.verdict.value, o.reason))
-    gone = {name: was for name, was in earlier.items() if was is not OverloadVerdict.UNREACHABLE}
-    rows += [(name, "not there now", was.value, "", "") for name, was in gone.items()]
-    order = ("worse", "other", "better", "new", "not there now")
-    rows.sort(key=lambda row: (order.index(str(row[1])), str(row[0])))
-    return Table(
-        marked("Changed since the last run", after),
-        ("overload", "change", "before", "now", "evidence now"),
-        tuple(rows),
-        f"Compared with the run of torch {before.run.environment.get('torch', 'unknown')} before this one.",
-        frozenset({"overload"}),
-    )
+            kinds[_kind(was, o.verdict)] += 1
+    kinds["not there now"] += sum(was is not OverloadVerdict.UNREACHABLE for was in earlier.values())
+    return kinds
 
 
-def in_a_sentence(changes: Table) -> str:
+def in_a_sentence(kinds: Counter[str]) -> str:
     """The numbers of changed overloads, in one sentence."""
-    if not changes.rows:
+    if not kinds.total():
         return "No overload has another verdict than in the last run."
-    kinds = [str(row[1]) for row in changes.rows]
-    parts = [f"{kinds.count(kind):,} {kind}" for kind in dict.fromkeys(kinds)]
-    return f"{counted(len(kinds), 'overload')} changed since the last run: {', '.join(parts)}."
+    parts = [f"{kinds[kind]:,} {kind}" for kind in _ORDER if kinds[kind]]
+    return f"{counted(kinds.total(), 'overload')} changed since the last run: {', '.join(parts)}."
 
 
 def _kind(was: OverloadVerdict | None, now: OverloadVerdict) -> str:

@@ -10,7 +10,16 @@ from ...audit.findings.overload_verdict import SEVERITY
 from ...audit.findings.results import AuditSummary
 from ..compiled_tables import NOTE as COMPILED_NOTE
 from ..compiled_tables import found_table, in_a_sentence, in_one_word
-from ..explorer_data import details, entry_table, legend, operator_table, overload_table, part_of, release_table
+from ..explorer_data import (
+    details,
+    entry_table,
+    function_table,
+    legend,
+    operator_table,
+    overload_table,
+    part_of,
+    release_table,
+)
 from ..html_templates import HtmlPage, data_script, slug
 from ..operator_facts import operator_facts
 from ..overview import overview
@@ -18,7 +27,7 @@ from ..release_coverage import section_of
 from ..release_history import history_of
 from ..table import Table
 from ..wording import marked, of_compiled_calls, simulated_note, subtitle, title
-from . import changes, devices, kernels, operator_pages
+from . import audits, changes, devices, kernels, operator_pages
 from .content import SiteContent
 from .tables import compiled, finding_tables, heading_of, tables_of_run
 from .wrong_results import found_wrong_table
@@ -54,7 +63,6 @@ class Site:
         self._summary = content.summary
         self._history = history_of(content.summary)
         self._facts = operator_facts(content.summary, self._history, content.before)
-        self._changes = changes.change_table(content.before, content.summary) if content.before else None
         self._findings = devices.findings_with(content.summary, content.devices)
         self._matrix = devices.matrix_of(content.summary, self._findings, self._history)
         self._operator_files = devices.file_names(self._matrix.operators, "operators/")
@@ -63,6 +71,7 @@ class Site:
             ("index.html", "Start"),
             ("operators.html", "Operators"),
             ("releases.html", "Releases"),
+            ("audits.html", "Audits"),
             *((listing.file, listing.name) for listing in self._listings),
         )
 
@@ -80,6 +89,8 @@ class Site:
         listed = self._page("operators.html", scripts=(*asked, "explorer.js"), data=("legend", "operators"), wide=True)
         yield "operators.html", listed.render("operators.html.j2", audit=audit)
         yield "releases.html", self._releases()
+        page = self._page("audits.html", scripts=("site.js", "changes.js"), data=("audits",))
+        yield "audits.html", page.render("audits.html.j2")
         yield from self._of_operators()
         for listing in self._listings:
             page = self._page(listing.file)
@@ -94,6 +105,7 @@ class Site:
             "operators": operator_table(summary, facts),
             "overloads": overload_table(summary, before),
             "entries": entry_table(summary),
+            "functions": function_table(self._history.audited if self._history else None),
         }
         if self._history is not None:
             named["releases"] = release_table(self._history, self._operator_files)
@@ -101,6 +113,8 @@ class Site:
         named.update((f"details/{number:02}", part) for number, part in enumerate(parts))
         for name, data in named.items():
             yield f"data/{name}.js", data_script(name, data)
+        seen = [audit for audit in (self._content.before, summary) if audit is not None]
+        yield from audits.data_files(*seen).items()
 
     def _page(
         self,
@@ -128,7 +142,7 @@ class Site:
             page = self._page("releases.html")
             lead = ("The data of the releases lack the audited one; `mpsmith coverage --history` lists them.",)
             return page.render("listings.html.j2", lead=lead, tables=(), links=())
-        scripts = ("site.js", "tables.js", "release_changes.js")
+        scripts = ("site.js", "tables.js", "changes.js")
         page = self._page("releases.html", scripts=scripts, data=("releases",), wide=True)
         return page.render("releases.html.j2", coverage=found)
 
@@ -155,20 +169,20 @@ class Site:
         return HtmlPage(file=file, title=title, links=self._links, scripts=scripts, **more)
 
     def _changed(self) -> str:
-        return "" if self._changes is None else changes.in_a_sentence(self._changes)
+        before = self._content.before
+        return changes.in_a_sentence(changes.changes(before, self._summary)) if before else ""
 
     def _cards(self) -> list[tuple[str, str, str]]:
         return [
             ("operators.html", "Operators", "Every operator, overload and test entry by dtype: search, filter, sort."),
             ("releases.html", "Releases", "What changed between two releases since 1.12.1, read from their wheels."),
+            ("audits.html", "Audits", "What changed between two audits, overload by overload and dtype by dtype."),
             *((listing.file, listing.name, listing.about) for listing in self._listings),
         ]
 
     def _all_listings(self) -> Iterator[_Listing]:
         summary, content = self._summary, self._content
         found = finding_tables(summary)
-        if self._changes is not None and self._changes.rows:
-            found.insert(0, self._changes)
         if content.found_wrong:
             found.append(found_wrong_table(content.found_wrong))
         about = "What is wrong, missing or not explained, with upstream's reports and the rules that explain the rest."

@@ -8,11 +8,12 @@ from pathlib import Path
 
 from ..html_templates import SCRIPTS, asset
 from ..publish import FILES, write
+from . import audits
 from .content import SiteContent
 from .pages import DATA_FILES, Site
 
 # Optional pages, which are removed when a new site does not have them.
-_PAGES = re.compile(r"(index|operators|releases|devices|device-[\w-]+|findings|kernels|compiled|run)\.html")
+_PAGES = re.compile(r"(index|operators|releases|audits|devices|device-[\w-]+|findings|kernels|compiled|run)\.html")
 # The folder of the operators' pages, which holds nothing else.
 OPERATORS = "operators"
 
@@ -24,7 +25,9 @@ def write_site(content: SiteContent, folder: Path) -> list[Path]:
     removed.
     Raises MpsmithError when the folder refuses.
     """
-    rendered = [(folder / name, text) for name, text in files(content)]
+    named = dict(files(content))
+    named[audits.INDEX] = audits.index(folder, *(name for name in named if name.startswith(f"{audits.FOLDER}/")))
+    rendered = [(folder / name, text) for name, text in named.items()]
     for path, text in rendered:
         if not _holds(path, text):
             write(path, text)

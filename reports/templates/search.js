@@ -50,6 +50,7 @@ window.mpsmith.search = (() => {
     if (own === query.typed || query.names.includes(own)) return 0;
     if (query.bare) {
       const joined = squashed(own);
+      if (own.replace(PREFIXES, "") === query.bare) return 1;
       if (query.squashed.includes(joined)) return 1;
       if (query.names.some((each) => own.startsWith(each)) || own.replace(PREFIXES, "").startsWith(query.bare)) return 2;
       if (query.names.some((each) => own.includes(`_${each}`) || own.includes(`.${each}`))) return 3;

@@ -10,7 +10,11 @@ document.addEventListener("DOMContentLoaded", async () => {
   const answer = document.getElementById("answer");
   const legend = details.use(await load("legend"));
   const { texts, ...columns } = await load("operators");
-  const rows = rowsOf(columns).map((row) => ({ ...row, text: texts[row.reason].toLowerCase() }));
+  const operators = rowsOf(columns).map((row) => ({ ...row, text: texts[row.reason].toLowerCase() }));
+  // Functions and modules of several operators have no page: the answer is whole.
+  const functions = rowsOf(await load("functions")).map((row) => ({ ...row, text: "", public: 1 }));
+  const rows = [...operators, ...functions];
+  const badge = (row) => (row.works ? make("span", { class: `badge v-${row.style}` }, row.headline) : details.badge(legend.verdicts[row.verdict], row.inPart));
   let chosen = "";
 
   function matching(text) {
@@ -32,10 +36,14 @@ document.addEventListener("DOMContentLoaded", async () => {
     chosen = row ? row.name : "";
     for (const button of found.querySelectorAll("button")) button.setAttribute("aria-current", String(button.dataset.name === chosen));
     if (!row) { answer.replaceChildren(); return; }
+    if (row.works) {
+      answer.replaceChildren(make("h3", {}, badge(row), " ", make("code", {}, row.name)), ...details.answers(row, "h4"));
+      return;
+    }
     try {
       const known = await details.operator(row.name, row.part);
       if (chosen !== row.name) return;
-      answer.replaceChildren(make("h3", {}, details.badge(legend.verdicts[row.verdict], row.inPart), " ", make("code", {}, row.name)),
+      answer.replaceChildren(make("h3", {}, badge(row), " ", make("code", {}, row.name)),
         ...details.answers(known, "h4"),
         make("p", {}, make("a", { href: known.page }, "Its page: dtype by dtype, overload by overload, release by release")));
     } catch (error) {
@@ -45,12 +53,15 @@ document.addEventListener("DOMContentLoaded", async () => {
 
   function ask(text, wanted) {
     const matches = matching(text);
-    status.textContent = !text.trim() ? "" : matches.length
-      ? `${number(matches.length)} ${matches.length === 1 ? "operator matches" : "operators match"}`
-      : "no operator has a name like it; mpsmith why also knows modules and functions, and mpsmith trace lists what a program calls";
+    const { words, dtypes, filters } = search.read(text);
+    const narrowed = !words.length && (dtypes.length || Object.keys(filters).length);
+    if (narrowed) status.replaceChildren(make("a", { href: `operators.html#q=${encodeURIComponent(text)}` }, `All operators: ${text}`));
+    else status.textContent = !text.trim() ? "" : matches.length
+      ? `${number(matches.length)} ${matches.length === 1 ? "name matches" : "names match"}`
+      : "nothing has a name like it; mpsmith trace lists what a program calls";
     found.replaceChildren(...matches.slice(0, MOST).map(({ row }) => make("li", {}, make("button", { type: "button", "data-name": row.name,
       "aria-current": "false", onclick: () => { keep(field.value, row.name); show(row); } },
-    details.badge(legend.verdicts[row.verdict], row.inPart), " ", make("code", {}, row.name), row.since ? make("span", { class: "soft" }, ` since ${row.since}`) : ""))));
+    badge(row), " ", make("code", {}, row.name), !row.works && row.since ? make("span", { class: "soft" }, ` since ${row.since}`) : ""))));
     const named = wanted && rows.find((row) => row.name === wanted);
     const best = matches[0] && matches[0].rank <= 1 ? matches[0].row : null;
     return show(named || best);

@@ -22,12 +22,13 @@ from mpsmith.registry.found_wrong import load as load_found_wrong
 from mpsmith.registry.model import Entry
 from mpsmith.reports import explorer_data
 from mpsmith.reports.evidence.devices import findings_by_device
+from mpsmith.reports.site import audits
 from mpsmith.reports.site.content import SiteContent
 from mpsmith.reports.site.writing import files, write_site
 from support.audits import HOSTILE, SURFACE, make_summary
 from support.evidence_files import evidence
 
-PAGES = ["findings.html", "index.html", "kernels.html", "operators.html", "releases.html", "run.html"]
+PAGES = ["audits.html", "findings.html", "index.html", "kernels.html", "operators.html", "releases.html", "run.html"]
 LARGEST = 2_000_000
 
 
@@ -226,19 +227,21 @@ def test_details_show_a_few_cases_and_the_start_of_long_texts(tmp_path: Path) ->
 # ---- the pages
 
 
-def test_lists_changes_with_the_worse_ones_first(summary: AuditSummary) -> None:
+def test_counts_changes_and_keeps_both_audits(summary: AuditSummary, tmp_path: Path) -> None:
     was = {"aten::sum": OverloadVerdict.NATIVE, "aten::relu": OverloadVerdict.MISSING}
     earlier = tuple(replace(o, verdict=was.get(o.name, o.verdict)) for o in summary.overloads if o.name != "aten::cos")
-    written = dict(files(content_of(summary, before=replace(summary, overloads=earlier))))
+    before = replace(summary, overloads=earlier)
+    written = dict(files(content_of(summary, before=before)))
     assert "3 overloads changed since the last run: 1 worse, 1 better, 1 new." in written["index.html"]
-    table = written["findings.html"].partition('id="changed-since-the-last-run"')[2].partition("</table>")[0]
-    rows = re.findall(r"<tr><td><code>([^<]+)</code></td><td>([^<]+)</td><td>([^<]*)</td><td>([^<]*)</td>", table)
-    assert rows == [
-        ("aten::sum", "worse", "native", "wrong"),
-        ("aten::relu", "better", "missing", "native"),
-        ("aten::cos", "new", "", "dtype gap"),
-    ]
-    assert "Changed since the last run" not in dict(files(content_of(summary)))["findings.html"]
+    names = [audits.name_of(audit) for audit in (before, summary)]
+    assert len({*names}) == 2
+    assert {f"data/audits/{name}.js" for name in names} <= set(written)
+    # Another report into the folder adds its audit; the last one is its own.
+    index = tmp_path / "data" / "audits.js"
+    other = replace(summary, overloads=tuple(replace(o, verdict=OverloadVerdict.CRASH) for o in summary.overloads))
+    for audit in (summary, other, summary, summary):
+        write_site(content_of(audit), tmp_path)
+    assert index.read_text() == f'mpsmith.give("audits",["{audits.name_of(other)}","{names[1]}"]);\n'
 
 
 def test_the_kernels_page_has_ours_and_the_gaps_that_are_left(summary: AuditSummary) -> None:

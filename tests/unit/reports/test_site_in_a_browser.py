@@ -5,11 +5,13 @@ from __future__ import annotations
 import html
 import json
 import re
+from dataclasses import replace
 from itertools import cycle
 from pathlib import Path
 
 import pytest
 
+from mpsmith.audit.model.verdicts import OverloadVerdict
 from mpsmith.reports.evidence.devices import findings_by_device
 from mpsmith.reports.site.content import SiteContent
 from mpsmith.reports.site.writing import write_site
@@ -156,6 +158,12 @@ def test_the_first_page_answers(site: Path) -> None:
     type("ask", "mod");
     await wait(() => cards().length && !texts("#answer h3 code").length);
     tell("begun", cards()[0]);
+    type("ask", "multiheadattention");
+    await wait(() => texts("#answer h3 code")[0] === "nn.MultiheadAttention");
+    tell("module", all("#answer .answers section").length);
+    type("ask", "bfloat16");
+    await wait(() => all("#ask-told a").length);
+    tell("dtype", document.querySelector("#ask-told a").getAttribute("href"));
     type("ask", "no_such_thing");
     await wait(() => !cards().length);
     tell(document.getElementById("ask-told").textContent.slice(0, 2));
@@ -168,6 +176,8 @@ def test_the_first_page_answers(site: Path) -> None:
         "nn.Heaviside(1)/aten::heaviside",
         "steps/import/true",
         "begun/aten::mode",
+        "module/3",
+        "dtype/operators.html#q=bfloat16",
         "no",
     ]
 
@@ -195,12 +205,26 @@ def test_filters_can_be_typed(site: Path) -> None:
 
 def test_two_releases_are_compared_by_address(site: Path) -> None:
     shown = dumped_dom(site / "releases.html", "from=2.13.0&to=2.15.0")
-    assert "operators changed from torch 2.13.0 to 2.15.0" in shown
+    assert "operators changed from torch 2.13.0 to torch 2.15.0" in shown
     gained = re.search(r"<h3>New on mps</h3>.*?</table>", shown, re.DOTALL)
     assert gained
     assert 'href="operators/relu.html"' not in gained[0]
     nothing = dumped_dom(site / "releases.html", "from=2.15.0&to=2.15.0")
     assert re.search(r"0 of [\d,]+ operators changed", nothing)
+
+
+def test_two_audits_are_compared_by_address(tmp_path: Path) -> None:
+    summary = make_summary(tmp_path / "store.sqlite")
+    worse = [replace(o, verdict=OverloadVerdict.MISSING) if o.name == "aten::cos" else o for o in summary.overloads]
+    for audit in (summary, replace(summary, overloads=tuple(worse))):
+        write_site(SiteContent(audit), tmp_path / "pages")
+    page = tmp_path / "pages" / "audits.html"
+    names = re.findall(r'"(torch_[^"]+)"', (tmp_path / "pages" / "data" / "audits.js").read_text())
+    assert len(names) == 2
+    shown = dumped_dom(page, f"from={names[0]}&to={names[1]}")
+    assert re.search(r"1 of \d overloads changed", shown)
+    assert re.search(r"<h3>Worse</h3>.*?>cos</a></th><td>[a-z ]+</td><td>missing[^<]*</td>", shown, re.DOTALL)
+    assert re.search(r"0 of \d overloads changed", dumped_dom(page, f"from={names[1]}&to={names[1]}"))
 
 
 def test_the_page_of_an_operator_has_the_answers_of_the_audit(site: Path) -> None:
