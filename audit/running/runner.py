@@ -25,7 +25,7 @@ from ..store.records import STRICT, Run, StoredGroup
 from ..store.store import Store
 from .isolated import isolated
 from .new_findings import NewFindings
-from .progress import AuditProgress, ProgressListener
+from .progress import AuditProgress, ProgressListener, cost_of
 from .worker_tasks import AuditPlan
 
 
@@ -45,8 +45,8 @@ class GroupExecution(Protocol):
 
 
 OpenExecution = Callable[[Settings, Store], AbstractContextManager[GroupExecution]]
-# Shows so many groups under a title.
-OpenProgress = Callable[[str, int], AuditProgress]
+# Shows groups of these costs under a title.
+OpenProgress = Callable[[str, Sequence[float]], AuditProgress]
 
 
 def run_audit(
@@ -131,7 +131,7 @@ class _Audit:
 
     def _execute(self, run: Run, mode: str, title: str, positions: Mapping[GroupKey, frozenset[int]]) -> None:
         if groups := self._store.open_groups(run.id, mode):
-            with self._progress(title, len(groups)) as progress:
+            with self._progress(title, [cost_of(group.key.source) for group in groups]) as progress:
                 listener = progress if mode == STRICT else NewFindings(self._store, run.id, progress, progress.found)
                 self._execution.execute(groups, positions, listener)
 

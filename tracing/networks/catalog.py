@@ -73,7 +73,7 @@ def networks_named(names: Sequence[str]) -> tuple[Network, ...]:
     by_name = {network.name: network for network in NETWORKS}
     for name in names:
         if name not in by_name:
-            raise MpsmithError(f"there is no network {name}{near(name, by_name)}; `mpsmith networks --list` names all")
+            raise MpsmithError(f"there is no network {name}{near(name, by_name)}; there are {', '.join(by_name)}")
     return tuple(by_name[name] for name in dict.fromkeys(names)) if names else NETWORKS
 
 

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from ...audit.answers.sentences import OLDEST_WITH_KERNELS
 from ...audit.releases import data as release_data
 from ...audit.releases.coverage import ReleaseCoverage, from_data
 from ...audit.releases.data import release_order
@@ -18,8 +19,6 @@ from ...audit.releases.surface.overloads import Dispatch
 from ..summary import operator_of
 from .observation import Called, Mode, NetworkObservation, NetworkOutcome
 
-# The oldest torch that `import mpsmith.kernels` works with.
-OLDEST_WITH_KERNELS = (2, 7, 0)
 _NAMESPACE = "aten::"
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from ...audit.answers.answer import answer
+from ...audit.answers.sentences import replacements
+from ...errors import MpsmithError
 from ...reports.table import Table
 from .catalog import NETWORKS
 from .observation import Called, Mode, NetworkObservation, NetworkOutcome
@@ -116,9 +119,20 @@ def lacking_operators(network_support: Sequence[NetworkSupport], release: str | 
     rows = []
     for overload, (releases, networks, replaced) in sorted(found.items()):
         spans = _spans(sorted(order[name] for name in releases), list(order))
-        rows.append((overload, spans, "yes" if True in replaced else "", _some(list(networks), len(network_support))))
-    titles = ("overload", "without a kernel in", "replaced by ours", "networks")
+        of = _some(list(networks), len(network_support))
+        asked = release or network_support[0].recorded
+        rows.append((overload, spans, "yes" if True in replaced else "", of, what_to_do(overload, asked)))
+    titles = ("overload", "without a kernel in", "replaced by ours", "networks", "what to do")
     return Table("Which overloads", titles, tuple(rows), code=frozenset({"overload"}))
+
+
+def what_to_do(overload: str, release: str) -> str:
+    """The first step of the answer about an overload in a release; "" where its operator works there."""
+    try:
+        found = replacements(answer(overload.split(".")[0], release))
+    except MpsmithError:  # of another namespace
+        return ""
+    return found[0].text if found else ""
 
 
 def _some(names: Sequence[str], of: int) -> str:

@@ -20,6 +20,8 @@ DOCUMENTS = [
     *ROOT.glob(".github/**/*.yml"),
 ]
 IN_CODE = re.compile(r"`mpsmith ([^`\n]+)`|^ {4}mpsmith ([^\n]+)", re.MULTILINE)
+# In code of a message, f-strings included, and of a page.
+IN_MESSAGES = re.compile(r"(?:`|<code>)mpsmith ([a-z][^`<\n\"]*)")
 FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 MPSMITH = get_command(app)
 
@@ -50,6 +52,15 @@ def mistakes(typed: str) -> list[str]:
 def test_commands_in_documents_exist(document: Path) -> None:
     wrong = {typed: found for typed in commands_in(document.read_text("utf-8")) if (found := mistakes(typed))}
     assert wrong == {}
+
+
+def test_commands_in_messages_and_templates_exist() -> None:
+    files = [*ROOT.glob("*/**/*.py"), *ROOT.glob("*/**/*.j2"), *ROOT.glob("reports/templates/*.js")]
+    sources = [path for path in files if path.relative_to(ROOT).parts[0] not in (".venv", "build", "tests")]
+    named = [(path, typed) for path in sources for typed in IN_MESSAGES.findall(path.read_text("utf-8"))]
+    named = [(path, typed.replace("{option}", "")) for path, typed in named]
+    assert len(named) > 100
+    assert {(path.name, typed): found for path, typed in named if (found := mistakes(typed))} == {}
 
 
 def test_detects_missing_commands() -> None:

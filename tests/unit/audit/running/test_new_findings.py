@@ -6,8 +6,10 @@ import io
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from mpsmith.audit.running.new_findings import NewFindings
-from mpsmith.audit.running.progress import AuditProgress
+from mpsmith.audit.running.progress import AuditProgress, cost_of
 
 
 def test_each_finding_is_said_once() -> None:
@@ -36,7 +38,7 @@ def test_each_finding_is_said_once() -> None:
 
 def test_the_time_left_is_said_from_a_tenth_on() -> None:
     stream = io.StringIO()
-    with AuditProgress("audit", 100, stream) as progress:
+    with AuditProgress("audit", [1.0] * 100, stream) as progress:
         for _ in range(9):
             progress.advance(1)
         progress._print_line()
@@ -45,3 +47,16 @@ def test_the_time_left_is_said_from_a_tenth_on() -> None:
     before, after = stream.getvalue().splitlines()
     assert "left" not in before
     assert "left" in after
+
+
+def test_the_time_left_weighs_groups_by_what_their_source_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("mpsmith.audit.running.progress.time.monotonic", lambda: now[0])
+    costs = [cost_of("errors")] * 50 + [cost_of("schema element-wise kernels")] * 50
+    progress = AuditProgress("audit", costs, io.StringIO())
+    for cost in costs[:75]:
+        now[0] += cost / 1000
+        progress.advance(1)
+    left = progress.seconds_left()
+    assert left is not None
+    assert left == pytest.approx(sum(costs[75:]) / 1000)

@@ -53,7 +53,7 @@ def test_a_row_has_the_first_release_of_each_mode() -> None:
 def test_the_operators_that_are_lacking_name_their_releases_and_networks() -> None:
     joined = network_support([LACKING], {"aten::_ctc_loss"})
     (row,) = tables.lacking_operators(joined).rows
-    assert row == ("aten::_ctc_loss", "1.12.1 to 2.13.0", "yes", "mlp")
+    assert row == ("aten::_ctc_loss", "1.12.1 to 2.13.0", "yes", "mlp", "Upgrade to torch 2.14.1")
     assert tables.lacking_operators(joined, "2.14.1").rows == ()
     kernels_by_release = dict(
         zip(*(lambda table: (table.columns, table.rows[0]))(tables.kernels_by_release(joined)), strict=True)

@@ -1,0 +1,59 @@
+"""Every `--json` is an object with a version and the keys that docs/json.md names."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from mpsmith.cli import app
+from mpsmith.cli.printing import JSON_VERSION
+
+DOCUMENT = Path(__file__).parents[3] / "docs" / "json.md"
+ROW = re.compile(r"^\| (?P<commands>`[^|]+) \| (?P<keys>[^|]+) \|$", re.MULTILINE)
+NAMES = re.compile(r"`([^`]+)`")
+KEYS = {
+    command: set(NAMES.findall(row["keys"]))
+    for row in ROW.finditer(DOCUMENT.read_text("utf-8"))
+    for command in NAMES.findall(row["commands"])
+}
+# What answers at once, without a device.
+QUICK = [
+    "next",
+    "coverage --history",
+    "coverage --operators",
+    "registry show aten::mode",
+    "registry show",
+    "registry check",
+    "scaffold frexp --force --dry-run",
+    "kernels list",
+]
+
+
+def with_json(command: Any, path: str = "") -> Iterator[str]:
+    for name, inner in getattr(command, "commands", {}).items():
+        yield from with_json(inner, f"{path} {name}".strip())
+    if any("--json" in parameter.opts for parameter in command.params):
+        yield path
+
+
+def test_every_command_that_prints_json_is_described() -> None:
+    words = {word for command in KEYS for word in (command, command.split()[0])}
+    assert [name for name in with_json(get_command(app)) if name not in words and name.split()[0] not in words] == []
+
+
+@pytest.mark.parametrize("typed", QUICK)
+def test_what_is_printed_has_a_version_and_the_keys_of_the_document(typed: str) -> None:
+    done = CliRunner().invoke(app, [*typed.split(), "--json"])
+    printed = json.loads(done.stdout)
+    assert printed.pop("version") == JSON_VERSION
+    words = typed.split()
+    described = next(KEYS[name] for end in (2, 1) if (name := " ".join(words[:end])) in KEYS)
+    if described and "columns" not in described:
+        assert set(printed) <= described | {"rows"}, typed
