@@ -13,7 +13,7 @@ from ...operators.model import OperatorModel, OverloadModel
 _MOST_CALLS = 3
 _MOST_LISTED = 16  # numbers; of more, the sample makes its own between the same bounds
 _WIDTH = 88
-_LIST = re.compile(r"^op_db: [Ll]ist\[OpInfo\] = \[\n.*?^(?=\]$)", re.MULTILINE | re.DOTALL)
+_LIST = re.compile(r"^op_db: (?:list|List)\[OpInfo\] = \[\n.*?^(?=\]$)", re.MULTILINE | re.DOTALL)
 
 
 def with_opinfo(text: str, operator: OperatorModel) -> str:
