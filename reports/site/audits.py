@@ -48,7 +48,7 @@ def data_files(*audits: AuditSummary) -> dict[str, str]:
 
 
 def index(folder: Path, *own: str) -> str:
-    """The data file with the names of all audits in the folder of a site. `own`: the paths of this one's, which come last."""
+    """The data file with the names of all audits in the folder of a site. `own`: paths of new ones, which come last."""
     known = folder / INDEX
     before = re.findall(r'"([^"]+)"', known.read_text("utf-8").partition("[")[2]) if known.is_file() else []
     names = [Path(path).name.removesuffix(".js") for path in own]
