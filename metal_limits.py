@@ -14,5 +14,8 @@ SIMD_WIDTH = 32
 CONSTANT_ALIGNMENT = 4
 """What the offset of a buffer in the constant address space is a multiple of."""
 
+MAX_BUFFER_BYTES = 4 * 2**30
+"""The largest buffer of a Mac with 8 GB, half its memory (llama.cpp pull request 1706); larger Macs allow more."""
+
 MAX_INLINE_BYTES = 4096
 """Bytes that a scalar or a list may take: more needs a buffer."""

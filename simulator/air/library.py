@@ -13,7 +13,7 @@ from pathlib import Path
 from ...errors import one_line
 from ...metal_limits import MAX_BUFFERS, MAX_THREADGROUP_MEMORY, MAX_THREADS_PER_THREADGROUP
 from ..errors import AirError, KernelArgumentError, KernelCompileError, KernelFault, MetalRuntimeError
-from ..metal.binding import Buffer
+from ..metal.binding import NO_THREADS, Buffer, refused_by_validation
 from ..metal.dispatch import GridLaunch, LoadedKernel, load_kernel, runtime_of
 from ..metal.modes import Mode, current_mode
 from ..metal.regions import GUARDED_BYTES, merged_regions
@@ -25,7 +25,7 @@ from .container import LibraryFile
 from .entry_point import ENTRY, FIRST_THREADGROUP_SLOT
 from .intrinsics import Perturbation
 from .intrinsics.accuracy import is_moved
-from .signature import KernelSignature
+from .signature import CONSTANT, KernelSignature
 
 Size = tuple[int, int, int]
 
@@ -183,6 +183,8 @@ class AirKernel:
             grid, size = self._dimensions(threads, group)
             bound = bind(self.signature, arguments, self._constants)
             shared = self._threadgroup_buffers(threadgroup_memory)
+            if why := self._refused(bound.buffers, grid):
+                raise KernelArgumentError(why)
         except (KernelArgumentError, MetalRuntimeError) as error:
             raise _about(KernelArgumentError(str(error)), self.signature.name, self.release) from None
         return self._prepared(bound, shared, grid, size)
@@ -194,6 +196,8 @@ class AirKernel:
             KernelFault: the kernel did something invalid.
             AirError: it cannot be compiled.
         """
+        if why := self._refused(buffers, grid):
+            raise KernelFault(self._explained([why], buffers))
         shared = {FIRST_THREADGROUP_SLOT + index: each for index, each in memory.items()}
         self._prepared(BoundArguments(buffers, ()), shared, grid, group)()
 
@@ -210,8 +214,6 @@ class AirKernel:
                 raise KernelFault(self._explained(messages, {**bound.buffers, **shared}))
 
         def run() -> None:  # the closure keeps the memory of the launch alive
-            if 0 in grid:
-                return
             if mode != "schedules":
                 run_in_order(launch)
             elif (difference := run_schedules(run_in_order, launch)) and not kernel.uses_atomics:
@@ -252,6 +254,19 @@ class AirKernel:
         x, y, z = [*threads, 1, 1][:3]
         group_x, group_y, group_z = [*group, 1, 1][:3]
         return (x, y, z), (group_x, group_y, group_z)
+
+    def _refused(self, buffers: Mapping[int, Buffer], grid: Size) -> str | None:
+        """Why Metal's validation refuses a launch, or None."""
+        if 0 in grid:
+            return NO_THREADS
+        checked = current_mode("fast") == "checked"
+        for argument in self.signature.buffers:
+            if argument.used and argument.index in buffers:
+                in_constant = argument.address_space == CONSTANT
+                why = refused_by_validation(buffers[argument.index], argument.alignment, in_constant, checked)
+                if why:
+                    return f"argument {argument.name} {why}"
+        return None
 
     def _threadgroup_buffers(self, sizes: Sequence[int]) -> dict[int, Buffer]:
         arguments = self.signature.threadgroup_buffers

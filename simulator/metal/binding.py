@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from ...metal_limits import MAX_INLINE_BYTES
+from ...metal_limits import CONSTANT_ALIGNMENT, MAX_BUFFER_BYTES, MAX_INLINE_BYTES
 from ..errors import MetalRuntimeError
 from .element_types import Numbers, numbers_of_dtype, numbers_of_value
 
@@ -46,6 +46,33 @@ class Buffer:
     def available(self) -> int:
         """Bytes from `address` to the end."""
         return self.base + self.size - self.address
+
+
+NO_THREADS = "no threads: Metal refuses an empty grid; return before the launch if nothing is to do"
+
+
+def refused_by_validation(buffer: Buffer, alignment: int, in_constant: bool, checked: bool) -> str | None:
+    """Why Metal's validation refuses to bind a buffer to elements of this alignment (0: any), or None.
+
+    `checked` asks for what holds on every Mac, too.
+    """
+    offset = buffer.offset
+    if alignment and offset % alignment:
+        return (
+            f"starts at byte {offset} of its memory, and the kernel reads elements that are aligned to "
+            f"{alignment} bytes: copy the tensor, or read single elements"
+        )
+    if checked and in_constant and offset % CONSTANT_ALIGNMENT:
+        return (
+            f"starts at byte {offset} of its memory: the offset of a constant buffer is a multiple of "
+            f"{CONSTANT_ALIGNMENT} (Metal feature set tables)"
+        )
+    if checked and buffer.before + buffer.size > MAX_BUFFER_BYTES:
+        return (
+            f"has {buffer.before + buffer.size} bytes: a Mac with 8 GB has no buffers beyond {MAX_BUFFER_BYTES}"
+            " (MTLDevice.maxBufferLength)"
+        )
+    return None
 
 
 _ALIGNMENT = 32

@@ -12,12 +12,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NoReturn
 
-from ...metal_limits import CONSTANT_ALIGNMENT, MAX_BUFFERS, MAX_THREADGROUP_MEMORY, SIMD_WIDTH
+from ...metal_limits import MAX_BUFFERS, MAX_THREADGROUP_MEMORY, SIMD_WIDTH
 from ..errors import MetalRuntimeError, MetalValueError, UndefinedLanesError
-from .binding import ArgCasts, Buffer, Device, bind
+from .binding import NO_THREADS, ArgCasts, Buffer, Device, bind, refused_by_validation
 from .binding import threadgroup_memory as memory_of_threadgroup
 from .compiler import Build, MetalCompiler, default_compiler
-from .dispatch import GridLaunch, KernelParameter, LoadedKernel, load_kernel, runtime_of
+from .dispatch import GridLaunch, LoadedKernel, load_kernel, runtime_of
 from .element_types import mistaken
 from .entries import FIRST_THREADGROUP_SLOT, EntryPoint
 from .error_buffer import ErrorBuffer
@@ -168,9 +168,7 @@ class SimulatedKernel:
         slots = {FIRST_THREADGROUP_SLOT + index: memory for index, memory in threadgroup_memory.items()}
         self._check_buffers(kernel, buffers, slots)
         if 0 in grid:
-            raise MetalRuntimeError(
-                self._explain(["no threads: Metal refuses an empty grid; return before the launch if nothing is to do"])
-            )
+            raise MetalRuntimeError(self._explain([NO_THREADS]))
         bound = {**buffers, **slots}
         addresses = [bound[i].address if i in bound else 0 for i in range(max([MAX_BUFFERS - 1, *slots]) + 1)]
         guarded = mode != "fast" or sum(b.size for b in bound.values()) <= GUARDED_BYTES
@@ -271,24 +269,10 @@ class SimulatedKernel:
                 )
             if why := mistaken(buffer.numbers, buffer.by_value, parameter.numbers):
                 raise MetalRuntimeError(self._explain([f"argument {index} {why}"]))
-            if why := self._misaligned(buffer, parameter):
+            in_constant = any(a.index == index and a.in_constant for a in self._entry.arguments)
+            checked = current_mode(self._mode) == "checked"
+            if why := refused_by_validation(buffer, parameter.alignment, in_constant, checked):
                 raise MetalRuntimeError(self._explain([f"argument {index} {why}"]))
-
-    def _misaligned(self, buffer: Buffer, parameter: KernelParameter) -> str | None:
-        """Why Metal's validation refuses the offset of a buffer, or None."""
-        offset = buffer.offset
-        if offset % parameter.alignment:
-            return (
-                f"starts at byte {offset} of its memory, and the kernel reads elements that are aligned to "
-                f"{parameter.alignment} bytes: copy the tensor, or read single elements"
-            )
-        in_constant = any(a.index == parameter.index and a.in_constant for a in self._entry.arguments)
-        if in_constant and offset % CONSTANT_ALIGNMENT and current_mode(self._mode) == "checked":
-            return (
-                f"starts at byte {offset} of its memory: the offset of a constant buffer is a multiple of "
-                f"{CONSTANT_ALIGNMENT} (Metal feature set tables)"
-            )
-        return None
 
 
 def _dimensions(value: int | Sequence[int] | None, name: str) -> list[int] | None:

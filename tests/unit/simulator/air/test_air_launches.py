@@ -8,8 +8,10 @@ import numpy
 import pytest
 import torch
 
+from mpsmith.simulator.air.bound_kernels import BoundKernel
 from mpsmith.simulator.air.library import AirLibrary
 from mpsmith.simulator.errors import KernelArgumentError, KernelFault
+from mpsmith.simulator.metal.binding import Buffer
 from support.air_kernels import FLUSHING, RELEASE, air_library, buffer, builtin, elementwise, kernel
 from support.needs import needs_metal_on_host
 
@@ -49,6 +51,18 @@ def test_buffers_are_bound_by_name_wherever_they_stand(tmp_path: Path) -> None:
     x, out = torch.arange(4.0), torch.zeros(4)
     library.kernel("copy_float").launch({"out": out, "in": x}, [4], [4])
     assert out.tolist() == [0, 1, 2, 3]
+
+
+def test_what_metals_validation_refuses_is_refused(copying: AirLibrary) -> None:
+    copy, memory = copying.kernel("copy_float"), torch.zeros(33, dtype=torch.uint8)
+    with pytest.raises(KernelArgumentError, match="no threads: Metal refuses an empty grid"):
+        copy.launch({"in": torch.zeros(0), "out": torch.zeros(0)}, [0], [1])
+    base = memory.data_ptr()
+    moved = {0: Buffer(base + 2, base, 33, memory), 1: Buffer(base, base, 33, memory)}
+    with pytest.raises(KernelFault, match=r"argument in starts at byte 2 of its memory.*aligned to 4 bytes"):
+        BoundKernel(copy).launch((4, 1, 1), (4, 1, 1), moved, {})
+    with pytest.raises(KernelFault, match="no threads"):
+        BoundKernel(copy).launch((0, 1, 1), (4, 1, 1), {}, {})
 
 
 POSITIONS = {
@@ -183,10 +197,6 @@ def test_arguments_that_overlap_are_one_memory(copying: AirLibrary) -> None:
     x = torch.arange(8.0)
     copying.kernel("copy_float").launch({"in": x[4:], "out": x[:4]}, [4], [4])
     assert x.tolist() == [4, 5, 6, 7, 4, 5, 6, 7]
-
-
-def test_no_threads_run_nothing(copying: AirLibrary) -> None:
-    copying.kernel("copy_float").launch({"in": None, "out": None}, [0], [32])
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 import torch
 
+from mpsmith.metal_limits import MAX_BUFFER_BYTES
 from mpsmith.simulator import metal
-from mpsmith.simulator.metal.binding import bind
+from mpsmith.simulator.metal.binding import Buffer, bind, inline
 from support.needs import needs_metal_on_host
 
 needs_metal_on_host()
@@ -224,6 +225,16 @@ def test_lists_are_aligned_for_every_vector() -> None:
         out = torch.zeros(rows, 4, dtype=torch.int64)
         library.k(out, [1, 2, 3, 4], threads=rows)
         assert out[2].tolist() == [3, 6, 9, 12]
+
+
+def test_no_buffer_is_larger_than_those_of_the_smallest_mac(library: metal.ShaderLibrary) -> None:
+    out = torch.zeros(4)
+    large = Buffer(out.data_ptr(), out.data_ptr(), MAX_BUFFER_BYTES + 1, out)
+    with (
+        metal.checking("checked"),
+        pytest.raises(RuntimeError, match=r"argument 0 \('out'\) has 4294967297 bytes: a Mac"),
+    ):
+        library.fill.launch((4, 1, 1), (4, 1, 1), {0: large, 1: inline(bytes(4), 1)})
 
 
 def test_misaligned_vectors_are_an_error() -> None:
