@@ -13,7 +13,7 @@ from ..clang import Diagnostic
 from .apple_rules import RULE, refused_by_header
 from .attributes import cut_attributes
 from .compiler import MetalCompiler
-from .declarations import ADDRESS_SPACES, DeclarationWalk
+from .declarations import ADDRESS_SPACES, DeclarationWalk, Function
 from .diagnostics import parse_clang
 from .includes import ProgramSource
 from .problems import Problems
@@ -36,6 +36,11 @@ _OPERANDS = re.compile(
     r"(?:invalid operands to binary expression|incompatible operand types)"
     r" \('([^']*)'(?: \(aka '[^']*'\))? and '([^']*)'"
 )
+_NEEDED = "needs an address space: device, constant, threadgroup or thread"
+_POINTERS = frozenset({"*", "&", "&&"})
+# Begins of statements that declare nothing, and types whose address space is deduced.
+_NO_DECLARATION = frozenset(["return", "else", "case", "goto", "using", "typedef", "delete", "throw", "do"])
+_DEDUCED = frozenset({"auto", "decltype"})
 _CONSTANT_PARAMETER = re.compile(r"\bconstant\b[^;{}()=]*[*&]")
 
 
@@ -79,7 +84,7 @@ def _in_words_of_metal(diagnostic: Diagnostic) -> Diagnostic:
 
 
 def _unqualified_pointers(expanded: str, name: str) -> Iterator[Diagnostic]:
-    """Parameters that are pointers or references without an address space, which Apple's compiler rejects."""
+    """Parameters, variables and casts with a pointer or reference that names no address space, which Apple rejects."""
     tokens = Tokens.of(expanded)
     try:
         tokens, attributes = cut_attributes(tokens)
@@ -91,14 +96,49 @@ def _unqualified_pointers(expanded: str, name: str) -> Iterator[Diagnostic]:
         for begin, end in walk.split(function.parameters_begin):
             words = tokens.text[begin:end]
             depth_free = [w for i, w in enumerate(words, begin) if not _inside_brackets(tokens, begin, i)]
-            if ("*" in depth_free or "&" in depth_free) and not ADDRESS_SPACES & set(words):
-                problems.add(
-                    begin,
-                    "address-space",
-                    f"parameter '{tokens.span(begin, end)}' of '{function.name}' needs an address space: "
-                    "device, constant, threadgroup or thread",
+            spaces = sum(word in ADDRESS_SPACES for word in words)
+            if not spaces and not _POINTERS.isdisjoint(depth_free):
+                message = f"parameter '{tokens.span(begin, end)}' of '{function.name}' {_NEEDED} (slang issue 4129)"
+                problems.add(begin, "address-space", message)
+            elif function.is_kernel and depth_free.count("*") > spaces:  # the pointer itself would be in thread memory
+                message = (
+                    f"parameter '{tokens.span(begin, end)}' of kernel '{function.name}' {_NEEDED} for each pointer"
                 )
+                problems.add(begin, "address-space", f"{message} (MSL specification, Address Spaces)")
+        for begin, end in _unqualified_in_body(tokens, function):
+            message = f"'{tokens.span(begin, end)}' {_NEEDED} (slang issue 4129; hashcat pull request 4237)"
+            problems.add(begin, "address-space", message)
     yield from (d for d in problems.diagnostics() if d.file == name)
+
+
+def _unqualified_in_body(tokens: Tokens, function: Function) -> Iterator[tuple[int, int]]:
+    """The types of variables and casts that are pointers without an address space."""
+    text = tokens.text
+    for i in range(function.body_begin + 1, function.body_end):
+        if text[i - 1] in (";", "{", "}") and text[i] not in _NO_DECLARATION:
+            end = _pointer_type(tokens, i)
+            if end and text[end].isidentifier() and text[end + 1] in ("=", ";", ","):
+                yield i, end
+        elif text[i - 1] == "(" and text[i - 2] != "sizeof":
+            end = _pointer_type(tokens, i)
+            if end and text[end] == ")" and (text[end + 1].isidentifier() or text[end + 1] in ("(", "&")):
+                yield i, end
+
+
+def _pointer_type(tokens: Tokens, begin: int) -> int:
+    """The end of a pointer or reference type without an address space that begins here; 0 if there is none."""
+    text, i = tokens.text, begin
+    while text[i].isidentifier() or text[i] in ("::", "<"):
+        if text[i] in ADDRESS_SPACES or text[i] in _DEDUCED:
+            return 0
+        i = (tokens.close_angle(i) or -1) + 1 if text[i] == "<" else i + 1
+        if not i:
+            return 0
+    if i == begin or text[i] not in _POINTERS:
+        return 0
+    while text[i] in _POINTERS or text[i] in ("const", "volatile"):
+        i += 1
+    return i
 
 
 def _inside_brackets(tokens: Tokens, begin: int, i: int) -> bool:

@@ -21,7 +21,7 @@ _REFUSED = re.compile(r"static assertion failed.*?: Metal: (.*)", re.DOTALL)
 _RESTRICTED = frozenset(
     [
         *("goto", "virtual", "new", "delete", "thread_local", "register", "dynamic_cast", "typeid"),
-        *("try", "catch", "throw", "noexcept", "asm", "__asm__"),
+        *("try", "catch", "throw", "asm", "__asm__"),
     ]
 )
 # Types of positions must agree; [[thread_index_in_simdgroup]] and its like are scalars anyway.
@@ -34,6 +34,9 @@ _POSITIONS = frozenset(
 _WIDTHS = frozenset({"thread_execution_width", "threads_per_simdgroup"})
 _POSITION_TYPE = re.compile(r"u?(?:int|short)([234])?|uint(?:16|32)_t")
 _NO_POSITION_TYPE = re.compile(r"(?:int|short|u?long|u?char|size_t|bool|half|float)[234]?")
+# Of a function: Apple's compiler takes the specifier noexcept (MLX's integral_constant.h).
+_BEFORE_SPECIFIER = frozenset({")", "const", "volatile", "&", "thread", "threadgroup", "device", "constant"})
+_128_BITS = frozenset({"__int128", "__int128_t", "__uint128_t"})
 _ORDERS = frozenset(f"memory_order_{order}" for order in ("acquire", "release", "acq_rel", "seq_cst"))
 _METAL_HEADER = re.compile(rf'^# \d+ "{re.escape(str(INCLUDE))}/(?:metal_\w+|simd/)', re.MULTILINE)
 # A `[` after one of these begins a lambda: no expression ends here.
@@ -81,6 +84,11 @@ def _check_words(tokens: Tokens, version: MetalVersion, problems: Problems) -> N
     for i, token in enumerate(text):
         if token in _RESTRICTED and not (token == "delete" and text[i - 1] == "=") and text[i - 1] != "operator":
             problems.add(i, RULE, f"Metal has no '{token}' (MSL specification, Restrictions)")
+        elif token == "noexcept" and text[i + 1] == "(" and text[i - 1] not in _BEFORE_SPECIFIER:
+            problems.add(i, RULE, "Metal has no operator noexcept (MSL specification, Restrictions)")
+        elif token in _128_BITS:
+            message = "Metal has no integers of 128 bits (MSL specification, Scalar Data Types; Metal.jl issue 287)"
+            problems.add(i, RULE, message)
         elif token == "[" and version < "3.2" and text[i - 1] in _BEFORE_LAMBDA and _is_lambda(tokens, i):
             message = f"Metal {version} has no lambda expressions; Metal 3.2 has (MSL specification, Restrictions)"
             problems.add(i, RULE, message)

@@ -30,10 +30,14 @@ _WARNINGS = (
     ),
 )
 _OLDER = "c++14"
+# Clang accepts newer features in C++14 with a warning, but these.
+_REFUSED_IN_CPP14 = ("class template argument deduction", "non-type template parameters declared with 'auto'")
 _BFLOAT = (
     "bfloat converts implicitly to float only, and float and half do not convert to bfloat"
     " (MSL specification, Scalar Data Types; cubecl issue 1522)"
 )
+# A choice between an integer and a bfloat is a bfloat, where bfloat is no class.
+_NO_CLASS = re.compile(r"conditional expression is ambiguous; '[\w ]+' can be converted to '[\w ]+' and vice versa")
 _TOO_MUCH = "threadgroup variables that are too large"
 _ASSERTIONS = (
     "#undef MSL_SHARED_TOTAL\n"
@@ -76,11 +80,15 @@ def check(
     expanded, found = expand(program, compiler, version)
     if expanded:
         _, found = check_expanded(expanded, program, compiler, "apple" if strict else "fast", _WARNINGS, _ASSERTIONS)
+    if strict:
+        found = [d for d in found if not ("bfloat'" in d.message and _NO_CLASS.match(d.message))]
     if strict and expanded and any(d.severity == "error" for d in found):
         found = _with_reason(found, check_expanded(expanded, program, compiler)[1])
     diagnostics = [_renamed(d) for d in found if d.severity == "error" or d.file == name]
     if version >= "4.0":
         diagnostics = [d for d in diagnostics if d.rule != _OLDER]
+    elif strict:
+        diagnostics = [_refused_in_cpp14(d) for d in diagnostics]
     if strict and expanded:
         diagnostics += apple_rules(expanded, version)
         diagnostics += check_address_spaces(expanded, program, compiler, name)
@@ -121,6 +129,14 @@ def _with_reason(strict: Sequence[Diagnostic], on_host: Sequence[Diagnostic]) ->
         else d
         for d in strict
     ]
+
+
+def _refused_in_cpp14(diagnostic: Diagnostic) -> Diagnostic:
+    """An error for a feature that Clang does not have in C++14 at all."""
+    if diagnostic.rule != _OLDER or not diagnostic.message.startswith(_REFUSED_IN_CPP14):
+        return diagnostic
+    message = f"{diagnostic.message} (MSL specification, Metal and C++14)"
+    return replace(diagnostic, severity="error", rule=RULE, message=message)
 
 
 def _renamed(diagnostic: Diagnostic) -> Diagnostic:

@@ -65,7 +65,9 @@ MSL_INLINE ushort __metal_get_thread_index_in_simdgroup(ushort) {
   return (ushort)metal::msl_share(0u, "thread_index_in_simdgroup").lane;
 }
 template <class T> struct __is_valid_simdgroup_type
-    : metal::bool_constant<metal::is_arithmetic<T>::value && sizeof(metal::make_scalar_t<T>) <= 4> {};
+    : metal::bool_constant<metal::is_arithmetic<T>::value && sizeof(metal::make_scalar_t<T>) <= 4 &&
+                           !metal::is_same<metal::make_scalar_t<T>, bfloat>::value &&
+                           !metal::is_same<metal::make_scalar_t<T>, bool>::value> {};
 
 #undef MSL_INTERNAL_UNARY
 #undef MSL_INTERNAL_BINARY

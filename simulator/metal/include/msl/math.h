@@ -10,8 +10,10 @@
 #else
 #define MSL_IF_BFLOAT class B, enable_if_t<is_same<B, bfloat>::value, int> = 0
 #endif
+// Two integers convert to half as well as to float: such a call is ambiguous.
 #define MSL_IF_MIXED(A, B) \
-  class A, class B, enable_if_t<is_scalar<A>::value && is_scalar<B>::value && !is_same<A, B>::value, int> = 0
+  class A, class B, enable_if_t<is_scalar<A>::value && is_scalar<B>::value && !is_same<A, B>::value && \
+                                (is_floating_point<A>::value || is_floating_point<B>::value), int> = 0
 
 #define MSL_UNARY(name, expression) \
   MSL_INLINE float name(float x) { return expression; } \
@@ -229,7 +231,9 @@ MSL_INLINE bool select(bool a, bool b, bool c) { return c ? b : a; }
 template <MSL_IF_BFLOAT> MSL_INLINE B min(B a, B b) { return a != a ? b : (b < a ? b : a); }
 template <MSL_IF_BFLOAT> MSL_INLINE B max(B a, B b) { return a != a ? b : (a < b ? b : a); }
 template <MSL_IF_BFLOAT> MSL_INLINE B clamp(B x, B lo, B hi) { return min(max(x, lo), hi); }
-template <MSL_IF_BFLOAT> MSL_INLINE B select(B a, B b, bool c) { return c ? b : a; }
+template <class B, enable_if_t<is_same<B, bfloat>::value, int> = 0> MSL_INLINE B select(B a, B b, bool c) {
+  return c ? b : a;
+}
 template <int N> MSL_INLINE vec<bfloat, N> min(vec<bfloat, N> a, vec<bfloat, N> b) { return fmin(a, b); }
 template <int N> MSL_INLINE vec<bfloat, N> max(vec<bfloat, N> a, vec<bfloat, N> b) { return fmax(a, b); }
 template <int N> MSL_INLINE vec<bfloat, N> clamp(vec<bfloat, N> x, vec<bfloat, N> lo, vec<bfloat, N> hi) {
@@ -268,7 +272,11 @@ template <class T, int N> MSL_INLINE vec<T, N> abs(vec<T, N> v) {
 }
 
 // ---- geometry
+#define MSL_NO_BFLOAT_GEOMETRY \
+  MSL_REFUSE((is_same<T, bfloat>::value), "geometric functions are not defined for bfloat: convert to float" \
+             " (MSL specification, Geometric Functions)")
 template <class T, int N> MSL_INLINE T dot(vec<T, N> a, vec<T, N> b) {
+  MSL_NO_BFLOAT_GEOMETRY;
   T s = 0;
   for (int i = 0; i < N; i++) s += a[i] * b[i];
   return s;
@@ -279,6 +287,7 @@ template <class T, int N> MSL_INLINE T distance(vec<T, N> a, vec<T, N> b) { retu
 template <class T, int N> MSL_INLINE T distance_squared(vec<T, N> a, vec<T, N> b) { return dot(a - b, a - b); }
 template <class T, int N> MSL_INLINE vec<T, N> normalize(vec<T, N> a) { return a * rsqrt(dot(a, a)); }
 template <class T> MSL_INLINE vec<T, 3> cross(vec<T, 3> a, vec<T, 3> b) {
+  MSL_NO_BFLOAT_GEOMETRY;
   return vec<T, 3>(a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x);
 }
 

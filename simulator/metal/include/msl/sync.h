@@ -98,6 +98,8 @@ template <class T> MSL_INLINE msl_lanes<T> msl_share(T x, msl_name operation) {
              " two halves (c10/metal/reduction_utils.h)");
   MSL_REFUSE((is_same<make_scalar_t<T>, bfloat>::value), "SIMD-group functions are not defined for bfloat: convert to"
              " float (MSL specification, SIMD-Group Functions; c10/metal/reduction_utils.h)");
+  MSL_REFUSE((is_same<make_scalar_t<T>, bool>::value), "SIMD-group functions take no bool: convert to an integer"
+             " (MSL specification, SIMD-Group Functions; SPIRV-Cross pull request 1499)");
   return msl_share_bytes(x, operation);
 }
 

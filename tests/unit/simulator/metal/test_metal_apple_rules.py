@@ -26,7 +26,9 @@ RULES = {
     "bfloat or float": (
         kernel(BF, "o[i] = a[i] > bfloat(0) ? a[i] : 0.0f;"),
         "bfloat",
-        kernel(BF, "o[i] = a[i] > 0 ? a[i] : bfloat(0.0f); o[i] += a[i]; float f = a[i]; o[i] = -a[i]; (void)f;"),
+        kernel(
+            BF, "o[i] = a[i] > 0 ? a[i] : 0; o[i] += select(a[i], o[i], true); float f = a[i]; o[i] = -a[i]; (void)f;"
+        ),
     ),
     "constant without constant": ("constexpr int N = 8;", "AdaptiveCpp", "constant constexpr int N = 8;"),
     "static member": (
@@ -128,7 +130,55 @@ RULES = {
         kernel("device int* o", "o[i]++;"),
     ),
     "virtual": ("struct S { virtual int f() { return 1; } };", "'virtual'", "struct S { int f() { return 1; } };"),
-    "noexcept": ("float f() noexcept { return 1; }", "'noexcept'", "float f() { return 1; }"),
+    "noexcept": (
+        "bool f() { return noexcept(1 + 1); }",
+        "operator noexcept",
+        "struct S { float f() const thread noexcept { return 1; } }; float f() noexcept { return 1; }",
+    ),
+    "bool in a SIMD group": (
+        kernel("device bool* o", "o[i] = simd_shuffle(o[i], 0);"),
+        "SPIRV-Cross pull request 1499",
+        kernel("device bool* o", "o[i] = simd_shuffle(uint(o[i]), 0); o[i] = simd_any(o[i]);"),
+    ),
+    "power of integers": (
+        kernel("device float* o", "o[i] = pow(i, 2);"),
+        "ambiguous",
+        kernel("device float* o", "o[i] = pow(float(i), 2);"),
+    ),
+    "dot product of bfloat": (
+        kernel(BF, "o[i] = dot(bfloat2(a[i]), bfloat2(a[i]));"),
+        "Geometric Functions",
+        kernel(BF, "o[i] = bfloat(dot(float2(a[i]), float2(a[i])));"),
+    ),
+    "integer of 128 bits": (
+        kernel("device ulong* o", "o[i] = ulong((unsigned __int128)o[i] * o[i] >> 64);"),
+        "Metal.jl",
+        kernel("device ulong* o", "o[i] = mulhi(o[i], o[i]);"),
+    ),
+    "pointer to a pointer": (
+        kernel("device bool** o", "o[0][i] = true;"),
+        "for each pointer",
+        "void f(device bool*& p, device bool** q) { *p = true; *q = p; }"
+        + kernel("device bool* device* o, device uint* u", "o[0][i] = true; u[0] = bfloat(2.0f);"),
+    ),
+    "pointer variable": (
+        kernel("device float* o", "const float* p = o + i; o[i] = *p;"),
+        "'const float*' needs an address space",
+        kernel(
+            "device float* o, constant int& n",
+            "auto p = o + i; device float& q = *p; q = n * i; float a = n & i; o[i] = a;",
+        ),
+    ),
+    "pointer in a cast": (
+        kernel("device float* o", "o[i] = *(uint*)(o + i);"),
+        "hashcat",
+        kernel("device float* o", "o[i] = *(device uint*)(o + i); float b = (o[i]) * (o[0]); o[i] = b;"),
+    ),
+    "template arguments deduced for a class": (
+        "template <class T> struct box { T v; box(T x) : v(x) {} }; float f() { box b(2.0f); return b.v; }",
+        "Metal and C++14",
+        "template <class T> struct box { T v; box(T x) : v(x) {} }; float f() { box<float> b(2.0f); return b.v; }",
+    ),
     "assembly": (kernel("device int* o", 'asm(""); o[i] = 1;'), "'asm'", ""),
     "static variable": (
         kernel("device int* o", "static int n = 0; o[i] = n++;"),
