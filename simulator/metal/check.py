@@ -36,7 +36,7 @@ _BFLOAT = (
     "bfloat converts implicitly to float only, and float and half do not convert to bfloat"
     " (MSL specification, Scalar Data Types; cubecl issue 1522)"
 )
-# A choice between an integer and a bfloat is a bfloat, where bfloat is no class.
+# Where bfloat is a number and not a class, a choice between an integer and a bfloat is a bfloat.
 _NO_CLASS = re.compile(r"conditional expression is ambiguous; '[\w ]+' can be converted to '[\w ]+' and vice versa")
 _TOO_MUCH = "threadgroup variables that are too large"
 _ASSERTIONS = (
