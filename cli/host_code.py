@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 def built_folder(asked: str) -> str:
     """Build host code for an audit, and say in lines what lacks; the folder that notes the build."""
-    from ..audit.running.host_code import build_host_code
+    from ..audit.running.host_code import prepare_host_code
 
     say(f"building the host code of {asked}, where it is not built yet (minutes)")
-    folder, built = build_host_code(asked, lambda line: None if line.endswith(": compiled") else say(line))
+    folder, built = prepare_host_code(asked, lambda line: None if line.endswith(": compiled") else say(line))
     for line in lacking(built):
         say(line)
     if not built.overloads:
@@ -39,6 +39,11 @@ def lacking(built: TreeBuild) -> Iterator[str]:
 
 def summed(built: TreeBuild) -> str:
     """What was built, and what runs with it, in a line."""
+    if built.wheel:
+        return (
+            f"host code of torch {built.source}'s macOS wheel, run as arm64 code: {len(built.overloads)} overloads and "
+            "its compiled kernels; MPSGraph: stand-in, which computes graphs with the wheel's CPU operators"
+        )
     done = len(built.files) - len(built.failed)
     kernels = f"the compiled ones of torch {built.kernels}" if built.kernels else "from its Metal sources"
     return (

@@ -11,6 +11,7 @@ from ...errors import MpsmithError
 from ..model.verdicts import Grade, Outcome
 
 if TYPE_CHECKING:
+    from ...simulator.macho import HostProcess
     from ...simulator.opening import MpsDevice
     from ...simulator.upstream.host_work import HostWork
     from ...simulator.upstream.manifest import TreeBuild
@@ -39,6 +40,57 @@ def build_host_code(asked: str, say: Callable[[str], None]) -> tuple[Path, TreeB
     return kept_build(root, release or str(root), kernels, installed_release(), say)
 
 
+def prepare_host_code(asked: str, say: Callable[[str], None]) -> tuple[Path, TreeBuild]:
+    """The host code for an audit: that of a release's macOS wheel where this machine can run it, else as built.
+
+    Raises MpsmithError as `build_host_code`.
+    """
+    from ...registry.torch_release import public_version
+    from ...simulator.upstream.sources import is_release
+
+    release = public_version(asked) if is_release(asked) else ""
+    if release:
+        try:
+            return _of_wheel(release, say)
+        except MpsmithError as error:
+            say(f"the wheel of torch {release} cannot be run here, so its source is compiled: {error}")
+    return build_host_code(asked, say)
+
+
+def _of_wheel(release: str, say: Callable[[str], None]) -> tuple[Path, TreeBuild]:
+    from ...cache import cache_folder
+    from ...simulator.macho import arm64_command
+    from ...simulator.macho.process import LIBRARIES
+    from ...simulator.upstream.manifest import BuiltFile, TreeBuild, write_manifest
+    from ..releases.wheel.libraries import cached_host_files, host_files
+    from ..releases.wheel.shipped import shipped_library
+
+    arm64_command()
+    if cached_host_files(release) is None:
+        say(f"taking libraries and kernels of torch {release} out of its macOS wheel, once (up to 400 MB)")
+    shipped_library(release)
+    folder = host_files(release)
+    with start_wheel(release, NEWEST_MACOS) as process:
+        native = tuple(name.removeprefix("aten::") for name, found in process.operators().items() if found.mps)
+    file = BuiltFile("macOS wheel", native, str(folder / "lib" / LIBRARIES[-1]))
+    built = TreeBuild(release, release, (file,), wheel=True)
+    noted = cache_folder() / "wheel-files" / f"{release} host code"
+    write_manifest(noted, built)
+    return noted, built
+
+
+def start_wheel(release: str, macos: str) -> HostProcess:
+    """The process of a release's wheel, whose calls compute as on a version of macOS. Raises MpsmithError."""
+    from ...simulator.air.library import AirLibrary
+    from ...simulator.macho import HostProcess
+    from ..releases.wheel.libraries import host_files
+    from ..releases.wheel.shipped import shipped_library
+
+    major, _, minor = macos.partition(".")
+    library = AirLibrary(shipped_library(release), release)
+    return HostProcess(host_files(release), (int(major), int(minor or 0)), library=library)
+
+
 def _kernels_of(release: str, say: Callable[[str], None]) -> str:
     """The release if its compiled kernels can be had; "" where its Metal sources are to be compiled."""
     from ..releases.wheel.shipped import cached_library, shipped_library
@@ -61,16 +113,17 @@ class HostCode:
         built: what was built of the tree.
         macos: the version of macOS that it sees.
         drain_work: gives what its kernels did besides encoding commands since the last time.
-        graphs_run: tells how many graphs of the stand-in for MPSGraph ran in this process.
-        launched_before, graphs_before: the kernels launched, and the graphs run, in this process when the case began.
+        graphs_run: tells how many graphs of the stand-in for MPSGraph ran for this process.
+        stood_in: tells how many calls the simulated device's stand-ins answered instead.
+        before: the kernels launched, the graphs run, and the calls of stand-ins, when the case began.
     """
 
     built: TreeBuild
     macos: str = NEWEST_MACOS
     drain_work: Callable[[], dict[str, HostWork]] = dict
     graphs_run: Callable[[], int] = int
-    launched_before: int = 0
-    graphs_before: int = 0
+    stood_in: Callable[[], int] = int
+    before: tuple[int, int, int] = (0, 0, 0)
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -84,20 +137,20 @@ class HostCode:
 
     def begin_case(self) -> None:
         """Before the execution of a case."""
-        from ...simulator.objc.bridge import launches
-
-        self.launched_before = launches()
-        self.graphs_before = self.graphs_run()
+        self.before = self._now()
 
     def grade(self, outcome: Outcome) -> Grade | None:
         """The grade of the case: host code ran in it, and nothing fell back; None for that of the device.
 
-        It ran where it launched a kernel or ran a graph. MPSGraph itself is a stand-in.
+        It ran where it launched a kernel or ran a graph, and answered every call itself. MPSGraph is a stand-in.
         """
+        launched, graphs, stood_in = (now - before for now, before in zip(self._now(), self.before, strict=True))
+        return Grade.HOST_CODE if (launched or graphs) and not stood_in and not outcome.fallbacks else None
+
+    def _now(self) -> tuple[int, int, int]:
         from ...simulator.objc.bridge import launches
 
-        ran = launches() > self.launched_before or self.graphs_run() > self.graphs_before
-        return Grade.HOST_CODE if ran and not outcome.fallbacks else None
+        return launches(), self.graphs_run(), self.stood_in()
 
 
 def load_host_code(folder: str, macos: str | None, device: MpsDevice) -> HostCode:
@@ -118,9 +171,24 @@ def load_host_code(folder: str, macos: str | None, device: MpsDevice) -> HostCod
     built = read_manifest(Path(folder))
     if built is None:
         raise MpsmithError(f"the build of host code in {folder} is gone: run the audit again without --resume")
+    if built.wheel:
+        return _load_wheel(built, macos or NEWEST_MACOS)
     set_macos(macos or NEWEST_MACOS)
     if built.kernels:
         answer_with(AirLibrary(shipped_library(built.kernels), built.kernels))
     built.load(load_extension)
     library = next(Path(file.library) for file in built.files if file.built)
     return HostCode(built, macos or NEWEST_MACOS, observe(library, built.overloads), graphs_run)
+
+
+def _load_wheel(built: TreeBuild, macos: str) -> HostCode:
+    from ...simulator.macho.device_kernels import WheelKernels
+    from ..model import time_limit
+
+    def start() -> HostProcess:
+        with time_limit.suspended():
+            return start_wheel(built.source, macos)
+
+    kernels = WheelKernels(start)
+    kernels.install()
+    return HostCode(built, macos, kernels.drain_work, lambda: kernels.graphs, lambda: kernels.stood_in.total())

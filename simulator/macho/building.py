@@ -11,8 +11,10 @@ from pathlib import Path
 
 from ...cache import cache_folder, fingerprint, fingerprint_of_code
 from ..clang import Clang, installed
+from ..device.build import SOURCE_FOLDER
 from ..errors import MachOError
 from ..objc.apple.location import STUBS, apple_folder
+from ..objc.host_libraries import IMAGE
 
 _HERE = Path(__file__).parent
 _LINUX = ("-target", "aarch64-linux-musl")
@@ -21,6 +23,7 @@ MACOS = ("-target", "aarch64-macos.14.0")
 _LIBRARY = ("-dynamiclib", "-Wl,-undefined,dynamic_lookup")
 # Tensors of the simulated device, and files: the wheel asks for neither.
 _FOR_LINUX = ("storage.mm", "files.mm")
+_WITHOUT_ARC = ("NSObject.mm", "constants.mm")
 _SYMTAB, _STAB, _PRIVATE_EXTERNAL = 0x2, 0xE0, 0x10
 _UNWINDER = (
     "libunwind.cpp",
@@ -54,7 +57,7 @@ def cxx_library() -> Path:
 
 
 def frameworks() -> Path:
-    """The Objective-C runtime, Foundation, Metal and the recorder in place of kernels, as one library.
+    """The Objective-C runtime, Foundation, Metal with a record of what it is asked for, and BLAS, as one library.
 
     Raises:
         MachOError: Apple's declarations are not there, or it does not compile.
@@ -65,7 +68,8 @@ def frameworks() -> Path:
     objc = _HERE.parent / "objc"
     sources = [path for part in ("runtime", "foundation", "metal") for path in sorted((objc / part).iterdir())]
     units = [path for path in sources if path.suffix in (".cpp", ".mm") and path.name not in _FOR_LINUX]
-    units.append(_HERE / "recorder.mm")
+    own = sorted((_HERE / "host").iterdir())
+    units += [path for path in own if path.suffix != ".h"]
     units.sort(key=lambda path: path.name != "image.cpp")  # it registers the classes before other initialisers run
     include = [f"-I{path}" for path in (objc / "include", STUBS, apple)]
     options = ("-std=c++20", "-O1", "-fno-sanitize=all", "-fblocks", "-Wno-everything", *include)
@@ -73,11 +77,11 @@ def frameworks() -> Path:
     def build(target: Path) -> None:
         objects = [target.parent / f"{unit.name}.o" for unit in units]
         for unit, compiled in zip(units, objects, strict=True):
-            arc = () if unit.suffix == ".cpp" or unit.name == "NSObject.mm" else ("-fobjc-arc",)
+            arc = () if unit.suffix == ".cpp" or unit.name in _WITHOUT_ARC else ("-fobjc-arc",)
             _run("c++", *MACOS, *options, *arc, "-c", str(unit), "-o", str(compiled))
         link(objects, target)
 
-    return _built("frameworks.dylib", build, *(path.read_bytes() for path in (*sources, units[-1])))
+    return _built("frameworks.dylib", build, *(path.read_bytes() for path in (*sources, *own)))
 
 
 def driver(torch: Path) -> Path:
@@ -91,12 +95,45 @@ def driver(torch: Path) -> Path:
 
     def build(target: Path) -> None:
         compiled = target.with_suffix(".o")
-        include = [f"-I{torch / 'include' / folder}" for folder in ("", "torch/csrc/api/include")]
+        include = [f"-I{folder}" for folder in _torch_headers(torch)]
         options = ("-std=c++20", "-O2", "-w", "-fno-sanitize=all", *include)
         _run("c++", *MACOS, *options, "-c", str(source), "-o", str(compiled))
         link([compiled], target)
 
     return _built("driver.dylib", build, source.read_bytes(), str(torch).encode())
+
+
+def graphs(torch: Path) -> Path:
+    """The stand-in for MPSGraph, which computes with the CPU operators of that torch.
+
+    Raises:
+        MachOError: it does not compile against the release's headers.
+    """
+    graph, objc = _HERE.parent / "mpsgraph", _HERE.parent / "objc"
+    units = [*sorted(graph.glob("*.mm")), _HERE.parent / "upstream" / "host" / "host_work.mm"]
+    headers = [*sorted(graph.rglob("*.h")), SOURCE_FOLDER / "lstm_direction.h"]
+    folders = (graph / "include", SOURCE_FOLDER, objc / "include", STUBS, apple_folder(), *_torch_headers(torch))
+    arc = ("-std=c++20", "-O1", "-fno-sanitize=all", "-fblocks", "-fobjc-arc", "-Wno-everything", "-DFMT_HEADER_ONLY=1")
+    options = (*MACOS, *arc, *(f"-I{folder}" for folder in folders))
+
+    def build(target: Path) -> None:
+        header, compiled = target.parent / "all.h", target.parent / "all.pch"
+        header.write_text(
+            "#import <MetalPerformanceShadersGraph/MetalPerformanceShadersGraph.h>\n#include <ATen/ATen.h>\n"
+        )
+        _run("c++", *options, "-x", "objective-c++-header", str(header), "-o", str(compiled))
+        objects = [target.parent / f"{unit.name}.o" for unit in (*units, IMAGE)]
+        for unit, name in zip(units, objects, strict=False):
+            _run("c++", *options, "-include-pch", str(compiled), "-c", str(unit), "-o", str(name))
+        _run("c++", *MACOS, "-std=c++20", "-O1", "-c", str(IMAGE), "-o", str(objects[-1]))
+        link(objects, target)
+
+    sources = (path.read_bytes() for path in (*units, *headers, IMAGE))
+    return _built("mpsgraph.dylib", build, *sources, str(torch).encode())
+
+
+def _torch_headers(torch: Path) -> tuple[Path, ...]:
+    return torch / "include", torch / "include" / "torch" / "csrc" / "api" / "include"
 
 
 def link(objects: Sequence[Path], target: Path) -> None:

@@ -2,17 +2,27 @@
 // `operators`: a line for each, with its name and whether CPU and MPS have a kernel. `serve`: requests from stdin, each a
 // line with a name and the size of a pickled tuple of arguments, and the tuple; answers in the same form to stdout.
 // `trace MAJOR MINOR`: the same, as on this macOS, with tensors on mps and what Metal was asked for as the answer.
+// `compute MAJOR MINOR`: the same with tensors in shared memory, and kernels that compute: the answer is a tuple of the
+// results, the arguments that the call wrote, what Metal was asked for, and what else the kernels did (host_work.mm).
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/detail/MPSHooksInterface.h>
 #include <ATen/ATen.h>
 #include <torch/csrc/jit/serialization/pickle.h>
 
+#include <cstring>
 #include <iostream>
+#include <map>
+#include <sstream>
 #include <string>
 #include <vector>
 
-// Of recorder.mm and Foundation's stand-in; called where calls are traced only.
+// Of recorder.mm, host_work.mm, MPSGraph's and Foundation's stand-ins; called where calls are traced only.
+extern "C" int64_t mpsgraph_simulator_runs();
+extern "C" void mpsmith_observe_kernels(const char* names);
+extern "C" const char* mpsmith_drain_host_work();
+extern "C" void mpsgraph_simulator_add_limit(const char*, const char*, int64_t, int64_t, int64_t, const char*);
 extern "C" const char* metal_recorder_take();
+extern "C" void* metal_buffer_contents(const void* buffer);
 extern "C" void foundation_simulator_set_macos(long major, long minor);
 
 namespace {
@@ -29,6 +39,14 @@ IValue list_of(const IValue& value, Read read) {
 
 double number(const IValue& value) { return value.isInt() ? double(value.toInt()) : value.toDouble(); }
 
+// A Python number for a tensor.
+at::Tensor tensor(const IValue& value) {
+  if (value.isTensor()) return value.toTensor();
+  at::Tensor wrapped = c10::scalar_to_tensor(value.toScalar());
+  wrapped.unsafeGetTensorImpl()->set_wrapped_number(true);
+  return wrapped;
+}
+
 IValue fitted_list(const IValue& value, const c10::TypePtr& element) {
   switch (element->kind()) {
     case TypeKind::IntType:
@@ -39,9 +57,10 @@ IValue fitted_list(const IValue& value, const c10::TypePtr& element) {
     case TypeKind::BoolType:
       return list_of<bool>(value, [](const IValue& v) { return v.toBool(); });
     case TypeKind::TensorType:
-      return list_of<at::Tensor>(value, [](const IValue& v) { return v.toTensor(); });
+      return list_of<at::Tensor>(value, tensor);
     case TypeKind::OptionalType:
-      return list_of<std::optional<at::Tensor>>(value, [](const IValue& v) { return v.toOptional<at::Tensor>(); });
+      return list_of<std::optional<at::Tensor>>(
+          value, [](const IValue& v) { return v.isNone() ? std::optional<at::Tensor>() : tensor(v); });
     default: {
       c10::impl::GenericList list(element);
       for (const IValue& one : value.toListRef()) list.push_back(one);
@@ -60,6 +79,8 @@ IValue fitted(const IValue& value, const c10::TypePtr& type) {
       const auto& element = type->castRaw<c10::ListType>()->getElementType();
       return value.isList() ? fitted_list(value, element) : value;
     }
+    case TypeKind::TensorType:
+      return tensor(value);
     case TypeKind::FloatType:
       return number(value);
     case TypeKind::DeviceObjType:
@@ -76,35 +97,115 @@ at::Tensor on_mps(const at::Tensor& tensor) {
   return memory.to(at::kMPS).as_strided(tensor.sizes(), tensor.strides(), tensor.storage_offset());
 }
 
-IValue on_mps(const IValue& value) {
-  if (value.isTensor()) return on_mps(value.toTensor());
-  if (value.isTensorList()) return list_of<at::Tensor>(value, [](const IValue& v) { return on_mps(v.toTensor()); });
-  return value.isDevice() ? IValue(c10::Device(at::kMPS, 0)) : value;
+char* memory_of(const at::Tensor& tensor) {
+  auto* data = const_cast<void*>(tensor.storage().data());
+  return static_cast<char*>(tensor.is_mps() && data != nullptr ? metal_buffer_contents(data) : data);
 }
 
-std::vector<char> called(const std::string& name, const std::vector<char>& pickled, bool traced) {
+// The arguments of a call as tensors of this process. A tensor in shared memory is a tuple: whether it is on mps, address
+// and bytes of its memory, dtype, offset, sizes and strides. Tensors in the same memory share it on mps, too.
+class Arguments {
+ public:
+  IValue operator()(const IValue& value) {
+    if (value.isTuple()) return described(value.toTupleRef().elements());
+    if (value.isTensor()) return on_mps(value.toTensor());
+    if (!value.isList()) return value;
+    c10::impl::GenericList list(c10::AnyType::get());
+    for (const IValue& element : value.toListRef()) list.push_back((*this)(element));
+    return list;
+  }
+
+ private:
+  at::Tensor described(c10::ArrayRef<IValue> of) {
+    const auto device = of[0].toInt() != 0 ? at::kMPS : at::kCPU;
+    const int64_t address = of[1].toInt(), bytes = of[2].toInt();
+    at::Tensor& memory = memories_[address];
+    if (!memory.defined()) {
+      memory = at::empty({bytes}, at::TensorOptions().device(device).dtype(at::kByte));
+      if (bytes > 0) memcpy(memory_of(memory), reinterpret_cast<void*>(address), bytes);
+    }
+    const auto sizes = fitted_list(of[5], c10::IntType::get()), strides = fitted_list(of[6], c10::IntType::get());
+    const at::Tensor result = at::empty({0}, at::TensorOptions().device(device).dtype(of[3].toScalarType()));
+    return result.set_(memory.storage(), of[4].toInt(), sizes.toIntVector(), strides.toIntVector());
+  }
+  std::map<int64_t, at::Tensor> memories_;
+
+ public:
+  // What the call wrote, declared or not.
+  void take_back() {
+    for (auto& [address, memory] : memories_)
+      memcpy(reinterpret_cast<void*>(address), memory_of(memory), memory.numel());
+  }
+};
+
+// The same tuple for a tensor of this process, whose memory has to be kept until it is read.
+IValue description(const IValue& value, std::vector<at::Tensor>& kept) {
+  if (value.isTensor() && value.toTensor().defined()) {
+    const at::Tensor tensor = value.toTensor(), shared = tensor.is_mps() ? tensor : on_mps(tensor);
+    kept.push_back(shared);
+    return c10::ivalue::Tuple::create(
+        {int64_t(tensor.is_mps()), reinterpret_cast<int64_t>(memory_of(shared)), int64_t(tensor.storage().nbytes()),
+         int64_t(tensor.scalar_type()), tensor.storage_offset(), tensor.sizes().vec(), tensor.strides().vec()});
+  }
+  if (!value.isTensorList()) return value.isTensor() ? IValue() : value;
+  c10::impl::GenericList list(c10::AnyType::get());
+  for (const IValue& element : value.toListRef()) list.push_back(description(element, kept));
+  return list;
+}
+
+enum class Task { serve, trace, compute };
+
+std::vector<char> called(const std::string& name, const std::vector<char>& pickled, Task task) {
+  static std::vector<at::Tensor> kept;
   const auto dot = name.find('.');
   const auto overload = dot == std::string::npos ? std::string() : name.substr(dot + 1);
   auto operation = c10::Dispatcher::singleton().findSchemaOrThrow(name.substr(0, dot).c_str(), overload.c_str());
   const auto& wanted = operation.schema().arguments();
-  const IValue given = torch::jit::pickle_load(pickled);
+  const IValue given =
+      task == Task::compute ? torch::jit::unpickle(pickled.data(), pickled.size()) : torch::jit::pickle_load(pickled);
   const auto& values = given.toTupleRef().elements();
   TORCH_CHECK(values.size() == wanted.size(), name, " takes ", wanted.size(), " arguments, not ", values.size());
   torch::jit::Stack stack;
-  for (size_t i = 0; i < wanted.size(); i++) stack.push_back(fitted(values[i], wanted[i].type()));
-  if (traced) {
-    for (IValue& value : stack) value = on_mps(value);
-    at::detail::getMPSHooks().deviceSynchronize();
-    metal_recorder_take();
-    operation.callBoxed(stack);
-    at::detail::getMPSHooks().deviceSynchronize();
-    return torch::jit::pickle_save(std::string(metal_recorder_take()));
+  std::vector<IValue> written;
+  Arguments on_device;
+  kept.clear();
+  for (size_t i = 0; i < wanted.size(); i++) {
+    IValue value = fitted(task == Task::serve ? values[i] : on_device(values[i]), wanted[i].type());
+    stack.push_back(task != Task::serve && value.isDevice() ? IValue(c10::Device(at::kMPS, 0)) : std::move(value));
+    if (wanted[i].alias_info() != nullptr && wanted[i].alias_info()->isWrite()) written.push_back(stack.back());
   }
+  if (task == Task::serve) {
+    operation.callBoxed(stack);
+    c10::impl::GenericList results(c10::AnyType::get());
+    for (const IValue& result : stack)
+      results.push_back(result.isTensor() && !result.toTensor().defined() ? IValue() : result);
+    return torch::jit::pickle_save(results);
+  }
+  at::detail::getMPSHooks().deviceSynchronize();
+  metal_recorder_take();
+  const int64_t graphs = mpsgraph_simulator_runs();
   operation.callBoxed(stack);
-  c10::impl::GenericList results(c10::AnyType::get());
-  for (const IValue& result : stack)
-    results.push_back(result.isTensor() && !result.toTensor().defined() ? IValue() : result);
-  return torch::jit::pickle_save(results);
+  at::detail::getMPSHooks().deviceSynchronize();
+  const std::string trace =
+      "graphs " + std::to_string(mpsgraph_simulator_runs() - graphs) + '\n' + metal_recorder_take();
+  if (task == Task::trace) return torch::jit::pickle_save(trace);
+  on_device.take_back();
+  const std::string work = mpsmith_drain_host_work();
+  c10::impl::GenericList results(c10::AnyType::get()), changed(c10::AnyType::get());
+  for (const IValue& result : stack) results.push_back(description(result, kept));
+  for (const IValue& argument : written) changed.push_back(description(argument, kept));
+  return torch::jit::pickle(c10::ivalue::Tuple::create({results, changed, trace, work}));
+}
+
+// A line for each limit of MPSGraph: operation, measure, three numbers and a message, separated by tabs.
+void add_limits(const std::vector<char>& table) {
+  std::istringstream lines({table.begin(), table.end()});
+  for (std::string operation, measure, above, first, before, message; std::getline(lines, operation, '\t');) {
+    for (std::string* field : {&measure, &above, &first, &before}) std::getline(lines, *field, '\t');
+    std::getline(lines, message);
+    mpsgraph_simulator_add_limit(
+        operation.c_str(), measure.c_str(), std::stoll(above), std::stoll(first), std::stoll(before), message.c_str());
+  }
 }
 
 void answer(const char* kind, const std::vector<char>& bytes) {
@@ -112,7 +213,15 @@ void answer(const char* kind, const std::vector<char>& bytes) {
   std::cout.write(bytes.data(), bytes.size()).flush();
 }
 
-int serve(bool traced) {
+// Python's class, as torch translates errors.
+const char* class_of(const c10::Error& error) {
+  if (dynamic_cast<const c10::IndexError*>(&error)) return "IndexError";
+  if (dynamic_cast<const c10::ValueError*>(&error)) return "ValueError";
+  if (dynamic_cast<const c10::TypeError*>(&error)) return "TypeError";
+  return dynamic_cast<const c10::NotImplementedError*>(&error) ? "NotImplementedError" : "RuntimeError";
+}
+
+int serve(Task task) {
   std::string name;
   size_t size;
   while (std::cin >> name >> size) {
@@ -120,13 +229,17 @@ int serve(bool traced) {
     std::vector<char> pickled(size);
     std::cin.read(pickled.data(), size);
     try {
-      answer("result", called(name, pickled, traced));
+      if (name == "limits") {
+        add_limits(pickled);
+        continue;
+      }
+      answer("result", called(name, pickled, task));
     } catch (const c10::Error& error) {
       const std::string text = error.what_without_backtrace();
-      answer("error", {text.begin(), text.end()});
+      answer(class_of(error), {text.begin(), text.end()});
     } catch (const std::exception& error) {
       const std::string text = error.what();
-      answer("error", {text.begin(), text.end()});
+      answer("RuntimeError", {text.begin(), text.end()});
     }
   }
   return 0;
@@ -151,6 +264,14 @@ int operators() {
 extern "C" int driver(int count, char** arguments) {
   const std::string task = count > 1 ? arguments[1] : "";
   if (task == "operators") return operators();
-  if (task == "trace") foundation_simulator_set_macos(std::stol(arguments[2]), std::stol(arguments[3]));
-  return serve(task == "trace");
+  if (task == "serve" || task.empty()) return serve(Task::serve);
+  foundation_simulator_set_macos(std::stol(arguments[2]), std::stol(arguments[3]));
+  if (task == "trace") return serve(Task::trace);
+  std::string names;
+  for (const auto& name : c10::Dispatcher::singleton().getAllOpNames()) {
+    const auto found = c10::Dispatcher::singleton().findOp(name);
+    if (found && found->hasKernelForDispatchKey(c10::DispatchKey::MPS)) names += name.name + '\n';
+  }
+  mpsmith_observe_kernels(names.c_str());
+  return serve(Task::compute);
 }

@@ -4,24 +4,36 @@ from __future__ import annotations
 
 import io
 import os
+import pickle
 import subprocess
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from ..errors import MachOError
-from .building import cxx_library, driver, frameworks, loader
+from ..mpsgraph.limits import rows
+from ..upstream.host_work import HostWork, parse_host_work
+from .building import cxx_library, driver, frameworks, graphs, loader
+from .kernel_requests import KernelRequests
 from .machine import arm64_command
+from .shared_memory import SharedMemory, pickled, tensors
 from .traces import MetalTrace, parse_trace
+
+if TYPE_CHECKING:
+    from ..air.library import AirLibrary
 
 LIBRARIES = ("libomp.dylib", "libc10.dylib", "libtorch_cpu.dylib")
 
 
 class OperatorError(MachOError):
-    """An operator of the release raised an error; the message is its own."""
+    """An operator of the release raised an error; the message is its own. `kind`: Python's class for it."""
+
+    def __init__(self, message: str, kind: str = "RuntimeError") -> None:
+        super().__init__(message)
+        self.kind = kind
 
 
 @dataclass(frozen=True)
@@ -32,28 +44,65 @@ class Registered:
     mps: bool
 
 
+@dataclass(frozen=True)
+class Computed:
+    """What a call on mps computed.
+
+    Attributes:
+        results: what it returned: tensors on the CPU over shared memory, valid until the next call.
+        written: in the same way, the arguments that its schema declares as written, in order.
+        trace: what it asked of Metal, without the bytes of buffers.
+        work: what kernels of operators did besides, by overload.
+    """
+
+    results: list[Any]
+    written: list[Any]
+    trace: MetalTrace
+    work: dict[str, HostWork]
+
+
 class HostProcess:
     """The libraries of one release, in a process that ends with the `with` statement.
 
     Args:
         torch: the folder `torch` of a macOS wheel, with `lib` and `include`.
-        macos: None, or the version of macOS that the release sees; then its calls are traced on mps.
+        macos: None, or the version of macOS that the release sees; then its calls are made on mps.
         kernels: for traces, the names of the kernels that the release ships.
+        library: the kernels of the release; with them its calls compute on mps, launched by its own code.
 
     Raises:
         MachOError: this machine cannot run or build it.
     """
 
-    def __init__(self, torch: Path, macos: tuple[int, int] | None = None, kernels: Sequence[str] = ()) -> None:
-        below = [cxx_library()] if macos is None else [cxx_library(), frameworks()]
-        self._command = command([*below, *(torch / "lib" / name for name in LIBRARIES), driver(torch)])
-        task = [] if macos is None else ["trace", *map(str, macos)]
+    def __init__(
+        self,
+        torch: Path,
+        macos: tuple[int, int] | None = None,
+        kernels: Sequence[str] = (),
+        library: AirLibrary | None = None,
+    ) -> None:
+        own = [torch / "lib" / name for name in LIBRARIES]
+        if macos is not None:
+            own = [frameworks(), *own, graphs(torch)]
+        self._command = command([cxx_library(), *own, driver(torch)])
+        task = [] if macos is None else ["trace" if library is None else "compute", *map(str, macos)]
         whole = [*self._command, "driver", *task]
         self._names = tempfile.NamedTemporaryFile("w", prefix="mpsmith-")  # noqa: SIM115  (closed with the process)
         self._names.write("\n".join(kernels))
         self._names.flush()
         environment = os.environ | {"MPSMITH_KERNEL_NAMES": self._names.name}
-        self._process = subprocess.Popen(whole, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+        self._memory = None if library is None else SharedMemory()
+        self._requests = None if library is None else KernelRequests(library)
+        files = []
+        if self._memory is not None:
+            environment |= self._memory.environment
+            files.append(self._memory.file)
+        self._process = subprocess.Popen(
+            whole, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, pass_fds=files
+        )
+        if macos is not None:
+            table = "".join("\t".join(map(str, row)) + "\n" for row in rows()).encode()
+            self._send("the limits of MPSGraph", f"limits {len(table)}\n".encode() + table)
 
     def __enter__(self) -> HostProcess:
         return self
@@ -61,9 +110,20 @@ class HostProcess:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the process."""
         self._process.kill()
         self._process.communicate()
         self._names.close()
+        if self._memory is not None:
+            self._memory.close()
+
+    @property
+    def ended(self) -> bool:
+        """Whether the process has ended."""
+        return self._process.poll() is not None
 
     def operators(self) -> dict[str, Registered]:
         """Every overload that the release registers, such as `aten::add.Tensor`; asked in a separate process."""
@@ -79,35 +139,61 @@ class HostProcess:
         A dtype, a layout and a memory format are torch's numbers, a device is its name. Raises OperatorError with the
         release's own message, MachOError when the process ends.
         """
-        return tuple(self._answer(overload, arguments))
+        return tuple(self._loaded(overload, arguments))
 
     def trace(self, overload: str, *arguments: object) -> MetalTrace:
         """What the call asks of Metal with its tensors on mps; no kernel computes. Only with `macos`. Raises as `call`.
 
         OperatorError also where the release sends a message that the stand-ins do not have, such as one to MPSGraph.
         """
-        return parse_trace(self._answer(overload, arguments))
+        return parse_trace(self._loaded(overload, arguments))
 
-    def _answer(self, overload: str, arguments: tuple[object, ...]) -> Any:
+    def compute(self, overload: str, *arguments: object) -> Computed:
+        """What the call computes for all its arguments in order, tensors as `Computed` says. Only with `library`.
+
+        Tensors on mps (the simulated device's) are there on mps, others on the CPU; dtypes and so on are torch's.
+        What the call writes into its arguments is written here.
+
+        Raises OperatorError with the release's own message, of a kernel's fault too, or where the release sends a
+        message that the stand-ins do not have; MachOError for arguments that cannot be sent, and when the process ends.
+        """
+        if self._memory is None:
+            raise MachOError("this process was started without the kernels of the release")
+        self._memory.begin_call()
+        placed = tuple(self._memory.place(value) for value in arguments)
+        results, written, trace, work = pickle.loads(self._answer(overload, pickled(placed)))
+        self._memory.take_back()
+        return Computed(tensors(results), tensors(written), parse_trace(trace), parse_host_work(work))
+
+    def _loaded(self, overload: str, arguments: tuple[object, ...]) -> Any:
         import torch
 
-        pickled = io.BytesIO()
-        torch.save(arguments, pickled)
-        content = pickled.getvalue()
+        saved = io.BytesIO()
+        torch.save(arguments, saved)
+        return torch.load(io.BytesIO(self._answer(overload, saved.getvalue())), weights_only=False)
+
+    def _answer(self, overload: str, content: bytes) -> bytes:
+        self._send(overload, f"{overload} {len(content)}\n".encode() + content)
+        while True:
+            kind, _, size = _pipe(self._process.stdout).readline().decode().strip().partition(" ")
+            if not size:
+                raise MachOError(f"{overload}: {_ending(self._process.wait())}")
+            answer = _pipe(self._process.stdout).read(int(size))
+            if kind.endswith("Error"):
+                raise OperatorError(answer.decode("utf-8", "replace"), kind)
+            if kind == "result":
+                return answer
+            if self._requests is None:
+                raise MachOError(f"{overload}: the process asks for {kind!r}, which is answered with kernels only")
+            self._send(overload, self._requests.answer(kind, answer))
+
+    def _send(self, overload: str, message: bytes) -> None:
         try:
             stdin = _pipe(self._process.stdin)
-            stdin.write(f"{overload} {len(content)}\n".encode() + content)
+            stdin.write(message)
             stdin.flush()
         except BrokenPipeError:
             raise MachOError(f"{overload}: {_ending(self._process.wait())}") from None
-        stdout = _pipe(self._process.stdout)
-        kind, _, size = stdout.readline().decode().strip().partition(" ")
-        if not size:
-            raise MachOError(f"{overload}: {_ending(self._process.wait())}")
-        answer = stdout.read(int(size))
-        if kind == "error":
-            raise OperatorError(answer.decode("utf-8", "replace"))
-        return torch.load(io.BytesIO(answer), weights_only=False)
 
 
 def command(libraries: Sequence[Path]) -> list[str]:

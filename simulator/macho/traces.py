@@ -31,12 +31,15 @@ class Launched:
 
 @dataclass
 class MetalTrace:
-    """The events of a call in order of their kind. `waits`: how often the host waited, the end of the call included."""
+    """The events of a call in order of their kind. `waits`: how often the host waited, the end of the call included.
+
+    `graphs`: how many graphs of MPSGraph ran."""
 
     launches: list[Launched] = field(default_factory=list)
     copied: list[int] = field(default_factory=list)  # bytes of each copy by the blit encoder
     filled: list[int] = field(default_factory=list)  # bytes of each fill
     waits: int = 0
+    graphs: int = 0
 
 
 def parse_trace(text: str) -> MetalTrace:
@@ -52,6 +55,8 @@ def parse_trace(text: str) -> MetalTrace:
             trace.filled.append(int(words[1]))
         elif kind == "waits":
             trace.waits = int(words[0])
+        elif kind == "graphs":
+            trace.graphs = int(words[0])
     return trace
 
 

@@ -58,8 +58,13 @@ using namespace mpsgraph;
   }
   buffer_ = buffer;
   bytes_ = buffer.length - offset;
-  tensor_ = at::from_blob(
-      static_cast<char*>(buffer.contents) + offset, descriptor->shape_, at::dtype(scalar_type(descriptor.dataType)));
+  // What the descriptor transposed is only read in another order.
+  Shape in_memory(descriptor->shape_.size());
+  for (size_t d = 0; d < in_memory.size(); ++d) {
+    in_memory[descriptor->order_[d]] = descriptor->shape_[d];
+  }
+  const auto type = at::dtype(scalar_type(descriptor.dataType));
+  tensor_ = at::from_blob(static_cast<char*>(buffer.contents) + offset, in_memory, type).permute(descriptor->order_);
   return self;
 }
 - (MPSNDArray*)simulatedViewOf:(at::Tensor)tensor {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal
@@ -73,18 +73,20 @@ def limits() -> Mapping[str, Limit]:
     return {name: Limit.model_validate(fields) for name, fields in data.items()}
 
 
+def rows() -> Iterator[tuple[str, str, int, int, int, str]]:
+    """The arguments of `mpsgraph_simulator_add_limit`, for each operation that a rule names."""
+    for limit in limits().values():
+        until = _number(limit.before) if limit.before else _NEVER
+        for operation in limit.operations:
+            yield operation, limit.measure, limit.above, _number(limit.first), until, limit.text
+
+
 def install(library: ctypes.CDLL) -> None:
     """Tell the stand-in of all rules. The simulated version of macOS decides, when an operation runs, which apply."""
-    for limit in limits().values():
-        for operation in limit.operations:
-            library.mpsgraph_simulator_add_limit(
-                operation.encode(),
-                limit.measure.encode(),
-                ctypes.c_int64(limit.above),
-                ctypes.c_int64(_number(limit.first)),
-                ctypes.c_int64(_number(limit.before) if limit.before else _NEVER),
-                limit.text.encode(),
-            )
+    for operation, measure, *numbers, text in rows():
+        library.mpsgraph_simulator_add_limit(
+            operation.encode(), measure.encode(), *map(ctypes.c_int64, numbers), text.encode()
+        )
 
 
 def _number(version: str) -> int:

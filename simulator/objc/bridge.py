@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -28,7 +28,9 @@ _counted = [0]
 _TEXT = ctypes.c_void_p  # an address: the bytes are kept in _texts
 
 
-class _Binding(ctypes.Structure):
+class MetalBinding(ctypes.Structure):
+    """struct MetalBinding of metal/programs.h."""
+
     _fields_ = tuple((name, _U64) for name in ("index", "address", "base", "size", "element_type", "by_value"))
 
 
@@ -50,13 +52,15 @@ class _Constant(ctypes.Structure):
     _fields_ = (("index", ctypes.c_int64), ("name", ctypes.c_char_p), ("value", ctypes.c_char_p))
 
 
-class _Launch(ctypes.Structure):
+class MetalLaunch(ctypes.Structure):
+    """struct MetalLaunch of metal/programs.h."""
+
     _fields_ = (
         ("grid", _U64 * 3),
         ("group", _U64 * 3),
         ("threadgroup_bytes", _U64 * _THREADGROUP_SLOTS),
         ("binding_count", _U64),
-        ("bindings", ctypes.POINTER(_Binding)),
+        ("bindings", ctypes.POINTER(MetalBinding)),
     )
 
 
@@ -66,7 +70,7 @@ _NAMES = ctypes.CFUNCTYPE(_TEXT, ctypes.c_int64, _P(ctypes.c_void_p))
 _SPECIALIZE = ctypes.CFUNCTYPE(_TEXT, ctypes.c_int64, _P(_Constant), _U64, _P(ctypes.c_int64))
 _LOAD = ctypes.CFUNCTYPE(_TEXT, ctypes.c_void_p, _U64, _P(ctypes.c_int64))
 _KERNEL = ctypes.CFUNCTYPE(_TEXT, ctypes.c_int64, ctypes.c_char_p, _P(_Kernel))
-_LAUNCH = ctypes.CFUNCTYPE(_TEXT, ctypes.c_int64, _P(_Launch))
+_LAUNCH = ctypes.CFUNCTYPE(_TEXT, ctypes.c_int64, _P(MetalLaunch))
 
 
 class MetalPrograms(ctypes.Structure):
@@ -113,15 +117,57 @@ def _add_library(*programs: ProgramSource) -> int:
     return len(_libraries) - 1
 
 
-@_guarded
-def _compile(source: Any, size: int, number: Any) -> None:
+def compile_source(source: bytes) -> int:
+    """The number of a library of Metal source. Raises MpsmithError if it does not compile."""
     # torch embeds its headers before it passes source to Metal, and other programs cannot include any.
-    number[0] = _add_library(embed(ctypes.string_at(source, size).decode()))
+    return _add_library(embed(source.decode()))
 
 
 def answer_with(library: AirLibrary) -> None:
     """Answer `newLibraryWithData:` with the compiled kernels of a release, whatever section of its binary is read."""
     _compiled[:] = [library]
+
+
+def load_compiled(library: BoundLibrary) -> int:
+    """The number of a library of compiled kernels."""
+    _libraries.append(library)
+    _programs.append(())
+    return len(_libraries) - 1
+
+
+def names_of(library: int) -> str:
+    """The names of a library's kernels, one a line."""
+    return "\n".join(dir(_libraries[library]))
+
+
+def specialize(library: int, constants: Sequence[Constant]) -> int:
+    """The number of a library with these function constants. Raises MpsmithError where that cannot be had."""
+    programs = _programs[library]
+    if not programs:
+        raise MetalRuntimeError("function constants of compiled kernels are not simulated")
+    return _add_library(*(replace(program, constants=tuple(constants)) for program in programs))
+
+
+def add_kernel(library: int, name: str) -> tuple[int, SimulatedKernel | BoundKernel]:
+    """A kernel and its number. Raises AttributeError if the library has none of this name."""
+    _kernels.append(getattr(_libraries[library], name))
+    return len(_kernels) - 1, _kernels[-1]
+
+
+def launch(number: int, given: MetalLaunch, bindings: Sequence[MetalBinding]) -> None:
+    """Run a kernel. Raises KernelFault for what it does wrong, and MpsmithError where it cannot be run."""
+    buffers = {
+        b.index: Buffer(b.address, b.base, b.size, None, HOST_NUMBERS[b.element_type], bool(b.by_value))
+        for b in bindings
+    }
+    memory = {slot: threadgroup_memory(size) for slot, size in enumerate(given.threadgroup_bytes) if size}
+    _kernels[number].launch(tuple(given.grid), tuple(given.group), buffers, memory)
+    _counted[0] += 1
+
+
+@_guarded
+def _compile(source: Any, size: int, number: Any) -> None:
+    number[0] = compile_source(ctypes.string_at(source, size))
 
 
 @_guarded
@@ -135,36 +181,30 @@ def _load(section: Any, size: int, number: Any) -> None:
         raise MetalRuntimeError(
             "this is not a Metal library, which begins with MTLB, and no release's kernels are loaded here"
         )
-    _libraries.append(library)
-    _programs.append(())
-    number[0] = len(_libraries) - 1
+    number[0] = load_compiled(library)
 
 
 @_guarded
 def _names(library: int, names: Any) -> None:
-    names[0] = _text_address("\n".join(dir(_libraries[library])), "names")
+    names[0] = _text_address(names_of(library), "names")
 
 
 @_guarded
 def _specialize(library: int, rows: Any, count: int, number: Any) -> None:
-    constants = tuple(Constant(row.index, row.name.decode(), row.value.decode()) for row in rows[:count])
-    programs = _programs[library]
-    if not programs:
-        raise MetalRuntimeError("function constants of compiled kernels are not simulated")
-    number[0] = _add_library(*(replace(program, constants=constants) for program in programs))
+    constants = [Constant(row.index, row.name.decode(), row.value.decode()) for row in rows[:count]]
+    number[0] = specialize(library, constants)
 
 
 @_guarded
 def _kernel(library: int, name: bytes, facts: Any) -> None:
-    kernel = getattr(_libraries[library], name.decode())
+    number, kernel = add_kernel(library, name.decode())
     parameters = kernel.buffer_parameters
     rows = (_Parameter * max(len(parameters), 1))(
         *(_Parameter(index, size, text.encode()) for index, (text, size) in sorted(parameters.items()))
     )
     _kernel_rows.append(rows)
-    _kernels.append(kernel)
     facts[0] = _Kernel(
-        len(_kernels) - 1,
+        number,
         kernel.max_threads_per_threadgroup,
         kernel.static_thread_group_memory_length,
         len(parameters),
@@ -173,15 +213,8 @@ def _kernel(library: int, name: bytes, facts: Any) -> None:
 
 
 @_guarded
-def _launch(number: int, launch: Any) -> None:
-    given = launch[0]
-    buffers = {
-        b.index: Buffer(b.address, b.base, b.size, None, HOST_NUMBERS[b.element_type], bool(b.by_value))
-        for b in given.bindings[: given.binding_count]
-    }
-    memory = {slot: threadgroup_memory(size) for slot, size in enumerate(given.threadgroup_bytes) if size}
-    _kernels[number].launch(tuple(given.grid), tuple(given.group), buffers, memory)
-    _counted[0] += 1
+def _launch(number: int, rows: Any) -> None:
+    launch(number, rows[0], rows[0].bindings[: rows[0].binding_count])
 
 
 def launches() -> int:

@@ -46,7 +46,12 @@ def observe(library: Path, overloads: Iterable[str]) -> Callable[[], dict[str, H
     operators = {overload.partition(".")[0] for overload in overloads} - _PLAIN
     names = "".join(f"{name}\n{name}_\n" for name in sorted(operators))
     loaded.mpsmith_observe_kernels(names.encode())
-    return lambda: dict(map(_parsed, loaded.mpsmith_drain_host_work().decode().splitlines()))
+    return lambda: parse_host_work(loaded.mpsmith_drain_host_work().decode())
+
+
+def parse_host_work(text: str) -> dict[str, HostWork]:
+    """The work by overload in a text of host_work.mm."""
+    return dict(map(_parsed, text.splitlines()))
 
 
 def _parsed(line: str) -> tuple[str, HostWork]:

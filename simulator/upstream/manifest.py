@@ -44,6 +44,7 @@ class TreeBuild:
         files: each file of operations/ that has kernels, or that did not build.
         changed: overloads that are not registered because their schema changed, and the installed schema.
         selectors: selectors that nothing implements, with the files that send them.
+        wheel: whether the code is that of a macOS wheel (simulator.macho), which no tree was compiled for.
     """
 
     source: str
@@ -51,6 +52,7 @@ class TreeBuild:
     files: tuple[BuiltFile, ...]
     changed: Mapping[str, str] = field(default_factory=dict)
     selectors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    wheel: bool = False
 
     @property
     def overloads(self) -> tuple[str, ...]:

@@ -6,16 +6,25 @@
 
 static const uint8_t* table(const Image* image, Range range) { return image->link_edit + range.address; }
 
-static void* defined(const char* name) {
-  for (int i = 0; i < image_count; i++) {
+static int bound; // how many libraries are bound, that which is being bound included
+
+static void* exported_by(int first, int end, const char* name) {
+  for (int i = first; i < end; i++) {
     void* found = exported(&images[i], name);
     if (found) return found;
   }
-  return shim_named(name);
+  return NULL;
 }
 
+static void* defined(const char* name) {
+  void* found = exported_by(0, bound, name);
+  return found ? found : shim_named(name);
+}
+
+// Libraries that need each other, such as torch and what stands in for MPSGraph: one of them comes first.
 void* address_of(const char* name) {
   void* found = defined(name);
+  if (!found) found = exported_by(bound, image_count, name);
   return found ? found : unknown_symbol(name);
 }
 
@@ -223,6 +232,7 @@ static void bind_list(const Image* image, Range range, Kind kind) {
 }
 
 void bind_image(Image* image) {
+  bound++;
   if (image->fixups.size) {
     bind_chains(image);
     return;

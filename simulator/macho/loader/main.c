@@ -1,9 +1,11 @@
 // loader [-v] [--names] LIBRARY... -- SYMBOL [ARGUMENT...]
-// Maps the libraries in this order, each bound to those before it and to the shims; then calls
+// Maps the libraries, and binds each in this order to those before it, to the shims, and to those after it; then calls
 // int SYMBOL(int count, char **arguments) of one of them. --names prints the names of the shims instead.
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "loader.h"
 
@@ -13,6 +15,7 @@ static void print_names(void) {
 
 int main(int count, char** arguments, char** variables) {
   environment = variables;
+  prctl(PR_SET_PDEATHSIG, SIGKILL); // an operator that hangs does not outlive who asked for it
   report_crashes();
   int i = 1;
   for (; i < count && strcmp(arguments[i], "--"); i++) {
@@ -22,10 +25,12 @@ int main(int count, char** arguments, char** variables) {
       print_names();
       return 0;
     } else {
-      Image* image = map_image(arguments[i]);
-      bind_image(image);
-      run_initialisers(image);
+      map_image(arguments[i]);
     }
+  }
+  for (int k = 0; k < image_count; k++) {
+    bind_image(&images[k]);
+    run_initialisers(&images[k]);
   }
   if (i + 1 >= count) fail("name libraries, -- and a symbol");
   char name[256];

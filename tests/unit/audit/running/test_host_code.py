@@ -9,8 +9,10 @@ from typing import Any, cast
 import pytest
 
 from mpsmith.audit.model.verdicts import CaseVerdict, Grade, Outcome
+from mpsmith.audit.running import host_code
 from mpsmith.audit.running.host_code import HostCode, build_host_code, load_host_code
 from mpsmith.errors import MpsmithError
+from mpsmith.simulator.errors import MachOError
 from mpsmith.simulator.objc import bridge
 from mpsmith.simulator.opening import MpsDevice
 from mpsmith.simulator.upstream.manifest import BuiltFile, TreeBuild, write_manifest
@@ -37,6 +39,33 @@ def test_a_case_is_graded_by_what_it_launched_itself(monkeypatch: pytest.MonkeyP
     assert kernels.grade(replace(PASSED, fallbacks=("aten::eye",))) is None
     kernels.begin_case()  # the next one launches nothing
     assert kernels.grade(PASSED) is None
+
+
+def test_a_case_that_a_stand_in_answered_in_part_is_not_graded_as_host_code() -> None:
+    graphs, stood_in = [0], [4]
+    kernels = HostCode(BUILT, graphs_run=lambda: graphs[0], stood_in=lambda: stood_in[0])
+    kernels.begin_case()
+    graphs[0] += 1
+    assert kernels.grade(PASSED) is Grade.HOST_CODE
+    stood_in[0] += 1
+    assert kernels.grade(PASSED) is None
+    kernels.begin_case()
+    graphs[0] += 1
+    assert kernels.grade(PASSED) is Grade.HOST_CODE
+
+
+def test_source_is_compiled_where_the_wheel_cannot_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(release: str, say: object) -> None:
+        raise MachOError("there is no qemu-aarch64")
+
+    monkeypatch.setattr(host_code, "_of_wheel", refuse)
+    monkeypatch.setattr(host_code, "build_host_code", lambda asked, say: (Path(asked), BUILT))
+    said: list[str] = []
+    assert host_code.prepare_host_code("2.6.0", said.append) == (Path("2.6.0"), BUILT)
+    assert said == ["the wheel of torch 2.6.0 cannot be run here, so its source is compiled: there is no qemu-aarch64"]
+    said.clear()
+    assert host_code.prepare_host_code("folder", said.append) == (Path("folder"), BUILT)
+    assert not said  # a folder has source
 
 
 @pytest.mark.parametrize("asked", ["2.6", "v2.6.0", "main", "", "/nonexistent/pytorch"])

@@ -1,31 +1,41 @@
-// What the host code of a macOS wheel needs of Metal beyond simulator/objc/metal: heaps, and a record in place of kernels.
-// No kernel computes. `metal_recorder_take` returns the record since the last call, a line for each event. With ARC.
+// What the host code of a macOS wheel needs of Metal beyond simulator/objc/metal: heaps, and a record of what it asks for.
+// Kernels compute where another process runs them (remote.h). `metal_recorder_take` returns the record since the last
+// call, a line for each event. With ARC.
 #include <fstream>
 #include <mutex>
 #include <set>
 #include <sstream>
 
-#include "../objc/foundation/text.h"
-#include "../objc/metal/host.h"
+#include "../../objc/foundation/text.h"
+#include "../../objc/metal/host.h"
+#include "remote.h"
 
 namespace {
 
 std::mutex mutex;
 std::ostringstream record;
-std::vector<std::string>& kernels() {
-  static auto* names = new std::vector<std::string>;
-  return *names;
+struct Kernel {
+  std::string name;
+  int64_t remote;
+};
+std::vector<Kernel>& kernels() {
+  static auto* all = new std::vector<Kernel>;
+  return *all;
 }
 
 const char* load(const void*, uint64_t bytes, int64_t* library) {
   *library = static_cast<int64_t>(bytes);
   const std::lock_guard<std::mutex> guard(mutex);
   record << "library " << bytes << '\n';
-  return nullptr;
+  return remote_is_there() ? remote_programs().load(nullptr, 0, library) : nullptr;
 }
-const char* compile(const char*, uint64_t, int64_t*) { return "the recorder compiles no Metal source"; }
+const char* compile(const char* source, uint64_t bytes, int64_t* library) {
+  return remote_is_there() ? remote_programs().compile(source, bytes, library)
+                           : "the recorder compiles no Metal source";
+}
 // The kernels of the release, one a line.
-const char* names(int64_t, const char** names) {
+const char* names(int64_t library, const char** names) {
+  if (remote_is_there()) return remote_programs().names(library, names);
   static const auto* all = [] {
     std::ifstream file(getenv("MPSMITH_KERNEL_NAMES"));
     return new std::string(std::istreambuf_iterator<char>(file), {});
@@ -33,19 +43,24 @@ const char* names(int64_t, const char** names) {
   *names = all->c_str();
   return nullptr;
 }
-const char* specialize(int64_t library, const MetalConstant*, uint64_t, int64_t* specialized) {
+const char* specialize(int64_t library, const MetalConstant* constants, uint64_t count, int64_t* specialized) {
+  if (remote_is_there()) return remote_programs().specialize(library, constants, count, specialized);
   *specialized = library;
   return nullptr;
 }
-const char* kernel(int64_t, const char* name, MetalKernel* kernel) {
+const char* kernel(int64_t library, const char* name, MetalKernel* kernel) {
   static auto* parameters = [] {
     auto* all = new std::vector<MetalParameter>;
     for (uint64_t index = 0; index < 31; ++index) all->push_back({index, 0, "?"});
     return all;
   }();
+  *kernel = {0, 1024, 0, parameters->size(), parameters->data()};
+  if (remote_is_there()) {
+    if (const char* problem = remote_programs().kernel(library, name, kernel)) return problem;
+  }
   const std::lock_guard<std::mutex> guard(mutex);
-  kernels().push_back(name);
-  *kernel = {static_cast<int64_t>(kernels().size()) - 1, 1024, 0, parameters->size(), parameters->data()};
+  kernels().push_back({name, kernel->number});
+  kernel->number = static_cast<int64_t>(kernels().size()) - 1;
   return nullptr;
 }
 void hexadecimal(const void* from, uint64_t bytes) {
@@ -55,23 +70,28 @@ void hexadecimal(const void* from, uint64_t bytes) {
     record << digits[byte >> 4] << digits[byte & 15];
   }
 }
-// "launch NAME X Y Z X Y Z" with grid and group, then for each binding "INDEX OFFSET BYTES", at most 256 bytes.
+// "launch NAME X Y Z X Y Z" with grid and group, then for each binding "INDEX OFFSET BYTES", at most 256 bytes, or none
+// where the kernel computes.
 const char* launch(int64_t number, const MetalLaunch* launch) {
+  const bool computes = remote_is_there();
   const std::lock_guard<std::mutex> guard(mutex);
-  record << "launch " << kernels()[number];
+  record << "launch " << kernels()[number].name;
   for (uint64_t size : launch->grid) record << ' ' << size;
   for (uint64_t size : launch->group) record << ' ' << size;
   for (uint64_t i = 0; i < launch->binding_count; ++i) {
     const MetalBinding& bound = launch->bindings[i];
     record << ' ' << bound.index << ' ' << bound.address - bound.base << ' ';
     const uint64_t left = bound.size - (bound.address - bound.base);
-    hexadecimal(reinterpret_cast<const void*>(bound.address), left < 256 ? left : 256);
+    hexadecimal(reinterpret_cast<const void*>(bound.address), computes ? 0 : left < 256 ? left : 256);
   }
   record << '\n';
-  return nullptr;
+  return computes ? remote_programs().launch(kernels()[number].remote, launch) : nullptr;
 }
 
-__attribute__((constructor)) void install() { metal_programs = {compile, names, specialize, kernel, launch, load}; }
+__attribute__((constructor)) void install() {
+  metal_programs = {compile, names, specialize, kernel, launch, load};
+  remote_is_there();
+}
 
 } // namespace
 
@@ -88,7 +108,11 @@ extern "C" __attribute__((visibility("default"))) const char* metal_recorder_tak
   return taken.c_str();
 }
 
-// A library has each function that it is asked for: which names exist is what the comparison checks.
+// A library has each function that it is asked for: which names exist is what the comparison checks, and a pipeline of one
+// that does not exist is an error where kernels compute.
+@interface MTLFunctionConstantValues (Simulated)
+- (int64_t)simulatedSpecialized:(int64_t)library;
+@end
 @interface SimulatedLibrary (Recorded)
 @end
 @implementation SimulatedLibrary (Recorded)
@@ -99,8 +123,17 @@ extern "C" __attribute__((visibility("default"))) const char* metal_recorder_tak
   function->owner_ = self;
   return (id)function;
 }
-- (id<MTLFunction>)newFunctionWithName:(NSString*)name constantValues:(id)values error:(NSError**)error {
-  return [self newFunctionWithName:name];
+- (id<MTLFunction>)newFunctionWithName:(NSString*)name
+                        constantValues:(MTLFunctionConstantValues*)values
+                                 error:(NSError* __autoreleasing*)error {
+  try {
+    SimulatedFunction* function = (SimulatedFunction*)[self newFunctionWithName:name];
+    function->library_ = [values simulatedSpecialized:number_];
+    return (id)function;
+  } catch (const std::exception& problem) {
+    if (error) *error = simulated_error("MTLLibraryErrorDomain", problem.what());
+    return nil;
+  }
 }
 @end
 
@@ -170,6 +203,21 @@ METHOD(NSUInteger, resourceOptions, MTLResourceStorageModeShared)
 @interface SimulatedBuffer (Recorded)
 @end
 @implementation SimulatedBuffer (Recorded)
++ (id<MTLBuffer>)simulatedOf:(NSUInteger)length {
+  require(length > 0, "a buffer of 0 bytes cannot be made");
+  if (!remote_is_there()) {
+    return [self simulatedOver:calloc(length, 1)
+                        length:length
+                   deallocator:^(void* memory, NSUInteger) {
+                     free(memory);
+                   }];
+  }
+  return [self simulatedOver:shared_memory(length)
+                      length:length
+                 deallocator:^(void* memory, NSUInteger bytes) {
+                   shared_memory_free(memory, bytes);
+                 }];
+}
 METHOD(id, heap, nil)
 - (NSUInteger)setPurgeableState:(NSUInteger)state {
   return 2;
@@ -192,30 +240,16 @@ struct SizeAndAlign { NSUInteger size, align; };
 }
 @end
 
-// What the device and the stream ask of MPSGraph before any graph is made. No graph runs here: a message to one is an
-// error that names it.
-__attribute__((visibility("default")))
-@interface MPSGraph : NSObject
-@end
-@implementation MPSGraph
-+ (BOOL)instancesRespondToSelector:(SEL)selector {
-  return YES;
+// The memory of a tensor on mps, whose storage is a buffer.
+extern "C" __attribute__((visibility("default"))) void* metal_buffer_contents(const void* buffer) {
+  return [(__bridge id<MTLBuffer>)buffer contents];
 }
+
+// Commands run when they are encoded, as a graph does, which reads what kernels before it wrote.
+@interface SimulatedCommandQueue (Recorded)
 @end
-__attribute__((visibility("default")))
-@interface MPSGraphExecutionDescriptor : NSObject
-@end
-@implementation MPSGraphExecutionDescriptor
-IGNORED_WITH(setEnableCommitAndContinue, BOOL)
-IGNORED_WITH(setCompilationDescriptor, id)
-@end
-__attribute__((visibility("default")))
-@interface MPSGraphCompilationDescriptor : NSObject
-@end
-@implementation MPSGraphCompilationDescriptor
-IGNORED(disableTypeInference)
-IGNORED_WITH(setOptimizationLevel, NSUInteger)
-IGNORED_WITH(setReducedPrecisionFastMath, NSUInteger)
+@implementation SimulatedCommandQueue (Recorded)
+METHOD(id<MTLCommandBuffer>, commandBuffer, [self simulatedStreamCommandBuffer])
 @end
 
 @interface RecordedCaptureScope : SimulatedLabelledObject

@@ -1,0 +1,220 @@
+"""Native calls on the simulated device, answered by a release's own host code in the process of its macOS wheel.
+
+A call that cannot be sent there, or that needs what the stand-ins lack, runs the device's stand-in, and is counted with
+the reason. An error that the release raises is raised here.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import warnings
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..device import kernel_plan
+from ..device import loading as device
+from ..device.wrapped_numbers import prepare_wrapped_numbers, wrapped_number
+from ..errors import MachOError, SimulatorError
+from ..shipped.pause import is_paused
+from ..upstream.host_work import HostWork
+from .process import Computed, HostProcess, OperatorError
+
+# Memory is the simulated device's own.
+_OF_DEVICE = kernel_plan.IMPLEMENTED_IN_CPP | {
+    name
+    for name in kernel_plan.ALWAYS_NATIVE
+    if name.partition(".")[0] in ("as_strided", "view", "_reshape_alias", "resize_", "set_", "copy_")
+}
+# What an error says that is not the release's own.
+_LACKING = ("the simulated Metal host has no such method", "is not simulated", "are not simulated")
+_ERRORS: dict[str, type[Exception]] = {
+    error.__name__: error for error in (IndexError, NotImplementedError, TypeError, ValueError)
+}
+
+
+class WheelKernels:
+    """The overloads that a release's process answers in this process, from the call of `install` on.
+
+    Args:
+        start: starts the process; it is called again when a process has ended.
+
+    Attributes:
+        overloads: without namespace, those that it answers.
+        stood_in: how many calls ran the device's stand-in, by overload and reason.
+        graphs: how many graphs ran for calls.
+        launched: how often each kernel was launched for calls.
+    """
+
+    def __init__(self, start: Callable[[], HostProcess]) -> None:
+        self._start = start
+        self._process: HostProcess | None = start()
+        registered = self._process.operators()
+        self._registered = {name.removeprefix("aten::") for name, found in registered.items() if found.mps}
+        self.overloads: frozenset[str] = frozenset()
+        self.stood_in: Counter[tuple[str, str]] = Counter()
+        self.graphs = 0
+        self.launched: Counter[str] = Counter()
+        self._work: dict[str, HostWork] = {}
+
+    def install(self) -> None:
+        """Let the process answer native calls. Raises SimulatorError if the simulated device is not loaded."""
+        import torch
+
+        profile = device.loaded_profile()
+        if profile is None:
+            raise SimulatorError("the wheel's host code runs under the simulated mps device, which is not loaded here")
+        prepare_wrapped_numbers()
+        registrations = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
+        answered = set()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # kernels are replaced on purpose
+            for overload in sorted(self._registered & set(kernel_plan.plan(profile).native) - _OF_DEVICE):
+                name, _, variant = overload.partition(".")
+                operator = getattr(getattr(torch.ops.aten, name), variant or "default")
+                if not _gives_views(operator._schema):
+                    kernel = _Kernel(operator, overload, self)
+                    registrations.impl(operator, kernel, "MPS", with_keyset=True, allow_override=True)  # type: ignore[no-untyped-call]
+                    answered.add(overload)
+        self._registrations = registrations  # lasts as long as this object
+        self.overloads = frozenset(answered)
+
+    def compute(self, overload: str, arguments: Sequence[Any]) -> Computed:
+        """A call. Raises OperatorError as the release does, MachOError where the process cannot answer it."""
+        if self._process is None:
+            self._process = self._start()
+        try:
+            computed = self._process.compute(f"aten::{overload}", *arguments)
+        except OperatorError:
+            raise
+        except MachOError:
+            if self._process.ended:
+                self.close()
+            raise
+        except BaseException:  # the process and this one no longer agree on whose turn it is
+            self.close()
+            raise
+        self.graphs += computed.trace.graphs
+        self.launched.update(launch.kernel for launch in computed.trace.launches)
+        for name, work in computed.work.items():
+            self._work[name] = self._work.get(name, HostWork()) + work
+        return computed
+
+    def drain_work(self) -> dict[str, HostWork]:
+        """What kernels did besides encoding commands since the last time."""
+        work, self._work = self._work, {}
+        return work
+
+    def close(self) -> None:
+        """End the process; the next call starts another one."""
+        if self._process is not None:
+            self._process.close()
+            self._process = None
+
+
+class _Kernel:
+    """Computes calls of one overload."""
+
+    def __init__(self, operator: Any, overload: str, kernels: WheelKernels) -> None:
+        import torch
+
+        self._overload, self._kernels = overload, kernels
+        self._stand_in: Callable[..., Any] = torch.library.get_kernel(operator, "MPS").call_boxed
+        listed = operator._schema.arguments
+        self._names = [a.name for a in listed]
+        self._defaults = {a.name: a.default_value for a in listed}
+        self._written = [a.name for a in listed if a.alias_info is not None and a.alias_info.is_write]
+        self._may_be_number = [str(a.type) in ("Tensor", "Optional[Tensor]") for a in listed]
+        by_alias = {_alias(a): a.name for a in listed if _alias(a)}
+        self._returned = [by_alias.get(_alias(result), "") for result in operator._schema.returns]
+
+    def __call__(self, keyset: Any, *args: Any, **kwargs: Any) -> Any:
+        """Let the release compute the call, or the device's stand-in where that cannot be."""
+        import torch
+
+        if is_paused():
+            return self._by_stand_in(keyset, args, kwargs)
+        arguments = {**self._defaults, **dict(zip(self._names, args, strict=False)), **kwargs}
+        with torch._C._AutoDispatchBelowADInplaceOrView(), torch._C.DisableTorchFunction():
+            try:
+                computed = self._kernels.compute(self._overload, [arguments[name] for name in self._names])
+            except OperatorError as error:
+                if not any(text in str(error) for text in _LACKING):
+                    raise _ERRORS.get(error.kind, RuntimeError)(str(error)) from None
+                reason = str(error).splitlines()[0]
+            except MachOError as error:
+                reason = str(error)
+            else:
+                return self._taken(computed, arguments)
+        self._kernels.stood_in[self._overload, reason] += 1
+        return self._by_stand_in(keyset, args, kwargs)
+
+    def _by_stand_in(self, keyset: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        positional = [
+            wrapped_number(value) if may_be_number and isinstance(value, (bool, int, float, complex)) else value
+            for value, may_be_number in zip(args, self._may_be_number, strict=False)
+        ]
+        return self._stand_in(keyset, *positional, **kwargs)
+
+    def _taken(self, computed: Computed, arguments: dict[str, Any]) -> Any:
+        """The results as tensors of the device. The arguments' memory holds what the call wrote already."""
+        for name, written in zip(self._written, computed.written, strict=True):
+            _follow(arguments[name], written)
+        made: dict[int, Any] = {}
+        results = [
+            arguments[name] if name else _on_device(value, made)
+            for name, value in zip(self._returned, computed.results, strict=True)
+        ]
+        return results[0] if len(results) == 1 else tuple(results) if results else None
+
+
+def _follow(argument: Any, written: Any) -> None:
+    """Give the argument the sizes, strides and memory that the call gave it there."""
+    if isinstance(argument, (list, tuple)):
+        for one, other in zip(argument, written, strict=True):
+            _follow(one, other)
+        return
+    if argument is None or argument.device.type != "mps":
+        return
+    here, there = argument.untyped_storage(), written.untyped_storage()
+    place = written.storage_offset(), written.size(), written.stride()
+    if here.nbytes() != there.nbytes():
+        argument.set_(_memory_like(there), *place)
+    elif place != (argument.storage_offset(), argument.size(), argument.stride()):
+        argument.set_(here, *place)
+
+
+def _on_device(value: Any, made: dict[int, Any]) -> Any:
+    """A result on the device; tensors that share memory there share it here."""
+    import torch
+
+    if isinstance(value, list):
+        return [_on_device(each, made) for each in value]
+    if not isinstance(value, torch.Tensor):
+        return value
+    storage = value.untyped_storage()
+    address = storage.data_ptr()
+    memory = made.get(address) if address else None
+    if memory is None:
+        memory = made[address] = _memory_like(storage)
+    empty = torch.empty(0, dtype=value.dtype, device="mps")
+    return empty.set_(memory, value.storage_offset(), value.size(), value.stride())
+
+
+def _memory_like(storage: Any) -> Any:
+    import torch
+
+    copy = torch.empty(storage.nbytes(), dtype=torch.uint8, device="mps").untyped_storage()
+    if storage.nbytes():
+        ctypes.memmove(copy.data_ptr(), storage.data_ptr(), storage.nbytes())
+    return copy
+
+
+def _alias(value: Any) -> str:
+    """The name of the set of tensors that share the memory, such as `Tensor(a!)` has; "" for none."""
+    info = value.alias_info
+    return ",".join(sorted(info.before_set)) if info is not None else ""
+
+
+def _gives_views(schema: Any) -> bool:
+    return any(result.alias_info is not None and not result.alias_info.is_write for result in schema.returns)

@@ -1,0 +1,62 @@
+"""Answers what host code in another process asks of Metal's kernels: `remote.cpp` is the other side."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..air.library import AirLibrary
+
+_NUMBER = struct.Struct("<q")
+_TWO = struct.Struct("<2Q")
+
+
+class KernelRequests:
+    """Runs kernels of a release, and of Metal source, over memory that both processes share."""
+
+    def __init__(self, library: AirLibrary) -> None:
+        self._library = library
+
+    def answer(self, kind: str, request: bytes) -> bytes:
+        """The bytes of the answer: whether it failed, the size, and the answer or the message of the error."""
+        try:
+            content = self._answered(kind, request)
+        except Exception as error:  # none may leave the other process without an answer
+            text = (str(error) or type(error).__name__).encode()
+            return _TWO.pack(1, len(text)) + text
+        return _TWO.pack(0, len(content)) + content
+
+    def _answered(self, kind: str, request: bytes) -> bytes:
+        from ..air.bound_kernels import BoundLibrary
+        from ..metal.function_constants import Constant
+        from ..objc import bridge
+
+        if kind == "compile":
+            return _NUMBER.pack(bridge.compile_source(request))
+        if kind == "load":
+            return _NUMBER.pack(bridge.load_compiled(BoundLibrary(self._library)))
+        (number,), rest = _NUMBER.unpack_from(request), request[_NUMBER.size :]
+        if kind == "names":
+            return bridge.names_of(number).encode() + b"\0"
+        if kind == "specialize":
+            rows = [line.split("\t") for line in rest.decode().splitlines()]
+            constants = [Constant(int(index), name, value) for index, name, value in rows]
+            return _NUMBER.pack(bridge.specialize(number, constants))
+        if kind == "kernel":
+            return _described(*bridge.add_kernel(number, rest.decode()))
+        if kind == "launch":
+            launch = bridge.MetalLaunch.from_buffer_copy(rest)
+            rows = bridge.MetalBinding * launch.binding_count
+            bridge.launch(number, launch, list(rows.from_buffer_copy(rest, ctypes.sizeof(bridge.MetalLaunch))))
+            return b""
+        raise ValueError(f"{kind!r} is not a request")
+
+
+def _described(number: int, kernel: object) -> bytes:
+    parameters = sorted(kernel.buffer_parameters.items())  # type: ignore[attr-defined]
+    facts = (number, kernel.max_threads_per_threadgroup, kernel.static_thread_group_memory_length)  # type: ignore[attr-defined]
+    rows = b"".join(_TWO.pack(index, size) for index, (_, size) in parameters)
+    names = "".join(f"{name}\n" for _, (name, _) in parameters)
+    return struct.pack("<4Q", *facts, len(parameters)) + rows + names.encode() + b"\0"

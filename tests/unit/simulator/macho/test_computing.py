@@ -1,0 +1,158 @@
+"""A macOS wheel's own host code computes: its kernels, and graphs of the stand-in for MPSGraph."""
+
+import ctypes
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+
+from mpsmith.audit.releases.wheel.libraries import host_files
+from mpsmith.audit.releases.wheel.shipped import shipped_library
+from mpsmith.simulator.air.library import AirLibrary
+from mpsmith.simulator.errors import MachOError
+from mpsmith.simulator.macho import HostProcess, arm64_command
+from mpsmith.simulator.macho.kernel_requests import KernelRequests
+from mpsmith.simulator.macho.process import Computed, OperatorError
+from mpsmith.simulator.macho.shared_memory import SharedMemory
+
+pytestmark = pytest.mark.network
+RELEASE = "2.13.0"
+LAYOUTS = {
+    "contiguous": lambda: torch.linspace(-2, 3, 24).reshape(4, 6),
+    "transposed": lambda: torch.linspace(-2, 3, 24).reshape(6, 4).t(),
+    "sliced": lambda: torch.linspace(-2, 3, 96).reshape(8, 12)[::2, ::2],
+    "offset": lambda: torch.linspace(-2, 3, 40)[5:29].reshape(4, 6),
+    "expanded": lambda: torch.linspace(-2, 3, 6).expand(4, 6),
+    "empty": lambda: torch.empty(0, 6),
+    "0-dim": lambda: torch.tensor(1.5),
+}
+
+
+class OnMps(HostProcess):
+    """Sends every tensor as one on mps: no simulated device is loaded here."""
+
+    def compute(self, overload: str, *arguments: Any) -> Computed:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(SharedMemory, "_placed_tensor", _as_if_on_mps)
+            return super().compute(overload, *arguments)
+
+
+_placed_tensor = SharedMemory._placed_tensor
+
+
+def _as_if_on_mps(memory: SharedMemory, tensor: torch.Tensor) -> tuple[object, ...]:
+    return 1, *_placed_tensor(memory, tensor)[1:]
+
+
+def started() -> OnMps:
+    try:
+        arm64_command()
+    except MachOError as error:
+        pytest.skip(str(error))
+    return OnMps(host_files(RELEASE), (26, 0), library=AirLibrary(shipped_library(RELEASE), RELEASE))
+
+
+@pytest.fixture(scope="module")
+def process() -> Iterator[HostProcess]:
+    with started() as process:
+        yield process
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_kernels_compute_what_the_reference_does(process: HostProcess, layout: str) -> None:
+    values = LAYOUTS[layout]()
+    exact, other = values.double(), torch.ones_like(values)
+    for overload, arguments, expected in (
+        ("add.Tensor", (values, other, 2), exact + 2),
+        ("exp", (values,), exact.exp()),
+        ("hypot", (values, other), exact.hypot(other.double())),
+        (
+            "sum.dim_IntList",
+            (values, [-1] if values.dim() else [], False, None),
+            exact.sum(-1) if values.dim() else exact,
+        ),
+        ("cumsum", (values, -1, None), exact.cumsum(-1)),
+    ):
+        computed = process.compute(f"aten::{overload}", *arguments)
+        torch.testing.assert_close(computed.results[0].double(), expected, rtol=1e-5, atol=1e-6, msg=overload)
+        assert computed.trace.launches or not values.numel() or overload == "cumsum"
+        assert not computed.trace.graphs
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_graphs_compute_what_the_reference_does(process: HostProcess, layout: str) -> None:
+    values = LAYOUTS[layout]()
+    computed = process.compute("aten::_softmax", values, -1 if values.dim() else 0, False)
+    torch.testing.assert_close(computed.results[0].double(), values.double().softmax(-1 if values.dim() else 0))
+    assert computed.trace.graphs == (1 if values.numel() else 0)
+
+
+def test_products_and_convolutions_compute(process: HostProcess) -> None:
+    left, right = torch.randn(5, 7), torch.randn(3, 7).t()
+    (product,) = process.compute("aten::mm", left, right).results
+    torch.testing.assert_close(product.double(), left.double() @ right.double(), rtol=1e-5, atol=1e-5)
+    image, weight = torch.randn(2, 3, 8, 8), torch.randn(4, 3, 3, 3)
+    (found,) = process.compute("aten::_mps_convolution", image, weight, None, [1, 1], [1, 1], [1, 1], 1).results
+    expected = torch.nn.functional.conv2d(image.double(), weight.double(), padding=1)
+    torch.testing.assert_close(found.double(), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_what_the_call_writes_comes_back(process: HostProcess) -> None:
+    whole = torch.ones(4, 6)
+    view = whole[:, 1::2]
+    computed = process.compute("aten::zero_", view)
+    assert whole.sum() == 12
+    assert computed.written[0].stride() == view.stride()
+    out = torch.empty(0)
+    computed = process.compute("aten::add.out", whole, whole, 1, out)
+    assert computed.written[0].shape == (4, 6)  # resized there
+    assert torch.equal(computed.written[0], 2 * whole)
+
+
+def test_an_error_of_the_release_is_raised_and_the_process_goes_on(process: HostProcess) -> None:
+    with pytest.raises(OperatorError, match="must match the size of tensor b"):
+        process.compute("aten::add.Tensor", torch.ones(2), torch.ones(3), 1)
+    with pytest.raises(OperatorError, match="Dimension out of range") as refused:
+        process.compute("aten::cumsum", torch.ones(2), 7, None)
+    assert refused.value.kind == "IndexError"
+    assert process.compute("aten::neg", torch.ones(2)).results[0].tolist() == [-1, -1]
+
+
+def test_swapped_bindings_and_a_smaller_grid_are_found() -> None:
+    """Faults in the messages between host code and kernels change results."""
+    from mpsmith.simulator.objc import bridge
+
+    values = torch.arange(1, 25.0).reshape(4, 6)
+    with started() as process:
+
+        def result(overload: str, *arguments: object) -> torch.Tensor:
+            found: torch.Tensor = process.compute(overload, *arguments).results[0].clone()
+            return found
+
+        difference = 3 * torch.ones(4, 6) - values
+        assert torch.equal(result("aten::sub.Tensor", 3 * torch.ones(4, 6), values, 1), difference)
+        answer = KernelRequests.answer
+
+        def swapped(requests: KernelRequests, kind: str, request: bytes) -> bytes:
+            if kind == "launch":
+                rows = bytearray(request)
+                first, size = 8 + ctypes.sizeof(bridge.MetalLaunch), ctypes.sizeof(bridge.MetalBinding)
+                inputs = [rows[first + size * row + 8 : first + size * (row + 1)] for row in (1, 2)]
+                for row, content in zip((2, 1), inputs, strict=True):
+                    rows[first + size * row + 8 : first + size * (row + 1)] = content
+                request = bytes(rows)
+            return answer(requests, kind, request)
+
+        def smaller(requests: KernelRequests, kind: str, request: bytes) -> bytes:
+            if kind == "launch":
+                launch = bridge.MetalLaunch.from_buffer_copy(request, 8)
+                launch.grid[0] -= 1
+                request = request[:8] + bytes(launch) + request[8 + len(bytes(launch)) :]
+            return answer(requests, kind, request)
+
+        for faulty in (swapped, smaller):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(KernelRequests, "answer", faulty)
+                assert not torch.equal(result("aten::sub.Tensor", 3 * torch.ones(4, 6), values, 1), difference)
+        assert torch.equal(result("aten::sub.Tensor", 3 * torch.ones(4, 6), values, 1), difference)

@@ -1,0 +1,108 @@
+"""Arguments in memory that two processes share, and how they are described."""
+
+import math
+import pickle
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+
+from mpsmith.simulator.errors import MachOError
+from mpsmith.simulator.macho.shared_memory import DTYPES, SharedMemory, pickled, tensors
+
+
+@pytest.fixture
+def memory() -> Iterator[SharedMemory]:
+    memory = SharedMemory()
+    yield memory
+    memory.close()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        True,
+        False,
+        0,
+        -1,
+        2**40,
+        -(2**63),
+        2**63 - 1,
+        1.5,
+        -math.inf,
+        2 + 3j,
+        "mps:0",
+        "",
+        [],
+        [1, [None]],
+        (1, "a"),
+    ],
+)
+def test_a_pickled_value_reads_back(value: Any) -> None:
+    again = pickle.loads(pickled(value))
+    assert again == value
+    assert type(again) is type(value)
+
+
+@pytest.mark.parametrize(
+    "tensor",
+    [
+        torch.arange(6.0).reshape(2, 3),
+        torch.arange(6).reshape(2, 3).t(),
+        torch.arange(20, dtype=torch.uint8)[3:17:2],
+        torch.ones(1, 3, dtype=torch.bfloat16).expand(4, 3),
+        torch.empty(0, 3),
+        torch.tensor(2 + 1j),
+    ],
+)
+def test_a_placed_tensor_is_the_same(memory: SharedMemory, tensor: torch.Tensor) -> None:
+    there = tensors(memory.place(tensor))
+    assert torch.equal(there, tensor)
+    assert (there.dtype, there.stride()) == (tensor.dtype, tensor.stride())
+    assert there.storage_offset() == tensor.storage_offset()
+    assert tensor.numel() == 0 or memory.address <= there.data_ptr() < memory.address + (1 << 33)
+
+
+def test_tensors_in_one_memory_share_it_there(memory: SharedMemory) -> None:
+    whole = torch.arange(6.0)
+    first, second, other = map(tensors, memory.place([whole, whole[2:], torch.ones(1)]))
+    first[2] = 9
+    assert second[0] == 9
+    assert other[0] == 1
+    assert whole[2] == 2
+    memory.take_back()  # what a call wrote
+    assert whole[2] == 9
+
+
+def test_arguments_are_forgotten_with_the_next_call(memory: SharedMemory) -> None:
+    first = memory.place(torch.ones(3))
+    memory.begin_call()
+    again = torch.zeros(3)
+    assert memory.place(again)[1] == first[1]
+    assert tensors(memory.place(again))[0] == 0
+
+
+def test_numbers_stand_for_what_torch_names(memory: SharedMemory) -> None:
+    assert memory.place([torch.int64, torch.strided, torch.channels_last, torch.device("mps", 0)]) == [4, 0, 2, "mps:0"]
+    for dtype in (torch.float32, torch.bfloat16, torch.complex64, torch.uint16, torch.float8_e4m3fn):
+        described = torch.zeros(1, dtype=dtype)
+        assert tensors(memory.place(described)).dtype is dtype
+    assert DTYPES[15] == "bfloat16"
+
+
+@pytest.mark.parametrize("value", [torch.ones(2).to_sparse(), torch.ones(2, dtype=torch.complex64).conj(), object()])
+def test_what_cannot_be_sent_is_refused(memory: SharedMemory, value: object) -> None:
+    with pytest.raises(MachOError, match="cannot be sent to the release's process"):
+        memory.place(value)
+
+
+def test_two_memories_have_their_own_addresses(memory: SharedMemory) -> None:
+    other = SharedMemory()
+    try:
+        assert other.address != memory.address
+        assert other.place(torch.ones(1))[1] != memory.place(torch.ones(1))[1]
+    finally:
+        other.close()
+    other.close()  # does nothing
