@@ -221,7 +221,14 @@ const char* class_of(const c10::Error& error) {
   return dynamic_cast<const c10::NotImplementedError*>(&error) ? "NotImplementedError" : "RuntimeError";
 }
 
+// Warnings of the release have no place among the lines of an audit.
+struct NoWarnings : c10::WarningHandler {
+  void process(const c10::Warning&) override {}
+};
+
 int serve(Task task) {
+  static NoWarnings no_warnings;
+  c10::WarningUtils::set_warning_handler(&no_warnings);
   std::string name;
   size_t size;
   while (std::cin >> name >> size) {

@@ -95,6 +95,9 @@ __attribute__((constructor)) void install() {
 
 } // namespace
 
+// The buffers of the wheel's allocator do not say what is in them.
+uint32_t simulated_element_type(const void*) { return 0; }
+
 extern "C" int64_t metal_simulator_waits();
 
 extern "C" __attribute__((visibility("default"))) const char* metal_recorder_take() {
@@ -134,6 +137,16 @@ extern "C" __attribute__((visibility("default"))) const char* metal_recorder_tak
     if (error) *error = simulated_error("MTLLibraryErrorDomain", problem.what());
     return nil;
   }
+}
+@end
+
+// Compiled code passes a pointer alone, which knows no type.
+@interface SimulatedComputeEncoder (Recorded)
+- (void)simulatedBytes:(const void*)bytes ofType:(uint64_t)type length:(NSUInteger)length atIndex:(NSUInteger)index;
+@end
+@implementation SimulatedComputeEncoder (Recorded)
+- (void)setBytes:(const void*)bytes length:(NSUInteger)length atIndex:(NSUInteger)index {
+  [self simulatedBytes:bytes ofType:0 length:length atIndex:index];
 }
 @end
 

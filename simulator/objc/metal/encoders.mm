@@ -131,13 +131,16 @@ struct Dispatch {
   }
 }
 - (void)setBytes:(SimulatedBytes)bytes length:(NSUInteger)length atIndex:(NSUInteger)index {
+  [self simulatedBytes:bytes.address ofType:bytes.element_type length:length atIndex:index];
+}
+- (void)simulatedBytes:(const void*)bytes ofType:(uint64_t)type length:(NSUInteger)length atIndex:(NSUInteger)index {
   Slot* slot = [self simulatedSlot:index];
   require(
       length <= kInlineBytes,
       "setBytes: takes at most 4096 bytes, not " + std::to_string(length) + ": use a buffer at index " +
           std::to_string(index));
-  require(length > 0 && bytes.address != nullptr, "setBytes: has no bytes at index " + std::to_string(index));
-  *slot = {nil, 0, std::make_shared<InlineBytes>(bytes.address, length), bytes.element_type};
+  require(length > 0 && bytes != nullptr, "setBytes: has no bytes at index " + std::to_string(index));
+  *slot = {nil, 0, std::make_shared<InlineBytes>(bytes, length), type};
 }
 - (void)setThreadgroupMemoryLength:(NSUInteger)length atIndex:(NSUInteger)index {
   [self simulatedOpen];
