@@ -66,6 +66,8 @@ def calls() -> Iterator[tuple[str, str, tuple[Any, ...]]]:
             yield "sub.Tensor", where, (first, other, 1)
             yield "copy_", where, (torch.zeros_like(first), other, False)
             yield "copy_", f"{where} to float32", (torch.zeros(4, 6), other, False)
+            yield "copy_", f"{where} to transposed", (layouts["transposed"](dtype), other, False)
+            yield "copy_", f"{where} to sliced", (layouts["sliced"](dtype), other, False)
         yield "mul.Tensor", f"float32 and {name}", (torch.ones(4, 6), first)
     for start in (0, 1, 3):
         target = torch.ones(80, dtype=torch.uint8)[start:79]
@@ -141,11 +143,13 @@ def difference(plan: Sequence[Step], trace: MetalTrace, library: AirLibrary) -> 
     ):
         if sizes != recorded:
             return f"plans {what} of {sizes} bytes; the release makes {recorded}"
+    written: set[int] = set()
     pairs = zip(planned, trace.launches, strict=True)
-    return next((text for step, launch in pairs if (text := _launch_difference(step, launch, library))), None)
+    return next((text for step, launch in pairs if (text := _launch_difference(step, launch, library, written))), None)
 
 
-def _launch_difference(step: KernelLaunch, launch: Launched, library: AirLibrary) -> str | None:
+def _launch_difference(step: KernelLaunch, launch: Launched, library: AirLibrary, written: set[int]) -> str | None:
+    """`written`: the memory that earlier launches of the plan write, whose bytes are not defined; it grows."""
     from ...simulator.air.binding import bind
 
     sizes = (step.threads, step.group), (launch.grid, launch.group)
@@ -161,9 +165,11 @@ def _launch_difference(step: KernelLaunch, launch: Launched, library: AirLibrary
             continue
         if argument.index not in launch.bound:
             return f"the release binds nothing for {argument.name}"
-        if argument.writable:  # what is there before the call is not defined
-            continue
         planned = buffers[argument.index]
+        if argument.writable:  # what is there before the call is not defined
+            written.add(planned.base)
+        if planned.base in written:
+            continue
         recorded = launch.bound[argument.index].content
         length = min(len(recorded), planned.base + planned.size - planned.address)
         if argument.by_reference and argument.type_name.endswith("3"):  # a vector of three is padded to four

@@ -39,13 +39,28 @@ def copied(kernels: ReleaseKernels, target: Tensor, source: Tensor) -> Step:
     return unary(kernels, functor, target, source, None, PARALLEL_COPY_FROM)
 
 
+def copies(kernels: ReleaseKernels, target: Tensor, source: Tensor) -> list[Step]:
+    """The steps of `copy_` between tensors of one dtype and of the device, for operators that call it themselves.
+
+    Where neither tensor is contiguous, 2.13.0 copies the source in order first: its own host code launches two kernels.
+
+    Raises Declined as `copied`.
+    """
+    source = source.expand_as(target)
+    strided = not target.is_contiguous() and not source.is_contiguous() and not _in_one_format(target, source)
+    if not strided or "contiguous_byte_copy" in kernels or target.dtype != source.dtype or not target.numel():
+        return [copied(kernels, target, source)]
+    in_order = torch.empty(target.shape, dtype=source.dtype, device="cpu")
+    return [copied(kernels, in_order, source), copied(kernels, target, in_order)]
+
+
 def copy(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
     """`copy_`: between tensors of the device, or from one to the host; to the device the host converts beforehand."""
     target, source = call["self"], call["src"]
     if "src" in call.on_host:
         raise Unchanged
     if "self" not in call.on_host:
-        return [copied(kernels, target, source)]
+        return copies(kernels, target, source)
     if target.dtype == source.dtype and _functor(target, source) == "copy_identity":
         raise Unchanged
     raise Declined("a copy to the host that converts")

@@ -14,7 +14,7 @@ import torch
 from ..call import Call
 from ..iterator import geometry
 from ..plan import KernelLaunch, Planner, ReleaseKernels, Step, in_line, keeps_stand_in, required
-from .copies import copied
+from .copies import copied, copies
 from .metal_types import is_integral, metal_name
 from .names import table
 from .unary_kernels import FunctorParameter, unary
@@ -68,7 +68,7 @@ def _overloads(name: str) -> tuple[str, ...]:
 def _rounding(kernel: str) -> Planner:
     def plan(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
         if is_integral(call["self"].dtype):
-            return [copied(kernels, call.result, call["self"])]
+            return copies(kernels, call.result, call["self"])
         return [unary(kernels, kernel, call.result, call["self"])]
 
     return plan

@@ -66,6 +66,15 @@ def test_the_first_difference_is_named(trace: MetalTrace, message: str | None) -
     assert difference([KernelLaunch("kernel", arguments, (2, 1, 1), (2, 1, 1))], trace, LIBRARY) == message
 
 
+def test_what_an_earlier_launch_writes_is_not_compared() -> None:
+    between = torch.zeros(2, dtype=torch.int32)
+    first = KernelLaunch("kernel", {"out": between, "x": VALUES, "sizes": [3, 3, 3]}, (2, 1, 1), (2, 1, 1))
+    second = KernelLaunch("kernel", {"out": VALUES.clone(), "x": between, "sizes": [3, 3, 3]}, (2, 1, 1), (2, 1, 1))
+    trace = MetalTrace([launched(), launched(content=CONTENT | {1: b"\5" * 8})])
+    assert difference([first, second], trace, LIBRARY) is None
+    assert difference([second, first], MetalTrace([launched(), launched()]), LIBRARY) is not None
+
+
 def test_copies_are_compared_by_size() -> None:
     assert difference([BlitCopy(VALUES, VALUES)], MetalTrace(copied=[8]), LIBRARY) is None
 
@@ -94,7 +103,5 @@ def test_conventions_plan_what_2_13_0_does(library: AirLibrary) -> None:
         ones = process.trace("aten::ones", [2, 3], 6, None, "mps", None)
     assert [(launch.kernel, launch.grid) for launch in ones.launches] == [("fill_scalar_dense_float", (6, 1, 1))]
     print(table(found))
-    kinds = [call for call in found if call.outcome.startswith("plans ")]
-    assert {call.overload for call in kinds} == {"ceil", "floor", "round", "trunc"}
-    assert {call.layout for call in kinds} == {"transposed int64"}
-    assert sum(call.outcome == "agrees" for call in found) >= 300
+    assert not [call for call in found if call.outcome.startswith(("plans ", "not recorded"))]
+    assert sum(call.outcome == "agrees" for call in found) >= 370
