@@ -48,11 +48,11 @@ def library_of_records(records: list[bytes], bitcode: bytes) -> bytes:
 
 def metal_library(modules: Mapping[str, bytes]) -> bytes:
     """A sound library with these modules by function name."""
-    records, bitcode = [], b""
+    records, at = [], 0
     for name, module in modules.items():
-        records.append(record(name, module, len(bitcode)))
-        bitcode += module
-    return library_of_records(records, bitcode)
+        records.append(record(name, module, at))
+        at += len(module)
+    return library_of_records(records, b"".join(modules.values()))
 
 
 def write_metal_library(path: Path, modules: Mapping[str, bytes]) -> Path:
