@@ -1,8 +1,9 @@
 """Which pairs of levels the executed cases of an entry were at, and which they could have been at.
 
 Counted are the levels that covering arrays pair; of those, an entry's possible ones are what its cases were at alone.
-Beside these, each level of an argument (a flag, a mode, the kind of a number) counts with each of them. A case that the
-CPU refuses, or that was not executed, counts for nothing.
+Beside these, each level of an argument (a flag, a mode, the kind of a number) counts with each of them, in cases that
+call the operator in a counted form: what wraps it (a row of calls, out= of another size) has arguments of its making. A
+case that the CPU refuses, or that was not executed, counts for nothing.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from ..cases.covering.pairs import (
     GRADIENT,
     LAYOUT,
     OTHER_LAYOUTS,
+    SHAPES,
     SIZE,
     STORAGE,
     VALUES,
@@ -59,6 +61,9 @@ IMPOSSIBLE: tuple[tuple[str, tuple[str, ...], str, tuple[str, ...]], ...] = (
     (VALUES, (*FLOATING_VALUES, *INTEGER_VALUES), GRADIENT, WITH_GRADIENT),
     (FORM, WRITING, GRADIENT, WITH_GRADIENT),
     (FORM, ("in place",), LAYOUT, ("expanded",)),
+    # What has one dimension has no order of dimensions, and what has none no strides at all.
+    (SHAPES, ("others of 0 dimensions",), OTHER_LAYOUTS, ("transposed", "expanded")),
+    (SHAPES, ("others of 1 dimensions", "others of 0, 1 dimensions"), OTHER_LAYOUTS, ("transposed",)),
 )
 IMPOSSIBLE_PAIRS = {
     frozenset(((one, level), (other, other_level)))
@@ -83,6 +88,8 @@ def pairs_seen(covered: Iterable[Covered]) -> dict[str, PairsSeen]:
 
 def argument_levels(levels: Levels) -> Levels:
     """Of a case's levels those of its arguments: kinds of values, which are given, the shapes of its tensors."""
+    if any(factor == FORM and form not in COUNTED[FORM] for factor, form in levels):
+        return ()
     return tuple(level for level in levels if level[0] not in OF_TENSORS and "tensor" not in level[1])
 
 
@@ -115,7 +122,7 @@ def _summed(seen: set[Pair], with_arguments: set[Pair]) -> PairsSeen:
         possible,
         {level: tuple(others) for level, others in missing.items()},
         with_arguments=len(with_arguments),
-        possible_with_arguments=len(sides[0]) * len(sides[1]),
+        possible_with_arguments=sum(frozenset(pair) not in IMPOSSIBLE_PAIRS for pair in product(*sides)),
     )
 
 

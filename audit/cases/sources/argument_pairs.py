@@ -19,6 +19,7 @@ from ..calls.binding import Binding
 from ..calls.invocation import full_name
 from ..covering.array import Row
 from ..covering.levels import kind_of
+from ..covering.pairs import LAYOUT, OTHER_LAYOUTS
 from .arguments import ArgumentChanges, divides_by_zero, is_small, shown, varied_dtypes
 from .case_tensors import accepts
 from .derived import BaseGroup, Factor, distinct, rotated, turn_of
@@ -27,11 +28,11 @@ from .tensor_layouts import KERNEL_DIES
 from .variations import PLAIN, Variation, variations_of_call, varied_case
 from .write_targets import STRIDES_IGNORED
 
-# CPU kernels that read their tensors as if they were contiguous, return their input itself, or choose the
-# strides of an out tensor that they resize: there is nothing to compare with.
-WITHOUT_STRIDES = (
-    *("_fused_ada*", "_fused_sgd*", "native_channel_shuffle", "_upsample_*_aa.out", "grid_sampler_2d_backward*"),
-)
+# CPU kernels that end the process, return their input itself, choose the strides of an out tensor that they resize, or
+# raise factors beyond one to high powers: there is nothing to compare with.
+UNPAIRED = ("_fused_ada*", "native_channel_shuffle", "_upsample_*_aa.out", "grid_sampler_2d_backward*")
+# A CPU kernel that reads its tensors as if they were contiguous: its arguments are paired with all but layouts.
+CONTIGUOUS = "_fused_sgd*"
 # At most so many cases of a dtype; another dtype begins with other values.
 MOST_ROWS = 6
 # The source of arguments has each value in the main dtype: here it has each at so many other levels.
@@ -39,9 +40,9 @@ LEVELS_IN_MAIN_DTYPE = 2
 
 
 def _applies(group: BaseGroup) -> bool:
-    """Each dtype of the overloads whose arguments are varied, and whose CPU kernels respect strides."""
+    """Each dtype of the overloads whose arguments are varied, and whose CPU kernels say what is right."""
     operator = group.key.operator
-    if operator in KERNEL_DIES | STRIDES_IGNORED or any(fnmatchcase(operator, each) for each in WITHOUT_STRIDES):
+    if operator in KERNEL_DIES | STRIDES_IGNORED or any(fnmatchcase(operator, each) for each in UNPAIRED):
         return False
     return bool(varied_dtypes(group)) and not divides_by_zero(operator, group.key.dtype)
 
@@ -66,7 +67,8 @@ def with_changed_arguments(key: GroupKey, case: Case, times: int) -> Iterator[Ca
     if not values:
         return
     binding, turn = Binding(name, case.args, case.kwargs), turn_of(key)
-    variations = variations_of_call(key.operator, key.dtype, case)
+    without = (LAYOUT, OTHER_LAYOUTS) if fnmatchcase(key.operator, CONTIGUOUS) else ()
+    variations = [v for v in variations_of_call(key.operator, key.dtype, case) if v.factor not in without]
     for number in range(times * min(MOST_ROWS, max(map(len, values.values())))):
         chosen = combined(values, turn + number)
         row = row_of(variations, turn, number)

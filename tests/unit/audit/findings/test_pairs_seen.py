@@ -78,3 +78,15 @@ def test_levels_of_arguments_count_with_each_level_of_the_factors() -> None:
     ).values()
     # Each flag with its own dtype and the layout; the two dtypes with the other flag are missing.
     assert (found.with_arguments, found.possible_with_arguments) == (4, 6)
+
+
+def test_arguments_of_what_wraps_a_call_are_not_counted_nor_what_cannot_be() -> None:
+    number = (("shapes", "others of 0 dimensions"), ("other layouts", "offset"), ("form", "plain"))
+    (found,) = pairs_seen(
+        [
+            group("opinfo", "float32", number, (("other layouts", "transposed"), ("form", "plain"))),
+            group("arguments", "float32", (("form", "in a row"), ("keepdim", "True"))),
+        ]
+    ).values()
+    # With a number in a tensor the dtype, the form and the offset; it cannot be transposed.
+    assert (found.with_arguments, found.possible_with_arguments) == (3, 3)

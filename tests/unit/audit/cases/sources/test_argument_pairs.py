@@ -60,5 +60,12 @@ def test_overloads_whose_cpu_kernel_divides_integers_by_zero_have_no_integers() 
 
 
 @pytest.mark.parametrize("operator", ["_fused_adam_", "_fused_adagrad_.tensor_lr", "_upsample_lanczos2d_aa.out"])
-def test_overloads_whose_cpu_kernel_ignores_strides_are_left_out(operator: str) -> None:
+def test_overloads_whose_cpu_kernel_does_not_say_what_is_right_are_left_out(operator: str) -> None:
     assert not list(SOURCE.groups_of({operator}))
+
+
+def test_tensors_that_the_cpu_reads_as_contiguous_are_so() -> None:
+    cases = cases_of_group(SOURCE, "_fused_sgd_", "float32")
+    assert {case.kwargs["nesterov"] for case in cases} == {True, False}
+    assert all(tensor.is_contiguous() for case in cases for tensor in tensors_of(case))
+    assert any("nan" in case.title for case in cases)
