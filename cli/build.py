@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .options import AsJson, Flags, flags_of
-from .printing import print_json
+from .printing import print_json, say
 
 if TYPE_CHECKING:
     from ..scaffold.building.subject import BuildSubject
@@ -54,6 +54,7 @@ def _built_for_the_simulated_device(subject: BuildSubject) -> list[Path]:
     from ..scaffold.building import simulated
     from ..simulator.objc.compiler import ExtensionBuildError
 
+    say(f"compiling {subject.path}")
     try:
         built = simulated.build(subject)
     except ExtensionBuildError as error:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .options import AsJson, Flags, Release, flags_of
-from .printing import print_json
+from .printing import print_json, say
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -50,7 +50,7 @@ def check(
         raise ScaffoldError("give a file or folder to check, or --setup to fetch the compiler")
     files = files_to_check(path)
     options = parse_options(flags_of(flags)).from_folder(Path.cwd())
-    results = check_files(files, torch, metal=metal_version(metal), options=options)
+    results = check_files(files, torch, metal=metal_version(metal), options=options, say=say)
     accepted = _print_json(results, path if run else None) if as_json else _print_text(results)
     if accepted and run and not as_json:
         accepted = _run(path)

@@ -19,6 +19,8 @@ _NOT_SUPPORTED = "not-supported"
 _OF_APPLE = re.compile(r"'(?:[^' ]* )?-?\[?(?:NS|MTL|MPS|CF|dispatch_|os_|objc_|OS)\w*|\bvDSP_|\bcblas_")
 _METHOD = re.compile(r"no (?:known|visible) .*(?:method|@interface)|(?:method|property) '.*' not found")
 _HEADER = re.compile(r"'(?:Foundation|Metal\w*|Accelerate|AppKit|CoreML|QuartzCore|IOKit|mach|dispatch|os)/.*not found")
+# A header of another package, such as nanobind.
+_NO_HEADER = re.compile(r"'(?!torch/|ATen/|c10/)(?P<name>[\w.-]+)/[^']*' file not found")
 _MPSMITH = ("simulated", "mpsmith", "MPSGraph")
 # A kernel or its launch did something invalid.
 _OF_A_KERNEL = {"MetalRuntimeError", "MetalValueError", "KernelFault", "MetalSyntaxError"}
@@ -29,6 +31,10 @@ _NO_MODULE = re.compile(r"No module named '(?P<name>\w+)")
 
 def diagnostic_row(kind: str, name: str, diagnostic: Diagnostic) -> TryRow:
     """The row of a file that has this error."""
+    absent = _NO_HEADER.search(diagnostic.message)
+    if absent and kind != "metal" and not _HEADER.search(diagnostic.message):
+        reason = f"it needs the headers of {absent['name']}: install it"
+        return TryRow(kind, name, TryResult.SKIPPED, reason, diagnostic.file, diagnostic.line)
     limit = diagnostic.rule == _NOT_SUPPORTED or _is_limit(diagnostic.message)
     result = TryResult.REFUSED if limit else TryResult.DEFECT
     return TryRow(kind, name, result, one_line(Exception(diagnostic.message)), diagnostic.file, diagnostic.line)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -161,24 +161,29 @@ def check_files(
     options: CompileOptions = NO_OPTIONS,
     use_cache: bool = True,
     precompile: bool = True,
+    say: Callable[[str], None] = lambda line: None,
 ) -> Iterator[CheckResult]:
     """A result for each file, in order, as soon as there is one.
 
     `release`: the macOS release of torch; by default that of the installed torch. Metal files need none.
     `metal`: the version of Metal; by default the lowest that torch compiles with. `options`: of the compiler.
+    `say`: called with what begins, which is nothing where a file's result is kept.
     Raises ToolchainError when the compiler for the others was not set up, or fails.
     """
     needs_macos = any(path.suffix not in METAL for path in paths)
     macos = MacosCompiler(find(release), precompile=precompile) if needs_macos else None
     for path in paths:
-        yield _checked(CheckedFile.read(path, metal, options), macos, use_cache)
+        yield _checked(CheckedFile.read(path, metal, options), macos, use_cache, say)
 
 
-def _checked(file: CheckedFile, macos: MacosCompiler | None, use_cache: bool) -> CheckResult:
+def _checked(
+    file: CheckedFile, macos: MacosCompiler | None, use_cache: bool, say: Callable[[str], None]
+) -> CheckResult:
     path = file.path
     key = _key(file, macos)
     if use_cache and (cached := cached_result(key, path)):
         return cached
+    say(f"compiling {path}")
     start = time.perf_counter()
     result = _examine(file, macos)
     result = replace(result, seconds=time.perf_counter() - start)

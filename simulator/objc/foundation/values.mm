@@ -131,6 +131,14 @@ METHOD(id, copy, [NSData dataWithData:self])
   return [self fileURLWithPath:path];
 }
 METHOD(NSString*, path, path_)
+METHOD(BOOL, isFileURL, YES)
+- (BOOL)checkResourceIsReachableAndReturnError:(NSError* __autoreleasing*)error {
+  const BOOL there = [[NSFileManager defaultManager] fileExistsAtPath:path_];
+  if (!there && error) {
+    *error = [NSError simulatedErrorOf:@"NSCocoaErrorDomain" message:[path_ stringByAppendingString:@" does not exist"]];
+  }
+  return there;
+}
 METHOD(NSString*, absoluteString, [@"file://" stringByAppendingString:path_])
 FORWARDED(NSString*, lastPathComponent, path_)
 FORWARDED(NSString*, pathExtension, path_)

@@ -139,6 +139,11 @@ def test_mistakes_on_the_stream_of_torch_are_found(extension: ModuleType, mistak
     assert outcome(extension.scaled_on_stream, "") == "", "the next launch is right again"
 
 
+def test_what_torch_declares_and_nothing_implements_is_named_when_it_is_called(extension: ModuleType) -> None:
+    with pytest.raises(RuntimeError, match=r"at::mps::getIMPSAllocator\(\) is not simulated"):
+        extension.allocator()
+
+
 @pytest.mark.parametrize("way", ["the buffer", "storage", "data_ptr as a buffer"])
 def test_the_contents_of_a_tensors_buffer_are_its_numbers(extension: ModuleType, way: str) -> None:
     numbers = torch.arange(5.0, device="mps") + 3

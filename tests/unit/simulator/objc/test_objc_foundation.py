@@ -21,6 +21,7 @@ SAYS = {
     "exceptions": "thrown finally through a block",
     "queues": "1 specific q",
     "message_to_nil": "0 nil",
+    "urls": "1 0 /tmp/no such file does not exist",
     "paths": "/a/b/k.metal k.metal metal /a/b /a/b/k lib.metallib (/, a, b, k.metal) absolute",
     "files": "(one, two) 7 é.txt nil folder nil 2 NSPOSIXErrorDomain",
     "texts": "é3-b 2 b é__b AB suffix 13",

@@ -19,7 +19,7 @@ SAYS = {
     "events": "0 then 3",
     "macros": "(from_macro)",
     "no_such_function": "nil",
-    "metallib": "nil: a .metallib holds code for Apple GPUs, which nothing here can run: give the source",
+    "metallib": "nil: there is no library x.metallib",
     "labels": "k k: 8 of 8",
     "device": "Apple GPU, simulated by mpsmith Apple7 32768",
 }

@@ -248,6 +248,8 @@ typedef struct {
 @property (readonly) NSString *lastPathComponent;
 @property (readonly) NSString *pathExtension;
 @property (readonly) NSURL *URLByDeletingLastPathComponent;
+@property (readonly) BOOL isFileURL;
+- (BOOL)checkResourceIsReachableAndReturnError:(NSError **)error;
 @property (readonly) const char *fileSystemRepresentation;
 - (NSURL *)URLByAppendingPathComponent:(NSString *)part;
 - (NSURL *)URLByAppendingPathExtension:(NSString *)part;

@@ -180,6 +180,14 @@ PROGRAM(used_after_release) {
   return text((__bridge id)address);
 }
 
+PROGRAM(urls) {
+  NSError* error = nil;
+  NSURL* there = [NSURL fileURLWithPath:@"/tmp"];
+  NSURL* gone = [there URLByAppendingPathComponent:@"no such file"];
+  const bool reached = [there checkResourceIsReachableAndReturnError:nil] && there.isFileURL;
+  return std::to_string(reached) + " " + std::to_string([gone checkResourceIsReachableAndReturnError:&error]) + " " +
+      text(error);
+}
 PROGRAM(paths) {
   NSString* path = [@"/a/b/" stringByAppendingPathComponent:@"k.metal"];
   return text(path) + " " + text(path.lastPathComponent) + " " + text(path.pathExtension) + " " +

@@ -1,0 +1,35 @@
+"""Whose fault a failure of a tried checkout is."""
+
+from __future__ import annotations
+
+import pytest
+
+from mpsmith.scaffold.checkout import classification
+from mpsmith.scaffold.checkout.results import TryResult
+from mpsmith.scaffold.checkout.worker import TestEnd
+from mpsmith.simulator.clang import Diagnostic
+
+
+@pytest.mark.parametrize(
+    ("message", "result", "reason"),
+    [
+        ("'nanobind/nanobind.h' file not found", TryResult.SKIPPED, "it needs the headers of nanobind: install it"),
+        ("'torch/gone.h' file not found", TryResult.DEFECT, "'torch/gone.h' file not found"),
+        ("'Metal/MTLFoo.h' file not found", TryResult.REFUSED, "'Metal/MTLFoo.h' file not found"),
+        ("instance method '-foo:' not found", TryResult.REFUSED, "instance method '-foo:' not found"),
+        ("expected ';'", TryResult.DEFECT, "expected ';'"),
+    ],
+)
+def test_errors_of_the_compiler(message: str, result: TryResult, reason: str) -> None:
+    row = classification.diagnostic_row("extension", "name", Diagnostic("a.mm", 3, 1, "error", message, "compile"))
+    assert (row.result, row.reason, row.file, row.line) == (result, reason, "a.mm", 3)
+
+
+def test_a_process_that_died_is_a_defect_where_the_device_explains_it() -> None:
+    died = classification.test_row(TestEnd("test.py::test_a", "died", "SIGABRT"), frozenset())
+    assert (died.result, died.reason) == (TryResult.WRONG, "the process died of SIGABRT")
+    explained = classification.test_row(TestEnd("test.py::test_a", "died", "SIGSEGV: follows data_ptr()"), frozenset())
+    assert (explained.result, explained.reason) == (
+        TryResult.DEFECT,
+        "the process died of SIGSEGV: follows data_ptr()",
+    )
