@@ -34,6 +34,7 @@ PATCH = (".patch",)
 _FAMILIES = Path(__file__).resolve().parents[2] / "kernels"
 _HEADERS = (".h", ".hpp", ".metal")
 _NO_ARC = "ATen/native/mps/OperationUtils.h"
+_KERNEL = re.compile(r"\bkernel\s+void\s+(\w+)")
 _LOCAL_INCLUDE = re.compile(r'^\s*#\s*(?:include|import)\s*"([^"]+)"', re.MULTILINE)
 
 
@@ -249,6 +250,7 @@ def _against_metal(checked: CheckedFile) -> list[Diagnostic]:
         names = {name for file, listed in embedded for program in listed for name in kernel_names(program, file)}
     except CompilerMissingError:
         return findings
+    names |= set(_KERNEL.findall(text)) if names else set()  # in a string that is not checked, such as a format
     found = check_literal_launches(path, text, names, kernel_parameters(programs), named_types(texts.values()))
     return [*findings, *found]
 

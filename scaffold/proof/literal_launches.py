@@ -182,8 +182,9 @@ def _set_arguments(rest: str) -> list[str] | None:
             else None
         )
     bound: dict[int, str] = {}
-    for match in re.finditer(r"->setArg\s*\(", part):
+    for match in re.finditer(r"->set(?:Arg|ErrorBufferIndex)\s*\(", part):
         index, *values = split_arguments(part, match.end() - 1)
+        values = values or ["getErrorBuffer()"]
         if not index.strip().isdigit() or len(values) != 1:
             return None
         bound[int(index)] = values[0].strip()

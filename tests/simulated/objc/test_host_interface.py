@@ -23,6 +23,8 @@ pytestmark = [pytest.mark.network, pytest.mark.timeout(600)]  # what `mpsmith ch
 HEADERS = ("ATen/mps/*.h", "ATen/native/mps/*.h")
 _DEFINED = re.compile(rb"\0_(_ZNK?2at(?:6native)?3mps\w+)")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+
+
 def names_of(symbols: Iterable[str]) -> set[str]:
     """Qualified names without arguments, tags and template arguments."""
     done = subprocess.run(["c++filt"], input="\n".join(symbols), capture_output=True, text=True, check=True)

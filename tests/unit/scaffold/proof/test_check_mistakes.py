@@ -86,6 +86,14 @@ def test_a_file_takes_flags_and_its_own_reference_counting(tmp_path: Path) -> No
     assert said["letter-case"].startswith("<ATEN/mps/MPSStream.h> is ATen/mps/MPSStream.h: ")
 
 
+@pytest.mark.usefixtures("toolchain")
+def test_every_way_to_launch_is_accepted() -> None:
+    """The buffer of errors is an argument, and a kernel's source may be a format."""
+    programs = Path(__file__).parents[3] / "simulated" / "objc" / "programs"
+    (result,) = check_files([programs / "torch_interfaces.mm"])
+    assert result.accepted, result.findings
+
+
 def test_the_scaffold_itself_is_accepted(package: Path) -> None:
     result = checked(package)
     assert result.accepted, result.findings

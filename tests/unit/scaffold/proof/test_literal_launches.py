@@ -167,6 +167,9 @@ inline std::string metal_type(at::ScalarType dtype) {
     def test_the_same_in_torchs_own_way(self, old: str, new: str, message: str) -> None:
         assert message in said(UPSTREAM.replace(old, new))[0]
 
+    def test_the_buffer_of_errors_is_an_argument(self) -> None:
+        assert said(UPSTREAM.replace("setArg(5, threads)", "setErrorBufferIndex(5)")) == []
+
     @pytest.mark.parametrize(
         ("old", "new", "message"),
         [
