@@ -24,6 +24,8 @@ _NO_HEADER = re.compile(r"'(?!torch/|ATen/|c10/)(?P<name>[\w.-]+)/[^']*' file no
 _MPSMITH = ("simulated", "mpsmith", "MPSGraph")
 # A kernel or its launch did something invalid.
 _OF_A_KERNEL = {"MetalRuntimeError", "MetalValueError", "KernelFault", "MetalSyntaxError"}
+# The same, raised by an extension: its exceptions have no class of ours.
+_BY_AN_EXTENSION = ("simulated Metal kernel '", "Metal, simulated: ")
 _LIMITS = ("does not support", "not supported by the simulator", *SIMULATOR_LIMITS)
 _PLACE = re.compile(r"(?P<file>[^\s:'\"]+\.(?:metal|mm|py|h)|program_source):(?P<line>\d+)")
 _NO_MODULE = re.compile(r"No module named '(?P<name>\w+)")
@@ -84,6 +86,8 @@ def test_row(end: TestEnd, own: frozenset[str]) -> TryRow:
 def _failure(end: TestEnd) -> TryResult:
     if any(limit in end.text for limit in _LIMITS):
         return TryResult.REFUSED
+    if any(said in end.text for said in _BY_AN_EXTENSION):
+        return TryResult.DEFECT
     if end.ours:
         return TryResult.DEFECT if _OF_A_KERNEL.intersection(end.kinds) else TryResult.REFUSED
     if "is not currently implemented for the MPS device" in end.text:

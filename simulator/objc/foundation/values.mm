@@ -135,7 +135,8 @@ METHOD(BOOL, isFileURL, YES)
 - (BOOL)checkResourceIsReachableAndReturnError:(NSError* __autoreleasing*)error {
   const BOOL there = [[NSFileManager defaultManager] fileExistsAtPath:path_];
   if (!there && error) {
-    *error = [NSError simulatedErrorOf:@"NSCocoaErrorDomain" message:[path_ stringByAppendingString:@" does not exist"]];
+    *error = [NSError simulatedErrorOf:@"NSCocoaErrorDomain"
+                               message:[path_ stringByAppendingString:@" does not exist"]];
   }
   return there;
 }

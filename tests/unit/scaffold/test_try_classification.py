@@ -33,3 +33,16 @@ def test_a_process_that_died_is_a_defect_where_the_device_explains_it() -> None:
         TryResult.DEFECT,
         "the process died of SIGSEGV: follows data_ptr()",
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "result"),
+    [
+        ("simulated Metal kernel 'k' (program_source:3): data race on byte 0", TryResult.DEFECT),
+        ("Metal, simulated: endEncoding was called twice on the same encoder", TryResult.DEFECT),
+        ("Tensor-likes are not close!", TryResult.WRONG),
+    ],
+)
+def test_what_an_extension_raises(text: str, result: TryResult) -> None:
+    row = classification.test_row(TestEnd("test.py::test_a", "failed", text, ("RuntimeError",)), frozenset())
+    assert row.result is result
