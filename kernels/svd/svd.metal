@@ -384,6 +384,148 @@ kernel void svd_complete(
   }
 }
 
+// A SIMD group's columns in threadgroup memory: a lane has a row of all of them, and touches no other.
+template <typename T, int SIDE> struct own_row {
+  threadgroup T* columns;
+  int row;
+
+  T at(int column) const { return row < SIDE ? columns[column * SIDE + row] : number<T>(0.0f); }
+  void set(int column, T x) const {
+    if (row < SIDE) {
+      columns[column * SIDE + row] = x;
+    }
+  }
+};
+
+template <typename T> inline float square_length(T x) { return simd_sum(real_of(times(conjugate(x), x))); }
+
+// A vector orthogonal to the first `count` rows of `vectors`, of m elements: from the axis that they have least of.
+template <typename T> inline T completing(device const T* vectors, int count, int m, int row) {
+  float share = row < m ? 0.0f : 2.0f * float(m);
+  for (int k = 0; row < m && k < count; ++k) {
+    const float size = modulus(vectors[k * m + row]);
+    share = fma(size, size, share);
+  }
+  const float least = simd_min(share);
+  T x = number<T>(simd_min(share == least ? row : 32) == row ? 1.0f : 0.0f);
+  for (int repeat = 0; repeat < 2; ++repeat) {
+    for (int k = 0; k < count; ++k) {
+      const T known = row < m ? vectors[k * m + row] : number<T>(0.0f);
+      x -= times(known, simd_total(times(conjugate(known), x)));
+    }
+  }
+  return x / precise::sqrt(square_length(x));
+}
+
+// A SIMD group a matrix of up to SIDE columns of up to SIDE elements. Of two columns that are turned the longer one comes
+// first (de Rijk, SIAM J. Sci. Stat. Comput. 10, 1989). `left` gets `vectors` rows of m elements, none without vectors.
+template <typename T, int SIDE>
+kernel void svd_small(
+    device const T* matrices [[buffer(0)]],
+    device T* left [[buffer(1)]],
+    device float* values [[buffer(2)]],
+    device T* right [[buffer(3)]],
+    device int* infos [[buffer(4)]],
+    constant int& m [[buffer(5)]],
+    constant int& n [[buffer(6)]],
+    constant int& vectors [[buffer(7)]],
+    uint2 group [[threadgroup_position_in_grid]],
+    uint lane [[thread_index_in_simdgroup]]) {
+  threadgroup T memory[2 * SIDE * SIDE];
+  const int row = int(lane);
+  const own_row<T, SIDE> a = {memory, row}, v = {memory + SIDE * SIDE, row};
+  const ulong matrix = group.y;
+  device const T* source = matrices + matrix * ulong(n) * ulong(m);
+  float largest = 0.0f;
+  for (int j = 0; j < n; ++j) {
+    const T x = row < m ? source[j * m + row] : number<T>(0.0f);
+    largest = max_of::combine(largest, larger_part(x));
+    a.set(j, x);
+    v.set(j, number<T>(row == j ? 1.0f : 0.0f));
+  }
+  const bool is_number = simd_max(is_nan(largest) ? 1 : 0) == 0;
+  largest = simd_max(is_nan(largest) ? 0.0f : largest);
+  const bool finite = is_number && isfinite(largest);
+  const float scale = finite ? scale_for(largest) : 1.0f;
+  for (int j = 0; j < n; ++j) {
+    a.set(j, a.at(j) * scale);
+  }
+  const float unit = 4.0f * 0x1p-24f;
+  bool more = finite;
+  for (int sweep = 0; more && sweep < MOST_SWEEPS; ++sweep) {
+    const beside_lengths rule = {sweep == MOST_SWEEPS - 1 ? 16.0f * unit : unit};
+    more = false;
+    for (int p = 0; p < n; ++p) {
+      for (int q = p + 1; q < n; ++q) {
+        T x = a.at(p), y = a.at(q);
+        float first = square_length(x), second = square_length(y);
+        const T product = simd_total(times(conjugate(x), y));
+        if (!rule.matters(modulus(product), first, second)) {
+          continue;
+        }
+        more = true;
+        T one = v.at(p), other = v.at(q);
+        float moved;
+        const rotation<T> by = rotation_of(first, second, product, moved);
+        turn_columns(by, x, y);
+        turn_columns(by, one, other);
+        const bool swaps = first - moved < second + moved;
+        a.set(swaps ? q : p, x);
+        a.set(swaps ? p : q, y);
+        v.set(swaps ? q : p, one);
+        v.set(swaps ? p : q, other);
+      }
+    }
+  }
+
+  // A lane has the length of the column of its number, and how many are before that.
+  float length = 0.0f;
+  for (int j = 0; j < n; ++j) {
+    const T x = a.at(j);
+    const float by = scale_for(simd_max(size_of(x)));
+    const float size = precise::sqrt(square_length(x * by)) / by;
+    length = row == j ? size : length;
+  }
+  int place = 0;
+  for (int j = 0; j < n; ++j) {
+    const float other = simd_broadcast(length, ushort(j));
+    place += other > length || (other == length && j < row) ? 1 : 0;
+  }
+  if (row < n) {
+    values[matrix * ulong(n) + ulong(place)] = finite ? length / scale : NOT_A_NUMBER;
+  }
+  if (row == 0) {
+    infos[matrix] = !is_number ? -4 : more ? n - 1 : 0;
+  }
+  device T* to = left + matrix * ulong(vectors) * ulong(m);
+  device T* rotations = right + matrix * ulong(n) * ulong(n);
+  for (int t = 0; t < vectors; ++t) {
+    const int column = simd_max(row < n && place == t ? row : -1);
+    const float size = simd_max(row == column ? length : 0.0f);
+    T x = number<T>(NOT_A_NUMBER);
+    if (finite && size < NO_LENGTH) {
+      x = completing(to, t, m, row);
+    } else if (finite) {
+      x = a.at(column) / size;
+    }
+    if (row < m) {
+      to[t * m + row] = x;
+    }
+    if (column >= 0 && row < n) {
+      rotations[t * n + row] = finite ? v.at(column) : number<T>(NOT_A_NUMBER);
+    }
+  }
+}
+
+#define SMALL_SVD(T, SIDE) \
+  template [[host_name("svd_small" #SIDE "_" #T)]] kernel void svd_small<T, SIDE>( \
+      device const T*, device T*, device float*, device T*, device int*, constant int&, constant int&, constant int&, \
+      uint2, uint);
+SMALL_SVD(float, 8)
+SMALL_SVD(float, 32)
+SMALL_SVD(float2, 8)
+SMALL_SVD(float2, 32)
+
 #define SVD(T) \
   template [[host_name("svd_outline_" #T)]] kernel void svd_outline<T>( \
       device const T*, device float*, constant int&, uint2, uint, uint2); \

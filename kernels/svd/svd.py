@@ -15,6 +15,8 @@ from ..runtime.shader import METAL_TYPES, Shader
 from .least_squares import linalg_lstsq_out
 
 _shader = Shader(__file__)
+# Matrices of up to so many rows need little of a core's memory, so that many are computed at once.
+_SHORT = 8
 _aten = torch.ops.aten
 # Columns that fit into a group's memory: ROOM of the Metal source.
 _ROOM = {torch.float32: 48, torch.complex64: 32}
@@ -57,7 +59,7 @@ def linalg_svd_u(
         return U, S, Vh
     require_lapack_dtype(A, "linalg_svd_cpu")
     tall = m >= n
-    columns, values, rows, infos = _decompose(A if tall else A.mH, full_matrices, compute_uv)
+    columns, values, rows, infos = _factors(A if tall else A.mH, full_matrices, compute_uv)
     if not converged(infos, "linalg.svd", is_matrix=A.dim() == 2):
         for output, result in zip((U, S, Vh), _aten._linalg_svd(A.cpu(), full_matrices, compute_uv), strict=True):
             output.copy_(result)
@@ -107,6 +109,18 @@ def linalg_svd_out(
     return U, S, Vh
 
 
+def _factors(
+    tall: torch.Tensor, full: bool, with_vectors: bool
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    """What `_decompose` returns, of small matrices in one launch; those that need QR to converge are done again."""
+    if tall.shape[-2] <= SIMD_WIDTH:
+        left, values, right, infos = _decompose_small(tall, full, with_vectors)
+        on_host = infos.cpu()
+        if int(on_host.max()) <= 0:
+            return left, values, right, on_host
+    return _decompose(tall, full, with_vectors)
+
+
 def _decompose(
     tall: torch.Tensor, full: bool, with_vectors: bool
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -135,6 +149,23 @@ def _decompose(
         torch.diagonal(whole, dim1=-2, dim2=-1)[..., n:].fill_(1)
     apply_reflectors(whole, factors, taus, adjoint=False)
     return whole, values, right, infos
+
+
+def _decompose_small(
+    tall: torch.Tensor, full: bool, with_vectors: bool
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The same of matrices of up to 32 rows, in one launch and without QR."""
+    *batch, m, n = tall.shape
+    columns = tall.mT.clone(memory_format=torch.contiguous_format).resolve_conj()
+    vectors = (m if full else n) if with_vectors else 0
+    left = torch.empty(*batch, vectors, m, dtype=tall.dtype, device=tall.device)
+    right = torch.empty(*batch, n if with_vectors else 0, n, dtype=tall.dtype, device=tall.device)
+    values = torch.empty(*batch, n, dtype=tall.dtype.to_real(), device=tall.device)
+    infos = torch.empty(batch, dtype=torch.int32, device=tall.device)
+    side = _SHORT if m <= _SHORT else SIMD_WIDTH
+    operands = (columns, left, values, right, infos, m, n, vectors)
+    _launch(f"svd_small{side}", columns, infos.numel(), SIMD_WIDTH, *operands)
+    return left, values, right, infos
 
 
 def _orthogonalize(

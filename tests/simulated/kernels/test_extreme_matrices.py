@@ -179,6 +179,45 @@ def test_calls_that_do_not_converge_go_to_the_cpu(monkeypatch: pytest.MonkeyPatc
         torch.linalg.svd(a.to("mps"))
 
 
+@pytest.fixture
+def launched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the family's kernels that are launched."""
+    names: list[str] = []
+    kernel = svd._shader.kernel
+    monkeypatch.setattr(svd._shader, "kernel", lambda name, device: names.append(name) or kernel(name, device))
+    return names
+
+
+@pytest.mark.parametrize("full", [True, False])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(3, 3), (4, 8, 5), (2, 6, 7), (32, 32), (31, 9), (1, 32)])
+def test_small_matrices_take_one_launch(
+    shape: tuple[int, ...], dtype: torch.dtype, full: bool, launched: list[str]
+) -> None:
+    a = matrices(*shape, dtype=dtype, scale=1.0)
+    a[..., -1:] = a[..., :1]  # of less than full rank
+    with metal.checking("checked"):
+        u, s, vh = (x.cpu().to(torch.complex128) for x in torch.linalg.svd(a.to("mps"), full_matrices=full))
+    assert len(launched) == 1
+    k = s.shape[-1]
+    products = (u[..., :k] * s[..., None, :]) @ vh[..., :k, :]
+    torch.testing.assert_close(products, a.to(products), rtol=0, atol=4e-6)
+    for vectors in (u.mH @ u, vh @ vh.mH):
+        torch.testing.assert_close(
+            vectors, torch.eye(vectors.shape[-1]).to(vectors).expand_as(vectors), rtol=0, atol=2e-6
+        )
+
+
+def test_small_matrices_that_need_qr_get_it(launched: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    small = svd._decompose_small
+    monkeypatch.setattr(
+        svd, "_decompose_small", lambda *arguments: (*small(*arguments)[:3], torch.ones(1, dtype=torch.int32))
+    )
+    a = matrices(5, 5, dtype=torch.float32, scale=1.0)
+    torch.testing.assert_close(torch.linalg.svdvals(a.to("mps")).cpu(), torch.linalg.svdvals(a), rtol=1e-5, atol=1e-6)
+    assert launched[:2] == ["svd_small8_float", "svd_outline_float"]
+
+
 @pytest.mark.filterwarnings("ignore:mpsmith")
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_matrices_with_a_nan_are_refused_as_on_the_cpu(dtype: torch.dtype) -> None:

@@ -33,7 +33,7 @@ IN_PYTORCH = {
     "shrink",
     "svd",
 }
-WITHOUT_HOST_CODE = {"convolution": "_slow_conv2d_forward", "nested": "_nested_tensor_from_mask_left_aligned"}
+WITHOUT_HOST_CODE = {"convolution": "_slow_conv2d_forward"}
 YAML = """\
 - func: airy.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)
   structured: True
