@@ -60,7 +60,10 @@ def traits_of(operator: Any, always_falls_back: frozenset[str]) -> OverloadTrait
     schema = operator._schema
     overload: str = f"{schema.name}.{schema.overload_name}" if schema.overload_name else schema.name
     by_name = overload.removeprefix("aten::") in always_falls_back and overload.startswith("aten::")
-    native = bool(_has_kernel(overload, "MPS"))
+    # Some take sparse tensors alone.
+    native = bool(_has_kernel(overload, "MPS")) or (
+        bool(_has_kernel(overload, "SparseMPS")) and not _has_kernel(overload, "CPU")
+    )
     composite = not native and any(_has_kernel(overload, key) for key in _COMPOSITE_KEYS)
     falls_back = _is_cpp_registration(overload) if by_name and native else not native and not composite
     aliases = [result.alias_info for result in schema.returns]

@@ -76,6 +76,8 @@ def _kind(name: str, was_composite: bool, on: ReleaseCoverage, recorded: Release
     if name not in on.by_name:
         return "unknown"
     dispatch = on.by_name[name].dispatch
+    if dispatch is Dispatch.MISSING_EVERYWHERE and on.by_name[name].sparse:
+        return "native"  # it takes sparse tensors alone
     then = recorded.by_name[name].dispatch if name in recorded.by_name else None
     if dispatch.has_kernel:
         return "native"
