@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import torch
 
-from ..runtime.layout import logical_order, reduced_views
+from ..runtime.layout import reduced_orders
 from ..runtime.outputs import check_outputs, contiguous_twin, finish
 from ..runtime.rows import group_of_many_rows
 from ..runtime.shader import METAL_TYPES, Shader
@@ -33,24 +33,25 @@ def hash_tensor_out(
     if out.numel() == 0:
         return out
     reduced = {d % max(self.dim(), 1) for d in dim} or set(range(self.dim()))
-    rows, columns = reduced_views(self, reduced)
+    orders = reduced_orders(self, reduced)
     result = contiguous_twin(out)
-    groups = min(_MOST_GROUPS, -(-columns.numel() // _SHARE))
+    rows, columns = (order[0] for order in orders)
+    groups = min(_MOST_GROUPS, -(-columns // _SHARE))
     if groups == 1:
-        _hash(result, self, rows, columns, groups)
+        _hash(result, self, orders, groups)
     else:
-        partial = torch.empty((rows.numel(), groups), dtype=torch.int64, device=self.device)
-        _hash(partial, self, rows, columns, groups)
-        _hash(result, partial, partial[:, 0], partial[0], 1)
+        partial = torch.empty((rows, groups), dtype=torch.int64, device=self.device)
+        _hash(partial, self, orders, groups)
+        _hash(result, partial, reduced_orders(partial, {1}), 1)
     return finish(out, result)
 
 
-def _hash(out: torch.Tensor, x: torch.Tensor, rows: torch.Tensor, columns: torch.Tensor, groups: int) -> None:
-    group = group_of_many_rows(rows.numel(), columns.numel())
+def _hash(out: torch.Tensor, x: torch.Tensor, orders: tuple[list[int], list[int]], groups: int) -> None:
+    rows, columns = (order[0] for order in orders)
+    group = group_of_many_rows(rows, columns)
     kernel = _shader.kernel(f"hash_rows_{METAL_TYPES[x.dtype]}", x.device)
-    layouts = logical_order(rows), logical_order(columns)
     past = x.storage_offset() % (_VECTOR_BYTES // x.element_size())
-    kernel(out, x, *layouts, past, threads=(group * groups, rows.numel()), group_size=(group, 1))
+    kernel(out, x, *orders, past, threads=(group * groups, rows), group_size=(group, 1))
 
 
 def fake_hash_tensor(

@@ -136,23 +136,36 @@ def layout_of(operands: Sequence[torch.Tensor]) -> Layout:
 
 def logical_order(x: torch.Tensor) -> list[int]:
     """The layout of one tensor for `struct offsets`, its elements counted as if it were contiguous."""
-    strides, running = [0] * x.dim(), 1
-    for d in reversed(range(x.dim())):
-        strides[d] = running
-        running *= max(x.shape[d], 1)
-    merged = _merged(x.shape, (tuple(strides), x.stride()))
-    return [merged.elements, len(merged.sizes), *merged.sizes, *merged.strides[1]]
+    return _logical_order(x.shape, x.stride())
 
 
-def reduced_views(x: torch.Tensor, reduced: Collection[int]) -> tuple[torch.Tensor, torch.Tensor]:
-    """The first elements of all rows, and the elements of one row; a row is the dimensions `reduced`."""
-    rows, columns = x, x
-    for d in reversed(range(x.dim())):
-        if d in reduced:
-            rows = rows.select(d, 0)
-        else:
-            columns = columns.select(d, 0)
+def reduced_orders(x: torch.Tensor, reduced: Collection[int]) -> tuple[list[int], list[int]]:
+    """`logical_order` of the first elements of all rows, and of the elements of one row: the dimensions `reduced`.
+
+    The first number of each is how many there are.
+    """
+    return _reduced_orders(x.shape, x.stride(), tuple(reduced))
+
+
+@lru_cache(maxsize=4096)
+def _reduced_orders(
+    shape: tuple[int, ...], strides: tuple[int, ...], reduced: tuple[int, ...]
+) -> tuple[list[int], list[int]]:
+    outside = [d for d in range(len(shape)) if d not in reduced]
+    rows, columns = (
+        _logical_order(tuple(shape[d] for d in part), tuple(strides[d] for d in part))
+        for part in (outside, [d for d in range(len(shape)) if d in reduced])
+    )
     return rows, columns
+
+
+def _logical_order(shape: tuple[int, ...], strides: tuple[int, ...]) -> list[int]:
+    logical, running = [0] * len(shape), 1
+    for d in reversed(range(len(shape))):
+        logical[d] = running
+        running *= max(shape[d], 1)
+    merged = _merged(shape, (tuple(logical), strides))
+    return [merged.elements, len(merged.sizes), *merged.sizes, *merged.strides[1]]
 
 
 @lru_cache(maxsize=4096)

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from ..runtime.layout import logical_order, reduced_views
+from ..runtime.layout import reduced_orders
 from ..runtime.operands import FLOATING, require_device, require_supported, wrap_dim
 from ..runtime.outputs import overlaps, refuse_internal_overlap, require_castable, resize_output
 from ..runtime.rows import group_of_many_rows, launch_rows, row_group
@@ -58,19 +58,22 @@ def _correction_out(name: str, root: bool) -> Callable[..., torch.Tensor]:
 
 
 def _launch(result: torch.Tensor, x: torch.Tensor, reduced: set[int], correction: list[float]) -> None:
-    rows, columns = reduced_views(x, reduced)
-    groups = min(-(-_MOST_GROUPS // rows.numel()), -(-columns.numel() // _SHARE))
-    words = rows.numel() * groups * _WORDS_OF_A_SHARE[x.is_complex()] if groups > 1 else 1
-    partial = torch.empty(words, dtype=torch.float32, device=x.device)
+    orders = reduced_orders(x, reduced)
+    (rows, *_), (columns, *_) = orders
+    groups = min(-(-_MOST_GROUPS // rows), -(-columns // _SHARE))
+    # One group a row writes no shares: any buffer will do then that is aligned to their 8 bytes.
+    partial = result
+    if groups > 1 or result.storage_offset() % 2:
+        words = rows * groups * _WORDS_OF_A_SHARE[x.is_complex()]
+        partial = torch.empty(words, dtype=torch.float32, device=x.device)
     # One SIMD group: combining the moments of two needs divisions, while the other groups wait.
-    group = group_of_many_rows(rows.numel(), columns.numel(), simd_groups=1)
+    group = group_of_many_rows(rows, columns, simd_groups=1)
     kernel = _shader.kernel(f"variance_rows_{METAL_TYPES[x.dtype]}", x.device)
-    operands = (result, partial, x, logical_order(rows), logical_order(columns), correction)
-    kernel(*operands, threads=(group * groups, rows.numel()), group_size=(group, 1))
+    kernel(result, partial, x, *orders, correction, threads=(group * groups, rows), group_size=(group, 1))
     if groups > 1:
         combine = _shader.kernel(f"variance_of_shares_{'float2' if x.is_complex() else 'float'}", x.device)
         arguments = (result, partial, groups, correction)
-        launch_rows(combine, rows.numel(), row_group(groups), *arguments, int32=True)
+        launch_rows(combine, rows, row_group(groups), *arguments, int32=True)
 
 
 def _dimensions(x: torch.Tensor, dim: Sequence[int] | None) -> set[int]:
