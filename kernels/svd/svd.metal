@@ -418,7 +418,8 @@ template <typename T> inline T completing(device const T* vectors, int count, in
 }
 
 // A SIMD group a matrix of up to SIDE columns of up to SIDE elements. Of two columns that are turned the longer one comes
-// first (de Rijk, SIAM J. Sci. Stat. Comput. 10, 1989). `left` gets `vectors` rows of m elements, none without vectors.
+// first (P. de Rijk, SIAM Journal on Scientific and Statistical Computing 10, 1989). `left` gets `vectors` rows of m
+// elements, none without vectors.
 template <typename T, int SIDE>
 kernel void svd_small(
     device const T* matrices [[buffer(0)]],
