@@ -51,6 +51,7 @@ using namespace mpsgraph;
 - (instancetype)initWithBuffer:(id<MTLBuffer>)buffer
                         offset:(NSUInteger)offset
                     descriptor:(MPSNDArrayDescriptor*)descriptor {
+  is_beyond("initWithBuffer:offset:descriptor:", "use", 1);
   if (offset > buffer.length) {
     refuse(
         "an array begins at byte " + std::to_string(offset) + " of a buffer of " + std::to_string(buffer.length) +
@@ -87,6 +88,7 @@ using namespace mpsgraph;
   return [[self descriptor] lengthOfDimension:dimensionIndex];
 }
 - (MPSNDArray*)arrayViewWithShape:(MPSShape*)shape strides:(MPSShape*)strides {
+  is_beyond("arrayViewWithShape:strides:", "use", 1);
   const Shape sizes = numbers(shape), steps = numbers(strides);
   if (!steps.empty() && steps.back() != 1) {
     refuse("arrayViewWithShape:strides: takes strides that end with 1, not " + text_of(steps));

@@ -24,6 +24,7 @@ Measure = Literal[
     "inner dimension of a tile of 16 or more",
     "odd length",
     "rank",
+    "use",
     "windows that begin past the end",
 ]
 Version = Annotated[str, Field(pattern=r"^\d+\.\d+$")]
@@ -38,7 +39,8 @@ class Limit(BaseModel):
         ends: the message with which the process ends beyond it.
         gives: what the result is instead, of a rule without `ends`.
         first, before: the versions of macOS that it applies to.
-        reports: issues of pytorch/pytorch.
+        reports: issues of pytorch/pytorch that describe it.
+        header: PyTorch's header that declares a selector for development kits without it.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -50,20 +52,23 @@ class Limit(BaseModel):
     gives: str = ""
     first: Version = Field(alias="from")
     before: Version | None = None
-    reports: Annotated[tuple[int, ...], Field(min_length=1)]
+    reports: tuple[int, ...] = ()
+    header: str = ""
 
     @model_validator(mode="after")
     def _has_one_effect(self) -> Limit:
         if bool(self.ends) == bool(self.gives):
             raise ValueError("a limit either ends the process or gives another result")
+        if bool(self.reports) == bool(self.header):
+            raise ValueError("a limit names the reports, or the header, that it is known from")
         return self
 
     @property
     def text(self) -> str:
         """The message, with the reports; empty where the process goes on."""
-        issues = ", ".join(f"#{number}" for number in self.reports)
+        known_from = ", ".join(f"#{number}" for number in self.reports) or self.header
         since = f"macOS {self.first}" + (f" until {self.before}" if self.before else " and later")
-        return f"{self.ends} ({since}: pytorch/pytorch {issues})" if self.ends else ""
+        return f"{self.ends} ({since}: pytorch/pytorch {known_from})" if self.ends else ""
 
 
 @cache

@@ -130,6 +130,7 @@ NSArray<MPSGraphTensor*>* results_of(
       refuse(std::string(operation) + ": an operand is nil");
     }
   }
+  is_beyond(operation, "use", 1);
   const auto node = std::make_shared<Node>(Node{operation, std::move(operands), std::move(compute), {}});
   const bool known = are_known(node->operands);
   const Inferred found = inferred(*node);

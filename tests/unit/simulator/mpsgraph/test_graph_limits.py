@@ -149,6 +149,19 @@ def elements() -> Answer:
     return torch.tensor(bool(graph("identityWithTensor:name:", x, None).address)), torch.tensor(True)
 
 
+def conjugate() -> Answer:
+    x = torch.tensor([1 + 2j])
+    return one("conjugateWithTensor:name:", x), x.conj().resolve_conj()
+
+
+def strided_view() -> Answer:
+    x = torch.arange(6.0)
+    descriptor = Ref(send(class_named("MPSNDArrayDescriptor"), ARRAY, FLOAT, [6]))
+    whole = made("MPSNDArray", "initWithBuffer:offset:descriptor:", buffer_of(x), 0, descriptor)
+    view = Ref(send(whole, "arrayViewWithShape:strides:", array([3, 1]), array([2, 1])))
+    return torch.tensor(send(view, "numberOfDimensions")), torch.tensor(2)
+
+
 NAN = float("nan")
 CALLS: dict[str, tuple[Callable[[], Answer], list[object] | str]] = {
     "scan-of-an-outer-axis": (scan, "cumulativeSum, axis from the end 5: MPSNDArrayScan only"),
@@ -168,6 +181,8 @@ CALLS: dict[str, tuple[Callable[[], Answer], list[object] | str]] = {
     "corners-of-one-element": (corners, [[[[NAN] * 2] * 3]]),
     "pooling-past-the-end": (pooling, "windows that begin past the end 1: destination values"),
     "tensor-of-many-elements": (elements, "identityWithTensor, elements 2147549184: product of dimension sizes"),
+    "selectors-of-macos-14": (conjugate, "conjugateWithTensor, use 1: unrecognized selector"),
+    "selectors-of-macos-15": (strided_view, "initWithBuffer:offset:descriptor:, use 1: unrecognized selector"),
 }
 
 
@@ -184,7 +199,7 @@ def test_a_limit_holds_on_its_versions_of_macos_alone(name: str) -> None:
         torch.testing.assert_close(*call())
     set_macos(limit.first)
     if isinstance(effect, str):
-        with pytest.raises(MessageError, match=f"{effect}.*#{limit.reports[0]}"):
+        with pytest.raises(MessageError, match=f"{effect}.*{limit.reports[0] if limit.reports else limit.header}"):
             call()
     else:
         answer = call()[0]
@@ -207,6 +222,8 @@ def test_a_limit_has_one_effect_and_known_fields() -> None:
         {"ends": "no", "gives": "zeros"},
         {"ends": "no", "until": "14.0"},
         {"ends": "no", "measure": "size"},
+        {"ends": "no", "reports": []},
+        {"ends": "no", "header": "MPSGraphSonomaOps.h"},
     ):
         with pytest.raises(ValidationError):
             Limit.model_validate({**fields, **more})
