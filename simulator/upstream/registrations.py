@@ -21,6 +21,10 @@ from ..errors import UpstreamError
 
 _ENTRY = re.compile(r"^(?=- func: )", re.MULTILINE)
 _SCHEMA = re.compile(r"- func: (.*)")
+# Of older releases, none of mps: their arguments have names, and their results forms, that torchgen takes no more.
+_REFUSED = ("can_cast(", "_nested_tensor_")
+_TAGS = re.compile(r"^  tags: ([^#\n]*).*$", re.MULTILINE)
+_SEEDED = "nondeterministic_seeded"
 _NAME = re.compile(r"- func: (?P<operator>\w+)")
 # The helpers of structured kernels make their outputs with a function that torch has on macOS only.
 _EMPTY = re.compile(r"at::detail::(empty(?:_strided)?)_mps")
@@ -186,11 +190,23 @@ def _is_known(entry: str) -> bool:
     schema = _SCHEMA.match(entry)
     if schema is None:
         return True
+    if schema[1].startswith(_REFUSED):
+        return False
     try:
         outputs = FunctionSchema.parse(schema[1].strip()).arguments.out
     except Exception:  # torchgen raises assertions and plain exceptions of many types
         return False
     return not (outputs and "use_const_ref_for_mutable_tensors: True" in entry)
+
+
+def _seeded(entry: str) -> str:
+    """An entry with the tag of random results, which torchgen asks of functions that older releases had without it."""
+    if _SEEDED in entry or not _NAME.match(entry):
+        return entry
+    if tags := _TAGS.search(entry):
+        return f"{entry[: tags.start()]}  tags: [{tags[1].strip('[] ')}, {_SEEDED}]{entry[tags.end() :]}"
+    head, _, rest = entry.partition("\n")
+    return f"{head}\n  tags: {_SEEDED}\n{rest}"
 
 
 def _entries(text: str, operators: Collection[str]) -> str:
@@ -200,14 +216,14 @@ def _entries(text: str, operators: Collection[str]) -> str:
 
 
 def _parsed(text: str, tags: Path) -> ParsedYaml:
-    """The entries; for an older release, those without removed features."""
+    """The entries; where torchgen refuses some, as of an older release, those without removed features."""
     with tempfile.TemporaryDirectory(prefix="mpsmith-") as temporary:
         path = Path(temporary) / "native_functions.yaml"
         path.write_text(text, encoding="utf-8")
         try:
             return parse_native_yaml(str(path), str(tags))
         except Exception as error:  # torchgen raises assertions and plain exceptions of many types
-            known = "".join(filter(_is_known, _ENTRY.split(text)))
+            known = "".join(map(_seeded, filter(_is_known, _ENTRY.split(text))))
             if known != text:
                 return _parsed(known, tags)
             problem = str(error).splitlines()[0] if str(error) else type(error).__name__

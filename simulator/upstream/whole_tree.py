@@ -45,7 +45,8 @@ _BACKEND = ATEN / "ATen/mps"
 # Beside operations/: what a tree's host code is linked with, where the tree has it.
 _SHARED = (OPERATIONS.parent / "OperationUtils.mm", *(_BACKEND / f"MPS{name}.mm" for name in ("Stream", "Device")))
 _OPTIONAL = (_BACKEND / "MPSGeneratorImpl.mm",)
-_DEFINITIONS = ("USE_MPS", "AT_PER_OPERATOR_HEADERS")
+# NDEBUG as in torch's own build: without it some classes have more fields.
+_DEFINITIONS = ("USE_MPS", "AT_PER_OPERATOR_HEADERS", "NDEBUG")
 # Without it host code asks for the compiled kernels of its binary.
 _FROM_SOURCE = "PYTORCH_JIT_COMPILE_SHADERS"
 # Precompiled once for all files of a tree.
@@ -172,11 +173,14 @@ def _objects(root: Path, yaml: MpsYaml, include: Path, definitions: tuple[str, .
 
 
 def _source(file: OperationFile, *, embedded: bool = False) -> _Source:
-    """A file with the includes that are precompiled; `embedded`: and the Metal sources that it asks for in place."""
+    """A file with the includes that are precompiled; `embedded`: and the Metal sources that it asks for in place.
+
+    It is named from the tree's root on, so that the same file of two trees is compiled once.
+    """
     text = changed_text(file.text)
     if embedded:
         text = METALLIB.sub(lambda include: shader_header(file.root, include[1]), text)
-    return _Source(file.name, file.path, f'{_INCLUDES}#line 1 "{file.path}"\n{text}')
+    return _Source(file.name, file.path, f'{_INCLUDES}#line 1 "{file.path.relative_to(file.root)}"\n{text}')
 
 
 def _compiled_shared(root: Path, objects: _Objects, threads: ThreadPoolExecutor) -> list[Path]:

@@ -8,6 +8,10 @@
 #include <string>
 #include <unordered_set>
 
+#ifndef NDEBUG
+#error "torch is built with NDEBUG: without it RecordFunction has a field more, and its inputs cannot be read"
+#endif
+
 extern "C" int64_t mpsgraph_simulator_runs();
 extern "C" int64_t metal_simulator_waits();
 

@@ -47,6 +47,18 @@ def test_overloads_whose_schema_changed_are_found_with_the_installed_one() -> No
     assert changed["gone_from_torch"] == ""
 
 
+def test_rows_of_an_older_release_are_read_without_what_torchgen_takes_no_more() -> None:
+    rows = {
+        "can_cast(ScalarType from, ScalarType to) -> bool": "can_cast",
+        "nextafter(Tensor self, Tensor other) -> Tensor": "nextafter_mps",
+        "bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> Tensor(a!)": "bernoulli_mps_",
+    }
+    text = "".join(ROW.format(schema=schema, kernel=kernel) for schema, kernel in rows.items())
+    assert [kernel.overload for kernel in MpsYaml(text, TAGS).kernels] == ["nextafter", "bernoulli_.float"]
+    tagged = text.replace("dispatch:", "tags: [pointwise]  # not the one of random results\n  dispatch:")
+    assert len(MpsYaml(tagged, TAGS).kernels) == 2
+
+
 def test_a_folder_that_is_no_checkout_is_named(tmp_path: Path) -> None:
     (tmp_path / OPERATIONS).mkdir(parents=True)
     with pytest.raises(UpstreamError, match=r"native_functions\.yaml.*give a whole checkout"):
