@@ -1,0 +1,227 @@
+"""Plants faults into PyTorch's mps host code of 2.6.0, and counts those that an audit finds.
+
+Each fault of host_faults.yaml changes one file in a copy of the sources; that file alone is compiled again, and the
+operators that it affects are audited, as they were without the fault. It is found if a case fails that did not before.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field
+
+from ...errors import MpsmithError
+from ...simulator.opening import DeviceKind
+from ...simulator.upstream.kept_builds import kept_build
+from ...simulator.upstream.sources import source_of_release
+from ..model.operator_names import matching
+from ..model.selection import MacOS, Samples, Settings
+from ..model.verdicts import CaseVerdict
+from ..running.host_code import build_host_code
+from ..store.store import Store
+
+RELEASE = "2.6.0"
+# A third of the sources: what they find, a whole audit finds too.
+SOURCES = ("opinfo", "arguments", "layouts", "tensor layouts", "targets", "schema targets")
+_FAULTS = Path(__file__).with_name("host_faults.yaml")
+_BACKEND = "aten/src/ATen/native/mps"
+_FAILURES = (CaseVerdict.CRASH, CaseVerdict.TIMEOUT, CaseVerdict.WRONG, CaseVerdict.DTYPE_GAP, CaseVerdict.MISSING)
+
+
+class HostFault(BaseModel):
+    """A fault of host_faults.yaml.
+
+    Attributes:
+        kind: what is forgotten or wrong.
+        file: the file, below native/mps and without suffix.
+        operators: those that show it.
+        was, becomes: its text, which is in the file once whatever the spaces, and what replaces it.
+        macos, dtype: the version of macOS and the dtype that show it.
+        alone: whether other operators show it too, so that nothing else is planted with it.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kind: str
+    file: str
+    operators: Annotated[tuple[str, ...], Field(min_length=1)]
+    was: Annotated[str, Field(min_length=1)]
+    becomes: str
+    macos: MacOS = MacOS.TAHOE
+    dtype: str = "float32"
+    alone: bool = False
+
+    @property
+    def conditions(self) -> tuple[MacOS, str]:
+        """What an audit of it has in common with its comparison."""
+        return self.macos, self.dtype
+
+    def changed(self, text: str) -> str:
+        """The text of the file with the fault. Raises MpsmithError unless `was` is in it once."""
+        pattern = r"\s+".join(map(re.escape, self.was.split()))
+        changed, count = re.subn(pattern, lambda found: self.becomes, text)
+        if count != 1:
+            raise MpsmithError(f"{self.file}.mm has {count} times, and not once: {self.was}")
+        return changed
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the audit of a fault showed: the cases that fail only with it, how many ran, and what one of them says."""
+
+    fault: HostFault
+    failing: int
+    executed: int
+    message: str
+
+
+def host_faults() -> list[HostFault]:
+    """All faults. Raises ValidationError for a file that does not fit them."""
+    return [HostFault.model_validate(row) for row in yaml.safe_load(_FAULTS.read_text("utf-8"))]
+
+
+def rounds_of(faults: Iterable[HostFault]) -> list[list[HostFault]]:
+    """Faults that can be planted together: of different files and operators, and seen under the same conditions."""
+    rounds: list[list[HostFault]] = []
+    for fault in faults:
+        fitting = (r for r in rounds if not fault.alone and all(_apart(fault, other) for other in r))
+        chosen = next(fitting, None)
+        if chosen is None:
+            rounds.append(chosen := [])
+        chosen.append(fault)
+    return rounds
+
+
+def _apart(one: HostFault, other: HostFault) -> bool:
+    return (
+        not other.alone
+        and one.conditions == other.conditions
+        and one.file != other.file
+        and set(one.operators).isdisjoint(other.operators)
+    )
+
+
+def find(faults: Sequence[HostFault], workers: int, say: Callable[[str], None]) -> Iterator[Found]:
+    """Audit each fault, and what it is compared with.
+
+    Args:
+        faults: to plant.
+        workers: the number of processes that execute cases.
+        say: receives lines of progress.
+
+    Raises:
+        MpsmithError: a text is not in the sources, or nothing can be built or audited here.
+    """
+    kernels = build_host_code(RELEASE, say)[1].kernels
+    root = source_of_release(RELEASE)
+    with tempfile.TemporaryDirectory(prefix="mpsmith-") as temporary:
+        folder = Path(temporary)
+        clean: dict[tuple[MacOS, str], Mapping[str, Result]] = {}
+        for number, conditions in enumerate(dict.fromkeys(fault.conditions for fault in faults)):
+            compared = [fault for fault in faults if fault.conditions == conditions]
+            clean[conditions] = _results(root, kernels, compared, folder / f"clean-{number}.sqlite", workers)
+        for number, together in enumerate(rounds_of(faults)):
+            tree = folder / f"tree-{number}"
+            _plant(together, root, tree)
+            say(f"round {number + 1}: {', '.join(fault.file for fault in together)}")
+            results = _results(tree, kernels, together, folder / f"{number}.sqlite", workers)
+            yield from (found(fault, results, clean[fault.conditions]) for fault in together)
+
+
+def _plant(faults: Iterable[HostFault], root: Path, tree: Path) -> None:
+    shutil.copytree(root, tree)
+    for fault in faults:
+        path = tree / _BACKEND / f"{fault.file}.mm"
+        path.write_text(fault.changed(path.read_text("utf-8")), encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a case showed."""
+
+    operator: str
+    verdict: CaseVerdict
+    message: str
+
+
+def _results(root: Path, kernels: str, faults: Sequence[HostFault], path: Path, workers: int) -> Mapping[str, Result]:
+    """The result of each case of the operators of these faults, by label."""
+    from ..releases.surface.native_functions import installed_release
+    from ..running.runner import run_audit
+
+    built, tree = kept_build(root, str(root), kernels, installed_release(), lambda line: None)
+    if tree.failed:
+        raise MpsmithError(f"{tree.failed[0].name} does not compile: {tree.failed[0].problem}")
+    settings = Settings(
+        samples=Samples.QUICK,
+        ops=tuple(sorted({operator for fault in faults for operator in fault.operators})),
+        dtypes=(faults[0].dtype,),
+        sources=SOURCES,
+        device=DeviceKind.SIMULATED,
+        workers=workers,
+        host_code=str(built),
+        macos=faults[0].macos,
+    )
+    run = run_audit(settings, path, resume=False, say=lambda text: None)
+    with Store.open(path) as store:
+        cases = store.cases(run.id)
+        return {case.label: Result(case.group.operator, case.outcome.verdict, case.fault_message) for case in cases}
+
+
+def found(fault: HostFault, results: Mapping[str, Result], clean: Mapping[str, Result]) -> Found:
+    """What the results with a fault show of it, beside those without."""
+    names = {result.operator for result in results.values()}
+    its_own = {name for operator in fault.operators for name in matching(operator, names)}
+    executed = {
+        label: result for label, result in results.items() if result.operator in its_own and result.verdict.executed
+    }
+    new = [
+        result
+        for label, result in executed.items()
+        if result.verdict in _FAILURES and label in clean and clean[label].verdict not in _FAILURES
+    ]
+    return Found(fault, len(new), len(executed), new[0].message if new else "")
+
+
+def table(results: Collection[Found]) -> str:
+    """The kinds with the numbers planted and found, and each fault with the cases that show it."""
+    lines = ["| kind | file | operators | macOS | cases that fail | of |", "|---|---|---|--:|--:|--:|"]
+    for each in results:
+        fault = each.fault
+        cells = (fault.kind, fault.file, ", ".join(fault.operators), fault.macos.value, each.failing, each.executed)
+        lines.append(f"| {' | '.join(map(str, cells))} |")
+    shown = sum(each.failing > 0 for each in results)
+    return "\n".join((*lines, "", f"{shown} of {len(results)} faults are found"))
+
+
+def main(words: Sequence[str]) -> int:
+    """Plant the faults whose kind or file has one of the words, all without words; 1 unless all are found."""
+    faults = [f for f in host_faults() if not words or any(word in f"{f.kind} {f.file}" for word in words)]
+    if not faults:
+        raise MpsmithError(f"no fault has one of these words: {', '.join(words)}")
+    results = []
+    for each in find(faults, len(os.sched_getaffinity(0)), lambda line: print(line, file=sys.stderr, flush=True)):
+        results.append(each)
+        print(
+            f"{each.failing:5} of {each.executed:5}: {each.fault.kind}, {each.fault.file}: {each.message[:100]}",
+            file=sys.stderr,
+            flush=True,
+        )
+    print(table(results))
+    return 0 if all(each.failing for each in results) else 1
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except MpsmithError as error:
+        sys.exit(f"error: {error}")
