@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import MpsmithError
 from .printing import say
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from ..simulator.upstream.manifest import TreeBuild
 
@@ -25,6 +27,38 @@ def built_folder(asked: str) -> str:
         raise MpsmithError(f"no file of {asked} was built, so there is nothing to audit")
     say(summed(built))
     return str(folder)
+
+
+def touched_operators(folders: Sequence[str]) -> tuple[str, ...]:
+    """Patterns for what the second of two trees may compute otherwise than the first; () for everything.
+
+    `folders` note the builds. Raises MpsmithError where two trees have the same host code.
+    """
+    from ..audit.cases.sources import case_sources
+    from ..audit.model.operator_names import matching
+    from ..simulator.upstream.manifest import read_manifest
+    from ..simulator.upstream.tree_changes import touched_overloads
+
+    builds = [built for folder in folders if (built := read_manifest(Path(folder)))]
+    if len(builds) != 2 or not all(Path(built.source).is_dir() for built in builds):
+        return ()
+    touched = touched_overloads(*builds)
+    if touched is None:
+        say("a header, the backend or native_functions.yaml differs: everything is audited")
+        return ()
+    if not touched:
+        raise MpsmithError(
+            f"{builds[0].source} and {builds[1].source} do not differ in an operator: name some with --ops"
+        )
+    names = {name for source in case_sources(()).values() for name in source.operators()}
+    patterns = []
+    for overload in sorted(touched):
+        with suppress(MpsmithError):  # no source has a case of it
+            patterns += [overload] if matching(overload, names) else []
+    if not patterns:
+        raise MpsmithError(f"no source has cases of what differs: {', '.join(sorted(touched))}")
+    say(f"audited is what the files that differ define: {', '.join(patterns)}")
+    return tuple(patterns)
 
 
 def lacking(built: TreeBuild) -> Iterator[str]:
