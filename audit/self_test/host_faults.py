@@ -125,7 +125,7 @@ def find(faults: Sequence[HostFault], workers: int, say: Callable[[str], None]) 
     root = source_of_release(RELEASE)
     with tempfile.TemporaryDirectory(prefix="mpsmith-") as temporary:
         folder = Path(temporary)
-        clean: dict[tuple[MacOS, str], Mapping[str, Result]] = {}
+        clean: dict[tuple[MacOS, str], Mapping[str, CaseResult]] = {}
         for number, conditions in enumerate(dict.fromkeys(fault.conditions for fault in faults)):
             compared = [fault for fault in faults if fault.conditions == conditions]
             clean[conditions] = _results(root, kernels, compared, folder / f"clean-{number}.sqlite", workers)
@@ -145,7 +145,7 @@ def _plant(faults: Iterable[HostFault], root: Path, tree: Path) -> None:
 
 
 @dataclass(frozen=True)
-class Result:
+class CaseResult:
     """What a case showed."""
 
     operator: str
@@ -153,7 +153,9 @@ class Result:
     message: str
 
 
-def _results(root: Path, kernels: str, faults: Sequence[HostFault], path: Path, workers: int) -> Mapping[str, Result]:
+def _results(
+    root: Path, kernels: str, faults: Sequence[HostFault], path: Path, workers: int
+) -> Mapping[str, CaseResult]:
     """The result of each case of the operators of these faults, by label."""
     from ..releases.surface.native_functions import installed_release
     from ..running.runner import run_audit
@@ -174,10 +176,10 @@ def _results(root: Path, kernels: str, faults: Sequence[HostFault], path: Path, 
     run = run_audit(settings, path, resume=False, say=lambda text: None)
     with Store.open(path) as store:
         cases = store.cases(run.id)
-        return {case.label: Result(case.group.operator, case.outcome.verdict, case.fault_message) for case in cases}
+        return {case.label: CaseResult(case.group.operator, case.outcome.verdict, case.fault_message) for case in cases}
 
 
-def found(fault: HostFault, results: Mapping[str, Result], clean: Mapping[str, Result]) -> Found:
+def found(fault: HostFault, results: Mapping[str, CaseResult], clean: Mapping[str, CaseResult]) -> Found:
     """What the results with a fault show of it, beside those without."""
     names = {result.operator for result in results.values()}
     its_own = {name for operator in fault.operators for name in matching(operator, names)}

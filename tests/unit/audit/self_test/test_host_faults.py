@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from mpsmith.audit.model.verdicts import CaseVerdict
 from mpsmith.audit.self_test import host_faults
-from mpsmith.audit.self_test.host_faults import Found, HostFault, Result, find, found, rounds_of, table
+from mpsmith.audit.self_test.host_faults import Found, HostFault, CaseResult, find, found, rounds_of, table
 from mpsmith.errors import MpsmithError
 from mpsmith.simulator.upstream.sources import source_of_release
 
@@ -63,9 +63,10 @@ def test_faults_are_planted_together_that_do_not_meet(other: HostFault, together
 
 
 def test_only_what_failed_with_the_fault_alone_finds_it() -> None:
-    def results(**verdicts: CaseVerdict) -> dict[str, Result]:
+    def results(**verdicts: CaseVerdict) -> dict[str, CaseResult]:
         return {
-            label: Result(label.partition("_")[0], verdict, f"{label} differs") for label, verdict in verdicts.items()
+            label: CaseResult(label.partition("_")[0], verdict, f"{label} differs")
+            for label, verdict in verdicts.items()
         }
 
     passed, wrong = CaseVerdict.PASSED, CaseVerdict.WRONG
