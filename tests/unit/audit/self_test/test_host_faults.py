@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from mpsmith.audit.model.verdicts import CaseVerdict
 from mpsmith.audit.self_test import host_faults
-from mpsmith.audit.self_test.host_faults import Found, HostFault, CaseResult, find, found, rounds_of, table
+from mpsmith.audit.self_test.host_faults import CaseResult, Found, HostFault, find, found, rounds_of, table
 from mpsmith.errors import MpsmithError
 from mpsmith.simulator.upstream.sources import source_of_release
 
