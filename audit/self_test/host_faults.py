@@ -31,7 +31,7 @@ from ..store.store import Store
 
 RELEASE = "2.6.0"
 # A third of the sources: what they find, a whole audit finds too.
-SOURCES = ("opinfo", "arguments", "layouts", "tensor layouts", "targets", "schema targets")
+SOURCES = ("opinfo", "arguments", "argument pairs", "pairs", "layouts", "tensor layouts", "targets", "schema targets")
 _FAULTS = Path(__file__).with_name("host_faults.yaml")
 _BACKEND = "aten/src/ATen/native/mps"
 _FAILURES = (CaseVerdict.CRASH, CaseVerdict.TIMEOUT, CaseVerdict.WRONG, CaseVerdict.DTYPE_GAP, CaseVerdict.MISSING)
