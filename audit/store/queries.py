@@ -161,7 +161,12 @@ class StoreQueries:
         Raises StoreError when there is none.
         """
         if name.isdecimal():
-            return self.case(min(int(name[:_DIGITS]), LARGEST_NUMBER))
+            number = int(name[:_DIGITS])
+            if number > LARGEST_NUMBER:
+                raise StoreError(
+                    f"{self.path}: no case {name[:_DIGITS]}... (the report and `mpsmith report --cases` list them)"
+                )
+            return self.case(number)
         mode = next((mode for mode in (STRICT, *COMPILED_MODES) if name.endswith(f":{mode}")), "fallback")
         source, _, rest = name.removesuffix(f":{mode}").partition(":")
         entry, dtype, position = ("::" + rest).rsplit(":", 2)
