@@ -46,6 +46,10 @@ def test_every_way_to_launch_runs_the_kernel(extension: ModuleType, way: str, si
     assert torch.equal(getattr(extension, way)(whole[3:], 2.0).cpu(), values[3:] * 2.0), "a view has an offset"
 
 
+def test_torchs_command_buffer_is_one_of_metals(extension: ModuleType) -> None:
+    assert extension.has_a_command_buffer()
+
+
 def test_a_grid_has_two_dimensions(extension: ModuleType) -> None:
     rows = torch.arange(3, dtype=torch.int32)[:, None] * 10 + torch.arange(4, dtype=torch.int32)
     assert torch.equal(extension.grid_of(4, 3).cpu(), rows)

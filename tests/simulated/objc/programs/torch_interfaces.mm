@@ -205,7 +205,14 @@ static bool asks_first() {
   return [device respondsToSelector:@selector(methodOfAFutureMac)];
 }
 
+// Torch's command buffer is one of Metal's.
+static bool has_a_command_buffer() {
+  id<MTLCommandBuffer> buffer = getCurrentMPSStream()->commandBuffer();
+  return buffer != nil;
+}
+
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
+  m.def("has_a_command_buffer", &has_a_command_buffer);
   m.def("by_command_buffer", &by_command_buffer);
   m.def("by_stream", &by_stream);
   m.def("by_kernel_function", &by_kernel_function);
