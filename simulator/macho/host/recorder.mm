@@ -140,13 +140,17 @@ extern "C" __attribute__((visibility("default"))) const char* metal_recorder_tak
 }
 @end
 
-// Compiled code passes a pointer alone, which knows no type.
+// Compiled code passes a pointer alone, which knows no type. For a vector of three numbers it passes three, and a kernel
+// reads four: the memory of a Mac's arguments has room for them.
 @interface SimulatedComputeEncoder (Recorded)
 - (void)simulatedBytes:(const void*)bytes ofType:(uint64_t)type length:(NSUInteger)length atIndex:(NSUInteger)index;
 @end
 @implementation SimulatedComputeEncoder (Recorded)
 - (void)setBytes:(const void*)bytes length:(NSUInteger)length atIndex:(NSUInteger)index {
-  [self simulatedBytes:bytes ofType:0 length:length atIndex:index];
+  constexpr NSUInteger kRoom = 16;
+  std::vector<char> padded((length + kRoom - 1) / kRoom * kRoom);
+  if (length > 0 && bytes != nullptr) memcpy(padded.data(), bytes, length);
+  [self simulatedBytes:bytes == nullptr ? nullptr : padded.data() ofType:0 length:padded.size() atIndex:index];
 }
 @end
 

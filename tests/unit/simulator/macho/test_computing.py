@@ -92,6 +92,8 @@ def test_products_and_convolutions_compute(process: HostProcess) -> None:
     left, right = torch.randn(5, 7), torch.randn(3, 7).t()
     (product,) = process.compute("aten::mm", left, right).results
     torch.testing.assert_close(product.double(), left.double() @ right.double(), rtol=1e-5, atol=1e-5)
+    whole = torch.arange(12).reshape(3, 4)
+    assert torch.equal(process.compute("aten::mm", whole, whole.t()).results[0], whole @ whole.t())  # uint3 of 12 bytes
     image, weight = torch.randn(2, 3, 8, 8), torch.randn(4, 3, 3, 3)
     (found,) = process.compute("aten::_mps_convolution", image, weight, None, [1, 1], [1, 1], [1, 1], 1).results
     expected = torch.nn.functional.conv2d(image.double(), weight.double(), padding=1)
