@@ -7,13 +7,16 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from ...simulator.device import loading as device
-from ...simulator.metal.modes import Mode, checking
 from ...simulator.shipped import interposition
 from ..model.launches import Launches, LaunchesByOverload
 from .kernels import AuditedKernels
 from .value_overloads import computes_values
+
+if TYPE_CHECKING:
+    from ...simulator.metal.modes import Mode
 
 NO_CONVENTION = "no convention says which kernels the host launches"
 
@@ -46,6 +49,8 @@ class GroupComputing:
         if self._positions is None:
             yield dict
         elif position in self._positions:
+            from ...simulator.metal.modes import checking
+
             interposition.drain()
             device.drain_calls()
             with checking(self._modes.get(position, "fast")):

@@ -15,11 +15,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ...simulator.errors import SimulatorError
-from ...simulator.metal.modes import Mode, checking, current_mode
 from ..model import time_limit
+
+if TYPE_CHECKING:
+    from ...simulator.metal.modes import Mode
 
 Size = tuple[int, int, int]
 
@@ -169,6 +171,8 @@ class AuditedKernel:
 
         Raises SimulatorError where the arguments do not fit, or there are more threads than the host runs in time.
         """
+        from ...simulator.metal.modes import checking, current_mode  # a Mac's audit imports this module, and no Metal
+
         all_threads = math.prod(threads)
         if all_threads > (MOST_WAITING_THREADS if self._kernel.waits else MOST_THREADS):
             raise SimulatorError("too many threads for the host")
