@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -51,14 +50,16 @@ def networks(
     own = [catalog.user_network(builder) for builder in model or ()]
     chosen = (*(catalog.networks_named(names or ()) if names or not own else ()), *own)
     _check_release(torch)
+    from ..audit.running.worker_limits import default_workers
+    from ..reports.evidence.preflight import require_working_device
     from ..tracing.networks import output, running
     from ..tracing.networks.release_support import network_support
     from ..tracing.summary import finished_kernels
 
     device = DeviceKind.AUTO if profile is None else DeviceKind.SIMULATED
-    options = running.RunOptions(chosen, _modes(modes), device, profile, workers or os.cpu_count() or 1)
+    options = running.RunOptions(chosen, _modes(modes), device, profile, workers or default_workers())
     try:
-        observations = running.observations(options, report=_report)
+        observations = running.observations(options, before=lambda: require_working_device(device, say), report=_report)
     except KeyboardInterrupt:
         say("stopped; the same command goes on where it was")
         raise typer.Exit(130) from None

@@ -39,12 +39,13 @@ def observations(
     options: RunOptions,
     *,
     folder: Path | None = None,
+    before: Callable[[], object] = lambda: None,
     report: Callable[[NetworkObservation, int], None] = lambda observation, left: None,
 ) -> list[NetworkObservation]:
     """The observation of each network in each mode, in this order; cached ones are not run again.
 
-    `folder`: for the cache. `report`: receives each new observation and how many are left. Networks whose library
-    was not installed are tried again.
+    `folder`: for the cache. `before`: called if any network is to be run. `report`: receives each new observation and
+    how many are left. Networks whose library was not installed are tried again.
     Raises MpsmithError where the device or a builder does not exist.
     """
     cache = ObservationCache(options.device.value, options.profile, folder)
@@ -52,6 +53,8 @@ def observations(
     cached = {(network.name, mode): cache.get(network, mode) for network, mode in tasks}
     done = {run: known for run, known in cached.items() if known and known.outcome is not NetworkOutcome.not_installed}
     missing = [(network, mode) for network, mode in tasks if (network.name, mode) not in done]
+    if missing:
+        before()
     for network, observation in _observed(options, missing):
         cache.add(network, observation)
         done[network.name, observation.mode] = observation
