@@ -7,6 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from support import mac_lines
+
+mac_lines.record()
+
 
 @pytest.fixture(autouse=True)
 def _environment_as_it_was() -> Iterator[None]:

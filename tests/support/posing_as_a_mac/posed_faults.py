@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
 # After so many cases, the process's command buffers are ignored.
 CASES_UNTIL_IGNORED = 30
+SECONDS_OF_THE_FIRST_COMPILE = 20.0
 
 
 class Memory:
@@ -51,14 +54,51 @@ class Ignored:
             self.left -= 1
             execution = usual(trial)
             if self.left <= 0:
-                torch = sys.modules["torch"]
-                with torch.no_grad():
-                    for output in execution.outputs:
-                        if isinstance(output, torch.Tensor) and output.device.type == "mps":
-                            output.detach().zero_()
+                _zero(execution)
             return execution
 
         module.Trial._run_on_device = run_on_device
+
+
+def _zero(execution: Any) -> None:
+    torch = sys.modules["torch"]
+    with torch.no_grad():
+        for output in execution.outputs:
+            if isinstance(output, torch.Tensor) and output.device.type == "mps":
+                output.detach().zero_()
+
+
+class SlowFirstCompile:
+    """The first work of each process waits for the compiler service."""
+
+    def install(self, tensor: Any) -> None:
+        """Let the first copy from the device take seconds."""
+        usual, waits = tensor.cpu, iter([SECONDS_OF_THE_FIRST_COMPILE])
+
+        def cpu(self: Any, *args: Any, **options: Any) -> Any:
+            if self.device.type == "mps":
+                time.sleep(next(waits, 0))
+            return usual(self, *args, **options)
+
+        tensor.cpu = cpu
+
+
+class Threads:
+    """A second thread that uses the device ends the process (pytorch #197805)."""
+
+    def install(self, tensor: Any) -> None:
+        """Let a copy from the device look at its thread."""
+        usual, users = tensor.cpu, set[int]()
+
+        def cpu(self: Any, *args: Any, **options: Any) -> Any:
+            if self.device.type == "mps":
+                users.add(threading.get_ident())
+                if len(users) > 1:
+                    print("a second thread uses the mps device", file=sys.stderr, flush=True)
+                    os.kill(os.getpid(), signal.SIGSEGV)
+            return usual(self, *args, **options)
+
+        tensor.cpu = cpu
 
 
 class Abort:
@@ -92,7 +132,14 @@ class Hang:
         tensor.cpu = cpu
 
 
-FAULTS: dict[str, Callable[[], Any]] = {"oom": Memory, "ignored": Ignored, "abort": Abort, "hang": Hang}
+FAULTS: dict[str, Callable[[], Any]] = {
+    "oom": Memory,
+    "ignored": Ignored,
+    "abort": Abort,
+    "hang": Hang,
+    "slow first compile": SlowFirstCompile,
+    "threads": Threads,
+}
 
 
 def chosen() -> Any:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -169,6 +170,17 @@ def judge_of_a_sick_mac(judge: Any) -> None:
         FAULT.judge(judge)
 
 
+def note_lines() -> None:
+    """Note the lines that run on a Mac alone, if a report of them is asked for."""
+    path = Path(__file__).parents[1] / "mac_lines.py"
+    spec = importlib.util.spec_from_file_location("mac_lines", path)
+    if spec is not None and spec.loader is not None:
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        module.record()
+
+
+note_lines()
 refuse_the_simulator()
 sys.meta_path.insert(
     0,

@@ -1,0 +1,111 @@
+"""What a Mac's user sees of a sick GPU: each fault in each command. The results are thrown away.
+
+`ROWS` is the table of docs/evidence.md. Some rows run by default, the others with `-m rehearsal`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from mpsmith.audit.model.verdicts import CaseVerdict
+from mpsmith.audit.store.store import Store
+from mpsmith.registry.files import load
+from support.mac import PosedMac
+from support.posing_as_a_mac.posed_faults import FAULTS
+
+DOCUMENT = Path(__file__).parents[4] / "docs" / "evidence.md"
+NARROW = ("--ops", "heaviside", "--dtypes", "float32", "--sources", "opinfo", "--workers", "1")
+QUICK = ("--dtypes", "float32", "--samples", "quick", "--workers", "1")
+COMMANDS = {
+    "preflight": ("preflight",),
+    "audit": ("audit", *NARROW),
+    "kernels verify": ("kernels", "verify", "heaviside"),
+    "evidence collect": ("evidence", "collect", *NARROW),
+    "audit of four": ("audit", "--ops", "sin,cos,exp,tanh", *QUICK),
+    "audit in 3 s a case": ("audit", "--ops", "sin", *QUICK, "--timeout", "3"),
+}
+ALL = ("preflight", "audit", "kernels verify", "evidence collect")
+WORKS = "works as without"
+JUDGES = "no operator is wrong, crashes or times out"
+OOM = "reflight failed at memory: RuntimeError: MPS backend out of memory"
+ABORT = "reflight failed at memory: its process ends with SIGABRT: -[IOGPUMetal"
+HANG = "reflight failed at memory: its process does not end within 120 s"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A fault, commands that show the same, and what they show: one of the constants, or a part of what is said."""
+
+    fault: str
+    commands: tuple[str, ...]
+    sees: str
+    by_default: str = ""
+
+
+ROWS = (
+    Row("oom", ALL, OOM, by_default="audit"),
+    Row("abort", ALL, ABORT, by_default="evidence collect"),
+    Row("hang", ALL[:3], HANG),
+    Row("virtual", ("evidence collect",), "this Mac is a virtual machine", by_default="evidence collect"),
+    Row("ignored", ("audit of four",), JUDGES),
+    Row("ignored", ("kernels verify",), "has stopped computing, so its results say nothing of heaviside"),
+    Row("slow first compile", ("preflight",), WORKS),
+    Row("slow first compile", ("audit in 3 s a case",), JUDGES),
+    Row("threads", ("preflight",), WORKS),
+)
+
+
+def cases(by_default: bool) -> list[tuple[str, str, str]]:
+    every = [(row, command) for row in ROWS for command in row.commands]
+    return [(row.fault, command, row.sees) for row, command in every if (command == row.by_default) == by_default]
+
+
+def table() -> str:
+    rows = [(row.fault, ", ".join(row.commands), row.sees.replace("reflight", "preflight")) for row in ROWS]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+@pytest.fixture
+def mac(tmp_path: Path) -> PosedMac:
+    return PosedMac.made(tmp_path)
+
+
+def check(fault: str, command: str, sees: str, mac: PosedMac) -> None:
+    fails = sees not in (WORKS, JUDGES)
+    variables = {"POSED_VIRTUAL": "1"} if fault == "virtual" else {"MPSMITH_POSED_FAULT": fault}
+    said = mac.run("mpsmith", *COMMANDS[command], fails=fails, **variables)
+    if fails:
+        assert sees in said
+        assert "aten::heaviside" not in load(mac.folder / "registry")
+        assert not list(mac.folder.glob("**/*.sqlite"))
+        assert not list(mac.folder.glob("evidence*"))
+        return
+    if COMMANDS[command][0] != "audit":
+        return
+    with Store.open(mac.folder / "audit.sqlite") as store:
+        outcomes = [case.outcome for case in store.cases(store.latest_run().id)]
+    assert any(outcome.verdict.executed for outcome in outcomes)
+    bad = [o for o in outcomes if o.verdict in (CaseVerdict.WRONG, CaseVerdict.CRASH, CaseVerdict.TIMEOUT)]
+    assert bad == []
+
+
+@pytest.mark.parametrize(("fault", "command", "sees"), cases(by_default=True))
+def test_what_the_user_sees(fault: str, command: str, sees: str, mac: PosedMac) -> None:
+    check(fault, command, sees, mac)
+
+
+@pytest.mark.rehearsal
+@pytest.mark.parametrize(("fault", "command", "sees"), cases(by_default=False))
+def test_what_the_user_sees_in_a_rehearsal(fault: str, command: str, sees: str, mac: PosedMac) -> None:
+    check(fault, command, sees, mac)
+
+
+def test_the_document_has_the_table() -> None:
+    assert table() in DOCUMENT.read_text("utf-8")
+
+
+def test_each_fault_has_a_row() -> None:
+    assert {row.fault for row in ROWS} == {*FAULTS, "virtual"}
