@@ -299,8 +299,14 @@ class AirKernel:
         }
         regions = merged_regions(guards, written) if guarded else []
         flushing = self.signature.flush_denormals
-        one_by_one = mode != "fast"
-        return GridLaunch((1, 1, 1), (1, 1, 1), addresses, regions, one_by_one=one_by_one, flush_denormals=flushing)
+        return GridLaunch(
+            *((1, 1, 1), (1, 1, 1), addresses, regions),
+            one_by_one=mode != "fast",
+            flush_denormals=flushing,
+            # Metal's specification does not say so, but Apple's GPUs do, and shipped kernels such as
+            # sum_reduction_outer rely on it.
+            returned_arrive=True,
+        )
 
     def _explained(self, messages: Sequence[str], bound: Mapping[int, Buffer]) -> str:
         names = {argument.index: argument.name for argument in self.signature.buffers}

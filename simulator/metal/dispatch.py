@@ -65,6 +65,7 @@ class _Dispatch(ctypes.Structure):
         ("message_size", ctypes.c_uint64),
         ("flush_denormals", ctypes.c_uint32),
         ("refuse_unwritten", ctypes.c_uint32),
+        ("returned_arrive", ctypes.c_uint32),
         ("error_count", ctypes.c_uint32),
         ("place_count", ctypes.c_uint32),
         ("places", ctypes.c_uint64 * 16),
@@ -181,6 +182,7 @@ class GridLaunch:
     one_by_one: bool = False
     flush_denormals: bool = False
     refuse_unwritten: bool = False  # checked builds: a load of unwritten threadgroup memory is an error
+    returned_arrive: bool = False  # threads that have returned count as arrived at a barrier
     inactive_fill: int = 0  # each byte of the value of an inactive lane
 
 
@@ -253,6 +255,7 @@ class Runtime:
             message_size=_MESSAGE_BYTES,
             flush_denormals=launch.flush_denormals,
             refuse_unwritten=launch.refuse_unwritten,
+            returned_arrive=launch.returned_arrive,
             inactive_fill=launch.inactive_fill,
         )
         with self._lock:

@@ -65,6 +65,7 @@ struct Dispatch {
   uint64_t message_size;
   uint32_t flush_denormals;  // flush subnormal arguments and results to zero
   uint32_t refuse_unwritten;  // checked: reading unwritten threadgroup memory is an error
+  uint32_t returned_arrive;   // threads that have returned count as arrived at a barrier
   uint32_t error_count;
   uint32_t place_count;
   uint64_t places[kMaxMessages];   // for each message, the instruction in the kernel's library, or 0

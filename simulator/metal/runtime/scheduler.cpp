@@ -207,7 +207,7 @@ static bool open_barrier() {
   if (g_dispatch->one_by_one || g_dispatch->checked) {
     const uint32_t* p = g_group.position;
     g_instruction = (uint64_t)first->site - 1;
-    if (done)
+    if (done && !g_dispatch->returned_arrive)
       report(
           "diverged barrier: %u of %u threads of threadgroup (%u, %u, %u) returned before a threadgroup_barrier "
           "that the others wait at",

@@ -53,6 +53,24 @@ def test_a_sound_kernel_gives_the_same(tmp_path: Path, mode: str) -> None:
     assert torch.equal(out, torch.arange(63.0, -1, -1))
 
 
+def test_threads_may_return_before_a_barrier_of_the_others(tmp_path: Path) -> None:
+    body = """  %l = zext i32 %t to i64
+  %inside = icmp ult i32 %t, 40
+  br i1 %inside, label %reads, label %end
+reads:
+  %p = getelementptr float, ptr addrspace(1) %in, i64 %l
+  %v = load float, ptr addrspace(1) %p
+  call void @air.wg.barrier(i32 2, i32 1)
+  %q = getelementptr float, ptr addrspace(1) %out, i64 %l
+  store float %v, ptr addrspace(1) %q
+  br label %end
+end:"""
+    k = air_library(tmp_path, {"k": kernel("k", PARAMETERS, ARGUMENTS, body, declarations=BARRIER)}).kernel("k")
+    with checking("checked"):
+        out = launch(k)
+    assert torch.equal(out, torch.arange(64.0).where(torch.arange(64) < 40, 0.0))
+
+
 def test_a_missing_barrier_is_a_race_on_a_variable_of_the_threadgroup(tmp_path: Path) -> None:
     k = reversing(tmp_path, "")
     with (
