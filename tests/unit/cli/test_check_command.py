@@ -76,7 +76,7 @@ def test_json_has_the_same_findings(tmp_path: Path) -> None:
     needs_metal_on_host()
     (tmp_path / "wrong.metal").write_text(METAL.replace("FACTOR", "factor"))
     done = checked("--json", str(tmp_path / "wrong.metal"))
-    data = json.loads(done.output)
+    data = json.loads(done.stdout)
     assert data["note"].endswith("nothing was loaded or run on a Mac.")
     (file,) = data["files"]
     assert (file["accepted"], file["steps"]) == (False, ["metal"])
