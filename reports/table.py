@@ -48,7 +48,7 @@ def markdown_section(table: Table) -> str:
         disable_numparse=True,
         colalign=["right" if is_numeric else "left" for is_numeric in numeric],
     )
-    parts = [f"## {escaped(table.heading)}", escaped(table.note), unpadded(text)]
+    parts = [f"## {escaped(table.heading)}", _with_code(table.note), unpadded(text)]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -70,6 +70,14 @@ def _cell(cell: Cell, code: bool, links: Mapping[str, str]) -> str:
 def escaped(text: str) -> str:
     """The text with everything that Markdown would take for markup escaped, on one line."""
     return SPECIAL.sub(r"\\\1", " ".join(text.split()))
+
+
+def _with_code(note: str) -> str:
+    """A note, which this project wrote: what stands between backticks is code, and everything else is escaped."""
+    parts = " ".join(note.split()).split("`")
+    if len(parts) % 2 == 0:
+        return escaped(note)
+    return "".join(f"`{part}`" if number % 2 else SPECIAL.sub(r"\\\1", part) for number, part in enumerate(parts))
 
 
 @dataclass(frozen=True)

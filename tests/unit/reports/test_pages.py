@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from mpsmith.audit.compiled.defects.measurement_file import StoredRelease, StoredResult
@@ -10,6 +12,7 @@ from mpsmith.cache import PACKAGE
 from mpsmith.errors import MpsmithError
 from mpsmith.reports.pages import PAGES, PageInputs
 from mpsmith.reports.pages.compiled_defects import MOST_LINES, defects_document
+from mpsmith.reports.table import Table, markdown_section
 
 PUBLISHED = PACKAGE / "reports" / "published"
 
@@ -61,3 +64,9 @@ def test_a_long_kernel_is_cut_in_the_middle() -> None:
     assert "line 99;" in page
     assert f"// ... {100 - MOST_LINES + 1} lines" in page
     assert "line 60;" not in page
+
+
+def test_code_in_a_note_stays_code_and_the_rest_is_escaped() -> None:
+    table = Table("a", ("b",), (("c",),), note="`x_y`: a_b is <b>, after `import mpsmith.kernels`.")
+    assert r"`x_y`: a\_b is \<b\>, after `import mpsmith.kernels`." in markdown_section(table)
+    assert r"one \` alone" in markdown_section(replace(table, note="one ` alone"))
