@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ...errors import MpsmithError
 from ..model.selection import dtype_position, is_narrowed
-from ..model.verdicts import CASE_SEVERITY, CaseVerdict, Grade, Outcome, strongest
+from ..model.verdicts import CASE_SEVERITY, CaseVerdict, Grade, strongest
 from ..store.records import StoredCase
 from ..store.store import Store
 from .measured import FILE, MeasuredCalls, MeasuredNames, write
@@ -32,9 +32,13 @@ def has_empty_tensor(inputs: str) -> bool:
     return any("0" in (size.strip() for size in shape.split(",")) for shape in _SHAPE.findall(inputs))
 
 
-def refuses_arguments(outcome: Outcome) -> bool:
-    """Whether the device raises where the CPU computes, whatever the dtype: the call is refused, no result is wrong."""
-    return outcome.verdict is CaseVerdict.WRONG and outcome.message.startswith("raises ")
+def refuses_arguments(case: StoredCase) -> bool:
+    """Whether the device raises where the CPU computes, whatever the dtype: the call is refused, no result is wrong.
+
+    Not if it raises for the values of a call alone, such as NaN, nor if a kernel went wrong on the simulated device.
+    """
+    raises = case.outcome.verdict is CaseVerdict.WRONG and case.outcome.message.startswith("raises ")
+    return raises and "KernelFault" not in case.outcome.message and not case.group.source.endswith("special values")
 
 
 class _Name:
@@ -49,7 +53,7 @@ class _Name:
     def add(self, case: StoredCase) -> None:
         verdict = case.outcome.verdict
         counts = self.by_dtype[case.group.dtype]
-        if refuses_arguments(case.outcome):
+        if refuses_arguments(case):
             self.refused[case.group.dtype] += 1
         else:
             counts[verdict] += 1

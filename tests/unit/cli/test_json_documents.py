@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -50,8 +52,12 @@ def test_every_command_that_prints_json_is_described() -> None:
 
 @pytest.mark.parametrize("typed", QUICK)
 def test_what_is_printed_has_a_version_and_the_keys_of_the_document(typed: str) -> None:
-    done = CliRunner().invoke(app, [*typed.split(), "--json"])
-    printed = json.loads(done.stdout)
+    arguments = [*typed.split(), "--json"]
+    if typed.startswith("kernels"):  # it loads the device, which an earlier backward of this process would prevent
+        command = [sys.executable, "-m", "mpsmith", *arguments]
+        printed = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    else:
+        printed = json.loads(CliRunner().invoke(app, arguments).stdout)
     assert printed.pop("version") == JSON_VERSION
     words = typed.split()
     described = next(KEYS[name] for end in (2, 1) if (name := " ".join(words[:end])) in KEYS)

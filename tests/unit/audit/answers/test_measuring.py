@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from mpsmith.audit.answers.measuring import measured_names
+from dataclasses import replace
+
+from mpsmith.audit.answers.measuring import measured_names, refuses_arguments
 from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.verdicts import CaseVerdict as V
 from mpsmith.audit.model.verdicts import Outcome
@@ -31,3 +33,11 @@ def test_a_wrong_result_stays_wrong_beside_refusals() -> None:
     found = measured_names(cases("float32", right, differs, differs, (V.WRONG, PROJECTIONS)))["nn.LSTM"]
     assert found.prevailing == {V.WRONG: ("float32",)}
     assert found.some == {V.DTYPE_GAP: ("float32",)}
+
+
+def test_what_raises_for_its_values_or_for_a_kernel_is_wrong() -> None:
+    fault = "raises KernelFault: shipped kernel k of torch 2.13.0: out of bounds load"
+    assert not refuses_arguments(cases("float32", (V.WRONG, fault))[0])
+    refused = cases("float32", (V.WRONG, PROJECTIONS))[0]
+    assert refuses_arguments(refused)
+    assert not refuses_arguments(replace(refused, group=replace(refused.group, source="module special values")))
