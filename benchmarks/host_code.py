@@ -17,7 +17,7 @@ from mpsmith.simulator.opening import device_of_this_process
 
 RELEASE = "2.6.0"
 CALLS, ROUNDS = 500, 7
-# What issue 30 allows: this many times the call through the CPU's kernel.
+# The goal: at most so many times the call through the CPU's kernel.
 LIMIT = 3
 
 

@@ -56,8 +56,8 @@ def touched_operators(folders: Sequence[str]) -> tuple[str, ...]:
         with suppress(MpsmithError):  # no source has a case of it
             patterns += [overload] if matching(overload, names) else []
     if not patterns:
-        raise MpsmithError(f"no source has cases of what differs: {', '.join(sorted(touched))}")
-    say(f"audited is what the files that differ define: {', '.join(patterns)}")
+        raise MpsmithError(f"no case source covers the operators that differ: {', '.join(sorted(touched))}")
+    say(f"auditing the operators that the differing files define: {', '.join(patterns)}")
     return tuple(patterns)
 
 

@@ -68,14 +68,14 @@ class HostFault(BaseModel):
     def changed(self, text: str) -> str:
         """The text of the file with the fault. Raises MpsmithError unless `was` is in it once."""
         pattern = r"\s+".join(map(re.escape, self.was.split()))
-        changed, count = re.subn(pattern, lambda found: self.becomes, text)
+        changed, count = re.subn(pattern, lambda match: self.becomes, text)
         if count != 1:
             raise MpsmithError(f"{self.file}.mm has {count} times, and not once: {self.was}")
         return changed
 
 
 @dataclass(frozen=True)
-class Found:
+class FaultResult:
     """What the audit of a fault showed: the cases that fail only with it, how many ran, and what one of them says."""
 
     fault: HostFault
@@ -110,7 +110,7 @@ def _apart(one: HostFault, other: HostFault) -> bool:
     )
 
 
-def find(faults: Sequence[HostFault], workers: int, say: Callable[[str], None]) -> Iterator[Found]:
+def audit_faults(faults: Sequence[HostFault], workers: int, say: Callable[[str], None]) -> Iterator[FaultResult]:
     """Audit each fault, and what it is compared with.
 
     Args:
@@ -134,7 +134,7 @@ def find(faults: Sequence[HostFault], workers: int, say: Callable[[str], None]) 
             _plant(together, root, tree)
             say(f"round {number + 1}: {', '.join(fault.file for fault in together)}")
             results = _results(tree, kernels, together, folder / f"{number}.sqlite", workers)
-            yield from (found(fault, results, clean[fault.conditions]) for fault in together)
+            yield from (fault_result(fault, results, clean[fault.conditions]) for fault in together)
 
 
 def _plant(faults: Iterable[HostFault], root: Path, tree: Path) -> None:
@@ -179,7 +179,7 @@ def _results(
         return {case.label: CaseResult(case.group.operator, case.outcome.verdict, case.fault_message) for case in cases}
 
 
-def found(fault: HostFault, results: Mapping[str, CaseResult], clean: Mapping[str, CaseResult]) -> Found:
+def fault_result(fault: HostFault, results: Mapping[str, CaseResult], clean: Mapping[str, CaseResult]) -> FaultResult:
     """What the results with a fault show of it, beside those without."""
     names = {result.operator for result in results.values()}
     its_own = {name for operator in fault.operators for name in matching(operator, names)}
@@ -191,10 +191,10 @@ def found(fault: HostFault, results: Mapping[str, CaseResult], clean: Mapping[st
         for label, result in executed.items()
         if result.verdict in _FAILURES and label in clean and clean[label].verdict not in _FAILURES
     ]
-    return Found(fault, len(new), len(executed), new[0].message if new else "")
+    return FaultResult(fault, len(new), len(executed), new[0].message if new else "")
 
 
-def table(results: Collection[Found]) -> str:
+def table(results: Collection[FaultResult]) -> str:
     """The kinds with the numbers planted and found, and each fault with the cases that show it."""
     lines = ["| kind | file | operators | macOS | cases that fail | of |", "|---|---|---|--:|--:|--:|"]
     for each in results:
@@ -211,7 +211,9 @@ def main(words: Sequence[str]) -> int:
     if not faults:
         raise MpsmithError(f"no fault has one of these words: {', '.join(words)}")
     results = []
-    for each in find(faults, len(os.sched_getaffinity(0)), lambda line: print(line, file=sys.stderr, flush=True)):
+    for each in audit_faults(
+        faults, len(os.sched_getaffinity(0)), lambda line: print(line, file=sys.stderr, flush=True)
+    ):
         results.append(each)
         print(
             f"{each.failing:5} of {each.executed:5}: {each.fault.kind}, {each.fault.file}: {each.message[:100]}",

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ...cache import cache_folder, fingerprint
+from ..clang import BuildCache
 from ..errors import AirError, MetalRuntimeError
 from ..metal.includes import ProgramSource
 from ..metal.library import SimulatedKernel, compile_program
@@ -64,13 +65,9 @@ def compiled_library(data: bytes) -> BoundLibrary | None:
     """
     if not data.startswith(MAGIC):
         return None
-    path = cache_folder() / "air" / "loaded" / f"{fingerprint(data)}.metallib"
-    if not path.is_file():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        waiting = path.with_suffix(f".{os.getpid()}")
-        waiting.write_bytes(data)
-        waiting.replace(path)
-    return BoundLibrary(AirLibrary(path, "its file"))
+    cache, key = BuildCache(cache_folder() / "metallib"), fingerprint(data)
+    kept = cache.find(key, ".metallib")
+    return BoundLibrary(AirLibrary(kept[0] if kept else cache.store(key, ".metallib", data), "its file"))
 
 
 def load_metallib(source: bytes | bytearray | str | os.PathLike[str]) -> Any:

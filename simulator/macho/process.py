@@ -144,7 +144,7 @@ class HostProcess:
     def trace(self, overload: str, *arguments: object) -> MetalTrace:
         """What the call asks of Metal with its tensors on mps; no kernel computes. Only with `macos`. Raises as `call`.
 
-        OperatorError also where the release sends a message that the stand-ins do not have, such as one to MPSGraph.
+        OperatorError also where the release sends a message that the stand-ins do not have.
         """
         return parse_trace(self._loaded(overload, arguments))
 

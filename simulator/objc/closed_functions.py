@@ -19,7 +19,7 @@ _CODE = """\
   char* name = abi::__cxa_demangle(symbol, nullptr, nullptr, nullptr);
   const std::string said = name != nullptr ? name : symbol;
   std::free(name);
-  throw std::runtime_error(said + " is not simulated: torch's file with it needs what is Apple's and closed");
+  throw std::runtime_error(said + " is not simulated: the torch file that defines it needs Apple's closed frameworks");
 }}
 {functions}
 """

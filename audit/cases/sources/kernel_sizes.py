@@ -20,7 +20,7 @@ from ...model.group import GroupKey
 from ...model.selection import DTYPES, Samples
 from ..calls.invocation import SchemaCall
 from .rare_inputs import RARE
-from .written_calls import ARITHMETIC, FLOATS, REAL, Shape, Sized, titled, values
+from .written_calls import ARITHMETIC, FLOATS, REAL, OperatorCalls, Shape, case_of, values
 
 # Rows and their length: one threadgroup of 32 to 1,024 threads with four elements each, blocks that are merged, digits
 # in a few rows and in many, and more elements than 16-bit indices count.
@@ -55,16 +55,16 @@ def _sorts(dtype: torch.dtype) -> Iterator[Case]:
     for shape in SORTED:
         for stable in (False, True):
             title = f"{'stable, ' if stable else ''}{_text(shape)}"
-            yield titled(torch.sort, title, values(shape, dtype), dim=1, stable=stable, descending=stable)
+            yield case_of(torch.sort, title, values(shape, dtype), dim=1, stable=stable, descending=stable)
     for rows, length in SORTED_COLUMNS:
         for stable in (False, True):
             title = f"{'stable, ' if stable else ''}{length:,} by {rows} over 0"
-            yield titled(torch.sort, title, values((length, rows), dtype), dim=0, stable=stable, descending=stable)
+            yield case_of(torch.sort, title, values((length, rows), dtype), dim=0, stable=stable, descending=stable)
 
 
 def _largest(dtype: torch.dtype) -> Iterator[Case]:
     for shape in SORTED:
-        yield titled(torch.topk, _text(shape), values(shape, dtype), 5, 1)
+        yield case_of(torch.topk, _text(shape), values(shape, dtype), 5, 1)
 
 
 def _reductions(call: Callable[..., Any], dtype: torch.dtype) -> Iterator[Case]:
@@ -72,13 +72,13 @@ def _reductions(call: Callable[..., Any], dtype: torch.dtype) -> Iterator[Case]:
         return _near_one(call, values(shape, dtype))
 
     for shape, dim in REDUCED:
-        yield titled(call, f"{_text(shape)} over {dim}", given(shape), dim)
+        yield case_of(call, f"{_text(shape)} over {dim}", given(shape), dim)
         whole = given((*shape[:-1], 2 * shape[-1]))
-        yield titled(call, f"{_text(shape)} stepped over {dim}", whole[..., ::2], dim)
+        yield case_of(call, f"{_text(shape)} stepped over {dim}", whole[..., ::2], dim)
     for shape in WHOLLY_REDUCED:
         whole = given((shape[0], 2 * shape[1]))
-        yield titled(call, f"{_text(shape)} stepped", whole[:, ::2])
-        yield titled(call, f"{_text(shape)} transposed", whole[:, : shape[1]].T)
+        yield case_of(call, f"{_text(shape)} stepped", whole[:, ::2])
+        yield case_of(call, f"{_text(shape)} transposed", whole[:, : shape[1]].T)
 
 
 def _near_one(call: Callable[..., Any], given: Tensor) -> Tensor:
@@ -89,27 +89,27 @@ def _near_one(call: Callable[..., Any], given: Tensor) -> Tensor:
 
 def _scans(call: Callable[..., Any], dtype: torch.dtype) -> Iterator[Case]:
     for shape, dim in SCANNED:
-        yield titled(call, f"{_text(shape)} over {dim}", _near_one(call, values(shape, dtype)), dim)
+        yield case_of(call, f"{_text(shape)} over {dim}", _near_one(call, values(shape, dtype)), dim)
 
 
 def _sums(call: Callable[..., Any], dtype: torch.dtype) -> Iterator[Case]:
     """Scans that have kernels for few columns, and for a transposed matrix."""
     yield from _scans(call, dtype)
     for columns in SCANNED_COLUMNS:
-        yield titled(call, f"{columns} columns", _near_one(call, values((1, 1_500, columns), dtype)), 1)
-    yield titled(call, "transposed", _near_one(call, values((40, 300), dtype).T), 1)
+        yield case_of(call, f"{columns} columns", _near_one(call, values((1, 1_500, columns), dtype)), 1)
+    yield case_of(call, "transposed", _near_one(call, values((40, 300), dtype).T), 1)
 
 
 def _softmax(call: Callable[..., Any], dtype: torch.dtype) -> Iterator[Case]:
     for shape in NORMALIZED:
-        yield titled(call, _text(shape), values(shape, dtype), 1)
-    yield titled(call, "over the first dimension", values((300, 40), dtype), 0)
+        yield case_of(call, _text(shape), values(shape, dtype), 1)
+    yield case_of(call, "over the first dimension", values((300, 40), dtype), 0)
 
 
 def _layer_norm(dtype: torch.dtype) -> Iterator[Case]:
     for shape in NORMALIZED:
         weight, bias = values(shape[1:], dtype), values(shape[1:], dtype)
-        yield titled(torch.nn.functional.layer_norm, _text(shape), values(shape, dtype), shape[1:], weight, bias)
+        yield case_of(torch.nn.functional.layer_norm, _text(shape), values(shape, dtype), shape[1:], weight, bias)
 
 
 def _group_norm(dtype: torch.dtype) -> Iterator[Case]:
@@ -118,7 +118,7 @@ def _group_norm(dtype: torch.dtype) -> Iterator[Case]:
             weight, bias = (values((6,), dtype) if given else None for given in (weighted, biased))
             title = f"{_text(shape)}{', weight' * weighted}{', bias' * biased}"
             given = values(shape, dtype).requires_grad_()
-            case = titled(torch.nn.functional.group_norm, title, given, 3, weight, bias)
+            case = case_of(torch.nn.functional.group_norm, title, given, 3, weight, bias)
             case.differentiable = True
             yield case
 
@@ -132,12 +132,12 @@ def _attention(dtype: torch.dtype) -> Iterator[Case]:
                 query, key, value = (values((1, heads, rows, size), dtype) for rows in (queries, keys, keys))
                 title = f"heads of {size}, {queries} queries, {keys:,} keys"
                 mask = values((queries, keys), dtype)
-                yield titled(attention, f"{title}, mask of numbers", query, key, value, mask)
+                yield case_of(attention, f"{title}, mask of numbers", query, key, value, mask)
                 if queries == QUERIES[0]:
-                    yield titled(attention, title, query, key, value)
-                    yield titled(attention, f"{title}, causal", query, key, value, is_causal=True)
+                    yield case_of(attention, title, query, key, value)
+                    yield case_of(attention, f"{title}, causal", query, key, value, is_causal=True)
                     flags = torch.rand(queries, keys) < 0.8
-                    yield titled(attention, f"{title}, mask of bool", query, key, value, flags)
+                    yield case_of(attention, f"{title}, mask of bool", query, key, value, flags)
 
 
 def _copies(dtype: torch.dtype) -> Iterator[Case]:
@@ -147,12 +147,12 @@ def _copies(dtype: torch.dtype) -> Iterator[Case]:
         for into in (dtype, other):
             for title, view in _views(shape, dtype).items():
                 title = f"{title} {_text(shape)} into"
-                yield titled(_copied, f"{title} {into}", torch.zeros(shape, dtype=into), view)
+                yield case_of(_copied, f"{title} {into}", torch.zeros(shape, dtype=into), view)
                 if shape[1] == 20:
-                    yield titled(_copied, f"{title} transposed {into}", torch.zeros(shape[::-1], dtype=into).T, view)
+                    yield case_of(_copied, f"{title} transposed {into}", torch.zeros(shape[::-1], dtype=into).T, view)
         if shape[1] > 20 and not dtype.is_complex:
             target, given = (make(shape[::-1], dtype=dtype).T for make in (torch.zeros, values))
-            yield titled(_copied, f"transposed {_text(shape)} into transposed", target, given)
+            yield case_of(_copied, f"transposed {_text(shape)} into transposed", target, given)
 
 
 def _views(shape: Shape, dtype: torch.dtype) -> dict[str, Tensor]:
@@ -174,7 +174,7 @@ def _dropouts(dtype: torch.dtype) -> Iterator[Case]:
 
 def _repetitions(dtype: torch.dtype) -> Iterator[Case]:
     for count in (3, 40, 300):
-        yield titled(torch.repeat_interleave, f"{count}", torch.randint(0, 4, (count,), dtype=dtype))
+        yield case_of(torch.repeat_interleave, f"{count}", torch.randint(0, 4, (count,), dtype=dtype))
 
 
 def _triangles(dtype: torch.dtype) -> Iterator[Case]:
@@ -190,7 +190,7 @@ def _cholesky(dtype: torch.dtype) -> Iterator[Case]:
         for upper in (False, True):
             root = torch.randn(size, size, dtype=dtype)
             given = root @ root.mT / size + torch.eye(size)
-            yield titled(torch.linalg.cholesky, f"{size}{', upper' * upper}", given, upper=upper)
+            yield case_of(torch.linalg.cholesky, f"{size}{', upper' * upper}", given, upper=upper)
 
 
 def _distances(dtype: torch.dtype) -> Iterator[Case]:
@@ -198,7 +198,7 @@ def _distances(dtype: torch.dtype) -> Iterator[Case]:
     for order in (1.0, 1.5, float("inf")):
         for columns in (5, 20, 40, 70, 80, 90):
             given = (torch.randn(rows, columns, dtype=dtype).requires_grad_() for rows in (4, 6))
-            case = titled(torch.cdist, f"order {order}, {columns} components", *given, p=order)
+            case = case_of(torch.cdist, f"order {order}, {columns} components", *given, p=order)
             case.differentiable = True
             yield case
 
@@ -207,8 +207,8 @@ def _filled(dtype: torch.dtype) -> Iterator[Case]:
     """Few places of many, which no mask marks, in rows and in columns."""
     for size in (200, 300, 400):
         index = torch.tensor([3, size - 1])
-        yield titled(torch.index_fill, f"{size} rows", values((size, 3), dtype), 0, index, 1)
-        yield titled(_fill_columns, f"{size} columns", values((size, 3), dtype), index)
+        yield case_of(torch.index_fill, f"{size} rows", values((size, 3), dtype), 0, index, 1)
+        yield case_of(_fill_columns, f"{size} columns", values((size, 3), dtype), index)
 
 
 def _fill_columns(given: Tensor, index: Tensor) -> Tensor:
@@ -219,14 +219,14 @@ def _interpolations(dtype: torch.dtype) -> Iterator[Case]:
     """One weight for all elements."""
     for shape in ((7,), (3, 20), (2, 3, 4)):
         start, end = values(shape, dtype), values(shape, dtype)
-        yield titled(torch.lerp, _text(shape), start, end, torch.tensor([0.3], dtype=dtype))
+        yield case_of(torch.lerp, _text(shape), start, end, torch.tensor([0.3], dtype=dtype))
 
 
 def _packed_products(dtype: torch.dtype) -> Iterator[Case]:
     for rows in (1, 5, 11):
         weight = torch.randint(-128, 128, (64, 96), dtype=torch.int8)
         scales = (torch.rand(64) / 64).to(dtype)
-        yield titled(torch._weight_int8pack_mm, f"{rows} rows", values((rows, 96), dtype), weight, scales)
+        yield case_of(torch._weight_int8pack_mm, f"{rows} rows", values((rows, 96), dtype), weight, scales)
 
 
 def _descents(dtype: torch.dtype) -> Iterator[Case]:
@@ -255,7 +255,7 @@ def _concatenations(dtype: torch.dtype) -> Iterator[Case]:
         if torch.promote_types(dtype, other) is dtype:
             given = [values((3, 4), dtype) if not dtype.is_complex else torch.randn(3, 4, dtype=dtype)]
             given.append(values((4, 3), other).T if not other.is_complex else torch.randn(4, 3, dtype=other).T)
-            yield titled(torch.cat, f"with {name}", given, 0)
+            yield case_of(torch.cat, f"with {name}", given, 0)
 
 
 def _grid_sampler(dimensions: int, dtype: torch.dtype) -> Iterator[Case]:
@@ -264,7 +264,7 @@ def _grid_sampler(dimensions: int, dtype: torch.dtype) -> Iterator[Case]:
         for padding in ("zeros", "border", "reflection"):
             given = values((1, 2, *(5,) * dimensions), dtype)
             grid = (2.4 * torch.rand(1, *(4,) * dimensions, dimensions) - 1.2).to(dtype)
-            case = titled(
+            case = case_of(
                 torch.nn.functional.grid_sample,
                 f"{mode}, {padding}",
                 given.requires_grad_(),
@@ -278,7 +278,7 @@ def _grid_sampler(dimensions: int, dtype: torch.dtype) -> Iterator[Case]:
 
 
 def _integer_products(call: Callable[..., Any], shapes: tuple[Shape, ...], dtype: torch.dtype) -> Iterator[Case]:
-    yield titled(call, "", *(values(shape, dtype) for shape in shapes))
+    yield case_of(call, "", *(values(shape, dtype) for shape in shapes))
 
 
 def _text(shape: Shape) -> str:
@@ -312,34 +312,34 @@ _PRODUCTS: tuple[tuple[str, Callable[..., Any], tuple[Shape, ...]], ...] = (
     ("addbmm", torch.addbmm, ((5, 3), (2, 5, 7), (2, 7, 3))),
 )
 
-SHAPED: tuple[Sized, ...] = (
-    Sized("sort", REAL, _sorts),
-    Sized("topk", ARITHMETIC, _largest),
-    *(Sized(name, dtypes, partial(_reductions, call)) for name, call, dtypes in _REDUCTIONS),
-    *(Sized(name, dtypes, partial(_scans, call)) for name, call, dtypes in _SCANS),
-    Sized("cumsum", ARITHMETIC, partial(_sums, torch.cumsum)),
-    Sized("cumprod", ARITHMETIC, partial(_sums, torch.cumprod)),
-    Sized("_softmax", FLOATS, partial(_softmax, torch.softmax)),
-    Sized("_log_softmax", FLOATS, partial(_softmax, torch.log_softmax)),
-    Sized("native_layer_norm", FLOATS, _layer_norm),
-    Sized("native_group_norm", FLOATS, _group_norm),
-    Sized("scaled_dot_product_attention", FLOATS, _attention),
-    Sized("copy_", ("float32", "float16", "bfloat16", "complex64"), _copies),
-    Sized("index_fill", ("float32", "float16", "int64"), _filled),
-    Sized("lerp", FLOATS, _interpolations),
-    Sized("_weight_int8pack_mm", FLOATS, _packed_products),
-    Sized("_fused_sgd_", FLOATS, _descents),
-    Sized("_amp_foreach_non_finite_check_and_unscale_", ("float32",), _unscaling),
-    Sized("tril_indices", ("int32", "int64"), _triangles),
-    Sized("native_dropout", FLOATS, _dropouts),
-    Sized("repeat_interleave", ("int32",), _repetitions),
-    Sized("linalg_cholesky_ex", ("float32",), _cholesky),
-    Sized("_cdist_backward", ("float32",), _distances),
-    Sized("cat", DTYPES, _concatenations),
-    Sized("grid_sampler_2d", FLOATS, partial(_grid_sampler, 2)),
-    Sized("grid_sampler_3d", FLOATS, partial(_grid_sampler, 3)),
+SHAPED: tuple[OperatorCalls, ...] = (
+    OperatorCalls("sort", REAL, _sorts),
+    OperatorCalls("topk", ARITHMETIC, _largest),
+    *(OperatorCalls(name, dtypes, partial(_reductions, call)) for name, call, dtypes in _REDUCTIONS),
+    *(OperatorCalls(name, dtypes, partial(_scans, call)) for name, call, dtypes in _SCANS),
+    OperatorCalls("cumsum", ARITHMETIC, partial(_sums, torch.cumsum)),
+    OperatorCalls("cumprod", ARITHMETIC, partial(_sums, torch.cumprod)),
+    OperatorCalls("_softmax", FLOATS, partial(_softmax, torch.softmax)),
+    OperatorCalls("_log_softmax", FLOATS, partial(_softmax, torch.log_softmax)),
+    OperatorCalls("native_layer_norm", FLOATS, _layer_norm),
+    OperatorCalls("native_group_norm", FLOATS, _group_norm),
+    OperatorCalls("scaled_dot_product_attention", FLOATS, _attention),
+    OperatorCalls("copy_", ("float32", "float16", "bfloat16", "complex64"), _copies),
+    OperatorCalls("index_fill", ("float32", "float16", "int64"), _filled),
+    OperatorCalls("lerp", FLOATS, _interpolations),
+    OperatorCalls("_weight_int8pack_mm", FLOATS, _packed_products),
+    OperatorCalls("_fused_sgd_", FLOATS, _descents),
+    OperatorCalls("_amp_foreach_non_finite_check_and_unscale_", ("float32",), _unscaling),
+    OperatorCalls("tril_indices", ("int32", "int64"), _triangles),
+    OperatorCalls("native_dropout", FLOATS, _dropouts),
+    OperatorCalls("repeat_interleave", ("int32",), _repetitions),
+    OperatorCalls("linalg_cholesky_ex", ("float32",), _cholesky),
+    OperatorCalls("_cdist_backward", ("float32",), _distances),
+    OperatorCalls("cat", DTYPES, _concatenations),
+    OperatorCalls("grid_sampler_2d", FLOATS, partial(_grid_sampler, 2)),
+    OperatorCalls("grid_sampler_3d", FLOATS, partial(_grid_sampler, 3)),
     *(
-        Sized(name, tuple(n for n in ARITHMETIC if n not in FLOATS), partial(_integer_products, call, shapes))
+        OperatorCalls(name, tuple(n for n in ARITHMETIC if n not in FLOATS), partial(_integer_products, call, shapes))
         for name, call, shapes in _PRODUCTS
     ),
 )
@@ -361,8 +361,8 @@ class KernelSizeSource(CaseSource):
             yield from row.calls(getattr(torch, key.dtype))
 
     @cached_property
-    def _rows(self) -> dict[tuple[str, str], list[Sized]]:
-        rows: dict[tuple[str, str], list[Sized]] = {}
+    def _rows(self) -> dict[tuple[str, str], list[OperatorCalls]]:
+        rows: dict[tuple[str, str], list[OperatorCalls]] = {}
         for row in (*SHAPED, *RARE):
             for dtype in row.dtypes:
                 rows.setdefault((row.operator, dtype), []).append(row)

@@ -21,7 +21,7 @@ from ...model.case import Case
 from ..calls.invocation import SchemaCall
 from .gradients import as_of_a_sum, with_cotangent
 from .layouts import offset
-from .written_calls import ARITHMETIC, FLOATS, REAL, Sized, titled, values
+from .written_calls import ARITHMETIC, FLOATS, REAL, OperatorCalls, case_of, values
 
 INTEGERS = tuple(name for name in ARITHMETIC if name not in FLOATS)
 # Draws of which so many are expected beyond a threshold on one side; their number is off by six deviations at most.
@@ -40,7 +40,7 @@ def _embeddings(dtype: torch.dtype) -> Iterator[Case]:
         for indices in (torch.int64, torch.int32):
             places = torch.tensor([[0, 4, 3], [3, 1, 0]], dtype=indices)
             title = f"padding_idx={padding}, indices of {indices}"
-            case = titled(F.embedding, title, places, values((5, 3), dtype), padding_idx=padding)
+            case = case_of(F.embedding, title, places, values((5, 3), dtype), padding_idx=padding)
             yield _wanting_gradients(case)
 
 
@@ -51,21 +51,21 @@ def _weight_norms(dtype: torch.dtype) -> Iterator[Case]:
             norms = [1] * len(shape)
             norms[dim] = shape[dim]
             given = values(shape, dtype), values(tuple(norms), dtype)
-            yield _wanting_gradients(titled(torch._weight_norm, f"{list(shape)} by {dim}", *given, dim))
+            yield _wanting_gradients(case_of(torch._weight_norm, f"{list(shape)} by {dim}", *given, dim))
 
 
 def _distances(dtype: torch.dtype) -> Iterator[Case]:
     """More rows than one SIMD group's share, of order 1, whose gradient is a sign."""
     for rows, others in ((9, 12), (40, 33)):
         given = values((rows, 5), dtype), values((others, 5), dtype)
-        yield _wanting_gradients(titled(torch.cdist, f"order 1, {rows} by {others} rows", *given, 1.0))
+        yield _wanting_gradients(case_of(torch.cdist, f"order 1, {rows} by {others} rows", *given, 1.0))
 
 
 def _from_the_end(call: Callable[..., Any], dtype: torch.dtype) -> Iterator[Case]:
     for indices in (torch.int32, torch.int64):
         places = [torch.tensor([-1, 2, -5], dtype=indices), torch.tensor([0, -3, -1], dtype=indices)]
-        yield titled(call, f"two of {indices} from the end", values((5, 4), dtype), places)
-        yield titled(call, f"one of {indices} from the end", values((5, 4), dtype), places[:1])
+        yield case_of(call, f"two of {indices} from the end", values((5, 4), dtype), places)
+        yield case_of(call, f"one of {indices} from the end", values((5, 4), dtype), places[:1])
 
 
 def _taken(given: Tensor, places: list[Tensor]) -> Tensor:
@@ -86,9 +86,9 @@ def _reductions_into(call: Callable[..., Any], dtype: torch.dtype) -> Iterator[C
             given = values((3, 40), dtype)  # converting what is below zero to uint8 is undefined
             given = given.abs() if dtype.is_floating_point and not other.is_signed else given
             given = given.index_fill(1, torch.arange(1, 40), True) if dtype is torch.bool else given
-            yield titled(call, f"into {other}", given, 1, dtype=other)
+            yield case_of(call, f"into {other}", given, 1, dtype=other)
     if not dtype.is_floating_point and dtype is not torch.bool and len(others) > 2:
-        yield titled(call, "wraps", _large(dtype, (3, 40)), 1, dtype=dtype)
+        yield case_of(call, "wraps", _large(dtype, (3, 40)), 1, dtype=dtype)
 
 
 def _large(dtype: torch.dtype, shape: tuple[int, ...]) -> Tensor:
@@ -98,7 +98,7 @@ def _large(dtype: torch.dtype, shape: tuple[int, ...]) -> Tensor:
 
 
 def _products(call: Callable[..., Any], shapes: tuple[tuple[int, ...], ...], dtype: torch.dtype) -> Iterator[Case]:
-    yield titled(call, "wraps", *(_large(dtype, shape) for shape in shapes))
+    yield case_of(call, "wraps", *(_large(dtype, shape) for shape in shapes))
 
 
 def _beside_one_element(call: Callable[..., Any], dtype: torch.dtype) -> Iterator[Case]:
@@ -106,8 +106,8 @@ def _beside_one_element(call: Callable[..., Any], dtype: torch.dtype) -> Iterato
     for shape in ((), (1,), (1, 1)):
         one = offset(torch.full(shape, 0 if dtype is torch.bool else 3, dtype=dtype))
         assert one is not None
-        yield titled(call, f"one element at an offset in {len(shape)} dimensions", values((3, 4), dtype), one)
-        yield titled(call, f"the same of many elements, {len(shape)}", values((70, 200), dtype), one)
+        yield case_of(call, f"one element at an offset in {len(shape)} dimensions", values((3, 4), dtype), one)
+        yield case_of(call, f"the same of many elements, {len(shape)}", values((70, 200), dtype), one)
 
 
 def _to_host(dtype: torch.dtype) -> Iterator[Case]:
@@ -117,9 +117,9 @@ def _to_host(dtype: torch.dtype) -> Iterator[Case]:
     views = {"at an offset": whole[2:], "stepped": whole[:, 1::2], "transposed": whole[1:].T, "one": whole[3, 5]}
     for title, view in views.items():
         for into in (dtype, other, torch.int64 if dtype is not torch.int64 else torch.int32):
-            yield replace(titled(_on_the_host, f"{title} into {into}", view, into), same_memory=False)
+            yield replace(case_of(_on_the_host, f"{title} into {into}", view, into), same_memory=False)
             source = values(tuple(view.shape), into)
-            case = titled(SchemaCall("aten::copy_"), f"{title} from {into}", view, source)
+            case = case_of(SchemaCall("aten::copy_"), f"{title} from {into}", view, source)
             yield replace(case, on_host=frozenset({1}))
 
 
@@ -129,13 +129,13 @@ def _on_the_host(view: Tensor, into: torch.dtype) -> list[Tensor]:
 
 def _one_feature(call: Callable[..., Any], shapes: tuple[tuple[int, ...], ...], dtype: torch.dtype) -> Iterator[Case]:
     """The gradient of a sum, which has one number in memory, of a result whose last dimension is one."""
-    case = titled(call, "", *(values(shape, dtype) for shape in shapes))
+    case = case_of(call, "", *(values(shape, dtype) for shape in shapes))
     yield replace(with_cotangent(_wanting_gradients(case), as_of_a_sum), title="one feature, gradient of a sum")
 
 
 def _tails(draw: str, args: tuple[float, ...], low: float, high: float, dtype: torch.dtype) -> Iterator[Case]:
     """Whether as many draws as there should be are beyond the quantiles, and none is where none can be."""
-    yield replace(titled(_has_its_tails, "", draw, args, low, high, dtype), default_device=True)
+    yield replace(case_of(_has_its_tails, "", draw, args, low, high, dtype), default_device=True)
 
 
 def _has_its_tails(draw: str, args: tuple[float, ...], low: float, high: float, dtype: torch.dtype) -> list[bool]:
@@ -187,19 +187,19 @@ _DRAWN: tuple[tuple[str, tuple[float, ...], float, float], ...] = (
     ("log_normal_", (0.0, 1.0), math.exp(-3.0902323), math.exp(3.0902323)),
 )
 
-RARE: tuple[Sized, ...] = (
-    Sized("embedding", FLOATS, _embeddings),
-    Sized("_weight_norm", FLOATS, _weight_norms),
-    Sized("cdist", ("float32",), _distances),
-    Sized("index", ("float32", "float16", "int64", "bool"), partial(_from_the_end, _taken)),
-    Sized("index_put_", ("float32", "float16", "int64"), partial(_from_the_end, _put)),
-    *(Sized(name, REAL, partial(_reductions_into, call)) for name, call in _INTO),
-    *(Sized(name, INTEGERS, partial(_products, call, shapes)) for name, call, shapes in _WRAPPING),
-    *(Sized(name, dtypes, partial(_beside_one_element, call)) for name, call, dtypes in _OF_TWO),
-    Sized("_to_copy", ("float32", "float16", "int32", "int64", "uint8", "bool"), _to_host),
+RARE: tuple[OperatorCalls, ...] = (
+    OperatorCalls("embedding", FLOATS, _embeddings),
+    OperatorCalls("_weight_norm", FLOATS, _weight_norms),
+    OperatorCalls("cdist", ("float32",), _distances),
+    OperatorCalls("index", ("float32", "float16", "int64", "bool"), partial(_from_the_end, _taken)),
+    OperatorCalls("index_put_", ("float32", "float16", "int64"), partial(_from_the_end, _put)),
+    *(OperatorCalls(name, REAL, partial(_reductions_into, call)) for name, call in _INTO),
+    *(OperatorCalls(name, INTEGERS, partial(_products, call, shapes)) for name, call, shapes in _WRAPPING),
+    *(OperatorCalls(name, dtypes, partial(_beside_one_element, call)) for name, call, dtypes in _OF_TWO),
+    OperatorCalls("_to_copy", ("float32", "float16", "int32", "int64", "uint8", "bool"), _to_host),
     *(
-        Sized(name, ("float32", "float16"), partial(_one_feature, call, shapes))
+        OperatorCalls(name, ("float32", "float16"), partial(_one_feature, call, shapes))
         for name, call, shapes in _WITH_ONE_FEATURE
     ),
-    *(Sized(draw, ("float32",), partial(_tails, draw, args, low, high)) for draw, args, low, high in _DRAWN),
+    *(OperatorCalls(draw, ("float32",), partial(_tails, draw, args, low, high)) for draw, args, low, high in _DRAWN),
 )

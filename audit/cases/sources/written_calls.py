@@ -21,7 +21,7 @@ ARITHMETIC = tuple(name for name in REAL if name != "bool")
 
 
 @dataclass(frozen=True)
-class Sized:
+class OperatorCalls:
     """The calls of one operator.
 
     Attributes:
@@ -45,6 +45,6 @@ def values(shape: Shape, dtype: torch.dtype) -> Tensor:
     return torch.randint(low, 10, shape).to(dtype)
 
 
-def titled(call: Callable[..., Any], title: str, *args: Any, **kwargs: Any) -> Case:
+def case_of(call: Callable[..., Any], title: str, *args: Any, **kwargs: Any) -> Case:
     """The call of these arguments as a case."""
     return Case(call, args, kwargs, title=title)

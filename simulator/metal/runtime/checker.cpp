@@ -3,8 +3,8 @@
 // Each byte of shared memory has a record of its last accesses. Two accesses conflict if at least one writes, they are
 // by different items, they are not both atomic and they are not ordered. A threadgroup_barrier with the right mem_flags
 // orders accesses within a threadgroup, a simdgroup_barrier those within a SIMD group. An exchange of values in a SIMD
-// group, such as simd_sum, orders loads before it and stores after it. Accesses of two threadgroups are never ordered. Two stores of equal bytes are not a race. A hook runs before its store, so the next hook compares the
-// bytes.
+// group, such as simd_sum, orders loads before it and stores after it. Accesses of two threadgroups are never ordered.
+// Two stores of equal bytes are not a race. A hook runs before its store, so the next hook compares the bytes.
 #include "checker.h"
 
 #include "errors.h"

@@ -1,4 +1,4 @@
-// What extensions see of a tensor's memory: data_ptr() and storage() of extension/tensor_memory.cpp end here. Compiled
+// What extensions see of a tensor's memory: data_ptr() and storage() of seen_by_extensions.cpp end here. Compiled
 // without ARC.
 #include <ATen/core/TensorBase.h>
 #include <signal.h>

@@ -106,11 +106,11 @@ def _homography(source: Tensor, target: Tensor) -> Tensor:
 def homography_network() -> NetworkWorkload:
     """Two pairs of images; the last vectors of a decomposition have no gradient where the equations are square."""
     images = torch.rand(2, 1, 16, 16), torch.rand(2, 1, 16, 16)
-    return NetworkWorkload(HomographyNetwork(), images, loss=_refined)
+    return NetworkWorkload(HomographyNetwork(), images, loss=_homography_loss)
 
 
 @_in_float32
-def _refined(model: HomographyNetwork, first: Tensor, second: Tensor) -> Tensor:
+def _homography_loss(model: HomographyNetwork, first: Tensor, second: Tensor) -> Tensor:
     """How far the network's moves are from those that a solved system of equations asks for."""
     features = model.features(torch.cat([first, second], 1))
     gram = features.float().T @ features.float() + torch.eye(features.shape[1], device=first.device)
@@ -142,11 +142,11 @@ def point_registration() -> NetworkWorkload:
     """Two clouds of 32 points, turned by a quarter."""
     cloud = torch.randn(2, 32, 3)
     turned = cloud @ torch.tensor([[0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
-    return NetworkWorkload(PointRegistration(), (cloud, turned), loss=_misplaced)
+    return NetworkWorkload(PointRegistration(), (cloud, turned), loss=_registration_loss)
 
 
 @_in_float32
-def _misplaced(model: PointRegistration, source: Tensor, target: Tensor) -> Tensor:
+def _registration_loss(model: PointRegistration, source: Tensor, target: Tensor) -> Tensor:
     rotations, moves = model(source, target)
     return F.mse_loss(source.float() @ rotations + moves, target.float())
 
@@ -179,10 +179,10 @@ class GaussianProcess(nn.Module):
 def gaussian_process() -> NetworkWorkload:
     """Twenty observations."""
     inputs = torch.randn(20, 4), torch.randn(20), torch.randn(5, 4)
-    return NetworkWorkload(GaussianProcess(), inputs, loss=_unlikely)
+    return NetworkWorkload(GaussianProcess(), inputs, loss=_negative_log_likelihood)
 
 
-def _unlikely(model: GaussianProcess, x: Tensor, values: Tensor, _: Tensor) -> Tensor:
+def _negative_log_likelihood(model: GaussianProcess, x: Tensor, values: Tensor, _: Tensor) -> Tensor:
     """The negative log likelihood of the observations."""
     factor = model.factor(x)
     half = torch.linalg.solve_triangular(factor, values[:, None].float(), upper=False)

@@ -32,16 +32,18 @@ class CountAutoencoder(nn.Module):
 
 def count_autoencoder() -> NetworkWorkload:
     """Twelve cells; inference draws counts from the model."""
-    return NetworkWorkload(CountAutoencoder(), (torch.randint(0, 9, (12, 30)).float(),), _drawn_counts, _evidence)
+    return NetworkWorkload(
+        CountAutoencoder(), (torch.randint(0, 9, (12, 30)).float(),), _sampled_counts, _negative_elbo
+    )
 
 
-def _drawn_counts(model: CountAutoencoder, counts: Tensor) -> Tensor:
+def _sampled_counts(model: CountAutoencoder, counts: Tensor) -> Tensor:
     rates, _, _ = model(counts)
     dispersion = model.log_dispersion.exp()
     return torch.poisson(torch.distributions.Gamma(dispersion, dispersion / (rates + 1e-6)).sample())
 
 
-def _evidence(model: CountAutoencoder, counts: Tensor) -> Tensor:
+def _negative_elbo(model: CountAutoencoder, counts: Tensor) -> Tensor:
     """The negative evidence lower bound."""
     rates, mean, log_variance = model(counts)
     r = model.log_dispersion.exp()
@@ -127,15 +129,18 @@ def recommender() -> NetworkWorkload:
     """Six items with three categories each."""
     categories, borders = torch.randint(0, 20, (18,)), torch.arange(0, 18, 3)
     return NetworkWorkload(
-        Recommender(), (torch.randn(6, 5), categories, borders, torch.rand(6).round()), _clicks, _missed
+        Recommender(),
+        (torch.randn(6, 5), categories, borders, torch.rand(6).round()),
+        _click_probabilities,
+        _click_loss,
     )
 
 
-def _clicks(model: nn.Module, *inputs: Any) -> Any:
+def _click_probabilities(model: nn.Module, *inputs: Any) -> Any:
     return torch.sigmoid(model(*inputs[:-1]))
 
 
-def _missed(model: nn.Module, *inputs: Any) -> Tensor:
+def _click_loss(model: nn.Module, *inputs: Any) -> Tensor:
     return F.binary_cross_entropy_with_logits(model(*inputs[:-1])[:, 0].float(), inputs[-1])
 
 
@@ -161,8 +166,10 @@ class SplineFlow(nn.Module):
 
 def spline_flow() -> NetworkWorkload:
     """Sixteen points."""
-    return NetworkWorkload(SplineFlow(), (torch.randn(16, 4),), loss=lambda model, x: _surprise(*model(x)))
+    return NetworkWorkload(
+        SplineFlow(), (torch.randn(16, 4),), loss=lambda model, x: _negative_log_likelihood(*model(x))
+    )
 
 
-def _surprise(moved: Tensor, growth: Tensor) -> Tensor:
+def _negative_log_likelihood(moved: Tensor, growth: Tensor) -> Tensor:
     return (moved.square().sum(-1) / 2 - growth).mean()

@@ -9,7 +9,15 @@ from pydantic import ValidationError
 
 from mpsmith.audit.model.verdicts import CaseVerdict
 from mpsmith.audit.self_test import host_faults
-from mpsmith.audit.self_test.host_faults import CaseResult, Found, HostFault, find, found, rounds_of, table
+from mpsmith.audit.self_test.host_faults import (
+    CaseResult,
+    FaultResult,
+    HostFault,
+    audit_faults,
+    fault_result,
+    rounds_of,
+    table,
+)
 from mpsmith.errors import MpsmithError
 from mpsmith.simulator.upstream.sources import source_of_release
 
@@ -72,9 +80,9 @@ def test_only_what_failed_with_the_fault_alone_finds_it() -> None:
     passed, wrong = CaseVerdict.PASSED, CaseVerdict.WRONG
     clean = results(sort_0=passed, sort_1=wrong, sort_2=passed, topk_0=passed, sort_3=CaseVerdict.SKIPPED)
     planted = results(sort_0=wrong, sort_1=wrong, sort_2=passed, topk_0=wrong, sort_3=CaseVerdict.SKIPPED)
-    shown = found(fault(), planted, clean)
-    assert shown == Found(fault(), 1, 3, "sort_0 differs")
-    missed = found(fault(), clean, clean)
+    shown = fault_result(fault(), planted, clean)
+    assert shown == FaultResult(fault(), 1, 3, "sort_0 differs")
+    missed = fault_result(fault(), clean, clean)
     assert (missed.failing, missed.message) == (0, "")
     assert table([shown, missed]).splitlines()[2:] == [
         "| cache key | operations/Sort | sort | 26 | 1 | 3 |",
@@ -95,5 +103,5 @@ def test_the_text_of_each_fault_is_in_the_sources_once() -> None:
 @pytest.mark.network
 def test_a_planted_fault_is_found() -> None:
     chosen = [each for each in host_faults.host_faults() if each.operators == ("nn.functional.leaky_relu",)]
-    [shown] = find(chosen, 1, lambda line: None)
+    [shown] = audit_faults(chosen, 1, lambda line: None)
     assert shown.failing > 0
