@@ -20,7 +20,7 @@ from ...model.group import GroupKey
 from ...model.selection import DTYPES, Samples
 from ..calls.invocation import SchemaCall
 from .rare_inputs import RARE
-from .written_calls import ARITHMETIC, FLOATS, REAL, OperatorCalls, Shape, case_of, values
+from .written_calls import ARITHMETIC, FLOATS, REAL, Shape, WrittenCalls, case_of, values
 
 # Rows and their length: one threadgroup of 32 to 1,024 threads with four elements each, blocks that are merged, digits
 # in a few rows and in many, and more elements than 16-bit indices count.
@@ -312,34 +312,34 @@ _PRODUCTS: tuple[tuple[str, Callable[..., Any], tuple[Shape, ...]], ...] = (
     ("addbmm", torch.addbmm, ((5, 3), (2, 5, 7), (2, 7, 3))),
 )
 
-SHAPED: tuple[OperatorCalls, ...] = (
-    OperatorCalls("sort", REAL, _sorts),
-    OperatorCalls("topk", ARITHMETIC, _largest),
-    *(OperatorCalls(name, dtypes, partial(_reductions, call)) for name, call, dtypes in _REDUCTIONS),
-    *(OperatorCalls(name, dtypes, partial(_scans, call)) for name, call, dtypes in _SCANS),
-    OperatorCalls("cumsum", ARITHMETIC, partial(_sums, torch.cumsum)),
-    OperatorCalls("cumprod", ARITHMETIC, partial(_sums, torch.cumprod)),
-    OperatorCalls("_softmax", FLOATS, partial(_softmax, torch.softmax)),
-    OperatorCalls("_log_softmax", FLOATS, partial(_softmax, torch.log_softmax)),
-    OperatorCalls("native_layer_norm", FLOATS, _layer_norm),
-    OperatorCalls("native_group_norm", FLOATS, _group_norm),
-    OperatorCalls("scaled_dot_product_attention", FLOATS, _attention),
-    OperatorCalls("copy_", ("float32", "float16", "bfloat16", "complex64"), _copies),
-    OperatorCalls("index_fill", ("float32", "float16", "int64"), _filled),
-    OperatorCalls("lerp", FLOATS, _interpolations),
-    OperatorCalls("_weight_int8pack_mm", FLOATS, _packed_products),
-    OperatorCalls("_fused_sgd_", FLOATS, _descents),
-    OperatorCalls("_amp_foreach_non_finite_check_and_unscale_", ("float32",), _unscaling),
-    OperatorCalls("tril_indices", ("int32", "int64"), _triangles),
-    OperatorCalls("native_dropout", FLOATS, _dropouts),
-    OperatorCalls("repeat_interleave", ("int32",), _repetitions),
-    OperatorCalls("linalg_cholesky_ex", ("float32",), _cholesky),
-    OperatorCalls("_cdist_backward", ("float32",), _distances),
-    OperatorCalls("cat", DTYPES, _concatenations),
-    OperatorCalls("grid_sampler_2d", FLOATS, partial(_grid_sampler, 2)),
-    OperatorCalls("grid_sampler_3d", FLOATS, partial(_grid_sampler, 3)),
+SHAPED: tuple[WrittenCalls, ...] = (
+    WrittenCalls("sort", REAL, _sorts),
+    WrittenCalls("topk", ARITHMETIC, _largest),
+    *(WrittenCalls(name, dtypes, partial(_reductions, call)) for name, call, dtypes in _REDUCTIONS),
+    *(WrittenCalls(name, dtypes, partial(_scans, call)) for name, call, dtypes in _SCANS),
+    WrittenCalls("cumsum", ARITHMETIC, partial(_sums, torch.cumsum)),
+    WrittenCalls("cumprod", ARITHMETIC, partial(_sums, torch.cumprod)),
+    WrittenCalls("_softmax", FLOATS, partial(_softmax, torch.softmax)),
+    WrittenCalls("_log_softmax", FLOATS, partial(_softmax, torch.log_softmax)),
+    WrittenCalls("native_layer_norm", FLOATS, _layer_norm),
+    WrittenCalls("native_group_norm", FLOATS, _group_norm),
+    WrittenCalls("scaled_dot_product_attention", FLOATS, _attention),
+    WrittenCalls("copy_", ("float32", "float16", "bfloat16", "complex64"), _copies),
+    WrittenCalls("index_fill", ("float32", "float16", "int64"), _filled),
+    WrittenCalls("lerp", FLOATS, _interpolations),
+    WrittenCalls("_weight_int8pack_mm", FLOATS, _packed_products),
+    WrittenCalls("_fused_sgd_", FLOATS, _descents),
+    WrittenCalls("_amp_foreach_non_finite_check_and_unscale_", ("float32",), _unscaling),
+    WrittenCalls("tril_indices", ("int32", "int64"), _triangles),
+    WrittenCalls("native_dropout", FLOATS, _dropouts),
+    WrittenCalls("repeat_interleave", ("int32",), _repetitions),
+    WrittenCalls("linalg_cholesky_ex", ("float32",), _cholesky),
+    WrittenCalls("_cdist_backward", ("float32",), _distances),
+    WrittenCalls("cat", DTYPES, _concatenations),
+    WrittenCalls("grid_sampler_2d", FLOATS, partial(_grid_sampler, 2)),
+    WrittenCalls("grid_sampler_3d", FLOATS, partial(_grid_sampler, 3)),
     *(
-        OperatorCalls(name, tuple(n for n in ARITHMETIC if n not in FLOATS), partial(_integer_products, call, shapes))
+        WrittenCalls(name, tuple(n for n in ARITHMETIC if n not in FLOATS), partial(_integer_products, call, shapes))
         for name, call, shapes in _PRODUCTS
     ),
 )
@@ -361,8 +361,8 @@ class KernelSizeSource(CaseSource):
             yield from row.calls(getattr(torch, key.dtype))
 
     @cached_property
-    def _rows(self) -> dict[tuple[str, str], list[OperatorCalls]]:
-        rows: dict[tuple[str, str], list[OperatorCalls]] = {}
+    def _rows(self) -> dict[tuple[str, str], list[WrittenCalls]]:
+        rows: dict[tuple[str, str], list[WrittenCalls]] = {}
         for row in (*SHAPED, *RARE):
             for dtype in row.dtypes:
                 rows.setdefault((row.operator, dtype), []).append(row)

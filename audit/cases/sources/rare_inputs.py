@@ -21,7 +21,7 @@ from ...model.case import Case
 from ..calls.invocation import SchemaCall
 from .gradients import as_of_a_sum, with_cotangent
 from .layouts import offset
-from .written_calls import ARITHMETIC, FLOATS, REAL, OperatorCalls, case_of, values
+from .written_calls import ARITHMETIC, FLOATS, REAL, WrittenCalls, case_of, values
 
 INTEGERS = tuple(name for name in ARITHMETIC if name not in FLOATS)
 # Draws of which so many are expected beyond a threshold on one side; their number is off by six deviations at most.
@@ -187,19 +187,19 @@ _DRAWN: tuple[tuple[str, tuple[float, ...], float, float], ...] = (
     ("log_normal_", (0.0, 1.0), math.exp(-3.0902323), math.exp(3.0902323)),
 )
 
-RARE: tuple[OperatorCalls, ...] = (
-    OperatorCalls("embedding", FLOATS, _embeddings),
-    OperatorCalls("_weight_norm", FLOATS, _weight_norms),
-    OperatorCalls("cdist", ("float32",), _distances),
-    OperatorCalls("index", ("float32", "float16", "int64", "bool"), partial(_from_the_end, _taken)),
-    OperatorCalls("index_put_", ("float32", "float16", "int64"), partial(_from_the_end, _put)),
-    *(OperatorCalls(name, REAL, partial(_reductions_into, call)) for name, call in _INTO),
-    *(OperatorCalls(name, INTEGERS, partial(_products, call, shapes)) for name, call, shapes in _WRAPPING),
-    *(OperatorCalls(name, dtypes, partial(_beside_one_element, call)) for name, call, dtypes in _OF_TWO),
-    OperatorCalls("_to_copy", ("float32", "float16", "int32", "int64", "uint8", "bool"), _to_host),
+RARE: tuple[WrittenCalls, ...] = (
+    WrittenCalls("embedding", FLOATS, _embeddings),
+    WrittenCalls("_weight_norm", FLOATS, _weight_norms),
+    WrittenCalls("cdist", ("float32",), _distances),
+    WrittenCalls("index", ("float32", "float16", "int64", "bool"), partial(_from_the_end, _taken)),
+    WrittenCalls("index_put_", ("float32", "float16", "int64"), partial(_from_the_end, _put)),
+    *(WrittenCalls(name, REAL, partial(_reductions_into, call)) for name, call in _INTO),
+    *(WrittenCalls(name, INTEGERS, partial(_products, call, shapes)) for name, call, shapes in _WRAPPING),
+    *(WrittenCalls(name, dtypes, partial(_beside_one_element, call)) for name, call, dtypes in _OF_TWO),
+    WrittenCalls("_to_copy", ("float32", "float16", "int32", "int64", "uint8", "bool"), _to_host),
     *(
-        OperatorCalls(name, ("float32", "float16"), partial(_one_feature, call, shapes))
+        WrittenCalls(name, ("float32", "float16"), partial(_one_feature, call, shapes))
         for name, call, shapes in _WITH_ONE_FEATURE
     ),
-    *(OperatorCalls(draw, ("float32",), partial(_tails, draw, args, low, high)) for draw, args, low, high in _DRAWN),
+    *(WrittenCalls(draw, ("float32",), partial(_tails, draw, args, low, high)) for draw, args, low, high in _DRAWN),
 )

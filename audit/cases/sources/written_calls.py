@@ -21,7 +21,7 @@ ARITHMETIC = tuple(name for name in REAL if name != "bool")
 
 
 @dataclass(frozen=True)
-class OperatorCalls:
+class WrittenCalls:
     """The calls of one operator.
 
     Attributes:

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from mpsmith.audit.cases.sources.case_tensors import accepts
-from mpsmith.audit.cases.sources.kernel_sizes import HEAD_SIZES, SHAPED, KernelSizeSource, OperatorCalls
+from mpsmith.audit.cases.sources.kernel_sizes import HEAD_SIZES, SHAPED, KernelSizeSource, WrittenCalls
 from mpsmith.audit.model.case import make_cases
 from mpsmith.audit.model.selection import Samples
 
@@ -19,7 +19,7 @@ def titles(operator: str, dtype: str) -> list[str]:
 
 
 @pytest.mark.parametrize("row", SHAPED, ids=lambda row: str(row.operator))
-def test_the_cpu_accepts_each_call(row: OperatorCalls) -> None:
+def test_the_cpu_accepts_each_call(row: WrittenCalls) -> None:
     for dtype in row.dtypes:
         cases = list(row.calls(getattr(torch, dtype)))
         assert cases

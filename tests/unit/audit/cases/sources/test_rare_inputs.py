@@ -7,7 +7,7 @@ import torch
 
 from mpsmith.audit.cases.sources.case_tensors import accepts, call_on_cpu, tensors_of
 from mpsmith.audit.cases.sources.rare_inputs import RARE
-from mpsmith.audit.cases.sources.written_calls import OperatorCalls
+from mpsmith.audit.cases.sources.written_calls import WrittenCalls
 from mpsmith.audit.judging.execution import execute
 from mpsmith.audit.judging.transfer import move
 from mpsmith.audit.model.case import Case
@@ -21,7 +21,7 @@ def calls_of(operator: str, dtype: str) -> list[Case]:
 
 
 @pytest.mark.parametrize("row", RARE, ids=lambda row: str(row.operator))
-def test_the_cpu_accepts_each_call_and_every_input_matters(row: OperatorCalls) -> None:
+def test_the_cpu_accepts_each_call_and_every_input_matters(row: WrittenCalls) -> None:
     for dtype in row.dtypes:
         torch.manual_seed(0)
         cases = list(row.calls(getattr(torch, dtype)))
