@@ -56,7 +56,8 @@ REFUSED = re.compile(
     r"|do(?:es)?(?: not|n't) support (?:[\w.]+ )?(?:complex|bool|bfloat16|half|float16|u?int\d+|types?|dtypes?)"
     # The name of a Metal function ends in its dtypes.
     r"|failed to create function state object for: \w+"
-    r"|^adaptive pool mps: ",
+    r"|^adaptive pool mps: "
+    r"|^conv(?:transpose )?3d is not supported on mps",
     re.IGNORECASE,
 )
 

@@ -3,7 +3,8 @@
 PyTorch's own list of expected failures says which dtypes of which OpInfos fail, but not why: a wrong number fails
 too. So each row here describes one reason why a kernel refuses: the marks that it causes, their dtypes, and the text
 that the kernel raises, from PyTorch's sources and from the strings of its macOS binary. A row applies to a release
-whose list has the mark. A dtype without a row is not refused: a refusal that a Mac does not have would hide faults.
+whose list has the mark, or, where no list was read, to the releases whose binaries have the text. A dtype without a row
+is not refused: a refusal that a Mac does not have would hide faults.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ class Reason:
         listed: the OpInfos whose marks have this reason, with their variants ("nn.functional.silucomplex").
         dtypes: those of the mark that are refused for this reason; empty if the dtype does not matter.
         text, dimensions, condition, error: as in Refusal.
+        releases: the first and the last release whose binaries have the text, for a reason that needs no mark.
     """
 
     operators: tuple[str, ...]
@@ -51,6 +53,7 @@ class Reason:
     dimensions: int | None = None
     condition: str = ""
     error: str = "RuntimeError"
+    releases: tuple[str, str] | None = None
 
 
 def _adaptive_pools(operators: tuple[str, ...], condition: str, text: str) -> Reason:
@@ -95,6 +98,24 @@ REASONS: tuple[Reason, ...] = (
         _HALVES,
         "ConvTranspose 3D with BF16 or FP16 types is not supported on MPS",
         dimensions=5,
+    ),
+    Reason(
+        ("_mps_convolution",),
+        ("self",),
+        (),
+        (),
+        "Conv3D is not supported on MPS",
+        dimensions=5,
+        releases=("1.13.1", "2.2.2"),
+    ),
+    Reason(
+        ("_mps_convolution_transpose",),
+        ("self",),
+        (),
+        (),
+        "ConvTranspose 3D is not supported on MPS",
+        dimensions=5,
+        releases=("2.0.1", "2.7.1"),
     ),
     Reason(("addr",), ("vec1",), ("addr",), _INTEGERS, "MPS device does not support addr for non-float input"),
     Reason(
@@ -202,9 +223,14 @@ def refusals_of(coverage: ReleaseCoverage, reasons: Sequence[Reason] = REASONS) 
 
 
 def _of_reason(reason: Reason, coverage: ReleaseCoverage) -> Iterator[Refusal]:
-    marked = _marked(coverage, reason.listed)
-    dtypes = tuple(dtype for dtype in DTYPES if dtype in marked and dtype in reason.dtypes)
-    if not marked or (reason.dtypes and not dtypes):
+    if reason.releases is not None:
+        first, last = map(release_data.release_order, reason.releases)
+        applies, dtypes = first <= release_data.release_order(coverage.release) <= last, reason.dtypes
+    else:
+        marked = _marked(coverage, reason.listed)
+        dtypes = tuple(dtype for dtype in DTYPES if dtype in marked and dtype in reason.dtypes)
+        applies = bool(marked) and (not reason.dtypes or bool(dtypes))
+    if not applies:
         return
     for operator in reason.operators:
         for overload in coverage.by_operator.get(operator, ()):

@@ -527,6 +527,8 @@ def test_a_call_that_fails_the_second_time_is_no_leak(played: Any) -> None:
         (RuntimeError("ConvTranspose 3D with BF16 or FP16 types is not supported on MPS"), CaseVerdict.DTYPE_GAP, None),
         (RuntimeError("Failed to create function state object for: renorm_float2"), CaseVerdict.DTYPE_GAP, None),
         (NotImplementedError("Adaptive pool MPS: input sizes must be divisible"), CaseVerdict.DTYPE_GAP, None),
+        (RuntimeError("Conv3D is not supported on MPS"), CaseVerdict.DTYPE_GAP, None),
+        (RuntimeError("ConvTranspose 3D is not supported on MPS"), CaseVerdict.DTYPE_GAP, None),
         (NotImplementedError("these sizes are for later"), CaseVerdict.WRONG, None),
     ],
     ids=str,

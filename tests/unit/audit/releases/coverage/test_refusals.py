@@ -84,3 +84,19 @@ def test_later_releases_refuse_less() -> None:
     overloads = {refusal.overload for refusal in refusals_of(from_data(data, data.index("2.15.0")))}
     assert "linalg_inv_ex" in overloads
     assert overloads.isdisjoint({"_linalg_det", "silu", "linalg_lu", "triangular_solve"})
+
+
+@pytest.mark.parametrize(
+    ("torch", "refused"),
+    [
+        ("1.12.1", set()),
+        ("1.13.1", {"_mps_convolution"}),
+        ("2.2.2", {"_mps_convolution", "_mps_convolution_transpose"}),
+        ("2.3.1", {"_mps_convolution_transpose"}),
+        ("2.7.1", {"_mps_convolution_transpose"}),
+    ],
+)
+def test_releases_whose_binary_has_the_text_refuse_volumes(torch: str, refused: set[str]) -> None:
+    data = release_data.load()
+    refusals = refusals_of(from_data(data, data.index(torch)))
+    assert {r.overload for r in refusals if r.dimensions == 5 and not r.dtypes} == refused
