@@ -14,7 +14,11 @@ def run_schedules(run: Callable[[GridLaunch], None], launch: GridLaunch) -> str 
 
     Returns the difference, or None. Only memory that the launch guards is compared.
     """
-    written = [(address, size, index) for address, size, index, writable in launch.regions if writable]
+    # In the order of the arguments: regions come in that of their addresses, which differ from process to process.
+    written = sorted(
+        ((address, size, index) for address, size, index, writable in launch.regions if writable),
+        key=lambda region: region[2],
+    )
     before = [ctypes.string_at(address, size) for address, size, _ in written]
     results: list[tuple[str, list[bytes]]] = []
     schedules: list[tuple[str, GridLaunch]] = [

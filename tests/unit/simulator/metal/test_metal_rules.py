@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from mpsmith.simulator import metal
+from mpsmith.simulator.metal.dispatch import GridLaunch
+from mpsmith.simulator.metal.schedules import run_schedules
 from support.needs import needs_metal_on_host
 
 needs_metal_on_host()
@@ -453,3 +455,16 @@ def test_the_simulator_goes_on_after_errors() -> None:
     a = floats(128)
     call(ORDERED["threadgroup barrier"], a, floats(128), threads=128, group_size=64)
     np.testing.assert_array_equal(a, floats(128).reshape(2, 64)[:, ::-1].reshape(-1))
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_difference_between_schedules_names_the_first_argument_wherever_its_memory_lies(first: int) -> None:
+    memory = [np.zeros(4, np.uint8), np.zeros(4, np.uint8)]
+    regions = [(array.ctypes.data, array.nbytes, index, True) for index, array in enumerate(memory)]
+    launch = GridLaunch((1, 1, 1), (1, 1, 1), [], regions if first == 0 else regions[::-1])
+
+    def run(launch: GridLaunch) -> None:
+        for array in memory:
+            array[2] = launch.order == "reverse"
+
+    assert (run_schedules(run, launch) or "").startswith("argument 0 depends on the order of the threads: byte 2 ")
