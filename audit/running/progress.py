@@ -50,7 +50,7 @@ _COSTS = {
     "schema special values": 13,
     "schema targets": 20,
     "schema tensor layouts": 23,
-    "schema twins": 45,
+    "schema forms": 45,
     "sizes": 33,
     "special values": 16,
     "targets": 35,

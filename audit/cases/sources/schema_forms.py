@@ -142,7 +142,7 @@ def _variations(group: BaseGroup, cases: Sequence[Case]) -> Iterator[Case]:
 
 
 # The representative call of each overload that is called by name alone, varied as a functional one is.
-SCHEMA_FORM_FACTOR = Factor("twins", _variations, _applies, choose=lambda group, cases: list(cases))
+SCHEMA_FORM_FACTOR = Factor("forms", _variations, _applies, choose=lambda group, cases: list(cases))
 
 
 def is_varied(operator: str) -> bool:

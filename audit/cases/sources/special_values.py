@@ -69,7 +69,7 @@ FEWER_PLANS: dict[str, ValuePlan] = {
     "float16": ValuePlan(("nan",)),
     "int64": ValuePlan(("extreme integers", "beyond 2^53")),
 }
-# For recorded calls that write into an argument: mostly twins of those that return.
+# For recorded calls that write into an argument: mostly the same operators as those that return.
 FEWEST_PLANS: dict[str, ValuePlan] = {"float32": ValuePlan(("nan",)), "int64": ValuePlan(("beyond 2^53",))}
 # What the values of a dtype are at the least, sprinkled over all tensors: floating ones, and integers.
 SPRINKLED: dict[bool, ValuePlan] = {

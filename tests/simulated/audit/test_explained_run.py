@@ -122,10 +122,10 @@ def test_the_forms_of_bytes_are_for_full_samples(tmp_path: Path) -> None:
         (SHOWN_BY_LAYOUTS, ("schema targets", "schema tensor layouts"), ("float32", "float16", "uint8")),
         (SHOWN_BY_MIXED_DTYPES, ("mixed dtypes", "schema mixed dtypes"), ("float32", "bool")),
         (SHOWN_BY_COMPLEX_DTYPES, ("forms",), ("complex64",)),
-        (SHOWN_BY_VARIANTS, ("schema twins",), ("float32", "float16")),
+        (SHOWN_BY_VARIANTS, ("schema forms",), ("float32", "float16")),
         (SHOWN_BY_PAIRS, ("pairs",), ("float32", "uint8")),
     ],
-    ids=["opinfos", "schemas", "arguments", "draws", "layouts", "mixed dtypes", "complex dtypes", "twins", "pairs"],
+    ids=["opinfos", "schemas", "arguments", "draws", "layouts", "mixed dtypes", "complex dtypes", "overloads", "pairs"],
 )
 def test_operators_with_rules_have_nothing_unexplained(
     tmp_path: Path, shown: dict[str, str], sources: tuple[str, ...], dtypes: tuple[str, ...]
@@ -139,9 +139,9 @@ def test_operators_with_rules_have_nothing_unexplained(
 # Rules of runs with our kernels, and an operator of which quick samples of one source show what they explain.
 SHOWN_BY_KERNELS = {
     "narrow-copy-writes-rows": ("narrow_copy", "pairs", "float32"),
-    "memory-taken-for-rows": ("fractional_max_pool2d_backward.grad_input", "schema twins", "float32"),
-    "lists-taken-for-rows": ("_fused_adagrad_", "schema twins", "bfloat16"),
-    "places-named-twice": ("put_", "schema twins", "float32"),
+    "memory-taken-for-rows": ("fractional_max_pool2d_backward.grad_input", "schema forms", "float32"),
+    "lists-taken-for-rows": ("_fused_adagrad_", "schema forms", "bfloat16"),
+    "places-named-twice": ("put_", "schema forms", "float32"),
     "indices-of-other-windows": ("adaptive_max_pool3d_backward", "schema repetition", "float32"),
     "coefficients-of-another-dtype": ("_compute_linear_combination", "schema mixed dtypes", "float32"),
     "no-halves-on-the-cpu": ("nn.functional.multi_margin_loss", "mixed dtypes", "float32"),
@@ -151,7 +151,7 @@ SHOWN_BY_KERNELS_IN_MORE_SAMPLES = {
     "memory-taken-for-another-shape": ("_fused_adagrad.out", "schema", "float32"),
     "roots-less-one": ("_fused_adagrad_", "arguments", "float32"),
     "rows-before-the-first": ("embedding_renorm_", "arguments", "float32"),
-    "infinities-as-integers": ("_fake_quantize_learnable_per_tensor_affine_backward", "schema twins", "float32"),
+    "infinities-as-integers": ("_fake_quantize_learnable_per_tensor_affine_backward", "schema forms", "float32"),
 }
 
 
@@ -173,7 +173,7 @@ def test_rules_about_our_kernels_explain_what_they_show(
 @pytest.mark.xfail(reason="the predictions of two rules about our antialiased kernels do not fit yet", strict=True)
 def test_rules_about_our_antialiased_kernels_explain_what_they_show(tmp_path: Path) -> None:
     operators = ("_upsample_lanczos2d_aa", "_upsample_bicubic2d_aa_backward")
-    found = explained(tmp_path / "store.sqlite", operators, ("schema", "schema twins"), imports=(OURS,))
+    found = explained(tmp_path / "store.sqlite", operators, ("schema", "schema forms"), imports=(OURS,))
     assert found.unexplained == ()
     assert {"antialiasing-into-one-column", "sums-beyond-float32"} <= {use.name for use in found.rules}
 

@@ -56,7 +56,7 @@ FAULTS = [
     ("of repeated calls", "erfinv", "float32", "erfinv", "values when every(100)", "200 times"),
     ("of repeated calls", "hardswish", "float32", "hardswish", "values when other_thread", "from two threads"),
     ("of repeated samples", "asinh", "float32", "asinh", "cached", "with other values"),
-    ("schema twins", "asinh_", "float32", "asinh_", "raises when empty(self)", "empty"),
+    ("schema forms", "asinh_", "float32", "asinh_", "raises when empty(self)", "empty"),
     ("special values", "sort", "int64", "sort.stable", "through_float32(self)", "beyond 2^24"),
     ("sizes", "logcumsumexp", "float32", "_logcumsumexp", "values when longer(self, 1024)", "1,025 rows"),
     ("sizes", "cdist", "float32", "_cdist_forward", "values when dimensions(x1, 5)", "5 dimensions"),
@@ -117,10 +117,10 @@ def test_the_case_about_a_fault_shows_it(
 
 # As above, with any case that has the word in its title, and with the variant of the group.
 IN_A_WORD = [
-    ("schema twins", "bitwise_or.Tensor_out", "int64", "", "bitwise_or.Tensor_out", "through_float64(other)", "2^53"),
-    ("schema twins", "min.dim_min", "float32", "", "min.dim_min", "zeros when rows_above(self, 1024)", "2,050"),
+    ("schema forms", "bitwise_or.Tensor_out", "int64", "", "bitwise_or.Tensor_out", "through_float64(other)", "2^53"),
+    ("schema forms", "min.dim_min", "float32", "", "min.dim_min", "zeros when rows_above(self, 1024)", "2,050"),
     (
-        *("schema twins", "gelu_backward.grad_input", "float32", "", "gelu_backward.grad_input"),
+        *("schema forms", "gelu_backward.grad_input", "float32", "", "gelu_backward.grad_input"),
         *("values when expanded(grad_output)", "expanded"),
     ),
     (

@@ -18,7 +18,7 @@ def sources() -> dict[str, CaseSource]:
 
 @pytest.fixture(scope="module")
 def groups(sources: dict[str, CaseSource]) -> list[GroupKey]:
-    names = ("opinfo", "layouts", "repetition", "schema twins", "forms")
+    names = ("opinfo", "layouts", "repetition", "schema forms", "forms")
     return [key for name in names for key in in_order_of_execution(sources[name], sources[name].groups())]
 
 
@@ -31,7 +31,7 @@ def test_plain_cases_are_taken_in_every_dtype(sources: dict[str, CaseSource], gr
 def test_variations_are_taken_in_one_dtype_and_for_every_operator(
     sources: dict[str, CaseSource], groups: list[GroupKey]
 ) -> None:
-    for name in ("layouts", "schema twins", "forms"):
+    for name in ("layouts", "schema forms", "forms"):
         taken = [(key.operator, key.variant) for key in of_quick_level(groups, sources) if key.source == name]
         offered = {(key.operator, key.variant) for key in groups if key.source == name}
         assert len(taken) == len(set(taken))
