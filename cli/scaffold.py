@@ -145,7 +145,7 @@ def _described(scaffolded: Scaffold) -> Iterator[str]:
     yield f"{operator.full_name}: {choice.kind.words} (by {choice.because}); kernels for {served}"
     if operator.delegates:
         names = ", ".join(overload.name for overload in operator.delegates)
-        yield f"  {names} call{'s' if len(operator.delegates) == 1 else ''} it by themselves"
+        yield f"  {names} need{'s' if len(operator.delegates) == 1 else ''} no kernel: PyTorch calls {served} for it"
     yield f"in {scaffolded.plan.folder}:"
     for change in scaffolded.plan.changes:
         yield f"  {change.action.value}: {change.path}"

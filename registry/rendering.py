@@ -114,7 +114,7 @@ def _origin(entry: Entry) -> str:
 def _line(name: str, value: str, indent: int = 2) -> str:
     first, *more = value.splitlines() or [""]
     margin = " " * (indent + 14)
-    return "\n".join([f"{' ' * indent}{name:<14}{first}", *(margin + line for line in more)])
+    return "\n".join([f"{' ' * indent}{name:<13} {first}", *(margin + line for line in more)])
 
 
 def _where(device: Device, measured: Measured) -> str:

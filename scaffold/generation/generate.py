@@ -12,9 +12,7 @@ from ..manifest import Manifest
 from ..operators.gap import require_gap, require_no_kernel
 from ..operators.kinds import Choice, KernelKind, kind_of
 from ..operators.model import OperatorModel
-from ..operators.observing_apart import observations_of
 from ..operators.opinfos import opinfos_for, supported_dtypes
-from ..operators.references import references_of
 from ..release_files import files_of
 from ..targets import Generated, KernelTarget, Request, extension, shader
 from ..targets.upstream import patch as upstream
@@ -76,6 +74,10 @@ def prepare(
     destination = destination_of(operator, target, out)
     if not force:
         destination.require_own(operator, target)
+    # They import torch, which takes seconds: a refusal does not wait for it.
+    from ..operators.observing_apart import observations_of
+    from ..operators.references import references_of
+
     opinfos = opinfos_for(operator.name)
     choice = Choice(kind, "your choice") if kind else kind_of(operator, opinfos.kind)
     samples = opinfos.names if operator.is_reached_by_samples else ()

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import os
 
-# "1" for the coverage of the installed torch, or the name of a profile; "0" or "" for no simulated device.
+# "1" or "true" for the coverage of the installed torch, or the name of a profile; "0" or "" for no simulated device.
 VARIABLE = "MPSMITH_SIMULATE"
-_INSTALLED = "1"
+_INSTALLED = ("1", "true", "yes", "on")
 
 
 def is_wanted() -> bool:
@@ -20,7 +20,7 @@ def is_wanted() -> bool:
 def wanted_profile() -> str | None:
     """The profile in the variable, or None for that of the installed torch."""
     name = os.environ.get(VARIABLE)
-    return None if name == _INSTALLED else name
+    return None if (name or "").lower() in _INSTALLED else name
 
 
 def forget() -> None:

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from support.json_document import undocumented
+
 TALK = """
 import sys
 import torch
@@ -79,6 +81,7 @@ def test_a_program_without_and_with_kernels(tmp_path: Path) -> None:
     result = run_trace("--profile", "2.0.1", "--json", "--with-kernels", script, "3")
     assert result.returncode == 0, result.stderr
     trace = json.loads(result.stdout)  # the program's own lines are on standard error
+    assert undocumented("trace", trace) == set()
     assert (trace["simulated"], trace["profile"], trace["without_a_line"]) == (True, "2.0.1", {})
     forward = line_of("loss = model", TALK)
     backward = "aten::softshrink_backward.grad_input"

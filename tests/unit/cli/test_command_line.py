@@ -193,6 +193,16 @@ def test_other_commands_say_that_torch_is_missing() -> None:
     assert "pip install torch" in done.stderr
 
 
+def test_scaffold_refuses_without_waiting_for_torch() -> None:
+    torchless = WITHOUT_TORCH.replace('sys.modules["torch"] = None', "")
+    printing = torchless.replace("main()", "try: main()\nfinally: print('torch' in sys.modules)")
+    done = subprocess.run(
+        [sys.executable, "-c", printing, "scaffold", "heaviside"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (2, "False\n"), done.stderr
+    assert "implemented already" in done.stderr
+
+
 def test_an_error_of_a_library_keeps_its_traceback() -> None:
     with pytest.raises(ConnectionRefusedError), written():
         raise ConnectionRefusedError(111, "Connection refused")

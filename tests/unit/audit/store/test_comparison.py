@@ -14,6 +14,7 @@ from mpsmith.audit.store.records import Run
 from mpsmith.audit.store.store import Store
 from mpsmith.cli import app
 from support.commands import typed
+from support.json_document import undocumented
 from support.stores import begun
 
 KEY = GroupKey("opinfo", "mode", "", "float32", "fallback")
@@ -85,5 +86,6 @@ def test_the_command_exits_with_1_where_something_differs(tmp_path: Path, verdic
     assert said.output.count("SIMULATED") == 2
     assert f"4 cases before, 4 after: {4 - code} the same, {code} different" in said.output
     data = json.loads(typed(app, *arguments, "--json").output)
+    assert undocumented("compare", data) == set()
     assert data["cases"] == {"before": 4, "after": 4, "same": 4 - code}
     assert [row["case"] for row in data["differences"]] == ["opinfo:mode:float32:1"] * code
