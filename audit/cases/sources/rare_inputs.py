@@ -2,7 +2,8 @@
 
 A padding index with gradients, a norm over the last dimension, indices of int32 that count from the end, sums in
 another dtype, integers that wrap, one element at an offset beside many, a copy to the host that converts, one feature
-whose gradient is expanded, the tails of distributions.
+whose gradient is expanded, the tails of distributions, one element among many that decides a reduction, draws into
+integers, values that equal a boundary.
 """
 
 from __future__ import annotations
@@ -145,6 +146,53 @@ def _has_its_tails(draw: str, args: tuple[float, ...], low: float, high: float, 
     return [*right, bool(drawn.isfinite().all()), draw != "uniform_" or bool((drawn < 1).all())]
 
 
+def _decided_by_one(call: Callable[..., Any], dtype: torch.dtype) -> Iterator[Case]:
+    """All elements are alike but one, which is a number, or a NaN that counts as true."""
+    others = call is torch.all
+    for special in (not others, math.nan) if dtype.is_floating_point else (not others,):
+        for place in ((0, 0), (2, 37), (2, 299)):
+            given = torch.full((3, 300), others, dtype=dtype)
+            given[place] = special
+            title = f"{special} at {list(place)}"
+            yield case_of(call, title, given, 1)
+            yield case_of(call, f"{title}, along columns", given.T.contiguous(), 0)
+            yield case_of(call, f"{title}, of all", given)
+
+
+def _draws_of_integers(dtype: torch.dtype) -> Iterator[Case]:
+    for share in (BEYOND, 0.25, 0.75):
+        yield replace(case_of(_has_its_share, f"probability {share}", share, dtype), default_device=True)
+
+
+def _has_its_share(share: float, dtype: torch.dtype) -> list[bool]:
+    drawn = torch.full((DRAWS,), 7 if dtype is not torch.bool else 1, dtype=dtype).bernoulli_(share).cpu()
+    ones, zeros = int((drawn == 1).sum()), int((drawn == 0).sum())
+    deviation = 6 * math.sqrt(DRAWS * share * (1 - share))
+    return [abs(ones - DRAWS * share) <= deviation, ones + zeros == DRAWS]
+
+
+def _shares(dtype: torch.dtype) -> Iterator[Case]:
+    """Rows of a Dirichlet distribution, which sum to one."""
+    for concentration in (0.5, 3.0):
+        given = torch.full((400, 5), concentration, dtype=dtype)
+        yield case_of(_sums_of_shares, f"concentration {concentration}", given)
+
+
+def _sums_of_shares(concentration: Tensor) -> list[Any]:
+    drawn = torch._sample_dirichlet(concentration)
+    return [drawn.sum(1), bool((drawn > 0).all()), bool((drawn < 1).all())]
+
+
+def _on_boundaries(dtype: torch.dtype) -> Iterator[Case]:
+    """Values that are boundaries, lie between two, and beyond the first and the last."""
+    boundaries = torch.arange(-8, 9, 2).to(dtype) if dtype.is_signed else torch.arange(0, 18, 2).to(dtype)
+    given = torch.randint(-9 if dtype.is_signed else 0, 10, (6, 70)).to(dtype)
+    for right in (False, True):
+        for out_int32 in (False, True):
+            title = f"right={right}, out_int32={out_int32}"
+            yield case_of(torch.bucketize, title, given, boundaries, right=right, out_int32=out_int32)
+
+
 _INTO: tuple[tuple[str, Callable[..., Any]], ...] = (
     ("sum", torch.sum),
     ("prod", torch.prod),
@@ -201,5 +249,10 @@ RARE: tuple[WrittenCalls, ...] = (
         WrittenCalls(name, ("float32", "float16"), partial(_one_feature, call, shapes))
         for name, call, shapes in _WITH_ONE_FEATURE
     ),
+    WrittenCalls("any", REAL, partial(_decided_by_one, torch.any)),
+    WrittenCalls("all", REAL, partial(_decided_by_one, torch.all)),
+    WrittenCalls("bernoulli_", REAL, _draws_of_integers),
+    WrittenCalls("_sample_dirichlet", ("float32",), _shares),
+    WrittenCalls("bucketize", ARITHMETIC, _on_boundaries),
     *(WrittenCalls(draw, ("float32",), partial(_tails, draw, args, low, high)) for draw, args, low, high in _DRAWN),
 )

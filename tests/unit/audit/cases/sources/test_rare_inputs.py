@@ -61,3 +61,28 @@ def test_a_tail_that_is_cut_off_shows(monkeypatch: pytest.MonkeyPatch) -> None:
     plain = torch.Tensor.normal_
     monkeypatch.setattr(torch.Tensor, "normal_", lambda given: plain(given).clamp_(max=3))
     assert call_on_cpu(case) == [True, False, True, True]
+
+
+@pytest.mark.parametrize(("operator", "usual"), [("any", False), ("all", True)])
+def test_one_element_decides_a_reduction(operator: str, usual: bool) -> None:
+    cases = calls_of(operator, "float32")
+    assert any(tensors_of(case)[0].isnan().any() for case in cases)
+    for case in cases:
+        given, result = tensors_of(case)[0], call_on_cpu(case)
+        decided = [bool(row) for row in result.reshape(-1)]
+        # NaN is true, so that it decides `any` and leaves `all` as it is.
+        special = not usual if not given.isnan().any() else True
+        assert decided.count(usual) == len(decided) - (special is not usual), case.title
+
+
+def test_draws_of_integers_and_shares_show_a_wrong_draw(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = calls_of("bernoulli_", "int32")[1]
+    assert call_on_cpu(draw) == [True, True]
+    bernoulli = torch.Tensor.bernoulli_
+    monkeypatch.setattr(torch.Tensor, "bernoulli_", lambda given, share: bernoulli(given, share / 2))
+    assert call_on_cpu(draw) == [False, True]
+    shares = calls_of("_sample_dirichlet", "float32")[0]
+    sums, positive, below_one = call_on_cpu(shares)
+    torch.testing.assert_close(sums, torch.ones(400))
+    assert positive
+    assert below_one
