@@ -12,10 +12,11 @@ GIB = 1 << 30
 
 def lacking_memory(need_gib: float) -> str:
     """Why a case that needs so much memory is not executed here, or "" where it is."""
-    gc.collect()  # what the case before left behind may be as large
     limit, _ = resource.getrlimit(resource.RLIMIT_DATA)
     if limit != resource.RLIM_INFINITY and limit < need_gib * GIB:
         return f"needs {need_gib:.0f} GiB, a worker may hold {limit / GIB:.0f} (--memory-limit {need_gib + 1:.0f})"
+    if available_bytes() < need_gib * GIB:
+        gc.collect()  # what the case before left behind may be as large
     free = available_bytes()
     if free < need_gib * GIB:
         return f"needs {need_gib:.0f} GiB of memory, this machine has {free / GIB:.0f} to spare"
