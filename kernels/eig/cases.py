@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import torch
@@ -12,6 +13,7 @@ from ..verification.calls import KernelCall
 from ..verification.inputs import values
 from ..verification.matrix_kinds import eig_residuals, sizes, within_lapacks
 from ..verification.workload import Workload
+from .eig import MOST_ROWS
 
 _EIG, _EIGVALS = ("aten::linalg_eig",), ("aten::_linalg_eigvals", "aten::linalg_eigvals")
 # The allowed residual and imaginary parts, in units in the last place of the norm, for each row.
@@ -128,7 +130,7 @@ _KINDS = within_lapacks(torch.linalg.eig, eig_residuals)
 CASES = (
     KernelCall("linalg.eig", _EIG, _eig, _matrices, _DTYPES),
     KernelCall("linalg.eig", _EIG, _eig, _defective, _DTYPES, variant="defective"),
-    KernelCall("linalg.eig", _EIG, _KINDS, sizes, _DTYPES, variant="kinds", expands=False),
+    KernelCall("linalg.eig", _EIG, _KINDS, partial(sizes, largest=MOST_ROWS), _DTYPES, variant="kinds", expands=False),
     KernelCall("linalg.eig", _EIG, _pairs, _of_pairs, (torch.float32,), variant="pairs"),
     KernelCall("linalg.eig", _EIG, _into, _with_outputs, _DTYPES, variant="out", expands=False),
     KernelCall("linalg.eigvals", _EIGVALS, _eigvals, _matrices, _DTYPES),

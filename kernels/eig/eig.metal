@@ -208,8 +208,12 @@ inline bool is_negligible(matrix_of h, int k, float norm) {
   }
   const float larger = max(left, above), smaller = min(left, above);
   const float gap = size_of(upper - lower), own = size_of(lower);
-  const float share = larger / (max(own, gap) + larger);
-  return smaller * share <= max(NOTHING * norm, UNIT * (min(own, gap) * share));
+  const float wide = max(own, gap), narrow = min(own, gap), total = wide + larger;
+  if (smaller * (larger / total) <= max(NOTHING * norm, UNIT * (narrow * (wide / total)))) {
+    return true;
+  }
+  // Of equal elements it moves the eigenvalues by less than rounding: no shift would tell them apart.
+  return precise::sqrt(smaller) * precise::sqrt(larger) <= 0.5f * UNIT * min(own, size_of(upper));
 }
 
 // The first row of the block that ends in `last` and hangs together.

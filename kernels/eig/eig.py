@@ -13,7 +13,7 @@ from ..runtime.shader import Shader
 _shader = Shader(__file__)
 _DTYPES = frozenset({torch.float32, torch.complex64})
 # A group of threads computes a matrix. Larger ones could come near the time after which macOS ends a launch.
-_MOST_ROWS = 128
+MOST_ROWS = 128
 _NOT_FINITE = -1  # as in the Metal source
 # Imaginary parts of a real matrix's eigenvalues are rounding up to this many units of its norm, for each row.
 _UNITS_OF_ROUNDING = 2.0
@@ -87,8 +87,8 @@ def _schur(x: torch.Tensor, *, with_vectors: bool) -> tuple[torch.Tensor, torch.
     Raises RuntimeError, as the CPU does, for a matrix that is not finite.
     """
     n = x.shape[-1]
-    if n > _MOST_ROWS:
-        warn_of_the_cpu("linalg.eig", f"one launch would take too long for more than {_MOST_ROWS} rows")
+    if n > MOST_ROWS:
+        warn_of_the_cpu("linalg.eig", f"one launch would take too long for more than {MOST_ROWS} rows")
         return None
     form = (x.reshape(-1, n, n) / _scale(x)[:, None, None]).to(torch.complex64).contiguous()
     batch = form.shape[0]

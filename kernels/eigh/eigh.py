@@ -7,6 +7,7 @@ import torch
 from ..runtime.convergence import converged
 from ..runtime.native_limits import eigh_on_cpu
 from ..runtime.operands import require_lapack_dtype
+from ..runtime.orthonormal import orthonormal
 from ..runtime.outputs import check_outputs, empty_results, is_ready
 from ..runtime.rows import MOST_THREADS, launch_rows, row_group
 from ..runtime.shader import METAL_TYPES, MetalKernel, Shader
@@ -121,6 +122,8 @@ def _solve_large(
             launch("eigh_apply", batch * tiles, MOST_THREADS, work, unordered, together, busy, moved, *place, tiles)
     results = (values, vectors, infos, n, _SWEEPS, int(with_vectors))
     launch("eigh_finish", batch * n, row_group(n), work, unordered, outlines, busy, *results)
+    if with_vectors:
+        vectors.copy_(orthonormal(vectors))
 
 
 def _kernel(name: str, matrices: torch.Tensor) -> MetalKernel:

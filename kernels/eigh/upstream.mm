@@ -59,6 +59,11 @@ void solve_large(const Problem& of) {
   launch_rows(
       "eigh_finish" + suffix, batch * n, row_group(n), work, unordered, outlines, busy, of.values, of.vectors, of.infos,
       n, sweeps, of.with_vectors);
+  if (of.with_vectors) {
+    // One step of Newton's iteration for the polar factor makes the accumulated rotations orthonormal again.
+    const auto gap = at::eye(n, of.vectors.options()) - at::matmul(of.vectors, of.vectors.mH());
+    of.vectors.add_(at::matmul(gap, of.vectors), 0.5);
+  }
 }
 
 } // namespace

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 
 import torch
 
-_warned: set[str] = set()
+# How many calls of this process went to the CPU, by operator.
+_on_cpu: Counter[str] = Counter()
+
+
+def calls_on_cpu() -> int:
+    """How many calls of this process went to the CPU."""
+    return _on_cpu.total()
 
 
 def converged(infos: torch.Tensor, name: str, *, is_matrix: bool) -> bool:
@@ -24,9 +31,9 @@ def converged(infos: torch.Tensor, name: str, *, is_matrix: bool) -> bool:
 
 
 def warn_of_the_cpu(name: str, reason: str) -> None:
-    """Warn, once in a process for each operator, that a call runs on the CPU."""
-    if name not in _warned:
-        _warned.add(name)
+    """Count a call that runs on the CPU, and warn of the first one of each operator."""
+    _on_cpu[name] += 1
+    if _on_cpu[name] == 1:
         warnings.warn(
             f"mpsmith: {name}: {reason}; this call runs on the CPU. Further ones do without a word.", stacklevel=2
         )

@@ -7,6 +7,8 @@
 // are nearly orthogonal (Z. Drmac and K. Veselic, SIAM J. Matrix Anal. Appl. 29, 2008). Matrices are column-major; blocks
 // of columns meet, and what turns them is found in their products.
 
+// Half a unit in the last place.
+constant float UNIT = 0x1p-24f;
 // Columns shorter than this, beside largest elements near 1, are zero: their directions are rounding errors.
 constant float NO_LENGTH = 0x1p-48f;
 constant float NOT_A_NUMBER = NAN;
@@ -109,7 +111,8 @@ kernel void svd_begin(
 }
 
 // A group of 256 threads two blocks that meet in this round: finds what makes their columns orthogonal, and writes what
-// all the rotations together add to the identity. `busy` has an int a sweep: zero where nothing was to be turned.
+// all the rotations together add to the identity. `busy` has an int a sweep: zero where nothing was turned that
+// counts, and the sweeps after it do nothing.
 template <typename T>
 kernel void svd_meet(
     device const T* work [[buffer(0)]],
@@ -180,17 +183,22 @@ kernel void svd_meet(
     low[i] = 0.0f;
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  // Columns of any length have n small products, whose sum is known to a few units in the last place of the lengths; the
-  // last sweep finds out whether the columns are orthogonal at all.
-  const float unit = 4.0f * 0x1p-24f;
-  const beside_lengths rule = {sweep == sweeps - 1 ? 16.0f * unit : unit};
-  bool any = false;
-  diagonalize(a, v, low, turned, &turning, count, size, ROOM, rule, MOST_SWEEPS, any, thread_index, threads);
-  if (thread_index == 0) {
-    moved[group.y] = any ? 1 : 0;
-    if (any) {
+  // Columns of any length have n small products, whose sum is known to a few units in the last place of the lengths. Less
+  // is turned as well, but is not a reason for a further sweep; the last one finds out whether columns are orthogonal at all.
+  const beside_lengths counts = {(sweep == sweeps - 1 ? 64.0f : 4.0f) * UNIT};
+  for (int m = 0; m < MOST; ++m) {
+    const int e = int(thread_index) + m * int(threads), i = e / count, j = e % count;
+    if (i < j && j < size &&
+        counts.matters(modulus(a[i * ROOM + j]), real_of(a[i * ROOM + i]), real_of(a[j * ROOM + j]))) {
       mine[sweep] = 1;
     }
+  }
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  bool any = false;
+  diagonalize(
+      a, v, low, turned, &turning, count, size, ROOM, beside_lengths{UNIT}, MOST_SWEEPS, any, thread_index, threads);
+  if (thread_index == 0) {
+    moved[group.y] = any ? 1 : 0;
   }
   device T* rotations = together + ulong(group.y) * ROOM * ROOM;
   for (int e = int(thread_index); any && e < size * size; e += int(threads)) {
@@ -220,7 +228,8 @@ kernel void svd_apply(
   const int pairs = blocks / 2, high = (n + ROOM - 1) / ROOM;
   const ulong matrix = group.y / uint(strips);
   const int strip = int(group.y % uint(strips)), k = strip % pairs, place = strip / pairs;
-  if (busy[matrix * ulong(sweeps) + ulong(sweep)] == 0 || moved[matrix * ulong(pairs) + ulong(k)] == 0) {
+  if ((sweep > 0 && busy[matrix * ulong(sweeps) + ulong(sweep - 1)] == 0) ||
+      moved[matrix * ulong(pairs) + ulong(k)] == 0) {
     return;
   }
   const both_blocks columns = blocks_of(k, round, blocks, ROOM / 2, n);
@@ -371,12 +380,14 @@ kernel void svd_complete(
       }
       threadgroup_barrier(mem_flags::mem_device);
     }
+    // The axis, which most of the length may lie in, is added last: otherwise each small square is rounded beside its.
     float squares = 0.0f;
     for (int i = first; i < n; i += threads) {
-      const float size = modulus(vector[i]);
+      const float size = i == least.index ? 0.0f : modulus(vector[i]);
       squares = fma(size, size, squares);
     }
-    const float length = precise::sqrt(sum_group(squares, sums, thread_index, group_size.x));
+    const float along = modulus(vector[least.index]);
+    const float length = precise::sqrt(fma(along, along, sum_group(squares, sums, thread_index, group_size.x)));
     for (int i = first; i < n; i += threads) {
       vector[i] = vector[i] / length;
     }
@@ -407,14 +418,17 @@ template <typename T> inline T completing(device const T* vectors, int count, in
     share = fma(size, size, share);
   }
   const float least = simd_min(share);
-  T x = number<T>(simd_min(share == least ? row : 32) == row ? 1.0f : 0.0f);
+  const int axis = simd_min(share == least ? row : 32);
+  T x = number<T>(row == axis ? 1.0f : 0.0f);
   for (int repeat = 0; repeat < 2; ++repeat) {
     for (int k = 0; k < count; ++k) {
       const T known = row < m ? vectors[k * m + row] : number<T>(0.0f);
       x -= times(known, simd_total(times(conjugate(known), x)));
     }
   }
-  return x / precise::sqrt(square_length(x));
+  const T none = number<T>(0.0f);
+  // The axis is added last, as in svd_complete.
+  return x / precise::sqrt(square_length(row == axis ? none : x) + square_length(row == axis ? x : none));
 }
 
 // A SIMD group a matrix of up to SIDE columns of up to SIDE elements. Of two columns that are turned the longer one comes

@@ -9,6 +9,7 @@ from ..qr_reflectors.qr_reflectors import apply_reflectors, factorize
 from ..runtime.convergence import converged
 from ..runtime.native_limits import svd_on_cpu
 from ..runtime.operands import require_lapack_dtype
+from ..runtime.orthonormal import orthonormal
 from ..runtime.outputs import check_outputs, empty_results, is_ready
 from ..runtime.rows import MOST_THREADS, launch_rows, row_group
 from ..runtime.shader import METAL_TYPES, Shader
@@ -199,6 +200,7 @@ def _orthogonalize(
     if with_vectors:
         products = torch.empty_like(work[..., 0])
         _launch("svd_complete", work, batch, row_group(n), directions, products, values, outlines, n)
+        rotations = orthonormal(rotations)
     return directions, values, rotations, infos
 
 

@@ -11,13 +11,19 @@ from typing import Any
 
 import torch
 
+from ...audit.releases.surface.profiles import coverage_profile
+from ...simulator.opening import device_of_this_process
+from ..runtime.convergence import calls_on_cpu
+
 # LAPACK's residual counts as at least the root of the number of rows, in epsilons: rounding of the results alone.
 _ROUNDING = 1.0
 # How many times LAPACK's residual a kernel may have.
 _ALLOWED = 3.0
 
 # Sizes for the cases of families: odd and even, inside of a block of rows, and across the borders of blocks.
-_SIZES = (1, 2, 5, 24, 33, 50)
+_SIZES = (1, 2, 3, 5, 24, 33, 50, 65)
+# Further ones on a real device. On the simulated one they take minutes: the page of references has them.
+_LARGE = (100, 128, 129, 192, 255, 256)
 
 # From a matrix and its factors: residuals in epsilons.
 Residuals = Callable[[torch.Tensor, Sequence[torch.Tensor]], tuple[torch.Tensor, ...]]
@@ -68,10 +74,12 @@ def kinds(n: int, dtype: torch.dtype) -> dict[str, torch.Tensor]:
     return {name: matrix.to(dtype) for name, matrix in matrices.items()}
 
 
-def sizes(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
-    """The inputs of `within_lapacks`, for `KernelCall`."""
-    for n in _SIZES:
-        yield torch.tensor(n), dtype
+def sizes(dtype: torch.dtype, largest: int = _LARGE[-1]) -> Iterator[tuple[Any, ...]]:
+    """The inputs of `within_lapacks`, for `KernelCall`. `largest`: the number of rows that the kernel takes."""
+    simulated = device_of_this_process(coverage_profile).simulated
+    for n in _SIZES if simulated else _SIZES + _LARGE:
+        if n <= largest:
+            yield torch.tensor(n), dtype
 
 
 def within_lapacks(
@@ -100,7 +108,10 @@ def compared(
     *,
     hermitian: bool = False,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The residuals (residual, kind) of the device and of the CPU, in epsilons; NaN for factors that are not finite."""
+    """The residuals (residual, kind) of the device and of the CPU, in epsilons.
+
+    NaN for factors that are not finite, and for all if a kernel left the call to the CPU: it did not converge.
+    """
     batch = torch.stack(list(kinds(n, dtype).values()))
     if hermitian:
         batch = batch / 2 + batch.mH / 2
@@ -109,12 +120,14 @@ def compared(
     scale[scale == 0] = 1
     epsilon = torch.finfo(dtype).eps
     measured = []
+    before = calls_on_cpu()
     for place in (device, "cpu"):
         factors = [factor.cpu().to(torch.complex128) for factor in decompose(batch.to(place))]
         # Values are scaled as the matrices are; vectors are not.
         factors = [factor / scale[..., 0] if factor.dim() == 2 else factor for factor in factors]
         measured.append(torch.stack(residuals(wide / scale, factors)) / epsilon)
-    return measured[0], measured[1]
+    own = measured[0] if calls_on_cpu() == before else torch.full_like(measured[0], math.nan)
+    return own, measured[1]
 
 
 def svd_residuals(a: torch.Tensor, factors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:

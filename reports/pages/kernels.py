@@ -184,8 +184,8 @@ def references_document(errors: Sequence[AgainstReference], *, simulated: bool) 
             "between neighbouring float32 numbers at the right result; an ulp of the envelope has the size that the "
             "function has nearby, because close to a zero no float32 argument is exact enough. `n eps`: in 1-norms, "
             "relative to the norm of what is compared, to the size of the matrix and to 2^-23. `eps`: in Frobenius "
-            "norms, relative to the norm of the matrix and to 2^-23; of 24 kinds of matrices the row has the one at "
-            "which our error is the most times LAPACK's.",
+            "norms, relative to the norm of the matrix and to 2^-23; of 24 kinds of matrices and sizes up to 256 the "
+            "row has the ones at which our error is the most times LAPACK's.",
             *([SIMULATED] if simulated else []),
         ],
         [Table("Largest errors", columns, tuple(rows))],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -15,6 +16,7 @@ from mpsmith.kernels.eig import eig
 from mpsmith.kernels.eigh import eigh
 from mpsmith.kernels.runtime import convergence
 from mpsmith.kernels.svd import svd
+from mpsmith.kernels.verification.matrix_kinds import kinds
 from mpsmith.simulator import metal
 
 DTYPES = (torch.float32, torch.complex64)
@@ -164,7 +166,7 @@ def test_graded_matrices_converge_on_the_gpu(name: str, recwarn: pytest.Warnings
 def test_calls_that_do_not_converge_go_to_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(svd, "_SWEEPS", 2)
     monkeypatch.setattr(eigh, "_SWEEPS", 2)
-    monkeypatch.setattr(convergence, "_warned", set())
+    monkeypatch.setattr(convergence, "_on_cpu", Counter())
     a = matrices(2, 60, 60, dtype=torch.float32, scale=1.0)
     for decompose, name in ((torch.linalg.svd, "svd"), (torch.linalg.eigh, "eigh")):
         with pytest.warns(
@@ -255,10 +257,27 @@ def test_eigenvectors_of_columns_of_different_scales() -> None:
         assert_eigenvectors(matrices(n, n, dtype=torch.float32, scale=1.0) * torch.logspace(0, -30, n), 8.0)
 
 
+def test_eigenvectors_beside_equal_diagonal_elements(recwarn: pytest.WarningsRecorder) -> None:
+    off = [[0.0, 0.4, 0.2], [0.4, 0.0, -0.6], [0.2, -0.6, -1.5]]  # half a unit in the last place, and less
+    assert_eigenvectors(torch.eye(3) + torch.tensor(off) * 2.0**-23, 8.0)
+    assert_eigenvectors(kinds(3, torch.float32)["clustered"], 8.0)
+    assert not [warning for warning in recwarn if "mpsmith" in str(warning.message)]
+
+
+@pytest.mark.parametrize("family", ["svd", "eigh"])
+def test_vectors_stay_orthonormal_over_many_rotations(family: str) -> None:
+    """Both lose half a unit in the last place for each rotation, of which there are hundreds for each column."""
+    a = torch.vander(torch.linspace(0, 1, 100))
+    u = torch.linalg.svd(a.to("mps")).U if family == "svd" else torch.linalg.eigh((a + a.mT).to("mps")).eigenvectors
+    u = u.cpu().double()
+    distance = torch.linalg.matrix_norm(u.mT @ u - torch.eye(100))
+    assert float(distance) < 50 * torch.finfo(torch.float32).eps
+
+
 @pytest.mark.parametrize("complex_steps", [False, True])
 def test_eigenvalues_of_large_matrices_come_from_the_cpu(complex_steps: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(convergence, "_warned", set())
-    monkeypatch.setattr(eig, "_MOST_ROWS", 20)
+    monkeypatch.setattr(convergence, "_on_cpu", Counter())
+    monkeypatch.setattr(eig, "MOST_ROWS", 20)
     a = matrices(21, 21, dtype=torch.complex64 if complex_steps else torch.float32, scale=1.0)
     with pytest.warns(UserWarning, match=r"mpsmith: linalg\.eig: .* more than 20 rows; this call runs on the CPU"):
         values, vectors = torch.linalg.eig(a.to("mps"))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 import torch
 
+from mpsmith.kernels.runtime.convergence import warn_of_the_cpu
 from mpsmith.kernels.verification.matrix_kinds import (
     compared,
     eig_residuals,
@@ -66,3 +67,12 @@ def test_a_factor_that_is_not_finite_is_not() -> None:
         return w, v * torch.nan
 
     assert not within_lapacks(broken, eig_residuals)(torch.tensor(3), torch.complex64).any()
+
+
+def test_a_call_that_the_cpu_computed_is_not() -> None:
+    def without_convergence(x: torch.Tensor) -> Sequence[torch.Tensor]:
+        warn_of_the_cpu("linalg.eig", "for the test")
+        return torch.linalg.eig(x)
+
+    with pytest.warns(UserWarning, match="for the test"):
+        assert not within_lapacks(without_convergence, eig_residuals)(torch.tensor(3), torch.float32).any()
