@@ -35,12 +35,12 @@ def current(name: str, asked_for: Sequence[str] = ()) -> ExtensionNote:
     return ExtensionNote(name, str(torch.__version__), torch_host_library().parent.name, tuple(asked_for))
 
 
-def write(folder: Path, name: str, asked_for: Sequence[str]) -> Path:
-    """Write a C++ file that contains the note and registers the extension's Objective-C classes."""
+def write(folder: Path, name: str, asked_for: Sequence[str], included: Sequence[Path] = (IMAGE, TENSOR_MEMORY)) -> Path:
+    """Write a C++ file that contains the note and these sources, which register the extension's Objective-C classes."""
     path = folder / "note.cpp"
     text = json.dumps(_MARK + json.dumps(asdict(current(name, asked_for))))
     noted = f'extern "C" __attribute__((used)) const char mpsmith_extension_note[] = {text};\n'
-    path.write_text(f'#include "{IMAGE}"\n#include "{TENSOR_MEMORY}"\n{noted}')
+    path.write_text("".join(f'#include "{source}"\n' for source in included) + noted)
     return path
 
 

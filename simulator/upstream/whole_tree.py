@@ -22,7 +22,7 @@ from ..mpsgraph.library import graph_library
 from ..objc import note
 from ..objc.closed_functions import refusing
 from ..objc.compiler import ExtensionBuildError, HostCompiler, Unit, demangled, host_compiler, link, torch_libraries
-from ..objc.host_libraries import frameworks_library, linked
+from ..objc.host_libraries import IMAGE, frameworks_library, linked
 from .manifest import BuiltFile, TreeBuild
 from .operations import (
     ATEN,
@@ -231,7 +231,9 @@ def _linked(root: Path, objects: Sequence[Path]) -> Path:
     with tempfile.TemporaryDirectory(dir=folder, prefix="new-") as temporary:
         noted = Path(temporary) / "note.o"
         # Selectors that nothing implements are looked for after linking, and reported with their files.
-        compiler.compile(Unit(note.write(Path(temporary), library.name.partition(".")[0], (note.ANY_SELECTOR,))), noted)
+        # A tensor's memory stays its own: the backend itself follows addresses, which an extension must not.
+        text = note.write(Path(temporary), library.name.partition(".")[0], (note.ANY_SELECTOR,), (IMAGE,))
+        compiler.compile(Unit(text), noted)
         made = Path(temporary) / library.name
         undefined = link([*objects, noted], made, words)
         if undefined and (defining := refusing(undefined)):
