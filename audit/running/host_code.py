@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -113,6 +113,7 @@ class HostCode:
         built: what was built of the tree.
         macos: the version of macOS that it sees.
         drain_work: gives what its kernels did besides encoding commands since the last time.
+        work: what they did in cases, without what explains a case: that runs the CPU's operators inside of calls.
         graphs_run: tells how many graphs of the stand-in for MPSGraph ran for this process.
         stood_in: tells how many calls the simulated device's stand-ins answered instead.
         before: the kernels launched, the graphs run, and the calls of stand-ins, when the case began.
@@ -124,6 +125,7 @@ class HostCode:
     graphs_run: Callable[[], int] = int
     stood_in: Callable[[], int] = int
     before: tuple[int, int, int] = (0, 0, 0)
+    work: dict[str, HostWork] = field(default_factory=dict)
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -137,7 +139,19 @@ class HostCode:
 
     def begin_case(self) -> None:
         """Before the execution of a case."""
+        self.drain_work()
         self.before = self._now()
+
+    def end_case(self) -> None:
+        """After its execution."""
+        from ...simulator.upstream.host_work import joined
+
+        self.work = joined(self.work, self.drain_work())
+
+    def take_work(self) -> dict[str, HostWork]:
+        """What kernels did in the cases since the last time."""
+        work, self.work = self.work, {}
+        return work
 
     def grade(self, outcome: Outcome) -> Grade | None:
         """The grade of the case: host code ran in it, and nothing fell back; None for that of the device.

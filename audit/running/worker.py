@@ -321,6 +321,8 @@ def _run_cases(
             observe = partial(_note_execution, launches, drained, wrong, partial(dependence.look_at, position, case))
             observers = {"tracer": traced, "on_device": reached_device, "on_executed": observe}
             outcome = _judged(worker, case, f"{task.key.label}:{position}", **observers)
+            if worker.host_code:
+                worker.host_code.end_case()
             grade = grade_of_case(launches, outcome) if launches else None
             if worker.host_code and grade is None:
                 grade = worker.host_code.grade(outcome)
@@ -340,7 +342,7 @@ def _run_cases(
     if (note := dependence.note) and task.positions is None and cases[0][0] == 0:
         worker.pending.add(partial(worker.store.add_note, task.group, dependence.last, note))
     if worker.host_code:
-        worker.pending.add(partial(worker.store.add_host_work, task.group, worker.host_code.drain_work()))
+        worker.pending.add(partial(worker.store.add_host_work, task.group, worker.host_code.take_work()))
     return executed
 
 

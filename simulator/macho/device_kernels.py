@@ -17,7 +17,7 @@ from ..device import loading as device
 from ..device.wrapped_numbers import prepare_wrapped_numbers, wrapped_number
 from ..errors import MachOError, SimulatorError
 from ..shipped.pause import is_paused
-from ..upstream.host_work import HostWork
+from ..upstream.host_work import HostWork, joined
 from .process import Computed, HostProcess, OperatorError
 
 # Memory is the simulated device's own.
@@ -96,8 +96,7 @@ class WheelKernels:
             raise
         self.graphs += computed.trace.graphs
         self.launched.update(launch.kernel for launch in computed.trace.launches)
-        for name, work in computed.work.items():
-            self._work[name] = self._work.get(name, HostWork()) + work
+        self._work = joined(self._work, computed.work)
         return computed
 
     def drain_work(self) -> dict[str, HostWork]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -52,6 +52,11 @@ def observe(library: Path, overloads: Iterable[str]) -> Callable[[], dict[str, H
 def parse_host_work(text: str) -> dict[str, HostWork]:
     """The work by overload in a text of host_work.mm."""
     return dict(map(_parsed, text.splitlines()))
+
+
+def joined(work: Mapping[str, HostWork], more: Mapping[str, HostWork]) -> dict[str, HostWork]:
+    """The work of both, by overload."""
+    return {**work, **{name: work.get(name, HostWork()) + one for name, one in more.items()}}
 
 
 def _parsed(line: str) -> tuple[str, HostWork]:

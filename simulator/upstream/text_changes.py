@@ -17,11 +17,6 @@ class TextChange:
 
 CHANGES = (
     TextChange(
-        "fmt::format(shaderSource,",
-        "fmt::format(fmt::runtime(shaderSource),",
-        "fmt checks formats at compile time since C++20, and this one is known at run time",
-    ),
-    TextChange(
         "#include <ATen/ops/sign_mps_dispatch.h>",
         "#include <ATen/ops/sign.h>",
         "torch for Linux has no functions of the namespace at::mps",
@@ -31,15 +26,46 @@ CHANGES = (
         "[[MPSCommandBuffer alloc] initWithCommandBuffer:[(id)_commandQueue simulatedStreamCommandBuffer]]",
         "copies of the simulated device do not wait for the stream: its commands run when they are encoded",
     ),
+    TextChange(
+        "set_current_seed(uint64_t seed) override;\n  uint64_t current_seed() const override;",
+        "set_current_seed(uint64_t seed) override; void set_offset(uint64_t) override {} "
+        "uint64_t get_offset() const override { return 0; }\n  uint64_t current_seed() const override;",
+        "a generator of torch has an offset since 2.2",
+    ),
+    TextChange(
+        "new_state.data<uint8_t>()",
+        "new_state.data_dtype_initialized<uint8_t>()",
+        "torch removed the function of the older name",
+    ),
+    TextChange(
+        "host_dst = dst.storage().data()",
+        "host_dst = dst.storage().mutable_data()",
+        "a storage gives constant data since 2.1",
+    ),
+    TextChange(
+        "static_cast<char *>(src.storage().data())",
+        "static_cast<const char *>(src.storage().data())",
+        "a storage gives constant data since 2.1",
+    ),
+    TextChange(
+        "inline ScalarType get_dtype_from_self(",
+        "[[maybe_unused]] inline ScalarType dtype_of_self_or_given(",
+        "torch's own headers have that function since 2.1",
+    ),
+    TextChange(
+        "#include <objc/NSObjCRuntime.h>", "#import <Foundation/Foundation.h>", "it is a part of Foundation here"
+    ),
     TextChange("at::mps::sign_outf(", "at::sign_outf(", "torch for Linux has no functions of the namespace at::mps"),
 )
 
 # The type of int64_t on macOS, which is another one here, of the same size.
 _INT64_OF_MACOS = re.compile(r"\blong\s+long\b")
+# A format in a variable: fmt checks formats at compile time since C++20, and this one is known at run time.
+_FORMAT = re.compile(r"\bfmt::format\((\w+),")
 
 
 def changed_text(text: str) -> str:
     """The text with all changes, line for line, and with int64_t as it is spelled on this machine."""
     for change in CHANGES:
         text = text.replace(change.old, change.new)
-    return _INT64_OF_MACOS.sub("long", text)
+    return _FORMAT.sub(r"fmt::format(fmt::runtime(\1),", _INT64_OF_MACOS.sub("long", text))

@@ -49,9 +49,13 @@ _OPTIONAL = (_BACKEND / "MPSGeneratorImpl.mm",)
 _DEFINITIONS = ("USE_MPS", "AT_PER_OPERATOR_HEADERS", "NDEBUG")
 # Without it host code asks for the compiled kernels of its binary.
 _FROM_SOURCE = "PYTORCH_JIT_COMPILE_SHADERS"
+# Older trees include the headers of all operators, which this refuses.
+_METHODS_ALONE = "#define TORCH_ASSERT_ONLY_METHOD_OPERATORS\n"
+_ALL_OPERATORS = "#include <ATen/ATen.h>"
+# Trees before 2.0.1 have an allocator without it.
+_INTERFACE, _ALLOCATOR = "ATen/mps/MPSAllocatorInterface.h", "ATen/mps/MPSAllocator.h"
 # Precompiled once for all files of a tree.
 _INCLUDES = """\
-#define TORCH_ASSERT_ONLY_METHOD_OPERATORS
 #include <mpsmith/host_prelude.h>
 #include <ATen/native/mps/OperationUtils.h>
 #include <ATen/ExpandUtils.h>
@@ -156,7 +160,11 @@ def _objects(root: Path, yaml: MpsYaml, include: Path, definitions: tuple[str, .
     texts = yaml.headers(include)
     for folder in (OPERATIONS, KERNELS, OPERATIONS.parent, _BACKEND):
         for path in sorted((root / folder).glob("*.h")):
-            texts[str(path.relative_to(root / ATEN))] = changed_text(_text(path))
+            text = changed_text(_text(path))
+            once = "" if "#pragma once" in text else "#pragma once\n"  # older trees have headers without it
+            texts[str(path.relative_to(root / ATEN))] = once + text
+    if _INTERFACE not in texts:
+        texts |= {_INTERFACE: _text(_HOST / Path(_INTERFACE).name), _ALLOCATOR: f"#include <{_INTERFACE}>\n"}
     key = fingerprint(*(part for item in sorted(texts.items()) for part in item))
     folder = cache_folder() / "upstream" / "headers" / key
     if not folder.is_dir():
@@ -180,14 +188,19 @@ def _source(file: OperationFile, *, embedded: bool = False) -> _Source:
     text = changed_text(file.text)
     if embedded:
         text = METALLIB.sub(lambda include: shader_header(file.root, include[1]), text)
-    return _Source(file.name, file.path, f'{_INCLUDES}#line 1 "{file.path.relative_to(file.root)}"\n{text}')
+    head = f'{_methods_alone(file.root)}{_INCLUDES}#line 1 "{file.path.relative_to(file.root)}"\n'
+    return _Source(file.name, file.path, head + text)
+
+
+def _methods_alone(root: Path) -> str:
+    return "" if _ALL_OPERATORS in _text(root / OPERATIONS.parent / "OperationUtils.h") else _METHODS_ALONE
 
 
 def _compiled_shared(root: Path, objects: _Objects, threads: ThreadPoolExecutor) -> list[Path]:
     """The object files of the backend itself: the tree's, and our own. Raises UpstreamError if one does not compile."""
     places = [*(root / place for place in _SHARED), *(p for place in _OPTIONAL if (p := root / place).is_file())]
     sources = [_source(OperationFile(root, path)) for path in places]
-    sources += [_Source(path.stem, path, _text(path)) for path in sorted(_HOST.glob("*.mm"))]
+    sources += [_Source(path.stem, path, _methods_alone(root) + _text(path)) for path in sorted(_HOST.glob("*.mm"))]
     made: list[Path] = []
     for source, result in zip(sources, threads.map(objects.compile, sources), strict=True):
         if isinstance(result, str):

@@ -1,6 +1,5 @@
 // The rest of PyTorch's mps backend, for host code of any release on the simulated device: allocator and empty tensors.
 // Methods have no `override`, because the interface differs between releases. Compiled without ARC.
-#define TORCH_ASSERT_ONLY_METHOD_OPERATORS
 #include <mpsmith/host_prelude.h>
 #include <ATen/native/mps/OperationUtils.h>
 
@@ -13,6 +12,7 @@
 
 #include <array>
 #include <cstring>
+#include <map>
 
 namespace at::mps {
 
@@ -38,8 +38,14 @@ class SimulatedAllocator final : public IMPSAllocator {
   void emptyCache() const {}
   void freeInactiveBuffers() const {}
   ssize_t getUnalignedBufferSize(const void* pointer) const { return [(id<MTLBuffer>)pointer length]; }
-  IntArrayRef getBufferShape(const void*) const { return {}; } // host code then computes it
-  void setBufferShape(const void*, const IntArrayRef&) const {}
+  // Of the tensor whose views are taken. Memory of another length is another tensor's.
+  IntArrayRef getBufferShape(const void* pointer) const {
+    const auto found = shapes_.find({pointer, [(id<MTLBuffer>)pointer length]});
+    return found == shapes_.end() ? IntArrayRef() : found->second;
+  }
+  void setBufferShape(const void* pointer, const IntArrayRef& shape) const {
+    shapes_.try_emplace({pointer, [(id<MTLBuffer>)pointer length]}, shape.vec());
+  }
   id_t getBufferId(const void*) const { return 0; }
   bool isSharedBuffer(const void*) const { return true; }
   bool isSharedStorageSupported() const { return true; }
@@ -61,6 +67,7 @@ class SimulatedAllocator final : public IMPSAllocator {
   bool waitForEvents(c10::ArrayRef<const void*>) const { return false; }
 
  private:
+  mutable std::map<std::pair<const void*, size_t>, std::vector<int64_t>> shapes_;
   std::array<c10::DataPtr, 4> kept_;
   size_t next_ = 0;
 };

@@ -1,5 +1,4 @@
 // The profiler, which host code calls around each kernel. It records nothing here. Compiled without ARC.
-#define TORCH_ASSERT_ONLY_METHOD_OPERATORS
 #include <mpsmith/host_prelude.h>
 #include <ATen/native/mps/OperationUtils.h>
 

@@ -49,6 +49,7 @@ typedef NS_OPTIONS(NSUInteger, MPSGraphReducedPrecisionFastMath) {
 
 @interface MPSGraphExecutionDescriptor : MPSGraphObject <NSCopying>
 @property(readwrite, atomic) BOOL waitUntilCompleted;
+@property(readwrite, copy, atomic) void (^completionHandler)(MPSGraphTensorDataDictionary*, NSError*);
 @property(readwrite, copy, atomic) MPSGraphCompilationDescriptor* compilationDescriptor;
 @end
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -15,6 +16,7 @@ from mpsmith.errors import MpsmithError
 from mpsmith.simulator.errors import MachOError
 from mpsmith.simulator.objc import bridge
 from mpsmith.simulator.opening import MpsDevice
+from mpsmith.simulator.upstream.host_work import HostWork
 from mpsmith.simulator.upstream.manifest import BuiltFile, TreeBuild, write_manifest
 
 PASSED = Outcome(CaseVerdict.PASSED)
@@ -52,6 +54,18 @@ def test_a_case_that_a_stand_in_answered_in_part_is_not_graded_as_host_code() ->
     kernels.begin_case()
     graphs[0] += 1
     assert kernels.grade(PASSED) is Grade.HOST_CODE
+
+
+def test_work_is_that_of_cases_and_not_of_what_explains_them() -> None:
+    done: list[dict[str, HostWork]] = []
+    kernels = HostCode(BUILT, drain_work=lambda: done.pop(0) if done else {})
+    for _ in range(2):
+        kernels.begin_case()
+        done.append({"aten::eye.out": HostWork(1, waits=2)})
+        kernels.end_case()
+        done.append({"aten::eye.out": HostWork(5, on_cpu=Counter({"aten::equal": 7}))})
+    assert kernels.take_work() == {"aten::eye.out": HostWork(2, waits=4)}
+    assert kernels.take_work() == {}
 
 
 def test_source_is_compiled_where_the_wheel_cannot_run(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,9 +28,12 @@ ROW = """\
 
 def test_a_text_keeps_its_lines_when_it_is_changed() -> None:
     text = "".join(f"{change.old}\n" for change in CHANGES) + "long long x = unsigned long long(1);\n"
+    text += 'fmt::format(TEMPLATE, type);\nfmt::format("{}", type);\n'
     changed = changed_text(text)
     assert changed.count("\n") == text.count("\n")
-    assert changed.splitlines()[-1] == "long x = unsigned long(1);"
+    number, *formats = changed.splitlines()[-3:]
+    assert number == "long x = unsigned long(1);"
+    assert formats == ["fmt::format(fmt::runtime(TEMPLATE), type);", 'fmt::format("{}", type);']
     assert all(change.reason and change.old not in changed for change in CHANGES)
 
 
@@ -38,12 +41,13 @@ def test_overloads_whose_schema_changed_are_found_with_the_installed_one() -> No
     rows = {
         "nextafter(Tensor self, Tensor other) -> Tensor": "nextafter_mps",
         "bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor": "bincount_mps",
+        "renorm(Tensor self, Scalar p, int dim) -> Tensor": "renorm_mps",
         "gone_from_torch(Tensor self) -> Tensor": "gone_mps",
     }
     text = "".join(ROW.format(schema=schema, kernel=kernel) for schema, kernel in rows.items())
     changed = changed_schemas(MpsYaml(text, TAGS))
-    assert sorted(changed) == ["bincount", "gone_from_torch"]
-    assert "SymInt minlength" in changed["bincount"]
+    assert sorted(changed) == ["gone_from_torch", "renorm"]  # a kernel for whole numbers serves symbolic ones
+    assert "Scalar maxnorm" in changed["renorm"]
     assert changed["gone_from_torch"] == ""
 
 
