@@ -142,22 +142,19 @@ class HostCode:
         self.drain_work()
         self.before = self._now()
 
-    def end_case(self) -> None:
-        """After its execution."""
-        from ...simulator.upstream.host_work import joined
-
-        self.work = joined(self.work, self.drain_work())
-
     def take_work(self) -> dict[str, HostWork]:
         """What kernels did in the cases since the last time."""
         work, self.work = self.work, {}
         return work
 
-    def grade(self, outcome: Outcome) -> Grade | None:
+    def end_case(self, outcome: Outcome) -> Grade | None:
         """The grade of the case: host code ran in it, and nothing fell back; None for that of the device.
 
         It ran where it launched a kernel or ran a graph, and answered every call itself. MPSGraph is a stand-in.
         """
+        from ...simulator.upstream.host_work import joined
+
+        self.work = joined(self.work, self.drain_work())
         launched, graphs, stood_in = (now - before for now, before in zip(self._now(), self.before, strict=True))
         return Grade.HOST_CODE if (launched or graphs) and not stood_in and not outcome.fallbacks else None
 

@@ -321,11 +321,9 @@ def _run_cases(
             observe = partial(_note_execution, launches, drained, wrong, partial(dependence.look_at, position, case))
             observers = {"tracer": traced, "on_device": reached_device, "on_executed": observe}
             outcome = _judged(worker, case, f"{task.key.label}:{position}", **observers)
-            if worker.host_code:
-                worker.host_code.end_case()
             grade = grade_of_case(launches, outcome) if launches else None
-            if worker.host_code and grade is None:
-                grade = worker.host_code.grade(outcome)
+            if worker.host_code:
+                grade = worker.host_code.end_case(outcome) or grade
             worker.pending.add(partial(worker.store.add_case, task.group, position, outcome, inputs, grade))
             count_case(of_group, launches, grade)
             if launches and outcome.verdict is not CaseVerdict.PASSED:

@@ -151,6 +151,7 @@ MPSGraphTensor* gradient_node(
 }
 
 constexpr auto kFloor = MPSGraphResizeNearestRoundingModeFloor;
+constexpr auto kNearest = MPSGraphResizeNearestRoundingModeRoundPreferCeil; // where a message names none
 
 // Coordinates are normalized, absolute, and named as torch names them.
 MPSGraphTensor* sampled(
@@ -179,6 +180,44 @@ void require_torch_coordinates(bool normalized, bool relative, double constant) 
 } // namespace
 
 @implementation MPSGraph (MPSGraphResizeOps)
+- (MPSGraphTensor*)resizeTensor:(MPSGraphTensor*)imagesTensor
+                           size:(MPSShape*)size
+                           mode:(MPSGraphResizeMode)mode
+                   centerResult:(BOOL)centerResult
+                   alignCorners:(BOOL)alignCorners
+                         layout:(MPSGraphTensorNamedDataLayout)layout
+                           name:(NSString*)name {
+  MPSGraphTensor* sizes = constant(self, at::tensor(numbers(size), at::kInt));
+  return [self resizeTensor:imagesTensor
+                 sizeTensor:sizes
+                       mode:mode
+               centerResult:centerResult
+               alignCorners:alignCorners
+                     layout:layout
+                       name:name];
+}
+- (MPSGraphTensor*)resizeTensor:(MPSGraphTensor*)imagesTensor
+                     sizeTensor:(MPSGraphTensor*)size
+                           mode:(MPSGraphResizeMode)mode
+                   centerResult:(BOOL)centerResult
+                   alignCorners:(BOOL)alignCorners
+                         layout:(MPSGraphTensorNamedDataLayout)layout
+                           name:(NSString*)name {
+  const Resize resize = {
+      mode == MPSGraphResizeBilinear, (bool)centerResult, (bool)alignCorners, true, kNearest, height_axis(layout)};
+  return resize_node(self, resize, imagesTensor, size, nil);
+}
+- (MPSGraphTensor*)resizeWithGradientTensor:(MPSGraphTensor*)gradient
+                                      input:(MPSGraphTensor*)input
+                                       mode:(MPSGraphResizeMode)mode
+                               centerResult:(BOOL)centerResult
+                               alignCorners:(BOOL)alignCorners
+                                     layout:(MPSGraphTensorNamedDataLayout)layout
+                                       name:(NSString*)name {
+  const Resize resize = {
+      mode == MPSGraphResizeBilinear, (bool)centerResult, (bool)alignCorners, true, kNearest, height_axis(layout)};
+  return gradient_node(self, resize, gradient, input, nil);
+}
 - (MPSGraphTensor*)resizeNearestWithTensor:(MPSGraphTensor*)imagesTensor
                                 sizeTensor:(MPSGraphTensor*)size
                        nearestRoundingMode:(MPSGraphResizeNearestRoundingMode)nearestRoundingMode

@@ -6,6 +6,7 @@ import re
 
 from torchgen.model import FunctionSchema, NativeFunction, NativeFunctionsGroup
 
+from ..metal.includes import torch_include
 from .registrations import MpsYaml
 
 _SPACE = re.compile(r"\s")
@@ -21,7 +22,8 @@ def changed_schemas(yaml: MpsYaml) -> dict[str, str]:
     for group in yaml.groups:
         functions = list(group.functions()) if isinstance(group, NativeFunctionsGroup) else [group]
         installed = {str(function.func.name): _installed(function) for function in functions}
-        if any(_differs(function, installed[str(function.func.name)]) for function in functions):
+        differs = any(_differs(function, installed[str(function.func.name)]) for function in functions)
+        if differs or (isinstance(group, NativeFunctionsGroup) and _precomputes_otherwise(group)):
             changed.update({name: schema for name, schema in installed.items() if name in with_kernels})
     return changed
 
@@ -40,6 +42,19 @@ def _differs(function: NativeFunction, installed: str) -> bool:
         return not installed or _types(FunctionSchema.parse(installed)) != _types(function.func)
     except Exception:  # torchgen raises assertions and plain exceptions of many types
         return _SPACE.sub("", installed) != _SPACE.sub("", str(function.func))
+
+
+def _precomputes_otherwise(group: NativeFunctionsGroup) -> bool:
+    """Whether only one of the tree and the installed torch gives the kernel computed arguments."""
+    include, name = torch_include(), group.out.func.name
+    header = include / f"ATen/ops/{name.name.base}_meta.h" if include else None
+    if not group.structured or header is None or not header.is_file():
+        return False
+    structure = (
+        f"struct TORCH_API structured_{name.name}{f'_{o}' if (o := group.functional.func.name.overload_name) else ''} "
+    )
+    own = header.read_text("utf-8").partition(structure)[2].partition("\n};")[0]
+    return bool(own) and ("precompute_out" in own) != (group.out.precomputed is not None)
 
 
 def _types(schema: FunctionSchema) -> tuple[list[str], list[str]]:

@@ -55,6 +55,7 @@ CHANGES = (
     TextChange(
         "#include <objc/NSObjCRuntime.h>", "#import <Foundation/Foundation.h>", "it is a part of Foundation here"
     ),
+    TextChange("c10::in_place", "std::in_place", "torch removed its own name for it"),
     TextChange("at::mps::sign_outf(", "at::sign_outf(", "torch for Linux has no functions of the namespace at::mps"),
 )
 

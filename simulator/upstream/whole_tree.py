@@ -52,6 +52,7 @@ _FROM_SOURCE = "PYTORCH_JIT_COMPILE_SHADERS"
 # Older trees include the headers of all operators, which this refuses.
 _METHODS_ALONE = "#define TORCH_ASSERT_ONLY_METHOD_OPERATORS\n"
 _ALL_OPERATORS = "#include <ATen/ATen.h>"
+_PROFILER = "ATen/mps/MPSProfiler.h"
 # Trees before 2.0.1 have an allocator without it.
 _INTERFACE, _ALLOCATOR = "ATen/mps/MPSAllocatorInterface.h", "ATen/mps/MPSAllocator.h"
 # Precompiled once for all files of a tree.
@@ -165,6 +166,8 @@ def _objects(root: Path, yaml: MpsYaml, include: Path, definitions: tuple[str, .
             texts[str(path.relative_to(root / ATEN))] = once + text
     if _INTERFACE not in texts:
         texts |= {_INTERFACE: _text(_HOST / Path(_INTERFACE).name), _ALLOCATOR: f"#include <{_INTERFACE}>\n"}
+    if "isCaptureEnabled" not in texts.get(_PROFILER, "isCaptureEnabled"):
+        definitions += ("MPSMITH_WITHOUT_CAPTURE",)  # before 2.3
     key = fingerprint(*(part for item in sorted(texts.items()) for part in item))
     folder = cache_folder() / "upstream" / "headers" / key
     if not folder.is_dir():

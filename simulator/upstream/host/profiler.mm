@@ -24,10 +24,12 @@ void MPSProfiler::endProfileKernel(const void*, SyncType) {}
 void MPSProfiler::endProfileCPUFallback(const std::string&) {}
 void MPSProfiler::StartTrace(const std::string&, bool) {}
 void MPSProfiler::StopTrace() {}
+#ifndef MPSMITH_WITHOUT_CAPTURE
 bool MPSProfiler::isCaptureEnabled() const { return false; }
 bool MPSProfiler::isCapturing() const { return false; }
 void MPSProfiler::startCapture(const std::string&, MPSStream*) {}
 void MPSProfiler::stopCapture(MPSStream*) {}
+#endif
 
 const std::string BaseInfo::toString(double, double) const { return ""; }
 const std::string OperationInfo::toString(double, double) const { return strKey; }

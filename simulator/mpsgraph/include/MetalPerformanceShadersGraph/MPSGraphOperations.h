@@ -445,6 +445,27 @@ MPSGRAPH_REDUCTION(reductionOr)
 @end
 
 @interface MPSGraph (MPSGraphResizeOps)
+- (MPSGraphTensor*)resizeTensor:(MPSGraphTensor*)imagesTensor
+                           size:(MPSShape*)size
+                           mode:(MPSGraphResizeMode)mode
+                   centerResult:(BOOL)centerResult
+                   alignCorners:(BOOL)alignCorners
+                         layout:(MPSGraphTensorNamedDataLayout)layout
+                           name:(NSString*)name;
+- (MPSGraphTensor*)resizeTensor:(MPSGraphTensor*)imagesTensor
+                     sizeTensor:(MPSGraphTensor*)size
+                           mode:(MPSGraphResizeMode)mode
+                   centerResult:(BOOL)centerResult
+                   alignCorners:(BOOL)alignCorners
+                         layout:(MPSGraphTensorNamedDataLayout)layout
+                           name:(NSString*)name;
+- (MPSGraphTensor*)resizeWithGradientTensor:(MPSGraphTensor*)gradient
+                                      input:(MPSGraphTensor*)input
+                                       mode:(MPSGraphResizeMode)mode
+                               centerResult:(BOOL)centerResult
+                               alignCorners:(BOOL)alignCorners
+                                     layout:(MPSGraphTensorNamedDataLayout)layout
+                                       name:(NSString*)name;
 - (MPSGraphTensor*)resizeNearestWithTensor:(MPSGraphTensor*)imagesTensor
                                 sizeTensor:(MPSGraphTensor*)size
                        nearestRoundingMode:(MPSGraphResizeNearestRoundingMode)nearestRoundingMode

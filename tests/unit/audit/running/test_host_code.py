@@ -27,9 +27,9 @@ def test_a_case_in_which_a_graph_ran_is_graded_as_host_code() -> None:
     graphs = [5]
     kernels = HostCode(BUILT, graphs_run=lambda: graphs[0])
     kernels.begin_case()
-    assert kernels.grade(PASSED) is None
+    assert kernels.end_case(PASSED) is None
     graphs[0] += 1
-    assert kernels.grade(PASSED) is Grade.HOST_CODE
+    assert kernels.end_case(PASSED) is Grade.HOST_CODE
 
 
 def test_a_case_is_graded_by_what_it_launched_itself(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -37,10 +37,10 @@ def test_a_case_is_graded_by_what_it_launched_itself(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(bridge, "_counted", [3])
     kernels.begin_case()
     bridge._counted[0] += 1
-    assert kernels.grade(PASSED) is Grade.HOST_CODE
-    assert kernels.grade(replace(PASSED, fallbacks=("aten::eye",))) is None
+    assert kernels.end_case(PASSED) is Grade.HOST_CODE
+    assert kernels.end_case(replace(PASSED, fallbacks=("aten::eye",))) is None
     kernels.begin_case()  # the next one launches nothing
-    assert kernels.grade(PASSED) is None
+    assert kernels.end_case(PASSED) is None
 
 
 def test_a_case_that_a_stand_in_answered_in_part_is_not_graded_as_host_code() -> None:
@@ -48,12 +48,12 @@ def test_a_case_that_a_stand_in_answered_in_part_is_not_graded_as_host_code() ->
     kernels = HostCode(BUILT, graphs_run=lambda: graphs[0], stood_in=lambda: stood_in[0])
     kernels.begin_case()
     graphs[0] += 1
-    assert kernels.grade(PASSED) is Grade.HOST_CODE
+    assert kernels.end_case(PASSED) is Grade.HOST_CODE
     stood_in[0] += 1
-    assert kernels.grade(PASSED) is None
+    assert kernels.end_case(PASSED) is None
     kernels.begin_case()
     graphs[0] += 1
-    assert kernels.grade(PASSED) is Grade.HOST_CODE
+    assert kernels.end_case(PASSED) is Grade.HOST_CODE
 
 
 def test_work_is_that_of_cases_and_not_of_what_explains_them() -> None:
@@ -62,7 +62,7 @@ def test_work_is_that_of_cases_and_not_of_what_explains_them() -> None:
     for _ in range(2):
         kernels.begin_case()
         done.append({"aten::eye.out": HostWork(1, waits=2)})
-        kernels.end_case()
+        kernels.end_case(PASSED)
         done.append({"aten::eye.out": HostWork(5, on_cpu=Counter({"aten::equal": 7}))})
     assert kernels.take_work() == {"aten::eye.out": HostWork(2, waits=4)}
     assert kernels.take_work() == {}
