@@ -57,10 +57,6 @@ def _positive(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
         yield (x @ x.mH + torch.eye(shape[-1]),)
 
 
-def _root_of(a: torch.Tensor) -> torch.Tensor:
-    return torch.ops.aten.linalg_matrix_sqrth(a)  # type: ignore[no-any-return]
-
-
 _OPERATOR = ("aten::_linalg_eigh",)
 # Of torch 2.14 and later.
 _ROOTS = ("aten::linalg_matrix_sqrth",) if hasattr(torch.ops.aten, "linalg_matrix_sqrth") else ()

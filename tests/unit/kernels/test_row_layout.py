@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from mpsmith.kernels.runtime.row_layout import from_rows, matrix_count, reduced_shape, rows_of, sizes_of
+from mpsmith.kernels.runtime.row_layout import from_rows, reduced_shape, rows_of
 
 BLOCK = torch.arange(24.0).reshape(2, 3, 4)
 
@@ -37,15 +37,3 @@ class TestRowLayout:
     def test_dimension_out_of_range(self) -> None:
         with pytest.raises(IndexError, match=r"expected to be in range of \[-3, 2\], but got 3"):
             rows_of(BLOCK, 3)
-
-    def test_sizes_of(self) -> None:
-        assert sizes_of(BLOCK) == [3, 2, 3, 4]
-        assert sizes_of(()) == [0]
-
-    def test_matrix_count(self) -> None:
-        assert [matrix_count(torch.empty(shape)) for shape in [(3, 2), (0, 0), (2, 5, 0, 3), (0, 4, 4)]] == [
-            1,
-            1,
-            10,
-            0,
-        ]
