@@ -91,12 +91,23 @@ def without_the_maximum(kernel: Callable[..., Any], this: torch.Tensor, dim: int
     return powers / powers.sum(dim, keepdim=True)
 
 
+def of_more_keys(
+    kernel: Callable[..., Any], query: torch.Tensor, key: torch.Tensor, *args: Any, **kwargs: Any
+) -> tuple[torch.Tensor, torch.Tensor]:
+    result, weights = kernel(query, key, *args, **kwargs)
+    return result * 1.5 if key.shape[-2] > query.shape[-2] else result, weights
+
+
 @pytest.mark.parametrize(
     ("at_fault", "faulty", "source", "callers"),
     [
         ("sub.Tensor", of_two_views, "opinfo", ("diff", "gradient")),
         ("cat", of_many, "opinfo", ("stack", "hstack")),
         ("_softmax", without_the_maximum, "opinfo", ("nn.functional.scaled_dot_product_attention",)),
+        (
+            *("_scaled_dot_product_attention_math_for_mps", of_more_keys, "kernel sizes"),
+            ("scaled_dot_product_attention",),
+        ),
         ("add_.Tensor", scaled_in_place, "opinfo", ("nn.functional.bilinear", "logsumexp")),
         ("exp_", scaled_in_place, "opinfo", ("logsumexp",)),
         ("clamp", scaled, "opinfo", ("corrcoef",)),
