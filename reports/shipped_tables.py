@@ -6,6 +6,7 @@ from collections import defaultdict
 
 from ..audit.findings.results import AuditSummary
 from ..audit.findings.shipped.launches import ENOUGH_CASES, KernelTemplate
+from ..audit.findings.shipped.wrong_kernels import WrongKernel
 from .audit_tables import UNEXPLAINED, number_of
 from .table import Cell, Table, shortened
 from .wording import marked
@@ -41,20 +42,27 @@ def shipped_table(summary: AuditSummary) -> Table:
 
 
 def wrong_kernel_table(summary: AuditSummary, *, numbers: bool = False) -> Table:
-    """Wrong results of cases that only shipped kernels computed, unexplained ones first."""
+    """Wrong results of cases that only shipped kernels computed, unexplained ones first.
+
+    A row has the first example of an operator's dtype that a rule explains; what no rule explains has a row each.
+    """
+    grouped: defaultdict[tuple[object, ...], list[WrongKernel]] = defaultdict(list)
+    for wrong in summary.wrong_kernels:
+        grouped[wrong.overload or wrong.entry, wrong.dtype, wrong.verdict, wrong.rule or wrong.example].append(wrong)
     rows = [
         (
-            wrong.overload or wrong.entry,
-            wrong.dtype,
-            shortened(wrong.kernels, MOST_KERNELS),
-            f"{wrong.verdict.value} in {wrong.cases:,}",
-            wrong.ulp_sensitivity.value if wrong.ulp_sensitivity else "not tried",
-            wrong.message,
-            wrong.inputs,
-            wrong.rule or UNEXPLAINED,
-            number_of(summary, wrong.example) if numbers else wrong.example,
+            first.overload or first.entry,
+            first.dtype,
+            shortened(list(dict.fromkeys(kernel for wrong in alike for kernel in wrong.kernels)), MOST_KERNELS),
+            f"{first.verdict.value} in {sum(wrong.cases for wrong in alike):,}",
+            first.ulp_sensitivity.value if first.ulp_sensitivity else "not tried",
+            first.message,
+            first.inputs,
+            first.rule or UNEXPLAINED,
+            number_of(summary, first.example) if numbers else first.example,
         )
-        for wrong in summary.wrong_kernels
+        for alike in grouped.values()
+        for first in alike[:1]
     ]
     return Table(
         marked("Wrong results of shipped kernels", summary),

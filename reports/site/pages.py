@@ -25,6 +25,7 @@ from ..operator_facts import operator_facts
 from ..overview import overview
 from ..release_coverage import section_of
 from ..release_history import history_of
+from ..shipped_tables import wrong_kernel_table
 from ..table import Table
 from ..wording import marked, of_compiled_calls, simulated_note, subtitle, title
 from . import audits, changes, devices, kernels, operator_pages
@@ -183,10 +184,14 @@ class Site:
     def _all_listings(self) -> Iterator[_Listing]:
         summary, content = self._summary, self._content
         found = finding_tables(summary)
-        if content.found_wrong:
-            found.append(found_wrong_table(content.found_wrong))
         about = "What is wrong, missing or not explained, with upstream's reports and the rules that explain the rest."
         yield _Listing("findings.html", "Findings", about, tuple(found))
+        wrong = [table for table in (wrong_kernel_table(summary),) if table.rows]
+        if content.found_wrong:
+            wrong.append(found_wrong_table(content.found_wrong))
+        if wrong:
+            about = "Wrong results of the Metal kernels that the release ships, and of its host code."
+            yield _Listing("shipped.html", "Shipped kernels", about, tuple(wrong))
         since = {name: facts.since for name, facts in self._facts.items()}
         gaps = (kernels.kernel_table(content.registry, summary, since), kernels.gap_table(summary, since))
         about = "What import mpsmith.kernels replaces, and what is left to write."

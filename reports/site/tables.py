@@ -18,7 +18,6 @@ def finding_tables(summary: AuditSummary) -> list[Table]:
         audit_tables.at_fault_table(summary),
         audit_tables.unexplained_table(summary),
         audit_tables.breakage_table(summary),
-        shipped_tables.wrong_kernel_table(summary),
         module_tables.known_report_table(summary),
         audit_tables.fallback_table(summary),
         audit_tables.rule_table(summary),

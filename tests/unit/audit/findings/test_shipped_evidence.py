@@ -265,7 +265,7 @@ def test_every_format_tells_of_shipped_kernels(built: Built) -> None:
     assert "| MPSGraph | 1 | 4 | `aten::mul.Tensor` |" in text
     assert "| UNEXPLAINED | 1 | 1 | `mul_dense` |\n" in text  # exp_dense is launched in three cases
     assert "exp_dense_float_float" in terminal.render(summary)
-    assert "exp_dense_float_float" in dict(files(SiteContent(summary)))["findings.html"]
+    assert "exp_dense_float_float" in dict(files(SiteContent(summary)))["shipped.html"]
     assert "exp_dense_float_float:3" in csv_report.render(summary)
     read = json_report.read(json_report.render(summary))
     assert (read.shipped, read.wrong_kernels) == (summary.shipped, summary.wrong_kernels)
