@@ -172,7 +172,7 @@ def load_host_code(folder: str, macos: str | None, device: MpsDevice) -> HostCod
     if not device.simulated:
         raise MpsmithError("--host-code is for the simulated device; a real one has its own")
     from ...simulator.air.library import AirLibrary
-    from ...simulator.mpsgraph.library import graphs_run
+    from ...simulator.mpsgraph.library import check_caches, graphs_run
     from ...simulator.objc.bridge import answer_with
     from ...simulator.objc.loading import load_extension, set_macos
     from ...simulator.upstream.host_work import observe
@@ -185,6 +185,7 @@ def load_host_code(folder: str, macos: str | None, device: MpsDevice) -> HostCod
     if built.wheel:
         return _load_wheel(built, macos or NEWEST_MACOS)
     set_macos(macos or NEWEST_MACOS)
+    check_caches()
     if built.kernels:
         answer_with(AirLibrary(shipped_library(built.kernels), built.kernels))
     built.load(load_extension)

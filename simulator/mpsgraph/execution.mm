@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <ATen/ExpandUtils.h>
+#include <algorithm>
 #include <atomic>
 #include <exception>
 #include <unordered_map>
@@ -185,10 +186,24 @@ Tensor placed(MPSGraphTensor* target, Tensor result, const Tensor& place) {
     require_fit(placeholder, data->tensor_);
     values[placeholder->node_.get()] = {data->tensor_};
   }
+  MPSGraph* other = other_graph_of(self);
+  Values of_other;
+  const auto counterpart = [&](MPSGraphTensor* tensor) {
+    return other->tensors_[std::find(tensors_.begin(), tensors_.end(), tensor) - tensors_.begin()];
+  };
+  if (other != nil) {
+    require_same_structure(self, other);
+    for (MPSGraphTensor* placeholder in feeds) {
+      of_other[counterpart(placeholder)->node_.get()] = values[placeholder->node_.get()];
+    }
+  }
   std::vector<std::pair<Tensor, Tensor>> writes;
   for (MPSGraphTensor* target in resultsDictionary) {
     MPSGraphTensorData* data = [resultsDictionary objectForKey:target];
     writes.emplace_back(data->tensor_, placed(target, value_of(target, values), data->tensor_));
+    if (other != nil) {
+      require_same_result(target->node_->operation, value_of(target, values), value_of(counterpart(target), of_other));
+    }
   }
   // A result may share memory with what is fed, and what is fed with the place of another result.
   for (auto& [place, result] : writes) {

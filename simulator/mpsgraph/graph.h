@@ -49,6 +49,12 @@ bool is_beyond(const std::string& operation, const char* measure, int64_t value)
 // Raises if an axis lies further out than the operation takes.
 void require_inner_axes(const char* operation, const Tensor& x, const Shape& axes);
 
+// The graph that a call would make itself, where the one that runs came out of a cache and caches are checked; or nil.
+MPSGraph* other_graph_of(MPSGraph* graph);
+// Raise if the graph out of the cache has other operations than the call's own, or gives another result.
+void require_same_structure(MPSGraph* cached, MPSGraph* fresh);
+void require_same_result(const std::string& operation, const Tensor& result, const Tensor& of_other);
+
 // A tensor of the graph without operands, which has to be fed.
 MPSGraphTensor* placeholder(MPSGraph* graph, c10::ScalarType type, std::optional<Shape> shape);
 // The results of an operation.

@@ -53,3 +53,11 @@ def loaded() -> ctypes.CDLL:
 def graphs_run() -> int:
     """The number of graphs that ran in this process; the library is loaded for it."""
     return int(loaded().mpsgraph_simulator_runs())
+
+
+def check_caches() -> None:
+    """From now on a graph out of a cache of host code is compared with the one that the call would make itself.
+
+    A call that shares the graph of another one, because the key forgets an argument, then raises.
+    """
+    loaded().mpsgraph_simulator_check_caches(1)

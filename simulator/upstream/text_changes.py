@@ -55,6 +55,13 @@ CHANGES = (
     TextChange(
         "#include <objc/NSObjCRuntime.h>", "#import <Foundation/Foundation.h>", "it is a part of Foundation here"
     ),
+    TextChange(
+        "if (auto rc = cache_->LookUpAs<T>(key)) {\n    return rc;",
+        "if (auto rc = cache_->LookUpAs<T>(key)) {\n    if (mpsgraph_simulator_checks_caches()) { "
+        "T other(mps::make_mps_graph()); instantiate(other.graph(), &other); "
+        "mpsgraph_simulator_compare(rc->graph(), other.graph()); } return rc;",
+        "a key that forgets an argument gives this call the graph of another one",
+    ),
     TextChange("c10::in_place", "std::in_place", "torch removed its own name for it"),
     TextChange("at::mps::sign_outf(", "at::sign_outf(", "torch for Linux has no functions of the namespace at::mps"),
 )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from ctypes import c_void_p
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
-from mpsmith.simulator.mpsgraph.library import INCLUDE
+from mpsmith.simulator.mpsgraph.library import INCLUDE, loaded
 from support import graph_calls
 from support.graph_calls import DATA_TYPES, Graph, buffer_of, shape_of
 from support.objc_messages import MessageError, Ref, array, class_named, made, numbers_of, send
@@ -72,6 +74,31 @@ def test_a_result_is_broadcast_and_reshaped_into_its_place() -> None:
     assert results[1].tolist() == [[0, 1], [2, 3], [4, 5]]
     with pytest.raises(MessageError, match=r"has shape \[6\], and its place \[4\]"):
         graph.run(six, places=[torch.empty(4)])
+
+
+def reduced(size: int, axis: int, operation: str = "softMax") -> tuple[Graph, Ref]:
+    graph = Graph()
+    return graph, graph(f"{operation}WithTensor:axis:name:", graph.feed(torch.eye(size)), axis, None)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "difference"),
+    [
+        ((3, 0), "softMax with other arguments"),
+        ((4, 1), "another type, shape or value of placeholder"),
+        ((3, 1, "reductionSum"), "reductionSum in place of softMax"),
+    ],
+)
+def test_a_graph_that_two_different_calls_share_is_an_error(wanted: tuple[Any, ...], difference: str) -> None:
+    compare = loaded().mpsgraph_simulator_compare
+    graph, node = reduced(3, 1)
+    expected = torch.softmax(torch.eye(3), 1)
+    compare(c_void_p(graph.ref.address), c_void_p(reduced(3, 1)[0].ref.address))
+    assert torch.allclose(graph.run(node)[0], expected)
+    compare(c_void_p(graph.ref.address), c_void_p(reduced(*wanted)[0].ref.address))
+    with pytest.raises(MessageError, match=f"got the graph of another call out of the cache.*: {difference}"):
+        graph.run(node)
+    assert torch.allclose(graph.run(node)[0], expected)  # each call is compared with its own graph
 
 
 def test_a_result_may_lie_where_an_input_was_fed() -> None:

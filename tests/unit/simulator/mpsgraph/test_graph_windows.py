@@ -274,6 +274,33 @@ def test_resizing_by_sizes(
     close(gradient, torch.autograd.grad(expected, x, g)[0])
 
 
+@pytest.mark.parametrize(
+    ("mode", "flags", "options"),
+    [
+        (0, [True, False], {"mode": "nearest-exact"}),
+        (1, [True, False], {"mode": "bilinear"}),
+        (1, [False, True], {"mode": "bilinear", "align_corners": True}),
+    ],
+)
+def test_resizing_as_macos_12_does(mode: int, flags: list[bool], options: dict[str, Any]) -> None:
+    x = torch.randn(2, 3, 6, 5, requires_grad=True)
+    expected = functional.interpolate(x, (4, 9), **options)
+    g = torch.randn_like(expected)
+    graph = Graph()
+    source, incoming = graph.feed(x.detach()), graph.feed(g)
+    wanted = graph("shapeOfTensor:name:", graph.feed(torch.empty(4, 9)), None)
+    rest = (mode, *flags, NCHW, None)
+    nodes = [
+        graph("resizeTensor:size:mode:centerResult:alignCorners:layout:name:", source, [4, 9], *rest),
+        graph("resizeTensor:sizeTensor:mode:centerResult:alignCorners:layout:name:", source, wanted, *rest),
+        graph("resizeWithGradientTensor:input:mode:centerResult:alignCorners:layout:name:", incoming, source, *rest),
+    ]
+    by_shape, by_tensor, gradient = graph.run(*nodes)
+    close(by_shape, expected)
+    close(by_tensor, expected)
+    close(gradient, torch.autograd.grad(expected, x, g)[0])
+
+
 @pytest.mark.parametrize(("name", "rounding"), [("Nearest", "nearestRoundingMode:"), ("Bilinear", "")])
 def test_resizing_by_scales_and_offsets(name: str, rounding: str) -> None:
     x = torch.randn(2, 3, 6, 5, requires_grad=True)

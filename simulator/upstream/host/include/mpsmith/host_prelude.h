@@ -37,7 +37,14 @@ static inline dispatch_data_t dispatch_data_create(const void* bytes, size_t siz
   return (dispatch_data_t)[[NSData dataWithBytes:bytes length:size] retain];
 }
 
+// Of the stand-in: compares the graph that a cache gives a call with the one that this call would make.
 #ifdef __cplusplus
+extern "C" {
+#endif
+BOOL mpsgraph_simulator_checks_caches(void);
+void mpsgraph_simulator_compare(MPSGraph* cached, MPSGraph* fresh);
+#ifdef __cplusplus
+}
 #include <ATen/NamedTensorUtils.h>
 namespace std {
 // int64_t is long here and long long on macOS, where host code mixes the two names.
