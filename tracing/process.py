@@ -105,12 +105,13 @@ class TracedDevice:
     def of(cls, kind: DeviceKind, profile: str | None) -> TracedDevice:
         """Open the device. Raises MpsmithError where there is none."""
         from ..audit.releases.surface.profiles import coverage_profile
-        from ..simulator.device import loading
         from ..simulator.opening import device_of_this_process, open_device
 
         shared = kind is DeviceKind.AUTO and profile is None
         device = device_of_this_process(coverage_profile) if shared else open_device(kind, coverage_profile, profile)
         if device.simulated:
+            from ..simulator.device import loading
+
             loaded = loading.loaded_profile()
             return cls(True, device.profile, loaded.always_fallback if loaded else frozenset())
         import torch

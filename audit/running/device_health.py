@@ -13,10 +13,10 @@ from pathlib import Path
 
 from ...errors import MpsmithError
 from .canary import canary
-from .worker_exit import log_path
+from .worker_exit import DEVICE_LOST, log_path
 
-# Exit codes of a worker that ended itself: its device computes no more; it has taken enough memory.
-DEVICE_LOST, RECYCLED = 86, 87
+# The exit code of a worker that ended itself because it has taken enough memory.
+RECYCLED = 87
 # MPSGraph keeps a graph for each shape for ever (pytorch #181213), outside of what the driver reports, too.
 MOST_CASES = 4000
 

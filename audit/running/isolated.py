@@ -23,11 +23,11 @@ from ..shipped.kernels import kernel_that_ran, record_crashing_kernel, record_sl
 from ..store.records import STRICT, Run, StoredGroup
 from ..store.store import Store
 from . import last_call, worker
-from .device_health import DEVICE_LOST, RECYCLED, fault_in
+from .device_health import RECYCLED, fault_in
 from .module_probes import probe_module
 from .progress import ProgressListener
 from .rerun_budget import CrashBudget
-from .worker_exit import WorkerExit, exit_of
+from .worker_exit import DEVICE_LOST, WorkerExit, exit_of
 from .worker_processes import worker_processes
 from .worker_setup import start
 from .worker_tasks import MAKING_SAMPLES, ON_DEVICE, RERUN, AuditPlan, Task, WorkerOptions, announced_case
@@ -227,7 +227,7 @@ class IsolatedExecution:
             except ProcessExpired as expired:
                 task.marker.unlink(missing_ok=True)
                 if position not in self._store.positions(task.group) and expired.exitcode != RECYCLED:
-                    self._store.add_case(task.group, position, _crash(exit_of(expired, self._scratch), expired), "")
+                    self._store.add_case(task.group, position, _crash(exit_of(expired, self._scratch)), "")
 
     def _record_exit(self, pool: ProcessPool, task: Task, expired: ProcessExpired, strike: int) -> bool:
         """Record the case that ended its worker; returns whether the group's other cases are still to be run."""
@@ -284,12 +284,10 @@ class IsolatedExecution:
             self._store.add_look_inside(task.group, position, at_fault)
 
 
-def _crash(ended: WorkerExit, expired: ProcessExpired) -> Outcome:
+def _crash(ended: WorkerExit) -> Outcome:
     """The outcome of a case that ended a process which did nothing else."""
     if ended.timed_out:
         return Outcome(CaseVerdict.TIMEOUT, "forward", ended.cause)
-    if expired.exitcode == DEVICE_LOST:
-        return Outcome(CaseVerdict.CRASH, "forward", f"the device computes nothing afterwards: {ended.words}")
     fault = fault_in(ended.cause)
     return Outcome(CaseVerdict.CRASH, "forward", f"{fault}: {ended.cause}" if fault else ended.cause)
 

@@ -170,6 +170,8 @@ def replay(task: Task) -> Replay:
         if not shown:
             launches.update(drained())
         fits = predictions_of(wrong)
+    if worker.health is not None:
+        worker.health.require()
     cpu, mps = shown or (_shown(None), _shown(None))
     return Replay(outcome, described(case), cpu, mps, worker.device.simulated, launches, fits=fits)
 

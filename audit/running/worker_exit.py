@@ -20,6 +20,8 @@ from pebble import ProcessExpired
 from ..model import time_limit
 
 LONGEST_OUTPUT = 300
+# The exit code of a worker that ended itself because its real device computes no more.
+DEVICE_LOST = 86
 
 # Parts that vary from run to run, and their replacements. The order matters: prefixes first.
 _VARYING: tuple[tuple[re.Pattern[str], str], ...] = (
@@ -58,6 +60,8 @@ def exit_of(expired: ProcessExpired, scratch: Path) -> WorkerExit:
     if time_limit.exceeded(expired.exitcode):
         return WorkerExit("time-out", timed_out=True)
     cause = signal.Signals(-expired.exitcode).name if expired.exitcode < 0 else f"exit code {expired.exitcode}"
+    if expired.exitcode == DEVICE_LOST:
+        cause = "the device computes nothing afterwards"
     words = last_output(log_path(scratch, expired.pid))
     return WorkerExit(f"{cause}: {words}" if words else cause, words=words)
 

@@ -34,7 +34,7 @@ class PosedMac:
         (folder / "registry").mkdir()
         return cls(folder)
 
-    def run(self, *command: str, fails: bool = False, **variables: str) -> str:
+    def run(self, *command: str, fails: bool = False, seconds: int = 580, **variables: str) -> str:
         """What `python -m COMMAND` prints; it must succeed unless it is to fail, and then stderr is included.
 
         `variables` are added to the environment, such as a fault (posing_as_a_mac/posed_faults.py).
@@ -52,7 +52,7 @@ class PosedMac:
         environment.update(variables)
         line = [sys.executable, "-m", *command]
         done = subprocess.run(
-            line, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=580, check=False
+            line, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=seconds, check=False
         )
         assert (done.returncode != 0) == fails, f"{done.stdout}\n{done.stderr}"
         return done.stdout + done.stderr if fails else done.stdout

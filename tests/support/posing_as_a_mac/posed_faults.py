@@ -8,11 +8,15 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 # After so many cases, the process's command buffers are ignored.
 CASES_UNTIL_IGNORED = 30
 SECONDS_OF_THE_FIRST_COMPILE = 20.0
+# The case whose kernel writes outside of its output, and how many cases later its process ends by that.
+WRITES_OUTSIDE = "opinfo:cos:float32:0"
+CASES_UNTIL_THE_END = 40
 
 
 class Memory:
@@ -33,8 +37,8 @@ class Memory:
 class Ignored:
     """After an unseen fault, the device executes nothing more: results are zeros."""
 
-    def __init__(self) -> None:
-        self.left = CASES_UNTIL_IGNORED
+    def __init__(self, cases: int = CASES_UNTIL_IGNORED) -> None:
+        self.left = cases
 
     def install(self, tensor: Any) -> None:
         """Let what is read from the device be zeros, once the fault has happened."""
@@ -66,6 +70,45 @@ def _zero(execution: Any) -> None:
         for output in execution.outputs:
             if isinstance(output, torch.Tensor) and output.device.type == "mps":
                 output.detach().zero_()
+
+
+class WritesOutside:
+    """One case's kernel writes past its buffer: its own result is right, those of later cases in its process are not.
+
+    What it has overwritten is what they read, such as constants that MPSGraph keeps, and at last the process itself.
+    The canary sees nothing of it.
+    """
+
+    def __init__(self) -> None:
+        self.later = -1
+
+    def install(self, tensor: Any) -> None:
+        """Nothing: the fault comes with a case."""
+
+    def judge(self, module: Any) -> None:
+        """Change the outputs of the cases after the one at fault."""
+        usual = module.Trial._run_on_device
+
+        def run_on_device(trial: Any) -> Any:
+            execution = usual(trial)
+            if trial._seed_cpu.args[1] == WRITES_OUTSIDE:
+                self.later = max(self.later, 0)
+            elif self.later >= 0:
+                self.later += 1
+                _spoil_first(execution)
+            if self.later > CASES_UNTIL_THE_END:
+                os.kill(os.getpid(), signal.SIGSEGV)
+            return execution
+
+        module.Trial._run_on_device = run_on_device
+
+
+def _spoil_first(execution: Any) -> None:
+    torch = sys.modules["torch"]
+    with torch.no_grad():
+        for output in execution.outputs:
+            if isinstance(output, torch.Tensor) and output.device.type == "mps" and output.numel():
+                output.detach()[(slice(0, 1),) * output.dim()] = 1
 
 
 class SlowFirstCompile:
@@ -135,6 +178,8 @@ class Hang:
 FAULTS: dict[str, Callable[[], Any]] = {
     "oom": Memory,
     "ignored": Ignored,
+    "ignored at once": partial(Ignored, 1),
+    "out-of-bounds write": WritesOutside,
     "abort": Abort,
     "hang": Hang,
     "slow first compile": SlowFirstCompile,

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,8 +14,9 @@ import pytest
 from mpsmith.audit.model.verdicts import CaseVerdict
 from mpsmith.audit.store.store import Store
 from mpsmith.registry.files import load
+from mpsmith.reports.evidence.checking import checked
 from support.mac import PosedMac
-from support.posing_as_a_mac.posed_faults import FAULTS
+from support.posing_as_a_mac.posed_faults import FAULTS, WRITES_OUTSIDE
 
 DOCUMENT = Path(__file__).parents[4] / "docs" / "evidence.md"
 NARROW = ("--ops", "heaviside", "--dtypes", "float32", "--sources", "opinfo", "--workers", "1")
@@ -26,11 +28,15 @@ COMMANDS = {
     "evidence collect": ("evidence", "collect", *NARROW),
     "audit of four": ("audit", "--ops", "sin,cos,exp,tanh", *QUICK),
     "audit in 3 s a case": ("audit", "--ops", "sin", *QUICK, "--timeout", "3"),
+    "evidence collect of four": ("evidence", "collect", "--ops", "sin,cos,exp,tanh", "--no-kernels", *QUICK),
+    "replay": ("replay", WRITES_OUTSIDE),
 }
 ALL = ("preflight", "audit", "kernels verify", "evidence collect")
 WORKS = "works as without"
 JUDGES = "no operator is wrong, crashes or times out"
 OOM = "reflight failed at memory: RuntimeError: MPS backend out of memory"
+PASSES = "now:      passed"
+STOPPED = "now:      crash the device computes nothing afterwards: wrong result of copy"
 ABORT = "reflight failed at memory: its process ends with SIGABRT: -[IOGPUMetal"
 HANG = "reflight failed at memory: its process does not end within 120 s"
 
@@ -52,6 +58,9 @@ ROWS = (
     Row("virtual", ("evidence collect",), "this Mac is a virtual machine", by_default="evidence collect"),
     Row("ignored", ("audit of four",), JUDGES),
     Row("ignored", ("kernels verify",), "has stopped computing, so its results say nothing of heaviside"),
+    Row("ignored at once", ("replay",), STOPPED),
+    Row("out-of-bounds write", ("audit of four", "evidence collect of four"), JUDGES),
+    Row("out-of-bounds write", ("replay",), PASSES),
     Row("slow first compile", ("preflight",), WORKS),
     Row("slow first compile", ("audit in 3 s a case",), JUDGES),
     Row("threads", ("preflight",), WORKS),
@@ -74,22 +83,27 @@ def mac(tmp_path: Path) -> PosedMac:
 
 
 def check(fault: str, command: str, sees: str, mac: PosedMac) -> None:
-    fails = sees not in (WORKS, JUDGES)
+    fails = sees not in (WORKS, JUDGES, PASSES, STOPPED)
     variables = {"POSED_VIRTUAL": "1"} if fault == "virtual" else {"MPSMITH_POSED_FAULT": fault}
+    if command == "replay":
+        mac.run("mpsmith", *COMMANDS["audit of four"])
     said = mac.run("mpsmith", *COMMANDS[command], fails=fails, **variables)
+    assert sees in (WORKS, JUDGES) or sees in said
     if fails:
-        assert sees in said
         assert "aten::heaviside" not in load(mac.folder / "registry")
         assert not list(mac.folder.glob("**/*.sqlite"))
         assert not list(mac.folder.glob("evidence*"))
-        return
-    if COMMANDS[command][0] != "audit":
-        return
-    with Store.open(mac.folder / "audit.sqlite") as store:
-        outcomes = [case.outcome for case in store.cases(store.latest_run().id)]
-    assert any(outcome.verdict.executed for outcome in outcomes)
-    bad = [o for o in outcomes if o.verdict in (CaseVerdict.WRONG, CaseVerdict.CRASH, CaseVerdict.TIMEOUT)]
-    assert bad == []
+    elif command.startswith("audit"):
+        with Store.open(mac.folder / "audit.sqlite") as store:
+            check_cases(Counter(case.outcome.verdict for case in store.cases(store.latest_run().id)))
+    elif command.startswith("evidence"):
+        check_cases(Counter(checked(mac.folder / "evidence.json.gz").audit.cases))
+
+
+def check_cases(cases: Counter[CaseVerdict]) -> None:
+    """Some were executed, and none has a verdict that a sick GPU gives."""
+    assert any(verdict.executed for verdict in cases)
+    assert not {CaseVerdict.WRONG, CaseVerdict.CRASH, CaseVerdict.TIMEOUT} & set(cases), cases
 
 
 @pytest.mark.parametrize(("fault", "command", "sees"), cases(by_default=True))

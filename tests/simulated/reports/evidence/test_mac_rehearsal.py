@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 
 from mpsmith.audit.model.verdicts import CaseVerdict
+from mpsmith.audit.store.records import ModuleStatus
 from mpsmith.audit.store.store import Store
+from mpsmith.kernels.runtime import catalog
 from mpsmith.registry.files import load
 from mpsmith.registry.model import Status
 from mpsmith.reports.evidence.checking import checked
@@ -22,6 +24,8 @@ from support.mac import PosedMac
 ROOT = Path(__file__).parents[4]
 FAMILY, OPERATOR = "heaviside", "aten::heaviside"
 ONE = ("--workers", "1")
+# So many processes verify all families, a share of them each.
+PARTS = 8
 NARROW = ("--ops", FAMILY, "--dtypes", "float32", "--sources", "opinfo", *ONE)
 
 
@@ -78,13 +82,87 @@ def test_a_case_is_replayed_and_large_tensors_are_tried(mac: PosedMac) -> None:
     assert "now:      fallback" in mac.run("mpsmith", "replay", "opinfo:heaviside:float32:0")
 
 
+SOURCE = """
+from mpsmith.audit.model.case import Case, CaseSource
+from mpsmith.audit.model.group import GroupKey
+
+class OneGroup(CaseSource):
+    name = "one group"
+
+    def groups(self):
+        return [GroupKey(self.name, "abs", "", "float32", "fallback")]
+
+    def cases(self, key, samples):
+        import torch
+
+        yield Case(torch.abs, (torch.ones(3),))
+
+mpsmith_case_sources = [OneGroup()]
+"""
+
+
+@pytest.mark.rehearsal
+def test_torch_mps_is_probed(mac: PosedMac) -> None:
+    (mac.folder / "one_group.py").write_text(SOURCE)
+    mac.run("mpsmith", "audit", "--import", "one_group", "--sources", "one group", *ONE)
+    with Store.open(mac.folder / "audit.sqlite") as store:
+        run = store.latest_run()
+        rows = {row.name: row.status for row in store.module_rows(run.id)}
+    assert not run.simulated
+    for works in ("torch.mps.synchronize", "torch.mps.compile_shader", "torch.mps.manual_seed", "torch.mps.Event"):
+        assert rows[works] is ModuleStatus.WORKS
+    assert ModuleStatus.MISSING not in rows.values()
+
+
+@pytest.mark.rehearsal
+def test_an_audit_with_and_without_kernels_compares_them(mac: PosedMac) -> None:
+    printed = mac.run("mpsmith", "audit", "--with-kernels", "--json", *NARROW)
+    (change,) = json.loads(printed)["changes"]
+    assert change["operator"] == FAMILY
+    assert (list(change["before"]), list(change["after"])) == (["fallback"], ["passed"])
+
+
+NETWORK = """
+import torch
+
+class Net(torch.nn.Module):
+    def forward(self, x):
+        return torch.heaviside(x, x)
+
+def net():
+    return Net(), (torch.rand(4),)
+"""
+
+
+@pytest.mark.rehearsal
+def test_a_network_runs(mac: PosedMac) -> None:
+    (mac.folder / "my_net.py").write_text(NETWORK)
+    printed = mac.run("mpsmith", "networks", "--model", "my_net:net", "--modes", "inference,compile", "--json", *ONE)
+    found = json.loads(printed)
+    assert found["simulated"] is False
+    assert [(run["mode"], run["outcome"]) for run in found["runs"]] == [("inference", "ran"), ("compile", "ran")]
+    assert found["runs"][0]["called"]["fell_back"] == [f"{OPERATOR}.out"]
+
+
+def run_tests_of_a_mac(mac: PosedMac, chosen: str) -> str:
+    """What `make test-mps` prints of some tests."""
+    options = ("-p", "no:cacheprovider", "-q", "--rootdir", str(ROOT), "-c", str(ROOT / "pyproject.toml"))
+    return mac.run("pytest", *options, str(ROOT / "tests" / "mps"), "-k", chosen, seconds=3000)
+
+
 @pytest.mark.rehearsal
 def test_the_tests_of_a_mac(mac: PosedMac) -> None:
-    """`make test-mps` of the macOS job, of one family, without what only the simulator registers."""
-    chosen = "(test_audit_on_mps or heaviside) and not surface_agrees"
-    options = ("-p", "no:cacheprovider", "-q", "--rootdir", str(ROOT), "-c", str(ROOT / "pyproject.toml"))
-    printed = mac.run("pytest", *options, str(ROOT / "tests" / "mps"), "-k", chosen)
-    assert "4 passed" in printed
+    """Without what only the simulator registers."""
+    assert "3 passed" in run_tests_of_a_mac(mac, "test_audit_on_mps and not surface_agrees")
+
+
+@pytest.mark.rehearsal
+@pytest.mark.timeout(3000)
+@pytest.mark.parametrize("part", range(PARTS))
+def test_each_family_on_a_mac(part: int, mac: PosedMac) -> None:
+    families = catalog.families()[part::PARTS]
+    chosen = " or ".join(f"test_values_and_gradients_in_every_layout[{family}]" for family in families)
+    assert f"{len(families)} passed" in run_tests_of_a_mac(mac, chosen)
 
 
 @pytest.mark.rehearsal

@@ -11,9 +11,10 @@ from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.out_of_range import may_write_out_of_range
 from mpsmith.audit.model.selection import Settings
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
-from mpsmith.audit.running.device_health import DEVICE_LOST, RECYCLED, fault_in
+from mpsmith.audit.running.device_health import RECYCLED, fault_in
 from mpsmith.audit.running.isolated import IsolatedExecution, NoProgress
 from mpsmith.audit.running.pending_rows import PendingRows
+from mpsmith.audit.running.worker_exit import DEVICE_LOST, exit_of
 from mpsmith.audit.running.worker_tasks import MARK, ON_DEVICE, Task
 from mpsmith.audit.store.store import Store
 from support.stores import begun, opinfo
@@ -44,6 +45,10 @@ def test_a_lost_device_blames_no_case_at_first(store: Store, tmp_path: Path) -> 
 def test_the_case_after_which_it_is_lost_again_is_judged_alone(store: Store, tmp_path: Path) -> None:
     _, alone = after_exit(store, tmp_path, task_of(store, tmp_path, cautious=True), DEVICE_LOST)
     assert alone == [3]
+
+
+def test_a_case_after_which_the_device_is_lost_is_told_by_that(tmp_path: Path) -> None:
+    assert str(exit_of(ProcessExpired("gone", DEVICE_LOST, 4711), tmp_path)) == "the device computes nothing afterwards"
 
 
 def test_a_recycled_worker_goes_on(store: Store, tmp_path: Path) -> None:
