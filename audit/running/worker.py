@@ -167,11 +167,9 @@ def replay(task: Task) -> Replay:
 
     with at_risk(worker.options.settings.timeout), computing.of_case(_position(task)) as drained:
         outcome = _judged(worker, case, label, on_executed=show)
-        if not shown:
-            launches.update(drained())
+        launches.update({} if shown else drained())
         fits = predictions_of(wrong)
-    if worker.health is not None:
-        worker.health.require()
+    worker.require_device()
     cpu, mps = shown or (_shown(None), _shown(None))
     return Replay(outcome, described(case), cpu, mps, worker.device.simulated, launches, fits=fits)
 

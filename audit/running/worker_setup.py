@@ -49,6 +49,11 @@ class Worker:
     attribution_budget: AttributionBudget = field(default_factory=AttributionBudget)
     sensitivity_budget: AttributionBudget = field(default_factory=AttributionBudget)
 
+    def require_device(self) -> None:
+        """End this process if it has a real device that does not compute any more."""
+        if self.health is not None:
+            self.health.require()
+
 
 _worker: Worker | None = None
 _failure: MpsmithError | None = None

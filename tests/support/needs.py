@@ -21,6 +21,14 @@ def needs_simulated_device() -> None:
     _skip_if("a Mac has no simulated mps device" if torch.backends.mps.is_built() else "")
 
 
+def needs_a_device() -> None:
+    """`device="mps"` works: a real one, or a torch without mps, for which it is simulated."""
+    import torch
+
+    if not torch.backends.mps.is_available():
+        needs_simulated_device()
+
+
 @cache
 def _why_no_metal() -> str:
     from mpsmith.simulator.metal.compiler import default_compiler

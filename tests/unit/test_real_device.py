@@ -1,4 +1,4 @@
-"""Lines that only a real mps device executes: its errors, and what is told apart from the simulated one.
+"""Lines that only a real mps device executes: its errors, and where it differs from the simulated one.
 
 What is behind them is replaced. Whole commands of a Mac are rehearsed in tests/simulated/reports/evidence.
 """

@@ -47,7 +47,7 @@ def test_the_case_after_which_it_is_lost_again_is_judged_alone(store: Store, tmp
     assert alone == [3]
 
 
-def test_a_case_after_which_the_device_is_lost_is_told_by_that(tmp_path: Path) -> None:
+def test_the_exit_of_a_worker_without_its_device_has_its_own_words(tmp_path: Path) -> None:
     assert str(exit_of(ProcessExpired("gone", DEVICE_LOST, 4711), tmp_path)) == "the device computes nothing afterwards"
 
 

@@ -7,6 +7,7 @@ import torch
 
 from mpsmith.simulator.macho.kernel_requests import KernelRequests
 from mpsmith.simulator.objc.bridge import MetalBinding, MetalLaunch, launches
+from support.needs import needs_metal_on_host
 
 SOURCE = b"""#include <metal_stdlib>
 kernel void twice(device float* values [[buffer(0)]], constant int& from [[buffer(3)]],
@@ -30,6 +31,7 @@ def answered(requests: KernelRequests, kind: str, request: bytes = b"") -> tuple
 
 
 def test_a_kernel_is_compiled_described_and_launched() -> None:
+    needs_metal_on_host()
     requests = KernelRequests(NoKernels())  # type: ignore[arg-type]
     failed, library = answered(requests, "compile", SOURCE)
     assert not failed, library
