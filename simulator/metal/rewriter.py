@@ -16,7 +16,8 @@ from typing import Literal
 
 from ..clang import Diagnostic
 from .attributes import cut_attributes
-from .declarations import DeclarationWalk, Program
+from .compiler import INCLUDE
+from .declarations import ADDRESS_SPACES, DeclarationWalk, Program
 from .entries import EntryPoint, kernel_entries
 from .problems import Problems
 from .reconvergence import insert_regions
@@ -73,6 +74,8 @@ def rewrite(source: str, dialect: Dialect = "host") -> Rewritten:
     problems = Problems(tokens)
     program = DeclarationWalk(tokens, attributes, drop_duplicates=dialect == "host").program
     _rewrite_words(tokens, program, problems, dialect)
+    if dialect == "strict":
+        _qualify_member_functions(tokens, program)
     rewrite_shared_variables(tokens, program, real_address_spaces=dialect == "strict")
     find_recursion(tokens, program, problems)
     _remove_fp_pragmas(tokens, program, problems)
@@ -126,6 +129,30 @@ def _rewrite_words(tokens: Tokens, program: Program, problems: Problems, dialect
             text[i] = ""
         elif dialect == "strict" and (token in _OPENCL_WORDS or _OPENCL_TYPES.fullmatch(token)):
             text[i] = f"msl_{token}"
+
+
+def _qualify_member_functions(tokens: Tokens, program: Program) -> None:
+    """A member function that names no address space is for objects in thread memory (until 4.0; MLX pull request 3963).
+
+    Only in the program's own classes: ours are correct, and complete where a header of Apple has more.
+    """
+    text = tokens.text
+    members = [f for f in program.functions if f.in_class and _has_object(text[f.head : f.parameters_begin])]
+    files = tokens.locate([f.parameters_begin for f in members])
+    for function in members:
+        last = tokens.pair[function.parameters_begin]
+        named = not ADDRESS_SPACES.isdisjoint(text[last : function.body_begin])
+        if named or files[function.parameters_begin].file.startswith(str(INCLUDE)):
+            continue
+        while text[last + 1] in ("const", "volatile"):
+            last += 1
+        text[last] += " thread"
+
+
+def _has_object(before_parameters: list[str]) -> bool:
+    """Whether a function in a class is called for an object: it is not static, no friend and no constructor."""
+    words = [word for word in before_parameters if word not in ("", "constexpr", "inline", "explicit")]
+    return len(words) > 1 and words[0] != "~" and "static" not in words and "friend" not in words
 
 
 def _names_another_space(text: list[str], i: int) -> bool:

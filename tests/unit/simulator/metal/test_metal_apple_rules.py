@@ -124,6 +124,14 @@ RULES = {
         "constant float table[2] = {1, 2}; float f(constant float* p) { return *p; }"
         + kernel("device float* o, constant float* c", "o[i] = f(c + i) + f(table);"),
     ),
+    "member function of an object in device memory": (
+        "struct S { float a; float f() const { return a; } };" + kernel("device S* o", "o[i].a = o[i].f();"),
+        "expression of type 'device S'",
+        "struct S { float a; float f() const device { return a; } float g() const { return a; } static float h(float x)"
+        " { return x; } S(float x) : a(x) {} operator float() const { return g(); } template <class T> T t(T x) const"
+        " { return x + a; } };"
+        + kernel("device S* o", "S s = o[i]; thread S& t = s; o[i].a = o[i].f() + t.g() + S::h(s) + S(2.0f).t(1.0f);"),
+    ),
     "goto": (
         kernel("device int* o", "again: if (o[i]++ < 3) goto again;"),
         "'goto'",
