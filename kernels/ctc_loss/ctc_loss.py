@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 import torch
 
+from ..runtime import rows
+from ..runtime.convergence import warn_of_the_cpu
 from ..runtime.operands import require_device
 from ..runtime.rows import launch_rows, row_group
 from ..runtime.shader import Shader
@@ -48,6 +50,10 @@ def ctc_loss(
     """
     batch = _checked(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity)
     steps, items, _ = log_probs.shape
+    if _is_too_long(steps, batch.states):
+        lengths = list(input_lengths), list(target_lengths)
+        on_cpu = torch.ops.aten._ctc_loss(log_probs.cpu(), targets.cpu(), *lengths, blank, zero_infinity)
+        return on_cpu[0].to(log_probs.device), on_cpu[1].to(log_probs.device)
     loss = torch.empty(items, dtype=log_probs.dtype, device=log_probs.device)
     alpha = torch.full((items, steps, batch.states), -math.inf, dtype=log_probs.dtype, device=log_probs.device)
     operands = (loss, alpha, log_probs, batch.targets, batch.lengths, batch.geometry)
@@ -90,6 +96,13 @@ def ctc_loss_backward(
                 f"_ctc_loss_backward: expected {name} of {log_probs.dtype} and sizes {list(shape)}, but got "
                 f"{tensor.dtype} and {list(tensor.shape)}"
             )
+    if _is_too_long(steps, batch.states):
+        on_cpu = [x.cpu() for x in (grad, log_probs, targets, neg_log_likelihood, log_alpha)]
+        lengths = list(input_lengths), list(target_lengths)
+        result: torch.Tensor = torch.ops.aten._ctc_loss_backward(
+            *on_cpu[:3], *lengths, *on_cpu[3:], blank, zero_infinity
+        )
+        return result.to(log_probs.device)
     beta = torch.full(log_alpha.shape, -math.inf, dtype=log_probs.dtype, device=log_probs.device)
     device = log_probs.device
     operands = (beta, log_probs, batch.targets, batch.lengths, batch.geometry)
@@ -116,6 +129,14 @@ def ctc_loss_backward_tensor(
     """`_ctc_loss_backward.Tensor`."""
     lengths = input_lengths.tolist(), target_lengths.tolist()
     return ctc_loss_backward(grad, log_probs, targets, *lengths, neg_log_likelihood, log_alpha, blank, zero_infinity)
+
+
+def _is_too_long(steps: int, states: int) -> bool:
+    """Whether a launch would take too long; then a warning says that the CPU computes."""
+    if steps * -(-states // row_group(states)) <= rows.MOST_STEPS:
+        return False
+    warn_of_the_cpu("ctc_loss", f"one launch would take too long for {steps} steps")
+    return True
 
 
 def _checked(

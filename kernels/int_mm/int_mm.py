@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from ..runtime.operands import require_device
+from ..runtime.rows import short_launches
 from ..runtime.shader import METAL_TYPES, Shader
 from .sparse import sspaddmm_out
 from .whole_numbers import WHOLE, addr, addr_out, are_refused, linear
@@ -26,12 +27,12 @@ def int_mm_out(self: torch.Tensor, mat2: torch.Tensor, *, out: torch.Tensor) -> 
     if not self.shape[1]:
         return out.zero_()  # an empty operand may begin behind the end of its memory
     if out.numel():
-        rows, columns = out.shape
-        sizes = [rows, columns, self.shape[1], *self.stride(), *mat2.stride()]
-        groups = [-(-size // _TILE) for size in (columns, rows)]
         kernel = _shader.kernel(f"int_mm_{METAL_TYPES[self.dtype]}", self.device)
-        threads = [count * _SIDE for count in groups]
-        kernel(out, self, mat2, sizes, threads=threads, group_size=(_SIDE, _SIDE))
+        for part in short_launches(out.shape[0], mat2.numel(), _TILE):
+            rows, columns = out[part].shape
+            sizes = [rows, columns, self.shape[1], *self.stride(), *mat2.stride()]
+            threads = [-(-size // _TILE) * _SIDE for size in (columns, rows)]
+            kernel(out[part], self[part], mat2, sizes, threads=threads, group_size=(_SIDE, _SIDE))
     return out
 
 

@@ -6,11 +6,12 @@ import math
 
 import torch
 
+from ..runtime import rows
 from ..runtime.autocast import without_autocast
 from ..runtime.layout import launch_elements
 from ..runtime.operands import require_device, require_square, require_supported
 from ..runtime.outputs import contiguous_twin, finish, refuse_internal_overlap, require_dtype
-from ..runtime.rows import launch_rows
+from ..runtime.rows import launch_rows, short_launches
 from ..runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
@@ -61,9 +62,9 @@ def _polynomial(x: torch.Tensor) -> torch.Tensor:
     torch.bmm(powers[2], powers[2], out=powers[4])
     terms = [1 / math.factorial(k) for k in range(_DEGREE + 1)]
     # Four cubic polynomials, the last with the highest power too: Horner's scheme in the fourth power.
-    rows = [[*terms[4 * i : 4 * i + 4], terms[_DEGREE] if i == 3 else 0.0] for i in range(4)]
+    cubics = [[*terms[4 * i : 4 * i + 4], terms[_DEGREE] if i == 3 else 0.0] for i in range(4)]
     parts = torch.zeros((4, *x.shape), dtype=x.dtype, device=x.device)
-    _combine(parts, powers, torch.tensor(rows, dtype=x.dtype).to(x.device))
+    _combine(parts, powers, torch.tensor(cubics, dtype=x.dtype).to(x.device))
     total = parts[3]
     for part in (parts[2], parts[1], parts[0]):
         total = torch.baddbmm(part, total, powers[4])
@@ -76,14 +77,26 @@ def _squared(x: torch.Tensor, squares: torch.Tensor) -> torch.Tensor:
     name = METAL_TYPES[x.dtype]
     if n <= _SMALL:
         kernel = _shader.kernel(f"square_small_{name}", x.device)
-        launch_rows(kernel, count, _GROUP, x, squares, n, int32=True)
+        for part in short_launches(count, _MOST_SQUARES * n**3):
+            launch_rows(kernel, x[part].shape[0], _GROUP, x[part], squares[part], n, int32=True)
+        return x
+    if n**3 > rows.MOST_PRODUCTS:  # more than a launch of ours may compute
+        for done in range(int(squares.max())):
+            x = torch.where((squares > done)[:, None, None], torch.bmm(x, x), x)
         return x
     kernel = _shader.kernel(f"square_once_{name}", x.device)
     pair = (x, x.clone())
     tiles = -(-n // _TILE) * _SIDE
     for done in range(int(squares.max())):
-        operands = (pair[(done + 1) % 2], pair[done % 2], squares, [n, done])
-        kernel(*operands, threads=(tiles, tiles, count), group_size=(_SIDE, _SIDE, 1), arg_casts={3: "int32"})
+        for part in short_launches(count, n**3):
+            after, before, wanted = pair[(done + 1) % 2][part], pair[done % 2][part], squares[part]
+            threads = (tiles, tiles, wanted.shape[0])
+            kernel(
+                *(after, before, wanted, [n, done]),
+                threads=threads,
+                group_size=(_SIDE, _SIDE, 1),
+                arg_casts={3: "int32"},
+            )
     return torch.where((squares % 2 == 0)[:, None, None], *pair)
 
 
@@ -129,8 +142,9 @@ def compute_linear_combination(input: torch.Tensor, coefficients: torch.Tensor) 
 def _combine(out: torch.Tensor, x: torch.Tensor, coefficients: torch.Tensor) -> None:
     """Launch over contiguous tensors; adds to `out`."""
     kernel = _shader.kernel(f"linear_combination_{METAL_TYPES[x.dtype]}", x.device)
-    rows, columns = coefficients.shape
-    launch_elements(kernel, out.numel(), out, x, coefficients, [rows, columns, out.numel() // rows])
+    combinations, columns = coefficients.shape
+    sizes = [combinations, columns, out.numel() // combinations]
+    launch_elements(kernel, out.numel(), out, x, coefficients, sizes)
 
 
 def _check_combination(x: torch.Tensor, coefficients: torch.Tensor) -> None:

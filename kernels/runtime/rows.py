@@ -1,8 +1,10 @@
-"""Launches kernels that give a threadgroup to each row."""
+"""Launches kernels that give a threadgroup to each row, and keeps launches short."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+
+import torch
 
 from ...metal_limits import SIMD_WIDTH
 from .shader import MetalKernel, reporting
@@ -11,6 +13,11 @@ MOST_THREADS = 256
 # This many rows fill a GPU with groups of a few threads.
 _MANY_ROWS = 1024
 _SHORT_ROW = 4096
+# Multiplications and additions of one launch. macOS ends a launch after some seconds, and torch does not see it. At an
+# estimated 3e11 a second, a tenth of what an M1 is said to do, these take less than half a second.
+MOST_PRODUCTS = 2**37
+# Steps of one thread after another, each with a wait for memory or for other threads: about a microsecond, an estimate.
+MOST_STEPS = 2**18
 
 
 def row_group(length: int) -> int:
@@ -45,6 +52,19 @@ def launch_rows(
     errors = reporting(len(arguments)) if reports else {}
     casts = int32_casts(arguments) if int32 else None
     kernel(*arguments, threads=(group, rows), group_size=(group, 1), arg_casts=casts, **errors)
+
+
+def short_launches(rows: int, products_of_row: int, tile: int = 1) -> Iterator[slice]:
+    """The rows of each launch, whole tiles: together they are all rows, and none has more than `MOST_PRODUCTS`.
+
+    Where a tile alone has more, a launch is one tile. Each launch but the last is waited for: else Metal could end them
+    together.
+    """
+    most = max(tile, MOST_PRODUCTS // max(products_of_row, 1) // tile * tile)
+    for first in range(0, rows, most):
+        if first:
+            torch.mps.synchronize()
+        yield slice(first, min(first + most, rows))
 
 
 def int32_casts(arguments: Sequence[object]) -> dict[int, str]:

@@ -8,6 +8,7 @@ import torch
 
 from ..runtime.operands import require_device
 from ..runtime.outputs import refuse_internal_overlap, refuse_overlap, resize_output
+from ..runtime.rows import short_launches
 from ..runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
@@ -64,14 +65,18 @@ def scaled_mm_out(
         divides = scale_result is not None and out.dtype in _FORMATS
         addends = torch.zeros(1, device=out.device) if bias is None else bias.reshape(-1).to(torch.float32)
         divisor = scale_result.to(torch.float32) if divides and scale_result is not None else _one(out.device)
-        rows, columns = out.shape
         steps = [int(scale.numel() > 1) for scale in (scale_a, scale_b)]
         strides = [step for x in (self, mat2, out) for step in x.stride()]
-        sizes = [rows, columns, self.shape[1], *strides, *steps, int(bias is not None)]
         kernel = _shader.kernel(f"scaled_mm_{'_'.join(formats)}_{_RESULTS[out.dtype]}", out.device)
-        threads = [-(-size // _TILE) * _SIDE for size in (columns, rows)]
-        scales = (scale_a.contiguous(), scale_b.contiguous(), addends.contiguous(), divisor)
-        kernel(*bytes_of, *scales, sizes, threads=threads, group_size=(_SIDE, _SIDE))
+        of_rows, scales = scale_a.contiguous(), (scale_b.contiguous(), addends.contiguous(), divisor)
+        result, left, right = bytes_of
+        for part in short_launches(out.shape[0], mat2.numel(), _TILE):
+            rows, columns = result[part].shape
+            sizes = [rows, columns, self.shape[1], *strides, *steps, int(bias is not None)]
+            threads = [-(-size // _TILE) * _SIDE for size in (columns, rows)]
+            first_scale = of_rows.reshape(-1)[part] if steps[0] else of_rows
+            operands = (result[part], left[part], right, first_scale, *scales, sizes)
+            kernel(*operands, threads=threads, group_size=(_SIDE, _SIDE))
     return out
 
 

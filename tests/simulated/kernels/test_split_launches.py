@@ -1,0 +1,155 @@
+"""No launch has more work than a limit: larger calls are several launches, with the same results, or go to the CPU."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+
+from mpsmith import kernels
+from mpsmith.kernels.runtime import convergence, rows
+from mpsmith.kernels.runtime.catalog import overloads
+from mpsmith.kernels.runtime.shader import Shader
+from mpsmith.simulator import metal
+
+FAMILIES = ("int_mm", "scaled_mm", "matrix_exp", "ctc_loss")
+FLOAT8 = torch.float8_e4m3fn
+
+
+@pytest.fixture(autouse=True)
+def registered(simulated_device: object) -> Iterator[None]:
+    metal.install()
+    with kernels.use(*(overload for family in FAMILIES for overload in overloads(family))):
+        yield
+
+
+@pytest.fixture
+def launches(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
+    """Name and number of threads of each launch."""
+    found: list[tuple[str, int]] = []
+    usual = Shader.kernel
+
+    def kernel(self: Shader, name: str, device: torch.device) -> Any:
+        launch = usual(self, name, device)
+
+        def noted(*arguments: object, threads: Any, **options: Any) -> None:
+            sizes = (threads,) if isinstance(threads, int) else threads
+            found.append((name, int(torch.tensor(sizes).prod())))
+            launch(*arguments, threads=threads, **options)
+
+        return noted
+
+    monkeypatch.setattr(Shader, "kernel", kernel)
+    return found
+
+
+def layouts(x: torch.Tensor) -> dict[str, torch.Tensor]:
+    """The same numbers on the device: contiguous, transposed, sliced, and beginning in the middle."""
+    wide = x.new_zeros((x.shape[0] * 2 + 1, x.shape[1] * 3))
+    wide[1::2, ::3] = x
+    later = torch.cat([x.new_zeros(4 * x.shape[1]), x.reshape(-1)])
+    return {
+        "contiguous": x.to("mps"),
+        "transposed": x.t().contiguous().to("mps").t(),
+        "sliced": wide.to("mps")[1::2, ::3],
+        "offset": later.to("mps")[4 * x.shape[1] :].view(x.shape),
+        "expanded": x[:1].to("mps").expand(x.shape),
+    }
+
+
+@pytest.mark.parametrize("layout", ["contiguous", "transposed", "sliced", "offset", "expanded"])
+def test_products_of_whole_numbers(
+    layout: str, launches: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rows, "MOST_PRODUCTS", 64 * 24 * 40)
+    a = torch.randint(-128, 128, (150, 24), dtype=torch.int8)
+    b = torch.randint(-128, 128, (24, 40), dtype=torch.int8)
+    left = layouts(a)[layout]
+    found = torch._int_mm(left, layouts(b)["transposed" if layout == "transposed" else "contiguous"])
+    assert torch.equal(found.cpu(), (left.cpu().double() @ b.double()).to(torch.int32))
+    assert [name for name, _ in launches] == ["int_mm_char"] * 3
+    assert {threads for _, threads in launches} == {16 * 16}  # of one tile of 64 rows and 40 columns
+
+
+@pytest.mark.parametrize("by_row", [False, True])
+def test_products_of_8_bit_floats(
+    by_row: bool, launches: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b = (torch.randn(shape).to(FLOAT8) for shape in ((150, 32), (48, 32)))
+    scales = (torch.rand(150, 1), torch.rand(1, 48)) if by_row else (torch.rand(()), torch.rand(()))
+    operands = [x.to("mps") for x in (a, b, *scales)]
+
+    def product() -> torch.Tensor:
+        return torch._scaled_mm(operands[0], operands[1].t(), *operands[2:], out_dtype=torch.float32).cpu()
+
+    whole = product()
+    monkeypatch.setattr(rows, "MOST_PRODUCTS", 64 * 32 * 48)
+    assert torch.equal(product(), whole)
+    assert len(launches) == 1 + 3
+    exact = (a.double() @ b.double().t()) * scales[0].double() * scales[1].double()
+    assert torch.allclose(whole.double(), exact, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(("n", "most", "expected"), [(5, 2 * 128 * 125, 2), (40, 64_000, None), (40, 63_999, 0)])
+def test_matrix_exponentials(
+    n: int, most: int, expected: int | None, launches: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rows, "MOST_PRODUCTS", most)
+    x = torch.randn(3, n, n) * torch.tensor([0.1, 1.0, 2.0])[:, None, None]
+    found = torch.matrix_exp(x.to("mps")).cpu().double()
+    exact = torch.matrix_exp(x.double())
+    assert (found - exact).abs().max() <= 1e-3 * exact.abs().max()
+    squares = [threads for name, threads in launches if name.startswith("square")]
+    if expected is not None:  # two launches for three small matrices; none where a single matrix is too large
+        assert len(squares) == expected
+    else:  # one matrix of tiles of 16 by 16 threads in each launch
+        assert set(squares) == {32 * 32}
+
+
+def test_alignments_of_many_steps_go_to_the_cpu(
+    launches: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log_probs = torch.randn(20, 2, 4).log_softmax(-1).requires_grad_()
+    targets = torch.tensor([[1, 2, 3], [3, 3, 1]])
+    lengths = [20, 17], [3, 2]
+    on_device = log_probs.detach().to("mps").requires_grad_()
+
+    def loss(values: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.ctc_loss(values, labels, *lengths, reduction="sum")
+
+    monkeypatch.setattr(rows, "MOST_STEPS", 20)
+    loss(on_device, targets.to("mps")).backward()
+    assert {"ctc_alpha", "ctc_beta"} <= {name for name, _ in launches}
+    launches.clear()
+    monkeypatch.setattr(rows, "MOST_STEPS", 19)
+    monkeypatch.setattr(convergence, "_on_cpu", Counter())
+    on_device.grad = None
+    with pytest.warns(UserWarning, match="one launch would take too long for 20 steps; this call runs on the CPU"):
+        found = loss(on_device, targets.to("mps"))
+    found.backward()
+    assert launches == []
+    wanted = loss(log_probs, targets)
+    wanted.backward()
+    assert torch.allclose(found.cpu(), wanted)
+    assert on_device.grad is not None
+    assert log_probs.grad is not None
+    assert torch.allclose(on_device.grad.cpu(), log_probs.grad)
+
+
+@pytest.mark.parametrize("tile", [1, 64])
+@pytest.mark.parametrize("each", [1, 2**20, 2**36, 2**62])
+@pytest.mark.parametrize("count", [0, 1, 65, 2**20 + 3])
+def test_no_launch_has_more_than_the_limit(count: int, each: int, tile: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[Callable[[], None]] = []
+    monkeypatch.setattr(torch.mps, "synchronize", lambda: waited.append(lambda: None))
+    if count * each > 2**56:
+        count %= 1000
+    parts = [(part.start, part.stop) for part in rows.short_launches(count, each, tile)]
+    assert all((stop - start) * each <= max(rows.MOST_PRODUCTS, tile * each) for start, stop in parts)
+    assert all(start % tile == 0 for start, _ in parts)
+    assert [start for start, _ in parts] == [0, *(stop for _, stop in parts[:-1])][: len(parts)]
+    assert (parts[-1][1] if parts else 0) == count
+    assert len(waited) == max(len(parts) - 1, 0)
