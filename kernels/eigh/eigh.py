@@ -17,8 +17,9 @@ _shader = Shader(__file__)
 _aten = torch.ops.aten
 # Rows that fit into a group's memory: ROOM of the Metal source.
 _ROOM = {torch.float32: 48, torch.complex64: 32}
-# All sweeps are launched in advance, because nothing is read back. Blocks need 6 to 10; further sweeps do nothing.
-_SWEEPS = 14
+# Sweeps that are launched before the first read-back, and between others; those that find nothing to turn do nothing.
+# Blocks need 5 to 8, those of graded matrices up to twice as many.
+_SWEEPS, _MOST_ROUNDS = 8, 4
 
 
 def linalg_eigh_eigenvalues(
@@ -48,9 +49,8 @@ def linalg_eigh_eigenvalues(
     in_place = eigenvalues.is_contiguous() and (not compute_v or eigenvectors.mT.is_contiguous())
     values = eigenvalues if in_place else torch.empty(A.shape[:-1], dtype=real, device=A.device)
     vectors = eigenvectors.mT if in_place and compute_v else torch.empty_like(matrices if compute_v else matrices[:0])
-    infos = torch.empty(A.shape[:-2], dtype=torch.int32, device=A.device)
     solve = _solve_small if n <= _ROOM[A.dtype] else _solve_large
-    solve(matrices, values, vectors, infos, upper=UPLO.upper() == "U", with_vectors=compute_v)
+    infos = solve(matrices, values, vectors, upper=UPLO.upper() == "U", with_vectors=compute_v)
     if not converged(infos, "linalg.eigh", is_matrix=A.dim() == 2):
         of_the_cpu = _aten._linalg_eigh(A.cpu(), UPLO, compute_v)
         return eigenvalues.copy_(of_the_cpu[0]), eigenvectors.copy_(of_the_cpu[1])
@@ -75,36 +75,37 @@ def _solve_small(
     matrices: torch.Tensor,
     values: torch.Tensor,
     vectors: torch.Tensor,
-    infos: torch.Tensor,
     *,
     upper: bool,
     with_vectors: bool,
-) -> None:
-    """One launch, a group a matrix; rows of `vectors` become eigenvectors."""
+) -> torch.Tensor:
+    """One launch, a group a matrix; rows of `vectors` become eigenvectors. Returns LAPACK's infos."""
     n = matrices.shape[-1]
+    infos = torch.empty(matrices.shape[:-2], dtype=torch.int32, device=matrices.device)
     kernel = _kernel("eigh_small", matrices)
     operands = (matrices, values, vectors, infos, n, int(upper), int(with_vectors))
     launch_rows(kernel, infos.numel(), row_group(n * n // 4), *operands, int32=True)
+    return infos
 
 
 def _solve_large(
     matrices: torch.Tensor,
     values: torch.Tensor,
     vectors: torch.Tensor,
-    infos: torch.Tensor,
     *,
     upper: bool,
     with_vectors: bool,
-) -> None:
-    """Two launches for each round of rotations between pairs of blocks, each over all matrices."""
-    n, room, batch = matrices.shape[-1], _ROOM[matrices.dtype], infos.numel()
+) -> torch.Tensor:
+    """Two launches for each round of rotations between pairs of blocks, each over all matrices. Returns the infos."""
+    n, room = matrices.shape[-1], _ROOM[matrices.dtype]
+    infos = torch.empty(matrices.shape[:-2], dtype=torch.int32, device=matrices.device)
+    batch = infos.numel()
     blocks = -(-n // (room // 2))
     blocks += blocks % 2
     pairs = blocks // 2
     work, unordered = torch.empty_like(matrices), torch.empty_like(vectors)
     outlines = torch.empty(batch, 3, dtype=values.dtype, device=values.device)
     lows = torch.zeros(batch, n, dtype=values.dtype, device=values.device)
-    busy = torch.zeros(batch, _SWEEPS, dtype=torch.int32, device=values.device)
     moved = torch.empty(batch, pairs, dtype=torch.int32, device=values.device)
     together = torch.empty(batch, pairs, room, room, dtype=matrices.dtype, device=values.device)
 
@@ -115,15 +116,22 @@ def _solve_large(
     options = (n, int(upper), int(with_vectors))
     launch("eigh_begin", batch * n, row_group(n), matrices, outlines, work, unordered, *options)
     tiles = pairs * (pairs - 1) // 2 + (pairs * -(-n // room) if with_vectors else 0)
-    for sweep in range(_SWEEPS):
-        for turn in range(blocks - 1):
-            place = (n, blocks, turn, sweep, _SWEEPS)
-            launch("eigh_meet", batch * pairs, MOST_THREADS, work, lows, together, busy, moved, outlines, *place)
-            launch("eigh_apply", batch * tiles, MOST_THREADS, work, unordered, together, busy, moved, *place, tiles)
-    results = (values, vectors, infos, n, _SWEEPS, int(with_vectors))
-    launch("eigh_finish", batch * n, row_group(n), work, unordered, outlines, busy, *results)
+    on_host = infos
+    for _ in range(_MOST_ROUNDS):
+        busy = torch.zeros(batch, _SWEEPS, dtype=torch.int32, device=values.device)
+        for sweep in range(_SWEEPS):
+            for turn in range(blocks - 1):
+                place = (n, blocks, turn, sweep, _SWEEPS)
+                launch("eigh_meet", batch * pairs, MOST_THREADS, work, lows, together, busy, moved, outlines, *place)
+                launch("eigh_apply", batch * tiles, MOST_THREADS, work, unordered, together, busy, moved, *place, tiles)
+        results = (values, vectors, infos, n, _SWEEPS, int(with_vectors))
+        launch("eigh_finish", batch * n, row_group(n), work, unordered, outlines, busy, *results)
+        on_host = infos.cpu()
+        if int(on_host.max()) <= 0:
+            break
     if with_vectors:
         vectors.copy_(orthonormal(vectors))
+    return on_host
 
 
 def _kernel(name: str, matrices: torch.Tensor) -> MetalKernel:

@@ -3,8 +3,8 @@ namespace {
 #include "shared/lapack.h"
 #include "shared/launch.h"
 
-// Launches are made before it is known how many sweeps it takes: 6 to 9 of blocks, and those that follow do nothing.
-constexpr int sweeps = 14;
+// Launches are made before it is known how many sweeps it takes, mostly 5 to 8; those that find nothing to turn do nothing.
+constexpr int sweeps = 8, most_rounds = 4;
 constexpr int64_t most_threads = 256;
 
 // Rows that a group has room for: ROOM of the Metal source.
@@ -38,7 +38,7 @@ void solve_large(const Problem& of) {
   const auto real = of.values.options(), whole = real.dtype(kInt);
   const auto work = at::empty_like(of.matrices), unordered = at::empty_like(of.vectors);
   const auto outlines = at::empty({batch, 3}, real), lows = at::zeros({batch, n}, real);
-  const auto busy = at::zeros({batch, sweeps}, whole), moved = at::empty({batch, pairs}, whole);
+  const auto moved = at::empty({batch, pairs}, whole);
   const auto together = at::empty({batch, pairs, room, room}, of.matrices.options());
   launch_rows("eigh_outline" + suffix, batch, most_threads, of.matrices, outlines, n, of.upper);
   launch_rows(
@@ -46,19 +46,25 @@ void solve_large(const Problem& of) {
       of.with_vectors);
   const auto of_vectors = of.with_vectors ? pairs * ((n + room - 1) / room) : 0;
   const auto tiles = pairs * (pairs - 1) / 2 + of_vectors;
-  for (int sweep = 0; sweep < sweeps; ++sweep) {
-    for (int turn = 0; turn < blocks - 1; ++turn) {
-      launch_rows(
-          "eigh_meet" + suffix, batch * pairs, most_threads, work, lows, together, busy, moved, outlines, n, blocks,
-          turn, sweep, sweeps);
-      launch_rows(
-          "eigh_apply" + suffix, batch * tiles, most_threads, work, unordered, together, busy, moved, n, blocks, turn,
-          sweep, sweeps, tiles);
+  for (int round = 0; round < most_rounds; ++round) {
+    const auto busy = at::zeros({batch, sweeps}, whole);
+    for (int sweep = 0; sweep < sweeps; ++sweep) {
+      for (int turn = 0; turn < blocks - 1; ++turn) {
+        launch_rows(
+            "eigh_meet" + suffix, batch * pairs, most_threads, work, lows, together, busy, moved, outlines, n, blocks,
+            turn, sweep, sweeps);
+        launch_rows(
+            "eigh_apply" + suffix, batch * tiles, most_threads, work, unordered, together, busy, moved, n, blocks, turn,
+            sweep, sweeps, tiles);
+      }
+    }
+    launch_rows(
+        "eigh_finish" + suffix, batch * n, row_group(n), work, unordered, outlines, busy, of.values, of.vectors,
+        of.infos, n, sweeps, of.with_vectors);
+    if (of.infos.max().item<int>() <= 0) {
+      break;
     }
   }
-  launch_rows(
-      "eigh_finish" + suffix, batch * n, row_group(n), work, unordered, outlines, busy, of.values, of.vectors, of.infos,
-      n, sweeps, of.with_vectors);
   if (of.with_vectors) {
     // One step of Newton's iteration for the polar factor makes the accumulated rotations orthonormal again.
     const auto gap = at::eye(n, of.vectors.options()) - at::matmul(of.vectors, of.vectors.mH());

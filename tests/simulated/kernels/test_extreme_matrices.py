@@ -165,6 +165,7 @@ def test_graded_matrices_converge_on_the_gpu(name: str, recwarn: pytest.Warnings
 
 def test_calls_that_do_not_converge_go_to_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(svd, "_SWEEPS", 2)
+    monkeypatch.setattr(eigh, "_MOST_ROUNDS", 1)
     monkeypatch.setattr(eigh, "_SWEEPS", 2)
     monkeypatch.setattr(convergence, "_on_cpu", Counter())
     a = matrices(2, 60, 60, dtype=torch.float32, scale=1.0)
@@ -179,6 +180,14 @@ def test_calls_that_do_not_converge_go_to_the_cpu(monkeypatch: pytest.MonkeyPatc
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         torch.linalg.svd(a.to("mps"))
+
+
+def test_eigh_goes_on_after_the_first_sweeps(monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder) -> None:
+    monkeypatch.setattr(eigh, "_SWEEPS", 2)
+    a = matrices(65, 65, dtype=torch.float32, scale=1.0)
+    values, vectors = (x.cpu() for x in torch.linalg.eigh((a + a.mT).to("mps")))
+    torch.testing.assert_close((vectors * values) @ vectors.mT, a + a.mT, rtol=0, atol=2e-5)
+    assert not [warning for warning in recwarn if "mpsmith" in str(warning.message)]
 
 
 @pytest.fixture
