@@ -67,6 +67,11 @@ class Kernel:
         """The operator's name without the overload, `aten::mode`."""
         return self.overload.split(".")[0]
 
+    @property
+    def library(self) -> str:
+        """Whose operator it is: `aten`, torch's own ones, or the namespace of another library."""
+        return self.overload.split("::")[0]
+
 
 @cache
 def families() -> tuple[str, ...]:
@@ -138,6 +143,11 @@ def all_kernels() -> tuple[Kernel, ...]:
 def overrides() -> tuple[Kernel, ...]:
     """The kernels that replace torch's own kernel for some calls."""
     return tuple(kernel for kernel in all_kernels() if kernel.applies is not None)
+
+
+def of_other_libraries() -> tuple[Kernel, ...]:
+    """The kernels of operators that another library defines, such as torchvision; the registry has none of them."""
+    return tuple(kernel for kernel in all_kernels() if kernel.library != "aten")
 
 
 def finished_entries() -> tuple[KernelEntry, ...]:

@@ -9,16 +9,14 @@ any extern kernel. The first compilation loads Inductor; it is patched then.
 from __future__ import annotations
 
 import functools
-import importlib.abc
-import importlib.util
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from importlib.machinery import ModuleSpec
-from types import ModuleType
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
+
+from .when_loaded import when_loaded
 
 _LOWERING = "torch._inductor.lowering"
 _TAG = re.compile(r" ?mpsmith\.kernels\([^)]*\)")
@@ -32,29 +30,8 @@ def call_from_compiled_code(operators: Iterable[str]) -> None:
     """Make Inductor call these operators on mps, such as "aten::special_airy_ai", and generate code for all others."""
     _called.clear()
     _called.update(operators)
-    if _LOWERING in sys.modules:
-        _change_inductor()
-    elif _called and not any(isinstance(finder, _WhenLoaded) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _WhenLoaded())
-
-
-class _WhenLoaded(importlib.abc.MetaPathFinder):
-    """Patches Inductor as soon as Python has loaded its table of lowerings."""
-
-    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        if name != _LOWERING:
-            return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
-        if spec is not None and spec.loader is not None:
-            execute = spec.loader.exec_module
-
-            def execute_and_change(module: ModuleType) -> None:
-                execute(module)
-                _change_inductor()
-
-            spec.loader.exec_module = execute_and_change  # type: ignore[method-assign]
-        return spec
+    if _called or _LOWERING in sys.modules:
+        when_loaded(_LOWERING, _change_inductor)
 
 
 def _change_inductor() -> None:

@@ -39,7 +39,7 @@ class KernelRegistration:
         is_native = kernel.on_cpu is not None and dispatcher.has_mps_kernel(kernel.overload, kernel.key)
         conditional = kernel.applies is not None or is_native
         original = torch.library.get_kernel(kernel.overload, "MPS") if conditional else None
-        fakes = _library() if kernel.fakes else None
+        fakes = _library(kernel) if kernel.fakes else None
         for overload, fake in kernel.fakes:
             if fakes is not None and dispatcher.lacks_fake(overload):
                 fakes.impl(overload.removeprefix("aten::"), fake, "Meta")  # type: ignore[no-untyped-call]
@@ -68,13 +68,13 @@ class KernelRegistration:
         return dispatcher.is_registered_in(__file__, self.kernel.overload, self.kernel.key)
 
 
-def _library() -> torch.library.Library:
-    return torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
+def _library(kernel: Kernel) -> torch.library.Library:
+    return torch.library.Library(kernel.library, "IMPL")  # type: ignore[no-untyped-call]
 
 
 def _registered(kernel: Kernel, original: Any) -> torch.library.Library:
     """A library that holds the kernel."""
-    library, name = _library(), kernel.overload.removeprefix("aten::")
+    library, name = _library(kernel), kernel.overload.removeprefix(f"{kernel.library}::")
     function, with_keyset = kernel.function, False
     applies = kernel.applies or kernel.on_cpu
     if original is not None and applies is not None:

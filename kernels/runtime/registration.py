@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import sys
 import threading
 import warnings
 from collections import Counter
@@ -20,13 +21,16 @@ import torch
 
 from ...errors import MpsmithError
 from . import dispatcher
-from .catalog import Kernel, all_kernels, finished, finished_entries, named, overrides
+from .catalog import Kernel, all_kernels, finished, finished_entries, named, of_other_libraries, overrides
 from .compilation import call_from_compiled_code
 from .registered_kernel import KernelRegistration
+from .when_loaded import when_loaded
 
 VARIABLE = "MPSMITH_KERNELS"
 _OFF = frozenset({"off", "0", "none"})
 _ON = frozenset({"", "on", "1", "all"})
+# The module after which the operators of another library exist.
+_DEFINING = {"torchvision": "torchvision.extension"}
 # The name for all overrides.
 OVERRIDES = "overrides"
 
@@ -35,6 +39,8 @@ _lock = threading.RLock()
 # The last scope counts. A `use` may end before one that began later, because threads share the dispatcher.
 _scopes: list[dict[str, Kernel]] = [{}]
 _registered: dict[str, KernelRegistration] = {}
+# Those that `enable` was asked for, of libraries that are not loaded yet.
+_awaited: dict[str, Kernel] = {}
 
 
 class State(str, Enum):
@@ -61,7 +67,7 @@ _EXPLANATIONS = {
     State.native: "torch has its own kernel",
     State.available: "torch has no kernel; enable() registers the one of mpsmith",
     State.unfinished: "the operator is not implemented in the registry; enable() with its name registers it",
-    State.not_in_torch: "the running torch lacks the overload",
+    State.not_in_torch: "the running torch lacks the overload, or its library is not loaded",
     State.no_original: "torch.library.get_kernel is missing: an override needs torch 2.9 or newer",
     State.no_device: "this process has no mps device: nothing was registered",
 }
@@ -89,7 +95,18 @@ def enable(*names: str) -> tuple[str, ...]:
         if not names and not dispatcher.mps_is_available():
             finished_entries()  # report a broken registry on every machine; this loads no family
             return ()
-        return _add(_chosen(names) if names else _default())
+        chosen = _chosen(names) if names else _default()
+        for library, module in _DEFINING.items():
+            awaited = {kernel.overload: kernel for kernel in chosen if kernel.library == library}
+            if awaited and module not in sys.modules:
+                _awaited.update(awaited)
+                when_loaded(module, _add_awaited)
+        return _add(chosen)
+
+
+def _add_awaited() -> None:
+    with _lock:
+        _add([_awaited.pop(overload) for overload in list(_awaited) if dispatcher.exists(overload)], _scopes[0])
 
 
 def _chosen(names: Sequence[str]) -> tuple[Kernel, ...]:
@@ -99,7 +116,7 @@ def _chosen(names: Sequence[str]) -> tuple[Kernel, ...]:
 
 def _default() -> tuple[Kernel, ...]:
     """What is registered without names; a finished kernel may be an override."""
-    return tuple({kernel.overload: kernel for kernel in (*finished(), *overrides())}.values())
+    return tuple({kernel.overload: kernel for kernel in (*finished(), *overrides(), *of_other_libraries())}.values())
 
 
 def disable(*names: str) -> tuple[str, ...]:
@@ -109,7 +126,9 @@ def disable(*names: str) -> tuple[str, ...]:
     """
     with _lock:
         wanted = _scopes[-1]
-        overloads = [kernel.overload for kernel in _chosen(names)] if names else list(wanted)
+        overloads = [kernel.overload for kernel in _chosen(names)] if names else [*wanted, *_awaited]
+        for overload in overloads:
+            _awaited.pop(overload, None)
         removed = tuple(overload for overload in overloads if wanted.pop(overload, None) is not None)
         _update_dispatcher()
         return removed
@@ -214,11 +233,15 @@ def _state(kernel: Kernel, complete: set[str] | None = None) -> State:
     return State.available if complete is None or kernel.overload in complete else State.unfinished
 
 
-def _add(kernels: Sequence[Kernel]) -> tuple[str, ...]:
-    """Add the kernels that torch lacks to the last scope. Returns those of their overloads that are registered now."""
+def _add(kernels: Sequence[Kernel], scope: dict[str, Kernel] | None = None) -> tuple[str, ...]:
+    """Add the kernels that torch lacks to a scope, the last one by default.
+
+    Returns those of their overloads that are registered now.
+    """
+    scope = _scopes[-1] if scope is None else scope
     for kernel in kernels:
-        if kernel.overload not in _scopes[-1] and _state(kernel) in (State.available, State.registered):
-            _scopes[-1][kernel.overload] = kernel
+        if kernel.overload not in scope and _state(kernel) in (State.available, State.registered):
+            scope[kernel.overload] = kernel
     _update_dispatcher()
     return tuple(kernel.overload for kernel in kernels if kernel.overload in _scopes[-1])
 

@@ -19,7 +19,8 @@ from mpsmith.simulator.fallback_recorders import CounterRecorder
 # Native in the installed torch: test_kernels_old_profile.py runs them with the coverage of torch 2.0.1.
 NATIVE = ("shrink",)
 # The CPU of torch 2.13 has no kernels to compare with: test_stateless_random.py does it by arithmetic.
-WITHOUT_REFERENCE = ("stateless_random",)
+# torchvision's operator, which test_deformable_convolution.py compares with its formula.
+WITHOUT_REFERENCE = ("stateless_random", "deform_conv2d")
 FAMILIES = [name for name in catalog.families() if name not in (*NATIVE, *WITHOUT_REFERENCE)]
 
 

@@ -48,7 +48,8 @@ def test_overloads_are_unique() -> None:
 def test_cases_call_every_operator_of_the_family(family: str) -> None:
     verified = {operator for call in calls_of(family) for operator in call.operators}
     kernels = catalog.family(family)
-    assert {kernel.operator for kernel in kernels if dispatcher.exists(kernel.overload)} == verified
+    elsewhere = {kernel.operator for kernel in kernels if kernel.library != "aten"}
+    assert {kernel.operator for kernel in kernels if dispatcher.exists(kernel.overload)} | elsewhere == verified
 
 
 def test_every_folder_with_a_metal_file_is_a_family() -> None:

@@ -1,0 +1,1 @@
+"""The family `shrink`: its kernels, and the calls that verify and time them."""
