@@ -39,7 +39,11 @@ def _installed(function: NativeFunction) -> str:
 
 def _differs(function: NativeFunction, installed: str) -> bool:
     try:
-        return not installed or _types(FunctionSchema.parse(installed)) != _types(function.func)
+        if not installed:
+            return True
+        had, wanted = _types(function.func), _types(FunctionSchema.parse(installed))
+        # A kernel for whole numbers alone serves symbolic ones: the dispatcher passes their values.
+        return had not in (wanted, wanted.replace("SymInt", "int"))
     except Exception:  # torchgen raises assertions and plain exceptions of many types
         return _SPACE.sub("", installed) != _SPACE.sub("", str(function.func))
 
@@ -57,7 +61,6 @@ def _precomputes_otherwise(group: NativeFunctionsGroup) -> bool:
     return bool(own) and ("precompute_out" in own) != (group.out.precomputed is not None)
 
 
-def _types(schema: FunctionSchema) -> tuple[list[str], list[str]]:
-    # A kernel for whole numbers serves symbolic ones: the dispatcher passes their values.
-    arguments = [str(argument.type).replace("SymInt", "int") for argument in schema.arguments.flat_all]
-    return arguments, [str(result.type) for result in schema.returns]
+def _types(schema: FunctionSchema) -> str:
+    arguments = ", ".join(str(argument.type) for argument in schema.arguments.flat_all)
+    return f"{arguments} -> {', '.join(str(result.type) for result in schema.returns)}"

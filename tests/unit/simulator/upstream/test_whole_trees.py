@@ -42,11 +42,13 @@ def test_overloads_whose_schema_changed_are_found_with_the_installed_one() -> No
         "nextafter(Tensor self, Tensor other) -> Tensor": "nextafter_mps",
         "bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor": "bincount_mps",
         "renorm(Tensor self, Scalar p, int dim) -> Tensor": "renorm_mps",
+        "embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, int padding_idx,"
+        " bool scale_grad_by_freq) -> Tensor": "embedding_mps",
         "gone_from_torch(Tensor self) -> Tensor": "gone_mps",
     }
     text = "".join(ROW.format(schema=schema, kernel=kernel) for schema, kernel in rows.items())
     changed = changed_schemas(MpsYaml(text, TAGS))
-    assert sorted(changed) == ["gone_from_torch", "renorm"]  # a kernel for whole numbers serves symbolic ones
+    assert sorted(changed) == ["embedding_dense_backward", "gone_from_torch", "renorm"]
     assert "Scalar maxnorm" in changed["renorm"]
     assert changed["gone_from_torch"] == ""
 
