@@ -79,8 +79,34 @@ IMPSAllocator* getIMPSAllocator(bool) {
   return allocator;
 }
 bool isMPSPinnedPtr(const void*) { return false; }
+// As streams of older trees ask for the low watermark.
+uint32_t get_adaptive_commit_threshold() { return std::numeric_limits<uint32_t>::max(); }
 
 } // namespace at::mps
+
+// As host code of older trees makes tensors.
+namespace at::native {
+
+Tensor empty_mps(
+    IntArrayRef size,
+    std::optional<ScalarType> dtype,
+    std::optional<Layout> layout,
+    std::optional<Device>,
+    std::optional<bool>,
+    std::optional<c10::MemoryFormat> format) {
+  return at::empty(size, at::TensorOptions().device(kMPS).dtype(dtype).layout(layout), format);
+}
+Tensor empty_strided_mps(
+    IntArrayRef size,
+    IntArrayRef stride,
+    std::optional<ScalarType> dtype,
+    std::optional<Layout>,
+    std::optional<Device>,
+    std::optional<bool>) {
+  return at::empty_strided(size, stride, at::TensorOptions().device(kMPS).dtype(dtype));
+}
+
+} // namespace at::native
 
 namespace at::detail {
 
