@@ -34,6 +34,11 @@ using namespace mpsgraph;
   std::swap(shape_.at(last - dimensionIndex), shape_.at(last - dimensionIndex2));
   std::swap(order_.at(last - dimensionIndex), order_.at(last - dimensionIndex2));
 }
+- (void)sliceDimension:(NSUInteger)dimensionIndex withSubrange:(MPSDimensionSlice)subRange {
+  const size_t dimension = shape_.size() - 1 - dimensionIndex;
+  shape_.at(dimension) = subRange.length;
+  slices_.emplace_back(dimension, subRange);
+}
 @end
 
 @implementation MPSNDArray
@@ -107,7 +112,11 @@ using namespace mpsgraph;
 - (MPSNDArray*)arrayViewWithCommandBuffer:(id<MTLCommandBuffer>)cmdBuf
                                descriptor:(MPSNDArrayDescriptor*)descriptor
                                  aliasing:(MPSAliasingStrategy)aliasing {
-  return [self simulatedViewOf:tensor_.permute(descriptor->order_)];
+  Tensor view = tensor_.permute(descriptor->order_);
+  for (const auto& [dimension, slice] : descriptor->slices_) {
+    view = view.narrow(dimension, slice.start, slice.length);
+  }
+  return [self simulatedViewOf:view];
 }
 - (void)readBytes:(void*)buffer strideBytes:(NSInteger*)strideBytesPerDimension {
   std::memcpy(buffer, tensor_.contiguous().const_data_ptr(), tensor_.nbytes());

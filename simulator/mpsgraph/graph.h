@@ -121,6 +121,7 @@ void require_one_type(const char* operation, const std::vector<MPSGraphTensor*>&
 @interface MPSNDArrayDescriptor () {
  @public
   mpsgraph::Shape shape_, order_; // outermost first; which dimension of the array each one is
+  std::vector<std::pair<int64_t, MPSDimensionSlice>> slices_; // of a view, by dimension
 }
 @end
 

@@ -62,6 +62,7 @@ CHANGES = (
         "mpsgraph_simulator_compare(rc->graph(), other.graph()); } return rc;",
         "a key that forgets an argument gives this call the graph of another one",
     ),
+    TextChange("const auto C10_UNUSED ", "[[maybe_unused]] const auto ", "the macro is an attribute now"),
     TextChange("c10::in_place", "std::in_place", "torch removed its own name for it"),
     TextChange("at::mps::sign_outf(", "at::sign_outf(", "torch for Linux has no functions of the namespace at::mps"),
 )
@@ -69,7 +70,7 @@ CHANGES = (
 # The type of int64_t on macOS, which is another one here, of the same size.
 _INT64_OF_MACOS = re.compile(r"\blong\s+long\b")
 # A format in a variable: fmt checks formats at compile time since C++20, and this one is known at run time.
-_FORMAT = re.compile(r"\bfmt::format\((\w+),")
+_FORMAT = re.compile(r"\bfmt::format\((\w+(?: \? \w+ : \w+)?),")
 
 
 def changed_text(text: str) -> str:

@@ -1,6 +1,7 @@
 // Arrays and dictionaries. Compiled with ARC.
 #import <Foundation/Foundation.h>
 
+#include <algorithm>
 #include <cstdarg>
 #include <stdexcept>
 #include <string>
@@ -150,6 +151,10 @@ METHOD(id, copy, [NSArray arrayWithArray:self])
   item_at(items_, index);
   items_.erase(items_.begin() + (NSInteger)index);
 }
+- (void)removeObject:(id)item {
+  const auto is_equal = [item](id other) { return [other isEqual:item]; };
+  items_.erase(std::remove_if(items_.begin(), items_.end(), is_equal), items_.end());
+}
 - (void)removeLastObject {
   [self removeObjectAtIndex:items_.size() - 1];
 }
@@ -253,17 +258,24 @@ METHOD(id, copy, [NSDictionary dictionaryWithDictionary:self])
 - (void)setObject:(id)item forKeyedSubscript:(id)key {
   [self setSimulatedItem:item forKey:key];
 }
+- (void)setValue:(id)item forKey:(NSString*)key {
+  [self setSimulatedItem:item forKey:key];
+}
 @end
 
 // The array literal without items.
 NSArray* __NSArray0__ = [[NSArray alloc] init];
 
 @implementation NSSet {
+ @public
   NSMutableDictionary* items_;
 }
+- (instancetype)init {
+  items_ = [NSMutableDictionary dictionary];
+  return self;
+}
 + (instancetype)setWithArray:(NSArray*)items {
-  NSSet* set = [self alloc];
-  set->items_ = [NSMutableDictionary dictionary];
+  NSSet* set = [[self alloc] init];
   for (id item in items) {
     set->items_[item] = item;
   }
@@ -274,4 +286,10 @@ NSArray* __NSArray0__ = [[NSArray alloc] init];
 }
 METHOD(NSArray*, allObjects, items_.allKeys)
 METHOD(NSUInteger, count, items_.count)
+@end
+
+@implementation NSMutableSet
+- (void)addObject:(id)item {
+  items_[item] = item;
+}
 @end

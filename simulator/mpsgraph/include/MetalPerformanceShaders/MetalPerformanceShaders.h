@@ -62,6 +62,11 @@ typedef NS_ENUM(int, MPSMatrixDecompositionStatus) {
 @end
 
 // ------------------------------------------------------------------------------------------------ arrays
+typedef struct {
+  NSUInteger start;
+  NSUInteger length;
+} MPSDimensionSlice;
+
 @interface MPSNDArrayDescriptor : NSObject
 @property(readwrite, nonatomic) MPSDataType dataType;
 @property(readonly, nonatomic) NSUInteger numberOfDimensions;
@@ -70,6 +75,7 @@ typedef NS_ENUM(int, MPSMatrixDecompositionStatus) {
 - (NSArray<NSNumber*>*)getShape;
 - (NSUInteger)lengthOfDimension:(NSUInteger)dimensionIndex;
 - (void)transposeDimension:(NSUInteger)dimensionIndex withDimension:(NSUInteger)dimensionIndex2;
+- (void)sliceDimension:(NSUInteger)dimensionIndex withSubrange:(MPSDimensionSlice)subRange;
 @end
 
 @interface MPSNDArray : NSObject

@@ -173,6 +173,35 @@ def test_a_transposed_view_of_an_array() -> None:
     assert back.equal(storage.reshape(2, 3).t())
 
 
+def test_a_slice_of_an_array() -> None:
+    storage = torch.arange(12.0)
+    view = Ref(send(array_over(storage), "arrayViewWithShape:strides:", [3, 4], [4, 1]))
+    descriptor = Ref(send(view, "descriptor"))
+    send(descriptor, "sliceDimension:withSubrange:", 0, 1, 2)  # the fields of the structure are passed like numbers
+    send(descriptor, "sliceDimension:withSubrange:", 1, 2, 1)
+    assert [send(descriptor, "lengthOfDimension:", d) for d in (0, 1)] == [2, 1]
+    part = Ref(send(view, "arrayViewWithCommandBuffer:descriptor:aliasing:", None, descriptor, 1))
+    back = torch.zeros(1, 2)
+    send(part, "readBytes:strideBytes:", Ref(back.data_ptr()), None)
+    assert back.equal(storage.reshape(3, 4)[2:3, 1:3])
+
+
+def test_a_set_and_what_is_removed_from_arrays() -> None:
+    items = Ref(send(class_named("NSMutableArray"), "arrayWithArray:", array([3, 4, 3])))
+    send(items, "removeObject:", Ref(number(3)))
+    assert numbers_of(items) == [4]
+    unique = Ref(send(class_named("NSMutableSet"), "new"))
+    for _ in range(2):
+        send(unique, "addObject:", Ref(number(4)))
+    assert send(unique, "count") == 1
+    assert send(unique, "containsObject:", Ref(number(4))) & 1
+    assert not send(unique, "containsObject:", Ref(number(5))) & 1
+
+
+def number(value: int) -> int:
+    return int(send(class_named("NSNumber"), "numberWithLong:", value))
+
+
 def test_views_beyond_the_buffer_or_without_a_last_stride_of_one_are_errors() -> None:
     storage = torch.arange(12.0)
     whole = array_over(storage, offset=8)

@@ -187,6 +187,7 @@ typedef struct {
 - (void)addObject:(Item)item;
 - (void)addObjectsFromArray:(NSArray<Item> *)other;
 - (void)removeLastObject;
+- (void)removeObject:(Item)item;
 - (void)removeObjectAtIndex:(NSUInteger)index;
 - (void)replaceObjectAtIndex:(NSUInteger)index withObject:(Item)item;
 - (void)insertObject:(Item)item atIndex:(NSUInteger)index;
@@ -211,6 +212,7 @@ typedef struct {
 - (void)addEntriesFromDictionary:(NSDictionary<Key, Item> *)other;
 - (void)setObject:(Item)item forKey:(Key)key;
 - (void)setObject:(Item)item forKeyedSubscript:(Key)key;
+- (void)setValue:(Item)item forKey:(NSString *)key;
 @end
 
 @interface NSSet<__covariant Item> : NSObject
@@ -218,6 +220,10 @@ typedef struct {
 @property (readonly) NSArray<Item> *allObjects;
 + (instancetype)setWithArray:(NSArray<Item> *)items;
 - (BOOL)containsObject:(Item)item;
+@end
+
+@interface NSMutableSet<Item> : NSSet<Item>
+- (void)addObject:(Item)item;
 @end
 
 @interface NSData : NSObject
