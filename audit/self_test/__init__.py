@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...simulator.opening import DeviceKind
+from ..cases.sources.known_wrong import SOURCE as KNOWN_WRONG
 from ..findings.audited_surface import audited_surface
 from ..findings.case_attribution import evidence_of
 from ..findings.explanations import explain
@@ -201,7 +202,9 @@ def _judged(
         its_own = [
             case
             for case in failing
-            if case.group.operator in entries and not (case.at_fault and case.at_fault.overload in others)
+            if case.group.operator in entries
+            and case.group.source != KNOWN_WRONG  # it would show each fault of a public report, being that report
+            and not (case.at_fault and case.at_fault.overload in others)
         ]
         findings.append(finding_of(planted, entries, its_own, at_fault(evidence)))
     return findings, executed

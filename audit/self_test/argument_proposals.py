@@ -4,8 +4,28 @@ from __future__ import annotations
 
 from random import Random
 
-from .proposal import Proposal, one, read, term
+from ...simulator.device.faults.fault import Term, Value
+from .proposal import FLOATS, INTEGERS, Proposal, one, read, term
 from .schemas import Facts
+
+# Values that an argument of a name may have.
+CHOICES: dict[str, tuple[Value, ...]] = {
+    "reduction": (0, 1, 2),
+    "interpolation_mode": (0, 1, 2),
+    "padding_mode": (0, 1, 2),
+    "mode": (0, 1, 2),
+    "approximate": ("none", "tanh"),
+    "rounding_mode": ("floor", "trunc"),
+    "reduce": ("sum", "prod", "mean", "amax", "amin", "add", "multiply"),
+    "diagonal": (-1, 1, 2),
+    "descending": (True, False),
+    "decimals": (1, 2, -1),
+    "dim": (0, 1),
+    "correction": (0, 2),
+    "groups": (1, 2),
+}
+# Optional arguments that no result depends on.
+WITHOUT_EFFECT = ("generator", "device", "layout", "pin_memory")
 
 
 def flag(facts: Facts, rng: Random) -> Proposal | None:
@@ -19,25 +39,10 @@ def flag(facts: Facts, rng: Random) -> Proposal | None:
 
 def choice(facts: Facts, rng: Random) -> Proposal | None:
     """One value of an enumeration counts as another: reductions, modes, rounding."""
-    known = {
-        "reduction": (0, 1, 2),
-        "interpolation_mode": (0, 1, 2),
-        "padding_mode": (0, 1, 2),
-        "mode": (0, 1, 2),
-        "approximate": ("none", "tanh"),
-        "rounding_mode": ("floor", "trunc"),
-        "reduce": ("sum", "prod", "mean", "amax", "amin", "add", "multiply"),
-        "diagonal": (-1, 1, 2),
-        "descending": (True, False),
-        "decimals": (1, 2, -1),
-        "dim": (0, 1),
-        "correction": (0, 2),
-        "groups": (1, 2),
-    }
-    name = one([n for n in (*facts.integers, *facts.strings, *facts.optional_values) if n in known], rng)
+    name = one([n for n in (*facts.integers, *facts.strings, *facts.optional_values) if n in CHOICES], rng)
     if name is None or facts.random:
         return None
-    wanted, other = rng.sample(known[name], 2)
+    wanted, other = rng.sample(CHOICES[name], 2)
     return rng.choice([term("takes", name, other), term("values")]), (term("is", name, wanted),)
 
 
@@ -53,7 +58,7 @@ def optional_tensor(facts: Facts, rng: Random) -> Proposal | None:
 
 def optional_value(facts: Facts, rng: Random) -> Proposal | None:
     """An optional number or list is ignored."""
-    name = one([n for n in facts.optional_values if n not in ("generator", "device", "layout", "pin_memory")], rng)
+    name = one([n for n in facts.optional_values if n not in WITHOUT_EFFECT], rng)
     if name is None or facts.random:
         return None
     return rng.choice([term("takes", name, None), term("values")]), (term("given", name),)
@@ -123,3 +128,35 @@ def random_generator(facts: Facts, rng: Random) -> Proposal | None:
     """generator= is ignored."""
     fits = facts.random and "generator" in facts.defaults
     return (term("takes", "generator", None), (term("given", "generator"),)) if fits else None
+
+
+def two_arguments(facts: Facts, rng: Random) -> Proposal | None:
+    """Values are wrong only where two arguments have certain values together."""
+    conditions = _argument_conditions(facts, rng)
+    if facts.random or len(conditions) < 2:
+        return None
+    return term("values"), tuple(rng.sample(conditions, 2))
+
+
+def argument_and_tensor(facts: Facts, rng: Random) -> Proposal | None:
+    """Values are wrong only where an argument has a certain value, and a tensor a layout, size, dtype or NaN."""
+    conditions, tensor = _argument_conditions(facts, rng), one(read(facts), rng)
+    if facts.random or tensor is None or not conditions:
+        return None
+    of_tensor = [term(name, tensor) for name in ("transposed", "stepped", "offset", "expanded", "nan")]
+    of_tensor += [term("above", tensor, 65_536), term("dtype", tensor, rng.choice((*FLOATS, *INTEGERS)))]
+    return term("values"), (rng.choice(conditions), rng.choice(of_tensor))
+
+
+def _argument_conditions(facts: Facts, rng: Random) -> list[Term]:
+    """A condition for each argument that is not a tensor, or an optional one."""
+    conditions = [term("is", name, rng.random() < 0.5) for name in facts.flags]
+    conditions += [term(rng.choice(("fractional", "negative")), name) for name in facts.numbers]
+    conditions += [term("negative", name) for name in (*facts.integers, *facts.integer_lists)]
+    single = (*facts.integers, *facts.strings, *(n for n in facts.optional_values if n not in facts.integer_lists))
+    conditions += [term("is", name, rng.choice(CHOICES[name])) for name in single if name in CHOICES]
+    optional = [
+        name for name in (*facts.optional, *facts.optional_values) if name not in (*WITHOUT_EFFECT, *facts.lists)
+    ]
+    conditions += [term(rng.choice(("given", "omitted")), name) for name in optional]
+    return list({condition.arguments[0]: condition for condition in conditions}.values())

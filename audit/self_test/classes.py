@@ -8,6 +8,7 @@ from enum import Enum
 
 from ...errors import MpsmithError
 from .argument_proposals import (
+    argument_and_tensor,
     choice,
     flag,
     ignored_by_zero,
@@ -20,6 +21,7 @@ from .argument_proposals import (
     random_end,
     random_generator,
     random_number,
+    two_arguments,
 )
 from .proposal import (
     FLOATS,
@@ -29,6 +31,7 @@ from .proposal import (
     wrong_values,
     wrongly,
 )
+from .report_proposals import reported
 from .result_proposals import (
     aliasing,
     always,
@@ -149,6 +152,8 @@ FAULT_CLASSES: tuple[FaultClass, ...] = (
     FaultClass("a number ignored or truncated", number),
     FaultClass("a negative dimension", negative_number),
     FaultClass("a factor of zero with NaN", ignored_by_zero),
+    FaultClass("two arguments together", two_arguments),
+    FaultClass("an argument and a tensor together", argument_and_tensor),
     FaultClass("an index out of range", index_out_of_range, Scenario.REFUSED),
     FaultClass("a number near the last call's", near_number, Scenario.NEAR_NUMBER),
     FaultClass("a result cached by shape", always("cached"), Scenario.OTHER_VALUES),
@@ -181,6 +186,7 @@ FAULT_CLASSES: tuple[FaultClass, ...] = (
     FaultClass("half only in backward", one_dtype(("float16", "bfloat16"), backward=True)),
     FaultClass("a conjugate view", of_input(lambda n, r: term("ignores_conjugation", n), "conjugate")),
     FaultClass("a negative view", of_input(lambda n, r: term("ignores_conjugation", n), "negated")),
+    FaultClass("a public report", reported),
     FaultClass("wrong values", always("values", "nan_result", "second_result")),
     FaultClass("result in freed memory", memory("freed"), Scenario.OTHER_VALUES),
     FaultClass("leaks", memory("leaks"), Scenario.MEMORY),

@@ -10,10 +10,12 @@ import torch
 from mpsmith.audit.cases.calls.invocation import overload_of
 from mpsmith.audit.judging.transfer import move
 from mpsmith.audit.releases.surface.profiles import coverage_profile
+from mpsmith.audit.self_test.argument_proposals import argument_and_tensor, two_arguments
 from mpsmith.audit.self_test.classes import FAULT_CLASSES, Scenario, chosen
 from mpsmith.audit.self_test.demonstration import BaseCalls, demonstrate
 from mpsmith.audit.self_test.generation import EVERYWHERE, class_of, generate
 from mpsmith.audit.self_test.makers import MAKERS
+from mpsmith.audit.self_test.report_proposals import reported
 from mpsmith.audit.self_test.schemas import facts_of
 from mpsmith.errors import MpsmithError
 from mpsmith.simulator.device import kernel_plan
@@ -67,7 +69,16 @@ def test_classes_are_chosen_by_words_of_their_names() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["NaN in one argument", "a view is a copy", "one operand alone stepped", "random: generator= ignored", "leaks"],
+    [
+        "NaN in one argument",
+        "a view is a copy",
+        "one operand alone stepped",
+        "random: generator= ignored",
+        "leaks",
+        "two arguments together",
+        "an argument and a tensor together",
+        "a public report",
+    ],
 )
 def test_a_generated_fault_has_a_call_that_shows_it(name: str, calls: BaseCalls, overloads: list[str]) -> None:
     made = generate(0, 5, overloads, calls, chosen([name]))
@@ -153,6 +164,25 @@ def test_a_maker_makes_its_condition_hold_and_not_before(text: str) -> None:
     assert MAKERS[term.name](made, Random(2), *term.arguments)
     assert holds(made)
     assert holds(plain) is (term.name in ("contiguous", "without_gradients"))
+
+
+def test_arguments_in_pairs_are_different_ones_and_not_what_no_result_depends_on() -> None:
+    made = [
+        two_arguments(facts_of(name), Random(n)) for n in range(40) for name in ("aten::mean.dim", "aten::add.Tensor")
+    ]
+    named = [[each.arguments[0] for each in proposal[1]] for proposal in made if proposal is not None]
+    assert {name for pair in named for name in pair} == {"dim", "keepdim", "dtype"}
+    assert all(len(set(pair)) == 2 for pair in named)
+    assert argument_and_tensor(facts_of("aten::neg"), Random(1)) is None
+    assert two_arguments(facts_of("aten::uniform_"), Random(1)) is None
+
+
+def test_a_fault_of_a_report_has_its_dtype_and_layout() -> None:
+    made = {
+        str(Fault("aten::mm", *proposal)) for n in range(40) if (proposal := reported(facts_of("aten::mm"), Random(n)))
+    }
+    assert "aten::mm: values when dtype(self, complex64) and transposed(self) and conjugate(self)" in made
+    assert reported(facts_of("aten::hardtanh"), Random(1)) is None
 
 
 def test_facts_of_a_schema() -> None:
