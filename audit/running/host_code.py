@@ -61,7 +61,7 @@ def _of_wheel(release: str, say: Callable[[str], None]) -> tuple[Path, TreeBuild
     from ...cache import cache_folder
     from ...simulator.macho import arm64_command
     from ...simulator.macho.process import LIBRARIES
-    from ...simulator.upstream.manifest import BuiltFile, TreeBuild, write_manifest
+    from ...simulator.upstream.manifest import BuiltFile, TreeBuild, read_manifest, write_manifest
     from ..releases.wheel.libraries import cached_host_files, host_files
     from ..releases.wheel.shipped import shipped_library
 
@@ -70,11 +70,13 @@ def _of_wheel(release: str, say: Callable[[str], None]) -> tuple[Path, TreeBuild
         say(f"taking libraries and kernels of torch {release} out of its macOS wheel, once (up to 400 MB)")
     shipped_library(release)
     folder = host_files(release)
+    noted = cache_folder() / "wheel-files" / f"{release} host code"
+    if (known := read_manifest(noted)) is not None:
+        return noted, known
     with start_wheel(release, NEWEST_MACOS) as process:
         native = tuple(name.removeprefix("aten::") for name, found in process.operators().items() if found.mps)
     file = BuiltFile("macOS wheel", native, str(folder / "lib" / LIBRARIES[-1]))
     built = TreeBuild(release, release, (file,), wheel=True)
-    noted = cache_folder() / "wheel-files" / f"{release} host code"
     write_manifest(noted, built)
     return noted, built
 
@@ -116,6 +118,7 @@ class HostCode:
         work: what they did in cases, without what explains a case: that runs the CPU's operators inside of calls.
         graphs_run: tells how many graphs of the stand-in for MPSGraph ran for this process.
         stood_in: tells how many calls the simulated device's stand-ins answered instead.
+        drain_kernels: gives the kernels of a wheel that were launched since the last time.
         before: the kernels launched, the graphs run, and the calls of stand-ins, when the case began.
     """
 
@@ -124,6 +127,7 @@ class HostCode:
     drain_work: Callable[[], dict[str, HostWork]] = dict
     graphs_run: Callable[[], int] = int
     stood_in: Callable[[], int] = int
+    drain_kernels: Callable[[], list[str]] = list
     before: tuple[int, int, int] = (0, 0, 0)
     work: dict[str, HostWork] = field(default_factory=dict)
 
@@ -140,6 +144,7 @@ class HostCode:
     def begin_case(self) -> None:
         """Before the execution of a case."""
         self.drain_work()
+        self.drain_kernels()
         self.before = self._now()
 
     def take_work(self) -> dict[str, HostWork]:
@@ -201,6 +206,7 @@ def _load_wheel(built: TreeBuild, macos: str) -> HostCode:
         with time_limit.suspended():
             return start_wheel(built.source, macos)
 
-    kernels = WheelKernels(start)
+    kernels = WheelKernels(start, [name.removeprefix("aten::") for name in built.overloads])
     kernels.install()
-    return HostCode(built, macos, kernels.drain_work, lambda: kernels.graphs, lambda: kernels.stood_in.total())
+    graphs, stood_in = (lambda: kernels.graphs), (lambda: kernels.stood_in.total())
+    return HostCode(built, macos, kernels.drain_work, graphs, stood_in, kernels.drain_kernels)

@@ -72,7 +72,7 @@ def frameworks() -> Path:
     units += [path for path in own if path.suffix != ".h"]
     units.sort(key=lambda path: path.name != "image.cpp")  # it registers the classes before other initialisers run
     include = [f"-I{path}" for path in (objc / "include", STUBS, apple)]
-    options = ("-std=c++20", "-O1", "-fno-sanitize=all", "-fblocks", "-Wno-everything", *include)
+    options = ("-std=c++20", "-O2", "-fno-sanitize=all", "-fblocks", "-Wno-everything", *include)
 
     def build(target: Path) -> None:
         objects = [target.parent / f"{unit.name}.o" for unit in units]
@@ -113,7 +113,7 @@ def graphs(torch: Path) -> Path:
     units = [*sorted(graph.glob("*.mm")), _HERE.parent / "upstream" / "host" / "host_work.mm"]
     headers = [*sorted(graph.rglob("*.h")), SOURCE_FOLDER / "lstm_direction.h"]
     folders = (graph / "include", SOURCE_FOLDER, objc / "include", STUBS, apple_folder(), *_torch_headers(torch))
-    arc = ("-std=c++20", "-O1", "-fno-sanitize=all", "-fblocks", "-fobjc-arc", "-Wno-everything", "-DFMT_HEADER_ONLY=1")
+    arc = ("-std=c++20", "-O2", "-fno-sanitize=all", "-fblocks", "-fobjc-arc", "-Wno-everything", "-DFMT_HEADER_ONLY=1")
     options = (*MACOS, *arc, *(f"-I{folder}" for folder in folders))
 
     def build(target: Path) -> None:

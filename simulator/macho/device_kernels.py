@@ -9,7 +9,8 @@ from __future__ import annotations
 import ctypes
 import warnings
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from threading import RLock
 from typing import Any
 
 from ..device import kernel_plan
@@ -38,23 +39,24 @@ class WheelKernels:
 
     Args:
         start: starts the process; it is called again when a process has ended.
+        registered: without namespace, the overloads with an MPS kernel in the release.
 
     Attributes:
         overloads: without namespace, those that it answers.
         stood_in: how many calls ran the device's stand-in, by overload and reason.
         graphs: how many graphs ran for calls.
-        launched: how often each kernel was launched for calls.
+        lock: held by the thread whose call the process computes, until its results are taken.
     """
 
-    def __init__(self, start: Callable[[], HostProcess]) -> None:
+    def __init__(self, start: Callable[[], HostProcess], registered: Collection[str]) -> None:
         self._start = start
         self._process: HostProcess | None = start()
-        registered = self._process.operators()
-        self._registered = {name.removeprefix("aten::") for name, found in registered.items() if found.mps}
+        self._registered = frozenset(registered)
         self.overloads: frozenset[str] = frozenset()
         self.stood_in: Counter[tuple[str, str]] = Counter()
         self.graphs = 0
-        self.launched: Counter[str] = Counter()
+        self.lock = RLock()
+        self._launched: dict[str, None] = {}
         self._work: dict[str, HostWork] = {}
 
     def install(self) -> None:
@@ -79,12 +81,15 @@ class WheelKernels:
         self._registrations = registrations  # lasts as long as this object
         self.overloads = frozenset(answered)
 
-    def compute(self, overload: str, arguments: Sequence[Any]) -> Computed:
-        """A call. Raises OperatorError as the release does, MachOError where the process cannot answer it."""
+    def compute(self, overload: str, arguments: Sequence[Any], state: Any = None) -> Computed:
+        """A call, as `HostProcess.compute`.
+
+        Raises OperatorError as the release does, MachOError where the process cannot answer it.
+        """
         if self._process is None:
             self._process = self._start()
         try:
-            computed = self._process.compute(f"aten::{overload}", *arguments)
+            computed = self._process.compute(f"aten::{overload}", *arguments, state=state)
         except OperatorError:
             raise
         except MachOError:
@@ -95,7 +100,7 @@ class WheelKernels:
             self.close()
             raise
         self.graphs += computed.trace.graphs
-        self.launched.update(launch.kernel for launch in computed.trace.launches)
+        self._launched.update(dict.fromkeys(launch.kernel for launch in computed.trace.launches))
         self._work = joined(self._work, computed.work)
         return computed
 
@@ -103,6 +108,11 @@ class WheelKernels:
         """What kernels did besides encoding commands since the last time."""
         work, self._work = self._work, {}
         return work
+
+    def drain_kernels(self) -> list[str]:
+        """The kernels that were launched for calls since the last time, each once, in order."""
+        launched, self._launched = list(self._launched), {}
+        return launched
 
     def close(self) -> None:
         """End the process; the next call starts another one."""
@@ -125,6 +135,8 @@ class _Kernel:
         self._written = [a.name for a in listed if a.alias_info is not None and a.alias_info.is_write]
         self._may_be_number = [str(a.type) in ("Tensor", "Optional[Tensor]") for a in listed]
         by_alias = {_alias(a): a.name for a in listed if _alias(a)}
+        draws = torch.Tag.nondeterministic_seeded in operator.tags
+        self._draws = draws or any("Generator" in str(a.type) for a in listed)
         self._returned = [by_alias.get(_alias(result), "") for result in operator._schema.returns]
 
     def __call__(self, keyset: Any, *args: Any, **kwargs: Any) -> Any:
@@ -136,17 +148,28 @@ class _Kernel:
         arguments = {**self._defaults, **dict(zip(self._names, args, strict=False)), **kwargs}
         with torch._C._AutoDispatchBelowADInplaceOrView(), torch._C.DisableTorchFunction():
             try:
-                computed = self._kernels.compute(self._overload, [arguments[name] for name in self._names])
+                with self._kernels.lock:
+                    return self._taken(self._computed([arguments[name] for name in self._names]), arguments)
             except OperatorError as error:
                 if not any(text in str(error) for text in _LACKING):
                     raise _ERRORS.get(error.kind, RuntimeError)(str(error)) from None
                 reason = str(error).splitlines()[0]
             except MachOError as error:
                 reason = str(error)
-            else:
-                return self._taken(computed, arguments)
         self._kernels.stood_in[self._overload, reason] += 1
         return self._by_stand_in(keyset, args, kwargs)
+
+    def _computed(self, arguments: list[Any]) -> Computed:
+        import torch
+
+        if not self._draws:
+            return self._kernels.compute(self._overload, arguments)
+        given = next((value for value in arguments if isinstance(value, torch.Generator)), None)
+        generator = torch.mps._get_default_mps_generator() if given is None else given
+        state = generator.get_state()
+        computed = self._kernels.compute(self._overload, arguments, state)
+        generator.set_state(state)
+        return computed
 
     def _by_stand_in(self, keyset: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         positional = [

@@ -141,7 +141,8 @@ class Arguments {
 // The same tuple for a tensor of this process, whose memory has to be kept until it is read.
 IValue description(const IValue& value, std::vector<at::Tensor>& kept) {
   if (value.isTensor() && value.toTensor().defined()) {
-    const at::Tensor tensor = value.toTensor(), shared = tensor.is_mps() ? tensor : on_mps(tensor);
+    TORCH_CHECK(value.toTensor().has_storage(), "memory of a tensor that is not strided is not simulated");
+    const at::Tensor tensor = value.toTensor().resolve_conj().resolve_neg(), shared = tensor.is_mps() ? tensor : on_mps(tensor);
     kept.push_back(shared);
     return c10::ivalue::Tuple::create(
         {int64_t(tensor.is_mps()), reinterpret_cast<int64_t>(memory_of(shared)), int64_t(tensor.storage().nbytes()),
@@ -164,7 +165,9 @@ std::vector<char> called(const std::string& name, const std::vector<char>& pickl
   const IValue given =
       task == Task::compute ? torch::jit::unpickle(pickled.data(), pickled.size()) : torch::jit::pickle_load(pickled);
   const auto& values = given.toTupleRef().elements();
-  TORCH_CHECK(values.size() == wanted.size(), name, " takes ", wanted.size(), " arguments, not ", values.size());
+  // Last, and not an argument: the state of the generator, which becomes the one after the call.
+  const bool draws = task == Task::compute && values.size() == wanted.size() + 1;
+  TORCH_CHECK(values.size() == wanted.size() || draws, name, " takes ", wanted.size(), " arguments, not ", values.size());
   torch::jit::Stack stack;
   std::vector<IValue> written;
   Arguments on_device;
@@ -181,6 +184,13 @@ std::vector<char> called(const std::string& name, const std::vector<char>& pickl
       results.push_back(result.isTensor() && !result.toTensor().defined() ? IValue() : result);
     return torch::jit::pickle_save(results);
   }
+  at::Tensor state;
+  at::Generator generator;
+  if (draws) {
+    state = on_device(values.back()).toTensor();
+    generator = at::detail::getMPSHooks().getDefaultGenerator();
+    generator.set_state(state);
+  }
   at::detail::getMPSHooks().deviceSynchronize();
   metal_recorder_take();
   const int64_t graphs = mpsgraph_simulator_runs();
@@ -189,6 +199,7 @@ std::vector<char> called(const std::string& name, const std::vector<char>& pickl
   const std::string trace =
       "graphs " + std::to_string(mpsgraph_simulator_runs() - graphs) + '\n' + metal_recorder_take();
   if (task == Task::trace) return torch::jit::pickle_save(trace);
+  if (draws) state.copy_(generator.get_state());
   on_device.take_back();
   const std::string work = mpsmith_drain_host_work();
   c10::impl::GenericList results(c10::AnyType::get()), changed(c10::AnyType::get());

@@ -23,6 +23,8 @@ from .shared_memory import SharedMemory, pickled, tensors
 from .traces import MetalTrace, parse_trace
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from ..air.library import AirLibrary
 
 LIBRARIES = ("libomp.dylib", "libc10.dylib", "libtorch_cpu.dylib")
@@ -148,11 +150,12 @@ class HostProcess:
         """
         return parse_trace(self._loaded(overload, arguments))
 
-    def compute(self, overload: str, *arguments: object) -> Computed:
+    def compute(self, overload: str, *arguments: object, state: Tensor | None = None) -> Computed:
         """What the call computes for all its arguments in order, tensors as `Computed` says. Only with `library`.
 
         Tensors on mps (the simulated device's) are there on mps, others on the CPU; dtypes and so on are torch's.
-        What the call writes into its arguments is written here.
+        What the call writes into its arguments is written here. `state`: that of the generator which the call draws
+        from, in place of a generator among its arguments; it becomes the state afterwards.
 
         Raises OperatorError with the release's own message, of a kernel's fault too, or where the release sends a
         message that the stand-ins do not have; MachOError for arguments that cannot be sent, and when the process ends.
@@ -160,7 +163,8 @@ class HostProcess:
         if self._memory is None:
             raise MachOError("this process was started without the kernels of the release")
         self._memory.begin_call()
-        placed = tuple(self._memory.place(value) for value in arguments)
+        sent = arguments if state is None else (*arguments, state)
+        placed = tuple(self._memory.place(value) for value in sent)
         results, written, trace, work = pickle.loads(self._answer(overload, pickled(placed)))
         self._memory.take_back()
         return Computed(tensors(results), tensors(written), parse_trace(trace), parse_host_work(work))

@@ -96,6 +96,8 @@ class SharedMemory:
             return _FORMATS.index(str(value).removeprefix("torch."))
         if isinstance(value, torch.device):
             return str(value)
+        if isinstance(value, torch.Generator) and value.device.type == "mps":
+            return None  # its state is sent
         if value is None or isinstance(value, (bool, int, float, complex, str)):
             return value
         raise MachOError(f"an argument of type {type(value).__name__} cannot be sent to the release's process")
@@ -107,7 +109,7 @@ class SharedMemory:
             raise MachOError("a tensor that is not strided, or lazily changed, cannot be sent to the release's process")
         storage = tensor.untyped_storage()
         on_mps, size, source = tensor.device.type == "mps", storage.nbytes(), storage.data_ptr()
-        key = on_mps, source if size else 0
+        key = on_mps, source if size else storage._cdata  # the empty memory of two tensors grows apart
         if key not in self._placed:
             if self._used + size > _FOR_ARGUMENTS:
                 raise MachOError(f"the arguments take more than the {_FOR_ARGUMENTS >> 20} MiB that are shared")

@@ -1,5 +1,5 @@
 // The part of BLAS that the wheel's CPU operators ask Accelerate for, column by column, in the plainest way: the stand-in
-// for MPSGraph multiplies with it. Of LAPACK there is nothing: its names are errors.
+// for MPSGraph multiplies with it.
 #include <complex>
 #include <cstdint>
 

@@ -1,7 +1,9 @@
 // What the host code of a macOS wheel needs of Metal beyond simulator/objc/metal: heaps, and a record of what it asks for.
 // Kernels compute where another process runs them (remote.h). `metal_recorder_take` returns the record since the last
 // call, a line for each event. With ARC.
+#include <algorithm>
 #include <fstream>
+#include <map>
 #include <mutex>
 #include <set>
 #include <sstream>
@@ -73,7 +75,8 @@ void hexadecimal(const void* from, uint64_t bytes) {
 // "launch NAME X Y Z X Y Z" with grid and group, then for each binding "INDEX OFFSET BYTES", at most 256 bytes, or none
 // where the kernel computes.
 const char* launch(int64_t number, const MetalLaunch* launch) {
-  const bool computes = remote_is_there();
+  // Metal runs no thread for an empty grid; only its validation, which no release enables, refuses it.
+  const bool computes = remote_is_there() && launch->grid[0] * launch->grid[1] * launch->grid[2] > 0;
   const std::lock_guard<std::mutex> guard(mutex);
   record << "launch " << kernels()[number].name;
   for (uint64_t size : launch->grid) record << ' ' << size;
@@ -111,15 +114,27 @@ extern "C" __attribute__((visibility("default"))) const char* metal_recorder_tak
   return taken.c_str();
 }
 
-// A library has each function that it is asked for: which names exist is what the comparison checks, and a pipeline of one
-// that does not exist is an error where kernels compute.
+// Where no kernel computes, a library has each function that it is asked for: which names exist is what the comparison
+// checks.
 @interface MTLFunctionConstantValues (Simulated)
 - (int64_t)simulatedSpecialized:(int64_t)library;
 @end
 @interface SimulatedLibrary (Recorded)
 @end
 @implementation SimulatedLibrary (Recorded)
+static bool is_in(int64_t library, const std::string& name) {
+  static auto* known = new std::map<int64_t, std::set<std::string>>;
+  if (!remote_is_there()) return true;
+  if (known->count(library) == 0) {
+    const char* all = "";
+    if (const char* problem = remote_programs().names(library, &all)) throw std::runtime_error(problem);
+    std::istringstream lines(all);
+    for (std::string each; std::getline(lines, each);) (*known)[library].insert(each);
+  }
+  return (*known)[library].count(name) > 0;
+}
 - (id<MTLFunction>)newFunctionWithName:(NSString*)name {
+  if (!is_in(number_, name.UTF8String)) return nil;
   SimulatedFunction* function = [SimulatedFunction new];
   function->library_ = number_;
   function->name_ = function->label_ = name;
@@ -131,6 +146,11 @@ extern "C" __attribute__((visibility("default"))) const char* metal_recorder_tak
                                  error:(NSError* __autoreleasing*)error {
   try {
     SimulatedFunction* function = (SimulatedFunction*)[self newFunctionWithName:name];
+    if (function == nil) {
+      if (error)
+        *error = simulated_error("MTLLibraryErrorDomain", std::string("Function ") + name.UTF8String + " was not found");
+      return nil;
+    }
     function->library_ = [values simulatedSpecialized:number_];
     return (id)function;
   } catch (const std::exception& problem) {
@@ -141,14 +161,14 @@ extern "C" __attribute__((visibility("default"))) const char* metal_recorder_tak
 @end
 
 // Compiled code passes a pointer alone, which knows no type. For a vector of three numbers it passes three, and a kernel
-// reads four: the memory of a Mac's arguments has room for them.
+// reads four: the memory of a Mac's arguments has room for them, also where a length is 0.
 @interface SimulatedComputeEncoder (Recorded)
 - (void)simulatedBytes:(const void*)bytes ofType:(uint64_t)type length:(NSUInteger)length atIndex:(NSUInteger)index;
 @end
 @implementation SimulatedComputeEncoder (Recorded)
 - (void)setBytes:(const void*)bytes length:(NSUInteger)length atIndex:(NSUInteger)index {
   constexpr NSUInteger kRoom = 16;
-  std::vector<char> padded((length + kRoom - 1) / kRoom * kRoom);
+  std::vector<char> padded(std::max(kRoom, (length + kRoom - 1) / kRoom * kRoom));
   if (length > 0 && bytes != nullptr) memcpy(padded.data(), bytes, length);
   [self simulatedBytes:bytes == nullptr ? nullptr : padded.data() ofType:0 length:padded.size() atIndex:index];
 }

@@ -13,6 +13,8 @@ from mpsmith.simulator.macho import arm64_command
 pytestmark = pytest.mark.network  # the wheel, and mpsmith check --setup
 
 PROGRAM = """
+from concurrent.futures import ThreadPoolExecutor
+
 import torch
 from mpsmith.audit.releases.surface.profiles import coverage_profile
 from mpsmith.audit.running.host_code import start_wheel
@@ -20,7 +22,9 @@ from mpsmith.simulator.device import loading
 from mpsmith.simulator.macho.device_kernels import WheelKernels
 
 loading.load(coverage_profile(None))
-kernels = WheelKernels(lambda: start_wheel("2.13.0", "26"))
+with start_wheel("2.13.0", "26") as process:
+    native = [name.removeprefix("aten::") for name, found in process.operators().items() if found.mps]
+kernels = WheelKernels(lambda: start_wheel("2.13.0", "26"), native)
 kernels.install()
 assert "add.Tensor" in kernels.overloads and not kernels.overloads & {"view", "empty_strided"}
 
@@ -43,7 +47,28 @@ torch.nn.functional.gelu(values * weight).sum().backward()
 torch.nn.functional.gelu(x * there).sum().backward()
 torch.testing.assert_close(there.grad.cpu(), weight.grad)
 x.softmax(1)
-assert kernels.graphs >= 1 and kernels.launched["exp_dense_scalar_float_float"] >= 1, kernels.launched
+launched = kernels.drain_kernels()
+assert kernels.graphs >= 1 and "exp_dense_scalar_float_float" in launched, launched
+assert not kernels.stood_in, kernels.stood_in
+ordered, places = torch.empty(0, device="mps"), torch.empty(0, dtype=torch.int64, device="mps")
+torch.sort(x, 1, True, out=(ordered, places))  # both grow: each has memory of its own
+torch.testing.assert_close((ordered.cpu(), places.cpu()), tuple(values.sort(1, True)))
+assert torch.equal(x.cpu(), values)
+
+generator = torch.Generator("mps").manual_seed(7)  # its state goes there and comes back
+torch.mps.manual_seed(7)
+before = torch.mps.get_rng_state()
+drawn = torch.rand(4, 6, device="mps")
+assert not torch.equal(torch.mps.get_rng_state(), before)
+assert torch.equal(torch.empty(4, 6, device="mps").uniform_(generator=generator).cpu(), drawn.cpu())
+assert torch.equal(generator.get_state(), torch.mps.get_rng_state())
+assert not torch.equal(torch.rand(4, 6, device="mps").cpu(), drawn.cpu())
+torch.mps.set_rng_state(before)
+assert torch.equal(torch.rand(4, 6, device="mps").cpu(), drawn.cpu())
+
+with ThreadPoolExecutor(2) as pool:  # calls of two threads do not mix
+    for number, found in enumerate(pool.map(lambda number: (x + number).cpu(), range(40))):
+        assert torch.equal(found, values + number)
 assert not kernels.stood_in, kernels.stood_in
 try:
     x + torch.ones(7, device="mps")

@@ -2,6 +2,7 @@
 
 import ctypes
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -98,6 +99,44 @@ def test_products_and_convolutions_compute(process: HostProcess) -> None:
     (found,) = process.compute("aten::_mps_convolution", image, weight, None, [1, 1], [1, 1], [1, 1], 1).results
     expected = torch.nn.functional.conv2d(image.double(), weight.double(), padding=1)
     torch.testing.assert_close(found.double(), expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.complex64])
+def test_lapack_solves_systems(process: HostProcess, dtype: torch.dtype) -> None:
+    def computed(overload: str, *arguments: object) -> list[torch.Tensor]:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(SharedMemory, "_placed_tensor", _placed_tensor)  # on the CPU
+            results = HostProcess.compute(process, f"aten::{overload}", *arguments).results
+            return [result.clone() for result in results]
+
+    matrix = torch.randn(4, 5, 5, dtype=dtype) + 3 * torch.eye(5, dtype=dtype)
+    right = torch.randn(4, 5, 3, dtype=dtype)
+    close = partial(torch.testing.assert_close, rtol=1e-4, atol=1e-4)
+    factors, pivots, _ = computed("linalg_lu_factor_ex", matrix, True, False)
+    close((factors, pivots), tuple(torch.linalg.lu_factor(matrix)))
+    for left, adjoint in ((True, False), (True, True), (False, False), (False, True)):
+        given = right if left else right.mT
+        (solved,) = computed("linalg_lu_solve", factors, pivots, given, left, adjoint)
+        close(solved, torch.linalg.lu_solve(factors, pivots, given, left=left, adjoint=adjoint))
+    square = matrix @ matrix.mH
+    for upper in (False, True):
+        factor = computed("linalg_cholesky_ex", square, upper, False)[0]
+        close(factor, torch.linalg.cholesky(square, upper=upper))
+        close(square @ computed("cholesky_solve", right, factor, upper)[0], right)
+        for unit in (False, True):
+            (solved,) = computed("linalg_solve_triangular", factor, right, upper, True, unit)
+            close(solved, torch.linalg.solve_triangular(factor, right, upper=upper, left=True, unitriangular=unit))
+    assert computed("linalg_lu_factor_ex", torch.zeros(0, 0), True, False)[0].shape == (0, 0)
+    assert computed("linalg_lu_factor_ex", torch.zeros(2, 2), True, False)[2].item() == 1
+    with pytest.raises(OperatorError, match="sgeev_ of LAPACK is not simulated"):
+        computed("linalg_eig", torch.eye(3))
+
+
+def test_what_metal_takes_without_its_validation_is_no_error(process: HostProcess) -> None:
+    empty = process.compute("aten::im2col", torch.empty(0, 3, 5, 4), [2, 2], [1, 1], [0, 0], [1, 1]).results[0]
+    assert empty.shape == (0, 12, 12)
+    arguments = torch.tensor(1.0), 0, torch.tensor([0]), torch.tensor(3.0)  # no sizes: bytes of length 0
+    assert process.compute("aten::index_copy", *arguments).results[0].item() == 3
 
 
 def test_what_the_call_writes_comes_back(process: HostProcess) -> None:

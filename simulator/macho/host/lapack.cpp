@@ -1,0 +1,200 @@
+// What the stand-in for MPSGraph and its CPU operators ask Accelerate for to solve systems, column by column, in the
+// plainest way. The rest of LAPACK is errors, so that the process goes on.
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+namespace {
+
+using Single = std::complex<float>;
+using Double = std::complex<double>;
+
+template <typename T>
+T conjugated(T value) {
+  return value;
+}
+template <typename T>
+std::complex<T> conjugated(std::complex<T> value) {
+  return std::conj(value);
+}
+// As LAPACK compares pivots.
+template <typename T>
+T size_of(T value) {
+  return std::abs(value);
+}
+template <typename T>
+T size_of(std::complex<T> value) {
+  return std::abs(value.real()) + std::abs(value.imag());
+}
+
+// A matrix whose element (i, j) is at i * rows + j * columns.
+template <typename T>
+struct Matrix {
+  T* first;
+  int64_t rows, columns;
+  T& operator()(int64_t i, int64_t j) const { return first[i * rows + j * columns]; }
+  Matrix transposed() const { return {first, columns, rows}; }
+};
+
+// X of A X = factor B, in B's place, for a triangle A of `size` rows.
+template <typename T>
+void solve_triangle(
+    int64_t size, int64_t columns, T factor, Matrix<const T> a, bool lower, bool conjugates, bool unit, Matrix<T> b) {
+  const auto value = [&](int64_t i, int64_t j) { return conjugates ? conjugated(a(i, j)) : a(i, j); };
+  for (int64_t j = 0; j < columns; ++j)
+    for (int64_t step = 0; step < size; ++step) {
+      const int64_t i = lower ? step : size - 1 - step;
+      T left = factor * b(i, j);
+      for (int64_t k = lower ? 0 : i + 1; k < (lower ? i : size); ++k) left -= value(i, k) * b(k, j);
+      b(i, j) = unit ? left : left / value(i, i);
+    }
+}
+
+bool is(const char* option, char letter) { return (*option | 0x20) == letter; }
+
+// X op(A) = B is op(A)^T X^T = B^T.
+template <typename T>
+void trsm(
+    const char* side, const char* triangle, const char* how, const char* diagonal, int m, int n, T factor, const T* a,
+    int a_leading, T* b, int b_leading) {
+  const bool left = is(side, 'l'), turns = !is(how, 'n');
+  Matrix<const T> triangular{a, 1, a_leading};
+  Matrix<T> right{b, 1, b_leading};
+  if (turns == left) triangular = triangular.transposed();
+  if (!left) right = right.transposed();
+  const bool lower = is(triangle, 'l') != (turns == left);
+  solve_triangle(left ? m : n, left ? n : m, factor, triangular, lower, is(how, 'c'), is(diagonal, 'u'), right);
+}
+
+template <typename T>
+void getrf(int m, int n, T* memory, int leading, int* pivots, int* info) {
+  const Matrix<T> a{memory, 1, leading};
+  *info = 0;
+  for (int64_t k = 0; k < std::min(m, n); ++k) {
+    int64_t pivot = k;
+    for (int64_t i = k + 1; i < m; ++i)
+      if (size_of(a(i, k)) > size_of(a(pivot, k))) pivot = i;
+    pivots[k] = static_cast<int>(pivot) + 1;
+    if (a(pivot, k) == T{}) {
+      if (*info == 0) *info = static_cast<int>(k) + 1;
+      continue;
+    }
+    for (int64_t j = 0; pivot != k && j < n; ++j) std::swap(a(k, j), a(pivot, j));
+    for (int64_t i = k + 1; i < m; ++i) a(i, k) /= a(k, k);
+    for (int64_t j = k + 1; j < n; ++j)
+      for (int64_t i = k + 1; i < m; ++i) a(i, j) -= a(i, k) * a(k, j);
+  }
+}
+
+template <typename T>
+void getrs(const char* how, int n, int columns, const T* a, int leading, const int* pivots, T* memory, int b_leading) {
+  const Matrix<T> b{memory, 1, b_leading};
+  const auto interchange = [&](int64_t i) {
+    for (int64_t j = 0; j < columns && pivots[i] - 1 != i; ++j) std::swap(b(i, j), b(pivots[i] - 1, j));
+  };
+  const bool turns = !is(how, 'n');
+  for (int64_t i = 0; !turns && i < n; ++i) interchange(i);
+  trsm("l", turns ? "u" : "l", how, turns ? "n" : "u", n, columns, T(1), a, leading, memory, b_leading);
+  trsm("l", turns ? "l" : "u", how, turns ? "u" : "n", n, columns, T(1), a, leading, memory, b_leading);
+  for (int64_t i = n; turns && i-- > 0;) interchange(i);
+}
+
+template <typename T>
+void potrf(const char* triangle, int n, T* memory, int leading, int* info) {
+  Matrix<T> a{memory, 1, leading};
+  const bool upper = is(triangle, 'u');
+  if (upper) a = a.transposed();  // U^H U = A is L L^H = A^T, for the conjugate of L
+  *info = 0;
+  for (int64_t j = 0; j < n; ++j) {
+    auto square = std::real(a(j, j));
+    for (int64_t k = 0; k < j; ++k) square -= std::norm(a(j, k));
+    if (!(square > 0)) {
+      *info = static_cast<int>(j) + 1;
+      return;
+    }
+    a(j, j) = std::sqrt(square);
+    for (int64_t i = j + 1; i < n; ++i) {
+      for (int64_t k = 0; k < j; ++k) a(i, j) -= a(i, k) * conjugated(a(j, k));
+      a(i, j) /= a(j, j);
+    }
+  }
+}
+
+template <typename T>
+void potrs(const char* triangle, int n, int columns, const T* a, int leading, T* b, int b_leading) {
+  const bool upper = is(triangle, 'u');
+  trsm("l", triangle, upper ? "c" : "n", "n", n, columns, T(1), a, leading, b, b_leading);
+  trsm("l", triangle, upper ? "n" : "c", "n", n, columns, T(1), a, leading, b, b_leading);
+}
+
+[[noreturn]] void refuse(const char* name) { throw std::runtime_error(std::string(name) + " of LAPACK is not simulated"); }
+
+} // namespace
+
+extern "C" {
+#pragma GCC visibility push(default)
+
+#define FOR_EACH_TYPE(LETTER, T) \
+  void LETTER##trsm_( \
+      const char* side, const char* triangle, const char* how, const char* diagonal, const int* m, const int* n, \
+      const T* factor, const T* a, const int* a_leading, T* b, const int* b_leading) { \
+    trsm(side, triangle, how, diagonal, *m, *n, *factor, a, *a_leading, b, *b_leading); \
+  } \
+  void LETTER##getrf_(const int* m, const int* n, T* a, const int* leading, int* pivots, int* info) { \
+    getrf(*m, *n, a, *leading, pivots, info); \
+  } \
+  void LETTER##getrs_( \
+      const char* how, const int* n, const int* columns, const T* a, const int* leading, const int* pivots, T* b, \
+      const int* b_leading, int* info) { \
+    getrs(how, *n, *columns, a, *leading, pivots, b, *b_leading); \
+    *info = 0; \
+  } \
+  void LETTER##potrf_(const char* triangle, const int* n, T* a, const int* leading, int* info) { \
+    potrf(triangle, *n, a, *leading, info); \
+  } \
+  void LETTER##potrs_( \
+      const char* triangle, const int* n, const int* columns, const T* a, const int* leading, T* b, \
+      const int* b_leading, int* info) { \
+    potrs(triangle, *n, *columns, a, *leading, b, *b_leading); \
+    *info = 0; \
+  }
+FOR_EACH_TYPE(s, float)
+FOR_EACH_TYPE(d, double)
+FOR_EACH_TYPE(c, Single)
+FOR_EACH_TYPE(z, Double)
+
+#define REFUSED(NAME) \
+  void NAME() { refuse(#NAME); }
+#define REFUSED_FOR_EACH_TYPE(NAME) REFUSED(s##NAME) REFUSED(d##NAME) REFUSED(c##NAME) REFUSED(z##NAME)
+REFUSED_FOR_EACH_TYPE(geev_)
+REFUSED_FOR_EACH_TYPE(gels_)
+REFUSED_FOR_EACH_TYPE(gelsd_)
+REFUSED_FOR_EACH_TYPE(gelss_)
+REFUSED_FOR_EACH_TYPE(gelsy_)
+REFUSED_FOR_EACH_TYPE(geqrf_)
+REFUSED_FOR_EACH_TYPE(gesdd_)
+REFUSED_FOR_EACH_TYPE(potri_)
+REFUSED_FOR_EACH_TYPE(sytrf_)
+REFUSED_FOR_EACH_TYPE(sytrs_)
+REFUSED(sorgqr_)
+REFUSED(dorgqr_)
+REFUSED(cungqr_)
+REFUSED(zungqr_)
+REFUSED(sormqr_)
+REFUSED(dormqr_)
+REFUSED(cunmqr_)
+REFUSED(zunmqr_)
+REFUSED(ssyevd_)
+REFUSED(dsyevd_)
+REFUSED(cheevd_)
+REFUSED(zheevd_)
+REFUSED(chetrf_)
+REFUSED(zhetrf_)
+REFUSED(chetrs_)
+REFUSED(zhetrs_)
+
+#pragma GCC visibility pop
+}
