@@ -99,7 +99,7 @@ class Explainer:
     Args:
         surface: the overloads that exist, for rules about operators without a kernel.
         simulated: the device was the simulated one; else the rules about it do not hold.
-        shipped: the release whose shipped kernels it launched, if any; else the rules about them do not hold.
+        shipped: the release whose kernels it launched, if any; else the rules about them do not hold.
         imports: the packages that were imported first; rules about others do not hold.
         rules: the first that matches explains; by default those of the registry.
     """
@@ -198,7 +198,7 @@ def explainer_of(run: Run, surface: Surface, rules: Sequence[ExplainingRule] | N
     """The explainer of a run: the rules for its kind of device, and the overloads of its surface."""
     simulated = bool(run.environment.get("simulated", False))
     imports = run.settings.get("imports", ())
-    shipped = run.environment.get("shipped")
+    shipped = run.environment.get("shipped") or run.environment.get("host_code", {}).get("kernels")
     return Explainer(surface, simulated=simulated, shipped=shipped, imports=imports, rules=rules)
 
 

@@ -321,17 +321,17 @@ def _run_cases(
             observe = partial(_note_execution, launches, drained, wrong, partial(dependence.look_at, position, case))
             observers = {"tracer": traced, "on_device": reached_device, "on_executed": observe}
             outcome = _judged(worker, case, f"{task.key.label}:{position}", **observers)
-            grade = grade_of_case(launches, outcome) if launches else None
+            grade, kernels = grade_of_case(launches, outcome) if launches else None, kernels_in(launches)
             if worker.host_code:
-                grade = worker.host_code.end_case(outcome) or grade
+                grade, kernels = worker.host_code.end_case(outcome) or grade, worker.host_code.drain_kernels()
             worker.pending.add(partial(worker.store.add_case, task.group, position, outcome, inputs, grade))
             count_case(of_group, launches, grade)
-            if launches and outcome.verdict is not CaseVerdict.PASSED:
-                worker.pending.add(partial(worker.store.add_case_kernels, task.group, position, kernels_in(launches)))
+            if kernels and outcome.verdict is not CaseVerdict.PASSED:
+                worker.pending.add(partial(worker.store.add_case_kernels, task.group, position, kernels))
             _predict(worker, task, position, wrong, marker)
             _look_inside(worker, task, position, case, outcome, marker)
             if grade is Grade.SHIPPED_KERNEL and outcome.verdict is CaseVerdict.WRONG:
-                _record_ulp_sensitivity(worker, task, position, case, outcome, kernels_in(launches), marker)
+                _record_ulp_sensitivity(worker, task, position, case, outcome, kernels, marker)
         if task.cautious:
             worker.pending.write()
         executed += 1

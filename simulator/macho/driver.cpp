@@ -142,7 +142,8 @@ class Arguments {
 IValue description(const IValue& value, std::vector<at::Tensor>& kept) {
   if (value.isTensor() && value.toTensor().defined()) {
     TORCH_CHECK(value.toTensor().has_storage(), "memory of a tensor that is not strided is not simulated");
-    const at::Tensor tensor = value.toTensor().resolve_conj().resolve_neg(), shared = tensor.is_mps() ? tensor : on_mps(tensor);
+    const at::Tensor tensor = value.toTensor().resolve_conj().resolve_neg(),
+                     shared = tensor.is_mps() ? tensor : on_mps(tensor);
     kept.push_back(shared);
     return c10::ivalue::Tuple::create(
         {int64_t(tensor.is_mps()), reinterpret_cast<int64_t>(memory_of(shared)), int64_t(tensor.storage().nbytes()),
@@ -167,7 +168,8 @@ std::vector<char> called(const std::string& name, const std::vector<char>& pickl
   const auto& values = given.toTupleRef().elements();
   // Last, and not an argument: the state of the generator, which becomes the one after the call.
   const bool draws = task == Task::compute && values.size() == wanted.size() + 1;
-  TORCH_CHECK(values.size() == wanted.size() || draws, name, " takes ", wanted.size(), " arguments, not ", values.size());
+  TORCH_CHECK(
+      values.size() == wanted.size() || draws, name, " takes ", wanted.size(), " arguments, not ", values.size());
   torch::jit::Stack stack;
   std::vector<IValue> written;
   Arguments on_device;

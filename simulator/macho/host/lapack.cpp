@@ -58,8 +58,17 @@ bool is(const char* option, char letter) { return (*option | 0x20) == letter; }
 // X op(A) = B is op(A)^T X^T = B^T.
 template <typename T>
 void trsm(
-    const char* side, const char* triangle, const char* how, const char* diagonal, int m, int n, T factor, const T* a,
-    int a_leading, T* b, int b_leading) {
+    const char* side,
+    const char* triangle,
+    const char* how,
+    const char* diagonal,
+    int m,
+    int n,
+    T factor,
+    const T* a,
+    int a_leading,
+    T* b,
+    int b_leading) {
   const bool left = is(side, 'l'), turns = !is(how, 'n');
   Matrix<const T> triangular{a, 1, a_leading};
   Matrix<T> right{b, 1, b_leading};
@@ -130,7 +139,9 @@ void potrs(const char* triangle, int n, int columns, const T* a, int leading, T*
   trsm("l", triangle, upper ? "n" : "c", "n", n, columns, T(1), a, leading, b, b_leading);
 }
 
-[[noreturn]] void refuse(const char* name) { throw std::runtime_error(std::string(name) + " of LAPACK is not simulated"); }
+[[noreturn]] void refuse(const char* name) {
+  throw std::runtime_error(std::string(name) + " of LAPACK is not simulated");
+}
 
 } // namespace
 

@@ -148,7 +148,8 @@ static bool is_in(int64_t library, const std::string& name) {
     SimulatedFunction* function = (SimulatedFunction*)[self newFunctionWithName:name];
     if (function == nil) {
       if (error)
-        *error = simulated_error("MTLLibraryErrorDomain", std::string("Function ") + name.UTF8String + " was not found");
+        *error =
+            simulated_error("MTLLibraryErrorDomain", std::string("Function ") + name.UTF8String + " was not found");
       return nil;
     }
     function->library_ = [values simulatedSpecialized:number_];

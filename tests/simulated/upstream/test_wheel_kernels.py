@@ -51,7 +51,7 @@ launched = kernels.drain_kernels()
 assert kernels.graphs >= 1 and "exp_dense_scalar_float_float" in launched, launched
 assert not kernels.stood_in, kernels.stood_in
 ordered, places = torch.empty(0, device="mps"), torch.empty(0, dtype=torch.int64, device="mps")
-torch.sort(x, 1, True, out=(ordered, places))  # both grow: each has memory of its own
+torch.sort(x, 1, True, out=(ordered, places))  # both grow, each in its own memory
 torch.testing.assert_close((ordered.cpu(), places.cpu()), tuple(values.sort(1, True)))
 assert torch.equal(x.cpu(), values)
 

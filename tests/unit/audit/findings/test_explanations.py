@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.audit.findings.explanations import Explainer, Explanation, RuleUse, Unexplained, explain
+from mpsmith.audit.findings.explanations import Explainer, Explanation, RuleUse, Unexplained, explain, explainer_of
 from mpsmith.audit.findings.rules.loading import all_rules
 from mpsmith.audit.findings.rules.rule import ExplainingRule
 from mpsmith.audit.findings.run_data import read_run
@@ -114,6 +114,25 @@ def test_a_rule_holds_on_its_kind_of_device(holds_on: str, on_simulated: bool, o
     rule = replace(WHOLE, holds_on=holds_on)  # type: ignore[arg-type]
     assert explained_by(rule, matching(), simulated=True) is on_simulated
     assert explained_by(rule, matching(), simulated=False) is on_mac
+
+
+@pytest.mark.parametrize(
+    ("environment", "holds"),
+    [
+        ({"shipped": "2.13.0"}, True),
+        ({"host_code": {"kernels": "2.13.0"}}, True),
+        ({"host_code": {"kernels": "2.6.0"}}, False),
+        ({"host_code": {"kernels": ""}}, False),
+        ({}, False),
+    ],
+    ids=str,
+)
+def test_a_rule_about_kernels_holds_where_kernels_of_its_release_ran(
+    store: Store, environment: dict[str, object], holds: bool
+) -> None:
+    run = read_run(store, begun(store, environment=environment).finish()).run
+    rule = replace(WHOLE, shipped=("2.13.*",))
+    assert (rule in explainer_of(run, SURFACE, (rule,)).rules) is holds
 
 
 def test_the_first_rule_that_matches_explains() -> None:

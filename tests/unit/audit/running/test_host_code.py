@@ -68,6 +68,20 @@ def test_work_is_that_of_cases_and_not_of_what_explains_them() -> None:
     assert kernels.take_work() == {}
 
 
+def test_a_case_has_the_kernels_that_it_launched_itself() -> None:
+    launched = ["copy_of_inputs"]
+
+    def drain() -> list[str]:
+        drained = launched[:]
+        launched.clear()
+        return drained
+
+    kernels = HostCode(BUILT, drain_kernels=drain)
+    kernels.begin_case()
+    launched.append("neg_dense_float_float")
+    assert kernels.drain_kernels() == ["neg_dense_float_float"]
+
+
 def test_source_is_compiled_where_the_wheel_cannot_run(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(release: str, say: object) -> None:
         raise MachOError("there is no qemu-aarch64")
