@@ -30,6 +30,8 @@ inline void require(bool condition, const std::string& message) {
 id<MTLDevice> simulated_device();
 // The number of the element type of the tensor whose memory starts here, or 0.
 uint32_t simulated_element_type(const void* memory);
+// The buffer of the tensor whose memory starts where storage() or data_ptr() said; nil for other addresses.
+extern "C" __attribute__((visibility("default"))) id<MTLBuffer> simulated_tensor_memory(const void* pointer);
 NSError* simulated_error(const char* domain, const std::string& message);
 
 // An object of a device, with a read-only label.

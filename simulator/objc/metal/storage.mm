@@ -24,6 +24,11 @@ static id start_of(id object) {
   return storage_bytes(object) == 0 && storage_bytes(here) != 0 ? here : object;
 }
 
+id<MTLBuffer> simulated_tensor_memory(const void* pointer) {
+  const id start = storage_bytes ? start_of((id)pointer) : nil;
+  return start != nil && storage_bytes(start) != 0 ? start : nil;
+}
+
 uint32_t simulated_element_type(const void* memory) { return storage_element_type ? storage_element_type(memory) : 0; }
 
 @interface SimulatedStorage : NSObject

@@ -50,6 +50,24 @@ def test_torchs_command_buffer_is_one_of_metals(extension: ModuleType) -> None:
     assert extension.has_a_command_buffer()
 
 
+def test_the_public_allocator_shows_the_host_a_tensor(extension: ModuleType) -> None:
+    values = torch.arange(1.0, 5.0).to("mps")
+    assert extension.read_shared(values) == (1.0, 16)
+    assert extension.read_shared(values[1:]) == (-1.0, -1), "only the start of memory is known"
+    alias = extension.host_alias(values)
+    values += 1
+    del values
+    assert alias.tolist() == [2.0, 3.0, 4.0, 5.0]
+
+
+def test_events_happen_and_measure_time(extension: ModuleType) -> None:
+    happened, milliseconds = extension.events_around(torch.ones(3).to("mps"))
+    assert happened
+    assert 0 <= milliseconds < 60_000
+    with pytest.raises(RuntimeError, match="both events must be made with enable_timing=true and be recorded"):
+        extension.time_of_nothing()
+
+
 def test_a_grid_has_two_dimensions(extension: ModuleType) -> None:
     rows = torch.arange(3, dtype=torch.int32)[:, None] * 10 + torch.arange(4, dtype=torch.int32)
     assert torch.equal(extension.grid_of(4, 3).cpu(), rows)

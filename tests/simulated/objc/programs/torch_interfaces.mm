@@ -1,7 +1,11 @@
 #define AT_PER_OPERATOR_HEADERS
+#include <ATen/mps/MPSAllocatorInterface.h>
+#include <ATen/mps/MPSEvent.h>
 #include <ATen/native/mps/Copy.h>
 #include <ATen/native/mps/OperationUtils.h>
+#include <ATen/ops/from_blob.h>
 #include <ATen/ops/ones.h>
+#include <pybind11/stl.h>
 #include <torch/csrc/utils/pybind.h>
 #include <torch/mps.h>
 
@@ -129,6 +133,41 @@ kernel void k(constant float* in [[buffer(0)]], device Messages* errors [[buffer
   });
 }
 
+// The host reads a tensor through the public allocator: its first number and its bytes; -1 for unknown memory.
+static std::pair<float, ssize_t> read_shared(const at::Tensor& tensor) {
+  const auto* allocator = at::mps::getIMPSAllocator();
+  const void* shared = allocator->getSharedBufferPtr(tensor.data_ptr()).first;
+  TORCH_CHECK((shared != nullptr) == allocator->isSharedBuffer(tensor.storage().data()) || tensor.storage_offset());
+  return {shared ? *static_cast<const float*>(shared) : -1, allocator->getUnalignedBufferSize(tensor.data_ptr())};
+}
+static at::Tensor host_alias(const at::Tensor& tensor) {
+  const c10::Storage alias = at::mps::getIMPSAllocator()->getHostAliasStorage(tensor.storage());
+  return at::from_blob(alias.mutable_data(), tensor.sizes(), [alias](void*) {}, at::kFloat);
+}
+// Whether an event behind a launch has happened, and the milliseconds since the one before it.
+static std::pair<bool, double> events_around(const at::Tensor& in) {
+  auto pool = at::mps::getMPSEventPool();
+  const auto before = pool->acquireEvent(true), after = pool->acquireEvent(true);
+  pool->recordEvent(before, true);
+  by_stream(in, 2.0);
+  pool->recordEvent(after, false);
+  pool->synchronizeEvent(after);
+  const bool happened = pool->queryEvent(after);
+  const double elapsed = pool->elapsedTime(before, after);
+  pool->releaseEvent(before);
+  pool->releaseEvent(after);
+  return {happened, elapsed};
+}
+// An event that was not recorded has nothing to wait for, and no time.
+static double time_of_nothing() {
+  auto pool = at::mps::getMPSEventPool();
+  at::mps::MPSEventPtr own = pool->acquireEvent(false, getCurrentMPSStream());
+  TORCH_CHECK(own->query() && !own->wait(true) && !own->synchronize());
+  own->record(true, true);
+  TORCH_CHECK(own->wait(true) && own->synchronize() && own->getCompletionTime() == 0);
+  return pool->elapsedTime(pool->acquireEvent(true), pool->acquireEvent(true));
+}
+
 // A buffer that is retained keeps the memory of its tensor.
 static float outlives_tensor() {
   id<MTLBuffer> kept = nil;
@@ -215,6 +254,10 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("has_a_command_buffer", &has_a_command_buffer);
   m.def("by_command_buffer", &by_command_buffer);
   m.def("by_stream", &by_stream);
+  m.def("read_shared", &read_shared);
+  m.def("host_alias", &host_alias);
+  m.def("events_around", &events_around);
+  m.def("time_of_nothing", &time_of_nothing);
   m.def("by_kernel_function", &by_kernel_function);
   m.def("grid_of", &grid_of);
   m.def("parametrized", &parametrized);
