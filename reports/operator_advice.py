@@ -157,7 +157,7 @@ def _compiled(operator: OperatorSummary) -> list[Step]:
 
 def _without_kernel(operator: OperatorSummary) -> list[Step]:
     if operator.verdict is OverloadVerdict.MISSING:
-        text = "Let it run on the CPU, which costs a copy each way and a wait."
+        text = "Fall back to the CPU (copies the data both ways)."
         return [Step(text, "PYTORCH_ENABLE_MPS_FALLBACK=1 python train.py")]
     right = [dtype for dtype, verdict in operator.dtypes.items() if verdict.is_support]
     if operator.verdict is OverloadVerdict.DTYPE_GAP and right:

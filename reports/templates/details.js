@@ -38,7 +38,8 @@ window.mpsmith.details = (() => {
   }
 
   function step({ text, command, link }) {
-    return make("li", {}, text, ...(link ? [" ", make("a", { href: link }, link.replace("https://github.com/", ""))] : []),
+    const words = text.split("`").map((part, index) => (index % 2 ? make("code", {}, part) : part));
+    return make("li", {}, ...words, ...(link ? [" ", make("a", { href: link }, link.replace("https://github.com/", ""))] : []),
       ...(command ? [make("span", { class: "command" }, ...copyable(command))] : []));
   }
 

@@ -225,6 +225,8 @@ def test_two_audits_are_compared_by_address(tmp_path: Path) -> None:
     assert re.search(r"1 of \d overloads changed", shown)
     assert re.search(r"<h3>Worse</h3>.*?>cos</a></th><td>[a-z ]+</td><td>missing[^<]*</td>", shown, re.DOTALL)
     assert re.search(r"0 of \d overloads changed", dumped_dom(page, f"from={names[1]}&to={names[1]}"))
+    (look,) = looked_at(page.parent, [("audits.html", 320, "light")])
+    assert not look.scrolls, "the names of audits are wider than the window"
 
 
 def test_the_page_of_an_operator_has_the_answers_of_the_audit(site: Path) -> None:
