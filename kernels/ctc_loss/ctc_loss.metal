@@ -37,7 +37,7 @@ struct item {
   long steps;
   long states;
   device const long* target;
-  item(long n, device const long* targets, device const long* lengths, thread const problem& p)
+  item(long n, device const long* targets, constant long* lengths, thread const problem& p)
       : steps(lengths[n]), states(2 * lengths[p.items + n] + 1), target(targets + lengths[2 * p.items + n]) {}
   long label(long state, thread const problem& p) const {
     return state % 2 == 0 ? p.blank : target[(state / 2) * p.target_stride];
@@ -81,7 +81,7 @@ kernel void ctc_alpha(
     device float* alpha [[buffer(1)]],
     device const float* log_probs [[buffer(2)]],
     device const long* targets [[buffer(3)]],
-    device const long* lengths [[buffer(4)]],
+    constant long* lengths [[buffer(4)]],
     constant long* geometry [[buffer(5)]],
     REPORT_BUFFER(6) uint2 group [[threadgroup_position_in_grid]],
     uint2 in_group [[thread_position_in_threadgroup]],
@@ -157,7 +157,7 @@ kernel void ctc_beta(
     device float* beta [[buffer(0)]],
     device const float* log_probs [[buffer(1)]],
     device const long* targets [[buffer(2)]],
-    device const long* lengths [[buffer(3)]],
+    constant long* lengths [[buffer(3)]],
     constant long* geometry [[buffer(4)]],
     uint2 group [[threadgroup_position_in_grid]],
     uint2 in_group [[thread_position_in_threadgroup]],
@@ -226,7 +226,7 @@ kernel void ctc_gradient(
     device const float* loss [[buffer(2)]],
     device const float* log_probs [[buffer(3)]],
     device const long* targets [[buffer(4)]],
-    device const long* lengths [[buffer(5)]],
+    constant long* lengths [[buffer(5)]],
     constant long* geometry [[buffer(6)]],
     uint3 at [[thread_position_in_grid]]) {
   const problem p(geometry);
@@ -245,7 +245,7 @@ kernel void ctc_collect(
     device const float* loss [[buffer(2)]],
     device const float* log_probs [[buffer(3)]],
     device const long* targets [[buffer(4)]],
-    device const long* lengths [[buffer(5)]],
+    constant long* lengths [[buffer(5)]],
     constant long* geometry [[buffer(6)]],
     device const float* alpha [[buffer(7)]],
     device const float* beta [[buffer(8)]],

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass
+from itertools import accumulate
+from typing import NamedTuple
 
 import torch
 
@@ -16,22 +17,24 @@ from ..runtime.rows import launch_rows, row_group
 from ..runtime.shader import Shader
 
 _shader = Shader(__file__)
+# Items whose lengths fit into the 4 KB that a launch takes by value.
+_MOST_IN_A_LAUNCH = 128
 _WHILE = "(while checking arguments for ctc_loss_allocate_outputs)"
 
 
-@dataclass(frozen=True)
-class _Batch:
+class _Batch(NamedTuple):
     """A checked batch as the kernels read it.
 
     Attributes:
         targets: int64, one after the other or padded.
-        lengths: int64 in three rows: steps, lengths of targets, where each target starts.
+        lengths: int64 in three rows: steps, lengths of targets, where each target starts. A list goes with the launch;
+            a tensor is copied to the device first, and the host waits for that.
         geometry: `struct problem` of the Metal source.
         states: of the longest target.
     """
 
     targets: torch.Tensor
-    lengths: torch.Tensor
+    lengths: torch.Tensor | list[int]
     geometry: list[int]
     states: int
 
@@ -171,11 +174,10 @@ def _checked(
     steps, items, labels = log_probs.shape
     if not 0 <= blank < labels:
         raise RuntimeError("blank must be in label range")
-    of_inputs, of_targets = _numbers(input_lengths), _numbers(target_lengths)
-    for name, lengths, most in (("input", of_inputs, steps), ("target", of_targets, None)):
+    for name, lengths, most in (("input", input_lengths, steps), ("target", target_lengths, None)):
         if len(lengths) != items:
             raise RuntimeError(f"{name}_lengths must be of size batch_size")
-        least, longest = (int(end) for end in lengths.aminmax())
+        least, longest = min(lengths), max(lengths)
         if least < 0:
             raise RuntimeError(f"Expected {name}_lengths to have value at least 0, but got value {least} {_WHILE}")
         if most is not None and longest > most:
@@ -183,9 +185,10 @@ def _checked(
                 f"Expected {name}_lengths to have value at most {most}, but got value {longest} {_WHILE}"
             )
     if targets.dim() == 1:
-        ends = of_targets.cumsum(0)
-        _require_size(targets, 0, int(ends[-1]))
-        starts = (ends - of_targets) * targets.stride(0)
+        *starts, end = accumulate(target_lengths, initial=0)
+        _require_size(targets, 0, end)
+        step = targets.stride(0)
+        numbers = [*input_lengths, *target_lengths, *(start * step for start in starts)]
     else:
         _require_size(targets, 0, items)
         if targets.shape[1] < longest:
@@ -193,17 +196,16 @@ def _checked(
                 f"Expected tensor to have size at least {longest} at dimension 1, but got size {targets.shape[1]} for "
                 f"argument #2 'targets' {_WHILE}"
             )
-        starts = torch.arange(items) * targets.stride(0)
+        numbers = [*input_lengths, *target_lengths, *(item * targets.stride(0) for item in range(items))]
         longest = targets.shape[1]
     states = 2 * longest + 1
-    numbers = torch.stack([of_inputs, of_targets, starts]).to(log_probs.device)
     geometry = [steps, labels, states, *log_probs.stride(), blank, targets.stride(-1), items, int(zero_infinity)]
-    return _Batch(targets, numbers, geometry, states)
+    passed = numbers if items <= _MOST_IN_A_LAUNCH else _on_device(numbers, log_probs.device)
+    return _Batch(targets, passed, geometry, states)
 
 
-def _numbers(values: Sequence[int]) -> torch.Tensor:
-    """The numbers as a tensor on the host, without a Python object for each: batches have thousands."""
-    return torch.frombuffer(array("q", values), dtype=torch.int64)
+def _on_device(numbers: list[int], device: torch.device) -> torch.Tensor:
+    return torch.frombuffer(array("q", numbers), dtype=torch.int64).to(device)
 
 
 def _require_size(targets: torch.Tensor, dimension: int, size: int) -> None:

@@ -93,3 +93,17 @@ def test_target_longer_than_a_group() -> None:
     expected, found = gradients(log_probs, alpha, loss, targets, False)
     assert int(expected.isnan().sum()) == 1
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5, equal_nan=True)
+
+
+@pytest.mark.parametrize("items", [1, 128, 129, 300])
+@pytest.mark.parametrize("joined", [False, True])
+def test_lengths_of_few_items_go_with_the_launch_and_of_many_in_a_tensor(items: int, joined: bool) -> None:
+    generator = torch.Generator().manual_seed(items)
+    log_probs = torch.randn(STEPS, items, LABELS, generator=generator).log_softmax(-1)
+    of_targets = [at % 3 for at in range(items - 1)] + [2]
+    of_inputs = [STEPS - at % 2 for at in range(items)]
+    targets = torch.randint(1, LABELS, (sum(of_targets),) if joined else (items, 2), generator=generator)
+    every_second = torch.stack([targets, -targets], -1).to("mps")[..., 0]
+    expected = torch.ctc_loss(log_probs, targets, of_inputs, of_targets, reduction=0)
+    found = torch.ctc_loss(log_probs.to("mps"), every_second, of_inputs, of_targets, reduction=0)
+    torch.testing.assert_close(found.cpu(), expected)
