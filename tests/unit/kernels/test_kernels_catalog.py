@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -166,3 +167,10 @@ def test_autoload_is_opt_in_and_never_raises(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv(autoload.VARIABLE, "1")
     with pytest.warns(UserWarning, match="torch works without it"):
         autoload.autoload()
+
+
+def test_the_document_says_of_each_family_how_long_a_launch_takes() -> None:
+    document = (Path(catalog.__file__).parents[2] / "docs" / "kernels.md").read_text("utf-8")
+    section = document.partition("## How long a launch takes")[2].partition("\n## ")[0]
+    rows = [line.split(" | ")[0] for line in section.splitlines() if line.startswith("| `")]
+    assert sorted(re.findall(r"`(\w+)`", " ".join(rows))) == sorted(catalog.families())
