@@ -2,6 +2,7 @@
 #import <MetalPerformanceShadersGraph/MetalPerformanceShadersGraph.h>
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <cstring>
 #include <numeric>
 #include <utility>
@@ -98,6 +99,9 @@ using namespace mpsgraph;
   if (!steps.empty() && steps.back() != 1) {
     refuse("arrayViewWithShape:strides: takes strides that end with 1, not " + text_of(steps));
   }
+  Shape largest = steps;
+  std::sort(largest.rbegin(), largest.rend());
+  is_beyond("arrayViewWithShape:strides:", "product of two strides", largest.size() > 1 ? largest[0] * largest[1] : 0);
   int64_t elements = sizes.empty() || c10::multiply_integers(sizes) > 0 ? 1 : 0;
   for (size_t d = 0; elements > 0 && d < sizes.size(); ++d) {
     elements += (sizes[d] - 1) * steps.at(d);

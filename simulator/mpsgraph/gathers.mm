@@ -128,8 +128,12 @@ Tensor scattered_nd(
                                name:(NSString*)name {
   require_one_type("scatterAlongAxis", {dataTensor, updatesTensor});
   return result_of(
-      self, "scatterAlongAxis", {dataTensor, updatesTensor, indicesTensor},
-      [axis, mode](const Tensors& inputs) { return scattered(inputs[0], inputs[1], inputs[2], axis, mode); });
+      self, "scatterAlongAxis", {dataTensor, updatesTensor, indicesTensor}, [axis, mode](const Tensors& inputs) {
+        const Tensor& data = inputs[0];
+        const bool is_last_but_one = data.dim() > 2 && wrapped(axis, data.dim()) == data.dim() - 2;
+        is_beyond("scatterAlongAxis", "axis before one element", is_last_but_one && data.size(-1) == 1);
+        return scattered(data, inputs[1], inputs[2], axis, mode);
+      });
 }
 - (MPSGraphTensor*)scatterWithDataTensor:(MPSGraphTensor*)dataTensor
                            updatesTensor:(MPSGraphTensor*)updatesTensor
@@ -137,9 +141,12 @@ Tensor scattered_nd(
                                     axis:(NSInteger)axis
                                     mode:(MPSGraphScatterMode)mode
                                     name:(NSString*)name {
-  require_one_type("scatter", {dataTensor, updatesTensor});
+  // nonzero up to 2.5 scatters Int32 into Int64.
+  if (dataTensor->type_ != at::kLong || updatesTensor->type_ != at::kInt) {
+    require_one_type("scatter", {dataTensor, updatesTensor});
+  }
   return result_of(self, "scatter", {dataTensor, updatesTensor, indicesTensor}, [axis, mode](const Tensors& inputs) {
-    return scattered_rows(inputs[0], inputs[1], inputs[2], axis, mode);
+    return scattered_rows(inputs[0], inputs[1].to(inputs[0].scalar_type()), inputs[2], axis, mode);
   });
 }
 - (MPSGraphTensor*)scatterWithUpdatesTensor:(MPSGraphTensor*)updatesTensor

@@ -14,8 +14,10 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 _FILE = Path(__file__).with_name("limits.yaml")
 _NEVER = 1 << 30
 Measure = Literal[
+    "Bool",
     "NaN",
     "aligned corners of one element",
+    "axis before one element",
     "axis from the end",
     "batch",
     "batch of a product and a sum",
@@ -23,6 +25,7 @@ Measure = Literal[
     "elements",
     "inner dimension of a tile of 16 or more",
     "odd length",
+    "product of two strides",
     "rank",
     "use",
     "windows that begin past the end",

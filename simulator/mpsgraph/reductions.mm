@@ -106,6 +106,10 @@ REDUCTION(reductionOr, any(x, dims))
 - (MPSGraphTensor*)cumulativeSumWithTensor:(MPSGraphTensor*)tensor axis:(NSInteger)axis name:(NSString*)name {
   return unary(self, "cumulativeSum", tensor, [axis](const Tensor& x) {
     require_inner_axes("cumulativeSum", x, {axis});
+    if (x.scalar_type() == at::kBool) {
+      const bool narrow = is_beyond("cumulativeSum", "Bool", 1);
+      return at::cumsum(x, axis, narrow ? at::kChar : at::kInt);
+    }
     return at::cumsum(x, axis, x.scalar_type());
   });
 }

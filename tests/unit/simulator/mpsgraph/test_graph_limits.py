@@ -132,6 +132,32 @@ def data_of_whole_numbers(*values: int) -> Ref:
     return Ref(send(class_named("NSData"), "dataWithBytes:length:", Ref(tensor.data_ptr()), tensor.nbytes))
 
 
+def truth_values() -> Answer:
+    x = torch.ones(130, dtype=torch.bool)
+    graph = Graph()
+    sums = graph("cumulativeSumWithTensor:axis:name:", graph.feed(x), 0, None)
+    wide = graph("castTensor:toType:name:", sums, INT32, None)
+    return graph.run(wide)[0][125:], x.cumsum(0).int()[125:]
+
+
+def scatter() -> Answer:
+    x, places = torch.zeros(2, 3, 1), torch.tensor([2, 0]).reshape(2, 1, 1)
+    graph = Graph()
+    inputs = graph.feed(x), graph.feed(torch.ones(2, 1, 1)), graph.feed(places.int())
+    selector = "scatterAlongAxis:withDataTensor:updatesTensor:indicesTensor:mode:name:"
+    return graph.run(graph(selector, 1, *inputs, 6, None))[0], x.scatter(1, places, 1.0)
+
+
+def large_strides() -> Answer:
+    storage = torch.arange(2.0)
+    descriptor = Ref(send(class_named("MPSNDArrayDescriptor"), ARRAY, FLOAT, [2]))
+    whole = made("MPSNDArray", "initWithBuffer:offset:descriptor:", buffer_of(storage), 0, descriptor)
+    view = Ref(send(whole, "arrayViewWithShape:strides:", [1, 1, 2], [65_537, 32_769, 1]))
+    back = torch.zeros(1, 1, 2)
+    send(view, "readBytes:strideBytes:", Ref(back.data_ptr()), None)
+    return back, storage.reshape(1, 1, 2)
+
+
 def pooling() -> Answer:
     x = torch.arange(24.0).reshape(1, 1, 4, 6)
     window = {"kernelWidth": 1, "kernelHeight": 1, "strideInX": 2, "strideInY": 2, "ceilMode": 1}
@@ -180,6 +206,9 @@ CALLS: dict[str, tuple[Callable[[], Answer], list[object] | str]] = {
     "transform-to-odd-length": (odd_transform, [0.0, 1.0, 0.75, 0.5, 0.25]),
     "corners-of-one-element": (corners, [[[[NAN] * 2] * 3]]),
     "pooling-past-the-end": (pooling, "windows that begin past the end 1: destination values"),
+    "scan-of-truth-values": (truth_values, [126, 127, -128, -127, -126]),
+    "scatter-before-one-element": (scatter, "axis before one element 1: Rank of destination array"),
+    "view-of-large-strides": (large_strides, "product of two strides 2147581953: .*sliceDimension:withSubrange:"),
     "tensor-of-many-elements": (elements, "identityWithTensor, elements 2147549184: product of dimension sizes"),
     "selectors-of-macos-14": (conjugate, "conjugateWithTensor, use 1: unrecognized selector"),
     "selectors-of-macos-15": (strided_view, "initWithBuffer:offset:descriptor:, use 1: unrecognized selector"),
