@@ -63,6 +63,9 @@ class Tally:
         if inside:
             listed = (f"{name} ({', '.join(operators)})" for name, operators in sorted(inside.items()))
             yield f"native, but on the CPU inside: {_most(list(listed))}"
+        lost = sorted(((work.lost, name) for name, work in self.host_work.items() if work.lost), reverse=True)
+        if lost:
+            yield f"results in a gathered copy of a view, which no one reads: {_most([f'{n} ({k})' for k, n in lost])}"
         waiting = sorted(
             ((work.waits / work.calls, name) for name, work in self.host_work.items() if work.waits), reverse=True
         )

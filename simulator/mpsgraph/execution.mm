@@ -17,6 +17,15 @@ static std::atomic<int64_t> graphs_run{0};
 // How many graphs ran in this process.
 extern "C" __attribute__((visibility("default"))) int64_t mpsgraph_simulator_runs() { return graphs_run; }
 
+// A result in a gathered copy of a view reaches no one: the most frequent silent error of PyTorch's mps backend.
+static std::atomic<int64_t> results_lost{0};
+extern "C" __attribute__((visibility("default"))) int64_t mpsgraph_simulator_results_lost() { return results_lost; }
+static const void* last_gathered = nullptr;
+// The data that is made next over this memory are a gathered copy.
+extern "C" __attribute__((visibility("default"))) void mpsgraph_simulator_note_gathered(const void* memory) {
+  last_gathered = memory;
+}
+
 @implementation MPSGraphObject
 @end
 
@@ -46,6 +55,8 @@ extern "C" __attribute__((visibility("default"))) int64_t mpsgraph_simulator_run
         " bytes, and its buffer has " + std::to_string(buffer.length));
   }
   buffer_ = buffer;
+  is_gathered_ = last_gathered != nullptr && last_gathered == buffer.contents;
+  last_gathered = nullptr;
   tensor_ = at::from_blob(buffer.contents, sizes, at::dtype(type));
   return self;
 }
@@ -200,6 +211,7 @@ Tensor placed(MPSGraphTensor* target, Tensor result, const Tensor& place) {
   std::vector<std::pair<Tensor, Tensor>> writes;
   for (MPSGraphTensor* target in resultsDictionary) {
     MPSGraphTensorData* data = [resultsDictionary objectForKey:target];
+    results_lost += data->is_gathered_;
     writes.emplace_back(data->tensor_, placed(target, value_of(target, values), data->tensor_));
     if (other != nil) {
       require_same_result(target->node_->operation, value_of(target, values), value_of(counterpart(target), of_other));

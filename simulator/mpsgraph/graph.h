@@ -107,6 +107,7 @@ void require_one_type(const char* operation, const std::vector<MPSGraphTensor*>&
  @public
   at::Tensor tensor_; // shares the memory of the buffer
   id buffer_;
+  bool is_gathered_; // a copy of a view that only host code's placeholder has
 }
 @end
 

@@ -11,6 +11,8 @@ from pathlib import Path
 # Copies and reads to the host, which are no kernels.
 _PLAIN = frozenset(f"aten::{name}" for name in ("_copy_from", "_copy_from_and_resize", "_local_scalar_dense", "copy_"))
 
+LOST = "result that no one reads"
+
 
 @dataclass(frozen=True)
 class HostWork:
@@ -20,7 +22,8 @@ class HostWork:
         calls: how many there were.
         graphs: how many graphs of MPSGraph they ran.
         waits: how often they waited for the GPU.
-        on_cpu: what they ran on the CPU inside, by operator, and how often they copied to the host.
+        on_cpu: what they ran on the CPU inside, by operator, how often they copied to the host, and how often a result
+            went into the gathered copy of a view, which no one reads.
     """
 
     calls: int = 0
@@ -32,6 +35,11 @@ class HostWork:
     def computed_on_cpu(self) -> list[str]:
         """The operators that computed on the CPU inside, the most frequent first."""
         return [name for name, _ in self.on_cpu.most_common() if "::" in name]
+
+    @property
+    def lost(self) -> int:
+        """How many results went where no one reads them."""
+        return self.on_cpu[LOST]
 
     def __add__(self, other: HostWork) -> HostWork:
         counted = self.on_cpu + other.on_cpu

@@ -62,6 +62,23 @@ CHANGES = (
         "mpsgraph_simulator_compare(rc->graph(), other.graph()); } return rc;",
         "a key that forgets an argument gives this call the graph of another one",
     ),
+    TextChange(
+        "\nPlaceholder::Placeholder(",
+        '\nextern "C" void mpsgraph_simulator_note_gathered(const void*); Placeholder::Placeholder(',
+        "for the next two",
+    ),
+    TextChange(
+        "_tensor = gatherViewTensor(src, emptyShell);",
+        "_tensor = gatherViewTensor(src, emptyShell); "
+        "if (_tensor.has_storage()) mpsgraph_simulator_note_gathered(_tensor.storage().data());",
+        "a result that goes into the gathered copy of a view is lost: no one else has that copy",
+    ),
+    TextChange(
+        "_tensor = src.clone(MemoryFormat::Contiguous);",
+        "{ _tensor = src.clone(MemoryFormat::Contiguous); "
+        "mpsgraph_simulator_note_gathered(_tensor.storage().data()); }",
+        "the same",
+    ),
     TextChange("const auto C10_UNUSED ", "[[maybe_unused]] const auto ", "the macro is an attribute now"),
     TextChange("c10::in_place", "std::in_place", "torch removed its own name for it"),
     TextChange("at::mps::sign_outf(", "at::sign_outf(", "torch for Linux has no functions of the namespace at::mps"),

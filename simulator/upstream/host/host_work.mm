@@ -13,12 +13,13 @@
 #endif
 
 extern "C" int64_t mpsgraph_simulator_runs();
+extern "C" int64_t mpsgraph_simulator_results_lost();
 extern "C" int64_t metal_simulator_waits();
 
 namespace {
 
 struct Work {
-  int64_t calls = 0, graphs = 0, waits = 0;
+  int64_t calls = 0, graphs = 0, waits = 0, lost = 0;
   std::map<std::string, int64_t> on_cpu;
 };
 
@@ -114,6 +115,7 @@ struct Ended : at::ObserverContext {
     sum.calls += 1;
     sum.graphs += mpsgraph_simulator_runs() - kernel->work.graphs;
     sum.waits += metal_simulator_waits() - kernel->work.waits;
+    sum.lost += mpsgraph_simulator_results_lost() - kernel->work.lost;
     for (const auto& [name, count] : kernel->work.on_cpu) {
       sum.on_cpu[name] += count;
     }
@@ -135,6 +137,7 @@ std::unique_ptr<at::ObserverContext> begun(const at::RecordFunction& call) {
     ended->kernel->kernel = std::move(overload);
     ended->kernel->work.graphs = mpsgraph_simulator_runs();
     ended->kernel->work.waits = metal_simulator_waits();
+    ended->kernel->work.lost = mpsgraph_simulator_results_lost();
     running = ended->kernel.get();
     return ended;
   }
@@ -175,7 +178,7 @@ extern "C" __attribute__((visibility("default"))) void mpsmith_observe_kernels(c
 }
 
 // What the kernels did since the last time, a line for each overload: its name, calls, graphs, waits, and the operators
-// on the CPU as `name=count`, separated by tabs.
+// on the CPU and lost results as `name=count`, separated by tabs.
 extern "C" __attribute__((visibility("default"))) const char* mpsmith_drain_host_work() {
   static thread_local std::string text;
   text.clear();
@@ -185,6 +188,9 @@ extern "C" __attribute__((visibility("default"))) const char* mpsmith_drain_host
         std::to_string(work.waits);
     for (const auto& [name, count] : work.on_cpu) {
       text += '\t' + name + '=' + std::to_string(count);
+    }
+    if (work.lost > 0) {
+      text += "\tresult that no one reads=" + std::to_string(work.lost);
     }
     text += '\n';
   }

@@ -20,7 +20,7 @@ from mpsmith.audit.model.verdicts import CaseVerdict, Grade, Outcome
 from mpsmith.audit.store.connection import StoreError
 from mpsmith.audit.store.records import Covered, ModuleRow, ModuleStatus
 from mpsmith.audit.store.store import Store
-from mpsmith.simulator.upstream.host_work import HostWork
+from mpsmith.simulator.upstream.host_work import LOST, HostWork
 
 KEY = GroupKey("opinfo", "nn.functional.softshrink", "", "float32", "fallback")
 ENVIRONMENT = {"simulated": True, "torch": "2.13.0"}
@@ -143,13 +143,15 @@ def test_launches_of_a_group_are_added_up_and_those_of_a_case_kept(store: Store)
 def test_host_work_of_a_group_is_added_up_and_named_in_the_last_lines(store: Store) -> None:
     run, group = planned(store)
     svd = HostWork(1, 0, 2, Counter({"aten::linalg_svd": 1, "copy to the host": 1}))
-    store.add_host_work(group, {"aten::_linalg_svd.U": svd, "aten::add.out": HostWork(4, 3)})
+    add = HostWork(4, 3, 0, Counter({LOST: 1}))
+    store.add_host_work(group, {"aten::_linalg_svd.U": svd, "aten::add.out": add})
     store.add_host_work(group, {"aten::_linalg_svd.U": svd})  # a worker died between
     both = HostWork(2, 0, 4, Counter({"aten::linalg_svd": 2, "copy to the host": 2}))
-    assert store.host_work(run) == {"aten::_linalg_svd.U": both, "aten::add.out": HostWork(4, 3)}
+    assert store.host_work(run) == {"aten::_linalg_svd.U": both, "aten::add.out": add}
     lines = tally(read_run(store, store.run(run))).lines()
     assert "  MPSGraph: 3 graphs by the stand-in, which computes with torch's CPU operators" in lines
     assert "  native, but on the CPU inside: aten::_linalg_svd.U (aten::linalg_svd)" in lines
+    assert "  results in a gathered copy of a view, which no one reads: aten::add.out (1)" in lines
     assert "  waits for the GPU: aten::_linalg_svd.U (2.0 a call)" in lines
 
 

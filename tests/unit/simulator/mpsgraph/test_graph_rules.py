@@ -13,10 +13,11 @@ import torch
 from mpsmith.simulator.mpsgraph.library import INCLUDE, loaded
 from support import graph_calls
 from support.graph_calls import DATA_TYPES, Graph, buffer_of, shape_of
-from support.objc_messages import MessageError, Ref, array, class_named, made, numbers_of, send
+from support.objc_messages import MessageError, Ref, array, class_named, dictionary, made, numbers_of, send
 
 pytestmark = pytest.mark.network  # Metal's declarations are fetched: mpsmith check --setup
 
+RUN = "encodeToCommandBuffer:feeds:targetOperations:resultsDictionary:executionDescriptor:"
 INT32, FLOAT = DATA_TYPES[torch.int32], DATA_TYPES[torch.float32]
 OPERATIONS = (INCLUDE / "MetalPerformanceShadersGraph" / "MPSGraphOperations.h").read_text()
 
@@ -99,6 +100,25 @@ def test_a_graph_that_two_different_calls_share_is_an_error(wanted: tuple[Any, .
     with pytest.raises(MessageError, match=f"got the graph of another call out of the cache.*: {difference}"):
         graph.run(node)
     assert torch.allclose(graph.run(node)[0], expected)  # each call is compared with its own graph
+
+
+def test_a_result_in_a_gathered_copy_of_a_view_counts_as_lost() -> None:
+    library = loaded()
+    lost = library.mpsgraph_simulator_results_lost
+    before = lost()
+    graph, node = reduced(3, 1)
+    place, copy = torch.empty(3, 3), torch.empty(3, 3)
+    graph.run(node, places=[place])
+    assert lost() == before
+    # Host code's placeholder says so when it gathers a view; the data that it makes next are that copy.
+    library.mpsgraph_simulator_note_gathered(c_void_p(copy.data_ptr()))
+    results = dictionary([(node, graph_calls.data_of(copy))])
+    send(graph.ref, RUN, None, dictionary([(n, graph_calls.data_of(t)) for n, t in graph.fed]), None, results, None)
+    assert lost() == before + 1
+    library.mpsgraph_simulator_note_gathered(c_void_p(copy.data_ptr()))
+    graph.run(node, places=[place])  # the copy was fed, or dropped
+    graph.run(node, places=[copy])  # its memory came again
+    assert lost() == before + 1
 
 
 def test_a_result_may_lie_where_an_input_was_fed() -> None:
