@@ -49,7 +49,7 @@ Name = Annotated[str, StringConstraints(min_length=1, max_length=100)]
 Message = Annotated[str, StringConstraints(max_length=LONGEST_MESSAGE)]
 # The group of a case as in its label: source:operator[.variant]:dtype, with :strict for strict mode.
 GroupLabel = Annotated[
-    str, StringConstraints(pattern=r"^[a-z][a-z ]*:[A-Za-z_][\w.:/# -]*:[a-z][a-z0-9_]*(:strict)?$", max_length=200)
+    str, StringConstraints(pattern=r"^[a-z][a-z -]*:[A-Za-z_][\w.:/# -]*:[a-z][a-z0-9_]*(:strict)?$", max_length=200)
 ]
 Variable = Annotated[str, StringConstraints(pattern=r"^PYTORCH_MPS_[A-Z0-9_]+$", max_length=100)]
 Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{8,64}$")]
