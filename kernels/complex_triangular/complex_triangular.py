@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from ..runtime.layout import broadcast
-from ..runtime.operands import require_square
+from ..runtime.operands import require_scalar_type, require_square
 from ..runtime.outputs import copy_to_output, empty_results, out_form, require_castable
 from ..runtime.rows import launch_rows, row_group
 from ..runtime.shader import Shader, reporting
@@ -145,6 +145,7 @@ def _vectors(x: torch.Tensor, *, as_columns: bool) -> torch.Tensor:
 
 def _solve(vectors: torch.Tensor, matrices: torch.Tensor, *, upper: bool, unit: bool, conjugates: bool = False) -> None:
     """Solve M v = v for the rows v of `vectors`, in place; only the triangle of M is read."""
+    require_scalar_type(vectors, matrices.dtype)
     if not vectors.numel():
         return
     *batch, count, n = vectors.shape

@@ -192,6 +192,9 @@ def _convolve(
         input and of its result.
     The result is channels_last if one of the operands is, as torch expects of every convolution on mps.
     """
+    for other in (weight, bias):
+        if other is not None:
+            require_scalar_type(other, source.dtype)
     formats = {memory_format_of(x) for x in (source, weight)} - {torch.contiguous_format}
     memory_format = formats.pop() if formats else torch.contiguous_format
     out = torch.empty(tuple(shape), dtype=source.dtype, device=source.device).to(memory_format=memory_format)

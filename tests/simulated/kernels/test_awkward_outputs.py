@@ -22,6 +22,36 @@ def registered() -> Iterator[None]:
         yield
 
 
+@pytest.mark.parametrize(
+    ("names", "call"),
+    [
+        (
+            ("_mps_convolution", "_mps_convolution_transpose"),
+            lambda x: torch.ops.aten._mps_convolution(x, x.float(), None, [0], [1], [1], 1),
+        ),
+        (
+            ("_mps_convolution", "_mps_convolution_transpose"),
+            lambda x: torch.ops.aten._mps_convolution_transpose(x, x.float(), [0], [0], [1], [1], 1),
+        ),
+        (
+            ("linalg_solve_triangular",),
+            lambda x: torch.linalg.solve_triangular(x.to(torch.complex64), x.float(), upper=True),
+        ),
+        (("triangular_solve",), lambda x: torch.triangular_solve(x.to(torch.complex64), x.float())),
+        (("linear",), lambda x: torch.nn.functional.linear(x, x.int())),
+    ],
+)
+def test_operands_of_another_dtype_are_refused(
+    names: tuple[str, ...], call: Callable[[torch.Tensor], torch.Tensor]
+) -> None:
+    """A kernel would read the memory of such an operand as what it is not, and past its end."""
+    with (
+        kernels.use(*names),
+        pytest.raises(RuntimeError, match=r"expected scalar type|have the same dtype|to have the same"),
+    ):
+        call(torch.ones(1, 2, 2, dtype=torch.int64, device="mps"))
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.int64])
 @pytest.mark.parametrize("name", ["max", "min"])
 def test_an_extremum_replaces_an_element_of_its_input(name: str, dtype: torch.dtype) -> None:
