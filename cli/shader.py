@@ -54,6 +54,7 @@ def run(
 
     MPSMITH_METAL_MODE is checked (the default), schedules or fast.
     """
+    from ..errors import MpsmithError, near
     from ..simulator import metal
     from ..simulator.metal.command_line import (
         parse_argument,
@@ -67,6 +68,10 @@ def run(
 
     mode = os.environ.get("MPSMITH_METAL_MODE", "checked")
     library = metal.compile(_read(file), filename=file, mode=validate_mode(mode))
+    kernels = dir(library)
+    if kernel not in kernels:
+        there = ", ".join(kernels[:10]) or "none"
+        raise MpsmithError(f"{file} has no kernel '{kernel}'{near(kernel, kernels, f'it has {there}')}")
     values = [parse_argument(text) for text in arg or []]
     outputs = parse_outputs(out or [], values)
     with _ended_after(limit, kernel):

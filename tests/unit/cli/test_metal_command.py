@@ -69,11 +69,12 @@ def test_run_takes_arrays_from_files(tmp_path: Path) -> None:
     ("words", "message"),
     [
         (["run", "no-such.metal", "k"], "cannot read no-such.metal: No such file"),
+        (["run", "FILE", "axpi"], "did you mean axpy?"),
         (["run", "FILE", "axpy", "--arg", "what"], "--arg what: give a number"),
         (["run", "FILE", "axpy", "--arg", "quad[3]"], "unknown type quad"),
         (["run", "FILE", "axpy", "--arg", "int[3]:many"], "unknown content many"),
         (["run", "FILE", "axpy", "--arg", "@none.npy"], "none.npy"),
-        (["run", "FILE", "nothing"], "Failed to create function state object for: nothing"),
+        (["run", "FILE", "nothing"], "has no kernel 'nothing' (it has axpy)"),
         (["run", "FILE", "axpy", "--threads", "many"], "give numbers such as"),
         (["run", "FILE", "axpy", "--out", "4=x.npy"], "argument 4 is not an array"),
         (["run", "FILE", "axpy", "--cast", "fp16"], "give INDEX=VALUE"),
