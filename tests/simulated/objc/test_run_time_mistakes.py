@@ -140,8 +140,8 @@ def test_mistakes_on_the_stream_of_torch_are_found(extension: ModuleType, mistak
 
 
 def test_what_torch_declares_and_nothing_implements_is_named_when_it_is_called(extension: ModuleType) -> None:
-    with pytest.raises(RuntimeError, match=r"at::mps::getIMPSAllocator\(\) is not simulated"):
-        extension.allocator()
+    with pytest.raises(RuntimeError, match=r"at::mps::detail::getDefaultMPSGenerator\(\) is not simulated"):
+        extension.generator()
 
 
 @pytest.mark.parametrize("way", ["the buffer", "storage", "data_ptr as a buffer"])
