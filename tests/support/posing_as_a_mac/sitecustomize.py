@@ -158,6 +158,11 @@ def short_timings(kernel_runs: Any) -> None:
     kernel_runs.ELEMENTS = 2**10
 
 
+def small_matrices(matrix_kinds: Any) -> None:
+    """Those of the simulated device: for larger ones eig alone takes half an hour on the CPU."""
+    matrix_kinds._LARGE = ()
+
+
 def few_kernels(preflight_steps: Any) -> None:
     """Each pipeline is compiled for the host here, 513 of them would take minutes."""
     whole = preflight_steps._metal_files
@@ -193,6 +198,7 @@ sys.meta_path.insert(
             "mpsmith.reports.evidence.machine": machine_of_a_mac,
             "mpsmith.reports.evidence.kernel_runs": short_timings,
             "mpsmith.reports.evidence.preflight_steps": few_kernels,
+            "mpsmith.kernels.verification.matrix_kinds": small_matrices,
         }
     ),
 )
