@@ -201,6 +201,11 @@ def _distances(dtype: torch.dtype) -> Iterator[Case]:
             case = case_of(torch.cdist, f"order {order}, {columns} components", *given, p=order)
             case.differentiable = True
             yield case
+    left, right = torch.randn(4, 5, dtype=dtype), torch.randn(6, 5, dtype=dtype)
+    order, gradient = float("inf"), torch.full((4, 6), float("inf"), dtype=dtype)
+    distances = torch.cdist(left, right, p=order)
+    call = SchemaCall("aten::_cdist_backward")
+    yield case_of(call, f"order {order}, infinite gradients", gradient, left, right, order, distances)
 
 
 def _filled(dtype: torch.dtype) -> Iterator[Case]:
