@@ -132,7 +132,7 @@ def plant(faults: Sequence[HostFault], noted: Path) -> None:
             request = content
         return answer(requests, kind, request)
 
-    WheelKernels.compute, KernelRequests.answer = watched, planted  # type: ignore[method-assign]
+    WheelKernels.compute, KernelRequests.answer = watched, planted  # type: ignore[method-assign, assignment]
 
 
 def _results(
