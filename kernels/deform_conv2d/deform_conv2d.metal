@@ -11,10 +11,11 @@ struct geometry {
   int stride_high, stride_wide, pad_high, pad_wide, dilation_high, dilation_wide;
   int groups; // of channels with the same offsets
   int masked;
-
-  int taps() const { return taps_high * taps_wide; }
-  int places() const { return out_high * out_wide; }
 };
+
+// Member functions cannot be called for objects in constant memory.
+inline int taps_of(constant geometry& g) { return g.taps_high * g.taps_wide; }
+inline int places_of(constant geometry& g) { return g.out_high * g.out_wide; }
 
 // The four elements around a point, of which those outside of the image count as zero.
 struct sample {
@@ -40,10 +41,10 @@ inline int before(float at, int size, thread float& behind) {
 
 // The sample of a tap at a place, from an item's offsets: two planes a tap, first those of rows.
 inline sample sample_of(device const float* offsets, int group, int tap, int place, constant geometry& g) {
-  device const float* own = offsets + ulong(group * g.taps() + tap) * 2 * ulong(g.places()) + ulong(place);
+  device const float* own = offsets + ulong(group * taps_of(g) + tap) * 2 * ulong(places_of(g)) + ulong(place);
   const int row = place / g.out_wide, column = place % g.out_wide;
   const float y = float(row * g.stride_high - g.pad_high + tap / g.taps_wide * g.dilation_high) + own[0];
-  const float x = float(column * g.stride_wide - g.pad_wide + tap % g.taps_wide * g.dilation_wide) + own[g.places()];
+  const float x = float(column * g.stride_wide - g.pad_wide + tap % g.taps_wide * g.dilation_wide) + own[places_of(g)];
   sample s;
   s.y = before(y, g.height, s.below);
   s.x = before(x, g.width, s.right);
@@ -55,25 +56,27 @@ inline sample sample_of(device const float* offsets, int group, int tap, int pla
 struct task {
   int place, tap, group, item;
 
-  bool exists(constant geometry& g) const { return place < g.places(); }
+  bool exists(constant geometry& g) const { return place < places_of(g); }
   ulong mask(constant geometry& g) const {
-    return (ulong(item) * ulong(g.groups * g.taps()) + ulong(group * g.taps() + tap)) * ulong(g.places()) +
+    return (ulong(item) * ulong(g.groups * taps_of(g)) + ulong(group * taps_of(g) + tap)) * ulong(places_of(g)) +
         ulong(place);
   }
   // Of columns (items, channels, taps, places).
   ulong column(int channel, constant geometry& g) const {
-    return ((ulong(item) * ulong(g.channels) + ulong(channel)) * ulong(g.taps()) + ulong(tap)) * ulong(g.places()) +
+    return ((ulong(item) * ulong(g.channels) + ulong(channel)) * ulong(taps_of(g)) + ulong(tap)) * ulong(places_of(g)) +
         ulong(place);
   }
   ulong image(int channel, constant geometry& g) const {
     return (ulong(item) * ulong(g.channels) + ulong(channel)) * ulong(g.height) * ulong(g.width);
   }
-  ulong offsets(constant geometry& g) const { return ulong(item) * 2 * ulong(g.groups * g.taps()) * ulong(g.places()); }
+  ulong offsets(constant geometry& g) const {
+    return ulong(item) * 2 * ulong(g.groups * taps_of(g)) * ulong(places_of(g));
+  }
 };
 
 inline task task_of(uint3 position, constant geometry& g) {
   const int taken = int(position.y);
-  return task{int(position.x), taken % g.taps(), taken / g.taps(), int(position.z)};
+  return task{int(position.x), taken % taps_of(g), taken / taps_of(g), int(position.z)};
 }
 
 // A thread a tap of a place: samples all channels of its group.
@@ -136,9 +139,9 @@ kernel void deform_gradients(
       }
     }
   }
-  const ulong of_rows = own.offsets(g) + ulong(own.group * g.taps() + own.tap) * 2 * ulong(g.places());
+  const ulong of_rows = own.offsets(g) + ulong(own.group * taps_of(g) + own.tap) * 2 * ulong(places_of(g));
   of_offsets[of_rows + ulong(own.place)] = factor * down;
-  of_offsets[of_rows + ulong(g.places() + own.place)] = factor * across;
+  of_offsets[of_rows + ulong(places_of(g) + own.place)] = factor * across;
   if (g.masked) {
     of_mask[own.mask(g)] = whole;
   }
