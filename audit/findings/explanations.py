@@ -89,7 +89,8 @@ class Explanation:
     def sentence(self) -> str:
         """For people: "1,234 non-passes: 1,230 explained by 12 rules, 4 unexplained"."""
         rules = f"{len(self.rules)} rule" if len(self.rules) == 1 else f"{len(self.rules)} rules"
-        text = f"{self.non_passes:,} non-passes: {self.explained:,} explained by {rules}"
+        non_passes = "1 non-pass" if self.non_passes == 1 else f"{self.non_passes:,} non-passes"
+        text = f"{non_passes}: {self.explained:,} explained by {rules}"
         return f"{text}, {self.unexplained_cases:,} unexplained"
 
 
