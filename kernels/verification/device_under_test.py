@@ -16,6 +16,7 @@ import torch
 from ...audit.releases.surface.profiles import coverage_profile
 from ...simulator.device import loading
 from ...simulator.opening import MpsDevice, device_of_this_process
+from ..runtime import dispatcher
 
 
 def device() -> MpsDevice:
@@ -39,6 +40,7 @@ def device_without(*overloads: str) -> MpsDevice:
 def registered(module: str | Path) -> Iterator[list[str]]:
     """In the context, the functions in a module's KERNELS table serve mps. Yields the overloads that were called.
 
+    Those for operators of another library, such as torchvision, are left out where that library is not loaded.
     `module`: its dotted name, or the path of its file.
     """
     device()
@@ -46,8 +48,11 @@ def registered(module: str | Path) -> Iterator[list[str]]:
     libraries = []
     called: list[str] = []
     for overload, function in table:
-        library = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
-        _register(library, overload.removeprefix("aten::"), _recording(function, overload, called))
+        namespace, _, name = overload.rpartition("::")
+        if namespace not in ("", "aten") and not dispatcher.exists(overload):
+            continue
+        library = torch.library.Library(namespace or "aten", "IMPL")  # type: ignore[no-untyped-call]
+        _register(library, name, _recording(function, overload, called))
         libraries.append(library)
     try:
         yield called
