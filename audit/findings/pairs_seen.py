@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from itertools import combinations, product
 
 from ..cases.covering.pairs import (
-    COUNTED_FORMS,
+    DIMENSIONS,
     DTYPE,
     FORM,
     GRADIENT,
@@ -20,11 +20,11 @@ from ..cases.covering.pairs import (
     OTHER_LAYOUTS,
     SHAPES,
     SIZE,
+    STORAGE,
     VALUES,
     Level,
     Levels,
     Pair,
-    argument_levels,
     pairs_of,
 )
 from ..model.group import GroupKey
@@ -43,13 +43,15 @@ COUNTED: Mapping[str, tuple[str, ...]] = {
     OTHER_LAYOUTS: ("contiguous", "transposed", "offset", "expanded"),
     SIZE: ("small", "over 1,024 rows", "over 65,536"),
     VALUES: ("plain", *FLOATING_VALUES, *INTEGER_VALUES),
-    FORM: COUNTED_FORMS,
+    FORM: ("plain", *WRITING),
     GRADIENT: ("none", *WITH_GRADIENT),
 }
 # Kernels that change their ways above 131,072 elements have done so above 65,536 too.
 COUNTED_AS = {(SIZE, "over 131,072"): (SIZE, "over 65,536")}
 COUNTED_LEVELS = {(factor, level): (factor, level) for factor, levels in COUNTED.items() for level in levels}
 COUNTED_LEVELS.update(COUNTED_AS)
+
+OF_TENSORS = frozenset({*COUNTED, DIMENSIONS, STORAGE})
 
 # What no case can be at together: the factor and levels of the one, those of the other.
 IMPOSSIBLE: tuple[tuple[str, tuple[str, ...], str, tuple[str, ...]], ...] = (
@@ -82,6 +84,13 @@ def pairs_seen(covered: Iterable[Covered]) -> dict[str, PairsSeen]:
             of_entry.update(pairs_of(own))
             of_arguments.update(product(arguments, own))
     return {name: _summed(pairs, with_arguments[name]) for name, pairs in seen.items() if pairs}
+
+
+def argument_levels(levels: Levels) -> Levels:
+    """Of a case's levels those of its arguments: kinds of values, which are given, the shapes of its tensors."""
+    if any(factor == FORM and form not in COUNTED[FORM] for factor, form in levels):
+        return ()
+    return tuple(level for level in levels if level[0] not in OF_TENSORS and "tensor" not in level[1])
 
 
 def entry_name(key: GroupKey) -> str:

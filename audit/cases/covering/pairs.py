@@ -23,15 +23,3 @@ Levels = tuple[Level, ...]
 def pairs_of(levels: Iterable[Level]) -> Iterator[Pair]:
     """Every pair of the levels, each in the same order whatever the order of `levels`."""
     return combinations(sorted(levels), 2)
-
-
-OF_TENSORS = frozenset({DTYPE, LAYOUT, OTHER_LAYOUTS, SIZE, VALUES, FORM, GRADIENT, DIMENSIONS, STORAGE})
-# In other forms a call has arguments of the form's making.
-COUNTED_FORMS = ("plain", "in place", "out= transposed")
-
-
-def argument_levels(levels: Levels) -> Levels:
-    """Of a case's levels those of its arguments: kinds of values, which are given, the shapes of its tensors."""
-    if any(factor == FORM and form not in COUNTED_FORMS for factor, form in levels):
-        return ()
-    return tuple(level for level in levels if level[0] not in OF_TENSORS and "tensor" not in level[1])

@@ -102,17 +102,6 @@ EXCLUSIONS: tuple[Exclusion, ...] = (
         ("nan", "infinities", "largest finite"),
     ),
     Exclusion(
-        "a partial sum overflows on one side alone: in half precision, in the order of threads, or of strides",
-        ("_fused_sgd_", "grid_sampler_3d_backward", "scatter.reduce", "std.correction_out"),
-        FLOATING,
-        ("largest finite",),
-    ),
-    Exclusion(
-        "beyond the window of a pixel the CPU multiplies by zero, which is NaN; the kernel does not look there",
-        ("_upsample_bilinear2d_aa",),
-        values=("infinities",),
-    ),
-    Exclusion(
         "integers are sizes or counts of memory to take",
         ("bincount", "repeat_interleave", "one_hot", "empty*", "new_empty*", "resize*", "_resize*", "set_*"),
         INTEGERS,

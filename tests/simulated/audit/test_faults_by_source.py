@@ -117,14 +117,6 @@ def test_the_case_about_a_fault_shows_it(
 
 # As above, with any case that has the word in its title, and with the variant of the group.
 IN_A_WORD = [
-    (
-        *("argument pairs", "renorm", "float32", "", "renorm"),
-        *("values when is(dim, 1) and stepped(self)", "stepped"),
-    ),
-    (
-        *("argument pairs", "unique_consecutive", "float32", "", "unique_consecutive"),
-        *("values when given(dim) and is(return_counts, False)", "dim="),
-    ),
     ("schema forms", "bitwise_or.Tensor_out", "int64", "", "bitwise_or.Tensor_out", "through_float64(other)", "2^53"),
     ("schema forms", "min.dim_min", "float32", "", "min.dim_min", "zeros when rows_above(self, 1024)", "2,050"),
     (
