@@ -29,39 +29,52 @@ from mpsmith.simulator.opening import DeviceKind
 
 RELEASE = "2.13.0"
 SOURCES = ("opinfo", "layouts", "targets")
-# In the environment of workers: what to plant, and the folder for a file for each fault that changed a message.
+# In the environment of workers: what to plant, and the folder for a file for each fault that applied.
 SELECTED, NOTED = "MPSMITH_PLANTED_FAULTS", "MPSMITH_PLANTED_NOTES"
 
 Rows = list[MetalBinding]
 
 
-def _swap_inputs(launch: MetalLaunch, rows: Rows) -> None:
+def _swap_inputs(launch: MetalLaunch, rows: Rows) -> bool:
+    if len(rows) < 3 or rows[1].address == rows[2].address:
+        return False
     for name in ("address", "base", "size"):
         first, second = getattr(rows[1], name), getattr(rows[2], name)
         setattr(rows[1], name, second)
         setattr(rows[2], name, first)
+    return True
 
 
-def _drop_a_thread(launch: MetalLaunch, rows: Rows) -> None:
-    launch.grid[0] = max(1, launch.grid[0] - 1)
+def _drop_a_thread(launch: MetalLaunch, rows: Rows) -> bool:
+    if launch.grid[0] < 2:
+        return False
+    launch.grid[0] -= 1
+    return True
 
 
-def _drop_offsets(launch: MetalLaunch, rows: Rows) -> None:
-    for row in rows:
+def _drop_offsets(launch: MetalLaunch, rows: Rows) -> bool:
+    behind = [row for row in rows if row.address != row.base]
+    for row in behind:
         row.address = row.base
+    return bool(behind)
 
 
-def _change_bytes(launch: MetalLaunch, rows: Rows) -> None:
-    """The first number among the arguments becomes the next one."""
-    row = next(row for row in rows if row.size == 16)
+def _change_bytes(launch: MetalLaunch, rows: Rows) -> bool:
+    """The first number among the arguments becomes the next one, in the memory that the message names."""
+    row = next((row for row in rows if row.size == 16), None)
+    if row is None:
+        return False
     ctypes.c_uint32.from_address(row.address).value += 1
+    return True
 
 
-def _launch_nothing(launch: MetalLaunch, rows: Rows) -> None:
+def _launch_nothing(launch: MetalLaunch, rows: Rows) -> bool:
     launch.grid[0] = 0
+    return True
 
 
-CHANGES: dict[str, Callable[[MetalLaunch, Rows], None]] = {
+# Each returns whether it applies to the launch.
+CHANGES: dict[str, Callable[[MetalLaunch, Rows], bool]] = {
     "swapped inputs": _swap_inputs,
     "a thread too few": _drop_a_thread,
     "dropped offsets": _drop_offsets,
@@ -89,27 +102,24 @@ FAULTS = [
 ]
 
 
-def changed(fault: HostFault, kind: str, request: bytes) -> bytes:
-    """The request of the kind with the fault: the same where it does not apply."""
+def changed(fault: HostFault, kind: str, request: bytes) -> bytes | None:
+    """The request of the kind with the fault; None where it does not apply."""
     if kind != fault.file:
-        return request
+        return None
     if kind == "kernel":
         number, name = request[:8], request[8:].decode()
-        return (
-            number + (fault.becomes + name.removeprefix(fault.was)).encode() if name.startswith(fault.was) else request
-        )
+        other = fault.becomes + name.removeprefix(fault.was)
+        return number + other.encode() if name.startswith(fault.was) else None
     launch = MetalLaunch.from_buffer_copy(request, 8)
     first = 8 + ctypes.sizeof(MetalLaunch)
     rows = list((MetalBinding * launch.binding_count).from_buffer_copy(request, first))
-    try:
-        CHANGES[fault.kind](launch, rows)
-    except (IndexError, StopIteration):  # too few bindings
-        return request
+    if not CHANGES[fault.kind](launch, rows):
+        return None
     return request[:8] + bytes(launch) + b"".join(map(bytes, rows))
 
 
 def plant(faults: Sequence[HostFault], noted: Path) -> None:
-    """Let calls of the operators in this process send changed messages, and note each fault that changed one."""
+    """Let calls of the operators in this process send changed messages, and note each fault that applied."""
     by_operator = {fault.operators[0]: fault for fault in faults}
     now: list[HostFault] = []
     compute, answer = WheelKernels.compute, KernelRequests.answer
@@ -125,8 +135,9 @@ def plant(faults: Sequence[HostFault], noted: Path) -> None:
     def planted(requests: KernelRequests, kind: str, request: bytes) -> bytes:
         for fault in now:
             content = changed(fault, kind, request)
-            if content != request:
-                (noted / fault.operators[0]).touch()
+            if content is None:
+                continue
+            (noted / fault.operators[0]).touch()
             if kind == "launch" and MetalLaunch.from_buffer_copy(content, 8).grid[0] == 0:
                 return bytes(16)  # it went well, and says nothing
             request = content
@@ -156,7 +167,7 @@ def _results(
 
 
 def main(words: Sequence[str]) -> int:
-    """Plant the faults with one of the words, all without words; 1 unless all that changed a message are found."""
+    """Plant the faults with one of the words, all without words; 1 unless all that applied are found."""
     faults = [f for f in FAULTS if not words or any(word in f"{f.kind} {f.operators[0]}" for word in words)]
     if not faults:
         raise MpsmithError(f"no fault has one of these words: {', '.join(words)}")
@@ -178,7 +189,7 @@ def main(words: Sequence[str]) -> int:
     print(table([each for each in results if each.fault.operators[0] in reached]))
     for each in results:
         if each.fault.operators[0] not in reached:
-            print(f"no message is changed: {each.fault.kind}, {each.fault.operators[0]}")
+            print(f"applies to no message: {each.fault.kind}, {each.fault.operators[0]}")
     return 0 if all(each.failing for each in results if each.fault.operators[0] in reached) else 1
 
 
