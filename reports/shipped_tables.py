@@ -49,21 +49,23 @@ def wrong_kernel_table(summary: AuditSummary, *, numbers: bool = False) -> Table
     grouped: defaultdict[tuple[object, ...], list[WrongKernel]] = defaultdict(list)
     for wrong in summary.wrong_kernels:
         grouped[wrong.overload or wrong.entry, wrong.dtype, wrong.verdict, wrong.rule or wrong.example].append(wrong)
-    rows = [
-        (
-            first.overload or first.entry,
-            first.dtype,
-            shortened(list(dict.fromkeys(kernel for wrong in alike for kernel in wrong.kernels)), MOST_KERNELS),
-            f"{first.verdict.value} in {sum(wrong.cases for wrong in alike):,}",
-            first.ulp_sensitivity.value if first.ulp_sensitivity else "not tried",
-            first.message,
-            first.inputs,
-            first.rule or UNEXPLAINED,
-            number_of(summary, first.example) if numbers else first.example,
+    rows = []
+    for group in grouped.values():
+        first = group[0]
+        kernels = list(dict.fromkeys(kernel for wrong in group for kernel in wrong.kernels))
+        rows.append(
+            (
+                first.overload or first.entry,
+                first.dtype,
+                shortened(kernels, MOST_KERNELS),
+                f"{first.verdict.value} in {sum(wrong.cases for wrong in group):,}",
+                first.ulp_sensitivity.value if first.ulp_sensitivity else "not tried",
+                first.message,
+                first.inputs,
+                first.rule or UNEXPLAINED,
+                number_of(summary, first.example) if numbers else first.example,
+            )
         )
-        for alike in grouped.values()
-        for first in alike[:1]
-    ]
     return Table(
         marked("Wrong results of shipped kernels", summary),
         (

@@ -1,1 +1,1 @@
-"""The family `shrink`: its kernels, and the calls that verify and time them."""
+"""The family `deform_conv2d`: its kernels, and the calls that verify and time them."""

@@ -19,7 +19,7 @@ _aten = torch.ops.aten
 _ROOM = {torch.float32: 48, torch.complex64: 32}
 # Sweeps that are launched before the first read-back, and between others; those that find nothing to turn do nothing.
 # Blocks need 5 to 8, those of graded matrices up to twice as many.
-_SWEEPS, _MOST_ROUNDS = 8, 4
+_SWEEPS, _MOST_READ_BACKS = 8, 4
 
 
 def linalg_eigh_eigenvalues(
@@ -117,7 +117,7 @@ def _solve_large(
     launch("eigh_begin", batch * n, row_group(n), matrices, outlines, work, unordered, *options)
     tiles = pairs * (pairs - 1) // 2 + (pairs * -(-n // room) if with_vectors else 0)
     on_host = infos
-    for _ in range(_MOST_ROUNDS):
+    for _ in range(_MOST_READ_BACKS):
         busy = torch.zeros(batch, _SWEEPS, dtype=torch.int32, device=values.device)
         for sweep in range(_SWEEPS):
             for turn in range(blocks - 1):

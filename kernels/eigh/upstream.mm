@@ -4,7 +4,7 @@ namespace {
 #include "shared/launch.h"
 
 // Launches are made before it is known how many sweeps it takes, mostly 5 to 8; those that find nothing to turn do nothing.
-constexpr int sweeps = 8, most_rounds = 4;
+constexpr int sweeps = 8, most_read_backs = 4;
 constexpr int64_t most_threads = 256;
 
 // Rows that a group has room for: ROOM of the Metal source.
@@ -46,7 +46,7 @@ void solve_large(const Problem& of) {
       of.with_vectors);
   const auto of_vectors = of.with_vectors ? pairs * ((n + room - 1) / room) : 0;
   const auto tiles = pairs * (pairs - 1) / 2 + of_vectors;
-  for (int round = 0; round < most_rounds; ++round) {
+  for (int read_back = 0; read_back < most_read_backs; ++read_back) {
     const auto busy = at::zeros({batch, sweeps}, whole);
     for (int sweep = 0; sweep < sweeps; ++sweep) {
       for (int turn = 0; turn < blocks - 1; ++turn) {

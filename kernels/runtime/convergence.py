@@ -35,5 +35,5 @@ def warn_of_the_cpu(name: str, reason: str) -> None:
     _on_cpu[name] += 1
     if _on_cpu[name] == 1:
         warnings.warn(
-            f"mpsmith: {name}: {reason}; this call runs on the CPU. Further ones do without a word.", stacklevel=2
+            f"mpsmith: {name}: {reason}; this call runs on the CPU. Later ones do so without a warning.", stacklevel=2
         )

@@ -13,9 +13,9 @@ namespace {
 
 bool checks = false;
 
-// What each graph that is about to run is to be compared with.
+// What each graph that is about to run in this thread is to be compared with.
 std::unordered_map<const void*, MPSGraph*>& others() {
-  static auto* table = new std::unordered_map<const void*, MPSGraph*>;
+  static thread_local auto* table = new std::unordered_map<const void*, MPSGraph*>;
   return *table;
 }
 

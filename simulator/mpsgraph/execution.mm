@@ -20,8 +20,8 @@ extern "C" __attribute__((visibility("default"))) int64_t mpsgraph_simulator_run
 // A result in a gathered copy of a view reaches no one: the most frequent silent error of PyTorch's mps backend.
 static std::atomic<int64_t> results_lost{0};
 extern "C" __attribute__((visibility("default"))) int64_t mpsgraph_simulator_results_lost() { return results_lost; }
-static const void* last_gathered = nullptr;
-// The data that is made next over this memory are a gathered copy.
+static thread_local const void* last_gathered = nullptr;
+// The data that this thread makes next over this memory are a gathered copy.
 extern "C" __attribute__((visibility("default"))) void mpsgraph_simulator_note_gathered(const void* memory) {
   last_gathered = memory;
 }

@@ -59,34 +59,34 @@ bool is(const char* option, char letter) { return (*option | 0x20) == letter; }
 template <typename T>
 void trsm(
     const char* side,
-    const char* triangle,
-    const char* how,
-    const char* diagonal,
+    const char* uplo,
+    const char* trans,
+    const char* diag,
     int m,
     int n,
     T factor,
     const T* a,
-    int a_leading,
+    int lda,
     T* b,
-    int b_leading) {
-  const bool left = is(side, 'l'), turns = !is(how, 'n');
-  Matrix<const T> triangular{a, 1, a_leading};
-  Matrix<T> right{b, 1, b_leading};
-  if (turns == left) triangular = triangular.transposed();
+    int ldb) {
+  const bool left = is(side, 'l'), transposes = !is(trans, 'n');
+  Matrix<const T> triangular{a, 1, lda};
+  Matrix<T> right{b, 1, ldb};
+  if (transposes == left) triangular = triangular.transposed();
   if (!left) right = right.transposed();
-  const bool lower = is(triangle, 'l') != (turns == left);
-  solve_triangle(left ? m : n, left ? n : m, factor, triangular, lower, is(how, 'c'), is(diagonal, 'u'), right);
+  const bool lower = is(uplo, 'l') != (transposes == left);
+  solve_triangle(left ? m : n, left ? n : m, factor, triangular, lower, is(trans, 'c'), is(diag, 'u'), right);
 }
 
 template <typename T>
-void getrf(int m, int n, T* memory, int leading, int* pivots, int* info) {
-  const Matrix<T> a{memory, 1, leading};
+void getrf(int m, int n, T* memory, int lda, int* ipiv, int* info) {
+  const Matrix<T> a{memory, 1, lda};
   *info = 0;
   for (int64_t k = 0; k < std::min(m, n); ++k) {
     int64_t pivot = k;
     for (int64_t i = k + 1; i < m; ++i)
       if (size_of(a(i, k)) > size_of(a(pivot, k))) pivot = i;
-    pivots[k] = static_cast<int>(pivot) + 1;
+    ipiv[k] = static_cast<int>(pivot) + 1;
     if (a(pivot, k) == T{}) {
       if (*info == 0) *info = static_cast<int>(k) + 1;
       continue;
@@ -99,22 +99,22 @@ void getrf(int m, int n, T* memory, int leading, int* pivots, int* info) {
 }
 
 template <typename T>
-void getrs(const char* how, int n, int columns, const T* a, int leading, const int* pivots, T* memory, int b_leading) {
-  const Matrix<T> b{memory, 1, b_leading};
+void getrs(const char* trans, int n, int nrhs, const T* a, int lda, const int* ipiv, T* memory, int ldb) {
+  const Matrix<T> b{memory, 1, ldb};
   const auto interchange = [&](int64_t i) {
-    for (int64_t j = 0; j < columns && pivots[i] - 1 != i; ++j) std::swap(b(i, j), b(pivots[i] - 1, j));
+    for (int64_t j = 0; j < nrhs && ipiv[i] - 1 != i; ++j) std::swap(b(i, j), b(ipiv[i] - 1, j));
   };
-  const bool turns = !is(how, 'n');
-  for (int64_t i = 0; !turns && i < n; ++i) interchange(i);
-  trsm("l", turns ? "u" : "l", how, turns ? "n" : "u", n, columns, T(1), a, leading, memory, b_leading);
-  trsm("l", turns ? "l" : "u", how, turns ? "u" : "n", n, columns, T(1), a, leading, memory, b_leading);
-  for (int64_t i = n; turns && i-- > 0;) interchange(i);
+  const bool transposes = !is(trans, 'n');
+  for (int64_t i = 0; !transposes && i < n; ++i) interchange(i);
+  trsm("l", transposes ? "u" : "l", trans, transposes ? "n" : "u", n, nrhs, T(1), a, lda, memory, ldb);
+  trsm("l", transposes ? "l" : "u", trans, transposes ? "u" : "n", n, nrhs, T(1), a, lda, memory, ldb);
+  for (int64_t i = n; transposes && i-- > 0;) interchange(i);
 }
 
 template <typename T>
-void potrf(const char* triangle, int n, T* memory, int leading, int* info) {
-  Matrix<T> a{memory, 1, leading};
-  const bool upper = is(triangle, 'u');
+void potrf(const char* uplo, int n, T* memory, int lda, int* info) {
+  Matrix<T> a{memory, 1, lda};
+  const bool upper = is(uplo, 'u');
   if (upper) a = a.transposed();  // U^H U = A is L L^H = A^T, for the conjugate of L
   *info = 0;
   for (int64_t j = 0; j < n; ++j) {
@@ -133,10 +133,10 @@ void potrf(const char* triangle, int n, T* memory, int leading, int* info) {
 }
 
 template <typename T>
-void potrs(const char* triangle, int n, int columns, const T* a, int leading, T* b, int b_leading) {
-  const bool upper = is(triangle, 'u');
-  trsm("l", triangle, upper ? "c" : "n", "n", n, columns, T(1), a, leading, b, b_leading);
-  trsm("l", triangle, upper ? "n" : "c", "n", n, columns, T(1), a, leading, b, b_leading);
+void potrs(const char* uplo, int n, int nrhs, const T* a, int lda, T* b, int ldb) {
+  const bool upper = is(uplo, 'u');
+  trsm("l", uplo, upper ? "c" : "n", "n", n, nrhs, T(1), a, lda, b, ldb);
+  trsm("l", uplo, upper ? "n" : "c", "n", n, nrhs, T(1), a, lda, b, ldb);
 }
 
 [[noreturn]] void refuse(const char* name) {
@@ -150,26 +150,25 @@ extern "C" {
 
 #define FOR_EACH_TYPE(LETTER, T) \
   void LETTER##trsm_( \
-      const char* side, const char* triangle, const char* how, const char* diagonal, const int* m, const int* n, \
-      const T* factor, const T* a, const int* a_leading, T* b, const int* b_leading) { \
-    trsm(side, triangle, how, diagonal, *m, *n, *factor, a, *a_leading, b, *b_leading); \
+      const char* side, const char* uplo, const char* trans, const char* diag, const int* m, const int* n, \
+      const T* factor, const T* a, const int* lda, T* b, const int* ldb) { \
+    trsm(side, uplo, trans, diag, *m, *n, *factor, a, *lda, b, *ldb); \
   } \
-  void LETTER##getrf_(const int* m, const int* n, T* a, const int* leading, int* pivots, int* info) { \
-    getrf(*m, *n, a, *leading, pivots, info); \
+  void LETTER##getrf_(const int* m, const int* n, T* a, const int* lda, int* ipiv, int* info) { \
+    getrf(*m, *n, a, *lda, ipiv, info); \
   } \
   void LETTER##getrs_( \
-      const char* how, const int* n, const int* columns, const T* a, const int* leading, const int* pivots, T* b, \
-      const int* b_leading, int* info) { \
-    getrs(how, *n, *columns, a, *leading, pivots, b, *b_leading); \
+      const char* trans, const int* n, const int* nrhs, const T* a, const int* lda, const int* ipiv, T* b, \
+      const int* ldb, int* info) { \
+    getrs(trans, *n, *nrhs, a, *lda, ipiv, b, *ldb); \
     *info = 0; \
   } \
-  void LETTER##potrf_(const char* triangle, const int* n, T* a, const int* leading, int* info) { \
-    potrf(triangle, *n, a, *leading, info); \
+  void LETTER##potrf_(const char* uplo, const int* n, T* a, const int* lda, int* info) { \
+    potrf(uplo, *n, a, *lda, info); \
   } \
   void LETTER##potrs_( \
-      const char* triangle, const int* n, const int* columns, const T* a, const int* leading, T* b, \
-      const int* b_leading, int* info) { \
-    potrs(triangle, *n, *columns, a, *leading, b, *b_leading); \
+      const char* uplo, const int* n, const int* nrhs, const T* a, const int* lda, T* b, const int* ldb, int* info) { \
+    potrs(uplo, *n, *nrhs, a, *lda, b, *ldb); \
     *info = 0; \
   }
 FOR_EACH_TYPE(s, float)

@@ -84,30 +84,6 @@ uint32_t get_adaptive_commit_threshold() { return std::numeric_limits<uint32_t>:
 
 } // namespace at::mps
 
-// As host code of older trees makes tensors.
-namespace at::native {
-
-Tensor empty_mps(
-    IntArrayRef size,
-    std::optional<ScalarType> dtype,
-    std::optional<Layout> layout,
-    std::optional<Device>,
-    std::optional<bool>,
-    std::optional<c10::MemoryFormat> format) {
-  return at::empty(size, at::TensorOptions().device(kMPS).dtype(dtype).layout(layout), format);
-}
-Tensor empty_strided_mps(
-    IntArrayRef size,
-    IntArrayRef stride,
-    std::optional<ScalarType> dtype,
-    std::optional<Layout>,
-    std::optional<Device>,
-    std::optional<bool>) {
-  return at::empty_strided(size, stride, at::TensorOptions().device(kMPS).dtype(dtype));
-}
-
-} // namespace at::native
-
 namespace at::detail {
 
 TensorBase empty_mps(
@@ -128,3 +104,27 @@ TensorBase empty_strided_mps(IntArrayRef size, IntArrayRef stride, const TensorO
 }
 
 } // namespace at::detail
+
+// As host code of older trees makes tensors.
+namespace at::native {
+
+Tensor empty_mps(
+    IntArrayRef size,
+    std::optional<ScalarType> dtype,
+    std::optional<Layout> layout,
+    std::optional<Device> device,
+    std::optional<bool> pinned,
+    std::optional<c10::MemoryFormat> format) {
+  return Tensor(at::detail::empty_mps(size, dtype, layout, device, pinned, format));
+}
+Tensor empty_strided_mps(
+    IntArrayRef size,
+    IntArrayRef stride,
+    std::optional<ScalarType> dtype,
+    std::optional<Layout>,
+    std::optional<Device>,
+    std::optional<bool>) {
+  return Tensor(at::detail::empty_strided_mps(size, stride, at::TensorOptions().dtype(dtype)));
+}
+
+} // namespace at::native

@@ -165,7 +165,7 @@ def test_graded_matrices_converge_on_the_gpu(name: str, recwarn: pytest.Warnings
 
 def test_calls_that_do_not_converge_go_to_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(svd, "_SWEEPS", 2)
-    monkeypatch.setattr(eigh, "_MOST_ROUNDS", 1)
+    monkeypatch.setattr(eigh, "_MOST_READ_BACKS", 1)
     monkeypatch.setattr(eigh, "_SWEEPS", 2)
     monkeypatch.setattr(convergence, "_on_cpu", Counter())
     a = matrices(2, 60, 60, dtype=torch.float32, scale=1.0)

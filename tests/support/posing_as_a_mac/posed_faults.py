@@ -65,11 +65,15 @@ class Ignored:
 
 
 def _zero(execution: Any) -> None:
+    for output in _outputs_on_mps(execution):
+        output.zero_()
+
+
+def _outputs_on_mps(execution: Any) -> list[Any]:
+    """The tensors on mps among the outputs, without their graphs."""
     torch = sys.modules["torch"]
-    with torch.no_grad():
-        for output in execution.outputs:
-            if isinstance(output, torch.Tensor) and output.device.type == "mps":
-                output.detach().zero_()
+    tensors = (output for output in execution.outputs if isinstance(output, torch.Tensor))
+    return [tensor.detach() for tensor in tensors if tensor.device.type == "mps"]
 
 
 class WritesOutside:
@@ -104,11 +108,9 @@ class WritesOutside:
 
 
 def _spoil_first(execution: Any) -> None:
-    torch = sys.modules["torch"]
-    with torch.no_grad():
-        for output in execution.outputs:
-            if isinstance(output, torch.Tensor) and output.device.type == "mps" and output.numel():
-                output.detach()[(slice(0, 1),) * output.dim()] = 1
+    for output in _outputs_on_mps(execution):
+        if output.numel():
+            output[(slice(0, 1),) * output.dim()] = 1
 
 
 class SlowFirstCompile:
