@@ -44,11 +44,18 @@ def shipped_table(summary: AuditSummary) -> Table:
 def wrong_kernel_table(summary: AuditSummary, *, numbers: bool = False) -> Table:
     """Wrong results of cases that only shipped kernels computed, unexplained ones first.
 
-    A row has the first example of an operator's dtype that a rule explains; what no rule explains has a row each.
+    A row has the first example of an operator, dtype and ULP sensitivity that a rule explains; others have a row each.
     """
     grouped: defaultdict[tuple[object, ...], list[WrongKernel]] = defaultdict(list)
     for wrong in summary.wrong_kernels:
-        grouped[wrong.overload or wrong.entry, wrong.dtype, wrong.verdict, wrong.rule or wrong.example].append(wrong)
+        key = (
+            wrong.overload or wrong.entry,
+            wrong.dtype,
+            wrong.verdict,
+            wrong.ulp_sensitivity,
+            wrong.rule or wrong.example,
+        )
+        grouped[key].append(wrong)
     rows = []
     for group in grouped.values():
         first = group[0]
@@ -69,14 +76,15 @@ def wrong_kernel_table(summary: AuditSummary, *, numbers: bool = False) -> Table
     return Table(
         marked("Wrong results of shipped kernels", summary),
         (
-            *("operator", "dtype", "kernels", "cases", "last bits moved", "values", "inputs", "explained by"),
+            *("operator", "dtype", "kernels", "cases", "ULP sensitivity", "values", "inputs", "explained by"),
             "case" if numbers else "example",
         ),
         tuple(rows),
-        "Only shipped kernels computed these cases. The cause of a difference is a kernel of the release, the "
-        "convention that launched it, or a mathematical function that differs between Apple and the host. "
-        "`mpsmith replay --script` writes a program that finds out on a Mac. Last bits moved: the result when the "
-        "kernels' mathematics is perturbed within the bounds of Apple's specification.",
+        "Only shipped kernels computed these cases; of several in a row the first is shown. The cause of a "
+        "difference is a kernel of the release, the convention that launched it, or a mathematical function that "
+        "differs between Apple and the host. `mpsmith replay --script` writes a program that finds out on a Mac. "
+        "ULP sensitivity: the verdict when the kernels' mathematics is perturbed within the bounds of Apple's "
+        "specification.",
         frozenset({"operator", "kernels", "example"}),
     )
 

@@ -63,7 +63,7 @@ def wrong_results_document(
         [
             Table(
                 "Findings",
-                ("finding", "kernel", "value", "the CPU's", "last bits moved"),
+                ("finding", "kernel", "value", "the CPU's", "ULP sensitivity"),
                 tuple(_row(result) for result in wrong),
                 links={result.name: f"#{result.name}" for result in wrong},
             )
@@ -119,7 +119,7 @@ def _section(finding: FoundWrong, result: FindingResult) -> list[str]:
         else f"- {result.message}",
     ]
     if result.ulp_sensitivity is not None:
-        lines.append(f"- last bits moved: {result.ulp_sensitivity.value}")
+        lines.append(f"- ULP sensitivity: {result.ulp_sensitivity.value}")
     if finding.issue:
         lines.append(f"- upstream: [#{finding.issue}]({ISSUES}{finding.issue})")
     return lines
