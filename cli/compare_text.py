@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from .printing import counted
+from ..reports.counting import counted
 
 if TYPE_CHECKING:
     from ..reports.evidence.comparing import Differences, TimeChange, VerdictChange

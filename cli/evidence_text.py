@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .printing import counted
+from ..reports.counting import counted
 
 if TYPE_CHECKING:
     from ..reports.evidence.adding import Added

@@ -19,8 +19,3 @@ def print_json(data: object) -> None:
     """Print a result as JSON: an object with its version. Rows alone are its `rows`."""
     rows = data if isinstance(data, dict) else {"rows": data}
     print(json.dumps({"version": JSON_VERSION, **rows}, indent=1))
-
-
-def counted(number: int, singular: str, plural: str | None = None) -> str:
-    """`1 kernel`, `2 kernels`; `plural` if it is not the singular with an s."""
-    return f"{number} {singular if number == 1 else plural or singular + 's'}"

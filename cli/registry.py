@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..reports.counting import counted
 from .options import AsJson, values_of
-from .printing import counted, print_json
+from .printing import print_json
 from .registry_text import drift_json, drift_lines, sync_json, sync_lines, table
 
 if TYPE_CHECKING:

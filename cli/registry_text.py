@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .printing import counted
+from ..reports.counting import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -10,6 +10,7 @@ from ..audit.findings.known_reports import in_words
 from ..audit.findings.results import AuditSummary
 from ..audit.findings.run_facts import RunFacts
 from ..audit.model.verdicts import CaseVerdict, Grade, OverloadVerdict
+from .counting import counted
 
 SIMULATED_NOTE = (
     "The mps device was SIMULATED: its kernels run on the CPU. The results show how operators are dispatched. "
@@ -195,11 +196,6 @@ def of_compiled_calls(summary: AuditSummary) -> list[str]:
         f"Under torch.compile, {counted(lane.executed, 'case')} of {', '.join(lane.dtypes)}, operators are: {found}. "
         f"Compiling is the cure for {counted(cures, 'operator')} here, and breaks {counted(breaks, 'operator')}."
     ]
-
-
-def counted(number: int, noun: str) -> str:
-    """A number and its noun: "1 case", "1,234 cases"."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 _FAULTY_CASES = (CaseVerdict.CRASH, CaseVerdict.TIMEOUT, CaseVerdict.WRONG, CaseVerdict.DTYPE_GAP)

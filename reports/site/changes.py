@@ -7,7 +7,7 @@ from collections import Counter
 from ...audit.findings.overload_verdict import SEVERITY
 from ...audit.findings.results import AuditSummary
 from ...audit.model.verdicts import OverloadVerdict
-from ..wording import counted
+from ..counting import counted
 
 SUPPORT = (OverloadVerdict.NATIVE, OverloadVerdict.COMPOSITE)
 _ORDER = ("worse", "other", "better", "new", "not there now")
