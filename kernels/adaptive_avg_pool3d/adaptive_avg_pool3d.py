@@ -80,6 +80,7 @@ def adaptive_avg_pool2d_out(self: torch.Tensor, output_size: Sequence[int], *, o
 
 def adaptive_avg_pool2d_backward(grad_output: torch.Tensor, self: torch.Tensor) -> torch.Tensor:
     """`_adaptive_avg_pool2d_backward`."""
+    require_scalar_type(grad_output, self.dtype)  # before the dtypes that it takes, as on the CPU
     return adaptive_avg_pool3d_backward(grad_output.unsqueeze(-3), self.unsqueeze(-3)).squeeze(-3)
 
 

@@ -15,9 +15,10 @@ WHOLE = frozenset({torch.int64, torch.int32, torch.int16, torch.int8, torch.uint
 
 def linear(input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
     """`linear`: `input` times the transposed weight, (outputs, inputs) or (inputs), plus a bias."""
-    if input.dtype != weight.dtype:
-        given = f"{scalar_type(input.dtype)} and {scalar_type(weight.dtype)}"
-        raise RuntimeError(f"self and mat2 must have the same dtype, but got {given}")
+    for other in (weight, input if bias is None else bias):
+        if input.dtype != other.dtype:
+            given = f"{scalar_type(input.dtype)} and {scalar_type(other.dtype)}"
+            raise RuntimeError(f"self and mat2 must have the same dtype, but got {given}")
     product: torch.Tensor = torch.matmul(input, weight.mT if weight.dim() == 2 else weight)
     return product if bias is None else product.add_(bias)
 

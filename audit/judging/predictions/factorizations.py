@@ -95,7 +95,10 @@ FACTORIZATIONS = (
     Prediction("divided-by-an-infinite-pivot", {"aten::linalg_ldl_solve": ldl_solve}),
     Prediction(
         "factors-of-what-is-not-finite",
-        {f"aten::{name}": of_finite_matrices(name) for name in ("_linalg_eigh", "_linalg_svd", "geqrf")},
+        {
+            f"aten::{name}": of_finite_matrices(name)
+            for name in ("_linalg_eigh", "_linalg_svd", "cholesky_inverse", "geqrf")
+        },
         nan_is_any_non_finite=True,
     ),
 )

@@ -17,7 +17,13 @@ def undefined(values: Tensor, right: Tensor, wide: Tensor) -> Tensor:
     return values.isnan()
 
 
+def infinite_or_undefined(values: Tensor, right: Tensor, wide: Tensor) -> Tensor:
+    """The device's element is not finite."""
+    return ~values.isfinite()
+
+
 OVERFLOWS = (
     Prediction("not-finite-on-either-side", where=not_finite),
     Prediction("no-number-by-definition", where=undefined),
+    Prediction("not-finite-on-the-device", where=infinite_or_undefined),
 )

@@ -100,6 +100,9 @@ ERRORS: dict[str, Callable[[str], Any]] = {
         [1, 1],
         torch.zeros(1, 1, 1, device=d, dtype=torch.int64),
     ),
+    "linear, dtype of the bias": lambda d: torch.nn.functional.linear(
+        *(torch.ones(2, 2, device=d, dtype=torch.int64),) * 2, torch.ones(2, device=d, dtype=torch.int32)
+    ),
     "embedding_renorm_, dimensions": lambda d: torch.embedding_renorm_(
         torch.ones(2, device=d), torch.tensor([0], device=d), 1.0, 2.0
     ),
@@ -114,6 +117,14 @@ def test_errors_equal_the_cpu(name: str) -> None:
         ERRORS[name]("mps")
     words = [word for word in str(expected.value).split("\n")[0].split() if word.isalpha()][:6]
     assert [word for word in str(actual.value).split("\n")[0].split() if word.isalpha()][:6] == words
+
+
+def test_a_gradient_of_another_dtype_is_no_missing_kernel() -> None:
+    with pytest.raises(RuntimeError, match="scalar type Long") as refused:
+        aten._adaptive_avg_pool2d_backward(
+            torch.ones(1, 1, 3, 4, device="mps"), torch.ones(1, 1, 4, 5, device="mps").long()
+        )
+    assert not isinstance(refused.value, NotImplementedError)
 
 
 def test_scalar_tensor_may_be_on_the_cpu() -> None:
@@ -131,6 +142,16 @@ def test_margin_loss_truncates_its_power(p: float) -> None:
         lambda x, target: aten.multi_margin_loss_backward(torch.ones((), device=x.device), x, target, p, 1.0),
     ):
         torch.testing.assert_close(call(x.to("mps"), target.to("mps")).cpu(), call(x, target))
+
+
+def test_margin_loss_weighs_no_row_without_a_loss() -> None:
+    x, target = torch.tensor([[9.0, 1.0], [1.0, 3.0], [2.0, math.nan]]), torch.tensor([0, 1, 0])
+    for last in (2, 3):
+        given = x[:last], target[:last], 2, -0.5, torch.tensor([math.nan, 2.0])
+        ours = aten.multi_margin_loss(
+            *(each.to("mps") if isinstance(each, torch.Tensor) else each for each in given), 0
+        )
+        torch.testing.assert_close(ours.cpu(), aten.multi_margin_loss(*given, 0), equal_nan=True)
 
 
 def test_margin_loss_of_no_rows_keeps_its_output() -> None:
