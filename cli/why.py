@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ..errors import MpsmithError
 from .options import AsJson
 from .printing import print_json
 
@@ -32,8 +33,36 @@ def why(
     from ..audit.answers.answer import answer
     from ..audit.answers.sentences import as_data, as_text
 
-    found = answer(operator, torch)
+    try:
+        found = answer(operator, torch)
+    except MpsmithError:
+        if not _print_other_library(operator, as_json=as_json):
+            raise
+        return
     if as_json:
         print_json(as_data(found))
     else:
         print(as_text(found))
+
+
+def _print_other_library(name: str, *, as_json: bool) -> bool:
+    """Print which kernels there are for an operator of another library, such as torchvision; False without any."""
+    from ..kernels.runtime.catalog import of_other_libraries
+
+    last = name.partition("(")[0].replace("::", ".").rpartition(".")[2]
+    wanted = {kernel.family for kernel in of_other_libraries() if kernel.operator.rpartition("::")[2] == last}
+    kernels = [kernel for kernel in of_other_libraries() if kernel.family in wanted]
+    if not kernels:
+        return False
+    library = kernels[0].library
+    reason = f"An operator of {library}, not of torch: no audit says whether {library}'s own kernel is right."
+    step = {"text": "Use mpsmith's kernel", "command": "import mpsmith.kernels"}
+    if as_json:
+        found = [{"operator": kernel.operator, "family": kernel.family} for kernel in kernels]
+        print_json({"version": 1, "name": name, "library": library, "reason": reason, "kernels": found, "next": [step]})
+    else:
+        print(f"{kernels[0].operator} runs on the GPU with a kernel of mpsmith")
+        print(f"  why       {reason}")
+        print(f"  kernel    {', '.join(f'{kernel.family} for {kernel.operator}' for kernel in kernels)}")
+        print(f"  next      {step['text']}: {step['command']}")
+    return True

@@ -16,6 +16,7 @@ import typer
 
 from mpsmith.cli import app
 from mpsmith.cli.ending import written
+from mpsmith.cli.why import why
 from mpsmith.errors import MpsmithError
 
 README = Path(__file__).parents[3] / "README.md"
@@ -201,6 +202,18 @@ def test_scaffold_refuses_without_waiting_for_torch() -> None:
     )
     assert (done.returncode, done.stdout) == (2, "False\n"), done.stderr
     assert "implemented already" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["deform_conv2d", "torchvision.ops.deform_conv2d(x)", "torchvision::deform_conv2d"])
+def test_why_knows_operators_of_other_libraries(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    why(name)
+    assert "kernel    deform_conv2d for torchvision::deform_conv2d" in capsys.readouterr().out
+    why(name, as_json=True)
+    found = json.loads(capsys.readouterr().out)
+    assert found["library"] == "torchvision"
+    assert found["next"][0]["command"] == "import mpsmith.kernels"
+    with pytest.raises(MpsmithError, match="no operator, function or module 'deform_conv9d'"):
+        why("deform_conv9d")
 
 
 def test_an_error_of_a_library_keeps_its_traceback() -> None:
