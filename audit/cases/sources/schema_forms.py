@@ -32,7 +32,7 @@ from .number_ranges import (
     spread,
     with_distinguishable_results,
 )
-from .schema_sizes import grown, in_five_dimensions, in_one_shape, in_sizes, is_elementwise, with_one_element
+from .schema_sizes import grown, in_many_dimensions_of, in_one_shape, in_sizes, is_elementwise, with_one_element
 from .shared_storage import in_one_memory
 from .sizes import ALIAS_OF_NOTHING, DECOMPOSITIONS, LONGEST, UNCHECKED, draws, is_a_part, is_any_of, largest_size
 from .special_values import ValuePlan, with_special_values
@@ -133,7 +133,9 @@ def _variations(group: BaseGroup, cases: Sequence[Case]) -> Iterator[Case]:
         enlarged = recorded_case if is_any_of(key.operator, FIXED_SIZE_OPERATORS) else grown(recorded_case)
         case = with_distinguishable_results(in_all_directions(spread(enlarged)))
         resizes = not is_any_of(key.operator, NOT_RESIZED) and contiguous_results(case)
-        variants = chain(variations(key, case), batches(key, of_dtype), requiring_gradients(key, case))
+        variants = chain(
+            variations(key, case), batches(key, of_dtype), requiring_gradients(key, case), rare_variations(key, case)
+        )
         for number, varied in enumerate(variants):
             sure = replace(varied, differentiable=False, errors_count=True, elementwise=False)
             resized = resizes and number % RESIZED == RESIZED - 1
@@ -231,11 +233,21 @@ def variations(key: GroupKey, case: Case) -> Iterator[Case]:
         if is_elementwise(case) or (len(tensors_of(case)) == 1 and not is_a_part(key.operator)):
             yield from with_one_element(case, turn, written)
     if plan.sizes > 1 and not is_a_part(key.operator):
-        yield from in_five_dimensions(case)
+        yield from islice(in_many_dimensions_of(case, checks=True), 1)
     yield from with_padding(case)
     if plan.together:
         regular = is_elementwise(case) and (not written or may_overlap(key.operator))
         yield from map(with_distinguishable_results, in_one_memory(case, sorted(written), elementwise=regular))
+
+
+def rare_variations(key: GroupKey, case: Case) -> Iterator[Case]:
+    """Infinities beside numbers whose results may be infinite, and the dimensions that a call is not in already."""
+    plan = DTYPE_VARIATIONS[key.dtype]
+    if plan.sizes > 1:
+        yield from with_special_values(case, key.operator, key.dtype, ValuePlan(("infinities, largest finite",)))
+        if not is_any_of(key.operator, FIXED_SIZE_OPERATORS):
+            part = is_a_part(key.operator)
+            yield from islice(in_many_dimensions_of(case, checks=not part), 0 if part else 1, None)
 
 
 def may_overlap(operator: str) -> bool:

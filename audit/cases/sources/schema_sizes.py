@@ -71,10 +71,13 @@ def with_one_element(case: Case, turn: int, written: Collection[int]) -> Iterato
         yield replace(varied, title=f"no dimension, {varied.title}")
 
 
-def in_five_dimensions(case: Case) -> Iterator[Case]:
-    """An elementwise call with dimensions put before those of its tensors."""
+def in_many_dimensions_of(case: Case, *, checks: bool) -> Iterator[Case]:
+    """An elementwise call with dimensions put before those of its tensors, until there are five, then six.
+
+    Before those of all tensors, where the operator relies on what its caller has checked.
+    """
     if is_elementwise(case):
-        yield from in_many_dimensions(Dimensions(case), 1)
+        yield from in_many_dimensions(Dimensions(case, checks=checks), 2)
 
 
 def in_one_shape(case: Case) -> Iterator[Case]:

@@ -161,7 +161,7 @@ def in_every_size(case: Case, plan: SizePlan = FULL, operator: str = "", *, chec
         if plan.others:
             yield from sizes.of_others()
     if "memory_format" not in case.kwargs:  # one is for four dimensions
-        yield from in_many_dimensions(dimensions, plan.many)
+        yield from in_many_dimensions(dimensions, plan.many, backward=plan.backward)
     if decomposes and largest_size(operator) >= ROWS:
         yield from in_batches(dimensions, (ROWS,), f"{ROWS:,} batches")
 
@@ -319,16 +319,18 @@ def _without_positions(case: Case) -> Case:
     return map_dense(case, first)
 
 
-def in_many_dimensions(dimensions: Dimensions, count: int) -> Iterator[Case]:
+def in_many_dimensions(dimensions: Dimensions, count: int, *, backward: bool = False) -> Iterator[Case]:
     """The case with dimensions put before those of its tensors, until the largest has five, or six."""
     if not dimensions.shapes or dimensions.results is None:
         return
     present = len(dimensions.shapes[dimensions.main])
     for wanted in [many for many in MANY if many > present > 0][:count]:
-        yield from in_batches(dimensions, BATCHES[wanted - present - 1 :: -1], f"{wanted} dimensions")
+        yield from in_batches(
+            dimensions, BATCHES[wanted - present - 1 :: -1], f"{wanted} dimensions", backward=backward
+        )
 
 
-def in_batches(dimensions: Dimensions, sizes: tuple[int, ...], title: str) -> Iterator[Case]:
+def in_batches(dimensions: Dimensions, sizes: tuple[int, ...], title: str, *, backward: bool = False) -> Iterator[Case]:
     """The case with these dimensions before those of all its tensors; or of the largest ones alone, before or after.
 
     The first that the CPU takes. Batches differ from each other.
@@ -339,7 +341,7 @@ def in_batches(dimensions: Dimensions, sizes: tuple[int, ...], title: str) -> It
     for tensors, after in ((everywhere, False), *some):
         varied = _with_batches(dimensions.case, sizes, tensors, after=after)
         if results_of(varied) is not None:
-            yield replace(varied, title=title, differentiable=False)
+            yield replace(varied, title=title, differentiable=varied.differentiable and backward)
             return
 
 
@@ -352,6 +354,8 @@ def _with_batches(case: Case, sizes: tuple[int, ...], tensors: Collection[int], 
         if plain.is_floating_point() or plain.is_complex():
             factors = 1 - torch.arange(math.prod(sizes)) / (2 * math.prod(sizes))
             copies *= factors.view(*sizes, *(1 for _ in plain.shape)).to(plain.dtype)
-        return copies.movedim(tuple(range(len(sizes))), tuple(range(-len(sizes), 0))).contiguous() if after else copies
+        if after:
+            copies = copies.movedim(tuple(range(len(sizes))), tuple(range(-len(sizes), 0))).contiguous()
+        return copies.requires_grad_(leaf.requires_grad)
 
     return map_dense(case, batched)

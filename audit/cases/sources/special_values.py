@@ -43,6 +43,7 @@ PLANS: dict[str, ValuePlan] = {
         (
             *("nan", "infinities", "signed zeros", "negative zeros", "denormals", "largest finite"),
             *("nan in whole rows", "one infinity", "negative infinity in whole rows", "zeros", "all equal"),
+            "infinities, largest finite",
         ),
         ("nan middle", "nan first", "nan last", "zeros"),
         ("nan", "nan middle"),

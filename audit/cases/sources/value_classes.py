@@ -128,6 +128,8 @@ def _floating(dtype: torch.dtype) -> list[ValueClass]:
         ValueClass("largest finite", sprinkled(limits.max, limits.min)),
         *(ValueClass("nan", at(place, math.nan), f"nan {place}") for place in ("first", "middle", "last")),
         ValueClass("nan", in_first_row(math.nan), "nan in whole rows"),
+        # Functions that overflow give infinities for these, not for infinities themselves: inf * 0 is NaN.
+        ValueClass("infinities", sprinkled(math.inf, limits.max, -math.inf, limits.min), "infinities, largest finite"),
         ValueClass("infinities", at("middle", math.inf), "one infinity"),
         ValueClass("infinities", in_first_row(-math.inf), "negative infinity in whole rows"),
         ValueClass("zeros", filled(0.0)),

@@ -88,6 +88,20 @@ FAULTS = [
         *("values when shared(self, other)", "tensors 0 and 1: overlapping rows"),
     ),
     ("tensor layouts", "tril", "float32", "tril", "values when inner_strided(self)", "tensor 0 stepped rows"),
+    ("sizes", "softmax", "float32", "_softmax_backward_data", "zeros when dimensions(output, 6)", "6 dimensions"),
+    (
+        *("schema forms", "hardswish_backward", "float32", "hardswish_backward"),
+        *("zeros when dimensions(self, 5)", "5 dimensions"),
+    ),
+    ("schema forms", "asinh_", "float32", "asinh_", "values when dimensions(self, 6)", "6 dimensions"),
+    (
+        *("schema forms", "special_modified_bessel_i1.out", "float32", "special_modified_bessel_i1.out"),
+        *("infinity_lost when infinite(self)", "infinities, largest finite, out= resized"),
+    ),
+    (
+        *("special values", "special.modified_bessel_i1", "float32", "special_modified_bessel_i1"),
+        *("infinity_lost when infinite(self)", "infinities, largest finite"),
+    ),
     ("targets", "erfinv", "float32", "erfinv_", "unwritten(self) when non_contiguous(self)", "in place transposed"),
     (
         *("targets", "masked_fill", "float32", "masked_fill_.Scalar"),
