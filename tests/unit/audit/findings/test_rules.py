@@ -14,7 +14,7 @@ from mpsmith.audit.findings.rules.loading import PACKAGED, TOPICS, all_rules, en
 from mpsmith.audit.findings.rules.rule import Example, ExplainingRule
 from mpsmith.audit.judging.predictions import PREDICTIONS
 from mpsmith.audit.model.group import GroupKey
-from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
+from mpsmith.audit.model.verdicts import ROUNDING, CaseVerdict, Outcome
 from mpsmith.audit.store.records import StoredCase
 from mpsmith.registry.problems import RegistryError
 from support.surfaces import Dispatch, overload, surface
@@ -54,6 +54,19 @@ def test_a_rule_explains_its_examples_and_no_near_miss(name: str) -> None:
         assert example.unlike
         for near in example.near_misses:
             assert rule_for(name, near) != name
+
+
+# Where a message has the device's value.
+VALUE = re.compile(r"(; at \[[^\]]*\]: ).*?, CPU")
+
+
+@pytest.mark.parametrize("name", [rule.name for rule in all_rules() if rule.name not in WITHOUT_PREDICTION])
+def test_nothing_explains_an_example_with_garbage_in_one_element(name: str) -> None:
+    fits: dict[str, float]
+    for example in (each for each in entries()[name].examples if "elements differ" in each.message):
+        message = VALUE.sub(r"\g<1>12345.678, CPU", example.message)
+        for fits in {}, {ROUNDING: 1e6}:
+            assert rule_for(name, example.model_copy(update={"message": message, "fits": fits})) == ""
 
 
 @pytest.mark.parametrize("name", [rule.name for rule in all_rules() if rule.shipped])
