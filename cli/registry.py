@@ -114,6 +114,7 @@ def _show_entry(registry: Registry, operator: str, as_json: bool) -> None:
     else:
         said = f"{headline(answered_by)}, torch {answered_by.release}: {reason(answered_by)}" if answered_by else ""
         first = [f"  {'answer':<13} {said}"] if said else []
+        first += [f"  {'host code':<13} {fact}" for fact in answered_by.inside] if answered_by else []
         print("\n".join([as_text(entry, place), *first, *map(report_line, reports)]))
 
 

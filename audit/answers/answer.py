@@ -20,7 +20,7 @@ from ..releases.change_points import NOTHING
 from ..releases.surface.rare_overloads import is_rare, main_overloads
 from ..releases.surface.reachability import RULES_BY_NAME
 from .compositions import compositions
-from .measured import MeasuredCalls, measured
+from .measured import HostFact, MeasuredCalls, host_facts, measured
 from .names import Meant, Names
 from .support import ReleaseSupport, Runs, Support
 from .wrong_results import WrongResult, wrong_results
@@ -68,6 +68,7 @@ class Answer:
         simulated: the results come from the simulated device.
         unreachable: why no program reaches it on mps in this release, a sentence, or "".
         notes: what holds for rare overloads alone.
+        inside: the overloads of its calls that wait for the GPU, or compute on the CPU inside.
     """
 
     name: str
@@ -90,6 +91,7 @@ class Answer:
     simulated: bool
     unreachable: str
     notes: tuple[str, ...]
+    inside: tuple[HostFact, ...]
 
 
 def audited_release() -> str:
@@ -137,6 +139,7 @@ def answer(name: str, torch: str | None = None) -> Answer:
         simulated=measured().simulated and bool(results.rows),
         unreachable=unreachable,
         notes=_notes(meant, overloads, position) if is_audited else (),
+        inside=_inside(overloads, meant.public, data.releases[position].release),
     )
 
 
@@ -215,6 +218,15 @@ def _unreachable(meant: Meant, overloads: Sequence[str], position: int) -> str:
     if NOTHING not in rules:
         return f"No program reaches it with tensors on mps: it {RULES_BY_NAME[rules[0]].reason}."
     return "" if overloads else "The CPU has no kernel for it either."
+
+
+def _inside(overloads: Sequence[str], public: Sequence[str], release: str) -> tuple[HostFact, ...]:
+    """The work on the host of these overloads, and of the parts that at least half of their calls reach."""
+    composed = [compositions()[name] for name in (*overloads, *public) if name in compositions()]
+    parts = [part for each in composed for part in each.parts if each.share(part) >= 0.5]
+    known = host_facts(release)
+    names = dict.fromkeys(f"aten::{name}" for name in (*overloads, *parts))
+    return tuple(known[name] for name in names if name in known)
 
 
 def _wrong(operator: str, release: str) -> tuple[WrongResult, ...]:

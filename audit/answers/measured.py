@@ -3,7 +3,8 @@
 A line has the name of an overload, public function or module; the dtypes by verdict; the grade; and the label of a
 case that did not pass. A verdict with `~` is that of fewer than half of the cases: `passed=float32 wrong~=float32`.
 Cases of which some tensor is empty do not count, nor those that the CPU refuses: a dtype without other cases is absent.
-`measuring` writes the file.
+`measuring` writes the file, and `host_work.tsv` from an audit with host code: the overloads that wait for the GPU, or
+compute on the CPU inside, with their calls and waits, and in which calls they do, which people may edit.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from ...errors import MpsmithError
 from ..model.verdicts import CaseVerdict, Grade
 
 FILE = Path(__file__).parent / "measured.tsv"
+HOST_WORK = FILE.with_name("host_work.tsv")
 _TITLES = ("name", "dtypes", "grade", "case")
 _SOME = "~"
 _ABSENT = "-"
@@ -93,3 +95,26 @@ def write(data: MeasuredNames, path: Path = FILE) -> None:
         ]
         lines.append("\t".join((name, " ".join(parts), found.grade.value, found.case or _ABSENT)))
     path.write_text("\n".join(lines) + "\n", "utf-8")
+
+
+@dataclass(frozen=True)
+class HostFact:
+    """What an overload does besides encoding; `when`: `in every call` or `where ...`, empty tensors aside."""
+
+    release: str
+    overload: str
+    calls: str
+    waits: str
+    on_cpu: str
+    when: str
+
+    def __str__(self) -> str:
+        inside = f"native, but on the CPU inside ({self.on_cpu})" if self.on_cpu else "waits for the GPU"
+        return f"{self.overload}: {inside} {self.when}"
+
+
+@cache
+def host_facts(release: str, path: Path = HOST_WORK) -> Mapping[str, HostFact]:
+    """The facts of a release such as 2.13.0+cpu by overload; none of one whose host code was not audited."""
+    rows = (HostFact(*line.split("\t")) for line in path.read_text("utf-8").splitlines())
+    return {fact.overload: fact for fact in rows if fact.release == release.split("+")[0]}

@@ -1,4 +1,4 @@
-"""Writes `measured.tsv` from the newest audit of a store: `python -m mpsmith.audit.answers.measuring audit.sqlite`."""
+"""Writes `measured.tsv`, or of host code `host_work.tsv`: `python -m mpsmith.audit.answers.measuring audit.sqlite`."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from ...errors import MpsmithError
+from ...simulator.upstream.host_work import HostWork
 from ..model.selection import dtype_position, is_narrowed
 from ..model.verdicts import CASE_SEVERITY, CaseVerdict, Grade, strongest
 from ..store.records import StoredCase
 from ..store.store import Store
-from .measured import FILE, MeasuredCalls, MeasuredNames, write
+from .measured import FILE, HOST_WORK, MeasuredCalls, MeasuredNames, host_facts, write
 
 # Sources whose cases are calls of the operator that their group names. The others provoke errors, write into out=,
 # or call more than the operator.
@@ -100,12 +101,28 @@ def measured_names(cases: Iterable[StoredCase]) -> dict[str, MeasuredCalls]:
     return {name: found.measured() for name, found in names.items()}
 
 
+def write_host_facts(release: str, found: Mapping[str, HostWork], path: Path = HOST_WORK) -> None:
+    """Replace the lines of a release; what people wrote of its calls stays."""
+    known = host_facts(release, path)
+    title, *lines = path.read_text("utf-8").splitlines()
+    lines = [line for line in lines if not line.startswith(f"{release}\t")]
+    for name, work in found.items():
+        if work.waits or work.computed_on_cpu:
+            when = known[name].when if name in known else "in some calls"
+            lines.append(
+                "\t".join((release, name, f"{work.calls}\t{work.waits}", " ".join(work.computed_on_cpu), when))
+            )
+    path.write_text("\n".join([title, *sorted(lines)]) + "\n", "utf-8")
+
+
 def main(store_path: Path) -> None:
     """Write the file from the newest audit of a store. Raises MpsmithError unless that is a whole audit."""
     with Store.open(store_path) as store:
         run = store.latest_run()
         if run.finished is None or is_narrowed(run.settings):
             raise MpsmithError(f"{store_path}: run {run.id} is not a whole audit (`make audit` makes one)")
+        if host_code := run.environment.get("host_code"):
+            return write_host_facts(host_code["source"], store.host_work(run.id))
         names = measured_names(store.cases(run.id, "1"))
     environment = run.environment
     release = str(environment.get("profile") or environment["torch"]).split("+")[0]

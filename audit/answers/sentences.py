@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 
 from ..model.verdicts import CaseVerdict, Grade
@@ -220,6 +220,7 @@ def as_data(answer: Answer) -> dict[str, object]:
         "grade": answer.grade.value if answer.grade else None,
         "simulated": answer.simulated,
         "notes": list(answer.notes),
+        "inside": [asdict(work) for work in answer.inside],
         "next": [step.as_data() for step in steps(answer)],
     }
 
@@ -231,6 +232,7 @@ def as_text(answer: Answer) -> str:
         ("since", since(answer)),
         ("dtypes", dtypes(answer)),
         ("wrong", _wrong_line(answer)),
+        ("host", "; ".join(map(str, answer.inside))),
         ("kernel", listed(f"{kernel.family} ({kernel.status}) for {kernel.operator}" for kernel in answer.kernels)),
         ("evidence", evidence(answer)),
         ("replay", f"mpsmith replay '{answer.replay}', after an audit" if answer.replay else ""),

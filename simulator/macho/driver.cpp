@@ -195,6 +195,7 @@ std::vector<char> called(const std::string& name, const std::vector<char>& pickl
   }
   at::detail::getMPSHooks().deviceSynchronize();
   metal_recorder_take();
+  mpsmith_drain_host_work(); // of calls that raised
   const int64_t graphs = mpsgraph_simulator_runs();
   operation.callBoxed(stack);
   at::detail::getMPSHooks().deviceSynchronize();

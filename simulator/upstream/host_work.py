@@ -11,6 +11,8 @@ from pathlib import Path
 # Copies and reads to the host, which are no kernels.
 _PLAIN = frozenset(f"aten::{name}" for name in ("_copy_from", "_copy_from_and_resize", "_local_scalar_dense", "copy_"))
 
+_CHECK = "aten::_linalg_check_errors"  # reads numbers that LAPACK's kernels return
+
 LOST = "result that no one reads"
 
 
@@ -34,7 +36,7 @@ class HostWork:
     @property
     def computed_on_cpu(self) -> list[str]:
         """The operators that computed on the CPU inside, the most frequent first."""
-        return [name for name, _ in self.on_cpu.most_common() if "::" in name]
+        return [name for name, _ in self.on_cpu.most_common() if "::" in name and name != _CHECK]
 
     @property
     def lost(self) -> int:

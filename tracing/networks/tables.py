@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ...audit.answers.answer import answer
+from ...audit.answers.measured import host_facts
 from ...audit.answers.sentences import replacements
 from ...errors import MpsmithError
 from ...reports.table import Table
@@ -158,19 +159,29 @@ def runs(observations: Iterable[NetworkObservation]) -> Table:
     rows = []
     for each in observations:
         if each.outcome is NetworkOutcome.ran:
-            rows.append((each.network, each.mode.value, *_counts(each.called), _after(each), *_compilation(each)))
+            rows.append(
+                (each.network, each.mode.value, *_counts(each.called), _inside(each), _after(each), *_compilation(each))
+            )
     return Table(
         "Each run",
-        ("network", "mode", "native", "composite", "fell back", "with kernels", "generated Metal", "graph breaks"),
+        (
+            *("network", "mode", "native", "composite", "fell back", "host at work"),
+            *("with kernels", "generated Metal", "graph breaks"),
+        ),
         tuple(rows),
-        "How many different overloads reached the device, and which fell back (calls); under torch.compile how many "
-        "Metal kernels were generated, and how often Dynamo broke the graph.",
+        "How many different overloads reached the device, and which fell back (calls); which wait for the GPU, or "
+        "compute on the CPU inside, in some calls at least, as an audit of host code showed; under torch.compile "
+        "how many Metal kernels were generated, and how often Dynamo broke the graph.",
     )
 
 
 def _counts(called: Called) -> tuple[str, str, str]:
     calls = ", ".join(f"{name} ({number})" for name, number in called.fell_back.items())
     return str(len(called.native)), str(len(called.composite)), calls or "0"
+
+
+def _inside(observation: NetworkObservation) -> str:
+    return ", ".join(sorted(observation.called.native.keys() & host_facts(observation.release).keys()))
 
 
 def _after(observation: NetworkObservation) -> str:

@@ -143,7 +143,7 @@ def test_depthwise_convolutions_over_three_dimensions(channel: int) -> None:
 @pytest.mark.parametrize("ceil", [False, True])
 @pytest.mark.parametrize("last", [False, True])
 def test_pooling(ceil: bool, last: bool) -> None:
-    x = torch.randn(2, 3, 8, 6, requires_grad=True)  # rounded up, the last window begins inside: see pooling-past-the-end
+    x = torch.randn(2, 3, 8, 6, requires_grad=True)  # limits.yaml: pooling-past-the-end
     maxima, places = functional.max_pool2d(x, (3, 2), (2, 2), (1, 1), ceil_mode=ceil, return_indices=True)
     means = functional.avg_pool2d(x, (3, 2), (2, 2), (1, 1), ceil, count_include_pad=False)
     g = torch.randn_like(maxima)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,13 @@ def test_a_row_has_the_first_release_of_each_mode() -> None:
     assert cells["training"] == "-"
     assert cells["torch.compile"] == "none on 2.13.0"
     assert cells["all with kernels"] == "2.7.1"
+
+
+def test_a_run_names_what_waits_inside() -> None:
+    masked = replace(LACKING, called=Called({"aten::masked_select": 2, "aten::add.Tensor": 1}))
+    assert [row[5] for row in tables.runs([LACKING, masked, replace(masked, release="2.12.1")]).rows] == [
+        *("", "aten::masked_select", "")
+    ]
 
 
 def test_the_operators_that_are_lacking_name_their_releases_and_networks() -> None:
