@@ -35,12 +35,7 @@ class Grading:
         cases: all executed cases by grade, the strongest first.
     """
 
-    def __init__(
-        self,
-        data: RunData,
-        launches: GroupLaunches,
-        surface: Surface,
-    ) -> None:
+    def __init__(self, data: RunData, launches: GroupLaunches, surface: Surface) -> None:
         self._of_device = data.run.grade
         self._launches = launches
         self._surface = surface

@@ -50,12 +50,7 @@ OpenProgress = Callable[[str, Sequence[float]], AuditProgress]
 
 
 def run_audit(
-    settings: Settings,
-    path: Path,
-    *,
-    resume: bool,
-    say: Callable[[str], None],
-    execution: OpenExecution = isolated,
+    settings: Settings, path: Path, *, resume: bool, say: Callable[[str], None], execution: OpenExecution = isolated
 ) -> Run:
     """Run an audit into the store at `path`, or go on with the one that was stopped there.
 

@@ -23,14 +23,7 @@ from .argument_proposals import (
     random_number,
     two_arguments,
 )
-from .proposal import (
-    FLOATS,
-    INTEGERS,
-    Propose,
-    term,
-    wrong_values,
-    wrongly,
-)
+from .proposal import FLOATS, INTEGERS, Propose, term, wrong_values, wrongly
 from .report_proposals import reported
 from .result_proposals import (
     aliasing,

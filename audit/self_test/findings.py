@@ -40,10 +40,7 @@ class FaultFinding:
 
 
 def finding_of(
-    planted: PlantedFault,
-    audited: tuple[str, ...],
-    failing: Sequence[StoredCase],
-    at_fault: Sequence[FaultyOverload],
+    planted: PlantedFault, audited: tuple[str, ...], failing: Sequence[StoredCase], at_fault: Sequence[FaultyOverload]
 ) -> FaultFinding:
     """The finding for a fault.
 

@@ -13,6 +13,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -210,16 +211,11 @@ def main(words: Sequence[str]) -> int:
     faults = [f for f in host_faults() if not words or any(word in f"{f.kind} {f.file}" for word in words)]
     if not faults:
         raise MpsmithError(f"no fault has one of these words: {', '.join(words)}")
+    say = partial(print, file=sys.stderr, flush=True)
     results = []
-    for each in audit_faults(
-        faults, len(os.sched_getaffinity(0)), lambda line: print(line, file=sys.stderr, flush=True)
-    ):
+    for each in audit_faults(faults, len(os.sched_getaffinity(0)), say):
         results.append(each)
-        print(
-            f"{each.failing:5} of {each.executed:5}: {each.fault.kind}, {each.fault.file}: {each.message[:100]}",
-            file=sys.stderr,
-            flush=True,
-        )
+        say(f"{each.failing:5} of {each.executed:5}: {each.fault.kind}, {each.fault.file}: {each.message[:100]}")
     print(table(results))
     return 0 if all(each.failing for each in results) else 1
 

@@ -347,9 +347,7 @@ def _out_of_range(arguments: Arguments, rng: Random, name: str, bounding: str) -
 @maker
 def _follows_gradients(arguments: Arguments, rng: Random, name: str) -> bool:
     return changed_tensor(
-        arguments,
-        name,
-        lambda t: t.detach().requires_grad_() if t.is_floating_point() or t.is_complex() else None,
+        arguments, name, lambda t: t.detach().requires_grad_() if t.is_floating_point() or t.is_complex() else None
     )
 
 

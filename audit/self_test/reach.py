@@ -94,12 +94,7 @@ def _groups() -> Iterator[GroupKey]:
 
 def _called_by(entries: tuple[str, ...], dtypes: tuple[str, ...], workers: int) -> dict[str, set[str]]:
     settings = Settings(
-        samples=Samples.QUICK,
-        dtypes=dtypes,
-        ops=entries,
-        sources=SOURCES,
-        device=DeviceKind.SIMULATED,
-        workers=workers,
+        samples=Samples.QUICK, dtypes=dtypes, ops=entries, sources=SOURCES, device=DeviceKind.SIMULATED, workers=workers
     )
     with tempfile.TemporaryDirectory(prefix="mpsmith-self-test-") as folder:
         path = Path(folder) / "reach.sqlite"

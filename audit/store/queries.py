@@ -392,14 +392,7 @@ class _Cache:
         """The outcome in OUTCOME_COLUMNS."""
         verdict, stage, message, fallbacks, compared, max_error, backward, seconds = columns
         return Outcome(
-            _VERDICTS[verdict],
-            stage,
-            message,
-            self.names(fallbacks),
-            compared,
-            max_error,
-            bool(backward),
-            seconds,
+            _VERDICTS[verdict], stage, message, self.names(fallbacks), compared, max_error, bool(backward), seconds
         )
 
 

@@ -38,9 +38,7 @@ ALWAYS_NATIVE: dict[str, str] = {
 }
 
 # Composite even if the profile lists it: overload -> reason.
-NEVER_NATIVE: dict[str, str] = {
-    "_fused_rms_norm": "its backward has no kernel, neither on mps nor on the CPU",
-}
+NEVER_NATIVE: dict[str, str] = {"_fused_rms_norm": "its backward has no kernel, neither on mps nor on the CPU"}
 
 # Always raises (csrc/fallback.cpp), on every Mac too: not a kernel.
 REFUSING = frozenset({"_slow_conv2d_forward"})

@@ -98,11 +98,7 @@ def check(
 
 
 def check_key(
-    source: str,
-    filename: str | Path | None = None,
-    *,
-    strict: bool = False,
-    metal: MetalVersion = METAL_VERSIONS[0],
+    source: str, filename: str | Path | None = None, *, strict: bool = False, metal: MetalVersion = METAL_VERSIONS[0]
 ) -> str:
     """The cache key of `check`: it depends on the program with its includes, the compiler and this code.
 

@@ -38,8 +38,5 @@ def install() -> None:
         raise MetalRuntimeError("torch has a real mps device here: its own compile_shader stays")
     torch.mps.compile_shader = compile_shader
     # For code that keeps a reference to torch's own functions.
-    for name, function in (
-        ("_mps_compileShader", _compile_embedded),
-        ("_mps_ShaderLibrary", ShaderLibrary),
-    ):
+    for name, function in (("_mps_compileShader", _compile_embedded), ("_mps_ShaderLibrary", ShaderLibrary)):
         setattr(torch._C, name, function)

@@ -43,11 +43,7 @@ PROMOTED = {
 # The dtype of out= that no kernel writes directly: the kernel computes in its own dtype, and converts.
 CONVERTED = dict.fromkeys(PROMOTED, torch.float16) | {torch.float16: torch.float32}
 # Arguments that have separate kernels, and their other values.
-OPTIONS: dict[str, tuple[object, ...]] = {
-    "alpha": (2,),
-    "rounding_mode": ("trunc", "floor"),
-    "approximate": ("tanh",),
-}
+OPTIONS: dict[str, tuple[object, ...]] = {"alpha": (2,), "rounding_mode": ("trunc", "floor"), "approximate": ("tanh",)}
 # Element-wise operators that torch does not tag as pointwise.
 UNTAGGED = frozenset(
     {"polar", "complex", "hardswish", "elu_backward"}

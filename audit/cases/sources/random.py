@@ -38,10 +38,7 @@ RANDOM_FACTOR = Factor(
 
 
 # OpInfos whose random operator has another name.
-ATEN_NAMES = {
-    "nn.functional.dropout2d": "feature_dropout",
-    "nn.functional.dropout3d": "feature_dropout",
-}
+ATEN_NAMES = {"nn.functional.dropout2d": "feature_dropout", "nn.functional.dropout3d": "feature_dropout"}
 
 
 def draws_numbers(operator: str, aten_name: str = "") -> bool:

@@ -235,12 +235,7 @@ def _multinomial() -> Iterator[Draw]:
     )
     for weights, samples, replacement, check in kinds:
         title = f"{weights}, {samples}, {replacement}"
-        yield Draw(
-            "multinomial",
-            title,
-            together(rows(*weights), plain(samples, replacement)),
-            check,
-        )
+        yield Draw("multinomial", title, together(rows(*weights), plain(samples, replacement)), check)
     yield Draw("multinomial", "one row", lambda d, n: (torch.tensor([1, 2, 0, 4], dtype=d), n, True), values)
 
 
@@ -253,12 +248,7 @@ def _dropout() -> Iterator[Draw]:
         yield filled(overload, 1, certain, 0.5, False)
     for overload in ("feature_dropout", "feature_alpha_dropout"):
         for p, check in ((0.25, whole_channels), (0.0, certain), (1.0, certain)):
-            yield Draw(
-                overload,
-                f"{p}",
-                together(channels, plain(p, True)),
-                check,
-            )
+            yield Draw(overload, f"{p}", together(channels, plain(p, True)), check)
 
 
 DRAWS: tuple[Draw, ...] = (*_bernoulli(), *_continuous(), *_discrete(), *_multinomial(), *_dropout())

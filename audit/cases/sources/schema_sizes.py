@@ -16,16 +16,7 @@ from .case_tensors import tensors_of, with_tensors
 from .dimensions import Axis, Dimensions, map_dense, results_of, stretched
 from .mixed_dtypes import each_in_others
 from .number_ranges import results_on_cpu
-from .sizes import (
-    ALIAS_OF_NOTHING,
-    LONGEST,
-    MOST_ELEMENTS,
-    SLIM,
-    apart,
-    in_many_dimensions,
-    is_any_of,
-    largest_size,
-)
+from .sizes import ALIAS_OF_NOTHING, LONGEST, MOST_ELEMENTS, SLIM, apart, in_many_dimensions, is_any_of, largest_size
 from .tensor_layouts import GROWN
 
 # Above 1,024 rows, and above the 2,048 elements that one threadgroup sorts.

@@ -20,10 +20,7 @@ def _parts(value: Tensor) -> Parts:
 
 
 def _multiplied(left: Parts, right: Parts, ulp: Ulp) -> Parts:
-    return (
-        ulp(left[0] * right[0]) - ulp(left[1] * right[1]),
-        ulp(left[0] * right[1]) + ulp(left[1] * right[0]),
-    )
+    return (ulp(left[0] * right[0]) - ulp(left[1] * right[1]), ulp(left[0] * right[1]) + ulp(left[1] * right[0]))
 
 
 def _divided(left: Parts, right: Parts, ulp: Ulp) -> Parts:

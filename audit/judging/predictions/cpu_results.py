@@ -53,13 +53,7 @@ def quantized_per_tensor(ulp: Ulp, grad: Tensor, input: Tensor, scale: Tensor, z
 
 
 def quantized_per_channel(
-    ulp: Ulp,
-    grad: Tensor,
-    input: Tensor,
-    scale: Tensor,
-    zero_point: Tensor,
-    axis: int,
-    *limits: Any,
+    ulp: Ulp, grad: Tensor, input: Tensor, scale: Tensor, zero_point: Tensor, axis: int, *limits: Any
 ) -> Any:
     """As `quantized_per_tensor`, for each channel."""
     least, most, factor = (*limits, 1.0)[:3]

@@ -167,9 +167,7 @@ RULES: tuple[UnreachableRule, ...] = (
         spares_composite=True,
     ),
     UnreachableRule(
-        "host-memory",
-        "maps a file into memory of the host, by its nature a CPU operator",
-        _named("from_file"),
+        "host-memory", "maps a file into memory of the host, by its nature a CPU operator", _named("from_file")
     ),
     UnreachableRule(
         "other-backends",

@@ -22,11 +22,7 @@ from ....simulator.errors import MalformedLibraryError
 from ..data import load_facts
 from .archive import LIBRARY
 from .byte_ranges import CHUNK, ByteRanges
-from .errors import (
-    MalformedBinaryError,
-    NoMetalKernelsError,
-    WheelError,
-)
+from .errors import MalformedBinaryError, NoMetalKernelsError, WheelError
 from .fetch import open_release, require_version
 from .macho import Section, read_header
 from .metallib import is_metal_section

@@ -60,12 +60,7 @@ def _repeat_interleave(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
     repeats, result = call["repeats"], call.result
     ends = torch.empty(repeats.shape, dtype=torch.int64, device="cpu")
     kernel = required(kernels, f"repeat_interleave_{'int32_t' if repeats.dtype == torch.int32 else 'int64_t'}")
-    arguments = {
-        "repeat_ptr": repeats,
-        "cumsum_ptr": ends,
-        "result_ptr": result,
-        "repeat_stride": repeats.stride(0),
-    }
+    arguments = {"repeat_ptr": repeats, "cumsum_ptr": ends, "result_ptr": result, "repeat_stride": repeats.stride(0)}
     sums = inner(kernels, "cumsum", ends, self=repeats, dim=0)
     return [*sums, KernelLaunch(kernel, arguments, *in_line(repeats.numel()))]
 

@@ -238,16 +238,10 @@ def _ctc_backward_params(call: Call, log_alpha: Tensor, result: Tensor) -> dict[
 
 PLANNERS: dict[str, Planner] = {
     **dict.fromkeys(
-        ("nll_loss_forward", "nll_loss_forward.output", "nll_loss2d_forward", "nll_loss2d_forward.output"),
-        _nll_forward,
+        ("nll_loss_forward", "nll_loss_forward.output", "nll_loss2d_forward", "nll_loss2d_forward.output"), _nll_forward
     ),
     **dict.fromkeys(
-        (
-            "nll_loss_backward",
-            "nll_loss_backward.grad_input",
-            "nll_loss2d_backward",
-            "nll_loss2d_backward.grad_input",
-        ),
+        ("nll_loss_backward", "nll_loss_backward.grad_input", "nll_loss2d_backward", "nll_loss2d_backward.grad_input"),
         _nll_backward,
     ),
     **dict.fromkeys(("_ctc_loss", "_ctc_loss.Tensor"), _ctc),

@@ -35,11 +35,7 @@ class _Batch:
     @property
     def metadata(self) -> dict[str, object]:
         """As the kernel takes it."""
-        return {
-            "numels": self.numels,
-            "threadgroup_to_tensor": self.to_tensor,
-            "threadgroup_to_chunk": self.to_chunk,
-        }
+        return {"numels": self.numels, "threadgroup_to_tensor": self.to_tensor, "threadgroup_to_chunk": self.to_chunk}
 
 
 def _batches(numels: Sequence[int]) -> Iterator[_Batch]:

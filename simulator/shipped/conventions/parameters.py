@@ -202,10 +202,7 @@ _ROWS: list[tuple[tuple[str, ...], Planner]] = [
     (_forms("leaky_relu"), _slope("leaky_relu", "negative_slope")),
     (_gradient("hardshrink_backward"), _slope_backward("shrink_backward", "grad_out", "self", "lambd")),
     (_gradient("softshrink_backward"), _slope_backward("shrink_backward", "grad_output", "self", "lambd")),
-    (
-        _gradient("leaky_relu_backward"),
-        _slope_backward("leaky_relu_backward", "self", "grad_output", "negative_slope"),
-    ),
+    (_gradient("leaky_relu_backward"), _slope_backward("leaky_relu_backward", "self", "grad_output", "negative_slope")),
     (_gradient("logit_backward"), _slope_backward("logit_backward", "grad_output", "self", "eps", absent=-1.0)),
     (_forms("elu"), _elu),
     (_gradient("elu_backward"), _elu_backward),

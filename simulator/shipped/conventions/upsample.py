@@ -150,7 +150,6 @@ _FORWARD = {
 PLANNERS: dict[str, Planner] = {
     **table([((name, f"{name}.out"), mode) for name, mode in _FORWARD.items()], _forward),
     **table(
-        [((f"{name}_backward", f"{name}_backward.grad_input"), mode) for name, mode in _FORWARD.items()],
-        _backward,
+        [((f"{name}_backward", f"{name}_backward.grad_input"), mode) for name, mode in _FORWARD.items()], _backward
     ),
 }

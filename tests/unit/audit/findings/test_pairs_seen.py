@@ -42,10 +42,7 @@ def test_what_excludes_each_other_is_not_possible() -> None:
             group("pairs", "float32", (("gradient", "none"), ("values", "nan"))),
         ]
     ).values()
-    assert found.missing == {
-        "dtype int8": ("values plain",),
-        "gradient none": ("values plain",),
-    }
+    assert found.missing == {"dtype int8": ("values plain",), "gradient none": ("values plain",)}
     assert found.seen == found.possible - 2
 
 
@@ -57,11 +54,7 @@ def test_only_what_covering_arrays_pair_is_counted() -> None:
         ("layout", "channels last"),
         ("size", "over 131,072"),
     )
-    assert counted("float16", levels) == (
-        ("dtype", "float16"),
-        ("layout", "channels last"),
-        ("size", "over 65,536"),
-    )
+    assert counted("float16", levels) == (("dtype", "float16"), ("layout", "channels last"), ("size", "over 65,536"))
     assert counted("float64", levels) == (("layout", "channels last"), ("size", "over 65,536"))
 
 

@@ -391,10 +391,7 @@ def test_an_operator_has_the_worst_verdict_of_its_overloads_by_dtype(built: Buil
     both = surface(overload("mul.Scalar", Dispatch.MISSING), overload("mul.Tensor", Dispatch.MISSING))
     mul = next(o for o in built.summary(both).operators if o.name == "aten::mul")
     assert mul.verdict is OverloadVerdict.FALLBACK
-    assert {dtype: verdict.value for dtype, verdict in mul.dtypes.items()} == {
-        "float32": "native",
-        "int8": "fallback",
-    }
+    assert {dtype: verdict.value for dtype, verdict in mul.dtypes.items()} == {"float32": "native", "int8": "fallback"}
     assert mul.overloads == ("aten::mul.Scalar", "aten::mul.Tensor")
 
 
@@ -465,8 +462,7 @@ def test_filters_keep_what_matches_and_leave_the_run_whole(built: Built) -> None
 
 
 @pytest.mark.parametrize(
-    "filters",
-    [{"verdicts": [OverloadVerdict.NATIVE]}, {"patterns": ["relu"]}, {"dtypes": ["float32"]}],
+    "filters", [{"verdicts": [OverloadVerdict.NATIVE]}, {"patterns": ["relu"]}, {"dtypes": ["float32"]}]
 )
 def test_a_part_of_a_report_holds_no_findings_of_what_it_leaves_out(
     built: Built, filters: dict[str, list[object]]

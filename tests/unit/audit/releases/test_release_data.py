@@ -14,11 +14,7 @@ RELEASES = ("1.0.0", "1.1.0", "1.2.0")
 
 @pytest.mark.parametrize(
     ("states", "text"),
-    [
-        (("no", "no", "no"), "-"),
-        (("a", "a", "a"), "a@1.0.0"),
-        (("no", "b b", "no"), "b-b@1.1.0 no@1.2.0"),
-    ],
+    [(("no", "no", "no"), "-"), (("a", "a", "a"), "a@1.0.0"), (("no", "b b", "no"), "b-b@1.1.0 no@1.2.0")],
 )
 def test_only_changes_are_written(states: tuple[str, ...], text: str) -> None:
     assert change_points.encode(states, RELEASES, "no") == text

@@ -24,8 +24,7 @@ from support.stores import opinfo
 
 
 @pytest.mark.parametrize(
-    ("shapes", "modes"),
-    [(Shapes.STATIC, [COMPILED]), (Shapes.DYNAMIC, [DYNAMIC]), (Shapes.BOTH, [COMPILED, DYNAMIC])],
+    ("shapes", "modes"), [(Shapes.STATIC, [COMPILED]), (Shapes.DYNAMIC, [DYNAMIC]), (Shapes.BOTH, [COMPILED, DYNAMIC])]
 )
 def test_a_group_for_each_way_to_see_sizes(shapes: Shapes, modes: list[str]) -> None:
     assert [key.mode for key in compiled_groups([opinfo("add")], shapes)] == modes

@@ -85,11 +85,7 @@ def test_a_damaged_entry_and_a_folder_that_refuses_cost_time_alone(tmp_path: Pat
 def test_the_key_holds_everything_decisive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MPSMITH_CACHE", str(tmp_path))
     judging, plain = Judging(), Settings()
-    others = [
-        (plain, ENVIRONMENT),
-        (replace(plain, seed=1), ENVIRONMENT),
-        (plain, {**ENVIRONMENT, "torch": "2.14.0"}),
-    ]
+    others = [(plain, ENVIRONMENT), (replace(plain, seed=1), ENVIRONMENT), (plain, {**ENVIRONMENT, "torch": "2.14.0"})]
     for settings, environment in (*others, *others):
         cache = outcome_cache(settings, environment)
         assert cache is not None

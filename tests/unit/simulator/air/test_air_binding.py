@@ -95,10 +95,7 @@ def test_a_tensor_is_its_memory_from_its_first_element_on() -> None:
 
 def test_a_struct_is_written_by_the_names_of_its_members() -> None:
     first, second = torch.zeros(1), torch.zeros(1)
-    data = content(
-        given(params={"inner": {"b": -2, "a": 0.5}, "n": [7, 8], "x": 1.5, "p": [first, second]}),
-        2,
-    )
+    data = content(given(params={"inner": {"b": -2, "a": 0.5}, "n": [7, 8], "x": 1.5, "p": [first, second]}), 2)
     assert struct.unpack("<f4x2I4xeh2Q", data[:40]) == (1.5, 7, 8, 0.5, -2, first.data_ptr(), second.data_ptr())
     assert content(given(), 2)[:40] == bytes(40)
     assert content(given(params={"p": [None, first]}), 2)[24:40] == struct.pack("<2Q", 0, first.data_ptr())

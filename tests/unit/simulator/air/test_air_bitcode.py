@@ -16,10 +16,7 @@ from mpsmith.simulator.errors import AirError, MalformedKernelError
 from support.air_kernels import FLUSHING, bitcode, buffer, builtin, kernel
 from support.assembly_metadata import metadata_of_text
 
-PARAMETERS = (
-    '!"air.struct_type_info", !50, !"air.buffer_size", i32 24',
-    '!"air.arg_unused"',
-)
+PARAMETERS = ('!"air.struct_type_info", !50, !"air.buffer_size", i32 24', '!"air.arg_unused"')
 # A global and a function in front of the constants, numbers of several widths and signs, a struct in a struct.
 SOURCE = kernel(
     "scale_float",

@@ -73,10 +73,7 @@ end:"""
 
 def test_a_missing_barrier_is_a_race_on_a_variable_of_the_threadgroup(tmp_path: Path) -> None:
     k = reversing(tmp_path, "")
-    with (
-        checking("checked"),
-        pytest.raises(KernelFault, match=r"byte .* of threadgroup variable 'shared'"),
-    ):
+    with checking("checked"), pytest.raises(KernelFault, match=r"byte .* of threadgroup variable 'shared'"):
         launch(k)
 
 
@@ -134,8 +131,5 @@ def test_checks_in_one_place_are_for_large_buffers_too(tmp_path: Path) -> None:
 """
     k = air_library(tmp_path, {"k": kernel("k", PARAMETERS, ARGUMENTS, body)}).kernel("k")
     arguments = {"in": None, "out": torch.zeros(200_000)}
-    with (
-        checking("checked"),
-        pytest.raises(KernelFault, match=r"past the end of argument 1 \('out'\) \(800000"),
-    ):
+    with checking("checked"), pytest.raises(KernelFault, match=r"past the end of argument 1 \('out'\) \(800000"):
         k.launch(arguments, [64], [64])

@@ -7,15 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.simulator.clang import (
-    Clang,
-    CompilerLimitError,
-    CompilerMissingError,
-    Limits,
-    installed,
-    locate,
-    messages,
-)
+from mpsmith.simulator.clang import Clang, CompilerLimitError, CompilerMissingError, Limits, installed, locate, messages
 from mpsmith.simulator.clang.compiler import PLAIN_MESSAGES
 
 

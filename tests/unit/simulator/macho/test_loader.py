@@ -71,11 +71,7 @@ def test_hidden_symbols_become_exports() -> None:
 @pytest.mark.parametrize(
     ("system", "machine", "message"),
     [
-        (
-            "linux",
-            "x86_64",
-            "no qemu-aarch64 to run arm64 code: apt-get install qemu-user, or an arm64 machine",
-        ),
+        ("linux", "x86_64", "no qemu-aarch64 to run arm64 code: apt-get install qemu-user, or an arm64 machine"),
         ("darwin", "arm64", "run on Linux only"),
     ],
 )

@@ -9,16 +9,7 @@ import numpy as np
 import pytest
 
 from mpsmith.simulator import metal
-from support.metal_specification import (
-    FLOAT_ROWS,
-    FLOATS,
-    INTEGER_ROWS,
-    INTEGERS,
-    SAMPLES,
-    Call,
-    calls_of,
-    program,
-)
+from support.metal_specification import FLOAT_ROWS, FLOATS, INTEGER_ROWS, INTEGERS, SAMPLES, Call, calls_of, program
 from support.needs import needs_metal_on_host
 
 needs_metal_on_host()

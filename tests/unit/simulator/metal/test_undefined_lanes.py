@@ -55,10 +55,7 @@ def test_a_full_group_and_a_value_that_is_thrown_away_are_fine() -> None:
     assert run(guarded, np.arange(20, dtype=np.int32), "checked")[0] == 190
 
 
-@pytest.mark.parametrize(
-    ("sign", "operation"),
-    [(1, "max"), (-1, "max"), (1, "min"), (-1, "min")],
-)
+@pytest.mark.parametrize(("sign", "operation"), [(1, "max"), (-1, "max"), (1, "min"), (-1, "min")])
 def test_extrema_rely_on_inactive_lanes_whatever_the_sign(sign: int, operation: str) -> None:
     body = SUM.replace("v += simd_shuffle_down(v, d)", f"v = {operation}(v, simd_shuffle_down(v, d))")
     with pytest.raises(UndefinedLanesError):

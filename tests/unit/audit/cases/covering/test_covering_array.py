@@ -59,11 +59,7 @@ def test_the_pairs_that_exclude_each_other() -> None:
     }
     factors: Factors = (("dtype", ("float32", "bool")), ("values", ("plain", "nan")))
     rows = covering_array(factors, excluding(("dtype", ("bool",), "values", ("nan",))))
-    assert sorted(tuple(row.values()) for row in rows) == [
-        ("bool", "plain"),
-        ("float32", "nan"),
-        ("float32", "plain"),
-    ]
+    assert sorted(tuple(row.values()) for row in rows) == [("bool", "plain"), ("float32", "nan"), ("float32", "plain")]
 
 
 def test_one_factor_has_a_row_for_each_level() -> None:

@@ -46,13 +46,7 @@ def test_a_case_is_at_a_level_of_each_factor() -> None:
 
 
 def test_a_case_without_tensors_has_its_flags() -> None:
-    assert levels(3, "reflect") == {
-        "values": "plain",
-        "form": "plain",
-        "given": "2",
-        "0": "positive",
-        "1": "reflect",
-    }
+    assert levels(3, "reflect") == {"values": "plain", "form": "plain", "given": "2", "0": "positive", "1": "reflect"}
 
 
 LAYOUTS: list[tuple[str, Callable[[], Tensor]]] = [

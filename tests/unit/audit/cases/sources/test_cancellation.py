@@ -40,11 +40,7 @@ def test_a_sample_is_tried_near_zero_with_a_large_mean_and_with_large_values() -
     x = torch.tensor([1.0, -2.0], requires_grad=True)
     cases = varied(Case(torch.exp, (x,), differentiable=True))
     assert [case.values for case in cases] == ["near zero", "large mean", "large"]
-    assert [case.args[0].tolist() for case in cases] == [
-        [2.0**-12, -(2.0**-11)],
-        [2001.0, 1998.0],
-        [128.0, -256.0],
-    ]
+    assert [case.args[0].tolist() for case in cases] == [[2.0**-12, -(2.0**-11)], [2001.0, 1998.0], [128.0, -256.0]]
     assert all(case.args[0].requires_grad and case.args[0].is_leaf for case in cases)
     assert all(case.differentiable and case.errors_count for case in cases)
     assert x.tolist() == [1.0, -2.0]

@@ -10,14 +10,7 @@ import torch
 
 from mpsmith.audit.cases.calls.invocation import SchemaCall
 from mpsmith.audit.cases.sources import case_sources
-from mpsmith.audit.cases.sources.derived import (
-    BaseGroup,
-    Factor,
-    VariedSource,
-    distinct,
-    in_each_case,
-    representative,
-)
+from mpsmith.audit.cases.sources.derived import BaseGroup, Factor, VariedSource, distinct, in_each_case, representative
 from mpsmith.audit.cases.sources.forms import FORM_FACTOR
 from mpsmith.audit.cases.sources.layouts import LAYOUT_FACTOR
 from mpsmith.audit.cases.sources.modules import ModuleSource

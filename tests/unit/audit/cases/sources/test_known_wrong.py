@@ -112,11 +112,7 @@ def test_cases_that_need_much_memory_stand_apart(packaged: dict[int, KnownReport
         ("dtype: int64", "dtype: int65", "'int65' is not a value of dtype"),
         ("dtype: int64", "fill: ones", "a tensor has a fill or values, not both"),
         ("dtype: int64, values: [[0, 0], [0, 1]]", "dtype: int64", "a tensor needs its shape or its values"),
-        (
-            "dtype: int64, values: [[0, 0], [0, 1]]",
-            "shape: [2], fill: rann",
-            "(did you mean randn or rand",
-        ),
+        ("dtype: int64, values: [[0, 0], [0, 1]]", "shape: [2], fill: rann", "(did you mean randn or rand"),
         ("dtype: int64, values: [[0, 0], [0, 1]]", "shape: [2], fill: integers", "'integers' and its limit 'below'"),
         ("call: torch.where", "call: torch.where\n      form: out", "'out' and the tensors under 'out' go together"),
         ("call: torch.where", "call: torch.where\n      form: backward", "needs a tensor with requires_grad: true"),

@@ -162,10 +162,7 @@ def test_a_plan_says_how_much_is_tried() -> None:
 def test_parts_of_operators_get_no_tensors_that_do_not_fit() -> None:
     norm = (torch.ones(2, 3, 3), torch.ones(3), torch.zeros(3), torch.zeros(3), torch.ones(3), True, 0.1, 1e-5)
     dimensions = Dimensions(Case(torch.native_batch_norm, norm), checks=False)
-    assert [axis.places for axis in dimensions.axes] == [
-        {(0, 0)},
-        {(0, 1), (0, 2), (1, 0), (2, 0), (3, 0), (4, 0)},
-    ]
+    assert [axis.places for axis in dimensions.axes] == [{(0, 0)}, {(0, 1), (0, 2), (1, 0), (2, 0), (3, 0), (4, 0)}]
     opinfos = OpInfoSource()
     assert checks_sizes(opinfos, "nn.functional.batch_norm")
     assert checks_sizes(opinfos, "_foreach_add")

@@ -77,8 +77,7 @@ def test_gaps_are_those_that_users_reach() -> None:
 
 def test_history_counts_and_names() -> None:
     data = released(
-        "1.0.0 1.1.0",
-        {"a.out": "missing native", "a_": "missing native", "b": "native absent", "c": "missing missing"},
+        "1.0.0 1.1.0", {"a.out": "missing native", "a_": "missing native", "b": "native absent", "c": "missing missing"}
     )
     first, second = history(data)
     assert (first.native, first.missing, first.missing_operators) == (1, 3, 2)

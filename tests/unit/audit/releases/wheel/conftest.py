@@ -128,10 +128,7 @@ class MachO:
         body = bytearray(string_start + len(strings))
         body[code_start : code_start + 4 * len(code)] = struct.pack(f"<{len(code)}I", *code)
         body[string_start:] = strings
-        sections = [
-            ("__text", code_start, 4 * len(code)),
-            ("__cstring", string_start, len(strings)),
-        ]
+        sections = [("__text", code_start, 4 * len(code)), ("__cstring", string_start, len(strings))]
         for name, functions in self.metal.items():
             library = metal_library(modules(functions))
             sections.append((name, len(body), len(library)))

@@ -15,18 +15,8 @@ from filelock import FileLock
 from mpsmith.audit.releases.data import ReleaseFacts, load_facts
 from mpsmith.audit.releases.wheel import fetch, shipped
 from mpsmith.audit.releases.wheel.archive import WheelFile
-from mpsmith.audit.releases.wheel.errors import (
-    NoMetalKernelsError,
-    RangesNotServedError,
-    UnreachableError,
-    WheelError,
-)
-from mpsmith.audit.releases.wheel.shipped import (
-    ShippedCacheError,
-    cached_library,
-    full_release,
-    shipped_library,
-)
+from mpsmith.audit.releases.wheel.errors import NoMetalKernelsError, RangesNotServedError, UnreachableError, WheelError
+from mpsmith.audit.releases.wheel.shipped import ShippedCacheError, cached_library, full_release, shipped_library
 from mpsmith.simulator.air.container import LibraryFile
 
 BOTH = {"metal_basic": ["abs_float", "abs_half"], "metal_40": ["abs_float", "abs_mpp"]}

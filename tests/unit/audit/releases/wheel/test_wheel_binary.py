@@ -104,11 +104,7 @@ def test_rejects_symbol_names_outside_the_table(build: SimpleNamespace) -> None:
 
 @pytest.mark.parametrize(
     ("offset", "value", "message"),
-    [
-        (0, 0, "metal_basic: not a Metal library"),
-        (24, 1 << 40, "are outside of it"),
-        (88, 1 << 30, "ends too early"),
-    ],
+    [(0, 0, "metal_basic: not a Metal library"), (24, 1 << 40, "are outside of it"), (88, 1 << 30, "ends too early")],
 )
 def test_a_damaged_metal_library_is_an_error(build: SimpleNamespace, offset: int, value: int, message: str) -> None:
     data = bytearray(build.MachO().build())
