@@ -170,12 +170,11 @@ def test_rules_about_our_kernels_explain_what_they_show(
     assert set(shown) <= {use.name for use in found.rules}
 
 
-@pytest.mark.xfail(reason="the predictions of two rules about our antialiased kernels do not fit yet", strict=True)
 def test_rules_about_our_antialiased_kernels_explain_what_they_show(tmp_path: Path) -> None:
     operators = ("_upsample_lanczos2d_aa", "_upsample_bicubic2d_aa_backward")
     found = explained(tmp_path / "store.sqlite", operators, ("schema", "schema forms"), imports=(OURS,))
     assert found.unexplained == ()
-    assert {"antialiasing-into-one-column", "sums-beyond-float32"} <= {use.name for use in found.rules}
+    assert {"antialiased-rows-of-one-column", "sums-beyond-float32"} <= {use.name for use in found.rules}
 
 
 def test_a_fault_in_an_operator_with_rules_is_unexplained(tmp_path: Path) -> None:
