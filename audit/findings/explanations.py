@@ -148,13 +148,11 @@ class Explainer:
         """
         if not rule.prediction or rule.prediction in case.predictions:
             return True
-        for fitting in case.predictions:
-            together = set(fitting.split(TOGETHER))
-            if rule.prediction in together:
-                return together <= {
-                    other.prediction for other, _ in rules if self._applies(other, case, also_kernels=False)
-                }
-        return False
+        sets = [each for fitting in case.predictions if rule.prediction in (each := set(fitting.split(TOGETHER)))]
+        if not sets:
+            return False
+        hold = {other.prediction for other, _ in rules if self._applies(other, case, also_kernels=False)}
+        return any(together <= hold for together in sets)
 
     def _applies(self, rule: ExplainingRule, case: StoredCase, *, also_kernels: bool = True) -> bool:
         group, outcome = case.group, case.outcome

@@ -163,6 +163,8 @@ def test_models_that_give_a_case_together_need_a_rule_each() -> None:
     stored = matching(fits={"a-model+another-model": 0.0})
     assert Explainer(SURFACE, simulated=True, rules=(MODELLED, second)).rule_for(stored) is MODELLED
     assert Explainer(SURFACE, simulated=True, rules=(MODELLED, elsewhere)).rule_for(stored) is None
+    either = matching(fits={"a-model+a-third": 0.0, "a-model+another-model": 0.0})
+    assert Explainer(SURFACE, simulated=True, rules=(MODELLED, second)).rule_for(either) is MODELLED
 
 
 NO_KERNEL = next(rule for rule in all_rules() if rule.name == "no-kernel")
