@@ -36,6 +36,7 @@ _POSITION_TYPE = re.compile(r"u?(?:int|short)([234])?|uint(?:16|32)_t")
 _NO_POSITION_TYPE = re.compile(r"(?:int|short|u?long|u?char|size_t|bool|half|float)[234]?")
 # Of a function: Apple's compiler takes the specifier noexcept (MLX's integral_constant.h).
 _BEFORE_SPECIFIER = frozenset({")", "const", "volatile", "&", "thread", "threadgroup", "device", "constant"})
+_POINTERS = frozenset({"*", "&"})
 _128_BITS = frozenset({"__int128", "__int128_t", "__uint128_t"})
 _ORDERS = frozenset(f"memory_order_{order}" for order in ("acquire", "release", "acq_rel", "seq_cst"))
 _METAL_HEADER = re.compile(rf'^# \d+ "{re.escape(str(INCLUDE))}/(?:metal_\w+|simd/)', re.MULTILINE)
@@ -56,7 +57,7 @@ def apple_rules(expanded: str, version: MetalVersion) -> Iterator[Diagnostic]:
     _check_words(tokens, version, problems)
     _check_variables(tokens, program, problems)
     for function in program.functions:
-        _check_static_variables(tokens, function, problems)
+        _check_body(tokens, function, problems)
         if function.is_kernel:
             _check_kernel(tokens, function, problems)
     yield from problems.diagnostics()
@@ -124,16 +125,30 @@ def _check_variables(tokens: Tokens, program: Program, problems: Problems) -> No
             )
 
 
-def _check_static_variables(tokens: Tokens, function: Function, problems: Problems) -> None:
-    text = tokens.text
+def _check_body(tokens: Tokens, function: Function, problems: Problems) -> None:
+    """Static variables are in the constant address space; helper functions have no threadgroup variables."""
+    text, is_entry = tokens.text, function.is_kernel or function.stage
     for i in range(function.body_begin, function.body_end):
-        if text[i] != "static":
+        if text[i] not in ("static", "threadgroup"):
             continue
         end = i
         while text[end] not in (";", "=", "{", "("):
             end += 1
-        if "constant" not in text[i - 3 : end] and text[end] != "(":
+        if text[end] == "(":
+            continue
+        if text[i] == "static" and "constant" not in text[i - 3 : end]:
             message = "a static variable must be in the constant address space (MSL specification, Address Spaces)"
+            problems.add(i, RULE, message)
+        if (
+            text[i] == "threadgroup"
+            and text[i - 1] in (";", "{", "}")
+            and not is_entry
+            and _POINTERS.isdisjoint(text[i:end])
+        ):
+            message = (
+                f"'{function.name}' is not a kernel: declare the threadgroup variable in the kernel and pass a pointer"
+                " (MSL specification, Threadgroup Address Space; Cerid-AI/quenchforge, roadmap R1)"
+            )
             problems.add(i, RULE, message)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from mpsmith.simulator.metal import check
+from mpsmith.simulator.metal import METAL_VERSIONS, MetalVersion, check
 
 from .projects import Project
 
@@ -29,12 +29,17 @@ class CompiledFile:
     reason: str
 
 
-def compile_project(project: Project, tree: Path) -> Iterator[CompiledFile]:
-    """A result for each source, in the order of the names."""
+def compile_project(project: Project, tree: Path, metal: MetalVersion | None = None) -> Iterator[CompiledFile]:
+    """A result for each source, in the order of the names; with `metal`, of the strict check for this version."""
     root = tree / project.root
     for source in project.sources(tree):
         diagnostics = check(
-            source.text, source.file, strict=False, include=project.include_folders(tree), defines=project.define
+            source.text,
+            source.file,
+            strict=metal is not None,
+            metal=metal or METAL_VERSIONS[0],
+            include=project.include_folders(tree),
+            defines=project.define,
         )
         error = next((d for d in diagnostics if d.severity == "error"), None)
         file = str(source.file.relative_to(root))
