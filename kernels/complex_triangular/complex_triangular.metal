@@ -10,7 +10,8 @@ constant constexpr int BLOCK = 16;
 // A group a vector: its threads share the sums over what is solved already, the lanes of the first SIMD group then solve
 // the rows of a block, one a lane.
 // sizes: vectors a matrix, the size n, the elements from one matrix to the next, from one row and from one column to the
-// next, whether the matrix is upper triangular, whether its diagonal is taken for ones, whether it is conjugated.
+// next, whether the matrix is upper triangular, whether its diagonal is taken for ones, whether it is conjugated, and the
+// first vector of this launch.
 kernel void solve_triangle(
     device float2* x [[buffer(0)]],
     device const float2* matrices [[buffer(1)]],
@@ -21,8 +22,9 @@ kernel void solve_triangle(
   threadgroup float2 parts[8][BLOCK];  // of each SIMD group
   const long vectors = sizes[0], n = sizes[1];
   const bool upper = sizes[5] != 0, unit = sizes[6] != 0, conjugates = sizes[7] != 0;
-  device float2* solved = x + long(group.y) * n;
-  device const float2* matrix = matrices + quotient(long(group.y), vectors) * sizes[2];
+  const long which = sizes[8] + long(group.y);
+  device float2* solved = x + which * n;
+  device const float2* matrix = matrices + quotient(which, vectors) * sizes[2];
   const int lane = int(thread_index % 32), simd_group = int(thread_index / 32);
   const int simd_groups = int(group_size.x / 32);
   for (long start = 0; start < n; start += BLOCK) {

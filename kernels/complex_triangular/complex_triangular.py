@@ -11,7 +11,7 @@ import torch
 from ..runtime.layout import broadcast
 from ..runtime.operands import require_scalar_type, require_square
 from ..runtime.outputs import copy_to_output, empty_results, out_form, require_castable
-from ..runtime.rows import launch_rows, row_group
+from ..runtime.rows import launch_rows, row_group, short_launches
 from ..runtime.shader import Shader, reporting
 
 _shader = Shader(__file__)
@@ -153,7 +153,8 @@ def _solve(vectors: torch.Tensor, matrices: torch.Tensor, *, upper: bool, unit: 
     flat = expanded.reshape(math.prod(batch), n, n)
     sizes = [count, n, *flat.stride(), int(upper), int(unit), int(conjugates)]
     kernel = _shader.kernel("solve_triangle", vectors.device)
-    launch_rows(kernel, math.prod(batch) * count, row_group(n), vectors, flat, sizes)
+    for part in short_launches(math.prod(batch) * count, 2 * n * n):
+        launch_rows(kernel, part.stop - part.start, row_group(n), vectors, flat, [*sizes, part.start])
 
 
 def _exchange(vectors: torch.Tensor, pivots: torch.Tensor, *, reverse: bool) -> None:

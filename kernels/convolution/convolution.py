@@ -14,6 +14,7 @@ import torch
 from ..runtime.layout import launch_elements, memory_format_of
 from ..runtime.operands import not_implemented, require_device, require_scalar_type
 from ..runtime.outputs import copy_to_output
+from ..runtime.rows import short_launches
 from ..runtime.shader import Shader
 
 _shader = Shader(__file__)
@@ -202,7 +203,7 @@ def _convolve(
         return out
     strides, padding, dilation = window
     layout = [
-        *_in_space(out.shape, 1, before=2),
+        *_in_space(out.shape[1:], 1, before=1),
         *_in_space(out.stride(), 0, before=2),
         *_in_space(source.stride(), 0, before=2),
         *_in_space(weight_strides, 0, before=2),
@@ -215,7 +216,10 @@ def _convolve(
     ]
     summand = torch.zeros(1, dtype=source.dtype, device=source.device) if bias is None else bias
     bias_stride = 0 if bias is None else bias.stride(0)
-    launch_elements(_shader.kernel(name, out.device), out.numel(), out, source, weight, summand, layout, bias_stride)
+    kernel = _shader.kernel(name, out.device)
+    for part in short_launches(out.shape[0], out[0].numel() * math.prod(weight.shape[2:]) * channels[0]):
+        items, sizes = out[part], [part.stop - part.start, *layout]
+        launch_elements(kernel, items.numel(), items, source[part], weight, summand, sizes, bias_stride)
     return out
 
 

@@ -10,10 +10,8 @@ from typing import NamedTuple
 
 import torch
 
-from ..runtime import rows
-from ..runtime.convergence import warn_of_the_cpu
 from ..runtime.operands import require_device
-from ..runtime.rows import launch_rows, row_group
+from ..runtime.rows import is_too_long, launch_rows, row_group
 from ..runtime.shader import Shader
 
 _shader = Shader(__file__)
@@ -53,7 +51,7 @@ def ctc_loss(
     """
     batch = _checked(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity)
     steps, items, _ = log_probs.shape
-    if _is_too_long(steps, batch.states):
+    if is_too_long("ctc_loss", steps * -(-batch.states // row_group(batch.states)), f"{steps} steps"):
         lengths = list(input_lengths), list(target_lengths)
         on_cpu = torch.ops.aten._ctc_loss(log_probs.cpu(), targets.cpu(), *lengths, blank, zero_infinity)
         return on_cpu[0].to(log_probs.device), on_cpu[1].to(log_probs.device)
@@ -99,7 +97,7 @@ def ctc_loss_backward(
                 f"_ctc_loss_backward: expected {name} of {log_probs.dtype} and sizes {list(shape)}, but got "
                 f"{tensor.dtype} and {list(tensor.shape)}"
             )
-    if _is_too_long(steps, batch.states):
+    if is_too_long("ctc_loss", steps * -(-batch.states // row_group(batch.states)), f"{steps} steps"):
         on_cpu = [x.cpu() for x in (grad, log_probs, targets, neg_log_likelihood, log_alpha)]
         lengths = list(input_lengths), list(target_lengths)
         result: torch.Tensor = torch.ops.aten._ctc_loss_backward(
@@ -132,14 +130,6 @@ def ctc_loss_backward_tensor(
     """`_ctc_loss_backward.Tensor`."""
     lengths = input_lengths.tolist(), target_lengths.tolist()
     return ctc_loss_backward(grad, log_probs, targets, *lengths, neg_log_likelihood, log_alpha, blank, zero_infinity)
-
-
-def _is_too_long(steps: int, states: int) -> bool:
-    """Whether a launch would take too long; then a warning says that the CPU computes."""
-    if steps * -(-states // row_group(states)) <= rows.MOST_STEPS:
-        return False
-    warn_of_the_cpu("ctc_loss", f"one launch would take too long for {steps} steps")
-    return True
 
 
 def _checked(

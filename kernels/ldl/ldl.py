@@ -8,7 +8,7 @@ from ...metal_limits import SIMD_WIDTH
 from ..runtime.layout import broadcast
 from ..runtime.operands import require_supported
 from ..runtime.outputs import check_outputs, is_ready
-from ..runtime.rows import launch_rows, row_group
+from ..runtime.rows import is_too_long, launch_rows, row_group
 from ..runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
@@ -44,14 +44,20 @@ def linalg_ldl_factor_ex_out(
         info.zero_()
         return LD, pivots, info
     _check_dtype(self, "linalg_ldl_factor_ex")
-    factors = torch.tril(self).mT.contiguous()  # (..., column, row): column-major
-    steps = torch.empty(self.shape[:-1], dtype=torch.int32, device=self.device)
-    codes = torch.empty(self.shape[:-2], dtype=torch.int32, device=self.device)
-    kernel = _shader.kernel(f"ldl_factor_{_suffix(self.dtype, hermitian)}", self.device)
-    launch_rows(kernel, codes.numel(), row_group(n), factors, steps, codes, n, int32=True)
-    LD.copy_(factors.mT)
-    pivots.copy_(steps)
-    info.copy_(codes)
+    if is_too_long("linalg.ldl_factor", n**3 // (3 * row_group(n)), f"{n} rows"):
+        for output, result in zip(
+            (LD, pivots, info), _aten.linalg_ldl_factor_ex(self.cpu(), hermitian=hermitian), strict=True
+        ):
+            output.copy_(result)
+    else:
+        factors = torch.tril(self).mT.contiguous()  # (..., column, row): column-major
+        steps = torch.empty(self.shape[:-1], dtype=torch.int32, device=self.device)
+        codes = torch.empty(self.shape[:-2], dtype=torch.int32, device=self.device)
+        kernel = _shader.kernel(f"ldl_factor_{_suffix(self.dtype, hermitian)}", self.device)
+        launch_rows(kernel, codes.numel(), row_group(n), factors, steps, codes, n, int32=True)
+        LD.copy_(factors.mT)
+        pivots.copy_(steps)
+        info.copy_(codes)
     if check_errors:
         torch._linalg_check_errors(info, "torch.linalg.ldl_factor_ex", is_matrix=self.dim() == 2)
     return LD, pivots, info
@@ -79,6 +85,8 @@ def linalg_ldl_solve_out(
     n, columns = B.shape[-2:]
     if out.numel() == 0:
         return out
+    if is_too_long("linalg.ldl_solve", n * n // SIMD_WIDTH, f"{n} rows"):
+        return out.copy_(torch.linalg.ldl_solve(LD.cpu(), pivots.cpu(), B.cpu(), hermitian=hermitian))
     sides = B.expand(*batch, n, columns).mT.clone(memory_format=torch.contiguous_format)
     factors = LD.mT.expand(*batch, n, n).contiguous()
     steps = pivots.to(torch.int32).expand(*batch, n).contiguous()

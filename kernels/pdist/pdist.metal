@@ -24,8 +24,8 @@ struct norm_of {
 // The index of the pair of rows i < j among all pairs of n rows.
 inline ulong pair_index(ulong i, ulong j, ulong n) { return i * n - i * (i + 1) / 2 + j - i - 1; }
 
-// A thread a pair, for short rows; the grid is (rows, rows), half of which has nothing to do. shape: rows, columns, and
-// whether each row starts at a multiple of 16 bytes. Then 16 bytes are read at a time: the threads of a SIMD group read
+// A thread a pair, for short rows; the grid is (rows, rows of this launch), half of which has nothing to do. shape:
+// rows, columns, the first row of this launch, and whether each row starts at a multiple of 16 bytes. Then 16 bytes are read at a time: the threads of a SIMD group read
 // different rows, and each load of one number would bring a cache line for it.
 template <typename T>
 kernel void pdist(
@@ -34,7 +34,7 @@ kernel void pdist(
     constant float& p [[buffer(2)]],
     constant ulong* shape [[buffer(3)]],
     uint2 pair [[thread_position_in_grid]]) {
-  const ulong n = shape[0], m = shape[1], i = pair.y, j = pair.x;
+  const ulong n = shape[0], m = shape[1], i = shape[2] + pair.y, j = pair.x;
   if (j <= i) {
     return;
   }
@@ -43,7 +43,7 @@ kernel void pdist(
   constexpr uint W = lane_count<T>;
   float sum = 0.0f;
   ulong c = 0;
-  for (; shape[2] != 0 && c < m; c += W) {
+  for (; shape[3] != 0 && c < m; c += W) {
     const auto x = lanes<T, W>::load(a + c), y = lanes<T, W>::load(b + c);
     for (uint k = 0; k < W; ++k) {
       sum = norm_of::with(sum, float(x.value[k]) - float(y.value[k]), p);
@@ -55,7 +55,7 @@ kernel void pdist(
   out[pair_index(i, j, n)] = T(norm_of::finish(sum, p));
 }
 
-// A SIMD group a pair, for long rows; the grid is (32 rows, rows).
+// A SIMD group a pair, for long rows; the grid is (32 rows, rows of this launch).
 template <typename T>
 kernel void pdist_large(
     device T* out [[buffer(0)]],
@@ -64,7 +64,7 @@ kernel void pdist_large(
     constant ulong* shape [[buffer(3)]],
     uint2 pair [[threadgroup_position_in_grid]],
     uint lane [[thread_index_in_simdgroup]]) {
-  const ulong n = shape[0], m = shape[1], i = pair.y, j = pair.x;
+  const ulong n = shape[0], m = shape[1], i = shape[2] + pair.y, j = pair.x;
   if (j <= i) {
     return;
   }
@@ -106,7 +106,7 @@ template <typename T> inline float pair_gradient(float difference, float gradien
   return direction * precise::pow(abs(difference) / distance, p - 1.0f) * gradient;
 }
 
-// A thread an element of the input, the grid is (columns, rows): it meets the elements above and below in its column.
+// A thread an element of the input, the grid is (columns, rows of this launch): it meets the elements above and below in its column.
 template <typename T>
 kernel void pdist_backward(
     device T* result [[buffer(0)]],
@@ -116,7 +116,7 @@ kernel void pdist_backward(
     constant float& p [[buffer(4)]],
     constant ulong* shape [[buffer(5)]],
     uint2 at [[thread_position_in_grid]]) {
-  const ulong n = shape[0], m = shape[1], row = at.y, column = at.x;
+  const ulong n = shape[0], m = shape[1], row = shape[2] + at.y, column = at.x;
   const float x = float(input[row * m + column]);
   float sum = 0.0f;
   for (ulong other = 0; other < n; ++other) {

@@ -6,6 +6,7 @@ import torch
 
 from ...metal_limits import SIMD_WIDTH
 from ..runtime.operands import FLOATING, not_implemented, require_device, require_scalar_type, require_sizes
+from ..runtime.rows import short_launches
 from ..runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
@@ -28,13 +29,12 @@ def pdist_forward(self: torch.Tensor, p: float = 2.0) -> torch.Tensor:
     x = self.contiguous()
     lanes = _VECTOR_BYTES // x.element_size()
     in_vectors = columns % lanes == 0 and x.storage_offset() % lanes == 0
-    operands = (out, x, float(p), [rows, columns, int(in_vectors)])
-    if columns >= _LONG_ROW:
-        kernel = _shader.kernel(f"pdist_large_{suffix}", self.device)
-        kernel(*operands, threads=(rows * SIMD_WIDTH, rows), group_size=(SIMD_WIDTH, 1))
-    else:
-        kernel = _shader.kernel(f"pdist_{suffix}", self.device)
-        kernel(*operands, threads=(rows, rows), group_size=(SIMD_WIDTH, 8))
+    is_long = columns >= _LONG_ROW
+    kernel = _shader.kernel(f"pdist_{'large_' * is_long}{suffix}", self.device)
+    across, group = (rows * SIMD_WIDTH, (SIMD_WIDTH, 1)) if is_long else (rows, (SIMD_WIDTH, 8))
+    for part in short_launches(rows, rows * columns):
+        shape = [rows, columns, part.start, int(in_vectors)]
+        kernel(out, x, float(p), shape, threads=(across, part.stop - part.start), group_size=group)
     return out
 
 
@@ -52,16 +52,10 @@ def pdist_backward(grad: torch.Tensor, self: torch.Tensor, p: float, pdist: torc
         require_scalar_type(x, self.dtype)
         require_sizes(x, [rows * (rows - 1) // 2], name)
     kernel = _shader.kernel(f"pdist_backward_{METAL_TYPES[self.dtype]}", self.device)
-    kernel(
-        result,
-        grad.contiguous(),
-        self.contiguous(),
-        pdist.contiguous(),
-        float(p),
-        [rows, columns],
-        threads=(columns, rows),
-        group_size=(SIMD_WIDTH, 8),
-    )
+    operands = (result, grad.contiguous(), self.contiguous(), pdist.contiguous(), float(p))
+    for part in short_launches(rows, rows * columns):
+        shape = [rows, columns, part.start]
+        kernel(*operands, shape, threads=(columns, part.stop - part.start), group_size=(SIMD_WIDTH, 8))
     return result
 
 

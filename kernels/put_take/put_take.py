@@ -5,11 +5,12 @@ from __future__ import annotations
 import torch
 
 from ...metal_limits import SIMD_WIDTH
+from ..runtime import rows
 from ..runtime.determinism import alert_not_deterministic
 from ..runtime.layout import launch_elements, logical_order
 from ..runtime.operands import require_device, require_supported
 from ..runtime.outputs import overlaps, refuse_internal_overlap, refuse_overlap, require_dtype, resize_output
-from ..runtime.rows import launch_rows
+from ..runtime.rows import launch_rows, short_launches
 from ..runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
@@ -74,16 +75,18 @@ def put_(self: torch.Tensor, index: torch.Tensor, source: torch.Tensor, accumula
         raise IndexError("put_(): Expected self to be a non-empty tensor")
     # A tensor with gaps may still interleave with the written one: it is copied first.
     given, places = (x.clone() if overlaps(self, x) else x for x in (source, index))
-    operands = (given.contiguous(), places.contiguous(), logical_order(self), index.numel())
+    given, places, order = given.contiguous().view(-1), places.contiguous().view(-1), logical_order(self)
     if accumulate and _rounds(self.dtype) and torch.are_deterministic_algorithms_enabled():
         _accumulate_in_order(self, places, given)
     elif accumulate:
         kernel = _shader.kernel(f"put_accumulate_{METAL_TYPES[self.dtype]}", self.device)
         memory = self.as_strided((self.untyped_storage().nbytes() // self.element_size(),), (1,), 0)
-        launch_elements(kernel, index.numel(), memory, *operands, self.storage_offset(), reports=True)
+        for part in short_launches(index.numel(), 1, most=rows.MOST_WAITS):
+            operands = (memory, given[part], places[part], order, part.stop - part.start, self.storage_offset())
+            launch_elements(kernel, part.stop - part.start, *operands, reports=True)
     else:
         kernel = _shader.kernel(f"put_{_MOVED_AS[self.element_size()]}", self.device)
-        launch_elements(kernel, index.numel(), self, *operands, reports=True)
+        launch_elements(kernel, index.numel(), self, given, places, order, index.numel(), reports=True)
     return self
 
 
@@ -94,9 +97,8 @@ def _rounds(dtype: torch.dtype) -> bool:
 
 def _accumulate_in_order(x: torch.Tensor, index: torch.Tensor, source: torch.Tensor) -> None:
     """Add the sources of each index in a fixed order; this is slower than in the order of threads."""
-    flat = index.reshape(-1)
-    places, order = torch.where(flat < 0, flat + x.numel(), flat).sort(stable=True)
-    operands = (x, source.reshape(-1)[order], places, logical_order(x), places.numel())
+    places, order = torch.where(index < 0, index + x.numel(), index).sort(stable=True)
+    operands = (x, source[order], places, logical_order(x), places.numel())
     kernel = _shader.kernel(f"put_accumulate_sorted_{METAL_TYPES[x.dtype]}", x.device)
     launch_rows(kernel, places.numel(), SIMD_WIDTH, *operands, reports=True)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import torch
 
 from ...metal_limits import SIMD_WIDTH
+from .convergence import warn_of_the_cpu
 from .shader import MetalKernel, reporting
 
 MOST_THREADS = 256
@@ -18,6 +19,8 @@ _SHORT_ROW = 4096
 MOST_PRODUCTS = 2**37
 # Steps of one thread after another, each with a wait for memory or for other threads: about a microsecond, an estimate.
 MOST_STEPS = 2**18
+# Additions to one place in memory, which wait for each other.
+MOST_WAITS = 2**23
 
 
 def row_group(length: int) -> int:
@@ -54,17 +57,25 @@ def launch_rows(
     kernel(*arguments, threads=(group, rows), group_size=(group, 1), arg_casts=casts, **errors)
 
 
-def short_launches(rows: int, products_of_row: int, tile: int = 1) -> Iterator[slice]:
-    """The rows of each launch, whole tiles: together they are all rows, and none has more than `MOST_PRODUCTS`.
+def short_launches(rows: int, products_of_row: int, tile: int = 1, most: int | None = None) -> Iterator[slice]:
+    """The rows of each launch, whole tiles: together they are all rows, and none has more than `most` products.
 
-    Where a tile alone has more, a launch is one tile. Each launch but the last is waited for: else Metal could end them
-    together.
+    `most`: `MOST_PRODUCTS` without it. Where a tile alone has more, a launch is one tile. Each launch but the last is
+    waited for: else Metal could end them together.
     """
-    most = max(tile, MOST_PRODUCTS // max(products_of_row, 1) // tile * tile)
-    for first in range(0, rows, most):
+    count = max(tile, (most or MOST_PRODUCTS) // max(products_of_row, 1) // tile * tile)
+    for first in range(0, rows, count):
         if first:
             torch.mps.synchronize()
-        yield slice(first, min(first + most, rows))
+        yield slice(first, min(first + count, rows))
+
+
+def is_too_long(name: str, steps: int, size: str) -> bool:
+    """Whether one launch would take more than `MOST_STEPS`; then a warning says that the CPU computes."""
+    if steps <= MOST_STEPS:
+        return False
+    warn_of_the_cpu(name, f"one launch would take too long for {size}")
+    return True
 
 
 def int32_casts(arguments: Sequence[object]) -> dict[int, str]:

@@ -76,7 +76,7 @@ constant uint MOST_TWOS = 64;
 inline uint twos_of(uint word) { return word & (NAMED - 1); }
 
 // A thread a source. Offsets: of its index, of itself, of the result without the dimension that is scattered along.
-// bounds: that dimension's stride and size.
+// bounds: that dimension's stride and size, and which sources this launch has.
 template <typename I>
 kernel void add_logarithms(
     device const long* index [[buffer(0)]],
@@ -86,8 +86,8 @@ kernel void add_logarithms(
     constant I* layout [[buffer(4)]],
     REPORT_BUFFER(5) uint2 position [[thread_position_in_grid]],
     uint2 grid [[threads_per_grid]]) {
-  const I element = element_of<I>(position, grid);
-  if (element >= layout[0]) {
+  const I element = element_of<I>(position, grid) + I(bounds[2]);
+  if (element >= I(bounds[3])) {
     return;
   }
   const offsets<3, I> at(layout, element);

@@ -7,9 +7,11 @@ from typing import Any
 
 import torch
 
+from ..runtime import rows
 from ..runtime.layout import launch_elements, layout_of
 from ..runtime.operands import require_device
 from ..runtime.outputs import empty_results, out_form
+from ..runtime.rows import short_launches
 from ..runtime.shader import Shader
 
 _shader = Shader(__file__)
@@ -69,10 +71,11 @@ def _multiply(result: torch.Tensor, index: torch.Tensor, src: torch.Tensor, dim:
     places = result.as_strided(index.shape, strides)
     layout = layout_of([index, src.as_strided(index.shape, src.stride()), places])
     kernel = _shader.kernel(f"add_logarithms_{32 if layout.fits_32_bits else 64}", device)
-    bounds = [result.stride(dim), result.shape[dim]]
-    operands = (index, src, known, bounds, layout.packed)
-    casts = {len(operands) - 1: "int32"} if layout.fits_32_bits else None
-    launch_elements(kernel, index.numel(), *operands, arg_casts=casts, reports=True)
+    casts = {4: "int32"} if layout.fits_32_bits else None
+    for part in short_launches(index.numel(), 1, most=rows.MOST_WAITS):
+        bounds = [result.stride(dim), result.shape[dim], part.start, part.stop]
+        operands = (index, src, known, bounds, layout.packed)
+        launch_elements(kernel, part.stop - part.start, *operands, arg_casts=casts, reports=True)
     multiply = _shader.kernel("multiply_powers", device)
     launch_elements(multiply, elements, result, known, elements, int(include_self))
 

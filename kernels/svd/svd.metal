@@ -319,7 +319,8 @@ struct lowest {
 };
 
 // A group a matrix: directions of singular values that are zero, which come last, orthogonal to all others. Each begins
-// with the axis that the vectors before it have least of; two projections make it orthogonal to them.
+// with the axis that the vectors before it have least of; two projections make it orthogonal to them. A launch has the
+// directions from `begin` to `end`.
 template <typename T>
 kernel void svd_complete(
     device T* directions [[buffer(0)]],
@@ -327,6 +328,8 @@ kernel void svd_complete(
     device const float* values [[buffer(2)]],
     device const float* outlines [[buffer(3)]],
     constant int& n [[buffer(4)]],
+    constant int& begin [[buffer(5)]],
+    constant int& end [[buffer(6)]],
     uint2 group [[threadgroup_position_in_grid]],
     uint thread_index [[thread_index_in_threadgroup]],
     uint2 group_size [[threads_per_threadgroup]]) {
@@ -340,7 +343,7 @@ kernel void svd_complete(
   if (!isfinite(outlines[matrix * 2])) {
     return;
   }
-  for (int j = 0; j < n; ++j) {
+  for (int j = begin; j < end; ++j) {
     if (value[j] * outlines[matrix * 2 + 1] >= NO_LENGTH) {
       continue;
     }
@@ -562,6 +565,7 @@ SMALL_SVD(float2, 32)
       device const int*, device T*, device float*, device T*, device int*, constant int&, constant int&, \
       constant int&, uint2, uint, uint2); \
   template [[host_name("svd_complete_" #T)]] kernel void svd_complete<T>( \
-      device T*, device T*, device const float*, device const float*, constant int&, uint2, uint, uint2);
+      device T*, device T*, device const float*, device const float*, constant int&, constant int&, constant int&, \
+      uint2, uint, uint2);
 SVD(float)
 SVD(float2)

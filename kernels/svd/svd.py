@@ -6,12 +6,13 @@ import torch
 
 from ...metal_limits import SIMD_WIDTH
 from ..qr_reflectors.qr_reflectors import apply_reflectors, factorize
+from ..runtime import rows as limits
 from ..runtime.convergence import converged
 from ..runtime.native_limits import svd_on_cpu
 from ..runtime.operands import require_lapack_dtype
 from ..runtime.orthonormal import orthonormal
 from ..runtime.outputs import check_outputs, empty_results, is_ready
-from ..runtime.rows import MOST_THREADS, launch_rows, row_group
+from ..runtime.rows import MOST_THREADS, launch_rows, row_group, short_launches
 from ..runtime.shader import METAL_TYPES, Shader
 from .least_squares import linalg_lstsq_out
 
@@ -199,7 +200,10 @@ def _orthogonalize(
     _launch("svd_finish", work, batch * n, row_group(n), *results, n, sweeps, int(with_vectors))
     if with_vectors:
         products = torch.empty_like(work[..., 0])
-        _launch("svd_complete", work, batch, row_group(n), directions, products, values, outlines, n)
+        # A vector takes a share of all before it, and two projections.
+        for part in short_launches(n, 5 * n * n // row_group(n), most=limits.MOST_STEPS):
+            span = (n, part.start, part.stop)
+            _launch("svd_complete", work, batch, row_group(n), directions, products, values, outlines, *span)
         rotations = orthonormal(rotations)
     return directions, values, rotations, infos
 
