@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 POSING = Path(__file__).parent / "posing_as_a_mac"
@@ -37,6 +39,7 @@ class PosedMac:
     def run(self, *command: str, fails: bool = False, seconds: int = 580, **variables: str) -> str:
         """What `python -m COMMAND` prints; it must succeed unless it is to fail, and then stderr is included.
 
+        `seconds`: of the processor, of each process: a busy machine makes no difference.
         `variables` are added to the environment, such as a fault (posing_as_a_mac/posed_faults.py).
         """
         inherited = [os.environ[name] for name in ("PYTHONPATH",) if name in os.environ]
@@ -51,8 +54,9 @@ class PosedMac:
             environment.pop(name, None)
         environment.update(variables)
         line = [sys.executable, "-m", *command]
+        limited = partial(resource.setrlimit, resource.RLIMIT_CPU, (seconds, seconds))
         done = subprocess.run(
-            line, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=seconds, check=False
+            line, cwd=self.folder, env=environment, capture_output=True, text=True, check=False, preexec_fn=limited
         )
         assert (done.returncode != 0) == fails, f"{done.stdout}\n{done.stderr}"
         return done.stdout + done.stderr if fails else done.stdout

@@ -32,10 +32,10 @@ def test_what_needs_linux_skips() -> None:
 
 
 @pytest.mark.rehearsal
-@pytest.mark.timeout(3600)
+@pytest.mark.timeout(6 * 3600)
 @pytest.mark.parametrize("folder", ["tests/unit", "tests/simulated"])
 def test_all_tests(folder: str) -> None:
-    check_tests(folder, "--numprocesses", "auto", "tests/unit/cli/test_check_command.py")
+    check_tests(folder, "-o", "timeout=0", "--numprocesses", "auto", "tests/unit/cli/test_check_command.py")
 
 
 def test_make_takes_the_real_device_of_a_mac(tmp_path: Path) -> None:

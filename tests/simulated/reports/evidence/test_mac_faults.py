@@ -18,6 +18,8 @@ from mpsmith.reports.evidence.checking import checked
 from support.mac import PosedMac
 from support.posing_as_a_mac.posed_faults import FAULTS, WRITES_OUTSIDE
 
+# Of a command that hangs; how long one may compute is limited in seconds of the processor.
+pytestmark = pytest.mark.timeout(3 * 3600)
 DOCUMENT = Path(__file__).parents[4] / "docs" / "evidence.md"
 NARROW = ("--ops", "heaviside", "--dtypes", "float32", "--sources", "opinfo", "--workers", "1")
 QUICK = ("--dtypes", "float32", "--samples", "quick", "--workers", "1")

@@ -26,6 +26,8 @@ FAMILY, OPERATOR = "heaviside", "aten::heaviside"
 ONE = ("--workers", "1")
 # So many processes verify all families, a share of them each.
 PARTS = 8
+# Of a command that hangs; how long one may compute is limited in seconds of the processor.
+pytestmark = pytest.mark.timeout(3 * 3600)
 NARROW = ("--ops", FAMILY, "--dtypes", "float32", "--sources", "opinfo", *ONE)
 
 
@@ -150,7 +152,8 @@ def test_a_network_runs(mac: PosedMac) -> None:
 
 def run_tests_of_a_mac(mac: PosedMac, chosen: str) -> str:
     """What `make test-mps` prints of some tests."""
-    options = ("-p", "no:cacheprovider", "-q", "--rootdir", str(ROOT), "-c", str(ROOT / "pyproject.toml"))
+    here = f"--rootdir={ROOT}", f"--config-file={ROOT / 'pyproject.toml'}"
+    options = ("-q", "-p", "no:cacheprovider", "-o", "timeout=0", *here)
     return mac.run("pytest", *options, str(ROOT / "tests" / "mps"), "-k", chosen, seconds=3000)
 
 
@@ -161,7 +164,6 @@ def test_the_tests_of_a_mac(mac: PosedMac) -> None:
 
 
 @pytest.mark.rehearsal
-@pytest.mark.timeout(3000)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_each_family_on_a_mac(part: int, mac: PosedMac) -> None:
     families = catalog.families()[part::PARTS]
