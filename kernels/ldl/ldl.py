@@ -45,19 +45,16 @@ def linalg_ldl_factor_ex_out(
         return LD, pivots, info
     _check_dtype(self, "linalg_ldl_factor_ex")
     if is_too_long("linalg.ldl_factor", n**3 // (3 * row_group(n)), f"{n} rows"):
-        for output, result in zip(
-            (LD, pivots, info), _aten.linalg_ldl_factor_ex(self.cpu(), hermitian=hermitian), strict=True
-        ):
-            output.copy_(result)
+        results = _aten.linalg_ldl_factor_ex(self.cpu(), hermitian=hermitian)
     else:
         factors = torch.tril(self).mT.contiguous()  # (..., column, row): column-major
         steps = torch.empty(self.shape[:-1], dtype=torch.int32, device=self.device)
         codes = torch.empty(self.shape[:-2], dtype=torch.int32, device=self.device)
         kernel = _shader.kernel(f"ldl_factor_{_suffix(self.dtype, hermitian)}", self.device)
         launch_rows(kernel, codes.numel(), row_group(n), factors, steps, codes, n, int32=True)
-        LD.copy_(factors.mT)
-        pivots.copy_(steps)
-        info.copy_(codes)
+        results = factors.mT, steps, codes
+    for output, result in zip((LD, pivots, info), results, strict=True):
+        output.copy_(result)
     if check_errors:
         torch._linalg_check_errors(info, "torch.linalg.ldl_factor_ex", is_matrix=self.dim() == 2)
     return LD, pivots, info

@@ -60,8 +60,8 @@ def launch_rows(
 def short_launches(rows: int, products_of_row: int, tile: int = 1, most: int | None = None) -> Iterator[slice]:
     """The rows of each launch, whole tiles: together they are all rows, and none has more than `most` products.
 
-    `most`: `MOST_PRODUCTS` without it. Where a tile alone has more, a launch is one tile. Each launch but the last is
-    waited for: else Metal could end them together.
+    `most`: `MOST_PRODUCTS` without it; a tile that alone has more is a launch. Each launch but the last is waited for:
+    else Metal could end them together.
     """
     count = max(tile, (most or MOST_PRODUCTS) // max(products_of_row, 1) // tile * tile)
     for first in range(0, rows, count):

@@ -200,10 +200,10 @@ def _orthogonalize(
     _launch("svd_finish", work, batch * n, row_group(n), *results, n, sweeps, int(with_vectors))
     if with_vectors:
         products = torch.empty_like(work[..., 0])
+        operands = (directions, products, values, outlines, n)
         # A vector takes a share of all before it, and two projections.
         for part in short_launches(n, 5 * n * n // row_group(n), most=limits.MOST_STEPS):
-            span = (n, part.start, part.stop)
-            _launch("svd_complete", work, batch, row_group(n), directions, products, values, outlines, *span)
+            _launch("svd_complete", work, batch, row_group(n), *operands, part.start, part.stop)
         rotations = orthonormal(rotations)
     return directions, values, rotations, infos
 

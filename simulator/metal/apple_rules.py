@@ -127,28 +127,20 @@ def _check_variables(tokens: Tokens, program: Program, problems: Problems) -> No
 
 def _check_body(tokens: Tokens, function: Function, problems: Problems) -> None:
     """Static variables are in the constant address space; helper functions have no threadgroup variables."""
-    text, is_entry = tokens.text, function.is_kernel or function.stage
+    text, is_helper = tokens.text, not (function.is_kernel or function.stage)
     for i in range(function.body_begin, function.body_end):
-        if text[i] not in ("static", "threadgroup"):
-            continue
         end = i
-        while text[end] not in (";", "=", "{", "("):
+        while text[i] in ("static", "threadgroup") and text[end] not in (";", "=", "{", "("):
             end += 1
-        if text[end] == "(":
-            continue
-        if text[i] == "static" and "constant" not in text[i - 3 : end]:
+        words, message = text[i:end] if text[end] != "(" else [], ""
+        if text[i] == "static" and words and "constant" not in text[i - 3 : end]:
             message = "a static variable must be in the constant address space (MSL specification, Address Spaces)"
-            problems.add(i, RULE, message)
-        if (
-            text[i] == "threadgroup"
-            and text[i - 1] in (";", "{", "}")
-            and not is_entry
-            and _POINTERS.isdisjoint(text[i:end])
-        ):
+        elif text[i] == "threadgroup" and is_helper and text[i - 1] in ";{}" and words and _POINTERS.isdisjoint(words):
             message = (
                 f"'{function.name}' is not a kernel: declare the threadgroup variable in the kernel and pass a pointer"
                 " (MSL specification, Threadgroup Address Space; Cerid-AI/quenchforge, roadmap R1)"
             )
+        if message:
             problems.add(i, RULE, message)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
@@ -37,12 +38,9 @@ def launches(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     usual = Shader.kernel
 
     def kernel(self: Shader, name: str, device: torch.device) -> Any:
-        launch = usual(self, name, device)
-
         def noted(*arguments: object, threads: Any, **options: Any) -> None:
-            sizes = (threads,) if isinstance(threads, int) else threads
-            found.append((name, int(torch.tensor(sizes).prod())))
-            launch(*arguments, threads=threads, **options)
+            found.append((name, math.prod((threads,) if isinstance(threads, int) else threads)))
+            usual(self, name, device)(*arguments, threads=threads, **options)
 
         return noted
 
@@ -64,18 +62,85 @@ def layouts(x: torch.Tensor) -> dict[str, torch.Tensor]:
     }
 
 
-@pytest.mark.parametrize("layout", ["contiguous", "transposed", "sliced", "offset", "expanded"])
-def test_products_of_whole_numbers(
-    layout: str, launches: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
+LAYOUTS = ("contiguous", "transposed", "sliced", "offset", "expanded")
+PLACES, FACTORS = torch.tensor([[3, 0, 3, 3, -1, 2, 3, 1, 0, 3, 3], [3, -5, 2, 7, 4, -1, 9, 6, 5, -3, 11]])
+
+
+def _gradient_of_distances(x: torch.Tensor) -> torch.Tensor:
+    x = x.detach().requires_grad_()
+    return torch.autograd.grad(torch.pdist(x).sum(), x)[0]
+
+
+# Kernel, limit, launches, and a call with a matrix of (150, 70).
+SPLIT: dict[str, tuple[str, str, int, int, Callable[[torch.Tensor], torch.Tensor]]] = {
+    "whole numbers": (
+        *("int_mm_char", "MOST_PRODUCTS", 64 * 24 * 40, 3),
+        lambda x: torch._int_mm(x[:, :24].to(torch.int8), x[:24, :40].to(torch.int8)),
+    ),
+    "distances": ("pdist_large_float", "MOST_PRODUCTS", 2 * 7 * 70, 4, lambda x: torch.pdist(x[:7])),
+    "short distances": ("pdist_float", "MOST_PRODUCTS", 3 * 7 * 5, 3, lambda x: torch.pdist(x[:7, :5])),
+    "gradient": ("pdist_backward_float", "MOST_PRODUCTS", 5 * 7 * 70, 2, lambda x: _gradient_of_distances(x[:7])),
+    "triangles": (
+        *("solve_triangle", "MOST_PRODUCTS", 20 * 2 * 7 * 7, 4),
+        lambda x: torch.linalg.solve_triangular((x[:7, :7].abs() + 1) * (1 + 0j), x[:7] + 1j, upper=True),
+    ),
+    "sums": (
+        *("put_accumulate_float", "MOST_WAITS", 4, 3),
+        lambda x: x.clone().put_(PLACES.to(x.device), x[0, :11], accumulate=True),
+    ),
+    "products": (
+        *("add_logarithms_32", "MOST_WAITS", 4, 3),
+        lambda x: x[0, :4].long().scatter_reduce(0, PLACES.to(x.device) % 4, FACTORS.to(x.device), "prod"),
+    ),
+    "convolutions": (
+        *("convolve", "MOST_PRODUCTS", 2 * 4 * 7 * 3, 4),
+        lambda x: torch.conv1d(x.long()[:7, None, :9], x.long()[:4, None, :3]),
+    ),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", SPLIT)
+def test_several_launches_give_what_one_gives(
+    name: str, layout: str, launches: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rows, "MOST_PRODUCTS", 64 * 24 * 40)
-    a = torch.randint(-128, 128, (150, 24), dtype=torch.int8)
-    b = torch.randint(-128, 128, (24, 40), dtype=torch.int8)
-    left = layouts(a)[layout]
-    found = torch._int_mm(left, layouts(b)["transposed" if layout == "transposed" else "contiguous"])
-    assert torch.equal(found.cpu(), (left.cpu().double() @ b.double()).to(torch.int32))
-    assert [name for name, _ in launches] == ["int_mm_char"] * 3
-    assert {threads for _, threads in launches} == {16 * 16}  # of one tile of 64 rows and 40 columns
+    kernel, limit, most, expected, call = SPLIT[name]
+    x = layouts(torch.randint(-9, 10, (150, 70)) + torch.rand(150, 70))[layout]
+    whole = call(x).cpu()
+    monkeypatch.setattr(rows, limit, most)
+    assert torch.equal(call(x).cpu(), whole)
+    assert [found for found, _ in launches].count(kernel) == 1 + expected
+    assert torch.allclose(whole, call(x.cpu()), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(("most", "expected"), [(5 * 12 * 12 // 32, 12), (rows.MOST_STEPS, 1)])
+def test_vectors_of_zeros_are_completed(
+    most: int, expected: int, launches: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rows, "MOST_STEPS", most)
+    x = torch.randn(40, 3) @ torch.randn(3, 12)
+    u, s, vh = (part.cpu() for part in torch.linalg.svd(x.to("mps"), full_matrices=False))
+    assert [name for name, _ in launches].count("svd_complete_float") == expected
+    assert torch.allclose(u.mT @ u, torch.eye(12), atol=1e-5)
+    assert torch.allclose((u * s) @ vh, x, atol=1e-4)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("most", [6**3 // 96, 0])
+def test_long_factorizations_go_to_the_cpu(
+    most: int, layout: str, launches: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x, side = (torch.randn(6, n, dtype=torch.complex64) for n in (6, 2))
+    monkeypatch.setattr(rows, "MOST_STEPS", most)
+    monkeypatch.setattr(convergence, "_on_cpu", Counter())
+    with nullcontext() if most else pytest.warns(UserWarning, match="too long for 6 rows; this call runs on the CPU"):
+        factors = torch.linalg.ldl_factor_ex(layouts(x)[layout], hermitian=True)
+        solved = torch.linalg.ldl_solve(*factors[:2], side.to("mps"), hermitian=True)
+    assert len(launches) == (2 if most else 0)
+    exact = torch.linalg.ldl_factor_ex(layouts(x)[layout].cpu(), hermitian=True)
+    assert torch.allclose(factors[0].cpu(), exact[0], atol=1e-3)
+    assert torch.equal(factors[1].cpu(), exact[1])
+    assert torch.allclose(solved.cpu(), torch.linalg.ldl_solve(*exact[:2], side, hermitian=True), atol=1e-2)
 
 
 @pytest.mark.parametrize("by_row", [False, True])
@@ -113,31 +178,6 @@ def test_matrix_exponentials(
         assert set(squares) == {32 * 32}
 
 
-@pytest.mark.parametrize("layout", ["contiguous", "transposed", "sliced", "offset", "expanded"])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.complex64])
-def test_long_factorizations_go_to_the_cpu(
-    dtype: torch.dtype, layout: str, launches: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(rows, "MOST_STEPS", 5**3 // 96)
-    monkeypatch.setattr(convergence, "_on_cpu", Counter())
-    for n, on_device in ((5, True), (6, False)):
-        x = layouts(torch.randn(n, n, dtype=dtype))[layout]
-        launches.clear()
-        with nullcontext() if on_device else pytest.warns(UserWarning, match=f"too long for {n} rows; this call runs"):
-            factors = torch.linalg.ldl_factor_ex(x, hermitian=True)
-        exact = torch.linalg.ldl_factor_ex(x.cpu(), hermitian=True)
-        assert [part.device.type for part in factors] == ["mps"] * 3
-        assert bool(launches) == on_device
-        assert torch.allclose(factors[0].cpu(), exact[0], atol=1e-3)
-        assert torch.equal(factors[1].cpu(), exact[1])
-        side = torch.randn(n, 2, dtype=dtype)
-        monkeypatch.setattr(rows, "MOST_STEPS", n * n // 32 - (not on_device))
-        solved = torch.linalg.ldl_solve(factors[0], factors[1], side.to("mps"), hermitian=True)
-        monkeypatch.setattr(rows, "MOST_STEPS", 5**3 // 96)
-        assert any("solve" in name for name, _ in launches) == on_device
-        assert torch.allclose(solved.cpu(), torch.linalg.ldl_solve(*exact[:2], side, hermitian=True), atol=1e-2)
-
-
 def test_alignments_of_many_steps_go_to_the_cpu(
     launches: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -166,68 +206,6 @@ def test_alignments_of_many_steps_go_to_the_cpu(
     assert on_device.grad is not None
     assert log_probs.grad is not None
     assert torch.allclose(on_device.grad.cpu(), log_probs.grad)
-
-
-def _gradient_of_pdist(x: torch.Tensor) -> torch.Tensor:
-    x = x.detach().requires_grad_()
-    torch.pdist(x).sum().backward()
-    assert x.grad is not None
-    return x.grad
-
-
-PLACES = torch.tensor([3, 0, 3, 3, -1, 2, 3, 1, 0, 3, 3])
-NUMBERS = torch.tensor([3, -5, 2, 7, 4, -1, 9, 6, 5, -3, 11])
-# Kernel, limit, launches, and what is called with a matrix of (7, 70), contiguous or not.
-SPLIT: dict[str, tuple[str, str, int, int, Callable[[torch.Tensor], torch.Tensor]]] = {
-    "distances": ("pdist_large_float", "MOST_PRODUCTS", 2 * 7 * 70, 4, torch.pdist),
-    "short distances": ("pdist_float", "MOST_PRODUCTS", 3 * 7 * 5, 3, lambda x: torch.pdist(x[:, :5])),
-    "gradient of distances": ("pdist_backward_float", "MOST_PRODUCTS", 5 * 7 * 70, 2, _gradient_of_pdist),
-    "triangles": (
-        *("solve_triangle", "MOST_PRODUCTS", 20 * 2 * 7 * 7, 4),
-        lambda x: torch.linalg.solve_triangular((x[:, :7].abs() + 1).to(torch.complex64), x + 1j, upper=True),
-    ),
-    "sums": (
-        *("put_accumulate_float", "MOST_WAITS", 4, 3),
-        lambda x: x.clone().put_(PLACES.to(x.device), x[0, :11], accumulate=True),
-    ),
-    "products": (
-        *("add_logarithms_32", "MOST_WAITS", 4, 3),
-        lambda x: x[0, :4].long().scatter_reduce(0, PLACES.to(x.device) % 4, NUMBERS.to(x.device), "prod"),
-    ),
-    "convolutions": (
-        *("convolve", "MOST_PRODUCTS", 2 * 4 * 7 * 3, 4),
-        lambda x: torch.conv1d(x.long()[:, None, :9], x.long()[:4, None, :3], padding=0),
-    ),
-}
-
-
-@pytest.mark.parametrize("layout", ["contiguous", "transposed", "sliced", "offset", "expanded"])
-@pytest.mark.parametrize("name", SPLIT)
-def test_several_launches_give_what_one_gives(
-    name: str, layout: str, launches: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    kernel, limit, most, expected, call = SPLIT[name]
-    x = layouts(torch.randint(-9, 10, (7, 70)) + torch.rand(7, 70))[layout]
-    whole = call(x)
-    assert [found for found, _ in launches].count(kernel) == 1
-    launches.clear()
-    monkeypatch.setattr(rows, limit, most)
-    assert torch.equal(call(x).cpu(), whole.cpu())
-    assert [found for found, _ in launches].count(kernel) == expected
-    exact = call(x.cpu())
-    assert torch.allclose(whole.cpu(), exact, rtol=1e-4, atol=1e-4)
-
-
-@pytest.mark.parametrize("most", [5 * 12 * 12 // 32, rows.MOST_STEPS])
-def test_vectors_of_zeros_are_completed(
-    most: int, launches: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(rows, "MOST_STEPS", most)
-    x = torch.randn(40, 3) @ torch.randn(3, 12)
-    u, s, vh = (part.cpu() for part in torch.linalg.svd(x.to("mps"), full_matrices=False))
-    assert [name for name, _ in launches].count("svd_complete_float") == (1 if most == rows.MOST_STEPS == 2**18 else 12)
-    assert torch.allclose(u.mT @ u, torch.eye(12), atol=1e-5)
-    assert torch.allclose((u * s) @ vh, x, atol=1e-4)
 
 
 @pytest.mark.parametrize("tile", [1, 64])
