@@ -71,8 +71,8 @@ class OperationFile:
 
 
 def defines(host: str, function: str) -> bool:
-    """Whether Objective-C++ text defines a kernel of that name, structured or not."""
-    head = rf"^(?!\s)(?:TORCH_IMPL_FUNC\s*\(\s*{function}\s*\)|[^\n;=]*\b{function}\s*\([^;]*?\)\s*\{{)"
+    """Whether Objective-C++ text defines a kernel of that name, structured or not, by a macro too."""
+    head = rf"^(?!\s)(?:[A-Z][A-Z0-9_]*\s*\(\s*{function}\s*[,)]|[^\n;=]*\b{function}\s*\([^;]*?\)\s*\{{)"
     return re.search(head, host, re.MULTILINE) is not None
 
 

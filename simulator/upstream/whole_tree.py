@@ -213,6 +213,13 @@ def _compiled_shared(root: Path, objects: _Objects, threads: ThreadPoolExecutor)
 
 
 # ------------------------------------------------------------------------------------------ registrations and linking
+# torch for Linux does not know in its copy_ that mps has its own.
+_COPY = """
+namespace at::native::mps { at::Tensor& mps_copy_(at::Tensor& dst, const at::Tensor& src, bool non_blocking); }
+TORCH_LIBRARY_IMPL(aten, MPS, m) { m.impl("copy_", TORCH_FN(at::native::mps::mps_copy_)); }
+"""
+
+
 def _with_overloads(
     files: Iterable[OperationFile], compiled: Mapping[str, Path | str], yaml: MpsYaml, changed: frozenset[str]
 ) -> list[BuiltFile]:
@@ -229,7 +236,8 @@ def _with_overloads(
 
 
 def _registrations(file: BuiltFile, yaml: MpsYaml) -> _Source:
-    return _Source(file.name, Path(), yaml.registrations(frozenset(file.overloads)), ".cpp")
+    text = yaml.registrations(frozenset(file.overloads))
+    return _Source(file.name, Path(), text + _COPY * ("_copy_from" in file.overloads), ".cpp")
 
 
 def _linked(root: Path, objects: Sequence[Path]) -> Path:

@@ -95,6 +95,7 @@ def test_rejects_another_folder_and_a_name_without_a_file(tree: Path, tmp_path: 
         ("TORCH_IMPL_FUNC(f_mps)(const Tensor& x) {\n}\n", True),
         ("TORCH_IMPL_FUNC(f_mps)\n(const Tensor& x) {\n}\n", True),
         ("Tensor& f_mps(\n    const Tensor& x,\n    int64_t n) {\n}\n", True),
+        ("CREATE_MPS_UNARY_FUNC(f_mps, sinh)\n", True),
         ("Tensor f_mps(const Tensor& x);\n", False),
         ("Tensor g() {\n  return f_mps(x);\n}\n", False),
         ("Tensor f_mps_out(const Tensor& x) {\n}\n", False),
