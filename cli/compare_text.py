@@ -22,7 +22,7 @@ def text_lines(differences: Differences) -> Iterator[str]:
     yield f"before: {differences.before.described}"
     yield f"after:  {differences.after.described}"
     changes = list(differences.verdicts)
-    yield f"{counted(len(changes), _unit(differences))} differ{_by_kind(changes)}"
+    yield f"{counted(len(changes), 'verdict')} of overloads differ{_by_kind(changes)}"
     for change in changes[:LISTED]:
         yield f"  {change.became.value}: {_named(change)}: {_shown(change.before)} -> {_shown(change.after)}"
     if len(changes) > LISTED:
@@ -46,7 +46,7 @@ def markdown_lines(differences: Differences) -> Iterator[str]:
     yield f"- after: {escaped(differences.after.described)}"
     yield ""
     changes = list(differences.verdicts)
-    yield f"{counted(len(changes), _unit(differences))} differ{_by_kind(changes)}."
+    yield f"{counted(len(changes), 'verdict')} of overloads differ{_by_kind(changes)}."
     if changes:
         yield from ("", "| became | overload | dtype | before | after |", "|---|---|---|---|---|")
     for change in changes[:LISTED]:
@@ -100,10 +100,6 @@ def plain(differences: Differences) -> dict[str, Any]:
 def escaped(text: str) -> str:
     """Text that Markdown and HTML show as it is, on one line of a table."""
     return _MARKUP.sub(r"\\\1", html.escape(" ".join(text.split()), quote=False))
-
-
-def _unit(differences: Differences) -> str:
-    return "overload and dtype" if differences.by_dtype else "overload"
 
 
 def _by_kind(changes: list[VerdictChange]) -> str:

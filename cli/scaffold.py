@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def scaffold(
-    operator: Annotated[str, typer.Argument(metavar="OP", help="The operator, such as aten::mode or mode.")],
+    operator: Annotated[str, typer.Argument(metavar="OP", help="The operator: aten::mode, linalg.eig, x.mode().")],
     target: Annotated[
         str,
         typer.Option(help="shader (Python and Metal), extension or upstream (a patch)."),

@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 
 from ..audit.findings.results import AuditSummary, OverloadSummary
 from ..audit.model.verdicts import OverloadVerdict
+from ..errors import printable
 from .wording import SIMULATED_NOTE
 
 
@@ -28,16 +29,11 @@ def _add(suite: ElementTree.Element, overload: OverloadSummary) -> str:
     case = ElementTree.SubElement(suite, "testcase", classname=overload.operator, name=overload.name)
     unknown = (OverloadVerdict.UNREACHABLE, OverloadVerdict.REFERENCE_FAILED)
     if not overload.executed or overload.verdict in unknown:
-        ElementTree.SubElement(case, "skipped", message=_printable(overload.reason or overload.verdict.value))
+        ElementTree.SubElement(case, "skipped", message=printable(overload.reason or overload.verdict.value))
         return "skipped"
     if overload.is_supported:
         return "passed"
-    failed = ElementTree.SubElement(case, "failure", type=overload.verdict.value, message=_printable(overload.reason))
+    failed = ElementTree.SubElement(case, "failure", type=overload.verdict.value, message=printable(overload.reason))
     if overload.worst_case:
-        failed.text = f"mpsmith replay '{_printable(overload.worst_case)}'"
+        failed.text = f"mpsmith replay '{printable(overload.worst_case)}'"
     return "failure"
-
-
-def _printable(text: str) -> str:
-    """The text without characters that XML cannot hold."""
-    return "".join(character if character.isprintable() else "?" for character in text)

@@ -63,7 +63,7 @@ class Answer:
         upgrade: the first later release that runs it, None where none does or none is needed.
         wrong: the wrong results that this release gives, or may give.
         kernels: mpsmith's kernels for the operator and for what it lacks.
-        replay: the label of an audited case that did not pass, or "".
+        replay, message: the label of an audited case that did not pass, and what it showed, or "".
         grade: what computed the results; None where nothing was run: the wheel declares the kernels.
         simulated: the results come from the simulated device.
         unreachable: why no program reaches it on mps in this release, a sentence, or "".
@@ -87,6 +87,7 @@ class Answer:
     wrong: tuple[WrongResult, ...]
     kernels: tuple[ReplacementKernel, ...]
     replay: str
+    message: str
     grade: Grade | None
     simulated: bool
     unreachable: str
@@ -135,6 +136,7 @@ def answer(name: str, torch: str | None = None) -> Answer:
         wrong=_wrong(meant.operator, data.releases[position].release),
         kernels=_kernels(operators),
         replay=results.replay,
+        message=results.message,
         grade=results.grade,
         simulated=measured().simulated and bool(results.rows),
         unreachable=unreachable,
@@ -280,7 +282,8 @@ class _Results:
         usual = [measured().names[name].some for name in public if name in measured().names]
         self._of_usual_calls = _merged(usual) if usual else self.some
         self.grade = strongest(row.grade for row in self.rows)
-        self.replay = next((row.case for row in self.rows if row.case), "")
+        shown = ((row.case, row.message) for row in self.rows if row.case)
+        self.replay, self.message = next(shown, ("", ""))
 
     @property
     def support(self) -> Support | None:

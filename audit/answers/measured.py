@@ -1,7 +1,8 @@
 """What the newest whole audit showed of each name that a user can call, as committed data: `measured.tsv`.
 
-A line has the name of an overload, public function or module; the dtypes by verdict; the grade; and the label of a
-case that did not pass. A verdict with `~` is that of fewer than half of the cases: `passed=float32 wrong~=float32`.
+A line has the name of an overload, function or module; the dtypes by verdict; the grade; and the label and the
+message of a case that did not pass. A verdict with `~` is that of fewer than half of the cases: `passed=float32
+wrong~=float32`.
 Cases of which some tensor is empty do not count, nor those that the CPU refuses: a dtype without other cases is absent.
 `measuring` writes the file, and `host_work.tsv` from an audit with host code: the overloads that wait for the GPU, or
 compute on the CPU inside, with their calls and waits, and in which calls they do, which people may edit.
@@ -19,7 +20,7 @@ from ..model.verdicts import CaseVerdict, Grade
 
 FILE = Path(__file__).parent / "measured.tsv"
 HOST_WORK = FILE.with_name("host_work.tsv")
-_TITLES = ("name", "dtypes", "grade", "case")
+_TITLES = ("name", "dtypes", "grade", "case", "message")
 _SOME = "~"
 _ABSENT = "-"
 
@@ -33,12 +34,14 @@ class MeasuredCalls:
         some: the dtypes in which fewer than half of the cases had a verdict other than passed, by that verdict.
         grade: what computed the results, the strongest.
         case: the label of a case that did not pass, or "".
+        message: what that case showed, or "".
     """
 
     prevailing: Mapping[CaseVerdict, tuple[str, ...]]
     some: Mapping[CaseVerdict, tuple[str, ...]]
     grade: Grade
     case: str = ""
+    message: str = ""
 
     @property
     def dtypes(self) -> Mapping[str, CaseVerdict]:
@@ -66,21 +69,22 @@ def measured(path: Path = FILE) -> MeasuredNames:
     names = {}
     for number, line in enumerate(lines, start=3):
         try:
-            name, dtypes, grade, case = line.split("\t")
-            names[name] = _parsed(dtypes, Grade(grade), "" if case == _ABSENT else case)
+            name, dtypes, grade, *shown = line.split("\t")
+            case, message = ("" if text == _ABSENT else text for text in shown)
+            names[name] = MeasuredCalls(*_parsed(dtypes), Grade(grade), case, message)
         except ValueError as error:
             raise MpsmithError(f"{path}:{number}: {error}") from None
     return MeasuredNames(release, device == "simulated", names)
 
 
-def _parsed(text: str, grade: Grade, case: str) -> MeasuredCalls:
+def _parsed(text: str) -> tuple[Mapping[CaseVerdict, tuple[str, ...]], Mapping[CaseVerdict, tuple[str, ...]]]:
     prevailing: dict[CaseVerdict, tuple[str, ...]] = {}
     some: dict[CaseVerdict, tuple[str, ...]] = {}
     for part in text.split():
         word, _, dtypes = part.partition("=")
         verdict = CaseVerdict(word.removesuffix(_SOME).replace("-", " "))
         (some if word.endswith(_SOME) else prevailing)[verdict] = tuple(dtypes.split(","))
-    return MeasuredCalls(prevailing, some, grade, case)
+    return prevailing, some
 
 
 def write(data: MeasuredNames, path: Path = FILE) -> None:
@@ -93,7 +97,8 @@ def write(data: MeasuredNames, path: Path = FILE) -> None:
         parts += [
             f"{verdict.value.replace(' ', '-')}{_SOME}={','.join(dtypes)}" for verdict, dtypes in found.some.items()
         ]
-        lines.append("\t".join((name, " ".join(parts), found.grade.value, found.case or _ABSENT)))
+        shown = (found.case, found.message)
+        lines.append("\t".join((name, " ".join(parts), found.grade.value, *(text or _ABSENT for text in shown))))
     path.write_text("\n".join(lines) + "\n", "utf-8")
 
 

@@ -25,6 +25,7 @@ SOURCES = frozenset(
         *("schema", "schema sizes", "schema special values"),
     }
 )
+_LONGEST = 140
 _SHAPE = re.compile(r"\b(?:u?int|float|bfloat|complex|bool)\d*\[([\d, ]*)\]")
 
 
@@ -49,7 +50,7 @@ class _Name:
         self.by_dtype: defaultdict[str, Counter[CaseVerdict]] = defaultdict(Counter)
         self.refused: Counter[str] = Counter()
         self.grades: set[Grade] = set()
-        self.worst: dict[CaseVerdict, str] = {}
+        self.worst: dict[CaseVerdict, tuple[str, str]] = {}
 
     def add(self, case: StoredCase) -> None:
         verdict = case.outcome.verdict
@@ -60,7 +61,7 @@ class _Name:
             counts[verdict] += 1
         self.grades.add(case.grade)
         if verdict is not CaseVerdict.PASSED:
-            self.worst.setdefault(verdict, case.label)
+            self.worst.setdefault(verdict, (case.label, _brief(case.outcome.message)))
 
     def measured(self) -> MeasuredCalls:
         prevailing: defaultdict[CaseVerdict, list[str]] = defaultdict(list)
@@ -73,9 +74,15 @@ class _Name:
             for verdict in cases + refused:
                 if verdict not in (most, CaseVerdict.PASSED):
                     some[verdict].append(dtype)
-        shown = next((self.worst[verdict] for verdict in CASE_SEVERITY if verdict in self.worst), "")
+        shown = next((self.worst[verdict] for verdict in CASE_SEVERITY if verdict in self.worst), ("", ""))
         grade = strongest(self.grades) or Grade.DISPATCH_ONLY
-        return MeasuredCalls(_in_order(prevailing), _in_order(some), grade, shown)
+        return MeasuredCalls(_in_order(prevailing), _in_order(some), grade, *shown)
+
+
+def _brief(message: str) -> str:
+    """The first line of a message, without the numbers that say how far it is from float64."""
+    first = message.strip().partition("\n")[0].partition(", float64 ")[0].replace("\t", " ")
+    return first if len(first) <= _LONGEST else f"{first[:_LONGEST].rstrip()}..."
 
 
 def _most(cases: Mapping[CaseVerdict, int]) -> CaseVerdict:

@@ -17,6 +17,10 @@ from ..releases.surface.native_functions import functional_name
 _NAMESPACES = ("nn.functional.", "nn.", "linalg.", "fft.", "special.", "")
 _PREFIXES = ("torch.ops.aten.", "torch.ops.", "torch.Tensor.", "torch.", "Tensor.", "aten::", "aten.")
 _ALIASES = {"F.": "nn.functional.", "functional.": "nn.functional.", "LA.": "linalg."}
+# Other libraries, and parts of torch that are Python code around operators.
+_LIBRARIES = ("einops", "jax", "np", "numpy", "scipy", "timm", "torchaudio", "torchvision", "transformers")
+_PYTHON = ("amp", "autograd", "backends", "compile", "cuda", "distributed", "func", "jit", "mps", "optim")
+_DTYPES = {"float64": "double", "complex128": "cdouble"}  # and the methods that make a tensor of them
 
 
 @dataclass(frozen=True)
@@ -62,10 +66,11 @@ class Names:
 
     def find(self, text: str) -> Meant:
         """What `text` means. Raises MpsmithError with near names for a name that nothing has."""
-        plain = without_call(text)
+        plain = _of_python(text) or without_call(text)
         for candidate in _candidates(plain):
             if meant := self._exact(candidate):
                 return meant
+        _refuse_elsewhere(plain)
         # Not `x.mode`, but `net.layer.mode`: the last part is what is called.
         last = plain.rpartition(".")[2]
         if "." in plain and (meant := self._exact(last)):
@@ -118,10 +123,28 @@ def without_call(text: str) -> str:
     plain = text.strip().partition("(")[0].strip()
     for prefix in _PREFIXES:
         plain = plain.removeprefix(prefix)
+    plain = plain.removesuffix(".default")
     for short, long in _ALIASES.items():
         if plain.startswith(short):
             plain = long + plain.removeprefix(short)
     return plain
+
+
+def _of_python(text: str) -> str:
+    """The operator behind an expression: `__getitem__` of `x[mask]`, `double` of a float64; "" for others."""
+    if item := re.fullmatch(r"[\w.]+\[.*\](\s*=[^=].*)?", text.strip()):
+        return "index_put_" if item[1] else "__getitem__"
+    called, _, arguments = text.partition("(")
+    dtype = re.search(r"\b(float64|complex128)\b", arguments if called.endswith(".to") else called)
+    return _DTYPES[dtype[1]] if dtype else ""
+
+
+def _refuse_elsewhere(plain: str) -> None:
+    """Raise MpsmithError for a name of another library, or of a part of torch that is not an operator."""
+    first, _, rest = plain.partition(".")
+    if first == "compile" or (rest and first in (*_LIBRARIES, *_PYTHON)):
+        what = "not of torch" if first in _LIBRARIES else "Python code around operators"
+        raise MpsmithError(f"{plain} is {what}; `mpsmith trace train.py` shows which operators a program calls")
 
 
 def _candidates(plain: str) -> list[str]:

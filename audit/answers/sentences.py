@@ -217,6 +217,7 @@ def as_data(answer: Answer) -> dict[str, object]:
             {"operator": kernel.operator, "family": kernel.family, "status": kernel.status} for kernel in answer.kernels
         ],
         "replay": answer.replay or None,
+        "message": answer.message or None,
         "grade": answer.grade.value if answer.grade else None,
         "simulated": answer.simulated,
         "notes": list(answer.notes),
@@ -235,6 +236,7 @@ def as_text(answer: Answer) -> str:
         ("host", "; ".join(map(str, answer.inside))),
         ("kernel", listed(f"{kernel.family} ({kernel.status}) for {kernel.operator}" for kernel in answer.kernels)),
         ("evidence", evidence(answer)),
+        ("shown by", answer.message),
         ("replay", f"mpsmith replay '{answer.replay}', after an audit" if answer.replay else ""),
         ("but", listed(answer.notes, _LISTED)),
     ]

@@ -263,17 +263,18 @@ def _undefined(func: OpOverload[..., Any]) -> str:
 
 def _composite_key(func: OpOverload[..., Any]) -> Any:
     """The key of the composite kernel that the device runs for an overload; None if it has an mps kernel."""
-    if _has_kernel(func, DEVICE_KEY):
+    if has_kernel(func, DEVICE_KEY):
         return None
-    return next((key for key in _COMPOSITE_KEYS if _has_kernel(func, key)), None)
+    return next((key for key in _COMPOSITE_KEYS if has_kernel(func, key)), None)
 
 
 def _is_for_the_device_alone(func: OpOverload[..., Any]) -> bool:
     """Whether the overload has a kernel for mps and none for the CPU. Then only its inner calls can be compared."""
-    return _has_kernel(func, DEVICE_KEY) and not _has_kernel(func, torch._C.DispatchKey.CPU)
+    return has_kernel(func, DEVICE_KEY) and not has_kernel(func, torch._C.DispatchKey.CPU)
 
 
-def _has_kernel(func: OpOverload[..., Any], key: torch._C.DispatchKey) -> bool:
+def has_kernel(func: OpOverload[..., Any], key: torch._C.DispatchKey) -> bool:
+    """Whether the dispatcher has a kernel of the overload for exactly this key."""
     return torch._C._dispatch_has_kernel_for_dispatch_key(func._name, key)
 
 

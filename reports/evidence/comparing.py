@@ -89,7 +89,8 @@ def side_of(name: str) -> Side:
 
 def side_of_run(store: Store, run: Run) -> Side:
     """A run of a store."""
-    device = "the SIMULATED mps device" if run.simulated else "an mps device"
+    profile = f" with the coverage of torch {run.environment['profile']}" if run.environment.get("profile") else ""
+    device = f"the SIMULATED mps device{profile}" if run.simulated else "an mps device"
     unfinished = "" if run.finished else ", not finished"
     described = f"run {run.id} of {store.path}, torch {run.environment['torch']} on {device}{unfinished}"
     return _side(str(store.path), described, audit_part(store, run, NO_NAMES), {})

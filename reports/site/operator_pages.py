@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ...audit.model.verdicts import OverloadVerdict
 from ...audit.releases.coverage.table import OperatorSupport
+from ..charts import style_of
 from ..evidence.devices import OperatorFinding
 from ..evidence.matrix import ColumnKind, Matrix, MatrixColumn, OperatorRelease
 
@@ -91,9 +92,9 @@ def _content(matrix: Matrix, operator: str) -> OperatorContent:
 
 def _cell(row: OperatorRelease, column: MatrixColumn) -> OperatorCell | None:
     if column.kind is ColumnKind.FROM_WHEEL:
-        return OperatorCell(row.declared.value, _style(_STYLES[row.declared])) if row.declared else None
+        return OperatorCell(row.declared.value, style_of(_STYLES[row.declared])) if row.declared else None
     finding = row.findings.get(column)
-    return OperatorCell(_in_words(finding), _style(finding.verdict), finding.day) if finding else None
+    return OperatorCell(_in_words(finding), style_of(finding.verdict), finding.day) if finding else None
 
 
 def _shown(column: MatrixColumn, release: str, finding: OperatorFinding) -> ShownFinding:
@@ -101,7 +102,7 @@ def _shown(column: MatrixColumn, release: str, finding: OperatorFinding) -> Show
         device=str(column),
         release=release,
         verdict=_in_words(finding),
-        style=_style(finding.verdict),
+        style=style_of(finding.verdict),
         cases=finding.executed,
         dtypes="; ".join([_listed("", finding.dtypes), _listed("in some cases ", finding.partly)]).strip("; "),
         through=", ".join(finding.through),
@@ -116,7 +117,3 @@ def _listed(before: str, dtypes: Mapping[str, tuple[str, ...]]) -> str:
 def _in_words(finding: OperatorFinding) -> str:
     beside = [name for name in finding.partly if name != finding.verdict.value]
     return f"{finding.verdict.value}, {' and '.join(beside)} in some cases" if beside else finding.verdict.value
-
-
-def _style(verdict: OverloadVerdict) -> str:
-    return verdict.value.replace(" ", "-")

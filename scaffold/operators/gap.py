@@ -43,8 +43,10 @@ def why_not_missing(operator: OperatorModel) -> str:
     composed = f"{operator.full_name} is composed of other operators and needs no kernel"
     if not found.lacking:
         return composed
-    instead = [step.command for step in sentences.replacements(found) if "trace" not in step.command]
-    return f"{composed}; mps lacks {sentences.listed(found.lacking)}: {' or '.join(f'`{each}`' for each in instead)}"
+    instead = " or ".join(f"`{step.command}`" for step in sentences.replacements(found) if "trace" not in step.command)
+    if operator.name in found.lacking:
+        return f"torch always runs {operator.full_name} on the CPU; instead: {instead}"
+    return f"{composed}; mps lacks {sentences.listed(found.lacking)}: {instead}"
 
 
 def require_no_kernel(operator: OperatorModel, registry: Path | None) -> None:
@@ -52,6 +54,6 @@ def require_no_kernel(operator: OperatorModel, registry: Path | None) -> None:
     entry: Entry | None = load(registry).get(operator.full_name)
     if entry and entry.kernel and entry.status in (Status.implemented, Status.verified):
         raise ScaffoldError(
-            f"{operator.full_name} is {entry.status.value} already, in mpsmith.kernels.{entry.kernel}; "
-            "--force scaffolds another kernel"
+            f"{operator.full_name} is {entry.status.value} already, in mpsmith.kernels.{entry.kernel}: "
+            "`import mpsmith.kernels` uses it; --force scaffolds another kernel"
         )

@@ -11,10 +11,11 @@ from functools import cached_property
 
 from torchgen.model import FunctionSchema
 
+from ...audit.answers.answer import known_names
 from ...audit.releases.surface import classified, installed_surface, native_functions
 from ...audit.releases.surface.native_functions import NativeFunction
 from ...audit.releases.surface.overloads import Overload, Surface
-from ...errors import near
+from ...errors import MpsmithError
 from ...registry.torch_release import base_version
 from ..errors import ScaffoldError
 from ..release_files import files_of
@@ -68,7 +69,7 @@ class Source:
         raise ScaffoldError(why_not_missing(operator))
 
     def operator(self, name: str) -> OperatorModel:
-        """An operator by its name, with or without `aten::`; an overload's name gives its operator.
+        """An operator by a name that `mpsmith why` knows: `aten::mode`, `linalg.svd`; an overload gives its operator.
 
         Raises ScaffoldError with near names when there is none.
         """
@@ -76,7 +77,7 @@ class Source:
         if bare not in self.by_operator:
             if "::" in bare:
                 raise ScaffoldError(f"{name} is not an operator of aten; only those can be scaffolded")
-            raise ScaffoldError(f"torch {self.release} has no operator aten::{bare}{near(bare, self.by_operator)}")
+            bare = self._called(name.removeprefix("aten::"))
         by_name = self.surface.by_name
         models = tuple(
             OverloadModel(function, schema, by_name[f"aten::{function.name}"])
@@ -89,6 +90,16 @@ class Source:
                 "are no longer torch's; scaffold it for the installed release"
             )
         return OperatorModel(bare, self._stem(bare), self.release, models, self._relatives(bare))
+
+    def _called(self, name: str) -> str:
+        """The operator that users call `linalg.svd` or `F.softshrink`."""
+        try:
+            meant = known_names().find(name)
+        except MpsmithError as error:
+            raise ScaffoldError(str(error)) from None
+        if meant.operator not in self.by_operator:
+            raise ScaffoldError(f"{meant.shown} is not one operator; `mpsmith why {meant.shown}` says what it lacks")
+        return meant.operator
 
     def _stem(self, name: str) -> str:
         plain = name.strip("_")

@@ -22,11 +22,6 @@ def overload_of(name: str) -> Any:
     return getattr(packet, overload or "default")
 
 
-def full_name(operator: str) -> str:
-    """The overload's name with its namespace, which sources leave out where it is aten."""
-    return operator if "::" in operator else f"aten::{operator}"
-
-
 def runs_a_kernel(name: str) -> bool:
     """Whether the overload has its own kernel on the CPU or on mps, and is not composed of others."""
     return any(torch._C._dispatch_has_kernel_for_dispatch_key(name, device) for device in ("CPU", "MPS"))

@@ -13,10 +13,10 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
 
+from ....registry.files import full_name
 from ...model.case import Case
 from ...model.group import GroupKey
 from ..calls.binding import Binding
-from ..calls.invocation import full_name
 from ..covering.array import Row
 from ..covering.levels import kind_of
 from ..covering.pairs import LAYOUT, OTHER_LAYOUTS

@@ -19,11 +19,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ....registry.files import full_name
 from ...judging.randomness import draws
 from ...model.case import Case
 from ...model.nested import leaves
 from ..calls.binding import Binding
-from ..calls.invocation import full_name, overload_of, runs_a_kernel, written_arguments
+from ..calls.invocation import overload_of, runs_a_kernel, written_arguments
 from .argument_values import END_NAMES, FACTOR_NAMES, other_values
 from .calls_in_a_row import InARow, Step, in_dtype, scaled, unchanged, with_others
 from .case_tensors import accepts, call_on_cpu, tensors_of

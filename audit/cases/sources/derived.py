@@ -11,12 +11,13 @@ from typing import Any, TypeVar
 
 from torch import Tensor
 
+from ....registry.files import full_name
 from ...judging.randomness import never_draws
 from ...model.case import Case, CaseSource, QuickShare
 from ...model.group import GroupKey
 from ...model.nested import leaves
 from ...model.selection import DTYPES, Samples
-from ..calls.invocation import SchemaCall, full_name
+from ..calls.invocation import SchemaCall
 from .opinfo import OpInfoSource
 
 # A sampler puts its plain cases first; among so many there is one to vary.

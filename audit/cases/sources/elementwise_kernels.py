@@ -14,8 +14,9 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from ....registry.files import full_name
 from ...model.case import Case
-from ..calls.invocation import SchemaCall, full_name, overload_of
+from ..calls.invocation import SchemaCall, overload_of
 from ..covering.levels import DTYPE_NAMES
 from .case_tensors import accepts, strided_positions, tensors_of, tensors_on_cpu, with_tensors
 from .derived import BaseGroup, Factor, in_each_case

@@ -24,12 +24,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ....registry.files import full_name
 from ...judging.compare import same_bits
 from ...judging.randomness import draws
 from ...model.case import Case, QuickShare
 from ...model.nested import leaves, map_leaves
 from ...model.selection import DTYPES
-from ..calls.invocation import SchemaCall, full_name, overload_of, runs_a_kernel, written_arguments
+from ..calls.invocation import SchemaCall, overload_of, runs_a_kernel, written_arguments
 from .arguments import MAIN_DTYPES, UNCHECKED_OPERATORS
 from .case_tensors import accepts, tensors_of
 from .derived import BaseGroup, Factor, distinct

@@ -13,9 +13,10 @@ from itertools import chain, islice
 import torch
 from torch import Tensor
 
+from ....registry.files import full_name
 from ...model.case import Case
 from ...model.group import GroupKey
-from ..calls.invocation import SchemaCall, full_name, out_arguments, overload_of, runs_a_kernel
+from ..calls.invocation import SchemaCall, out_arguments, overload_of, runs_a_kernel
 from .case_tensors import strided_positions, tensors_of, with_tensors, written_positions
 from .derived import BaseGroup, Factor, turn_of
 from .forms import under

@@ -10,13 +10,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ....registry.files import full_name
 from ...judging.randomness import draws, generators_as_before
 from ...model.case import Case, CaseSource
 from ...model.group import GroupKey
 from ...model.nested import leaves
 from ...model.selection import DTYPES, Samples
 from ..calls.binding import Binding
-from ..calls.invocation import SchemaCall, full_name, out_arguments, overload_of, runs_a_kernel
+from ..calls.invocation import SchemaCall, out_arguments, overload_of, runs_a_kernel
 from .case_tensors import accepts
 from .derived import representative
 from .forms import copied

@@ -11,8 +11,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ....registry.files import full_name
 from ...model.case import Case
-from ..calls.invocation import full_name, overload_of
+from ..calls.invocation import overload_of
 from ..covering.array import Row
 from ..covering.pairs import FORM, GRADIENT, LAYOUT, OTHER_LAYOUTS, SIZE, VALUES
 from . import layouts

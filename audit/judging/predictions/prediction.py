@@ -18,6 +18,7 @@ from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ...model.nested import leaves, map_leaves
+from ..inner_calls import has_kernel
 
 # Composite kernels below autograd. Their inner calls are modelled too.
 _COMPOSITE_KEYS = (
@@ -115,9 +116,9 @@ class Calls(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def _made(self, func: OpOverload[..., Any], args: Any, kwargs: Any) -> Any:
         """The call's result; the inner calls of a composite kernel come here too."""
-        if func._name in self._open or _has_kernel(func, torch._C.DispatchKey.CPU):
+        if func._name in self._open or has_kernel(func, torch._C.DispatchKey.CPU):
             return func(*args, **kwargs)
-        key = next((key for key in _COMPOSITE_KEYS if _has_kernel(func, key)), None)
+        key = next((key for key in _COMPOSITE_KEYS if has_kernel(func, key)), None)
         if key is None:
             return func(*args, **kwargs)
         self._open.append(func._name)
@@ -151,7 +152,3 @@ def _results(func: OpOverload[..., Any], args: Any, kwargs: dict[str, Any], retu
 def _copied(leaf: Any) -> Any:
     """The values of a tensor before the call, which may write to it."""
     return leaf.clone().resolve_conj().resolve_neg() if isinstance(leaf, Tensor) else leaf
-
-
-def _has_kernel(func: OpOverload[..., Any], key: torch._C.DispatchKey) -> bool:
-    return torch._C._dispatch_has_kernel_for_dispatch_key(func._name, key)

@@ -74,6 +74,8 @@ def test_an_operator_that_shares_a_kernel_gets_that_one(tmp_path: Path) -> None:
         (("_foobar",), "no user of an mps device can reach aten::_foobar"),
         (("conv2d",), "composed of other operators"),
         (("svd",), r"composed of other operators .*; mps lacks linalg_svd: `pip install --upgrade 'torch>=2.14.1'`"),
+        (("torch.linalg.svd(x)",), "torch always runs aten::linalg_svd on the CPU; instead: `pip install"),
+        (("nn.LSTM",), "`mpsmith why nn.LSTM` says"),
         (("mode", "--target", "shaders"), r"not a target; there are shader, .* \(did you mean shader"),
         (("mode", "--kind", "reductions"), r"not a kind of kernel; .* \(did you mean reduction"),
         (("mode", "--from-kernel"), "--from-kernel needs --target upstream"),
