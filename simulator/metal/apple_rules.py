@@ -31,6 +31,11 @@ _POSITIONS = frozenset(
         *("threads_per_grid", "threads_per_threadgroup", "threadgroups_per_grid", "dispatch_threads_per_threadgroup"),
     ]
 )
+# And of these, the types of their components.
+_ALIKE = (
+    {"thread_position_in_grid", "threads_per_grid"},
+    {"thread_position_in_threadgroup", "threads_per_threadgroup", "dispatch_threads_per_threadgroup"},
+)
 _WIDTHS = frozenset({"thread_execution_width", "threads_per_simdgroup"})
 _POSITION_TYPE = re.compile(r"u?(?:int|short)([234])?|uint(?:16|32)_t")
 _NO_POSITION_TYPE = re.compile(r"(?:int|short|u?long|u?char|size_t|bool|half|float)[234]?")
@@ -60,6 +65,12 @@ def apple_rules(expanded: str, version: MetalVersion) -> Iterator[Diagnostic]:
         _check_body(tokens, function, problems)
         if function.is_kernel:
             _check_kernel(tokens, function, problems)
+            _check_alike(tokens, function, problems)
+        for attribute in attributes.get(function.body_begin, ()):
+            if attribute_name(attribute) != "max_total_threads_per_threadgroup":
+                continue  # an unknown one is ignored
+            message = f"[[{attribute}]] cannot be applied to types: it belongs before '{function.name}' (clang)"
+            problems.add(function.body_begin, RULE, message)
     yield from problems.diagnostics()
 
 
@@ -180,6 +191,18 @@ def _check_kernel(tokens: Tokens, function: Function, problems: Problems) -> Non
                 f" {_components(count)}; positions must be all scalars, or all vectors of one length"
                 " (MSL specification, Attributes for Kernel Function Input Arguments)",
             )
+
+
+def _check_alike(tokens: Tokens, function: Function, problems: Problems) -> None:
+    for names in _ALIKE:
+        alike = [p for p in function.parameters if attribute_name(p.attribute) in names]
+        types = ["short" if "short" in "".join(tokens.text[p.begin : p.end]) else "int" for p in alike]
+        if len(set(types)) > 1:
+            message = (
+                f"kernel '{function.name}': '{alike[0].name}' and '{alike[-1].name}' must have one type, uint or ushort"
+                " (MSL specification, Attributes for Kernel Function Input Arguments)"
+            )
+            problems.add(alike[-1].end, RULE, message)
 
 
 def _components(count: int) -> str:
