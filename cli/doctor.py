@@ -76,7 +76,9 @@ def _devices() -> list[Finding]:
             Finding("real mps device", True, "torch reports one", "mpsmith preflight tries it"),
             Finding("simulated mps device", False, "not needed: this machine has the real one"),
         ]
-    real = Finding("real mps device", False, f"torch {torch.__version__} has none here", "a Mac with Apple silicon")
+    real = Finding(
+        "real mps device", False, f"torch {torch.__version__} has none here", "Apple silicon, with macOS 14 or newer"
+    )
     return [real, _simulated()]
 
 
@@ -119,5 +121,5 @@ def _macos_libraries() -> Finding:
     try:
         command = arm64_command()
     except MachOError as error:
-        return Finding(what, False, str(error), ADVICE)
+        return Finding(what, False, str(error), ADVICE if sys.platform == "linux" else "")
     return Finding(what, True, f"run in {command[0]}" if command else "run on this arm64 machine")

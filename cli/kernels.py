@@ -83,6 +83,7 @@ def verify(
     from ..kernels.verification.evidence import record as record_evidence
     from ..registry.folder import registry_folder
     from ..registry.problems import shown
+    from ..reports.counting import counted
 
     results = _verified(_families(operators), quiet=as_json)
     written = record_evidence(None, results, simulated=simulated) if record else []
@@ -93,7 +94,7 @@ def verify(
         _print_results(results, simulated)
         if record:
             where = shown(registry_folder())
-            typer.echo(f"registry in {where}: evidence for {len(written)} operators{_marked(simulated)}")
+            typer.echo(f"registry in {where}: evidence for {counted(len(written), 'operator')}{_marked(simulated)}")
     if any(result.failures for result in results) or not any(result.cases for result in results):
         raise typer.Exit(1)
 

@@ -61,7 +61,7 @@ def heading(summary: Summary) -> list[str]:
         return [*lines, "the program did not import torch (or its processes were not Python's): nothing was recorded"]
     total = sum(row.calls for row in recording.rows) + recording.dropped_calls
     if not total:
-        return [*lines, "the program called nothing on mps"]
+        return [*lines, 'the program called nothing on mps: move its model and its tensors there, with `.to("mps")`']
     if not summary.fallbacks and not summary.unseen:
         lines.append(f"no operator fell back to the CPU in {_number(total)} calls on mps")
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -55,7 +56,9 @@ def measure(family: str, elements: int) -> Timing:
     with use():
         native = dispatcher.has_mps_kernel(work.operator)
         try:
-            without = median_milliseconds(work.call, on_mps, torch.mps.synchronize)
+            with warnings.catch_warnings():  # that it falls back is in the result
+                warnings.simplefilter("ignore")
+                without = median_milliseconds(work.call, on_mps, torch.mps.synchronize)
             without_is = "native" if native else "fallback"
         except NotImplementedError:
             without, without_is = None, "refused: PYTORCH_ENABLE_MPS_FALLBACK is off"
