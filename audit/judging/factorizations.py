@@ -81,9 +81,10 @@ def _of_singular_vectors(case: Case, matrix: Tensor, factors: Sequence[Tensor]) 
 
 
 def _name(case: Case) -> str:
-    """The operator's name; the entry's where the call is wrapped."""
-    name = operator_name(case).removeprefix("_")
-    return name if name in DEFECTS else case.entry.replace(".", "_").removeprefix("_")
+    """The operator's name; the entry's, `linalg.svd` or `linalg_svd.U`, where the call is wrapped."""
+    names = (operator_name(case), case.entry.replace(".", "_"), case.entry.partition(".")[0])
+    plain = [name.removeprefix("_") for name in names]
+    return next((name for name in plain if name in DEFECTS), plain[0])
 
 
 # By the operator's name, how many factors it returns, and what measures them.

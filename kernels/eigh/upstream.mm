@@ -67,7 +67,7 @@ void solve_large(const Problem& of) {
   }
   if (of.with_vectors) {
     // One step of Newton's iteration for the polar factor makes the accumulated rotations orthonormal again.
-    const auto gap = at::eye(n, of.vectors.options()) - at::matmul(of.vectors, of.vectors.mH());
+    const auto gap = at::eye(n, of.vectors.options()).sub_(at::matmul(of.vectors, of.vectors.mH()));
     of.vectors.add_(at::matmul(gap, of.vectors), 0.5);
   }
 }

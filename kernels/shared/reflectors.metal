@@ -62,8 +62,9 @@ inline reflector<T> reflector_of(
   }
   const float norm = precise::sqrt(re * re + im * im + squares);
   const float beta = re < 0.0f ? norm : -norm;  // a zero of either sign counts as positive
-  return reflector<T>{
-      complex_or_real((beta - re) / beta, -im / beta, alpha), alpha - number<T>(beta), scale, beta / scale, true};
+  // What is divided by an infinity would be zero, and look like a reflector.
+  const T over_first = isfinite(beta) ? alpha - number<T>(beta) : number<T>(NAN);
+  return reflector<T>{complex_or_real((beta - re) / beta, -im / beta, alpha), over_first, scale, beta / scale, true};
 }
 
 // What a reflector makes of a column, by one SIMD group: the column minus tau (v^H column) v.

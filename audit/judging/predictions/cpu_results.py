@@ -85,9 +85,12 @@ def adaptive_max_pool3d_backward(ulp: Ulp, grad: Tensor, input: Tensor, indices:
     return torch.ops.aten.adaptive_max_pool3d_backward(*tensors)  # type: ignore[no-any-return]
 
 
-def linear_combination(ulp: Ulp, input: Tensor, coefficients: Tensor) -> Tensor | None:
-    """With the products of imaginary parts."""
-    return torch.tensordot(coefficients, input, 1) if input.is_complex() else None
+def linear_combination(ulp: Ulp, input: Tensor, coefficients: Tensor, *, out: Tensor | None = None) -> Tensor | None:
+    """With every complex coefficient; it is added to a given output."""
+    if not input.is_complex():
+        return None
+    combined = torch.tensordot(coefficients, input, 1)
+    return combined if out is None else combined + out
 
 
 def pdist_backward(ulp: Ulp, grad: Tensor, input: Tensor, p: float, distances: Tensor) -> Tensor | None:

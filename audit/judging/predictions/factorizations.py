@@ -79,7 +79,7 @@ def of_finite_matrices(overload: str) -> Model:
         results = getattr(torch.ops.aten, overload)(safe, *args, **kwargs)
         results = results if isinstance(results, tuple) else (results,)
         return [
-            torch.where(finite.view(*finite.shape, *[1] * (each.dim() - finite.dim())), each, math.nan)
+            torch.where(finite.view(*finite.shape, *[1] * (each.dim() - finite.dim())), each, math.nan * each)
             for each in results
         ]
 

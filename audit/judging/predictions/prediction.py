@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from inspect import signature
 from typing import Any
 
 import torch
@@ -52,8 +53,8 @@ class Ulp:
         return values * (1 + torch.finfo(values.dtype).eps * ulps * signs).to(values.dtype)
 
 
-# Gets `Ulp` and the arguments of the call. Returns a tensor for each tensor that the overload returns or, if it returns
-# none, writes to; None where it says nothing about this call.
+# Gets `Ulp` and the arguments of the call, a given output only if it has a parameter `out`. Returns a tensor for each
+# tensor that the overload returns or, if it returns none, writes to; None where it says nothing about this call.
 Model = Callable[..., Any]
 # Gets the device's result, the CPU's and the one in float64. Returns which elements may differ as they do.
 Where = Callable[[Tensor, Tensor, Tensor], Tensor]
@@ -104,7 +105,8 @@ class Calls(TorchDispatchMode):  # type: ignore[no-untyped-call]
         model = self._models.get(name)
         if model is None:
             return self._made(func, args, kwargs)
-        before_args, before_kwargs = map_leaves(_copied, (args, _without_outputs(func, kwargs)))
+        given = kwargs if "out" in signature(model).parameters else _without_outputs(func, kwargs)
+        before_args, before_kwargs = map_leaves(_copied, (args, given))
         result = func(*args, **kwargs)
         modelled = model(self._ulp, *before_args, **before_kwargs)
         if modelled is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import pytest
@@ -48,3 +49,9 @@ def test_a_column_of_one_number_is_left_as_it_is() -> None:
     r, tau = torch.geqrf(torch.tensor([[3.0], [0.0], [0.0]], device="mps"))
     assert r.flatten().tolist() == [3.0, 0.0, 0.0]
     assert tau.tolist() == [0.0]
+
+
+def test_a_column_with_an_infinity_leaves_no_zeros_that_look_like_a_reflector() -> None:
+    r, _ = torch.geqrf(torch.tensor([[1.0, 1.0], [math.inf, 1.0], [2.0, 1.0]], device="mps"))
+    assert not r[:, 0].isfinite().any()
+    assert not r[:, 1].isfinite().any()

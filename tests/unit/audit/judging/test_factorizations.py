@@ -42,6 +42,12 @@ class TestEigenvectors:
         assert not is_another_factorization(case, [values, -vectors, values, vectors + 1], cpus * 2)
         assert is_another_factorization(case, [values, -vectors, True], [*cpus, True])
 
+    def test_given_outputs_of_calls_in_a_row(self) -> None:
+        left, values, right = torch.linalg.svd(MATRIX)
+        case, cpus = Case(lambda x: x, (MATRIX,), entry="linalg_svd.U"), [left, values, right]
+        assert is_another_factorization(case, [-left, values, -right] * 2, cpus * 2)
+        assert not is_another_factorization(case, [-left, values, right] * 2, cpus * 2)
+
     def test_another_basis_of_what_equal_values_share(self) -> None:
         matrix = torch.eye(6)
         values, vectors = torch.linalg.eigh(matrix)

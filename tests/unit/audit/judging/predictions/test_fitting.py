@@ -273,6 +273,14 @@ def test_another_value_fits_nothing(played: Any, name: str, index: int) -> None:
     assert set(fitting_predictions(trial, PREDICTIONS)) <= {ROUNDING}
 
 
+def test_a_model_sees_what_was_in_an_output_to_which_the_overload_adds() -> None:
+    shown = SHOWN["combinations-of-complex-numbers"]
+    out = torch.ones(1, 1, dtype=torch.complex64)
+    with Calls(BY_NAME["combinations-of-complex-numbers"].models, Ulp()):
+        ATEN._compute_linear_combination.out(*shown.args, out=out)
+    assert out.item() == 1 + (1 + 1j) * (1 + 1j) + 2 * (2 - 1j)
+
+
 def test_the_largest_rounding_error_of_all_results_is_kept(played: Any) -> None:
     def device(x: Tensor) -> tuple[Tensor, Tensor]:
         return x * (1 + 2**-14), x * (1 + 2**-12)
