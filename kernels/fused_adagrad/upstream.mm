@@ -2,10 +2,17 @@ namespace {
 
 #include "shared/launch.h"
 
+// Parameters of one launch: each takes four of the 31 buffers that a kernel has.
+constexpr size_t at_once = 6;
+
+// A parameter, its gradient, its sum and its step.
+using Row = std::array<Tensor, 4>;
+
 // A float32 tensor of one element, whose value the kernel reads where it is.
 Tensor number(const Tensor& value, const char* name) {
   TORCH_CHECK(value.numel() == 1, "_fused_adagrad_: ", name, " must have one element, not ", value.numel());
-  return value.reshape({}).to(kFloat);
+  const auto one = value.reshape({}).to(kFloat);
+  return one.is_cpu() ? one.clone() : one; // of a view on the CPU, mtl_setArgs passes the first element of the storage
 }
 
 Tensor number(const std::optional<Tensor>& value, double otherwise, const char* name) {
@@ -27,6 +34,39 @@ void check(const Tensor& parameter, const Tensor& gradient, const Tensor& sum) {
   assert_no_internal_overlap(parameter);
   assert_no_internal_overlap(gradient);
   assert_no_internal_overlap(sum);
+}
+
+// One launch for dense parameters of one dtype; the last one is repeated where there are fewer, without a thread.
+template <typename... Constants>
+void step_on(const std::vector<Row>& rows, const Constants&... constants) {
+  if (rows.empty()) {
+    return;
+  }
+  const auto lanes = 16 / rows[0][0].element_size();
+  std::array<Tensor, 4 * at_once> buffers;
+  std::array<int64_t, 2 * at_once> sizes;
+  int64_t vectors = 0;
+  for (const auto k : c10::irange(at_once)) {
+    const auto& row = rows[std::min(k, rows.size() - 1)];
+    std::copy(row.begin(), row.end(), buffers.begin() + 4 * k);
+    sizes[k] = vectors;
+    sizes[at_once + k] = row[0].numel();
+    vectors += k < rows.size() ? (row[0].numel() + lanes - 1) / lanes : 0;
+  }
+  const auto name = "fused_adagrad_several_" + scalarToMetalTypeString(rows[0][0]);
+  std::apply([&](const auto&... tensors) { launch_elements(name, vectors, tensors..., constants..., sizes); }, buffers);
+}
+
+// Whether a launch may step on another parameter, too: tensors in the same memory are written one after the other.
+bool has_room(const std::vector<Row>& rows, const Row& next) {
+  for (const auto& row : rows) {
+    for (const auto pair : c10::irange(9)) {
+      if (row[pair / 3].data_ptr() == next[pair % 3].data_ptr()) {
+        return false;
+      }
+    }
+  }
+  return rows.empty() || (rows.size() < at_once && rows[0][0].scalar_type() == next[0].scalar_type());
 }
 
 } // namespace
@@ -54,6 +94,11 @@ void _fused_adagrad__tensor_lr_mps(
   const auto rate = number(lr, "lr");
   const auto scale = number(grad_scale, 1.0, "grad_scale");
   const auto inf = number(found_inf, 0.0, "found_inf");
+  std::vector<Row> rows;
+  const auto step_on_all = [&] {
+    step_on(rows, numbers, rate, scale, inf);
+    rows.clear();
+  };
   for (const auto i : c10::irange(self.size())) {
     const auto &parameter = self[i], &gradient = grads[i], &sum = state_sums[i];
     check(parameter, gradient, sum);
@@ -62,18 +107,20 @@ void _fused_adagrad__tensor_lr_mps(
       continue;
     }
     const auto step = number(state_steps[i], "state_steps");
-    const auto suffix = scalarToMetalTypeString(parameter);
     if (is_dense_and_aligned({parameter, gradient, sum})) {
-      const auto lanes = 16 / parameter.element_size();
-      const auto threads = (elements + lanes - 1) / lanes;
-      const auto name = "fused_adagrad_dense_" + suffix;
-      launch_elements(name, threads, parameter, gradient, sum, numbers, rate, step, scale, inf, elements);
+      const Row row = {parameter, gradient, sum, step};
+      if (!has_room(rows, row)) {
+        step_on_all();
+      }
+      rows.push_back(row);
     } else {
+      step_on_all(); // it may be in the same memory
       const auto layout = packed_layout({parameter, gradient, sum});
-      const auto name = "fused_adagrad_strided64_" + suffix;
+      const auto name = "fused_adagrad_strided64_" + scalarToMetalTypeString(parameter);
       launch_elements(name, elements, parameter, gradient, sum, numbers, rate, step, scale, inf, layout);
     }
   }
+  step_on_all();
 }
 
 void _fused_adagrad__mps(
