@@ -89,7 +89,7 @@ def linear_combination(ulp: Ulp, input: Tensor, coefficients: Tensor, *, out: Te
     """With every complex coefficient; it is added to a given output."""
     if not input.is_complex():
         return None
-    combined = torch.tensordot(coefficients, input, 1)
+    combined: Tensor = torch.tensordot(coefficients, input, 1)
     return combined if out is None else combined + out
 
 

@@ -183,8 +183,11 @@ class ModelledRuns:
         saying = parts[:-COTANGENT_RUNS] if self._prediction.alternatives == 1 else parts
         changed = torch.stack([~_same(right, part) for part in saying or parts]).any(0)
         if self._prediction.nan_is_any_non_finite:
-            fits |= parts[0].isnan() & ~values.isfinite()
-            changed |= parts[0].isnan()
+            undefined, lost = parts[0].isnan(), ~values.isfinite()
+            if whole:  # one part of a complex number is enough
+                undefined, lost = undefined.any(-1, keepdim=True), lost.any(-1, keepdim=True)
+            fits |= undefined & lost
+            changed |= undefined
         if values.is_floating_point():
             wide = torch.stack(parts).double()
             largest = wide.nan_to_num(-torch.inf, torch.inf, -torch.inf).amax(0)

@@ -140,7 +140,9 @@ SHOWN: dict[str, Shown] = {
         (torch.diag(torch.tensor([1 + 1j, complex(INF, 1)])), torch.tensor([1, 2]).int(), torch.ones(2, 1) + 0j),
     ),
     "factors-of-what-is-not-finite": Shown(
-        lambda x: tuple(torch.geqrf(x)), (torch.tensor([[[1.0, NAN], [2, 3]], [[1, 2], [3, 4]]]),)
+        lambda x: tuple(torch.geqrf(x)),
+        (torch.tensor([[[1.0, NAN], [2, 3]], [[1, 2], [3, 4]]], dtype=torch.complex64),),
+        device=lambda x: tuple(torch.complex(each.real, each.imag.nan_to_num(0.0)) for each in torch.geqrf(x)),
     ),
     "places-named-twice": Shown(torch.put, (numbers(1, 2, 3), torch.tensor([1, 1, 1]), numbers(5, 6, 7))),
     "quotients-clamped-as-numbers": Shown(
