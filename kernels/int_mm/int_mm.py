@@ -29,7 +29,7 @@ def int_mm_out(self: torch.Tensor, mat2: torch.Tensor, *, out: torch.Tensor) -> 
     if out.numel():
         kernel = _shader.kernel(f"int_mm_{METAL_TYPES[self.dtype]}", self.device)
         for part in short_launches(out.shape[0], mat2.numel(), _TILE):
-            rows, columns = out[part].shape
+            rows, columns = part.stop - part.start, out.shape[1]
             sizes = [rows, columns, self.shape[1], *self.stride(), *mat2.stride()]
             threads = [-(-size // _TILE) * _SIDE for size in (columns, rows)]
             kernel(out[part], self[part], mat2, sizes, threads=threads, group_size=(_SIDE, _SIDE))

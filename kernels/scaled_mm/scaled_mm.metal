@@ -99,7 +99,7 @@ constant constexpr int SIDE = 16;
 constant constexpr int EACH = TILE / SIDE;
 
 // sizes: rows, columns and inner dimension of the product, the strides of a, of b, and of the result; how far apart the
-// scales of rows and of columns are, 0 for one scale; how far apart the summands of columns are, 0 for one of zero.
+// scales of rows and of columns are, 0 for one scale; whether `bias` is added, and whether `result_scale` divides.
 template <typename A, typename B, typename R>
 kernel void scaled_mm(
     device typename R::element* out [[buffer(0)]],
@@ -147,8 +147,8 @@ kernel void scaled_mm(
       const long row = first_row + int(in_group.y) + i * SIDE, column = first_column + int(in_group.x) + j * SIDE;
       if (row < rows && column < columns) {
         const float scaled = sums[i][j] * row_scales[row * sizes[9]] * column_scales[column * sizes[10]];
-        const float shifted = (scaled + bias[column * sizes[11]]) / result_scale[0];
-        out[row * sizes[7] + column * sizes[8]] = R::of(shifted);
+        const float shifted = scaled + (sizes[11] != 0 ? bias[column] : 0.0f);
+        out[row * sizes[7] + column * sizes[8]] = R::of(sizes[12] != 0 ? shifted / result_scale[0] : shifted);
       }
     }
   }

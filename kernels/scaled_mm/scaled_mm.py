@@ -63,16 +63,17 @@ def scaled_mm_out(
         # Metal has no 8-bit floats: kernels read bytes.
         bytes_of = [x.view(torch.uint8) if x.dtype.itemsize == 1 else x for x in (out, self, mat2)]
         divides = scale_result is not None and out.dtype in _FORMATS
-        addends = torch.zeros(1, device=out.device) if bias is None else bias.reshape(-1).to(torch.float32)
-        divisor = scale_result.to(torch.float32) if divides and scale_result is not None else _one(out.device)
+        # Another number is passed where there is none: making one is a launch.
+        addends = scale_b if bias is None else bias.reshape(-1).to(torch.float32)
+        divisor = scale_result.to(torch.float32) if divides and scale_result is not None else scale_b
         steps = [int(scale.numel() > 1) for scale in (scale_a, scale_b)]
         strides = [step for x in (self, mat2, out) for step in x.stride()]
         kernel = _shader.kernel(f"scaled_mm_{'_'.join(formats)}_{_RESULTS[out.dtype]}", out.device)
         of_rows, scales = scale_a.contiguous(), (scale_b.contiguous(), addends.contiguous(), divisor)
         result, left, right = bytes_of
         for part in short_launches(out.shape[0], mat2.numel(), _TILE):
-            rows, columns = result[part].shape
-            sizes = [rows, columns, self.shape[1], *strides, *steps, int(bias is not None)]
+            rows, columns = part.stop - part.start, out.shape[1]
+            sizes = [rows, columns, self.shape[1], *strides, *steps, int(bias is not None), int(divides)]
             threads = [-(-size // _TILE) * _SIDE for size in (columns, rows)]
             first_scale = of_rows.reshape(-1)[part] if steps[0] else of_rows
             operands = (result[part], left[part], right, first_scale, *scales, sizes)
@@ -183,10 +184,6 @@ def _check_contraction(left: torch.Tensor, right: torch.Tensor, dims: Sequence[i
 
 def _by(matrix: torch.Tensor) -> str:
     return "x".join(map(str, matrix.shape))
-
-
-def _one(device: torch.device) -> torch.Tensor:
-    return torch.ones(1, device=device)
 
 
 KERNELS = (

@@ -115,13 +115,14 @@ Tensor& _scaled_mm_out_mps(
   if (out.numel() == 0) {
     return out;
   }
-  const auto floats = self.options().dtype(kFloat);
   const bool divides = scale_result && !format_of(out.scalar_type()).empty();
-  const auto addends = bias ? bias->reshape(-1).to(kFloat).contiguous() : at::zeros({1}, floats);
-  const auto divisor = divides ? scale_result->to(kFloat) : at::ones({1}, floats);
-  const std::array<int64_t, 12> sizes = {out.size(0),    out.size(1),         self.size(1),        self.stride(0),
+  // Another number is passed where there is none: making one is a launch.
+  const auto addends = bias ? bias->reshape(-1).to(kFloat).contiguous() : scale_b.contiguous();
+  const auto divisor = divides ? scale_result->to(kFloat) : scale_b.contiguous();
+  const std::array<int64_t, 13> sizes = {out.size(0),    out.size(1),         self.size(1),        self.stride(0),
                                          self.stride(1), mat2.stride(0),      mat2.stride(1),      out.stride(0),
-                                         out.stride(1),  scale_a.numel() > 1, scale_b.numel() > 1, bias.has_value()};
+                                         out.stride(1),  scale_a.numel() > 1, scale_b.numel() > 1, bias.has_value(),
+                                         divides};
   const auto threads = [](int64_t length) { return (length + tile - 1) / tile * side; };
   launch_grid(
       "scaled_mm_" + left + "_" + right + "_" + result, MTLSizeMake(threads(out.size(1)), threads(out.size(0)), 1),
