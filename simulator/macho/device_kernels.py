@@ -7,6 +7,7 @@ the reason. An error that the release raises is raised here.
 from __future__ import annotations
 
 import ctypes
+import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
@@ -28,7 +29,8 @@ _OF_DEVICE = kernel_plan.IMPLEMENTED_IN_CPP | {
     if name.partition(".")[0] in ("as_strided", "view", "_reshape_alias", "resize_", "set_", "copy_")
 }
 # What an error says that is not the release's own.
-_LACKING = ("the simulated Metal host has no such method", "is not simulated", "are not simulated")
+_LACKING = ("the simulated Metal host has no such method", "is not simulated", "are not simulated", " arguments, not ")
+_FEWER = re.compile(r"takes (\d+) arguments, not")
 _ERRORS: dict[str, type[Exception]] = {
     error.__name__: error for error in (IndexError, NotImplementedError, TypeError, ValueError)
 }
@@ -151,6 +153,9 @@ class _Kernel:
                 with self._kernels.lock:
                     return self._taken(self._computed([arguments[name] for name in self._names]), arguments)
             except OperatorError as error:
+                if (fewer := _FEWER.search(str(error))) and self._has_defaults_from(int(fewer[1]), arguments):
+                    self._names = self._names[: int(fewer[1])]  # an older schema
+                    return self(keyset, *args, **kwargs)
                 if not any(text in str(error) for text in _LACKING):
                     raise _ERRORS.get(error.kind, RuntimeError)(str(error)) from None
                 reason = str(error).splitlines()[0]
@@ -158,6 +163,10 @@ class _Kernel:
                 reason = str(error)
         self._kernels.stood_in[self._overload, reason] += 1
         return self._by_stand_in(keyset, args, kwargs)
+
+    def _has_defaults_from(self, position: int, arguments: dict[str, Any]) -> bool:
+        surplus = self._names[position:]
+        return bool(surplus) and all(repr(arguments[name]) == repr(self._defaults[name]) for name in surplus)
 
     def _computed(self, arguments: list[Any]) -> Computed:
         import torch

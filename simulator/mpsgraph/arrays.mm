@@ -180,8 +180,7 @@ using namespace mpsgraph;
                  commandBuffer:(id<MTLCommandBuffer>)commandBuffer
                   sourceArrays:(NSArray<MPSNDArray*>*)sourceArrays
               destinationArray:(MPSNDArray*)destination {
-  const c10::impl::ExcludeDispatchKeyGuard no_autograd(c10::autograd_dispatch_keyset);
-  const at::RecordFunctionGuard unseen(false); // the operators of a graph are not counted as host code
+  const Run run;
   Tensor product = at::matmul(sourceArrays[0]->tensor_, sourceArrays[1]->tensor_);
   product = _alpha == 1 ? product : product * _alpha;
   if (sourceArrays.count > 2) {

@@ -13,9 +13,10 @@
 
 using namespace mpsgraph;
 
-static std::atomic<int64_t> graphs_run{0};
-// How many graphs ran in this process.
-extern "C" __attribute__((visibility("default"))) int64_t mpsgraph_simulator_runs() { return graphs_run; }
+static std::atomic<int64_t> runs{0};
+mpsgraph::Run::Run() { ++runs; }
+// How many graphs, and kernels of MPS, ran in this process.
+extern "C" __attribute__((visibility("default"))) int64_t mpsgraph_simulator_runs() { return runs; }
 
 // A result in a gathered copy of a view reaches no one: the most frequent silent error of PyTorch's mps backend.
 static std::atomic<int64_t> results_lost{0};
@@ -188,9 +189,7 @@ Tensor placed(MPSGraphTensor* target, Tensor result, const Tensor& place) {
              targetOperations:(NSArray<MPSGraphOperation*>*)targetOperations
             resultsDictionary:(MPSGraphTensorDataDictionary*)resultsDictionary
           executionDescriptor:(MPSGraphExecutionDescriptor*)executionDescriptor {
-  const c10::impl::ExcludeDispatchKeyGuard no_autograd(c10::autograd_dispatch_keyset);
-  const at::RecordFunctionGuard unseen(false); // the operators of a graph are not counted as host code
-  ++graphs_run;
+  const Run run;
   Values values;
   for (MPSGraphTensor* placeholder in feeds) {
     MPSGraphTensorData* data = [feeds objectForKey:placeholder];

@@ -86,6 +86,14 @@ MPSGraphTensor* constant(MPSGraph* graph, const Tensor& value);
 // Raises if tensors have different types: MPSGraph converts no operand.
 void require_one_type(const char* operation, const std::vector<MPSGraphTensor*>& operands);
 
+// While it lives, torch's operators are neither counted as host code's nor differentiated.
+struct Unseen {
+  const c10::impl::ExcludeDispatchKeyGuard no_autograd{c10::autograd_dispatch_keyset};
+  const at::RecordFunctionGuard unrecorded{false};
+};
+// A graph, or a kernel of MPS, that runs.
+struct Run : Unseen { Run(); };
+
 } // namespace mpsgraph
 
 @interface MPSGraphTensor () {

@@ -116,8 +116,7 @@ static constexpr NSUInteger kWholeBatch = NSUIntegerMax;
                  resultMatrix:(MPSMatrix*)resultMatrix
                  pivotIndices:(MPSMatrix*)pivotIndices
                        status:(id<MTLBuffer>)status {
-  const c10::impl::ExcludeDispatchKeyGuard no_autograd(c10::autograd_dispatch_keyset);
-  const at::RecordFunctionGuard unseen(false); // the operators of a graph are not counted as host code
+  const Run run;
   const auto start = self.batchStart;
   const auto size = batch_size(self.batchSize, start, {sourceMatrix, resultMatrix, pivotIndices});
   const Tensor source = batch_of(sourceMatrix, start, size).contiguous();
@@ -155,8 +154,7 @@ static constexpr NSUInteger kWholeBatch = NSUIntegerMax;
                  sourceMatrix:(MPSMatrix*)sourceMatrix
           rightHandSideMatrix:(MPSMatrix*)rightHandSideMatrix
                solutionMatrix:(MPSMatrix*)solutionMatrix {
-  const c10::impl::ExcludeDispatchKeyGuard no_autograd(c10::autograd_dispatch_keyset);
-  const at::RecordFunctionGuard unseen(false); // the operators of a graph are not counted as host code
+  const Run run;
   const auto start = self.batchStart;
   const auto size = batch_size(self.batchSize, start, {sourceMatrix, rightHandSideMatrix, solutionMatrix});
   const Tensor matrix = batch_of(sourceMatrix, start, size);
@@ -181,8 +179,7 @@ static constexpr NSUInteger kWholeBatch = NSUIntegerMax;
           rightHandSideMatrix:(MPSMatrix*)rightHandSideMatrix
                  pivotIndices:(MPSMatrix*)pivotIndices
                solutionMatrix:(MPSMatrix*)solutionMatrix {
-  const c10::impl::ExcludeDispatchKeyGuard no_autograd(c10::autograd_dispatch_keyset);
-  const at::RecordFunctionGuard unseen(false); // the operators of a graph are not counted as host code
+  const Run run;
   const auto start = self.batchStart;
   const auto size =
       batch_size(self.batchSize, start, {sourceMatrix, rightHandSideMatrix, pivotIndices, solutionMatrix});

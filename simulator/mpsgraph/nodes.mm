@@ -77,8 +77,7 @@ Tensors constants_of(const Node& node) {
 
 // Runs the operation on its operands' constants, on zeros, or on tensors without memory.
 Inferred inferred(Node& node) {
-  const c10::impl::ExcludeDispatchKeyGuard no_autograd(c10::autograd_dispatch_keyset);
-  const at::RecordFunctionGuard unseen(false); // the operators of a graph are not counted as host code
+  const Unseen unseen;
   if (are_constant(node.operands)) {
     node.constants = constants_of(node);
     return {*node.constants, ""};

@@ -11,12 +11,16 @@ static std::atomic<int64_t> waits{0};
 // How often host code waited for a command buffer in this process.
 extern "C" __attribute__((visibility("default"))) int64_t metal_simulator_waits() { return waits; }
 
+static std::atomic<int> era{1};
+// Nobody ends an encoder of a call that raised.
+extern "C" __attribute__((visibility("default"))) void metal_simulator_forget_encoders() { ++era; }
+
 @implementation SimulatedCommandBuffer
 - (id)simulatedEncoder:(SimulatedEncoder*)encoder {
   objc_simulator_raise_misuse();
   require(!committed_, "an encoder was asked of a command buffer that is committed");
-  require(!encoding_, "a command encoder is already encoding to this command buffer");
-  encoding_ = true;
+  require(encoding_ != era, "a command encoder is already encoding to this command buffer");
+  encoding_ = era;
   encoder->commands_ = self;
   return encoder;
 }
@@ -48,7 +52,7 @@ METHOD(id<MTLBlitCommandEncoder>, blitCommandEncoder, [self simulatedEncoder:[Si
 IGNORED(enqueue)
 - (void)commit {
   objc_simulator_raise_misuse();
-  require(!encoding_, "commit was called while a command encoder is encoding: endEncoding is missing");
+  require(encoding_ != era, "commit was called while a command encoder is encoding: endEncoding is missing");
   require(!committed_, "commit was called twice on the same command buffer");
   committed_ = true;
   for (auto& block : std::exchange(scheduled_, {})) {
@@ -94,12 +98,12 @@ IGNORED_WITH(useResidencySet, id<MTLResidencySet>)
 - (void)useResidencySets:(const id<MTLResidencySet>*)sets count:(NSUInteger)count {
 }
 - (void)encodeSignalEvent:(id<MTLEvent>)event value:(uint64_t)value {
-  require(!encoding_, "encodeSignalEvent: was called while a command encoder is encoding");
+  require(encoding_ != era, "encodeSignalEvent: was called while a command encoder is encoding");
   [self simulatedCommand:[event, value] { [(id<MTLSharedEvent>)event setSignaledValue:value]; }];
 }
 // Command buffers run one after another, so an event that is not signalled now never will be.
 - (void)encodeWaitForEvent:(id<MTLEvent>)event value:(uint64_t)value {
-  require(!encoding_, "encodeWaitForEvent: was called while a command encoder is encoding");
+  require(encoding_ != era, "encodeWaitForEvent: was called while a command encoder is encoding");
   [self simulatedCommand:[event, value] {
     const uint64_t now = [(id<MTLSharedEvent>)event signaledValue];
     require(

@@ -76,7 +76,8 @@ NSError* simulated_error(const char* domain, const std::string& message);
  @public
   id queue_;
   __weak SimulatedEncoder* encoder_; // that is encoding
-  bool encoding_, committed_;
+  int encoding_; // since when, or 0
+  bool committed_;
   int mistakes_before_;
   std::vector<std::function<void()>> commands_;
   std::vector<void (^)(id<MTLCommandBuffer>)> completed_, scheduled_;

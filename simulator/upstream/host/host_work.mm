@@ -15,6 +15,7 @@
 extern "C" int64_t mpsgraph_simulator_runs();
 extern "C" int64_t mpsgraph_simulator_results_lost();
 extern "C" int64_t metal_simulator_waits();
+extern "C" void metal_simulator_forget_encoders();
 
 namespace {
 
@@ -28,7 +29,7 @@ std::mutex recording;
 std::map<std::string, Work> by_overload;
 
 const char* const kCopy = "copy to the host";
-// They move data or describe it; what they copy is counted by _copy_from.
+// They move data or describe it; what they copy is counted by copy_.
 const std::unordered_set<std::string> kPlain{
     "_local_scalar_dense",
     "_reshape_alias",
@@ -143,9 +144,9 @@ std::unique_ptr<at::ObserverContext> begun(const at::RecordFunction& call) {
   }
   const auto inputs = inputs_of(call);
   const std::string operation = name->name.substr(name->name.find("::") + 2);
-  if (operation == "_copy_from" || operation == "_to_cpu") {
-    const bool to_host = operation == "_to_cpu" ? inputs.mps : inputs.cpu && call.inputs()[0].toTensor().is_mps();
-    if (to_host) {
+  if (operation == "copy_") {
+    const auto& tensors = call.inputs();
+    if (tensors[0].toTensor().is_cpu() && tensors[1].toTensor().is_mps()) {
       ++running->work.on_cpu[kCopy];
     }
     return nullptr;
@@ -195,5 +196,6 @@ extern "C" __attribute__((visibility("default"))) const char* mpsmith_drain_host
     text += '\n';
   }
   by_overload.clear();
+  metal_simulator_forget_encoders();
   return text.c_str();
 }

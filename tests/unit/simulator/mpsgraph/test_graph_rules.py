@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from mpsmith.simulator.mpsgraph.library import INCLUDE, loaded
+from mpsmith.simulator.mpsgraph.library import INCLUDE, graphs_run, loaded
 from support import graph_calls
 from support.graph_calls import DATA_TYPES, Graph, buffer_of, shape_of
 from support.objc_messages import MessageError, Ref, array, class_named, dictionary, made, numbers_of, send
@@ -243,7 +243,9 @@ def test_the_product_of_arrays(scales: tuple[float, float]) -> None:
     send(kernel, "setAlpha:", scales[0])
     send(kernel, "setBeta:", scales[1])
     selector = "encodeToCommandEncoder:commandBuffer:sourceArrays:destinationArray:"
+    before = graphs_run()
     send(kernel, selector, None, None, array(sources[:3]), sources[3])
+    assert graphs_run() == before + 1  # so that a case with it counts as host code
     torch.testing.assert_close(product, scales[0] * (x @ y) + scales[1] * z)
 
 
