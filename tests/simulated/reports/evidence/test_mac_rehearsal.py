@@ -69,6 +69,15 @@ def test_known_reports_come_first(mac: PosedMac) -> None:
 
 
 @pytest.mark.rehearsal
+def test_what_may_write_out_of_bounds_runs_in_processes_of_its_own(mac: PosedMac) -> None:
+    mac.run("mpsmith", "audit", "--sources", "errors,opinfo", "--ops", "take", *NARROW[2:4], "--samples", "quick", *ONE)
+    with Store.open(mac.folder / "audit.sqlite") as store:
+        cases = list(store.cases(store.latest_run().id))
+    assert {case.group.source for case in cases} == {"opinfo", "errors"}
+    assert CaseVerdict.CRASH not in {case.outcome.verdict for case in cases}
+
+
+@pytest.mark.rehearsal
 def test_a_compiled_audit_is_of_the_real_device(mac: PosedMac) -> None:
     printed = mac.run("mpsmith", "audit", "--compile", "--ops", "cumsum", *NARROW[2:4], "--samples", "quick")
     assert "15 cases executed" in printed
