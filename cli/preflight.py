@@ -30,10 +30,10 @@ def preflight(as_json: AsJson = False) -> None:
     if as_json:
         parts = {"steps": result.steps, "problem": result.problem, "seconds": result.seconds, "virtual": virtual}
         print_json(parts)
-    else:
+    elif result.steps:
         print(tabulate(list(result.steps.items()), headers=("step", "passed")))
-        if virtual:
-            print("This Mac is a virtual machine: audits run here, evidence of it is refused.")
+    if virtual and not as_json:
+        print("This Mac is a virtual machine: audits run here, evidence of it is refused.")
     if result.problem:
         print(f"error: preflight failed at {result.problem}", file=sys.stderr)
         raise typer.Exit(1)

@@ -101,9 +101,12 @@ def require_working_device(
     say("preflight: trying the mps device of this machine (under 2 minutes)")
     result = run()
     if result.problem:
+        needs = "restart the Mac or free memory"
+        if result.problem.startswith("device:"):
+            needs = "mps needs Apple silicon with macOS 14 or newer"
         raise PreflightError(
             f"the mps device of this machine does not work, so nothing was run. Preflight failed at {result.problem} "
-            "(restart the Mac or free memory; `mpsmith preflight` tries again)"
+            f"({needs}; `mpsmith preflight` tries again)"
         )
     return result
 

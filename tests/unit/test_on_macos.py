@@ -61,3 +61,4 @@ def test_without_a_usable_gpu_one_line_says_why(command: str, tmp_path: Path) ->
     last = done.stderr.splitlines()[-1]
     assert last.startswith("error: ")
     assert "no mps device: macOS is older than 14 or there is no Apple GPU" in last
+    assert "restart the Mac" not in last
