@@ -391,6 +391,7 @@ kernel void svd_complete(
     }
     const float along = modulus(vector[least.index]);
     const float length = precise::sqrt(fma(along, along, sum_group(squares, sums, thread_index, group_size.x)));
+    threadgroup_barrier(mem_flags::mem_device);  // all have read where one thread writes
     for (int i = first; i < n; i += threads) {
       vector[i] = vector[i] / length;
     }

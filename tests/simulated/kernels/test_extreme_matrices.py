@@ -231,6 +231,15 @@ def test_small_matrices_that_need_qr_get_it(launched: list[str], monkeypatch: py
 
 @pytest.mark.filterwarnings("ignore:mpsmith")
 @pytest.mark.parametrize("dtype", DTYPES)
+def test_directions_of_zeros_are_completed_without_a_race(dtype: torch.dtype) -> None:
+    matrix = torch.zeros(33, 33, dtype=dtype)
+    matrix[0, 1] = matrix[5, 2] = 3.0
+    with metal.checking("checked"):
+        left = torch.linalg.svd(matrix.to("mps")).U.cpu()
+    torch.testing.assert_close(left.mH @ left, torch.eye(33, dtype=dtype))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_matrices_with_a_nan_are_refused_as_on_the_cpu(dtype: torch.dtype) -> None:
     a = matrices(2, 3, 3, dtype=dtype, scale=1.0)
     a[1, 0, 0] = math.nan
