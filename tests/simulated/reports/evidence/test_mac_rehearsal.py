@@ -8,6 +8,7 @@ with `pytest tests/simulated/reports/evidence -m rehearsal`.
 from __future__ import annotations
 
 import json
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -177,7 +178,8 @@ def test_the_tests_of_a_mac(mac: PosedMac) -> None:
 def test_each_family_on_a_mac(part: int, mac: PosedMac) -> None:
     families = catalog.families()[part::PARTS]
     chosen = " or ".join(f"test_values_and_gradients_in_every_layout[{family}]" for family in families)
-    assert f"{len(families)} passed" in run_tests_of_a_mac(mac, chosen)
+    without = find_spec("torchvision") is None and "deform_conv2d" in families  # it has torchvision's operator
+    assert f"{len(families) - without} passed" in run_tests_of_a_mac(mac, chosen)
 
 
 @pytest.mark.rehearsal
