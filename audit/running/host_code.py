@@ -116,16 +116,17 @@ class HostCode:
         macos: the version of macOS that it sees.
         drain_work: gives what its kernels did besides encoding commands since the last time.
         work: what they did in cases, without what explains a case: that runs the CPU's operators inside of calls.
-        graphs_run: tells how many graphs of the stand-in for MPSGraph ran for this process.
+        answered: tells how many graphs of the stand-in for MPSGraph ran here; of a wheel, how many calls its process
+            answered, which run graphs, launch kernels, raise, or have nothing to compute.
         stood_in: tells how many calls the simulated device's stand-ins answered instead.
         drain_kernels: gives the kernels of a wheel that were launched since the last time.
-        before: the kernels launched, the graphs run, and the calls of stand-ins, when the case began.
+        before: the kernels launched, the graphs run or calls answered, and the calls of stand-ins, when the case began.
     """
 
     built: TreeBuild
     macos: str = NEWEST_MACOS
     drain_work: Callable[[], dict[str, HostWork]] = dict
-    graphs_run: Callable[[], int] = int
+    answered: Callable[[], int] = int
     stood_in: Callable[[], int] = int
     drain_kernels: Callable[[], list[str]] = list
     before: tuple[int, int, int] = (0, 0, 0)
@@ -155,18 +156,18 @@ class HostCode:
     def end_case(self, outcome: Outcome) -> Grade | None:
         """The grade of the case: host code ran in it, and nothing fell back; None for that of the device.
 
-        It ran where it launched a kernel or ran a graph, and answered every call itself. MPSGraph is a stand-in.
+        It ran where it launched a kernel, ran a graph or answered a call in its process, and every call is answered so.
         """
         from ...simulator.upstream.host_work import joined
 
         self.work = joined(self.work, self.drain_work())
-        launched, graphs, stood_in = (now - before for now, before in zip(self._now(), self.before, strict=True))
-        return Grade.HOST_CODE if (launched or graphs) and not stood_in and not outcome.fallbacks else None
+        launched, answered, stood_in = (now - before for now, before in zip(self._now(), self.before, strict=True))
+        return Grade.HOST_CODE if (launched or answered) and not stood_in and not outcome.fallbacks else None
 
     def _now(self) -> tuple[int, int, int]:
         from ...simulator.objc.bridge import launches
 
-        return launches(), self.graphs_run(), self.stood_in()
+        return launches(), self.answered(), self.stood_in()
 
 
 def load_host_code(folder: str, macos: str | None, device: MpsDevice) -> HostCode:
@@ -208,5 +209,5 @@ def _load_wheel(built: TreeBuild, macos: str) -> HostCode:
 
     kernels = WheelKernels(start, [name.removeprefix("aten::") for name in built.overloads])
     kernels.install()
-    graphs, stood_in = (lambda: kernels.graphs), (lambda: kernels.stood_in.total())
-    return HostCode(built, macos, kernels.drain_work, graphs, stood_in, kernels.drain_kernels)
+    answered, stood_in = (lambda: kernels.answered), (lambda: kernels.stood_in.total())
+    return HostCode(built, macos, kernels.drain_work, answered, stood_in, kernels.drain_kernels)

@@ -35,11 +35,7 @@ _UNWINDER = (
 
 
 def loader() -> Path:
-    """The program for aarch64 Linux that maps libraries and runs them.
-
-    Raises:
-        MachOError: it does not compile; CompilerMissingError: the ziglang package is not installed.
-    """
+    """The program for aarch64 Linux that maps libraries and runs them. Raises MachOError if it does not compile."""
     files = sorted((_HERE / "loader").iterdir())
     sources = [str(path) for path in files if path.suffix == ".c"]
     options = ("-static", "-O2", "-fno-sanitize=all", "-fno-omit-frame-pointer")
@@ -48,20 +44,12 @@ def loader() -> Path:
 
 
 def cxx_library() -> Path:
-    """The C++ library with Apple's layout of types, its runtime and the unwinder, as one library.
-
-    Raises:
-        MachOError: it cannot be built from what the ziglang package carries.
-    """
+    """The C++ library with Apple's layout of types, its runtime and the unwinder, as one. Raises MachOError."""
     return _built("libc++.dylib", _build_cxx_library)
 
 
 def frameworks() -> Path:
-    """The Objective-C runtime, Foundation, Metal with a record of what it is asked for, and BLAS, as one library.
-
-    Raises:
-        MachOError: Apple's declarations are not there, or it does not compile.
-    """
+    """The Objective-C runtime, Foundation, Metal with a record of what it is asked, and BLAS. Raises MachOError."""
     apple = apple_folder()
     if not apple.is_dir():
         raise MachOError("Apple's declarations are not here: run mpsmith check --setup once")
@@ -85,12 +73,7 @@ def frameworks() -> Path:
 
 
 def driver(torch: Path) -> Path:
-    """The library that calls operators of the torch whose folder with `include` this is.
-
-    Raises:
-        MachOError: it does not compile against the release's headers.
-    """
-
+    """The library that calls operators of the torch whose folder with `include` this is. Raises MachOError."""
     source = _HERE / "driver.cpp"
 
     def build(target: Path) -> None:
@@ -104,11 +87,7 @@ def driver(torch: Path) -> Path:
 
 
 def graphs(torch: Path) -> Path:
-    """The stand-in for MPSGraph, which computes with the CPU operators of that torch.
-
-    Raises:
-        MachOError: it does not compile against the release's headers.
-    """
+    """The stand-in for MPSGraph, which computes with the CPU operators of that torch. Raises MachOError."""
     graph, objc = _HERE.parent / "mpsgraph", _HERE.parent / "objc"
     units = [*sorted(graph.glob("*.mm")), _HERE.parent / "upstream" / "host" / "host_work.mm"]
     headers = [*sorted(graph.rglob("*.h")), SOURCE_FOLDER / "lstm_direction.h"]

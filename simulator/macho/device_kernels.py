@@ -22,12 +22,15 @@ from ..shipped.pause import is_paused
 from ..upstream.host_work import HostWork, joined
 from .process import Computed, HostProcess, OperatorError
 
-# Memory is the simulated device's own.
+# Memory is the simulated device's own, and a tensor of zeros that has none is torch's.
 _OF_DEVICE = kernel_plan.IMPLEMENTED_IN_CPP | {
     name
     for name in kernel_plan.ALWAYS_NATIVE
-    if name.partition(".")[0] in ("as_strided", "view", "_reshape_alias", "resize_", "set_", "copy_")
+    if name.partition(".")[0] in ("as_strided", "view", "_reshape_alias", "resize_", "set_")
 }
+_OF_DEVICE |= {"_efficientzerotensor"}
+# Composite in the release: its kernel for every device asks the host code of mps.
+_COMPOSITE = frozenset({"copy_"})
 # What an error says that is not the release's own.
 _LACKING = ("the simulated Metal host has no such method", "is not simulated", "are not simulated", " arguments, not ")
 _FEWER = re.compile(r"takes (\d+) arguments, not")
@@ -46,7 +49,7 @@ class WheelKernels:
     Attributes:
         overloads: without namespace, those that it answers.
         stood_in: how many calls ran the device's stand-in, by overload and reason.
-        graphs: how many graphs ran for calls.
+        answered: how many calls the process answered, with a result or an error.
         lock: held by the thread whose call the process computes, until its results are taken.
     """
 
@@ -56,7 +59,7 @@ class WheelKernels:
         self._registered = frozenset(registered)
         self.overloads: frozenset[str] = frozenset()
         self.stood_in: Counter[tuple[str, str]] = Counter()
-        self.graphs = 0
+        self.answered = 0
         self.lock = RLock()
         self._launched: dict[str, None] = {}
         self._work: dict[str, HostWork] = {}
@@ -73,10 +76,11 @@ class WheelKernels:
         answered = set()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # kernels are replaced on purpose
-            for overload in sorted(self._registered & set(kernel_plan.plan(profile).native) - _OF_DEVICE):
+            wanted = (self._registered | _COMPOSITE) & set(kernel_plan.plan(profile).native) - _OF_DEVICE
+            for overload in sorted(wanted):
                 name, _, variant = overload.partition(".")
                 operator = getattr(getattr(torch.ops.aten, name), variant or "default")
-                if not _gives_views(operator._schema):
+                if not any(_alias(result) and not result.alias_info.is_write for result in operator._schema.returns):
                     kernel = _Kernel(operator, overload, self)
                     registrations.impl(operator, kernel, "MPS", with_keyset=True, allow_override=True)  # type: ignore[no-untyped-call]
                     answered.add(overload)
@@ -92,7 +96,8 @@ class WheelKernels:
             self._process = self._start()
         try:
             computed = self._process.compute(f"aten::{overload}", *arguments, state=state)
-        except OperatorError:
+        except OperatorError as error:
+            self.answered += not _is_lacking(error)
             raise
         except MachOError:
             if self._process.ended:
@@ -101,7 +106,7 @@ class WheelKernels:
         except BaseException:  # the process and this one no longer agree on whose turn it is
             self.close()
             raise
-        self.graphs += computed.trace.graphs
+        self.answered += 1
         self._launched.update(dict.fromkeys(launch.kernel for launch in computed.trace.launches))
         self._work = joined(self._work, computed.work)
         return computed
@@ -145,7 +150,8 @@ class _Kernel:
         """Let the release compute the call, or the device's stand-in where that cannot be."""
         import torch
 
-        if is_paused():
+        elsewhere = [x for x in args[:2] if self._overload in _COMPOSITE and (x.device.type != "mps" or x.is_sparse)]
+        if is_paused() or elsewhere:
             return self._by_stand_in(keyset, args, kwargs)
         arguments = {**self._defaults, **dict(zip(self._names, args, strict=False)), **kwargs}
         with torch._C._AutoDispatchBelowADInplaceOrView(), torch._C.DisableTorchFunction():
@@ -156,7 +162,7 @@ class _Kernel:
                 if (fewer := _FEWER.search(str(error))) and self._has_defaults_from(int(fewer[1]), arguments):
                     self._names = self._names[: int(fewer[1])]  # an older schema
                     return self(keyset, *args, **kwargs)
-                if not any(text in str(error) for text in _LACKING):
+                if not _is_lacking(error):
                     raise _ERRORS.get(error.kind, RuntimeError)(str(error)) from None
                 reason = str(error).splitlines()[0]
             except MachOError as error:
@@ -189,14 +195,24 @@ class _Kernel:
 
     def _taken(self, computed: Computed, arguments: dict[str, Any]) -> Any:
         """The results as tensors of the device. The arguments' memory holds what the call wrote already."""
+        import torch
+
         for name, written in zip(self._written, computed.written, strict=True):
             _follow(arguments[name], written)
+        for name, value in zip(self._returned, computed.results, strict=True):
+            # Host code of median gives its caller other tensors than those it was to write.
+            if name and isinstance(value, torch.Tensor) and not arguments[name].numel() and value.numel():
+                _follow(arguments[name], value)
         made: dict[int, Any] = {}
         results = [
             arguments[name] if name else _on_device(value, made)
             for name, value in zip(self._returned, computed.results, strict=True)
         ]
         return results[0] if len(results) == 1 else tuple(results) if results else None
+
+
+def _is_lacking(error: OperatorError) -> bool:
+    return any(text in str(error) for text in _LACKING)
 
 
 def _follow(argument: Any, written: Any) -> None:
@@ -245,7 +261,3 @@ def _alias(value: Any) -> str:
     """The name of the set of tensors that share the memory, such as `Tensor(a!)` has; "" for none."""
     info = value.alias_info
     return ",".join(sorted(info.before_set)) if info is not None else ""
-
-
-def _gives_views(schema: Any) -> bool:
-    return any(result.alias_info is not None and not result.alias_info.is_write for result in schema.returns)

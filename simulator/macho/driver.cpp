@@ -8,6 +8,7 @@
 #include <ATen/detail/MPSHooksInterface.h>
 #include <ATen/ATen.h>
 #include <torch/csrc/jit/serialization/pickle.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <iostream>
@@ -103,7 +104,8 @@ char* memory_of(const at::Tensor& tensor) {
 }
 
 // The arguments of a call as tensors of this process. A tensor in shared memory is a tuple: whether it is on mps, address
-// and bytes of its memory, dtype, offset, sizes and strides. Tensors in the same memory share it on mps, too.
+// and bytes of its memory, dtype, offset, sizes and strides, and whether it is lazily conjugated and negated. Tensors in
+// the same memory share it on mps, too.
 class Arguments {
  public:
   IValue operator()(const IValue& value) {
@@ -126,7 +128,10 @@ class Arguments {
     }
     const auto sizes = fitted_list(of[5], c10::IntType::get()), strides = fitted_list(of[6], c10::IntType::get());
     const at::Tensor result = at::empty({0}, at::TensorOptions().device(device).dtype(of[3].toScalarType()));
-    return result.set_(memory.storage(), of[4].toInt(), sizes.toIntVector(), strides.toIntVector());
+    result.set_(memory.storage(), of[4].toInt(), sizes.toIntVector(), strides.toIntVector());
+    result._set_conj(of[7].toBool());
+    result._set_neg(of[8].toBool());
+    return result;
   }
   std::map<int64_t, at::Tensor> memories_;
 
@@ -294,5 +299,6 @@ extern "C" int driver(int count, char** arguments) {
     if (found && found->hasKernelForDispatchKey(c10::DispatchKey::MPS)) names += name.name + '\n';
   }
   mpsmith_observe_kernels(names.c_str());
-  return serve(Task::compute);
+  serve(Task::compute);
+  _exit(0); // what ends the library asks the other process for memory, which may have ended
 }

@@ -13,11 +13,7 @@ ADVICE = "apt-get install qemu-user, or an arm64 machine"
 
 
 def arm64_command() -> list[str]:
-    """The command that runs a program for aarch64 Linux: nothing on such a machine.
-
-    Raises:
-        MachOError: this machine cannot run one; it says how it could.
-    """
+    """The command that runs a program for aarch64 Linux: nothing on such a machine. Raises MachOError if it cannot."""
     if sys.platform != "linux":
         raise MachOError("libraries for macOS are run on Linux only")
     if platform.machine() == "aarch64":

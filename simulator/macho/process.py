@@ -64,16 +64,13 @@ class Computed:
 
 
 class HostProcess:
-    """The libraries of one release, in a process that ends with the `with` statement.
+    """The libraries of one release, in a process that ends with the `with` statement. Raises MachOError.
 
     Args:
         torch: the folder `torch` of a macOS wheel, with `lib` and `include`.
         macos: None, or the version of macOS that the release sees; then its calls are made on mps.
         kernels: for traces, the names of the kernels that the release ships.
         library: the kernels of the release; with them its calls compute on mps, launched by its own code.
-
-    Raises:
-        MachOError: this machine cannot run or build it.
     """
 
     def __init__(

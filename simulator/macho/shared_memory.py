@@ -105,8 +105,8 @@ class SharedMemory:
     def _placed_tensor(self, tensor: Any) -> tuple[object, ...]:
         import torch
 
-        if tensor.layout is not torch.strided or tensor.is_conj() or tensor.is_neg() or tensor._is_zerotensor():
-            raise MachOError("a tensor that is not strided, or lazily changed, cannot be sent to the release's process")
+        if tensor.layout is not torch.strided or tensor._is_zerotensor():
+            raise MachOError(f"a tensor of layout {tensor.layout}, or without memory, cannot be sent there")
         storage = tensor.untyped_storage()
         on_mps, size, source = tensor.device.type == "mps", storage.nbytes(), storage.data_ptr()
         key = on_mps, source if size else storage._cdata  # the empty memory of two tensors grows apart
@@ -118,7 +118,7 @@ class SharedMemory:
             self._used += (size // _ALIGNMENT + 1) * _ALIGNMENT
         dtype = DTYPES.index(str(tensor.dtype).removeprefix("torch."))
         place = int(on_mps), self._placed[key][0], size, dtype, tensor.storage_offset()
-        return *place, list(tensor.shape), list(tensor.stride())
+        return *place, list(tensor.shape), list(tensor.stride()), tensor.is_conj(), tensor.is_neg()
 
 
 def tensors(value: Any) -> Any:
@@ -129,7 +129,7 @@ def tensors(value: Any) -> Any:
         return [tensors(each) for each in value]
     if not isinstance(value, tuple):
         return value
-    _, address, size, dtype, offset, shape, stride = value
+    _, address, size, dtype, offset, shape, stride, *_ = value
     memory = torch._C._construct_storage_from_data_pointer(address, torch.device("cpu"), size)
     return torch.empty(0, dtype=getattr(torch, DTYPES[dtype]), device="cpu").set_(memory, offset, shape, stride)
 

@@ -2,6 +2,8 @@
 #import <MetalPerformanceShadersGraph/MetalPerformanceShadersGraph.h>
 #include <ATen/ATen.h>
 
+#include <algorithm>
+
 #include "graph.h"
 
 using namespace mpsgraph;
@@ -72,7 +74,18 @@ std::tuple<Tensor, Tensor, Tensor> gradients(
   return at::convolution_backward(
       g, padded, weights, {}, window.stride, zeros, window.dilation, false, zeros, window.groups, wanted);
 }
-Tensor data_gradient(const Tensor& g, const Tensor& weights, const Tensor& x, const Window& window) {
+// A transposed convolution may add more to its output than its stride: nothing comes from those places.
+Tensor of_all_places(const Tensor& g, const Tensor& weights, const Tensor& x, const Window& window) {
+  Shape missing(window.pads.size(), 0);
+  for (int64_t d = 0, rank = static_cast<int64_t>(window.stride.size()); d < rank; ++d) {
+    const int64_t room = x.size(d - rank) - window.dilation[d] * (weights.size(d - rank) - 1) - 1;
+    const int64_t *pads = &window.pads[2 * (rank - 1 - d)], places = (room + pads[0] + pads[1]) / window.stride[d] + 1;
+    missing[2 * (rank - 1 - d) + 1] = std::max<int64_t>(0, places - g.size(d - rank));
+  }
+  return at::constant_pad_nd(g, missing, 0);
+}
+Tensor data_gradient(const Tensor& incoming, const Tensor& weights, const Tensor& x, const Window& window) {
+  const Tensor g = of_all_places(incoming, weights, x, window);
   Shape cropped = window.pads;
   for (int64_t& pad : cropped) {
     pad = -pad;

@@ -10,12 +10,25 @@ namespace {
 
 void append(Shape& shape, at::IntArrayRef more) { shape.insert(shape.end(), more.begin(), more.end()); }
 
+// MPSGraph gathers zeros at indices that are out of bounds, and drops what is scattered there (pytorch/pytorch #144998,
+// #184057): both take place in one more row behind the others.
+std::pair<Tensor, Tensor> with_row_behind(const Tensor& x, const Tensor& indices, int64_t axis) {
+  const Tensor places = indices.to(at::kLong), outside = places.lt(0).logical_or(places.ge(x.dim() ? x.size(axis) : 1));
+  if (x.dim() == 0 || places.is_meta() || !outside.any().item<bool>()) {
+    return {x, places};
+  }
+  Shape row = x.sizes().vec();
+  row.at(wrapped(axis, x.dim())) = 1;
+  return {at::cat({x, at::zeros(row, x.options())}, axis), places.masked_fill(outside, x.size(axis))};
+}
+
 // Rows of `x` along an axis; the shape of the indices replaces that axis.
-Tensor gathered(const Tensor& x, const Tensor& indices, int64_t axis) {
+Tensor gathered(const Tensor& all, const Tensor& named, int64_t axis) {
+  const auto [x, indices] = with_row_behind(all, named, axis);
   Shape shape = x.sizes().slice(0, axis).vec();
   append(shape, indices.sizes());
   append(shape, x.sizes().slice(axis + 1));
-  return x.index_select(axis, indices.reshape({-1}).to(at::kLong)).reshape(shape);
+  return x.index_select(axis, indices.reshape({-1})).reshape(shape);
 }
 
 // The same for each element of the leading dimensions, which both have.
@@ -35,21 +48,22 @@ Tensor gathered_in_batches(const Tensor& x, const Tensor& indices, int64_t axis,
 }
 
 Tensor scattered(
-    const Tensor& data, const Tensor& updates, const Tensor& indices, int64_t axis, MPSGraphScatterMode mode) {
-  const Tensor places = indices.to(at::kLong);
+    const Tensor& all, const Tensor& updates, const Tensor& indices, int64_t axis, MPSGraphScatterMode mode) {
+  const auto [data, places] = with_row_behind(all, indices, axis);
+  const auto kept = [&](const Tensor& result) { return all.dim() ? result.narrow(axis, 0, all.size(axis)) : result; };
   switch (mode) {
     case MPSGraphScatterModeSet:
-      return data.scatter(axis, places, updates);
+      return kept(data.scatter(axis, places, updates));
     case MPSGraphScatterModeAdd:
-      return data.scatter_add(axis, places, updates);
+      return kept(data.scatter_add(axis, places, updates));
     case MPSGraphScatterModeSub:
-      return data.scatter_add(axis, places, updates.neg());
+      return kept(data.scatter_add(axis, places, updates.neg()));
     case MPSGraphScatterModeMul:
-      return data.scatter_reduce(axis, places, updates, "prod", true);
+      return kept(data.scatter_reduce(axis, places, updates, "prod", true));
     case MPSGraphScatterModeMin:
-      return data.scatter_reduce(axis, places, updates, "amin", true);
+      return kept(data.scatter_reduce(axis, places, updates, "amin", true));
     case MPSGraphScatterModeMax:
-      return data.scatter_reduce(axis, places, updates, "amax", true);
+      return kept(data.scatter_reduce(axis, places, updates, "amax", true));
     default:
       refuse("scatter mode " + std::to_string(mode) + " is not simulated");
   }
@@ -117,7 +131,8 @@ Tensor scattered_nd(
                      indicesTensor:(MPSGraphTensor*)indicesTensor
                               name:(NSString*)name {
   return result_of(self, "gatherAlongAxis", {updatesTensor, indicesTensor}, [axis](const Tensors& inputs) {
-    return inputs[0].gather(axis, inputs[1].to(at::kLong));
+    const auto [x, places] = with_row_behind(inputs[0], inputs[1], axis);
+    return x.gather(axis, places);
   });
 }
 - (MPSGraphTensor*)scatterAlongAxis:(NSInteger)axis

@@ -26,11 +26,7 @@ _OPTIONS = (
 
 @functools.cache
 def graph_library() -> Path:
-    """The library, built on first use.
-
-    Raises:
-        ExtensionError: it cannot be built here.
-    """
+    """The library, built on first use. Raises ExtensionError if it cannot be built here."""
     units = [Unit(path, include=(INCLUDE, SOURCE_FOLDER), options=_OPTIONS) for path in sorted(_HERE.glob("*.mm"))]
     return built_library(
         LIBRARY,

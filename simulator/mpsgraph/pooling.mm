@@ -60,23 +60,27 @@ Tensor padded(const Tensor& x, const Pool& pool, double value) {
   const int64_t left = pool.padding[1], top = pool.padding[0];
   return at::constant_pad_nd(x, {left, left + pool.extra[1], top, top + pool.extra[0]}, value);
 }
-// The number of elements under each window.
+// What sums are divided by, where it is not the number of elements of the tensor under each window. Where padding counts,
+// so do places past the end that only windows of a rounded up number have, as host code's own divisor needs it.
+std::optional<int64_t> divisor(const Pool& pool) {
+  return pool.pads_count ? std::optional(pool.kernel[0] * pool.kernel[1]) : std::nullopt;
+}
 Tensor counts(const Tensor& x, const Pool& pool) {
-  const Tensor ones = padded(at::ones_like(x), pool, pool.pads_count ? 1 : 0);
-  return at::avg_pool2d(ones, pool.kernel, pool.stride, {0, 0}, pool.ceil, false, 1);
+  const Tensor sums =
+      at::avg_pool2d(padded(at::ones_like(x), pool, 0), pool.kernel, pool.stride, {0, 0}, pool.ceil, false, 1);
+  return pool.pads_count ? at::full_like(sums, *divisor(pool)) : sums;
 }
 
 Tensor averages(const Tensor& x, const Pool& pool) {
   if (is_even(pool)) {
-    return at::avg_pool2d(x, pool.kernel, pool.stride, pool.padding, pool.ceil, pool.pads_count);
+    return at::avg_pool2d(x, pool.kernel, pool.stride, pool.padding, pool.ceil, false, divisor(pool));
   }
   const Tensor sums = at::avg_pool2d(padded(x, pool, 0), pool.kernel, pool.stride, {0, 0}, pool.ceil, false, 1);
   return sums / counts(x, pool);
 }
 Tensor averages_gradient(const Tensor& g, const Tensor& x, const Pool& pool) {
   if (is_even(pool)) {
-    return at::avg_pool2d_backward(
-        g, x, pool.kernel, pool.stride, pool.padding, pool.ceil, pool.pads_count, std::nullopt);
+    return at::avg_pool2d_backward(g, x, pool.kernel, pool.stride, pool.padding, pool.ceil, false, divisor(pool));
   }
   const Tensor whole = at::avg_pool2d_backward(
       g / counts(x, pool), padded(x, pool, 0), pool.kernel, pool.stride, {0, 0}, pool.ceil, false, 1);

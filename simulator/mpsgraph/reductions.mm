@@ -37,24 +37,25 @@ Tensor product(Tensor x, const Shape& axes) {
   }
   return x;
 }
-Tensor all(Tensor x, const Shape& axes) {
-  require_inner_axes("reductionAnd", x, axes);
-  return at::all(x.to(at::kBool), axes, true);
-}
-Tensor any(Tensor x, const Shape& axes) {
-  require_inner_axes("reductionOr", x, axes);
-  return at::any(x.to(at::kBool), axes, true);
+// Host code of unique selects by an "or" of Int32 as by a tensor of that type.
+Tensor of_bools(const char* operation, const Tensor& x, const Shape& axes, bool all) {
+  require_inner_axes(operation, x, axes);
+  return (all ? at::all(x.to(at::kBool), axes, true) : at::any(x.to(at::kBool), axes, true)).to(x.scalar_type());
 }
 
 } // namespace
 
+// Along all axes where they are nil, and along none of an empty list, as the gradient of a whole layer_norm has it.
 #define REDUCTION(METHOD, ...) \
   -(MPSGraphTensor*)METHOD##WithTensor : (MPSGraphTensor*)tensor axes : (NSArray<NSNumber*>*)axes name \
       : (NSString*)name { \
     const Shape named = numbers(axes); \
-    return unary(self, #METHOD, tensor, [named](const Tensor& x) -> Tensor { \
-      const Shape dims = axes_or_all(named, x); \
-      return __VA_ARGS__; \
+    const bool none = axes != nil && axes.count == 0; \
+    return unary(self, #METHOD, tensor, [named, none](const Tensor& whole) -> Tensor { \
+      const Tensor x = none ? whole.unsqueeze(-1) : whole; \
+      const Shape dims = none ? Shape{whole.dim()} : axes_or_all(named, x); \
+      const Tensor reduced = __VA_ARGS__; \
+      return none ? reduced.squeeze(-1) : reduced; \
     }); \
   } \
   -(MPSGraphTensor*)METHOD##WithTensor : (MPSGraphTensor*)tensor axis : (NSInteger)axis name : (NSString*)name { \
@@ -68,8 +69,8 @@ REDUCTION(reductionMaximum, at::amax(without_nan("reductionMaximum", x, -kInfini
 REDUCTION(reductionMinimum, at::amin(without_nan("reductionMinimum", x, kInfinity), dims, true))
 REDUCTION(reductionMaximumPropagateNaN, at::amax(x, dims, true))
 REDUCTION(reductionMinimumPropagateNaN, at::amin(x, dims, true))
-REDUCTION(reductionAnd, all(x, dims))
-REDUCTION(reductionOr, any(x, dims))
+REDUCTION(reductionAnd, of_bools("reductionAnd", x, dims, true))
+REDUCTION(reductionOr, of_bools("reductionOr", x, dims, false))
 - (MPSGraphTensor*)reductionArgMaximumWithTensor:(MPSGraphTensor*)tensor axis:(NSInteger)axis name:(NSString*)name {
   return unary(self, "reductionArgMaximum", tensor, [axis](const Tensor& x) {
     return at::argmax(without_nan("reductionArgMaximum", x, -kInfinity), axis, true).to(at::kInt);

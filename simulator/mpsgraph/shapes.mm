@@ -332,12 +332,20 @@ static std::vector<MPSGraphTensor*> of_one_type(const char* operation, NSArray<M
                                                     name:(NSString*)name {
   const Shape left = numbers(leftPadding), right = numbers(rightPadding);
   return binary(self, "padGradient", incomingGradientTensor, sourceTensor, [=](const Tensor& g, const Tensor& x) {
-    const Tensor numbered = at::arange(1, x.numel() + 1, at::kLong).reshape(x.sizes()); // 0: a constant
+    Shape source = g.sizes().vec(); // host code passes a larger source, where negative padding has cut it
+    for (size_t d = 0; d < source.size(); ++d) {
+      source[d] -= left.at(d) + right.at(d);
+      if (source[d] <= 0) {
+        refuse("the padding is not smaller than the gradient of shape " + text_of(g.sizes()));
+      }
+    }
+    const int64_t elements = c10::multiply_integers(source);
+    const Tensor numbered = at::arange(1, elements + 1, at::kLong).reshape(source); // 0: a constant
     const Tensor places = padded(numbered, paddingMode, left, right, 0);
     const auto accumulated = x.is_complex() ? at::kComplexDouble : at::kDouble;
-    Tensor sums = at::zeros({x.numel() + 1}, at::dtype(accumulated));
+    Tensor sums = at::zeros({elements + 1}, at::dtype(accumulated));
     sums.index_add_(0, places.reshape({-1}), g.to(accumulated).reshape({-1}));
-    return sums.slice(0, 1).reshape(x.sizes()).to(x.scalar_type());
+    return sums.slice(0, 1).reshape(source).to(x.scalar_type());
   });
 }
 - (MPSGraphTensor*)spaceToDepth2DTensor:(MPSGraphTensor*)tensor

@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <locale.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -88,4 +89,6 @@ OFFER(_DefaultRuneLocale, &table);
 // Darwin's long double is double.
 OFFER(strtold, strtod);
 OFFER(strtold_l, strtod);
+SHIM(nexttoward, double, (double from, double to)) { return nextafter(from, to); }
+SHIM(nexttowardf, float, (float from, double to)) { return nexttowardf(from, to); }
 OFFER(wcstold, wcstod);

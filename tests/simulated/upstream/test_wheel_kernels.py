@@ -48,7 +48,15 @@ torch.nn.functional.gelu(x * there).sum().backward()
 torch.testing.assert_close(there.grad.cpu(), weight.grad)
 x.softmax(1)
 launched = kernels.drain_kernels()
-assert kernels.graphs >= 1 and "exp_dense_scalar_float_float" in launched, launched
+assert kernels.answered >= 10 and "exp_dense_scalar_float_float" in launched, launched
+answered = kernels.answered
+torch.testing.assert_close(x.half().t().contiguous().cpu(), values.half().t().contiguous())  # copies on the device
+spun = torch.complex(values, 2 * values)
+torch.testing.assert_close(spun.to("mps").conj().t().clone().cpu(), spun.conj().t().clone())
+assert kernels.answered > answered and "copy_identity_dense_castout_float" in kernels.drain_kernels()
+answered = kernels.answered
+assert not torch.empty(0, 3, device="mps").exp().numel() and kernels.answered == answered + 1  # nothing to launch
+torch.testing.assert_close(x.median(1)[0].cpu(), values.median(1)[0])
 assert not kernels.stood_in, kernels.stood_in
 ordered, places = torch.empty(0, device="mps"), torch.empty(0, dtype=torch.int64, device="mps")
 torch.sort(x, 1, True, out=(ordered, places))  # both grow, each in its own memory
@@ -70,10 +78,12 @@ with ThreadPoolExecutor(2) as pool:  # calls of two threads do not mix
     for number, found in enumerate(pool.map(lambda number: (x + number).cpu(), range(40))):
         assert torch.equal(found, values + number)
 assert not kernels.stood_in, kernels.stood_in
+seven = torch.ones(7, device="mps")
+answered = kernels.answered
 try:
-    x + torch.ones(7, device="mps")
+    x + seven
 except RuntimeError as error:
-    assert "must match the size" in str(error)
+    assert "must match the size" in str(error) and kernels.answered == answered + 1
 else:
     raise AssertionError("sizes that do not fit were accepted")
 

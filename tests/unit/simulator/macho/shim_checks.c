@@ -563,6 +563,8 @@ CHECK(modf, DO(double i; modf(-2.25, &i) == -0.25 && i == -2))
 CHECK(modff, DO(float i; modff(-2.25f, &i) == -0.25f && i == -2))
 CHECK(nextafter, nextafter(1, 2) == 1 + 0x1p-52)
 CHECK(nextafterf, nextafterf(1, 2) == 1 + 0x1p-23f)
+CHECK(nexttoward, nexttoward(1, 2.0L) == 1 + 0x1p-52)
+CHECK(nexttowardf, nexttowardf(1, 2.0L) == 1 + 0x1p-23f && nexttowardf(1, 1.0L) == 1)
 
 // ---- what ends the process is called by its own entry, below
 static void *exit_in_thread(void *unused) { return unused; }

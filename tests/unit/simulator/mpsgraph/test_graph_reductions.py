@@ -29,8 +29,8 @@ REDUCTIONS: dict[str, Callable[[Tensor, list[int]], Tensor]] = {
     "reductionMinimum": lambda x, axes: x.amin(axes, keepdim=True),
     "reductionMaximumPropagateNaN": lambda x, axes: x.amax(axes, keepdim=True),
     "reductionMinimumPropagateNaN": lambda x, axes: x.amin(axes, keepdim=True),
-    "reductionAnd": lambda x, axes: x.bool().all(axes, keepdim=True),
-    "reductionOr": lambda x, axes: x.bool().any(axes, keepdim=True),
+    "reductionAnd": lambda x, axes: x.bool().all(axes, keepdim=True).to(x.dtype),
+    "reductionOr": lambda x, axes: x.bool().any(axes, keepdim=True).to(x.dtype),
 }
 
 
@@ -56,6 +56,14 @@ def test_a_reduction_without_axes_is_over_all_of_them() -> None:
     graph = Graph()
     (result,) = graph.run(graph("reductionSumWithTensor:axes:name:", graph.feed(x), None, None))
     assert result.tolist() == [[float(x.sum())]]
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_a_reduction_over_an_empty_list_of_axes_is_over_none(name: str) -> None:
+    x = values([2, 3], torch.int32)
+    graph = Graph()
+    (result,) = graph.run(graph(f"{name}WithTensor:axes:name:", graph.feed(x), [], None))
+    assert result.equal(x.bool().int() if name in ("reductionAnd", "reductionOr") else x)
 
 
 def test_the_sum_of_bool_counts() -> None:

@@ -145,6 +145,17 @@ def test_symmetric_padding_repeats_the_edge() -> None:
     assert graph.run(node)[0].tolist() == [2, 1, 1, 2, 3, 3]
 
 
+def test_the_gradient_of_padding_is_of_what_was_padded() -> None:
+    graph = Graph()
+    g, source = torch.randn(1, 3), torch.randn(1, 5)  # host code cuts the source, and names the whole one
+    selector = "padGradientWithIncomingGradientTensor:sourceTensor:paddingMode:leftPadding:rightPadding:name:"
+    node = graph(selector, graph.feed(g), graph.feed(source), 3, [0, 0], [0, 1], None)
+    expected = torch.stack([g[:, 0], g[:, 1] + g[:, 2]], 1)
+    torch.testing.assert_close(graph.run(node, places=[torch.empty(1, 2)])[0], expected)
+    with pytest.raises(MessageError, match="the padding is not smaller than the gradient"):
+        graph(selector, graph.feed(g), graph.feed(source), 3, [0, 0], [0, 3], None)
+
+
 @pytest.mark.parametrize(("starts", "ends", "strides"), [([0, 1], [2, 4], [1, 2]), ([1, 3], [2, 0], [1, -1])])
 def test_the_gradient_of_a_slice(starts: list[int], ends: list[int], strides: list[int]) -> None:
     graph = Graph()
@@ -214,6 +225,26 @@ def test_gathers_along_an_axis() -> None:
     selector = "gatherAlongAxis:withUpdatesTensor:indicesTensor:name:"
     node = graph(selector, 0, graph.feed(x), graph.feed(indices), None)
     assert graph.run(node)[0].equal(x.gather(0, indices.long()))
+
+
+@pytest.mark.parametrize("outside", [-1, 3])
+def test_what_is_out_of_bounds_is_zero_and_is_dropped(outside: int) -> None:
+    x, updates = torch.randn(3, 2), torch.randn(2, 2)
+    rows = torch.tensor([outside, 1], dtype=torch.int32)
+    graph = Graph()
+    fed = graph.feed(x), graph.feed(rows)
+    along = graph.feed(rows[:, None].expand(2, 2).contiguous())
+    nodes = [
+        graph("gatherWithUpdatesTensor:indicesTensor:axis:batchDimensions:name:", *fed, 0, 0, None),
+        graph("gatherAlongAxis:withUpdatesTensor:indicesTensor:name:", 0, fed[0], along, None),
+    ]
+    selector = "scatterWithDataTensor:updatesTensor:indicesTensor:axis:mode:name:"
+    nodes += [graph(selector, fed[0], graph.feed(updates), fed[1], 0, mode, None) for mode in (0, 6)]
+    gathered, along_axis, added, replaced = graph.run(*nodes)
+    assert gathered.equal(torch.stack([torch.zeros(2), x[1]]))
+    assert along_axis.equal(gathered)
+    assert added.equal(torch.stack([x[0], x[1] + updates[1], x[2]]))
+    assert replaced.equal(torch.stack([x[0], updates[1], x[2]]))
 
 
 # MPSGraphScatterMode, and the name of what torch's scatter_reduce does.

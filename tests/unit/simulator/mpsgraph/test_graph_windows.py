@@ -215,6 +215,33 @@ def test_pooling_with_more_padding_below_and_at_the_right() -> None:
     close(results[4], torch.autograd.grad(means, x, g)[0])
 
 
+def test_places_past_the_end_count_as_padding() -> None:
+    x = torch.randn(1, 1, 6, 6, requires_grad=True)  # the last window begins at 4, and ends at 7
+    window = {"kernelWidth": 3, "kernelHeight": 3, "strideInX": 2, "strideInY": 2, "ceilMode": True}
+    descriptor = described("MPSGraphPooling2DOpDescriptor", includeZeroPadToAverage=True, **window)
+    means = functional.avg_pool2d(x, 3, 2, 0, True, True, divisor_override=9)
+    graph = Graph()
+    fed = [graph.feed(t) for t in (torch.ones_like(means).detach(), x.detach())]
+    selector = "avgPooling2DGradientWithGradientTensor:sourceTensor:descriptor:name:"
+    nodes = (
+        graph("avgPooling2DWithSourceTensor:descriptor:name:", fed[1], descriptor, None),
+        graph(selector, *fed, descriptor, None),
+    )
+    for result, expected in zip(graph.run(*nodes), (means, torch.autograd.grad(means.sum(), x)[0]), strict=True):
+        close(result, expected)
+
+
+def test_a_transposed_convolution_adds_more_to_its_output_than_its_stride() -> None:
+    x, weights = torch.randn(1, 2, 4, 4), torch.randn(2, 3, 2, 3)
+    expected = functional.conv_transpose2d(x, weights, stride=(3, 2), output_padding=(2, 3), dilation=4)
+    steps = {"strideInX": 2, "strideInY": 3, "dilationRateInX": 4, "dilationRateInY": 4, "groups": 1}
+    shape = list(expected.shape), described("MPSGraphConvolution2DOpDescriptor", **steps), None
+    graph = Graph()
+    selector = "convolution2DDataGradientWithIncomingGradientTensor:weightsTensor:outputShape:"
+    node = graph(f"{selector}forwardConvolutionDescriptor:name:", graph.feed(x), graph.feed(weights), *shape)
+    close(graph.run(node)[0], expected)
+
+
 def test_a_pool_is_described_at_once() -> None:
     words = (
         "descriptorWithKernelWidth",
