@@ -31,7 +31,12 @@ BACKWARDS = (
     "elu_backward gelu_backward hardsigmoid_backward hardswish_backward hardtanh_backward leaky_relu_backward "
     "sigmoid_backward silu_backward softplus_backward tanh_backward threshold_backward"
 )
-MOVES = "cat clone concat concatenate contiguous flip gather index_select masked_select repeat roll stack take where"
+MOVES = (
+    "cat clone concat concatenate contiguous flip gather index_copy index_fill index_select masked_fill masked_scatter "
+    "masked_select narrow_copy pixel_shuffle pixel_unshuffle put reflection_pad1d reflection_pad2d reflection_pad3d "
+    "repeat replication_pad1d replication_pad2d replication_pad3d roll rot90 scatter select_scatter slice_scatter "
+    "stack take take_along_dim tril triu where"
+)
 
 CHOICES = (
     "amax amin aminmax clamp clamp_max clamp_min clip cummax cummin fmax fmin kthvalue max maximum median min minimum "
