@@ -26,6 +26,8 @@ QUICK = [
     "registry check",
     "scaffold frexp --force --dry-run",
     "kernels list",
+    "evidence show",
+    "doctor",
 ]
 
 
