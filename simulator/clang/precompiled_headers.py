@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import tempfile
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
 from ...cache import fingerprint
 from .compiler import Clang
@@ -19,6 +21,7 @@ _PRECOMPILING = ("-Xclang", "-fpch-instantiate-templates", "-Xclang", "-fno-pch-
 # `-x` for headers of a language; with the language itself, clang would compile an object file.
 _HEADERS_OF = {"objective-c++": "objective-c++-header", "c++": "c++-header"}
 _KEPT_HEADERS = 24  # of 25 to 85 MB each
+_IN_USE_SECONDS = 600  # between the time that a process finds a header and the time that clang has read it
 _INCLUDED = re.compile(r"#\s*(?:include|import)\s*<([^>]+)>")
 _PREFIX_LINE = re.compile(r"^\s*(#\s*(define|include\s*<|import\s*<).*|//.*)?$")
 
@@ -58,9 +61,12 @@ class PrecompiledHeaders:
 
     def _build(self, prefix: str, flags: Sequence[str], target: Path) -> Path | None:
         header = target.with_suffix(".h")
-        header.write_text(prefix)
         with tempfile.TemporaryDirectory(dir=self.folder, prefix=".new-") as temporary:
             built = Path(temporary) / "prefix.pch"
+            # clang refuses a precompiled header while its file has another size: never truncate the file.
+            aside = built.with_suffix(".h")
+            aside.write_text(prefix)
+            aside.replace(header)
             done = self.clang.run("clang", *flags, "-w", *_PRECOMPILING, "-c", str(header), "-o", str(built))
             if not done.succeeded:
                 return None  # compiling the file reports the error with its line
@@ -69,12 +75,22 @@ class PrecompiledHeaders:
         return target
 
     def _keep_newest(self) -> None:
-        """Remove the least recently used headers."""
-        by_age = sorted(self.folder.glob("*.pch"), key=lambda path: path.stat().st_mtime, reverse=True)
-        for old in by_age[_KEPT_HEADERS:]:
-            old.unlink(missing_ok=True)
-            for beside in (".h", ".lock"):
-                old.with_suffix(beside).unlink(missing_ok=True)
+        """Remove the least recently used headers that no process is about to read. Their locks stay.
+
+        With a lock's file gone, a process that waits for it and a new one would build side by side.
+        """
+        for old in sorted(self.folder.glob("*.pch"), key=_last_used, reverse=True)[_KEPT_HEADERS:]:
+            with contextlib.suppress(Timeout), FileLock(old.with_suffix(".lock"), timeout=0):
+                if time.time() - _last_used(old) > _IN_USE_SECONDS:
+                    old.unlink(missing_ok=True)
+                    old.with_suffix(".h").unlink(missing_ok=True)
+
+
+def _last_used(header: Path) -> float:
+    try:
+        return header.stat().st_mtime
+    except FileNotFoundError:  # another process removed it
+        return 0
 
 
 def _is_kept(header: Path) -> bool:
@@ -84,7 +100,7 @@ def _is_kept(header: Path) -> bool:
     """
     try:
         os.utime(header)
-        return header.stat().st_size > 0
+        return header.stat().st_size > 0 and header.with_suffix(".h").exists()
     except FileNotFoundError:
         return False
 

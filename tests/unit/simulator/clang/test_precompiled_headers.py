@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -69,6 +70,21 @@ def test_an_empty_header_that_another_process_left_is_built_again(headers: Preco
     assert headers.find(BEGINNING, [], ()) == first
     assert first.read_text() == BEGINNING
     assert len(runs) == 2
+
+
+def test_old_headers_go_and_no_process_reads_half_of_one(headers: PrecompiledHeaders) -> None:
+    first, second = [headers.find(f"#include <a{number}>\n", [], ()) for number in range(26)][:2]
+    assert first is not None
+    assert second is not None
+    assert first.exists()  # found a moment ago
+    os.utime(first, (0, 0))
+    assert headers.find("#include <b>\n", [], ())
+    assert not first.exists()
+    assert not first.with_suffix(".h").exists()
+    assert first.with_suffix(".lock").exists()
+    second.with_suffix(".h").unlink()  # clang would say: please rebuild precompiled file
+    assert headers.find("#include <a1>\n", [], ()) == second
+    assert second.with_suffix(".h").exists()
 
 
 def test_an_own_folder_counts_where_an_include_is_found_in_it(headers: PrecompiledHeaders, tmp_path: Path) -> None:
