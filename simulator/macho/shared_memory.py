@@ -106,7 +106,9 @@ class SharedMemory:
         import torch
 
         if tensor.layout is not torch.strided or tensor._is_zerotensor():
-            raise MachOError(f"a tensor of layout {tensor.layout}, or without memory, cannot be sent there")
+            raise MachOError(
+                f"a {tensor.layout} tensor, or one without memory, cannot be sent to the release's process"
+            )
         storage = tensor.untyped_storage()
         on_mps, size, source = tensor.device.type == "mps", storage.nbytes(), storage.data_ptr()
         key = on_mps, source if size else storage._cdata  # the empty memory of two tensors grows apart
