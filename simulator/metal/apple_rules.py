@@ -31,8 +31,8 @@ _POSITIONS = frozenset(
         *("threads_per_grid", "threads_per_threadgroup", "threadgroups_per_grid", "dispatch_threads_per_threadgroup"),
     ]
 )
-# And of these, the types of their components.
-_ALIKE = (
+# Of these, those whose components must have the same type.
+_SAME_TYPE = (
     {"thread_position_in_grid", "threads_per_grid"},
     {"thread_position_in_threadgroup", "threads_per_threadgroup", "dispatch_threads_per_threadgroup"},
 )
@@ -65,7 +65,7 @@ def apple_rules(expanded: str, version: MetalVersion) -> Iterator[Diagnostic]:
         _check_body(tokens, function, problems)
         if function.is_kernel:
             _check_kernel(tokens, function, problems)
-            _check_alike(tokens, function, problems)
+            _check_same_types(tokens, function, problems)
         for attribute in attributes.get(function.body_begin, ()):
             if attribute_name(attribute) != "max_total_threads_per_threadgroup":
                 continue  # an unknown one is ignored
@@ -193,16 +193,16 @@ def _check_kernel(tokens: Tokens, function: Function, problems: Problems) -> Non
             )
 
 
-def _check_alike(tokens: Tokens, function: Function, problems: Problems) -> None:
-    for names in _ALIKE:
-        alike = [p for p in function.parameters if attribute_name(p.attribute) in names]
-        types = ["short" if "short" in "".join(tokens.text[p.begin : p.end]) else "int" for p in alike]
+def _check_same_types(tokens: Tokens, function: Function, problems: Problems) -> None:
+    for names in _SAME_TYPE:
+        compared = [p for p in function.parameters if attribute_name(p.attribute) in names]
+        types = ["short" if "short" in "".join(tokens.text[p.begin : p.end]) else "int" for p in compared]
         if len(set(types)) > 1:
             message = (
-                f"kernel '{function.name}': '{alike[0].name}' and '{alike[-1].name}' must have one type, uint or ushort"
-                " (MSL specification, Attributes for Kernel Function Input Arguments)"
+                f"kernel '{function.name}': '{compared[0].name}' and '{compared[-1].name}' must have one type, uint or"
+                " ushort (MSL specification, Attributes for Kernel Function Input Arguments)"
             )
-            problems.add(alike[-1].end, RULE, message)
+            problems.add(compared[-1].end, RULE, message)
 
 
 def _components(count: int) -> str:

@@ -180,7 +180,7 @@ using namespace mpsgraph;
                  commandBuffer:(id<MTLCommandBuffer>)commandBuffer
                   sourceArrays:(NSArray<MPSNDArray*>*)sourceArrays
               destinationArray:(MPSNDArray*)destination {
-  const Run run;
+  const RunGuard guard;
   Tensor product = at::matmul(sourceArrays[0]->tensor_, sourceArrays[1]->tensor_);
   product = _alpha == 1 ? product : product * _alpha;
   if (sourceArrays.count > 2) {

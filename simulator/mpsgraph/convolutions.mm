@@ -74,8 +74,8 @@ std::tuple<Tensor, Tensor, Tensor> gradients(
   return at::convolution_backward(
       g, padded, weights, {}, window.stride, zeros, window.dilation, false, zeros, window.groups, wanted);
 }
-// A transposed convolution may add more to its output than its stride: nothing comes from those places.
-Tensor of_all_places(const Tensor& g, const Tensor& weights, const Tensor& x, const Window& window) {
+// The gradient, padded to the output's size: output_padding may be above the stride, and those places contribute zero.
+Tensor padded_to_output(const Tensor& g, const Tensor& weights, const Tensor& x, const Window& window) {
   Shape missing(window.pads.size(), 0);
   for (int64_t d = 0, rank = static_cast<int64_t>(window.stride.size()); d < rank; ++d) {
     const int64_t room = x.size(d - rank) - window.dilation[d] * (weights.size(d - rank) - 1) - 1;
@@ -85,7 +85,7 @@ Tensor of_all_places(const Tensor& g, const Tensor& weights, const Tensor& x, co
   return at::constant_pad_nd(g, missing, 0);
 }
 Tensor data_gradient(const Tensor& incoming, const Tensor& weights, const Tensor& x, const Window& window) {
-  const Tensor g = of_all_places(incoming, weights, x, window);
+  const Tensor g = padded_to_output(incoming, weights, x, window);
   Shape cropped = window.pads;
   for (int64_t& pad : cropped) {
     pad = -pad;

@@ -14,7 +14,7 @@
 using namespace mpsgraph;
 
 static std::atomic<int64_t> runs{0};
-mpsgraph::Run::Run() { ++runs; }
+mpsgraph::RunGuard::RunGuard() { ++runs; }
 // How many graphs, and kernels of MPS, ran in this process.
 extern "C" __attribute__((visibility("default"))) int64_t mpsgraph_simulator_runs() { return runs; }
 
@@ -189,7 +189,7 @@ Tensor placed(MPSGraphTensor* target, Tensor result, const Tensor& place) {
              targetOperations:(NSArray<MPSGraphOperation*>*)targetOperations
             resultsDictionary:(MPSGraphTensorDataDictionary*)resultsDictionary
           executionDescriptor:(MPSGraphExecutionDescriptor*)executionDescriptor {
-  const Run run;
+  const RunGuard guard;
   Values values;
   for (MPSGraphTensor* placeholder in feeds) {
     MPSGraphTensorData* data = [feeds objectForKey:placeholder];

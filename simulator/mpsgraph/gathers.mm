@@ -11,8 +11,8 @@ namespace {
 void append(Shape& shape, at::IntArrayRef more) { shape.insert(shape.end(), more.begin(), more.end()); }
 
 // MPSGraph gathers zeros at indices that are out of bounds, and drops what is scattered there (pytorch/pytorch #144998,
-// #184057): both take place in one more row behind the others.
-std::pair<Tensor, Tensor> with_row_behind(const Tensor& x, const Tensor& indices, int64_t axis) {
+// #184057): both use a padding row after the last one.
+std::pair<Tensor, Tensor> with_padding_row(const Tensor& x, const Tensor& indices, int64_t axis) {
   const Tensor places = indices.to(at::kLong), outside = places.lt(0).logical_or(places.ge(x.dim() ? x.size(axis) : 1));
   if (x.dim() == 0 || places.is_meta() || !outside.any().item<bool>()) {
     return {x, places};
@@ -24,7 +24,7 @@ std::pair<Tensor, Tensor> with_row_behind(const Tensor& x, const Tensor& indices
 
 // Rows of `x` along an axis; the shape of the indices replaces that axis.
 Tensor gathered(const Tensor& all, const Tensor& named, int64_t axis) {
-  const auto [x, indices] = with_row_behind(all, named, axis);
+  const auto [x, indices] = with_padding_row(all, named, axis);
   Shape shape = x.sizes().slice(0, axis).vec();
   append(shape, indices.sizes());
   append(shape, x.sizes().slice(axis + 1));
@@ -49,7 +49,7 @@ Tensor gathered_in_batches(const Tensor& x, const Tensor& indices, int64_t axis,
 
 Tensor scattered(
     const Tensor& all, const Tensor& updates, const Tensor& indices, int64_t axis, MPSGraphScatterMode mode) {
-  const auto [data, places] = with_row_behind(all, indices, axis);
+  const auto [data, places] = with_padding_row(all, indices, axis);
   const auto kept = [&](const Tensor& result) { return all.dim() ? result.narrow(axis, 0, all.size(axis)) : result; };
   switch (mode) {
     case MPSGraphScatterModeSet:
@@ -131,7 +131,7 @@ Tensor scattered_nd(
                      indicesTensor:(MPSGraphTensor*)indicesTensor
                               name:(NSString*)name {
   return result_of(self, "gatherAlongAxis", {updatesTensor, indicesTensor}, [axis](const Tensors& inputs) {
-    const auto [x, places] = with_row_behind(inputs[0], inputs[1], axis);
+    const auto [x, places] = with_padding_row(inputs[0], inputs[1], axis);
     return x.gather(axis, places);
   });
 }

@@ -86,13 +86,13 @@ MPSGraphTensor* constant(MPSGraph* graph, const Tensor& value);
 // Raises if tensors have different types: MPSGraph converts no operand.
 void require_one_type(const char* operation, const std::vector<MPSGraphTensor*>& operands);
 
-// While it lives, torch's operators are neither counted as host code's nor differentiated.
-struct Unseen {
+// In its scope torch's operators are neither recorded as calls of host code nor differentiated.
+struct UnrecordedGuard {
   const c10::impl::ExcludeDispatchKeyGuard no_autograd{c10::autograd_dispatch_keyset};
   const at::RecordFunctionGuard unrecorded{false};
 };
-// A graph, or a kernel of MPS, that runs.
-struct Run : Unseen { Run(); };
+// The scope of a graph, or a kernel of MPS, that runs: it is counted.
+struct RunGuard : UnrecordedGuard { RunGuard(); };
 
 } // namespace mpsgraph
 

@@ -116,7 +116,7 @@ static constexpr NSUInteger kWholeBatch = NSUIntegerMax;
                  resultMatrix:(MPSMatrix*)resultMatrix
                  pivotIndices:(MPSMatrix*)pivotIndices
                        status:(id<MTLBuffer>)status {
-  const Run run;
+  const RunGuard guard;
   const auto start = self.batchStart;
   const auto size = batch_size(self.batchSize, start, {sourceMatrix, resultMatrix, pivotIndices});
   const Tensor source = batch_of(sourceMatrix, start, size).contiguous();
@@ -154,7 +154,7 @@ static constexpr NSUInteger kWholeBatch = NSUIntegerMax;
                  sourceMatrix:(MPSMatrix*)sourceMatrix
           rightHandSideMatrix:(MPSMatrix*)rightHandSideMatrix
                solutionMatrix:(MPSMatrix*)solutionMatrix {
-  const Run run;
+  const RunGuard guard;
   const auto start = self.batchStart;
   const auto size = batch_size(self.batchSize, start, {sourceMatrix, rightHandSideMatrix, solutionMatrix});
   const Tensor matrix = batch_of(sourceMatrix, start, size);
@@ -179,7 +179,7 @@ static constexpr NSUInteger kWholeBatch = NSUIntegerMax;
           rightHandSideMatrix:(MPSMatrix*)rightHandSideMatrix
                  pivotIndices:(MPSMatrix*)pivotIndices
                solutionMatrix:(MPSMatrix*)solutionMatrix {
-  const Run run;
+  const RunGuard guard;
   const auto start = self.batchStart;
   const auto size =
       batch_size(self.batchSize, start, {sourceMatrix, rightHandSideMatrix, pivotIndices, solutionMatrix});

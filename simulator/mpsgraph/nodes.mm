@@ -77,7 +77,7 @@ Tensors constants_of(const Node& node) {
 
 // Runs the operation on its operands' constants, on zeros, or on tensors without memory.
 Inferred inferred(Node& node) {
-  const Unseen unseen;
+  const UnrecordedGuard guard;
   if (are_constant(node.operands)) {
     node.constants = constants_of(node);
     return {*node.constants, ""};
