@@ -69,6 +69,7 @@ def traits_of(operator: Any, always_falls_back: frozenset[str]) -> OverloadTrait
     composite = not native and any(_has_kernel(overload, key) for key in _COMPOSITE_KEYS)
     falls_back = _is_cpp_registration(overload) if by_name and native else not native and not composite
     aliases = [result.alias_info for result in schema.returns]
+    fact = host_facts(torch.__version__).get(overload)
     return OverloadTraits(
         overload=overload,
         falls_back=falls_back,
@@ -76,7 +77,7 @@ def traits_of(operator: Any, always_falls_back: frozenset[str]) -> OverloadTrait
         view=any(alias is not None and not alias.is_write for alias in aliases),
         copies=schema.name in COPIES,
         waits=any(getattr(torch.Tag, tag, None) in operator.tags for tag in _WAITING_TAGS)
-        or "every call" in str(host_facts(torch.__version__).get(overload)),
+        or (fact is not None and fact.in_every_call),
         takes_device=any(argument.name == "device" for argument in schema.arguments),
         autocasts=bool(_has_kernel(overload, "AutocastMPS")),
         written=tuple(

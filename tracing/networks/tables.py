@@ -165,13 +165,13 @@ def runs(observations: Iterable[NetworkObservation]) -> Table:
     return Table(
         "Each run",
         (
-            *("network", "mode", "native", "composite", "fell back", "host at work"),
+            *("network", "mode", "native", "composite", "fell back", "waits or CPU inside"),
             *("with kernels", "generated Metal", "graph breaks"),
         ),
         tuple(rows),
         "How many different overloads reached the device, and which fell back (calls); which wait for the GPU, or "
-        "compute on the CPU inside, in some calls at least, as an audit of host code showed; under torch.compile "
-        "how many Metal kernels were generated, and how often Dynamo broke the graph.",
+        "compute on the CPU inside, in some calls at least, as an audit of host code on the SIMULATED device showed; "
+        "under torch.compile how many Metal kernels were generated, and how often Dynamo broke the graph.",
     )
 
 

@@ -16,7 +16,9 @@ from mpsmith.tracing.classification import traits_of
 HEAD = "release\toverload\tcalls\twaits\ton_cpu\twhen\n"
 
 
-@pytest.mark.parametrize(("name", "said"), [("argwhere", "nonzero: waits for the GPU in every call"), ("add", "")])
+@pytest.mark.parametrize(
+    ("name", "said"), [("argwhere", "nonzero: waits for the GPU in every call (SIMULATED)"), ("add", "")]
+)
 def test_an_answer_says_what_waits_inside(name: str, said: str) -> None:
     assert [line for line in as_text(answer(name)).splitlines() if "  host " in line] == [
         f"  host      aten::{said}"
@@ -40,6 +42,6 @@ def test_the_facts_of_a_release_are_replaced_and_what_people_wrote_stays(tmp_pat
         "2.14.0\taten::a\t2\t1\t\twhere it is cold",
         "2.14.0\taten::svd\t3\t3\taten::linalg_svd\tin some calls",
     ]
-    said = "aten::svd: native, but on the CPU inside (aten::linalg_svd) in some calls"
+    said = "aten::svd: native, but on the CPU inside (aten::linalg_svd) in some calls (SIMULATED)"
     host_facts.cache_clear()
     assert str(host_facts("2.14.0+cpu", path)["aten::svd"]) == said
