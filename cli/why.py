@@ -59,9 +59,9 @@ def _print_other_library(name: str, *, as_json: bool) -> bool:
     step = {"text": "Use mpsmith's kernel", "command": "import mpsmith.kernels"}
     if as_json:
         found = [{"operator": kernel.operator, "family": kernel.family} for kernel in kernels]
-        print_json({"version": 1, "name": name, "library": library, "reason": reason, "kernels": found, "next": [step]})
+        print_json({"name": name, "library": library, "reason": reason, "kernels": found, "next": [step]})
     else:
-        print(f"{kernels[0].operator} runs on the GPU with a kernel of mpsmith")
+        print(f"{kernels[0].operator} has a Metal kernel in mpsmith")
         print(f"  why       {reason}")
         print(f"  kernel    {', '.join(f'{kernel.family} for {kernel.operator}' for kernel in kernels)}")
         print(f"  next      {step['text']}: {step['command']}")
