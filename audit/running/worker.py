@@ -168,7 +168,7 @@ def replay(task: Task) -> Replay:
     with at_risk(worker.options.settings.timeout), computing.of_case(_position(task)) as drained:
         outcome = _judged(worker, case, label, on_executed=show)
         launches.update({} if shown else drained())
-        fits = predictions_of(wrong)
+        fits = predictions_of(worker, wrong)
     worker.require_device()
     cpu, mps = shown or (_shown(None), _shown(None))
     return Replay(outcome, described(case), cpu, mps, worker.device.simulated, launches, fits=fits)
@@ -368,7 +368,7 @@ def _predict(worker: Worker, task: Task, position: int, wrong: list[Trial], mark
         return
     worker.pending.write()
     _announce(marker, position, worker.options.settings.timeout, RERUN)
-    worker.store.add_predictions(task.group, position, predictions_of(wrong))
+    worker.store.add_predictions(task.group, position, predictions_of(worker, wrong))
 
 
 def _look_inside(worker: Worker, task: Task, position: int, case: Case, outcome: Outcome, marker: Marker) -> None:

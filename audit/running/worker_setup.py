@@ -49,6 +49,11 @@ class Worker:
     attribution_budget: AttributionBudget = field(default_factory=AttributionBudget)
     sensitivity_budget: AttributionBudget = field(default_factory=AttributionBudget)
 
+    @property
+    def runs_host_code(self) -> bool:
+        """Whether PyTorch's own host code computes."""
+        return self.host_code is not None or not self.device.simulated
+
     def require_device(self) -> None:
         """End this process if it has a real device that does not compute any more."""
         if self.health is not None:

@@ -6,6 +6,7 @@ from .complex_functions import COMPLEX_FUNCTIONS
 from .conversions import CONVERSIONS
 from .cpu_results import CPU_RESULTS
 from .factorizations import FACTORIZATIONS
+from .graphs import GRAPHS
 from .grid_sampling import GRID_SAMPLING
 from .memory_order import MEMORY_ORDER
 from .normalizations import NORMALIZATIONS
@@ -38,3 +39,6 @@ PREDICTIONS: tuple[Prediction, ...] = (
     *ROUNDED_RESULTS,
     *OVERFLOWS,
 )
+
+# Tried, too, where PyTorch's own host code computes: on a real device, and with --host-code.
+OF_HOST_CODE: tuple[Prediction, ...] = GRAPHS

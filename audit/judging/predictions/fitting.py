@@ -45,7 +45,7 @@ def fitting_predictions(trial: Trial, predictions: Sequence[Prediction]) -> dict
     if error is not None:
         fits[ROUNDING] = error
     called = _called(trial)
-    candidates = [each for each in predictions if each.without_calls or each.where or called & set(each.models)]
+    candidates = [each for each in predictions if each.concerns(called)]
     explaining = _Explaining(trial)
     fits |= {each.name: 0.0 for each in candidates if explaining.explain([each])}
     if not fits.keys() - {ROUNDING} and len(candidates) > 1 and explaining.explain(candidates):

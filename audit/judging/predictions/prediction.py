@@ -73,6 +73,7 @@ class Prediction:
             intermediate results are not moved then.
         nan_is_any_non_finite: a NaN of the model means a NaN or an infinity of either sign.
         where: in place of models, which elements of any result may differ, and how.
+        with_calls: it says nothing of cases that call none of these; empty: `where` says something of any case.
     """
 
     name: str
@@ -81,6 +82,13 @@ class Prediction:
     alternatives: int = 1
     nan_is_any_non_finite: bool = False
     where: Where | None = None
+    with_calls: frozenset[str] = frozenset()
+
+    def concerns(self, called: set[str]) -> bool:
+        """Whether it says something of a case that called these overloads, without their suffixes."""
+        if self.where is not None and not self.with_calls:
+            return True
+        return self.without_calls or bool(called & (self.with_calls | set(self.models)))
 
 
 class Calls(TorchDispatchMode):  # type: ignore[no-untyped-call]

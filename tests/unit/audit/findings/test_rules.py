@@ -12,7 +12,7 @@ from mpsmith.audit.findings.explanations import Explainer
 from mpsmith.audit.findings.rules import loading
 from mpsmith.audit.findings.rules.loading import PACKAGED, TOPICS, all_rules, entries
 from mpsmith.audit.findings.rules.rule import Example, ExplainingRule
-from mpsmith.audit.judging.predictions import PREDICTIONS
+from mpsmith.audit.judging.predictions import OF_HOST_CODE, PREDICTIONS
 from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.verdicts import ROUNDING, CaseVerdict, Outcome
 from mpsmith.audit.store.records import StoredCase
@@ -107,7 +107,7 @@ def test_a_rule_about_values_has_a_prediction(rule: ExplainingRule) -> None:
 
 def test_rules_name_models_that_there_are() -> None:
     named = {rule.prediction for rule in all_rules() if rule.prediction}
-    assert named == {prediction.name for prediction in PREDICTIONS}
+    assert named == {prediction.name for prediction in PREDICTIONS + OF_HOST_CODE}
     assert len(WITHOUT_PREDICTION) == 3
 
 

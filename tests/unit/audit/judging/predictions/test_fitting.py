@@ -13,7 +13,7 @@ from torch import Tensor
 
 from mpsmith.audit.judging import judge
 from mpsmith.audit.judging.judge import Trial
-from mpsmith.audit.judging.predictions import PREDICTIONS
+from mpsmith.audit.judging.predictions import OF_HOST_CODE, PREDICTIONS
 from mpsmith.audit.judging.predictions.fitting import fitting_predictions
 from mpsmith.audit.judging.predictions.prediction import Calls, Prediction, Ulp
 from mpsmith.audit.judging.predictions.subnormals import subnormals_flushed
@@ -25,7 +25,8 @@ INF, NAN = math.inf, math.nan
 LARGEST = torch.finfo(torch.float32).max
 LEAST = torch.iinfo(torch.int64).min
 ATEN = torch.ops.aten
-BY_NAME = {prediction.name: prediction for prediction in PREDICTIONS}
+EVERY = PREDICTIONS + OF_HOST_CODE
+BY_NAME = {prediction.name: prediction for prediction in EVERY}
 
 
 @dataclass(frozen=True)
@@ -220,6 +221,12 @@ SHOWN: dict[str, Shown] = {
     "not-finite-on-either-side": Shown(lambda x: x * 1, (numbers(INF, 1),), device=lambda x: x * numbers(NAN, 1)),
     "no-number-by-definition": Shown(lambda x: x * 1, (numbers(2, 1),), device=lambda x: x * numbers(NAN, 1)),
     "not-finite-on-the-device": Shown(lambda x: x * 1, (numbers(2, 1),), device=lambda x: x * numbers(INF, 1)),
+    "log-of-one-plus-exp": Shown(torch.nn.functional.softplus, (numbers(0.5, -12, -30),)),
+    "gradient-without-conjugate": Shown(ATEN.sigmoid_backward, (torch.tensor([1 + 2j, 3.0]), torch.tensor([2j, 3.0]))),
+    "integers-between-floats": Shown(torch.linspace, (4.9, 50, 5), {"dtype": torch.int32}),
+    "small-beside-the-largest": Shown(
+        torch.fft.fft, (numbers(99, 99, 99, 99),), device=lambda x: torch.fft.fft(x) + 2e-4
+    ),
     "subnormals-count-as-zero": Shown(torch.gt, (numbers(1, 1e-40), numbers(0, 0))),
 }
 
@@ -257,7 +264,7 @@ def spoiled(index: int) -> Callable[[Tensor], Tensor]:
 
 def test_every_prediction_is_shown() -> None:
     assert sorted(SHOWN) == sorted(BY_NAME)
-    assert len(BY_NAME) == len(PREDICTIONS)
+    assert len(BY_NAME) == len(EVERY)
     assert not [name for name in BY_NAME if TOGETHER in name or name == ROUNDING]
 
 
@@ -265,14 +272,14 @@ def test_every_prediction_is_shown() -> None:
 def test_a_case_fits_what_the_defect_makes_of_it(played: Any, name: str) -> None:
     trial = trial_of(played, SHOWN[name])
     assert trial.differs_in_values
-    assert name in fitting_predictions(trial, PREDICTIONS)
+    assert name in fitting_predictions(trial, EVERY)
 
 
 @pytest.mark.parametrize("name", SHOWN)
 @pytest.mark.parametrize("index", [0, -1])
 def test_another_value_fits_nothing(played: Any, name: str, index: int) -> None:
     trial = trial_of(played, SHOWN[name], spoiled(index))
-    assert set(fitting_predictions(trial, PREDICTIONS)) <= {ROUNDING}
+    assert set(fitting_predictions(trial, EVERY)) <= {ROUNDING}
 
 
 def test_a_model_sees_what_was_in_an_output_to_which_the_overload_adds() -> None:

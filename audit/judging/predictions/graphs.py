@@ -1,0 +1,88 @@
+"""What a release's host code makes of a call as a graph of MPSGraph's operations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .prediction import Prediction, Ulp
+
+# Of a Fourier transform, in ULP of its largest element: any element may be off by it, one that is zero also.
+TRANSFORM_ULPS = 8
+TRANSFORMS = frozenset({"aten::_fft_c2c", "aten::_fft_r2c", "aten::_fft_c2r"})
+
+
+def _log_of_one_plus_exp(ulp: Ulp, power: Tensor) -> Tensor:
+    """MPSGraph has no log1p: the sum is rounded before its logarithm is taken, in the dtype of the graph."""
+    return ulp(ulp(1 + ulp(power.exp())).log())
+
+
+def softplus(ulp: Ulp, input: Tensor, beta: Any = 1, threshold: Any = 20) -> Tensor:
+    """log(1 + exp(beta x)) / beta."""
+    scaled = input * beta
+    return torch.where(scaled > threshold, input, _log_of_one_plus_exp(ulp, scaled) / beta)
+
+
+def log_sigmoid_forward(ulp: Ulp, input: Tensor) -> tuple[Tensor, None]:
+    """min(x, 0) - log(1 + exp(-|x|)); nothing is said of the buffer."""
+    return input.clamp(max=0) - _log_of_one_plus_exp(ulp, -input.abs()), None
+
+
+def mish(ulp: Ulp, input: Tensor) -> Tensor:
+    """x tanh(log(1 + exp(x)))."""
+    return input * ulp(_log_of_one_plus_exp(ulp, input).tanh())
+
+
+def mish_backward(ulp: Ulp, grad: Tensor, input: Tensor) -> Tensor:
+    """The same function's derivative."""
+    mish_by_input = ulp(_log_of_one_plus_exp(ulp, input).tanh())
+    inner = ulp(input * ulp(input.sigmoid())) * ulp(1 - ulp(mish_by_input * mish_by_input))
+    return grad * ulp(ulp(inner) + mish_by_input)
+
+
+def sigmoid_backward(ulp: Ulp, grad: Tensor, output: Tensor) -> Tensor | None:
+    """The factor of a complex gradient is not conjugated."""
+    return grad * ulp(ulp(1 - output) * output) if output.is_complex() else None
+
+
+def tanh_backward(ulp: Ulp, grad: Tensor, output: Tensor) -> Tensor | None:
+    """The factor of a complex gradient is not conjugated."""
+    return grad * ulp(1 - ulp(output * output)) if output.is_complex() else None
+
+
+def linspace(ulp: Ulp, start: Any, end: Any, steps: int, *, dtype: Any = None, **options: Any) -> Tensor | None:
+    """Numbers between floats, cut to integers; the CPU cuts both ends first."""
+    if (dtype is not None and (dtype.is_floating_point or dtype.is_complex)) or steps < 2:
+        return None
+    if any(isinstance(limit, complex) for limit in (start, end)):
+        return None
+    first, last = float(start), float(end)
+    return ulp(torch.arange(steps, dtype=torch.float32) * ((last - first) / (steps - 1)) + first)
+
+
+def small_beside_the_largest(values: Tensor, right: Tensor, wide: Tensor) -> Tensor:
+    """Both are finite, and differ by a few ULP of the largest element."""
+    differing = (values - right).abs().double()
+    largest = torch.where(right.isfinite(), right, 0).abs().max() if right.numel() else right.abs()
+    eps = torch.finfo(right.dtype if right.is_floating_point() or right.is_complex() else torch.float32).eps
+    return values.isfinite() & (differing <= TRANSFORM_ULPS * eps * largest)
+
+
+GRAPHS = (
+    Prediction(
+        "log-of-one-plus-exp",
+        {
+            "aten::softplus": softplus,
+            "aten::log_sigmoid_forward": log_sigmoid_forward,
+            "aten::mish": mish,
+            "aten::mish_backward": mish_backward,
+        },
+    ),
+    Prediction(
+        "gradient-without-conjugate", {"aten::sigmoid_backward": sigmoid_backward, "aten::tanh_backward": tanh_backward}
+    ),
+    Prediction("integers-between-floats", {"aten::linspace": linspace}),
+    Prediction("small-beside-the-largest", where=small_beside_the_largest, with_calls=TRANSFORMS),
+)

@@ -1,0 +1,29 @@
+"""Which models of known defects a worker tries on a wrong case."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from mpsmith.audit.judging import predictions
+from mpsmith.audit.judging.predictions import fitting
+from mpsmith.audit.running.predicting import predictions_of
+from mpsmith.audit.running.worker_setup import Worker
+
+
+@pytest.mark.parametrize(
+    ("host_code", "simulated", "tried"),
+    [(None, True, {"any"}), ("a release", True, {"any", "graph"}), (None, False, {"any", "graph"})],
+)
+def test_models_of_host_code_are_tried_where_host_code_computes(
+    monkeypatch: pytest.MonkeyPatch, host_code: str | None, simulated: bool, tried: set[str]
+) -> None:
+    monkeypatch.setattr(predictions, "PREDICTIONS", (predictions.Prediction("any"),))
+    monkeypatch.setattr(predictions, "OF_HOST_CODE", (predictions.Prediction("graph"),))
+    monkeypatch.setattr(fitting, "fitting_predictions", lambda trial, models: {each.name: 0.0 for each in models})
+    fields: dict[str, Any] = dict.fromkeys(("options", "sources", "store", "shipped", "pending"))
+    worker = Worker(**fields, host_code=host_code, device=SimpleNamespace(simulated=simulated))  # type: ignore[arg-type]
+    assert set(predictions_of(worker, ["a trial"])) == tried  # type: ignore[list-item]
+    assert predictions_of(worker, []) == {}
