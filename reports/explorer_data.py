@@ -68,7 +68,7 @@ OPERATOR_COLUMNS = (
     *("before", "compiled", "compiledText", "dtypeVerdicts", "dtypeGrades", "dtypeBroken"),
 )
 OVERLOAD_COLUMNS = (
-    *("name", "operator", "part", "public", "verdict", "executed", "grade", "reason", "before"),
+    *("name", "part", "public", "verdict", "executed", "grade", "reason", "before"),
     *("dtypeVerdicts", "dtypeGrades", "dtypeBroken"),
 )
 ENTRY_COLUMNS = ("name", "part", "public", "verdict", "executed", "grade", "reason", "dtypeVerdicts", "dtypeGrades")
@@ -147,7 +147,6 @@ def overload_table(summary: AuditSummary, before: Mapping[str, OverloadVerdict])
     rows = [
         (
             o.name,
-            o.operator,
             part_of(o.operator),
             int(is_public(o.operator)),
             SEVERITY.index(o.verdict),

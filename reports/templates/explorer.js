@@ -19,7 +19,7 @@ document.addEventListener("DOMContentLoaded", async () => {
   const DETAIL = {
     operators: async (row) => details.operatorDetail(await details.operator(row.name, row.part)),
     overloads: async (row) => {
-      const found = await details.operator(row.operator, row.part);
+      const found = await details.operator(row.name.split(".")[0], row.part);
       return [details.overloadDetail(found.overloads.find((o) => o.name === row.name))];
     },
     entries: async (row) => details.entryDetail(await details.entry(row.name, row.part), row.name),

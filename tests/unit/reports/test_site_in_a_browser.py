@@ -137,6 +137,12 @@ def test_details_show_the_failing_case_and_its_replay(site: Path) -> None:
     assert "Does it work?" in dom
 
 
+def test_an_overload_opens_with_its_details(site: Path) -> None:
+    dom = dumped_dom(site / "operators.html", "view=overloads&open=aten::cos")
+    assert 'tr class="detail"' in dom
+    assert "surface: " in dom
+
+
 def test_a_view_has_an_address(site: Path) -> None:
     shown = dumped_dom(site / "operators.html", "view=overloads&dtype=bool&verdict=dtype+gap&grade=dispatch only")
     assert re.findall(r'class="open"[^>]*>([^<]+)</button>', shown) == ["aten::cos"]
