@@ -2,52 +2,58 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 
 from ..model.group import GroupKey
-from ..model.verdicts import CaseVerdict, Outcome
+from ..model.verdicts import CaseVerdict, Grade, Outcome
+from ..store.store import Store
 
 # Of the cases of a group with the same symptom, only the first few are run again.
 MOST_OF_A_KIND = 3
-# Seconds of processor time that a worker may spend on this in an audit. Later cases are attributed by earlier ones.
-MOST_SECONDS = 60.0
 # A rerun of a crashed case ends another worker: limits for an entry and a verdict, and for an audit. The rerun of a
 # time-out takes as long as the time-out.
 MOST_CRASHES_OF_AN_ENTRY = 2
 MOST_CRASHES = {CaseVerdict.CRASH: 16, CaseVerdict.TIMEOUT: 4}
 
 
-class AttributionBudget:
-    """The time that one worker has spent on reruns."""
+class FirstOfAKind:
+    """Which failed cases of one group are run again: the same ones, whichever worker runs them and how fast it is.
 
-    def __init__(self, seconds: float = MOST_SECONDS) -> None:
-        self._left = seconds
-        self._group = -1
-        self._looked: Counter[tuple[object, ...]] = Counter()
+    A limit in time would let two audits of the same release put the blame elsewhere.
 
-    def allows(self, group: int, outcome: Outcome, kernels: Sequence[str] = ()) -> bool:
-        """Whether to run this case again; it then counts. Groups come one after the other.
+    Args:
+        earlier: the symptoms, with kernels where those count, of the cases that another worker has run.
+    """
+
+    def __init__(self, earlier: Iterable[tuple[Outcome, Sequence[str]]] = ()) -> None:
+        self._seen = Counter(_kind(outcome, kernels) for outcome, kernels in earlier)
+
+    def allows(self, outcome: Outcome, kernels: Sequence[str] = ()) -> bool:
+        """Whether to run this case again; it then counts.
 
         With `kernels`, cases that launched other kernels have another symptom.
         """
-        if group != self._group:
-            self._group = group
-            self._looked.clear()
-        kind = (outcome.symptom, *kernels)
-        self._looked[kind] += 1
-        return self._left > 0 and self._looked[kind] <= MOST_OF_A_KIND
+        kind = _kind(outcome, kernels)
+        self._seen[kind] += 1
+        return self._seen[kind] <= MOST_OF_A_KIND
 
-    @contextmanager
-    def spending(self) -> Iterator[None]:
-        """Count the processor time of the enclosed rerun."""
-        start = time.process_time()
-        try:
-            yield
-        finally:
-            self._left -= time.process_time() - start
+
+def _kind(outcome: Outcome, kernels: Sequence[str]) -> tuple[object, ...]:
+    return (outcome.symptom, *kernels)
+
+
+def first_of_a_kind(store: Store, group: int) -> tuple[FirstOfAKind, FirstOfAKind]:
+    """Of a group's cases that fail alike, those to look inside, and those whose kernels' mathematics to move.
+
+    A worker that goes on with a group counts what the one before it recorded.
+    """
+    earlier = store.cases_of_group(group) if store.positions(group) else []
+    failed = [case for case in earlier if case.outcome.verdict is not CaseVerdict.PASSED]
+    return (
+        FirstOfAKind((case.outcome, ()) for case in failed),
+        FirstOfAKind((case.outcome, case.kernels) for case in failed if case.grade is Grade.SHIPPED_KERNEL),
+    )
 
 
 class CrashBudget:

@@ -24,6 +24,7 @@ from . import last_call
 from .compiled import SameVerdict, compiled_groups, judged_compiled, with_own_sources
 from .device_health import RECYCLED
 from .predicting import predictions_of
+from .rerun_budget import first_of_a_kind
 from .worker_exit import at_risk, begin
 from .worker_limits import MOST_RESIDENT, resident_bytes
 from .worker_setup import Worker, current_worker
@@ -296,11 +297,13 @@ def _run_cases(
     worker: Worker, task: Task, cases: list[tuple[int, Case]], marker: Marker, computing: GroupComputing
 ) -> int:
     from ..judging.call_tracer import CallTracer
+    from ..judging.inner_calls import may_have_faulty_call
     from ..model.case import described
     from .input_dependence import InputDependence
 
     tracer = CallTracer()
     dependence = InputDependence(task.key.operator)
+    to_look_inside, to_move = first_of_a_kind(worker.store, task.group)
     of_group: LaunchesByOverload = {}
     traced_types: set[object] = set()
     executed = 0
@@ -329,9 +332,11 @@ def _run_cases(
             if kernels and outcome.verdict is not CaseVerdict.PASSED:
                 worker.pending.add(partial(worker.store.add_case_kernels, task.group, position, kernels))
             _predict(worker, task, position, wrong, marker)
-            _look_inside(worker, task, position, case, outcome, marker)
-            if grade is Grade.SHIPPED_KERNEL and outcome.verdict is CaseVerdict.WRONG:
-                _record_ulp_sensitivity(worker, task, position, case, outcome, kernels, marker)
+            if may_have_faulty_call(outcome) and to_look_inside.allows(outcome):
+                _look_inside(worker, task, position, case, marker)
+            is_of_kernel = grade is Grade.SHIPPED_KERNEL and outcome.verdict is CaseVerdict.WRONG
+            if is_of_kernel and to_move.allows(outcome, kernels):
+                _record_ulp_sensitivity(worker, task, position, case, kernels, marker)
         if task.cautious:
             worker.pending.write()
         executed += 1
@@ -371,29 +376,25 @@ def _predict(worker: Worker, task: Task, position: int, wrong: list[Trial], mark
     worker.store.add_predictions(task.group, position, predictions_of(worker, wrong))
 
 
-def _look_inside(worker: Worker, task: Task, position: int, case: Case, outcome: Outcome, marker: Marker) -> None:
+def _look_inside(worker: Worker, task: Task, position: int, case: Case, marker: Marker) -> None:
     """Record which inner call of a wrong case is at fault; the case itself is in the store already."""
-    from ..judging.inner_calls import fault_inside, may_have_faulty_call
+    from ..judging.inner_calls import fault_inside
 
-    if not may_have_faulty_call(outcome) or not worker.attribution_budget.allows(task.group, outcome):
-        return
     worker.pending.write()
     _announce(marker, position, worker.options.settings.timeout, RERUN)
     label = f"{task.key.label}:{position}"
-    with worker.attribution_budget.spending():
-        at_fault = fault_inside(case, worker.device.recorder, worker.options.settings.seed, label)
+    at_fault = fault_inside(case, worker.device.recorder, worker.options.settings.seed, label)
     worker.pending.add(partial(worker.store.add_look_inside, task.group, position, at_fault))
 
 
 def _record_ulp_sensitivity(
-    worker: Worker, task: Task, position: int, case: Case, outcome: Outcome, kernels: list[str], marker: Marker
+    worker: Worker, task: Task, position: int, case: Case, kernels: list[str], marker: Marker
 ) -> None:
     """Record whether a wrong result of these kernels is ULP-sensitive."""
     from ..shipped.case_launches import launches as drained
     from ..shipped.ulp_sensitivity import ulp_sensitivity_of
 
-    if worker.shipped is None or not worker.sensitivity_budget.allows(task.group, outcome, kernels):
-        return
+    assert worker.shipped is not None
 
     def judge_again() -> tuple[Outcome, Grade | None]:
         _announce(marker, position, worker.options.settings.timeout, RERUN)
@@ -402,8 +403,7 @@ def _record_ulp_sensitivity(
         return again, grade_of_case(drained(), again)
 
     worker.pending.write()
-    with worker.sensitivity_budget.spending():
-        ulp_sensitivity = ulp_sensitivity_of(worker.shipped, kernels, judge_again)
+    ulp_sensitivity = ulp_sensitivity_of(worker.shipped, kernels, judge_again)
     if ulp_sensitivity is not None:
         worker.store.add_ulp_sensitivity(task.group, position, ulp_sensitivity)
 

@@ -21,7 +21,6 @@ from .device_health import DeviceHealth
 from .host_code import HostCode, load_host_code
 from .outcome_cache import OutcomeCache, outcome_cache
 from .pending_rows import PendingRows
-from .rerun_budget import AttributionBudget
 from .worker_exit import capture_output
 from .worker_limits import device_memory_of_a_worker, end_with_parent, limit_memory
 from .worker_tasks import WorkerOptions
@@ -46,8 +45,6 @@ class Worker:
     outcomes: OutcomeCache | None = None
     health: DeviceHealth | None = None
     frozen: set[str] = field(default_factory=set)
-    attribution_budget: AttributionBudget = field(default_factory=AttributionBudget)
-    sensitivity_budget: AttributionBudget = field(default_factory=AttributionBudget)
 
     @property
     def runs_host_code(self) -> bool:

@@ -116,6 +116,12 @@ class StoreQueries:
         with clear_errors(self.path):
             return {p for (p,) in self._connection.execute("SELECT position FROM cases WHERE group_id = ?", (group,))}
 
+    def cases_of_group(self, group: int) -> list[StoredCase]:
+        """The cases of one group that are recorded, by position."""
+        with clear_errors(self.path):
+            (run,) = self._connection.execute("SELECT run FROM groups WHERE id = ?", (group,)).fetchone()
+        return list(self.cases(run, "g.id = ?", (group,)))
+
     def positions_with_fallback(self, run: int) -> dict[GroupKey, list[int]]:
         """For each group in fallback mode, the cases in which something fell back."""
         positions: dict[GroupKey, list[int]] = {}

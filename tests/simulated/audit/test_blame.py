@@ -19,9 +19,12 @@ from mpsmith.audit.judging.inner_calls import fault_inside, may_have_faulty_call
 from mpsmith.audit.judging.judge import judge
 from mpsmith.audit.model.case import Case, described, make_cases
 from mpsmith.audit.model.group import GroupKey
-from mpsmith.audit.model.selection import Samples
+from mpsmith.audit.model.selection import Samples, Settings
 from mpsmith.audit.model.verdicts import AtFault, CaseVerdict
+from mpsmith.audit.running.runner import run_audit
+from mpsmith.audit.store.store import Store
 from mpsmith.simulator.fallback_recorders import CounterRecorder
+from mpsmith.simulator.opening import DeviceKind
 from support.faulty_kernels import Faulty, faulty_kernel
 from support.stores import begun, new_store
 
@@ -272,3 +275,22 @@ def test_what_makes_memory_is_not_blamed_for_draws() -> None:
         found = [fault_inside(case, CounterRecorder(), 0, str(position)) for position, case in draws.items()]
     assert found
     assert {fault.overload for fault in found if fault} <= {"aten::uniform_"}
+
+
+def test_which_cases_are_looked_into_depends_on_the_cases_alone(tmp_path: Path) -> None:
+    looked: list[set[tuple[GroupKey, int]]] = []
+    for workers in (1, 2):
+        settings = Settings(
+            ops=("triu", "tril"),
+            dtypes=("float32", "float16"),
+            sources=("schema",),
+            device=DeviceKind.SIMULATED,
+            workers=workers,
+            faults=("aten::triu: values", "aten::tril: values"),
+        )
+        path = tmp_path / f"{workers}.sqlite"
+        run = run_audit(settings, path, resume=False, say=lambda text: None)
+        with Store.open(path) as store:
+            looked.append({(case.group, case.position) for case in store.cases(run.id) if case.looked_inside})
+    assert looked[0]
+    assert looked[0] == looked[1]

@@ -1,13 +1,13 @@
-"""How many wrong cases are looked into: a few of each kind, and none when a worker's time for it is spent."""
+"""How many wrong cases are looked into: the first few of each kind in a group."""
 
 from __future__ import annotations
 
-import pytest
+from pathlib import Path
 
 from mpsmith.audit.model.group import GroupKey
-from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
-from mpsmith.audit.running import rerun_budget
-from mpsmith.audit.running.rerun_budget import AttributionBudget, CrashBudget
+from mpsmith.audit.model.verdicts import CaseVerdict, Grade, Outcome
+from mpsmith.audit.running.rerun_budget import CrashBudget, FirstOfAKind, first_of_a_kind
+from support.stores import begun, new_store
 
 
 def wrong(message: str, stage: str = "forward") -> Outcome:
@@ -15,29 +15,34 @@ def wrong(message: str, stage: str = "forward") -> Outcome:
 
 
 def test_allows_the_first_three_of_a_kind() -> None:
-    budget = AttributionBudget()
-    assert [budget.allows(1, wrong(f"{n} elements differ")) for n in range(5)] == [True, True, True, False, False]
-    assert budget.allows(1, wrong("7 elements differ", "backward"))
-    assert budget.allows(1, wrong("shape is [3], not [4]"))
-    assert budget.allows(2, wrong("9 elements differ"))
+    of_group = FirstOfAKind()
+    assert [of_group.allows(wrong(f"{n} elements differ")) for n in range(5)] == [True, True, True, False, False]
+    assert of_group.allows(wrong("7 elements differ", "backward"))
+    assert of_group.allows(wrong("shape is [3], not [4]"))
 
 
 def test_cases_that_launched_other_kernels_are_of_another_kind() -> None:
-    budget = AttributionBudget()
-    assert [budget.allows(1, wrong(f"{n} elements differ"), ["exp_dense"]) for n in range(4)] == [*[True] * 3, False]
-    assert budget.allows(1, wrong("5 elements differ"), ["exp_strided"])
+    of_group = FirstOfAKind()
+    assert [of_group.allows(wrong(f"{n} elements differ"), ["exp_dense"]) for n in range(4)] == [*[True] * 3, False]
+    assert of_group.allows(wrong("5 elements differ"), ["exp_strided"])
 
 
-def test_a_budget_that_is_spent_allows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = iter([10.0, 12.5, 20.0, 20.5])
-    monkeypatch.setattr(rerun_budget.time, "process_time", lambda: next(clock))
-    budget = AttributionBudget(seconds=3.0)
-    with budget.spending():
-        pass
-    assert budget.allows(1, wrong("differs"))
-    with budget.spending():
-        pass
-    assert not budget.allows(2, wrong("differs"))
+def test_a_worker_that_goes_on_with_a_group_counts_what_the_one_before_it_ran(tmp_path: Path) -> None:
+    with new_store(tmp_path) as store:
+        recording = begun(store)
+        for operator in ("exp", "cos"):
+            recording.add(key(operator))
+        exp, cos = (group.id for group in store.groups(recording.run.id))
+        store.add_case(exp, 0, Outcome(CaseVerdict.PASSED), "")
+        store.add_case(exp, 1, wrong("1 elements differ"), "", Grade.SHIPPED_KERNEL)
+        store.add_case_kernels(exp, 1, ["exp_dense"])
+        store.add_case(exp, 2, wrong("2 elements differ"), "")
+        to_look_inside, to_move = first_of_a_kind(store, exp)
+        assert [to_look_inside.allows(wrong(f"{n} elements differ")) for n in (3, 4)] == [True, False]
+        allowed = [to_move.allows(wrong(f"{n} elements differ"), ["exp_dense"]) for n in (3, 4, 5)]
+        assert allowed == [True, True, False]
+        to_look_inside, _ = first_of_a_kind(store, cos)
+        assert sum(to_look_inside.allows(wrong("1 elements differ")) for _ in range(9)) == 3
 
 
 def key(operator: str, dtype: str = "float32") -> GroupKey:
