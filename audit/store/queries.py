@@ -6,17 +6,22 @@ import json
 import sqlite3
 import sys
 import zlib
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from ...simulator.upstream.host_work import HostWork
-from ..compiled.verdicts import CompiledOutcome, CompiledVerdict, FaultyStage, of_uncompiled
 from ..model.group import COMPILED_MODES, GroupKey
 from ..model.launches import Launches
-from ..model.verdicts import WITHOUT_EFFECT, AtFault, CaseVerdict, Grade, Outcome, UlpSensitivity
+from ..model.verdicts import WITHOUT_EFFECT, AtFault, CaseVerdict, Grade, UlpSensitivity
 from . import group_rows
+from .column_values import (
+    COMPILED_COLUMNS,
+    OUTCOME_COLUMNS,
+    ColumnReader,
+    compiled_outcome_from,
+    host_work_from,
+    launches_from,
+)
 from .connection import StoreError, clear_errors
 from .group_rows import GroupRows
 from .records import (
@@ -31,12 +36,6 @@ from .records import (
     StoredGroup,
 )
 from .schema import BY_NAME, GROUP_COLUMNS
-
-OUTCOME_COLUMNS = "c.verdict, c.stage, c.message, c.fallbacks, c.compared, c.max_error, c.backward, c.seconds"
-COMPILED_COLUMNS = (
-    "k.verdict, k.aten, k.kernels, k.graphs, k.breaks, k.recompilations, k.reason, k.line, k.faulty_stage, k.source"
-)
-
 
 # SQLite's integers end here; no row has the number.
 LARGEST_NUMBER = 2**63 - 1
@@ -197,7 +196,7 @@ class StoreQueries:
         `where` is an SQL condition over the columns of cases (c) and groups (g), for callers inside audit/.
         """
         of_device = self.run(run).grade
-        cache = _Cache()
+        cache = ColumnReader()
         with clear_errors(self.path):
             cursor = self._connection.execute(
                 f"SELECT {OUTCOME_COLUMNS}, c.id, {GROUP_COLUMNS}, c.position, c.inputs, l.overload, l.call, l.message,"
@@ -230,7 +229,7 @@ class StoreQueries:
     ) -> Iterator[tuple[GroupKey, int, CaseVerdict, str]]:
         """Group, position, verdict and message of the cases with these verdicts whose message contains a text."""
         placeholders = ", ".join("?" * len(verdicts))
-        cache = _Cache()
+        cache = ColumnReader()
         with clear_errors(self.path):
             cursor = self._connection.execute(
                 f"SELECT {GROUP_COLUMNS}, c.position, c.verdict, c.message FROM cases c"
@@ -240,7 +239,7 @@ class StoreQueries:
                 (run, *(verdict.value for verdict in verdicts), containing),
             )
             for *key, position, verdict, message in cursor:
-                yield cache.group(key), position, _VERDICTS[verdict], message
+                yield cache.group(key), position, CaseVerdict(verdict), message
 
     def without_effect(self, run: int) -> Iterator[tuple[GroupKey, tuple[str, ...]]]:
         """The inputs on which no result of a group depends, for each group that has a note of some."""
@@ -267,7 +266,7 @@ class StoreQueries:
     def called_overloads(self, run: int) -> dict[GroupKey, dict[str, bool]]:
         """For each group, the overloads that its traced cases called (True: called by the user's own code)."""
         called: dict[GroupKey, dict[str, bool]] = {}
-        cache = _Cache()
+        cache = ColumnReader()
         with clear_errors(self.path):
             cursor = self._connection.execute(
                 f"SELECT {GROUP_COLUMNS}, w.overload, w.outermost FROM called_overloads w"
@@ -339,7 +338,7 @@ class StoreQueries:
 
     def compiled_cases(self, run: int) -> Iterator[StoredCompiledCase]:
         """The cases of a run under torch.compile."""
-        cache = _Cache()
+        cache = ColumnReader()
         with clear_errors(self.path):
             cursor = self._connection.execute(
                 f"SELECT {OUTCOME_COLUMNS}, {GROUP_COLUMNS}, c.position, c.inputs, {COMPILED_COLUMNS}"
@@ -349,7 +348,7 @@ class StoreQueries:
                 (run,),
             )
             for row in cursor:
-                found = _compiled_outcome(cache.outcome(row[:8]), row[15:])
+                found = compiled_outcome_from(cache.outcome(row[:8]), row[15:])
                 yield StoredCompiledCase(cache.group(list(row[8:13])), row[13], row[14], found)
 
     def module_rows(self, run: int) -> list[ModuleRow]:
@@ -359,64 +358,3 @@ class StoreQueries:
                 "SELECT name, status, detail FROM module_rows WHERE run = ? ORDER BY name", (run,)
             ).fetchall()
         return [ModuleRow(name, ModuleStatus(status), detail) for name, status, detail in rows]
-
-
-def host_work_from(calls: int, graphs: int, waits: int, on_cpu: str) -> HostWork:
-    """The work of an overload's kernel from the columns of a row."""
-    return HostWork(calls, graphs, waits, Counter(json.loads(on_cpu)))
-
-
-def launches_from(cases: int, calls: int, kernels: str, stood_in: str) -> Launches:
-    """The launches of an overload from the columns of a row."""
-    return Launches(calls, Counter(json.loads(kernels)), Counter(json.loads(stood_in)), cases)
-
-
-_VERDICTS = {verdict.value: verdict for verdict in CaseVerdict}
-
-
-class _Cache:
-    """Makes each group key and each list of names once: thousands of cases have the same."""
-
-    def __init__(self) -> None:
-        self._key: list[str] = []
-        self._group = GroupKey("", "", "", "", "")
-        self._lists: dict[str, tuple[str, ...]] = {"[]": ()}
-
-    def group(self, key: list[str]) -> GroupKey:
-        """The group with this key; the rows of a group follow each other."""
-        if key != self._key:
-            self._key, self._group = key, GroupKey(*key)
-        return self._group
-
-    def names(self, text: str) -> tuple[str, ...]:
-        """The names in a JSON list."""
-        if text not in self._lists:
-            self._lists[text] = tuple(json.loads(text))
-        return self._lists[text]
-
-    def outcome(self, columns: Sequence[Any]) -> Outcome:
-        """The outcome in OUTCOME_COLUMNS."""
-        verdict, stage, message, fallbacks, compared, max_error, backward, seconds = columns
-        return Outcome(
-            _VERDICTS[verdict], stage, message, self.names(fallbacks), compared, max_error, bool(backward), seconds
-        )
-
-
-def _compiled_outcome(outcome: Outcome, columns: Sequence[Any]) -> CompiledOutcome:
-    """The outcome in the columns of `compiled`; all are NULL where only the judge's outcome was recorded."""
-    verdict, aten, kernels, graphs, breaks, recompilations, reason, line, faulty_stage, source = columns
-    if verdict is None:
-        return CompiledOutcome(of_uncompiled(outcome), outcome, reason=outcome.message)
-    return CompiledOutcome(
-        CompiledVerdict(verdict),
-        outcome,
-        tuple(json.loads(aten)),
-        kernels,
-        graphs,
-        tuple(json.loads(breaks)),
-        recompilations,
-        reason,
-        line,
-        FaultyStage(faulty_stage) if faulty_stage else None,
-        zlib.decompress(source).decode() if source else "",
-    )

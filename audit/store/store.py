@@ -23,9 +23,10 @@ from ..model.launches import Launches, LaunchesByOverload
 from ..model.verdicts import COMPARED_ERRORS, AtFault, CaseVerdict, Grade, Outcome, UlpSensitivity
 from . import connection as connections
 from . import group_rows
+from .column_values import host_work_from, launches_from
 from .connection import StoreError, check_version, clear_errors
 from .group_rows import GroupRows
-from .queries import StoreQueries, host_work_from, launches_from
+from .queries import StoreQueries
 from .records import ModuleRow, Run
 
 
