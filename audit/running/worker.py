@@ -26,7 +26,7 @@ from .device_health import RECYCLED
 from .predicting import predictions_of
 from .rerun_budget import first_of_a_kind
 from .worker_exit import at_risk, begin
-from .worker_limits import MOST_RESIDENT, resident_bytes
+from .worker_limits import holds_too_much
 from .worker_setup import Worker, current_worker
 from .worker_tasks import MAKING_SAMPLES, ON_CPU, ON_DEVICE, RERUN, AuditPlan, Marker, Replay, Task
 
@@ -86,7 +86,7 @@ def run_groups(tasks: Sequence[Task]) -> list[int]:
     executed = [run_group(task) for task in tasks]
     if (health := current_worker().health) is not None:
         health.recycle_if_full(sum(executed))
-    elif resident_bytes() > MOST_RESIDENT:
+    elif holds_too_much():
         os._exit(RECYCLED)
     return executed
 

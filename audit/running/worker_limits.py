@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import platform
 import resource
@@ -10,7 +11,8 @@ from pathlib import Path
 
 # An estimate, until a Mac has measured it: torch, the samples and MPSGraph's caches of one worker on a real device.
 MAC_BYTES_PER_WORKER = 4 << 30
-# A worker that holds more ends after its groups, and another goes on: the code of shipped kernels stays loaded.
+# A worker that holds more after its groups gives back what is free, and ends where that is too little: the code of
+# shipped kernels stays loaded. Another worker goes on, and its start costs ten seconds of processor time.
 MOST_RESIDENT = 900 << 20
 # All workers share one GPU; more of them only overlap what runs on the CPU.
 MOST_ON_A_MAC = 4
@@ -36,6 +38,19 @@ def resident_bytes() -> int:
     except OSError:
         return 0
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+def holds_too_much() -> bool:
+    """Whether this process holds more than a worker may, after it gave back what is free."""
+    if resident_bytes() > MOST_RESIDENT:
+        give_back_free_memory()
+    return resident_bytes() > MOST_RESIDENT
+
+
+def give_back_free_memory() -> None:
+    """Let glibc return the pages that it keeps for later allocations; other C libraries do so themselves."""
+    if (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)) is not None:
+        trim(0)
 
 
 def device_memory_of_a_worker(workers: int) -> int:

@@ -9,10 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from mpsmith.audit.running import worker
+from mpsmith.audit.running import worker, worker_limits
 from mpsmith.audit.running.device_health import RECYCLED
 from mpsmith.audit.running.worker import freeze_once
-from mpsmith.audit.running.worker_limits import resident_bytes
+from mpsmith.audit.running.worker_limits import give_back_free_memory, resident_bytes
 
 
 @pytest.fixture(autouse=True)
@@ -49,16 +49,33 @@ def test_garbage_is_collected_before_it_would_be_kept_for_ever() -> None:
     assert Node.gone == ["gone"]
 
 
-@pytest.mark.parametrize(("most", "ends"), [(0, True), (1 << 50, False)])
-def test_a_worker_that_holds_much_memory_ends_after_its_groups(
-    monkeypatch: pytest.MonkeyPatch, most: int, ends: bool
+@pytest.mark.parametrize(
+    ("held", "free", "given_back", "ends"), [(9, 0, False, False), (12, 3, True, False), (12, 1, True, True)]
+)
+def test_a_worker_that_holds_much_memory_gives_back_what_is_free_or_ends(
+    monkeypatch: pytest.MonkeyPatch, held: int, free: int, given_back: bool, ends: bool
 ) -> None:
     exits: list[int] = []
+    memory = [held]
     monkeypatch.setattr(worker, "current_worker", lambda: SimpleNamespace(health=None))
-    monkeypatch.setattr(worker, "MOST_RESIDENT", most)
+    monkeypatch.setattr(worker_limits, "MOST_RESIDENT", 10)
+    monkeypatch.setattr(worker_limits, "resident_bytes", lambda: memory[-1])
+    monkeypatch.setattr(worker_limits, "give_back_free_memory", lambda: memory.append(held - free))
     monkeypatch.setattr(worker.os, "_exit", exits.append)
     assert worker.run_groups(()) == []
+    assert memory == ([held, held - free] if given_back else [held])
     assert exits == ([RECYCLED] if ends else [])
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="its allocator gives memory back by itself")
+def test_free_memory_of_the_allocator_is_given_back() -> None:
+    blocks = [b"x" * 60_000 for _ in range(2000)]  # below the size that glibc maps alone
+    last = b"x" * 60_000  # keeps the heap from shrinking by itself
+    before = resident_bytes()
+    del blocks
+    give_back_free_memory()
+    assert before - resident_bytes() > 60 << 20
+    del last
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="macOS does not say it cheaply")
