@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 
 import torch
 from torch import Tensor
@@ -50,17 +51,28 @@ def reads_uninitialised_memory(case: Case, cpu: Execution, seed: Callable[[], No
 
 def _run_again(case: Case, seed: Callable[[], None], filling: bool) -> Execution | None:
     """Run the case on the CPU again, with or without filled memory; None where it raises."""
+    # Deterministic algorithms also fill uninitialised memory.
+    with deterministic_algorithms(warn_only=True) if filling else nullcontext():
+        try:
+            seed()
+            return execute(case, move(case.args, case.kwargs, "cpu"))
+        except Exception:
+            return None
+
+
+@contextmanager
+def deterministic_algorithms(warn_only: bool = False) -> Iterator[None]:
+    """Inside, torch uses deterministic algorithms.
+
+    Not by `torch.use_deterministic_algorithms`: that loads torch.compile, for three seconds and 100 MB of each worker.
+    """
     enabled = torch.are_deterministic_algorithms_enabled()
-    warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
-    if filling:
-        torch.use_deterministic_algorithms(True, warn_only=True)  # this also fills uninitialised memory
+    before = torch.is_deterministic_algorithms_warn_only_enabled()
+    torch._C._set_deterministic_algorithms(True, warn_only=warn_only)
     try:
-        seed()
-        return execute(case, move(case.args, case.kwargs, "cpu"))
-    except Exception:
-        return None
+        yield
     finally:
-        torch.use_deterministic_algorithms(enabled, warn_only=warn_only)
+        torch._C._set_deterministic_algorithms(enabled, warn_only=before)
 
 
 def _free_blocks_like(outputs: Iterable[object]) -> None:

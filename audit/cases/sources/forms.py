@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 from ...judging.transfer import differentiable_leaves
+from ...judging.uninitialised_memory import deterministic_algorithms
 from ...model.case import Case
 from ...model.nested import leaves, map_leaves
 from .derived import MAIN_DTYPES, BaseGroup, Factor, in_each_case
@@ -60,7 +61,9 @@ def _forms(group: BaseGroup, case: Case) -> Iterator[Case]:
     if takes_out(op) and "out" not in case.kwargs and not case.uninitialised:
         into_out = under(torch.no_grad, OutForm(EXACT).of(op.op))
         yield replace(case, call=into_out, differentiable=False, title="no_grad, out=")
-    yield replace(plain, call=deterministic(op.op), title="deterministic algorithms", errors_count=True)
+    yield replace(
+        plain, call=under(deterministic_algorithms, op.op), title="deterministic algorithms", errors_count=True
+    )
     # PyTorch promises no strides of gradients and tangents; `process_output` picks outputs, not gradients.
     derived = replace(case, elementwise=False, process_output=lambda output: output)
     if case.differentiable and op.supports_gradgrad:
@@ -177,21 +180,6 @@ def under(mode: Callable[[], AbstractContextManager[Any]], operator: Call) -> Ca
             return operator(*args, **kwargs)
 
     call.__name__ = getattr(mode, "__name__", "context")
-    return call
-
-
-def deterministic(operator: Call) -> Call:
-    """The call with deterministic algorithms on."""
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        before = torch.are_deterministic_algorithms_enabled()
-        warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
-        torch.use_deterministic_algorithms(True)
-        try:
-            return operator(*args, **kwargs)
-        finally:
-            torch.use_deterministic_algorithms(before, warn_only=warn_only)
-
     return call
 
 
