@@ -156,7 +156,10 @@ static constexpr NSUInteger kWholeBatch = NSUIntegerMax;
                solutionMatrix:(MPSMatrix*)solutionMatrix {
   const RunGuard guard;
   const auto start = self.batchStart;
-  const auto size = batch_size(self.batchSize, start, {sourceMatrix, rightHandSideMatrix, solutionMatrix});
+  // Torch solves a batch in place one by one, each matrix described as the first of them all, and its tests on Macs pass.
+  const bool in_place = rightHandSideMatrix->tensor_.data_ptr() == solutionMatrix->tensor_.data_ptr();
+  const auto asked = in_place ? std::min<NSUInteger>(self.batchSize, 1) : self.batchSize;
+  const auto size = batch_size(asked, start, {sourceMatrix, rightHandSideMatrix, solutionMatrix});
   const Tensor matrix = batch_of(sourceMatrix, start, size);
   const Tensor a = transpose_ ? matrix.mT() : matrix, b = batch_of(rightHandSideMatrix, start, size) * alpha_;
   batch_of(solutionMatrix, start, size).copy_(at::linalg_solve_triangular(a, b, upper_ != transpose_, !right_, unit_));

@@ -287,6 +287,19 @@ def test_a_kernel_works_on_as_many_matrices_as_all_of_its_operands_have() -> Non
     assert not factors[1:].any()
 
 
+def test_a_triangular_solve_in_place_takes_one_matrix_of_a_batch() -> None:
+    x, sides = torch.eye(2) * 4 + torch.randn(3, 2, 2).tril(), torch.randn(3, 2, 1)
+    selector = "initWithDevice:right:upper:transpose:unit:order:numberOfRightHandSides:alpha:"
+    kernel = made("MPSMatrixSolveTriangular", selector, None, False, False, False, False, 2, 1, 1.0)
+    selector = "encodeToCommandBuffer:sourceMatrix:rightHandSideMatrix:solutionMatrix:"
+    expected = torch.linalg.solve_triangular(x, sides, upper=False)
+    elsewhere, at_place = torch.zeros(3, 2, 1), sides.clone()
+    send(kernel, selector, None, matrix_over(x), matrix_over(sides), matrix_over(elsewhere))
+    send(kernel, selector, None, matrix_over(x), matrix_over(at_place), matrix_over(at_place))
+    torch.testing.assert_close(elsewhere, expected)
+    torch.testing.assert_close(at_place, torch.cat([expected[:1], sides[1:]]))
+
+
 def test_a_matrix_beyond_its_buffer_is_an_error_and_a_batch_beyond_it_is_shortened() -> None:
     x = torch.randn(3, 2, 2)
     selector = "matrixDescriptorWithRows:columns:matrices:rowBytes:matrixBytes:dataType:"
