@@ -23,7 +23,7 @@ V = CaseVerdict
 SURFACE = surface(overload("mode", Dispatch.MISSING), overload("relu", Dispatch.NATIVE))
 # Rules about values without a prediction, each with the reason.
 WITHOUT_PREDICTION = {
-    "order-that-nobody-asked-for": "any order of the results is right; a rule about real devices alone",
+    "any-order-without-sorting": "any order of the results is right; a rule about real devices alone",
     "values-beyond-float32": "any singular value below the largest times the ULP is right, since that one is infinite",
     "gels-without-full-rank": "any solution is right: torch says that gels is for matrices of full rank",
 }
