@@ -1,17 +1,19 @@
 """Which releases support the operators of a network: one recording, joined with the coverage of each release.
 
 The recording lists the overloads that were called. The data of a macOS wheel (`mpsmith coverage`) say whether a release
-has kernels for them, so no run per release is needed. What a release calls instead of an overload that it lacks is
-unknown.
+has kernels for them, so no run per release is needed. What a release calls instead of an overload that it does not have
+is unknown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 
+from ...audit.answers.compositions import compositions
 from ...audit.answers.sentences import OLDEST_WITH_KERNELS
+from ...audit.answers.support import ReleaseSupport, Runs, Support
 from ...audit.releases import data as release_data
 from ...audit.releases.coverage import ReleaseCoverage, from_data
 from ...audit.releases.data import release_order
@@ -31,7 +33,7 @@ class OverloadSupport:
         composite: composed of others, which are listed themselves.
         fallback: always runs on the CPU.
         missing: no kernel: NotImplementedError, or the CPU with PYTORCH_ENABLE_MPS_FALLBACK.
-        unknown: absent, or composed of others that were not recorded.
+        unknown: absent, or composed of others that are not known.
         replaced: those of `fallback` and `missing` that `import mpsmith.kernels` has a kernel for.
     """
 
@@ -54,17 +56,26 @@ class OverloadSupport:
 
 
 def support(
-    called: Iterable[Called], on: ReleaseCoverage, recorded: ReleaseCoverage, kernels: Collection[str]
+    called: Iterable[Called],
+    on: ReleaseCoverage,
+    recorded: ReleaseCoverage,
+    kernels: Collection[str],
+    composed: Callable[[str], Runs] = lambda _: Runs(Support.UNKNOWN, {}),
 ) -> OverloadSupport:
     """The support of the called overloads in a release.
 
-    `recorded`: the coverage of the torch that ran. `kernels`: operators with a finished kernel.
+    `recorded`: the coverage of the torch that ran. `kernels`: operators with a finished kernel. `composed`: how an
+    overload runs in the release by its parts, for those that were not composed when they were recorded.
     """
     by: dict[str, set[str]] = {name: set() for name in ("native", "composite", "fallback", "missing", "unknown")}
     for each in called:
         for overload in each.overloads:
             if overload.startswith(_NAMESPACE):  # coverage data hold aten overloads only
-                kind = _kind(overload.removeprefix(_NAMESPACE), overload in each.composite, on, recorded)
+                name = overload.removeprefix(_NAMESPACE)
+                kind = _kind(name, overload in each.composite, on, recorded)
+                if kind == "unknown" and name in on.by_name:
+                    kind, parts = _by_parts(composed(name))
+                    by["missing"].update(_NAMESPACE + part for part in parts)
                 by[kind].add(overload)
     found = {name: frozenset(overloads) for name, overloads in by.items()}
     replaceable = kernels if release_order(on.release) >= OLDEST_WITH_KERNELS else ()
@@ -87,6 +98,11 @@ def _kind(name: str, was_composite: bool, on: ReleaseCoverage, recorded: Release
         alike = was_composite or (then is not None and then.is_composite)
         return "composite" if alike else "unknown"  # the operators inside it were not recorded
     return "fallback" if dispatch is Dispatch.ALWAYS_FALLS_BACK else "missing"
+
+
+def _by_parts(runs: Runs) -> tuple[str, Collection[str]]:
+    """The support of an overload that the release composes, and those of its parts that have no kernel there."""
+    return ("unknown" if runs.uncertain or runs.support is Support.UNKNOWN else "composite"), runs.lacking
 
 
 @dataclass(frozen=True)
@@ -143,12 +159,17 @@ def _coverages() -> tuple[ReleaseCoverage, ...]:
     return tuple(from_data(data, position) for position in range(len(data.releases)))
 
 
+def _runs(by_parts: ReleaseSupport, position: int, name: str) -> Runs:
+    return by_parts.of_names([name], [], position)
+
+
 def network_support(observations: Sequence[NetworkObservation], kernels: Collection[str]) -> list[NetworkSupport]:
     """The support of every network that finished in some mode, in the order of the observations.
 
     `kernels`: operators with a finished kernel.
     """
     coverages = _coverages()
+    by_parts = ReleaseSupport(release_data.load(), compositions())
     by_name = {coverage.release: coverage for coverage in coverages}
     of_network: dict[str, list[NetworkObservation]] = {}
     for observation in observations:
@@ -162,7 +183,10 @@ def network_support(observations: Sequence[NetworkObservation], kernels: Collect
         recorded = by_name[facts.release] if facts else coverages[0]
 
         def on_each(called: Sequence[Called], recorded: ReleaseCoverage = recorded) -> dict[str, OverloadSupport]:
-            return {on.release: support(called, on, recorded, kernels) for on in coverages}
+            return {
+                on.release: support(called, on, recorded, kernels, partial(_runs, by_parts, position))
+                for position, on in enumerate(coverages)
+            }
 
         by_mode = {each.mode: on_each([each.called]) for each in telling}
         together = on_each([each.called for each in telling])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from mpsmith.audit.answers.support import Runs
+from mpsmith.audit.answers.support import Support as How
 from mpsmith.audit.releases import data
 from mpsmith.audit.releases.coverage import OverloadCoverage, ReleaseCoverage
 from mpsmith.audit.releases.surface.overloads import Dispatch
@@ -53,6 +55,30 @@ def test_a_view_composed_on_both_releases_is_composite() -> None:
 def test_an_operator_composed_only_there_is_unknown() -> None:
     supported = on("2.0.1", {"fused": Dispatch.NATIVE}, {"fused": Dispatch.COMPOSITE_IMPLICIT})
     assert supported.unknown == {"aten::fused"}
+
+
+def test_an_operator_composed_only_there_is_judged_by_its_parts() -> None:
+    there = coverage("2.14.1", fused=Dispatch.COMPOSITE_IMPLICIT)
+    recorded = coverage("2.13.0", fused=Dispatch.ALWAYS_FALLS_BACK)
+
+    def supported(runs: Runs) -> OverloadSupport:
+        return support([Called(native={"aten::fused": 1})], there, recorded, (), {"fused": runs}.__getitem__)
+
+    works = supported(Runs(How.WORKS, {}, composite=True))
+    assert (works.composite, works.unknown, works.lacking) == ({"aten::fused"}, NOTHING, NOTHING)
+    lacks = supported(Runs(How.NO, {"part": 1.0}, composite=True))
+    assert (lacks.composite, lacks.missing) == ({"aten::fused"}, {"aten::part"})
+    uncertain = supported(Runs(How.WORKS, {}, composite=True, uncertain=True))
+    assert uncertain.unknown == {"aten::fused"}
+
+
+def test_the_svd_of_torch_2_14_is_composed_of_a_native_part() -> None:
+    called = Called(fell_back={"aten::linalg_svd": 1})
+    run = NetworkObservation("svd", Mode.inference, NetworkOutcome.ran, release="2.13.0", called=called)
+    (found,) = network_support([run], {"aten::linalg_svd"})
+    assert found.together["2.13.0"].lacking == {"aten::linalg_svd"}
+    assert found.together["2.14.1"].composite == {"aten::linalg_svd"}
+    assert since(found.together) == Since("2.14.1")
 
 
 def test_a_structured_operator_without_a_kernel_is_judged_by_its_out_variant() -> None:
