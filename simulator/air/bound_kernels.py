@@ -59,7 +59,7 @@ class BoundKernel:
         for index, (name, size) in self.buffer_parameters.items():
             if size and (index not in buffers or buffers[index].available < size):
                 given = f"{buffers[index].available} bytes are" if index in buffers else "nothing is"
-                raise KernelFault(f"{self.kernel!r}: it reads {size} bytes of argument {name}, and {given} bound there")
+                raise KernelFault(f"{str(self.kernel)[1:-1]}: it reads {size} bytes of argument {name}, and {given} bound there")
         self.kernel.run_bound(grid, group, buffers, memory)
 
 
@@ -76,4 +76,4 @@ class BoundLibrary:
         try:
             return BoundKernel(self.library.kernel(name))
         except KeyError:
-            raise AttributeError(f"the release has no compiled kernel {name}") from None
+            raise AttributeError(f"the Metal library has no kernel {name}") from None

@@ -13,14 +13,17 @@ from ...errors import one_line
 from ..clang import BuildCache, Clang, CompilerLimitError, InternalCompilerError, Limits, ToolRun
 from ..errors import KernelCacheError, KernelCompileError, MalformedKernelError
 from ..metal.compiler import MetalCompiler, default_compiler
+from ..metal.function_constants import Constant
 from .bitcode import signature_of_bitcode
+from .function_constants import with_constants
 from .host_module import host_module
 from .intrinsics import Perturbation, Variant
 
 _RUNTIME = Path(__file__).parent / "runtime"
 # The code that determines the result of a build: the cache key changes with it.
 _DECIDING_CODE = (
-    *(f"simulator.air.{name}" for name in ("bitcode", "bitstream", "compiler", "entry_point", "host_module")),
+    *(f"simulator.air.{name}" for name in ("bitcode", "bitstream", "compiler", "entry_point", "function_constants")),
+    "simulator.air.host_module",
     *(f"simulator.air.{name}" for name in ("intrinsics", "llvm_text", "metadata", "runtime", "signature")),
     "simulator.clang",
 )
@@ -95,8 +98,12 @@ class AirCompiler:
             raise MalformedKernelError(f"LLVM cannot read its module: {one_line(ValueError(done.stderr), 300)}")
         return done.stdout
 
-    def built(self, bitcode: bytes, name: str, checked: bool = False) -> tuple[Path, bytes]:
+    def built(
+        self, bitcode: bytes, name: str, checked: bool = False, constants: Sequence[Constant] = ()
+    ) -> tuple[Path, bytes]:
         """A shared library with the kernel, and its content, built or from the cache.
+
+        `constants`: the values of its function constants.
 
         Raises:
             MalformedKernelError: the module is not a kernel.
@@ -105,12 +112,12 @@ class AirCompiler:
             KernelCacheError: the cache cannot be written.
         """
         variant = Variant(self._perturbation, checked)
-        key = fingerprint(self.identity, "kernel", repr(variant), bitcode)
+        key = fingerprint(self.identity, "kernel", repr(variant), repr(constants) if constants else "", bitcode)
         kept = self.cache.find(key, ".so")
         if kept:
             return kept
         try:
-            content = self._build(bitcode, name, variant)
+            content = self._build(bitcode, name, variant, constants)
             path = self.cache.store(key, ".so", content)
         except OSError as error:
             raise KernelCacheError(
@@ -121,8 +128,9 @@ class AirCompiler:
             self.cache.shrink(CACHE_BYTES)
         return path, content
 
-    def _build(self, bitcode: bytes, name: str, variant: Variant) -> bytes:
-        text = host_module(self.disassemble(bitcode), name, signature_of_bitcode(bitcode, name), variant)
+    def _build(self, bitcode: bytes, name: str, variant: Variant, constants: Sequence[Constant]) -> bytes:
+        assembly = with_constants(self.disassemble(bitcode), constants)
+        text = host_module(assembly, name, signature_of_bitcode(bitcode, name), variant)
         with tempfile.TemporaryDirectory(prefix="mpsmith-air-") as folder:
             source, unit, library = (Path(folder) / file for file in ("host.ll", "kernel.o", "kernel.so"))
             source.write_text(text, encoding="utf-8")

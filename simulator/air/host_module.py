@@ -141,5 +141,5 @@ def with_operations(assembly: str, variant: Variant) -> tuple[str, list[str], se
 
     text = DECLARATION.sub(replaced, assembly)
     if unknown:
-        raise UnsupportedKernelError(f"it needs {', '.join(sorted(unknown))}, which the host has no code for")
+        raise UnsupportedKernelError(f"it needs {', '.join(sorted(unknown))}, which the host does not support")
     return text, definitions, wanted

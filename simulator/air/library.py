@@ -14,6 +14,7 @@ from ...errors import one_line
 from ...metal_limits import MAX_BUFFERS, MAX_THREADGROUP_MEMORY, MAX_THREADS_PER_THREADGROUP
 from ..errors import AirError, KernelArgumentError, KernelCompileError, KernelFault, MetalRuntimeError
 from ..metal.binding import NO_THREADS, Buffer, refused_by_validation
+from ..metal.function_constants import Constant
 from ..metal.dispatch import GridLaunch, LoadedKernel, load_kernel, runtime_of
 from ..metal.modes import Mode, current_mode
 from ..metal.regions import GUARDED_BYTES, merged_regions
@@ -31,15 +32,16 @@ Size = tuple[int, int, int]
 
 
 class AirLibrary:
-    """The kernels of a release's Metal library; each is compiled on its first launch."""
+    """The kernels of a Metal library; each is compiled on its first launch. A project's own library has no release."""
 
-    def __init__(self, path: Path, release: str, compiler: AirCompiler | None = None) -> None:
+    def __init__(self, path: Path, release: str = "", compiler: AirCompiler | None = None) -> None:
         self.path = path
         self.release = release
         self._file = LibraryFile(path)
         self._compiler = compiler
         self._signatures: dict[str, KernelSignature] = {}
         self._kernels: dict[str, AirKernel] = {}
+        self._given: tuple[Constant, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -73,8 +75,15 @@ class AirLibrary:
         """
         if name not in self._kernels:
             signature = self.signature(name)
-            self._kernels[name] = AirKernel(signature, self._file.bitcode(name), self.release, self.compiler)
+            code = self._file.bitcode(name)
+            self._kernels[name] = AirKernel(signature, code, self.release, self.compiler, self._given)
         return self._kernels[name]
+
+    def specialized(self, constants: Sequence[Constant]) -> AirLibrary:
+        """The same kernels with these values of their function constants."""
+        other = copy.copy(self)
+        other._given, other._kernels = tuple(constants), {}
+        return other
 
     def moved(self, seed: int) -> AirLibrary:
         """The same kernels with results of mathematical functions moved within Apple's bounds, by this seed."""
@@ -100,23 +109,35 @@ class AirLibrary:
 
 
 def _about(error: AirError, name: str, release: str) -> AirError:
-    return type(error)(f"shipped kernel {name} of torch {release}: {error}")
+    return type(error)(f"{_named(name, release)}: {error}")
+
+
+def _named(kernel: str, release: str) -> str:
+    return f"shipped kernel {kernel} of torch {release}" if release else f"simulated Metal kernel '{kernel}'"
 
 
 class AirKernel:
     """A kernel, compiled for the host on its first launch."""
 
-    def __init__(self, signature: KernelSignature, bitcode: bytes, release: str, compiler: AirCompiler) -> None:
+    def __init__(
+        self,
+        signature: KernelSignature,
+        bitcode: bytes,
+        release: str,
+        compiler: AirCompiler,
+        given: Sequence[Constant] = (),
+    ) -> None:
         self.signature = signature
         self.release = release
         self._bitcode = bitcode
         self._compiler = compiler
+        self._given = given
         self._loaded: dict[bool, LoadedKernel] = {}
         self._constants: Constants = {}
         self._loading = threading.Lock()
 
     def __repr__(self) -> str:
-        return f"<shipped kernel {self.signature.name} of torch {self.release}>"
+        return f"<{_named(self.signature.name, self.release)}>"
 
     @property
     def max_threads(self) -> int:
@@ -231,7 +252,7 @@ class AirKernel:
     def _load(self, checked: bool) -> LoadedKernel:
         runtime_of(self._compiler.scheduler)  # its symbols must be there before the kernel is loaded
         try:
-            path, content = self._compiler.built(self._bitcode, self.signature.name, checked)
+            path, content = self._compiler.built(self._bitcode, self.signature.name, checked, self._given)
         except AirError as error:
             raise _about(error, self.signature.name, self.release) from None
         try:
@@ -320,4 +341,4 @@ class AirKernel:
         unbound = [a.name for a in self.signature.buffers if a.used and a.index not in bound]
         if unbound and "null pointer" in text:
             text += f"; not bound: {', '.join(unbound)}"
-        return f"shipped kernel {self.signature.name} of torch {self.release}: {text}"
+        return f"{_named(self.signature.name, self.release)}: {text}"

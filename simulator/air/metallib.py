@@ -67,7 +67,7 @@ def compiled_library(data: bytes) -> BoundLibrary | None:
         return None
     cache, key = BuildCache(cache_folder() / "metallib"), fingerprint(data)
     kept = cache.find(key, ".metallib")
-    return BoundLibrary(AirLibrary(kept[0] if kept else cache.store(key, ".metallib", data), "its file"))
+    return BoundLibrary(AirLibrary(kept[0] if kept else cache.store(key, ".metallib", data)))
 
 
 def load_metallib(source: bytes | bytearray | str | os.PathLike[str]) -> Any:

@@ -179,6 +179,8 @@ def _properties(values: tuple[Value, ...]) -> dict[str, tuple[Value, ...]]:
 def _argument(metadata: Metadata, node: tuple[Value, ...]) -> BufferArgument | BuiltinArgument:
     if len(node) < 2 or not isinstance(node[0], int) or not isinstance(node[1], str):
         raise MalformedKernelError("an argument of its kernel has no number and kind")
+    if node[1] == "air.function_constant":  # Metal leaves the argument out where a constant is false
+        return _argument(metadata, (node[0], *node[3:]))
     position, kind = node[0], node[1].removeprefix("air.")
     properties = _properties(node[2:])
     name, type_name = _text(properties, "air.arg_name"), _text(properties, "air.arg_type_name")

@@ -142,9 +142,9 @@ def names_of(library: int) -> str:
 
 def specialize(library: int, constants: Sequence[Constant]) -> int:
     """The number of a library with these function constants. Raises MpsmithError where that cannot be had."""
-    programs = _programs[library]
-    if not programs:
-        raise MetalRuntimeError("function constants of compiled kernels are not simulated")
+    programs, kernels = _programs[library], _libraries[library]
+    if isinstance(kernels, BoundLibrary):
+        return load_compiled(BoundLibrary(kernels.library.specialized(constants)))
     return _add_library(*(replace(program, constants=tuple(constants)) for program in programs))
 
 

@@ -5,11 +5,12 @@ There is a module for each kind of operation. Each writes the body of a function
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..llvm_text import symbol
-from . import atomics, conversions, integers, lanes, mathematics, matrices
+from . import atomics, conversions, copies, integers, lanes, mathematics, matrices
 from .accuracy import Perturbation
 from .body import Body
 from .operation import Operation
@@ -33,6 +34,9 @@ _BY_KEY: dict[str, Writer] = {
     **dict.fromkeys(lanes.VOTES, lanes.vote),
     **dict.fromkeys(lanes.MASKS, lanes.mask),
     **dict.fromkeys(lanes.BARRIERS, lanes.barrier),
+    **dict.fromkeys(copies.COPIES, copies.copy),
+    "wait_simdgroup_events": copies.wait,
+    "normalize_function_constant_predicate": integers.truth,
 }
 
 
@@ -73,7 +77,7 @@ def define(operation: Operation, variant: Variant = PLAIN) -> Definition:
     except (ValueError, LookupError) as error:
         raise UnknownOperationError(f"{operation.name}: {error}") from None
     # Lanes wait by call site, so calls that communicate must not be moved or merged.
-    attributes = "convergent " if "airrt_simd" in str(body.declarations) or "barrier" in operation.name else ""
+    attributes = "convergent " if re.search("airrt_simd|barrier", str(body.declarations)) else ""
     # Atomic operations call the checker themselves, so their loads and stores are not instrumented.
     calls_checker = variant.checked and operation.key == "atomic"
     attributes += "noinline nosanitize_coverage nounwind" if calls_checker else "alwaysinline nounwind"

@@ -93,3 +93,8 @@ def all_or_any(body: Body, operation: Operation) -> str:
         raise ValueError(f"a vector of {element}")
     function = "and" if operation.key == "all" else "or"
     return body.call("i1", f"llvm.vector.reduce.{function}.v{width}i1", (operation.types[0], "%a0"))
+
+
+def truth(body: Body, operation: Operation) -> str:
+    """`air.normalize_function_constant_predicate`: 1 for any other number than 0."""
+    return body.value(f"zext i1 {body.value(f'icmp ne {operation.types[0]} %a0, 0')} to {operation.returns}")
