@@ -70,6 +70,10 @@ class MalformedLibraryError(AirError):
         super().__init__(printable(message))
 
 
+class OtherPlatformError(MalformedLibraryError):
+    """A Metal library is not for macOS."""
+
+
 class MalformedKernelError(AirError):
     """A module is not bitcode, or its kernel is invalid."""
 

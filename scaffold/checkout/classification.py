@@ -37,7 +37,7 @@ def diagnostic_row(kind: str, name: str, diagnostic: Diagnostic) -> TryRow:
     if absent and kind != "metal" and not _HEADER.search(diagnostic.message):
         reason = f"it needs the headers of {absent['name']}: install it"
         return TryRow(kind, name, TryResult.SKIPPED, reason, diagnostic.file, diagnostic.line)
-    limit = diagnostic.rule == _NOT_SUPPORTED or _is_limit(diagnostic.message)
+    limit = diagnostic.rule.endswith(_NOT_SUPPORTED) or _is_limit(diagnostic.message)
     result = TryResult.REFUSED if limit else TryResult.DEFECT
     return TryRow(kind, name, result, one_line(Exception(diagnostic.message)), diagnostic.file, diagnostic.line)
 

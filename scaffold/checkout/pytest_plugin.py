@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 from collections.abc import Generator
@@ -9,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from .scripts import ScriptFile, checked, is_script
 
 EVENTS, FINISHED = "MPSMITH_TRY_EVENTS", "MPSMITH_TRY_FINISHED"
 """Environment variables: the file to write to, and a file with the tests that earlier processes ran."""
@@ -31,7 +34,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave out what earlier processes ran."""
     finished = set(Path(os.environ[FINISHED]).read_text("utf-8").splitlines())
     items[:] = [item for item in items if item.nodeid not in finished]
+    for item in items:
+        if type(item) is pytest.Function:
+            item.obj = checked(item.obj)
     _write(event="collected")
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Run a file whose tests pytest cannot call as a script, too."""
+    if not _is_script(file_path):
+        return None
+    script: ScriptFile = ScriptFile.from_parent(parent, path=file_path)
+    script.begin = lambda test: _write(event="start", test=test)
+    script.end = lambda test, error: _write(
+        event="end", test=test, **({"outcome": "failed", **_of_exception(error)} if error else {"outcome": "passed"})
+    )
+    return script
 
 
 def pytest_collectreport(report: pytest.CollectReport) -> None:
@@ -67,7 +85,9 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     report = outcome.get_result()
     if _ENDS.get(item.nodeid, {"outcome": "passed"})["outcome"] != "passed":
         return  # what failed first decides
-    if report.failed and call.excinfo is not None:
+    if call.excinfo is not None and call.excinfo.typename == "FixtureLookupError" and _is_script(item.path):
+        _ENDS[item.nodeid] = {"outcome": "skipped", "text": "pytest cannot pass its arguments; the file's script does"}
+    elif report.failed and call.excinfo is not None:
         _ENDS[item.nodeid] = {"outcome": "failed", **_of_exception(call.excinfo.value)}
     elif report.skipped:
         expected = getattr(report, "wasxfail", None)
@@ -81,6 +101,11 @@ def pytest_runtest_logfinish(nodeid: str) -> None:
     """Note how a test ended, with its setup, teardown and subtests."""
     if nodeid in _ENDS:
         _write(event="end", test=nodeid, **_ENDS.pop(nodeid))
+
+
+@functools.cache
+def _is_script(path: Path) -> bool:
+    return is_script(path.read_text("utf-8", "replace"))
 
 
 def _of_exception(error: BaseException) -> dict[str, Any]:

@@ -23,13 +23,14 @@ from ..proof.checking import check_files
 from ..proof.host_code import check_host_code
 from .classification import build_rows, diagnostic_row, test_row
 from .results import TryResult, TryRow
+from .scripts import SCRIPT
 from .worker import run_tests
 
 CODE = (".mm", ".cpp", ".cc", ".cxx", ".c")
 _LEFT_OUT = (".git", ".venv", "venv", "node_modules", "build", "dist", "__pycache__", ".tox", "*.so")
 _TESTS = ("test_*.py", "*_test.py", "test.py", "tests.py")
 _COMPILES = re.compile(r"compile_shader|\.mm\b|\.metal\b|\bmps\b")
-_A_TEST = re.compile(r"^\s*(?:async )?def test|^class Test|unittest", re.MULTILINE)
+_A_TEST = re.compile(r"^\s*(?:async )?def test|^class Test|unittest|^if __name__ ==", re.MULTILINE)
 
 Say = Callable[[str], None]
 
@@ -92,11 +93,13 @@ def _copied(folder: Path) -> Iterator[Checkout]:
 
 
 def _rows(checkout: Checkout, limit: float, say: Say) -> Iterator[TryRow]:
-    metal = checkout.files("*.metal")
+    metal = checkout.files("*.metal", "*.metallib")
     host = checkout.files("*.mm")
     python = [path for path in checkout.files("*.py") if _COMPILES.search(path.read_text("utf-8", "replace"))]
     if not metal and not host and not python:
-        raise ScaffoldError(f"{checkout.folder} has no .metal or .mm file, and no Python that uses mps: nothing to try")
+        raise ScaffoldError(
+            f"{checkout.folder} has no .metal, .metallib or .mm file, and no Python that uses mps: nothing to try"
+        )
     for path in metal:
         say(f"checking {checkout.named(path)}")
         yield _metal_row(path)
@@ -129,9 +132,13 @@ def _rows(checkout: Checkout, limit: float, say: Say) -> Iterator[TryRow]:
     folders = list(dict.fromkeys([packages, checkout.copy]))
     seen: set[str] = set()  # each process meets the files that cannot be imported
     for end in run_tests(checkout.copy, tests, folders, limit, environment):
-        if end.test not in seen:
-            seen.add(end.test)
-            yield test_row(end, own)
+        if end.test in seen:
+            continue
+        file = end.test.removesuffix(SCRIPT)
+        if end.outcome == "hung" and file != end.test and any(f"{file}test" in each for each in seen):
+            end = replace(end, outcome="skipped", text=f"what follows the script's tests takes longer than {end.text}")
+        seen.add(end.test)
+        yield test_row(end, own)
 
 
 def _metal_row(path: Path) -> TryRow:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
 
+from ...simulator.air.library_check import check_library
 from ...simulator.clang import CompilerMissingError, Diagnostic
 from ...simulator.metal import METAL_VERSIONS, MetalVersion
 from ...simulator.objc.compile_options import NO_OPTIONS, CompileOptions
@@ -23,7 +24,7 @@ from .host_code import check_host_code
 from .literal_launches import check_encoders, check_literal_launches, kernel_parameters, named_types
 from .mach_object import MachObject
 from .macos_compiler import CompilationUnit, MacosCompiler
-from .metal_sources import METAL, UNCHECKED, check_metal, kernel_names, metal_keys, metal_programs
+from .metal_sources import COMPILED_METAL, METAL, UNCHECKED, check_metal, kernel_names, metal_keys, metal_programs
 from .patches import check_patch
 from .registrations import check_registrations, known_overloads, read_registrations
 from .signatures import signature_assertions
@@ -130,7 +131,7 @@ def files_to_check(path: Path) -> list[Path]:
 
     Raises ScaffoldError when there is nothing, and for a family's host code, which is checked as a part of its patch.
     """
-    suffixes = (*CODE, *METAL, *PATCH)
+    suffixes = (*CODE, *METAL, *COMPILED_METAL, *PATCH)
     if _is_part_of_a_patch(path):
         raise ScaffoldError(
             f"{path} is a part of a patch: make it with `mpsmith scaffold OPERATOR --target upstream --from-kernel`, "
@@ -171,10 +172,21 @@ def check_files(
     `say`: called with what begins, which is nothing where a file's result is kept.
     Raises ToolchainError when the compiler for the others was not set up, or fails.
     """
-    needs_macos = any(path.suffix not in METAL for path in paths)
+    needs_macos = any(path.suffix not in METAL + COMPILED_METAL for path in paths)
     macos = MacosCompiler(find(release), precompile=precompile) if needs_macos else None
     for path in paths:
-        yield _checked(CheckedFile.read(path, metal, options), macos, use_cache, say)
+        if path.suffix in COMPILED_METAL:
+            yield _checked_library(path, say)
+        else:
+            yield _checked(CheckedFile.read(path, metal, options), macos, use_cache, say)
+
+
+def _checked_library(path: Path, say: Callable[[str], None]) -> CheckResult:
+    say(f"reading {path}")
+    start = time.perf_counter()
+    findings = tuple(check_library(path))
+    steps = () if any(finding.severity == "note" for finding in findings) else ("metal",)
+    return CheckResult(path, steps, (), findings, time.perf_counter() - start)
 
 
 def _checked(

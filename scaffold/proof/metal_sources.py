@@ -12,6 +12,7 @@ from ...simulator.metal import compile as compile_metal
 from ..errors import ScaffoldError
 
 METAL = (".metal",)
+COMPILED_METAL = (".metallib",)
 # The rule of the note that stands where there is no shader checker.
 UNCHECKED = "metal: not checked"
 

@@ -59,7 +59,9 @@ class BoundKernel:
         for index, (name, size) in self.buffer_parameters.items():
             if size and (index not in buffers or buffers[index].available < size):
                 given = f"{buffers[index].available} bytes are" if index in buffers else "nothing is"
-                raise KernelFault(f"{str(self.kernel)[1:-1]}: it reads {size} bytes of argument {name}, and {given} bound there")
+                raise KernelFault(
+                    f"{str(self.kernel)[1:-1]}: it reads {size} bytes of argument {name}, and {given} bound there"
+                )
         self.kernel.run_bound(grid, group, buffers, memory)
 
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from ..errors import AirError, MalformedLibraryError
+from ..errors import AirError, MalformedLibraryError, OtherPlatformError
 
 MAGIC = b"MTLB"
 HEADER_SIZE = 88
@@ -102,7 +102,7 @@ def read_header(data: bytes | memoryview, available: int) -> LibraryHeader:
         raise MalformedLibraryError("not a Metal library: it does not begin with MTLB and a header")
     _, platform, major, minor, _, _, macos_major, macos_minor, size, *positions = _HEADER.unpack_from(data)
     if platform != _MACOS:
-        raise MalformedLibraryError(f"the Metal library is not for macOS ({platform:#x})")
+        raise OtherPlatformError(f"the Metal library is not for macOS ({platform:#x})")
     if size > available:
         raise MalformedLibraryError(f"the Metal library claims to have {size} bytes, but has {available}")
     # The size of the function list does not include the count in front of it.
@@ -226,7 +226,8 @@ class LibraryFile:
             with path.open("rb") as file:
                 self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except (OSError, ValueError) as error:
-            raise AirError(f"cannot read the Metal library {path}: {error}") from None
+            why = error.strerror if isinstance(error, OSError) else "it is empty"
+            raise AirError(f"cannot read the Metal library {path}: {why}") from None
         try:
             self.header = read_header(self._bytes[:HEADER_SIZE], len(self._bytes))
             listed = self.header.functions
@@ -235,7 +236,7 @@ class LibraryFile:
                 for function in read_functions(self.header, self._bytes[listed.offset : listed.end])
             }
         except MalformedLibraryError as error:
-            raise MalformedLibraryError(f"{path}: {error}") from None
+            raise type(error)(f"{path}: {error}") from None
 
     @property
     def names(self) -> tuple[str, ...]:

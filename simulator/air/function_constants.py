@@ -44,15 +44,13 @@ def with_constants(assembly: str, constants: Sequence[Constant]) -> str:
             return f"{found[1]}{found[2]} {_in_assembly(name, value, found[3])}"
 
         assembly = re.sub(_VARIABLE.format(variable), with_value, assembly, flags=re.MULTILINE)
-        assembly = re.sub(_ASKED.format(variable), lambda _, given=value is not None: _constant(given), assembly)
+        assembly = re.sub(_ASKED.format(variable), f"or i1 {str(value is not None).lower()}, false", assembly)
     if "call i1 @air.is_function_constant_defined" not in assembly:
-        assembly = re.sub(r"^declare [^\n]*@air\.is_function_constant_defined\([^\n]*$", "", assembly, flags=re.MULTILINE)
+        assembly = re.sub(
+            r"^declare [^\n]*@air\.is_function_constant_defined\([^\n]*$", "", assembly, flags=re.MULTILINE
+        )
     # An attribute group may have followed the call.
     return re.sub(r"(or i1 (?:true|false), false) #\d+", r"\1", assembly)
-
-
-def _constant(truth: bool) -> str:
-    return f"or i1 {str(truth).lower()}, false"
 
 
 def _in_assembly(name: str, value: str | None, kind: str) -> str:

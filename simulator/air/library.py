@@ -12,23 +12,33 @@ from pathlib import Path
 
 from ...errors import one_line
 from ...metal_limits import MAX_BUFFERS, MAX_THREADGROUP_MEMORY, MAX_THREADS_PER_THREADGROUP
-from ..errors import AirError, KernelArgumentError, KernelCompileError, KernelFault, MetalRuntimeError
+from ..errors import (
+    AirError,
+    KernelArgumentError,
+    KernelCompileError,
+    KernelFault,
+    MetalRuntimeError,
+    UnsupportedKernelError,
+)
 from ..metal.binding import NO_THREADS, Buffer, refused_by_validation
-from ..metal.function_constants import Constant
 from ..metal.dispatch import GridLaunch, LoadedKernel, load_kernel, runtime_of
+from ..metal.function_constants import Constant
 from ..metal.modes import Mode, current_mode
 from ..metal.regions import GUARDED_BYTES, merged_regions
 from ..metal.schedules import run_schedules
 from .binding import BoundArguments, Constants, bind
 from .bitcode import declared_functions, signature_of_bitcode
 from .compiler import AirCompiler, default_air_compiler
-from .container import LibraryFile
+from .container import LibraryFile, Version
 from .entry_point import ENTRY, FIRST_THREADGROUP_SLOT
 from .intrinsics import Perturbation
 from .intrinsics.accuracy import is_moved
 from .signature import CONSTANT, KernelSignature
 
 Size = tuple[int, int, int]
+
+NEWEST_AIR = Version(2, 8)
+"""The newest version of AIR in a release of torch, whose kernels have run here."""
 
 
 class AirLibrary:
@@ -60,7 +70,10 @@ class AirLibrary:
         """
         if name not in self._signatures:
             bitcode = self._file.bitcode(name)
+            version = self._file.function(name).air
             try:
+                if version > NEWEST_AIR and not self.release:
+                    raise UnsupportedKernelError(f"the simulator does not support AIR {version}, only to {NEWEST_AIR}")
                 self._signatures[name] = signature_of_bitcode(bitcode, name)
             except AirError as error:
                 raise _about(error, name, self.release) from None

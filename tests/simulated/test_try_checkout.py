@@ -132,6 +132,46 @@ def test_each_file_and_test_has_its_result(tmp_path: Path) -> None:
     assert not passed(list(rows.values()))
 
 
+SCRIPT = """\
+import sys
+import torch
+
+def test_of_dtype(dtype, name="one"):
+    return bool((torch.ones(2, device="mps", dtype=dtype) == 1).all())
+
+def test_that_is_false():
+    return False
+
+def test_right():
+    return True
+
+if __name__ == "__main__":
+    fine = test_of_dtype(torch.float32) & test_of_dtype(torch.float16, name="two")
+    fine &= test_that_is_false()
+    print("fine" if fine else "not fine")
+    sys.exit(0)
+"""
+
+
+def test_a_test_file_that_is_a_script_runs_as_one(tmp_path: Path) -> None:
+    ends_badly = "import torch, sys\nif __name__ == '__main__':\n    torch.mps.synchronize()\n    sys.exit(3)\n"
+    folder = checkout(tmp_path, tests__test_script_dot_py=SCRIPT, tests__test_bad_dot_py=ends_badly)
+    rows = {row.name.removeprefix("tests/"): row for row in try_checkout(folder, 60)}
+    assert {name: row.result.value for name, row in rows.items()} == {
+        "test_bad.py::__main__": "wrong",
+        "test_script.py::test_of_dtype": "skipped",
+        "test_script.py::test_that_is_false": "wrong",
+        "test_script.py::test_right": "right",
+        "test_script.py::test_of_dtype(torch.float32)": "right",
+        "test_script.py::test_of_dtype(torch.float16, name='two')": "right",
+        "test_script.py::test_that_is_false()": "wrong",
+        "test_script.py::__main__": "right",
+    }
+    assert rows["test_bad.py::__main__"].reason == "RuntimeError: the script ended with status 3"
+    assert rows["test_script.py::test_that_is_false()"].reason == "the test returned False"
+    assert rows["test_script.py::test_of_dtype"].reason == "pytest cannot pass its arguments; the file's script does"
+
+
 def test_a_test_that_hangs_costs_itself_alone(tmp_path: Path) -> None:
     tests = "import time\nimport torch\ndef test_hang(): time.sleep(3600)\ndef test_mps(): pass\n"
     rows = list(try_checkout(checkout(tmp_path, test_dot_py=tests + "# mps\n"), 10))

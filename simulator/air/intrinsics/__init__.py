@@ -16,7 +16,16 @@ from .body import Body
 from .operation import Operation
 from .variant import PLAIN, Variant
 
-__all__ = ["PLAIN", "Definition", "Operation", "Perturbation", "UnknownOperationError", "Variant", "define"]
+__all__ = [
+    "PLAIN",
+    "Definition",
+    "Operation",
+    "Perturbation",
+    "UnknownOperationError",
+    "Variant",
+    "define",
+    "implements",
+]
 
 Writer = Callable[[Body, Operation], str]
 """Writes a body and returns the operand with the result, or an empty string."""
@@ -40,6 +49,10 @@ _BY_KEY: dict[str, Writer] = {
 }
 
 
+# function_constants.py puts its answer in the place of each call.
+ASKS_FOR_A_CONSTANT = "air.is_function_constant_defined"
+
+
 class UnknownOperationError(ValueError):
     """The host does not implement an operation."""
 
@@ -60,6 +73,18 @@ def _writer(operation: Operation) -> Writer | None:
     if operation.key in mathematics.NAMES and operation.result.element in ("half", "bfloat", "float"):
         return mathematics.floating_point
     return _BY_KEY.get(operation.key)
+
+
+def implements(function: str) -> bool:
+    """Whether there is a definition of a function that a module declares, by its name alone."""
+    operation = Operation(function, "void", ())
+    known = (
+        function == ASKS_FOR_A_CONSTANT
+        or operation.key in _BY_KEY
+        or operation.key in integers.NAMES
+        or operation.key in mathematics.NAMES
+    )
+    return known or function.startswith("llvm.") or operation.key.startswith(matrices.PREFIX)
 
 
 def define(operation: Operation, variant: Variant = PLAIN) -> Definition:

@@ -6,6 +6,7 @@ import errno
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from mpsmith.simulator.air.intrinsics import Variant
 from mpsmith.simulator.clang import BuildCache, Limits
 from mpsmith.simulator.errors import KernelCacheError, KernelCompileError
 from mpsmith.simulator.metal.compiler import default_compiler
+from mpsmith.simulator.metal.function_constants import Constant
 from support.air_kernels import bitcode, elementwise
 from support.metal_libraries import write_metal_library
 from support.needs import needs_metal_on_host
@@ -38,9 +40,9 @@ def counted(compiler: AirCompiler, monkeypatch: pytest.MonkeyPatch) -> list[str]
     names: list[str] = []
     build = compiler._build
 
-    def counting(bitcode: bytes, name: str, variant: Variant) -> bytes:
+    def counting(bitcode: bytes, name: str, variant: Variant, constants: Sequence[Constant]) -> bytes:
         names.append(name)
-        return build(bitcode, name, variant)
+        return build(bitcode, name, variant, constants)
 
     monkeypatch.setattr(compiler, "_build", counting)
     return names

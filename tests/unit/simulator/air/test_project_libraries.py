@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 
 import pytest
 import torch
 
 from mpsmith.simulator.air.library import AirLibrary
+from mpsmith.simulator.air.library_check import check_library
 from mpsmith.simulator.errors import AirError, KernelFault
 from mpsmith.simulator.metal.function_constants import constants_of
 from mpsmith.simulator.metal.modes import checking
-from support.air_kernels import air_library, buffer, builtin, kernel
+from support.air_kernels import air_library, buffer, builtin, elementwise, kernel
+from support.metal_libraries import MACOS
 from support.needs import needs_metal_on_host
 
 needs_metal_on_host()
@@ -132,3 +135,50 @@ def test_a_function_constant_without_a_value_is_named(tmp_path: Path) -> None:
     library = constant_library(tmp_path)
     with pytest.raises(AirError, match=r"function constant 'shift' \(index 4\)"):
         library.specialized(constants_of({3: 1.0})).kernel("value").compile()
+
+
+def found_in(path: Path) -> list[tuple[str, str]]:
+    return [(finding.severity, finding.message) for finding in check_library(path)]
+
+
+def test_a_library_is_checked_without_running_it(tmp_path: Path) -> None:
+    unknown = elementwise("odd", "air.tensor_thing", "float", "float")
+    known = elementwise("fine", "air.exp", "float", "float")
+    path = air_library(tmp_path, {"fine": known}).path
+    assert found_in(path) == []
+    path = air_library(tmp_path, {"fine": known, "odd": unknown}).path
+    said = "the simulator does not support 1 of its 2 functions, such as odd: it needs air.tensor_thing"
+    assert found_in(path) == [("warning", said)]
+    path = air_library(tmp_path, {"odd": unknown}).path
+    assert found_in(path) == [("error", said.replace("of its 2", "of its 1"))]
+
+
+def changed(path: Path, before: bytes, after: bytes) -> Path:
+    path.write_bytes(path.read_bytes().replace(before, after))
+    return path
+
+
+def test_a_file_that_is_no_sound_library_is_named(tmp_path: Path) -> None:
+    path = air_library(tmp_path, {"fine": elementwise("fine", "air.exp", "float", "float")}).path
+    whole = path.read_bytes()
+    path.write_bytes(whole[:200])
+    assert found_in(path) == [("error", f"the Metal library claims to have {len(whole)} bytes, but has 200")]
+    path.write_bytes(b"")
+    assert found_in(path) == [("error", f"cannot read the Metal library {path}: it is empty")]
+    path.write_text("hello")
+    assert found_in(path)[0][1].startswith("not a Metal library")
+    path.write_bytes(whole[:-8] + bytes(8))
+    assert found_in(path) == [("error", "the bitcode of fine does not match its hash")]
+    path.write_bytes(whole)
+    changed(path, MACOS.to_bytes(2, "little"), (1).to_bytes(2, "little"))
+    assert found_in(path) == [("note", "the Metal library is not for macOS (0x1)")]
+
+
+def test_a_newer_version_of_air_is_refused(tmp_path: Path) -> None:
+    path = air_library(tmp_path, {"fine": elementwise("fine", "air.exp", "float", "float")}).path
+    changed(path, struct.pack("<4H", 2, 6, 3, 1), struct.pack("<4H", 3, 1, 5, 0))
+    ((severity, message),) = found_in(path)
+    assert severity == "error"
+    assert message.endswith("the simulator does not support AIR 3.1, only to 2.8")
+    with pytest.raises(AirError, match=r"kernel 'fine': the simulator does not support AIR 3\.1"):
+        AirLibrary(path).kernel("fine")
