@@ -65,7 +65,7 @@ class ScriptFile(pytest.File):
 
 
 class ScriptItem(pytest.Item):
-    """A run of a script. Each call of a function `test...` is reported as a test of its own."""
+    """A run of a script. Each call of a function `test...` is reported as a separate test."""
 
     def runtest(self) -> None:
         """Run the file; its `__main__` part calls the tests."""

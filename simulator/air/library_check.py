@@ -27,7 +27,7 @@ def check_library(path: Path) -> list[Diagnostic]:
     limits: dict[str, str] = {}
     for function in file.functions:
         if function.kind != KERNEL:
-            limits[function.name] = "it is no compute kernel"
+            limits[function.name] = "it is not a compute kernel"
             continue
         try:
             code = file.bitcode(function.name)
