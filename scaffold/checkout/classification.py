@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from ...errors import one_line
@@ -28,7 +28,7 @@ _OF_A_KERNEL = {"MetalRuntimeError", "MetalValueError", "KernelFault", "MetalSyn
 _BY_AN_EXTENSION = ("simulated Metal kernel '", "Metal, simulated: ")
 _LIMITS = ("does not support", "not supported by the simulator", *SIMULATOR_LIMITS)
 _PLACE = re.compile(r"(?P<file>[^\s:'\"]+\.(?:metal|mm|py|h)|program_source):(?P<line>\d+)")
-_NO_MODULE = re.compile(r"No module named '(?P<name>\w+)")
+_NO_MODULE = re.compile(r"No module named '(?P<name>(?P<top>\w+)[\w.]*)")
 
 
 def diagnostic_row(kind: str, name: str, diagnostic: Diagnostic) -> TryRow:
@@ -57,8 +57,11 @@ def _first(errors: Sequence[Diagnostic]) -> Diagnostic:
     return next((d for d in errors if diagnostic_row("", "", d).result is TryResult.REFUSED), errors[0])
 
 
-def test_row(end: TestEnd, own: frozenset[str]) -> TryRow:
-    """The row of a test. `own`: the modules of the project; another that is missing is a dependency."""
+def test_row(end: TestEnd, own: frozenset[str], extensions: Collection[str]) -> TryRow:
+    """The row of a test. `own`: the modules of the project; another that is missing is a dependency.
+
+    `extensions`: those that its build asks for.
+    """
     if end.outcome == "passed":
         return TryRow("test", end.test, TryResult.RIGHT)
     text = one_line(Exception(end.text))
@@ -76,8 +79,10 @@ def test_row(end: TestEnd, own: frozenset[str]) -> TryRow:
     if "FixtureLookupError" in end.kinds:
         return TryRow("test", end.test, TryResult.DEFECT, "pytest has no fixture for one of its arguments")
     missing = _NO_MODULE.search(end.text)
-    if missing and missing["name"] not in own:
-        return TryRow("test", end.test, TryResult.SKIPPED, f"it needs the module {missing['name']}: install it")
+    if missing and missing["name"] in extensions:
+        return TryRow("test", end.test, TryResult.SKIPPED, f"it needs the extension {missing['name']}, see above")
+    if missing and missing["top"] not in own:
+        return TryRow("test", end.test, TryResult.SKIPPED, f"it needs the module {missing['top']}: install it")
     place = next(reversed(list(_PLACE.finditer(end.text))), None)  # the last is the innermost
     file, line = (place["file"], int(place["line"])) if place else ("", 0)
     return TryRow("test", end.test, _failure(end), _with_class(end, text), file, line)

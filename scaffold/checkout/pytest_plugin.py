@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 from collections.abc import Generator
@@ -11,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from .scripts import ScriptFile, checked, is_script
+from .scripts import SCRIPT, ScriptModule, checked, is_script
 
 EVENTS, FINISHED = "MPSMITH_TRY_EVENTS", "MPSMITH_TRY_FINISHED"
 """Environment variables: the file to write to, and a file with the tests that earlier processes ran."""
@@ -40,16 +39,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     _write(event="collected")
 
 
-def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module | None:
     """Run a file whose tests pytest cannot call as a script, too."""
-    if not _is_script(file_path):
+    if not is_script(module_path):
         return None
-    script: ScriptFile = ScriptFile.from_parent(parent, path=file_path)
-    script.begin = lambda test: _write(event="start", test=test)
-    script.end = lambda test, error: _write(
-        event="end", test=test, **({"outcome": "failed", **_of_exception(error)} if error else {"outcome": "passed"})
-    )
+    script: ScriptModule = ScriptModule.from_parent(parent, path=module_path)
+    script.report = _of_script
     return script
+
+
+def _of_script(test: str, ended: bool, error: BaseException | None) -> None:
+    if ended:
+        how = {"outcome": "failed", **_of_exception(error)} if error else {"outcome": "passed"}
+        _write(event="end", test=test, **how)
+    _write(event="start", test=f"{test.partition('::')[0]}::{SCRIPT}" if ended else test)
 
 
 def pytest_collectreport(report: pytest.CollectReport) -> None:
@@ -85,7 +88,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     report = outcome.get_result()
     if _ENDS.get(item.nodeid, {"outcome": "passed"})["outcome"] != "passed":
         return  # what failed first decides
-    if call.excinfo is not None and call.excinfo.typename == "FixtureLookupError" and _is_script(item.path):
+    if call.excinfo is not None and call.excinfo.typename == "FixtureLookupError" and is_script(item.path):
         _ENDS[item.nodeid] = {"outcome": "skipped", "text": "pytest cannot pass its arguments; the file's script does"}
     elif report.failed and call.excinfo is not None:
         _ENDS[item.nodeid] = {"outcome": "failed", **_of_exception(call.excinfo.value)}
@@ -101,11 +104,6 @@ def pytest_runtest_logfinish(nodeid: str) -> None:
     """Note how a test ended, with its setup, teardown and subtests."""
     if nodeid in _ENDS:
         _write(event="end", test=nodeid, **_ENDS.pop(nodeid))
-
-
-@functools.cache
-def _is_script(path: Path) -> bool:
-    return is_script(path.read_text("utf-8", "replace"))
 
 
 def _of_exception(error: BaseException) -> dict[str, Any]:

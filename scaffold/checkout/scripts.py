@@ -1,9 +1,10 @@
-"""Test files that are scripts: pytest cannot run their tests, whose arguments the file's own `__main__` part passes."""
+"""Test files that are scripts: their tests take arguments that the `__main__` part of the file passes."""
 
 from __future__ import annotations
 
 import ast
 import functools
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,21 +18,19 @@ SCRIPT = "__main__"
 _RUNNERS = ("pytest.main", "unittest.main", "run_tests(")
 _LONGEST_CALL = 80
 _FALSE = "the test returned False"
-
-# Called with a test that begins, and with one that ended and its exception.
-Begin = Callable[[str], None]
-End = Callable[[str, BaseException | None], None]
+Report = Callable[[str, bool, BaseException | None], None]
+"""Called with a test, whether it has ended, and its exception."""
 
 
-def is_script(text: str) -> bool:
+def is_script(path: Path) -> bool:
     """Whether a test file must be run as a script: it has a `__main__` part, and no tests that pytest can call."""
     try:
-        body = ast.parse(text).body
+        body = ast.parse(path.read_text("utf-8", "replace")).body
     except SyntaxError:
         return False
     guards = [ast.unparse(statement) for statement in body if _is_guard(statement)]
     functions = [node for node in body if isinstance(node, ast.FunctionDef)]
-    fixtures = {f.name for f in functions if any("fixture" in ast.unparse(each) for each in f.decorator_list)}
+    fixtures = {f.name for f in functions if "fixture" in " ".join(map(ast.unparse, f.decorator_list))}
     tests = [f for f in functions if f.name.startswith("test")]
     if not guards or any(runner in guard for guard in guards for runner in _RUNNERS):
         return False
@@ -53,14 +52,15 @@ def checked(test: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-class ScriptFile(pytest.File):
-    """A test file that is run as a script."""
+class ScriptModule(pytest.Module):
+    """A test file that is run as a script, after those of its tests that pytest can call."""
 
-    begin: Begin
-    end: End
+    report: Report
 
-    def collect(self) -> Iterator[pytest.Item]:
-        """The one item."""
+    def collect(self) -> Iterator[pytest.Item | pytest.Collector]:
+        """Its tests, and the script."""
+        if "def test" in self.path.read_text("utf-8", "replace"):
+            yield from super().collect()
         yield ScriptItem.from_parent(self, name=SCRIPT)
 
 
@@ -69,7 +69,6 @@ class ScriptItem(pytest.Item):
 
     def runtest(self) -> None:
         """Run the file; its `__main__` part calls the tests."""
-        parent: Any = self.parent
         tree = ast.parse(self.path.read_text("utf-8"), str(self.path))
         names: dict[str, Any] = {"__name__": SCRIPT, "__file__": str(self.path)}
         with _as_command(self.path):
@@ -81,23 +80,22 @@ class ScriptItem(pytest.Item):
                     if end.code not in (None, 0):
                         raise RuntimeError(f"the script ended with status {end.code}") from None
                 tests = {name: value for name, value in names.items() if name.startswith("test") and callable(value)}
-                names |= {name: self._reported(value, parent.begin, parent.end) for name, value in tests.items()}
+                names |= {name: self._reported(value) for name, value in tests.items()}
 
-    def _reported(self, test: Callable[..., Any], begin: Begin, end: End) -> Callable[..., Any]:
+    def _reported(self, test: Callable[..., Any]) -> Callable[..., Any]:
+        report: Report = self.parent.report  # type: ignore[union-attr]
+
         @functools.wraps(test)
         def call(*args: Any, **kwargs: Any) -> Any:
             given = ", ".join([*map(repr, args), *(f"{name}={value!r}" for name, value in kwargs.items())])
-            place = self.nodeid.removesuffix(SCRIPT)
-            name = f"{place}{test.__name__}({given[:_LONGEST_CALL]})"
-            begin(name)
+            name = f"{self.nodeid.removesuffix(SCRIPT)}{test.__name__}({given[:_LONGEST_CALL]})"
+            report(name, False, None)
             try:
                 result = test(*args, **kwargs)
             except Exception as error:
-                end(name, error)
+                report(name, True, error)
                 raise
-            finally:
-                begin(self.nodeid)
-            end(name, AssertionError(_FALSE) if result is False else None)
+            report(name, True, AssertionError(_FALSE) if result is False else None)
             return result
 
         return call
@@ -105,20 +103,21 @@ class ScriptItem(pytest.Item):
 
 @contextmanager
 def _as_command(path: Path) -> Iterator[None]:
-    before = sys.argv, list(sys.path)
+    """As `python FILE` begins; in the file's folder where it has Metal or Objective-C++ beside it."""
+    before, folder = (sys.argv, list(sys.path)), Path.cwd()
     sys.argv = [str(path)]
     sys.path.insert(0, str(path.parent))
+    if any(each.suffix in (".mm", ".metal") for each in path.parent.iterdir()):
+        os.chdir(path.parent)
     try:
         yield
     finally:
+        os.chdir(folder)
         sys.argv, sys.path[:] = before
 
 
 def _is_guard(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.If) and ast.unparse(statement.test).replace("'", '"') in (
-        '__name__ == "__main__"',
-        '"__main__" == __name__',
-    )
+    return isinstance(statement, ast.If) and ast.unparse(statement.test) == f"__name__ == '{SCRIPT}'"
 
 
 def _required(function: ast.FunctionDef) -> set[str]:

@@ -104,6 +104,7 @@ def _rows(checkout: Checkout, limit: float, say: Say) -> Iterator[TryRow]:
         say(f"checking {checkout.named(path)}")
         yield _metal_row(path)
     packages = checkout.copy / "src" if (checkout.copy / "src").is_dir() else checkout.copy
+    extensions: set[str] = set()
     if (checkout.copy / SETUP).is_file():
         say(f"reading {SETUP}")
         try:
@@ -113,7 +114,7 @@ def _rows(checkout: Checkout, limit: float, say: Say) -> Iterator[TryRow]:
                 "extension", SETUP, TryResult.SKIPPED if not host else TryResult.DEFECT, one_line(error), SETUP
             )
         else:
-            packages = script.packages
+            packages, extensions = script.packages, {request.name for request in script.requests}
             if script.problem:
                 yield TryRow("metal", SETUP, TryResult.WRONG, f"build_ext fails: {script.problem}", SETUP)
             yield from _extension_rows(checkout, script, say)
@@ -138,7 +139,7 @@ def _rows(checkout: Checkout, limit: float, say: Say) -> Iterator[TryRow]:
         if end.outcome == "hung" and file != end.test and any(f"{file}test" in each for each in seen):
             end = replace(end, outcome="skipped", text=f"what follows the script's tests takes longer than {end.text}")
         seen.add(end.test)
-        yield test_row(end, own)
+        yield test_row(end, own, extensions)
 
 
 def _metal_row(path: Path) -> TryRow:

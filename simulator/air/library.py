@@ -51,7 +51,7 @@ class AirLibrary:
         self._compiler = compiler
         self._signatures: dict[str, KernelSignature] = {}
         self._kernels: dict[str, AirKernel] = {}
-        self._given: tuple[Constant, ...] = ()
+        self.given: tuple[Constant, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -88,14 +88,13 @@ class AirLibrary:
         """
         if name not in self._kernels:
             signature = self.signature(name)
-            code = self._file.bitcode(name)
-            self._kernels[name] = AirKernel(signature, code, self.release, self.compiler, self._given)
+            self._kernels[name] = AirKernel(signature, self._file.bitcode(name), self)
         return self._kernels[name]
 
     def specialized(self, constants: Sequence[Constant]) -> AirLibrary:
         """The same kernels with these values of their function constants."""
         other = copy.copy(self)
-        other._given, other._kernels = tuple(constants), {}
+        other.given, other._kernels = tuple(constants), {}
         return other
 
     def moved(self, seed: int) -> AirLibrary:
@@ -132,19 +131,10 @@ def _named(kernel: str, release: str) -> str:
 class AirKernel:
     """A kernel, compiled for the host on its first launch."""
 
-    def __init__(
-        self,
-        signature: KernelSignature,
-        bitcode: bytes,
-        release: str,
-        compiler: AirCompiler,
-        given: Sequence[Constant] = (),
-    ) -> None:
+    def __init__(self, signature: KernelSignature, bitcode: bytes, library: AirLibrary) -> None:
         self.signature = signature
-        self.release = release
+        self.release, self._compiler, self._given = library.release, library.compiler, library.given
         self._bitcode = bitcode
-        self._compiler = compiler
-        self._given = given
         self._loaded: dict[bool, LoadedKernel] = {}
         self._constants: Constants = {}
         self._loading = threading.Lock()

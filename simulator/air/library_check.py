@@ -2,54 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 from ..clang import Diagnostic
 from ..clang.diagnostics import Severity
 from ..errors import AirError, MalformedLibraryError, OtherPlatformError
 from .bitcode import declared_functions
-from .container import KERNEL, LibraryFile
+from .container import KERNEL, LibraryFile, LibraryFunction
 from .intrinsics import implements
 from .library import AirLibrary
 
-NOT_SUPPORTED, DAMAGED = "not-supported", "metallib"
+_NOT_SUPPORTED = "not-supported"
 
 
 def check_library(path: Path) -> list[Diagnostic]:
     """What is wrong with a `.metallib`: an error where it is damaged or none of its kernels runs, else a warning."""
     try:
-        library, file = AirLibrary(path), LibraryFile(path)
-    except OtherPlatformError as error:
-        return [_about(path, "note", str(error), NOT_SUPPORTED)]
+        file, library = LibraryFile(path), AirLibrary(path)
+        limits = {one.name: why for one in file.functions if (why := _limit(one, file, library))}
     except AirError as error:
-        return [_about(path, "error", str(error), DAMAGED)]
-    limits: dict[str, str] = {}
-    for function in file.functions:
-        if function.kind != KERNEL:
-            limits[function.name] = "it is not a compute kernel"
-            continue
-        try:
-            code = file.bitcode(function.name)
-            library.signature(function.name)
-            unknown = [name for name in declared_functions(code) if not implements(name)]
-        except MalformedLibraryError as error:
-            return [_about(path, "error", str(error), DAMAGED)]
-        except AirError as error:
-            limits[function.name] = str(error)
-            continue
-        if unknown:
-            limits[function.name] = f"it needs {unknown[0]}"
-    return list(_findings(path, limits, len(file.names)))
+        said = str(error).removeprefix(f"{path}: ")
+        severity: Severity = "note" if isinstance(error, OtherPlatformError) else "error"
+        return [Diagnostic(str(path), 0, 0, severity, said, "metallib")]
+    if not limits:
+        return []
+    name, why = next(iter(limits.items()))
+    said = f"the simulator does not support {len(limits)} of its {len(file.names)} functions, such as {name}: {why}"
+    return [Diagnostic(str(path), 0, 0, "warning" if len(limits) < len(file.names) else "error", said, _NOT_SUPPORTED)]
 
 
-def _findings(path: Path, limits: dict[str, str], kernels: int) -> Iterator[Diagnostic]:
-    if limits:
-        name, reason = next(iter(limits.items()))
-        severity: Severity = "error" if len(limits) == kernels else "warning"
-        said = f"the simulator does not support {len(limits)} of its {kernels} functions, such as {name}: {reason}"
-        yield _about(path, severity, said, NOT_SUPPORTED)
-
-
-def _about(path: Path, severity: Severity, message: str, rule: str) -> Diagnostic:
-    return Diagnostic(str(path), 0, 0, severity, message.removeprefix(f"{path}: "), rule)
+def _limit(function: LibraryFunction, file: LibraryFile, library: AirLibrary) -> str:
+    if function.kind != KERNEL:
+        return "it is not a compute kernel"
+    try:
+        library.signature(function.name)
+        unknown = [name for name in declared_functions(file.bitcode(function.name)) if not implements(name)]
+    except MalformedLibraryError:
+        raise
+    except AirError as error:
+        return str(error)
+    return f"it needs {unknown[0]}" if unknown else ""

@@ -26,9 +26,11 @@ def test_errors_of_the_compiler(message: str, result: TryResult, reason: str) ->
 
 
 def test_a_process_that_died_is_a_defect_where_the_device_explains_it() -> None:
-    died = classification.test_row(TestEnd("test.py::test_a", "died", "SIGABRT"), frozenset())
+    died = classification.test_row(TestEnd("test.py::test_a", "died", "SIGABRT"), frozenset(), ())
     assert (died.result, died.reason) == (TryResult.WRONG, "the process died of SIGABRT")
-    explained = classification.test_row(TestEnd("test.py::test_a", "died", "SIGSEGV: follows data_ptr()"), frozenset())
+    explained = classification.test_row(
+        TestEnd("test.py::test_a", "died", "SIGSEGV: follows data_ptr()"), frozenset(), ()
+    )
     assert (explained.result, explained.reason) == (
         TryResult.DEFECT,
         "the process died of SIGSEGV: follows data_ptr()",
@@ -44,5 +46,19 @@ def test_a_process_that_died_is_a_defect_where_the_device_explains_it() -> None:
     ],
 )
 def test_what_an_extension_raises(text: str, result: TryResult) -> None:
-    row = classification.test_row(TestEnd("test.py::test_a", "failed", text, ("RuntimeError",)), frozenset())
+    row = classification.test_row(TestEnd("test.py::test_a", "failed", text, ("RuntimeError",)), frozenset(), ())
     assert row.result is result
+
+
+def test_an_extension_that_was_not_built_is_not_a_module_to_install() -> None:
+    end = TestEnd("test.py", "failed", "No module named 'ours._C'", ("ModuleNotFoundError",))
+    assert (
+        classification.test_row(end, frozenset({"ours"}), {"ours._C"}).reason
+        == "it needs the extension ours._C, see above"
+    )
+    assert classification.test_row(end, frozenset({"ours"}), ()).result is TryResult.WRONG
+
+
+def test_metal_that_the_simulator_lacks_is_its_limit() -> None:
+    lacks = Diagnostic("a.metal", 1, 0, "error", "<metal_tensor>: tensors", "metal: not-supported")
+    assert classification.diagnostic_row("metal", "a.metal", lacks).result is TryResult.REFUSED
