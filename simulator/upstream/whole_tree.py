@@ -41,6 +41,7 @@ from .schema_check import changed_schemas
 from .text_changes import changed_text
 
 _HOST = Path(__file__).parent / "host"
+_TORCH_PROFILER = Path(__file__).parents[1] / "objc" / "torch_host" / "profiler.mm"
 _BACKEND = ATEN / "ATen/mps"
 # Beside operations/: what a tree's host code is linked with, where the tree has it.
 _SHARED = (OPERATIONS.parent / "OperationUtils.mm", *(_BACKEND / f"MPS{name}.mm" for name in ("Stream", "Device")))
@@ -203,7 +204,8 @@ def _compiled_shared(root: Path, objects: _Objects, threads: ThreadPoolExecutor)
     """The object files of the backend itself: the tree's, and our own. Raises UpstreamError if one does not compile."""
     places = [*(root / place for place in _SHARED), *(p for place in _OPTIONAL if (p := root / place).is_file())]
     sources = [_source(OperationFile(root, path)) for path in places]
-    sources += [_Source(path.stem, path, _methods_alone(root) + _text(path)) for path in sorted(_HOST.glob("*.mm"))]
+    ours = [*sorted(_HOST.glob("*.mm")), _TORCH_PROFILER]
+    sources += [_Source(path.stem, path, _methods_alone(root) + _text(path)) for path in ours]
     made: list[Path] = []
     for source, result in zip(sources, threads.map(objects.compile, sources), strict=True):
         if isinstance(result, str):

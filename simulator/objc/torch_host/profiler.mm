@@ -1,6 +1,10 @@
 // torch's profiler of mps operations, which host code calls around each kernel. It does nothing here. Compiled without
-// ARC.
+// ARC, also into the backend of a tree (simulator/upstream).
+#if __has_include(<mpsmith/host_prelude.h>)
+#include <mpsmith/host_prelude.h>
+#else
 #define AT_PER_OPERATOR_HEADERS
+#endif
 #include <ATen/native/mps/OperationUtils.h>
 
 #include <ATen/mps/MPSProfiler.h>
@@ -25,8 +29,12 @@ void MPSProfiler::endProfileKernel(const void*, SyncType) {}
 void MPSProfiler::endProfileCPUFallback(const std::string&) {}
 void MPSProfiler::StartTrace(const std::string&, bool) {}
 void MPSProfiler::StopTrace() {}
+#ifndef MPSMITH_WITHOUT_CAPTURE
 bool MPSProfiler::isCaptureEnabled() const { return false; }
 bool MPSProfiler::isCapturing() const { return false; }
+void MPSProfiler::startCapture(const std::string&, MPSStream*) {}
+void MPSProfiler::stopCapture(MPSStream*) {}
+#endif
 
 const std::string BaseInfo::toString(double, double) const { return ""; }
 const std::string OperationInfo::toString(double, double) const { return strKey; }
