@@ -6,7 +6,7 @@ belongs to the backlog where the first run fell back to the CPU for it or was re
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from ...audit.findings.results import AuditSummary, OverloadSummary
 from ...audit.findings.summary import summarize
 from ...audit.model.selection import NARROWING
 from ...audit.model.verdicts import CaseVerdict
+from ...audit.releases.data import release_order
 from ...audit.releases.surface.overloads import Dispatch
 from ...audit.store.records import Run
 from ...audit.store.store import Store
@@ -46,7 +47,7 @@ class BacklogStanding:
 
 @dataclass(frozen=True)
 class Backlog:
-    """What one store shows.
+    """What the audits of one release show.
 
     Attributes:
         release: whose coverage the device had.
@@ -70,14 +71,22 @@ class Backlog:
         return tuple(name for name, one in self.overloads.items() if any(one.left.get(each) for each in LACKING))
 
 
-def backlog_of(path: Path) -> Backlog:
-    """The backlog by the newest audit with kernels in a store.
+def backlogs_of(path: Path) -> list[Backlog]:
+    """The backlog by the newest audit with kernels of each release in a store, the oldest release first.
 
     Raises StoreError for a file that is not a store, MpsmithError for a store without such an audit.
     """
     with Store.open(path) as store:
-        before, after = _runs(store, path)
-        without, including = (summarize(store, run, audited_surface(run)) for run in (before, after))
+        found = [_backlog(store, before, after) for before, after in _newest_pairs(store.runs())]
+    if not found:
+        raise MpsmithError(
+            f"{path} holds no audit with kernels; write one with: mpsmith audit --with-kernels --store {path}"
+        )
+    return sorted(found, key=lambda backlog: release_order(backlog.release))
+
+
+def _backlog(store: Store, before: Run, after: Run) -> Backlog:
+    without, including = (summarize(store, run, audited_surface(run)) for run in (before, after))
     answered = {overload.name: overload for overload in including.overloads}
     return Backlog(
         release=including.surface_release,
@@ -95,20 +104,19 @@ def _selection(settings: Mapping[str, Any]) -> str:
     return f"{settings.get('samples', 'default')} samples" + (f", {', '.join(names)} alone" if names else "")
 
 
-def _runs(store: Store, path: Path) -> tuple[Run, Run]:
-    """The newest run with our kernels, and the newest one before it that differs by them alone."""
-    runs = sorted(store.runs(), key=lambda run: run.id, reverse=True)
-    for after in runs:
+def _newest_pairs(runs: Sequence[Run]) -> list[tuple[Run, Run]]:
+    """For each release the newest run with our kernels, and the newest one before it that differs by them alone."""
+    newest: dict[object, tuple[Run, Run]] = {}
+    for after in sorted(runs, key=lambda run: run.id, reverse=True):
         imports = after.settings.get("imports", [])
-        if OURS not in imports:
+        release = (after.settings.get("profile"), after.environment.get("torch"))
+        if OURS not in imports or release in newest:
             continue
         alike = after.settings | {"imports": [name for name in imports if name != OURS]}
-        before = next((run for run in runs if run.id < after.id and run.settings == alike), None)
-        if before is not None:
-            return before, after
-    raise MpsmithError(
-        f"{path} holds no audit with kernels; write one with: mpsmith audit --with-kernels --store {path}"
-    )
+        earlier = [run for run in runs if run.id < after.id and run.settings == alike]
+        if earlier:
+            newest[release] = max(earlier, key=lambda run: run.id), after
+    return list(newest.values())
 
 
 def _lacking(summary: AuditSummary) -> list[OverloadSummary]:

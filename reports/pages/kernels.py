@@ -21,17 +21,15 @@ SIMULATED = "SIMULATED: the kernels ran on the host, with its mathematics librar
 
 def backlog(inputs: PageInputs) -> Document:
     """The overloads that fall back or are refused, with and without our kernels, from audits `--with-kernels`."""
-    from ...kernels.verification.backlog import backlog_of
+    from ...kernels.verification.backlog import backlogs_of
 
-    return backlog_document(sorted((backlog_of(path) for path in inputs.stores), key=lambda each: each.release))
+    return backlog_document([backlog for path in inputs.stores for backlog in backlogs_of(path)])
 
 
 def backlog_document(backlogs: Sequence[Backlog]) -> Document:
     """The same from backlogs, one for each release."""
     device = "the SIMULATED mps device" if any(each.simulated for each in backlogs) else "an mps device"
-    audits = [
-        f"mpsmith audit --with-kernels --profile {each.release} --store {each.release}.sqlite" for each in backlogs
-    ]
+    audits = [f"mpsmith audit --with-kernels --profile {each.release} --store backlog.sqlite" for each in backlogs]
     releases = [each.release for each in backlogs]
     return Document(
         "What torch lacks on mps, with and without our kernels",

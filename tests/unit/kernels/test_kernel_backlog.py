@@ -8,7 +8,7 @@ import pytest
 
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
 from mpsmith.errors import MpsmithError
-from mpsmith.kernels.verification.backlog import OURS, backlog_of, family_of
+from mpsmith.kernels.verification.backlog import OURS, backlogs_of, family_of
 from mpsmith.reports.pages import PAGES, PageInputs
 from support.stores import begun, new_store, opinfo
 
@@ -20,27 +20,39 @@ WRONG = Outcome(CaseVerdict.WRONG, message="a sum of two is three")
 
 def store(folder: Path, *after: Outcome, profile: str = "2.13.0") -> Path:
     """A store of an audit with kernels: two cases of mode fell back, then what `after` says."""
+    return store_of_audits(folder, (profile, after))
+
+
+def store_of_audits(folder: Path, *audits: tuple[str, tuple[Outcome, ...]]) -> Path:
+    """The same with several audits, one after the other, each of a release."""
     folder.mkdir(exist_ok=True)
-    settings: dict[str, object] = {"profile": profile, "ops": ["mode"], "imports": []}
     with new_store(folder) as opened:
-        for imports, outcomes in (([], (FELL, FELL)), ([OURS], after)):
-            recording = begun(opened, settings | {"imports": imports})
-            recording.add(opinfo("mode"), *outcomes, calls=MODE)
-            recording.finish()
+        for profile, with_ours in audits:
+            settings: dict[str, object] = {"profile": profile, "ops": ["mode"], "imports": []}
+            for imports, outcomes in (([], (FELL, FELL)), ([OURS], with_ours)):
+                recording = begun(opened, settings | {"imports": imports})
+                recording.add(opinfo("mode"), *outcomes, calls=MODE)
+                recording.finish()
     return folder / "store.sqlite"
 
 
 def test_backlog_is_empty_if_our_kernels_pass(tmp_path: Path) -> None:
-    backlog = backlog_of(store(tmp_path, PASSED, PASSED))
+    (backlog,) = backlogs_of(store(tmp_path, PASSED, PASSED))
     mode = backlog.overloads["aten::mode"]
     assert (mode.lacking, mode.passed, dict(mode.left)) == (2, 2, {})
     assert (backlog.left, backlog.release, backlog.simulated, backlog.executed) == ((), "2.13.0", True, 2)
 
 
 def test_backlog_has_remaining_fallbacks(tmp_path: Path) -> None:
-    backlog = backlog_of(store(tmp_path, PASSED, FELL))
+    (backlog,) = backlogs_of(store(tmp_path, PASSED, FELL))
     assert backlog.left == ("aten::mode",)
     assert backlog.overloads["aten::mode"].left == {CaseVerdict.FALLBACK: 1}
+
+
+def test_the_newest_audit_of_a_release_counts(tmp_path: Path) -> None:
+    path = store_of_audits(tmp_path, ("2.13.0", (FELL, FELL)), ("2.13.0", (PASSED, PASSED)))
+    (backlog,) = backlogs_of(path)
+    assert backlog.left == ()
 
 
 def test_refuses_store_without_kernels(tmp_path: Path) -> None:
@@ -49,12 +61,12 @@ def test_refuses_store_without_kernels(tmp_path: Path) -> None:
         other = begun(opened, {"imports": [OURS], "ops": ["take"]})
         other.finish()
     with pytest.raises(MpsmithError, match="holds no audit with kernels; write one with: mpsmith audit --with-kernels"):
-        backlog_of(tmp_path / "store.sqlite")
+        backlogs_of(tmp_path / "store.sqlite")
 
 
 def test_the_page_compares_releases_and_names_what_is_left(tmp_path: Path) -> None:
-    stores = [store(tmp_path / "a", PASSED, PASSED), store(tmp_path / "b", FELL, WRONG, profile="2.15.0")]
-    page = PAGES["kernel_backlog"].markdown(PageInputs(stores=stores))
+    path = store_of_audits(tmp_path, ("2.15.0", (FELL, WRONG)), ("2.13.0", (PASSED, PASSED)))
+    page = PAGES["kernel_backlog"].markdown(PageInputs(stores=[path]))
     assert page.startswith("# What torch lacks on mps, with and without our kernels")
     assert "the SIMULATED mps device" in page
     assert "| mode | mode | 2 &gt; 0 | 2 &gt; 1, 1 wrong |".replace("&gt;", "\\>") in page
