@@ -156,9 +156,9 @@ class Explainer:
 
     def _applies(self, rule: ExplainingRule, case: StoredCase, *, also_kernels: bool = True) -> bool:
         group, outcome = case.group, case.outcome
-        if rule.sources and group.source not in rule.sources:
+        if (rule.sources and group.source not in rule.sources) or (rule.dtypes and group.dtype not in rule.dtypes):
             return False
-        if rule.dtypes and group.dtype not in rule.dtypes:
+        if rule.host_code and case.grade is not Grade.HOST_CODE:
             return False
         if rule.stages and outcome.stage not in rule.stages:
             return False

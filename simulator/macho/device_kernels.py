@@ -17,7 +17,7 @@ from typing import Any
 from ..device import kernel_plan
 from ..device import loading as device
 from ..device.wrapped_numbers import prepare_wrapped_numbers, wrapped_number
-from ..errors import MachOError, SimulatorError
+from ..errors import KernelFault, MachOError, SimulatorError
 from ..shipped.pause import is_paused
 from ..upstream.host_work import HostWork, joined
 from .process import Computed, HostProcess, OperatorError
@@ -37,6 +37,7 @@ _FEWER = re.compile(r"takes (\d+) arguments, not")
 _ERRORS: dict[str, type[Exception]] = {
     error.__name__: error for error in (IndexError, NotImplementedError, TypeError, ValueError)
 }
+_FAULT = re.compile(r"^shipped kernel (\w+) of torch ")
 
 
 class WheelKernels:
@@ -98,6 +99,7 @@ class WheelKernels:
             computed = self._process.compute(f"aten::{overload}", *arguments, state=state)
         except OperatorError as error:
             self.answered += not _is_lacking(error)
+            self._launched.update(dict.fromkeys(_FAULT.findall(str(error))))
             raise
         except MachOError:
             if self._process.ended:
@@ -163,7 +165,9 @@ class _Kernel:
                     self._names = self._names[: int(fewer[1])]  # an older schema
                     return self(keyset, *args, **kwargs)
                 if not _is_lacking(error):
-                    raise _ERRORS.get(error.kind, RuntimeError)(str(error)) from None
+                    classes = _ERRORS | {"LinAlgError": torch.linalg.LinAlgError}  # type: ignore[attr-defined]
+                    known = KernelFault if _FAULT.match(str(error)) else classes.get(error.kind, RuntimeError)
+                    raise known(str(error)) from None
                 reason = str(error).splitlines()[0]
             except MachOError as error:
                 reason = str(error)

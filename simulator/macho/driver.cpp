@@ -237,6 +237,7 @@ const char* class_of(const c10::Error& error) {
   if (dynamic_cast<const c10::IndexError*>(&error)) return "IndexError";
   if (dynamic_cast<const c10::ValueError*>(&error)) return "ValueError";
   if (dynamic_cast<const c10::TypeError*>(&error)) return "TypeError";
+  if (dynamic_cast<const c10::LinAlgError*>(&error)) return "LinAlgError";
   return dynamic_cast<const c10::NotImplementedError*>(&error) ? "NotImplementedError" : "RuntimeError";
 }
 

@@ -17,7 +17,7 @@ PACKAGED = OPERATORS.parent / "rules"
 # Of two rules that match a case, that of the earlier file explains it, or the earlier one of a file.
 TOPICS = (
     *("no_kernel", "this_torch", "refused_dtypes", "rounding", "simulated", "no_reference", "not_executed"),
-    *("own_kernels", "shipped_unspecified", "cpu_defects", "shipped_defects", "host_code"),
+    *("own_kernels", "shipped_unspecified", "cpu_defects", "shipped_defects", "host_code", "graphs"),
 )
 
 

@@ -14,7 +14,7 @@ from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 from ....registry.known_case import Part
-from ...model.verdicts import CaseVerdict
+from ...model.verdicts import CaseVerdict, Grade
 
 HoldsOn = Literal["simulated", "real", "both"]
 
@@ -28,6 +28,7 @@ class Example(Part):
         inputs: the case and its inputs, as a report describes them.
         kernels: the shipped kernels that it launched.
         fits: the predictions that it fits.
+        grade: what ran, where the rule asks for it.
         unlike: near misses, which the rule must not explain: each says what is otherwise than in the example.
     """
 
@@ -39,6 +40,7 @@ class Example(Part):
     inputs: str = "(x)"
     kernels: tuple[str, ...] = ()
     fits: dict[str, float] = Field(default_factory=dict)
+    grade: Grade = Grade.DISPATCH_ONLY
     unlike: tuple[dict[str, Any], ...] = ()
 
     @property
@@ -69,6 +71,7 @@ class ExplainingRule:
         shipped: shell patterns of torch releases: the case launched shipped kernels of one of them.
         kernels: shell patterns of kernels: the case launched one of them.
         imported: a package: the run was asked to import it.
+        host_code: PyTorch's own host code computed the case, under the simulated device.
         never_stale: not reported as stale where a run has no such case: it only repeats the judge's words.
         examples: cases that it explains, for its test.
     """
@@ -91,5 +94,6 @@ class ExplainingRule:
     shipped: tuple[str, ...] = ()
     kernels: tuple[str, ...] = ()
     imported: str = ""
+    host_code: bool = False
     never_stale: bool = False
     examples: tuple[Example, ...] = field(default=(), compare=False, repr=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -9,9 +10,12 @@ from torch import Tensor
 
 from .prediction import Prediction, Ulp
 
-# Of a Fourier transform, in ULP of its largest element: any element may be off by it, one that is zero also.
-TRANSFORM_ULPS = 8
+# In ULP of the largest element: any element may be off by it, one that is zero also.
+ULPS = 8
 TRANSFORMS = frozenset({"aten::_fft_c2c", "aten::_fft_r2c", "aten::_fft_c2r"})
+_NORMS = {f"aten::native_{kind}_norm{suffix}" for kind in ("batch", "layer") for suffix in ("", "_backward")}
+_SOFTMAX = {f"aten::{name}{suffix}" for name in ("_softmax", "_log_softmax") for suffix in ("", "_backward_data")}
+IN_STEPS = frozenset({"aten::arange", "aten::log_sigmoid_forward"} | _NORMS | _SOFTMAX)
 
 
 def _log_of_one_plus_exp(ulp: Ulp, power: Tensor) -> Tensor:
@@ -62,12 +66,12 @@ def linspace(ulp: Ulp, start: Any, end: Any, steps: int, *, dtype: Any = None, *
     return ulp(torch.arange(steps, dtype=torch.float32) * ((last - first) / (steps - 1)) + first)
 
 
-def small_beside_the_largest(values: Tensor, right: Tensor, wide: Tensor) -> Tensor:
-    """Both are finite, and differ by a few ULP of the largest element."""
+def small_beside(least: float, values: Tensor, right: Tensor, wide: Tensor) -> Tensor:
+    """Both are finite, and differ by a few ULP of the largest element, or of `least` where that is more."""
     differing = (values - right).abs().double()
-    largest = torch.where(right.isfinite(), right, 0).abs().max() if right.numel() else right.abs()
+    largest = torch.where(right.isfinite(), right, 0).abs().max().clamp(min=least) if right.numel() else right.abs()
     eps = torch.finfo(right.dtype if right.is_floating_point() or right.is_complex() else torch.float32).eps
-    return values.isfinite() & (differing <= TRANSFORM_ULPS * eps * largest)
+    return values.isfinite() & (differing <= ULPS * eps * largest)
 
 
 GRAPHS = (
@@ -83,6 +87,7 @@ GRAPHS = (
     Prediction(
         "gradient-without-conjugate", {"aten::sigmoid_backward": sigmoid_backward, "aten::tanh_backward": tanh_backward}
     ),
+    Prediction("small-beside-one", where=partial(small_beside, 1), with_calls=IN_STEPS),
     Prediction("integers-between-floats", {"aten::linspace": linspace}),
-    Prediction("small-beside-the-largest", where=small_beside_the_largest, with_calls=TRANSFORMS),
+    Prediction("small-beside-the-largest", where=partial(small_beside, 0), with_calls=TRANSFORMS),
 )

@@ -86,9 +86,8 @@ class Prediction:
 
     def concerns(self, called: set[str]) -> bool:
         """Whether it says something of a case that called these overloads, without their suffixes."""
-        if self.where is not None and not self.with_calls:
-            return True
-        return self.without_calls or bool(called & (self.with_calls | set(self.models)))
+        of_any = self.without_calls or (self.where is not None and not self.with_calls)
+        return of_any or bool(called & (self.with_calls | set(self.models)))
 
 
 class Calls(TorchDispatchMode):  # type: ignore[no-untyped-call]

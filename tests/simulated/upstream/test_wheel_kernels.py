@@ -19,6 +19,7 @@ import torch
 from mpsmith.audit.releases.surface.profiles import coverage_profile
 from mpsmith.audit.running.host_code import start_wheel
 from mpsmith.simulator.device import loading
+from mpsmith.simulator.errors import KernelFault
 from mpsmith.simulator.macho.device_kernels import WheelKernels
 
 loading.load(coverage_profile(None))
@@ -86,6 +87,21 @@ except RuntimeError as error:
     assert "must match the size" in str(error) and kernels.answered == answered + 1
 else:
     raise AssertionError("sizes that do not fit were accepted")
+
+try:
+    torch.cholesky(-torch.eye(2, device="mps"))
+except torch.linalg.LinAlgError as error:
+    assert "not positive-definite" in str(error)
+else:
+    raise AssertionError("a matrix without a factorization was accepted")
+kernels.drain_kernels()
+halves = torch.zeros(20, dtype=torch.float16, device="mps")[5:9]  # begins between two words
+try:
+    halves.index_reduce_(0, torch.tensor([0], device="mps"), halves[:1].clone(), "amax")
+except KernelFault as error:
+    assert "starts at byte 10" in str(error) and "index_reduce_amax_half_long" in kernels.drain_kernels()
+else:
+    raise AssertionError("what is not aligned was accepted")
 
 kernels._process._process.kill()  # it crashes: one call is the device's
 assert torch.equal(x.neg().cpu(), -values)

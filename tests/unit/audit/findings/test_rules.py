@@ -34,7 +34,8 @@ def stored(entry: ExplainingRule, example: Example) -> StoredCase:
     verdict = example.verdict or entry.verdicts[0]
     outcome = Outcome(verdict, example.stage, example.message, fallbacks=example.fallbacks)
     key = GroupKey(source, operator, "", dtype, "fallback")
-    return StoredCase(1, key, 0, outcome, example.inputs, kernels=example.kernels, predictions=example.fits)
+    kernels, fits = example.kernels, example.fits
+    return StoredCase(1, key, 0, outcome, example.inputs, grade=example.grade, kernels=kernels, predictions=fits)
 
 
 def rule_for(name: str, example: Example, shipped: str | None = "2.13.0") -> str:

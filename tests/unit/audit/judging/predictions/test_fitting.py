@@ -223,6 +223,7 @@ SHOWN: dict[str, Shown] = {
     "not-finite-on-the-device": Shown(lambda x: x * 1, (numbers(2, 1),), device=lambda x: x * numbers(INF, 1)),
     "log-of-one-plus-exp": Shown(torch.nn.functional.softplus, (numbers(0.5, -12, -30),)),
     "gradient-without-conjugate": Shown(ATEN.sigmoid_backward, (torch.tensor([1 + 2j, 3.0]), torch.tensor([2j, 3.0]))),
+    "small-beside-one": Shown(torch.softmax, (numbers(9, 1, 2), 0), device=lambda x, dim: torch.softmax(x, dim) + 2e-7),
     "integers-between-floats": Shown(torch.linspace, (4.9, 50, 5), {"dtype": torch.int32}),
     "small-beside-the-largest": Shown(
         torch.fft.fft, (numbers(99, 99, 99, 99),), device=lambda x: torch.fft.fft(x) + 2e-4
