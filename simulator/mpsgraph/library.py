@@ -1,40 +1,12 @@
-"""Builds the stand-in for MPSGraph into a library, for the installed torch."""
+"""The stand-in for MPSGraph in this process, for the installed torch."""
 
 from __future__ import annotations
 
 import ctypes
 import functools
-from pathlib import Path
 
-from ..device.build import SOURCE_FOLDER
-from ..objc.compiler import Unit, host_compiler
-from ..objc.host_libraries import IMAGE, built_library, frameworks_library
+from ..objc.host_libraries import graph_library
 from . import limits
-
-_HERE = Path(__file__).parent
-INCLUDE = _HERE / "include"
-"""Headers of MPSGraph with Apple's types; to be searched before the generated ones."""
-
-LIBRARY = "libmpsmith_mpsgraph.so"
-# A declared method without an implementation, or one with other types, is an error.
-_OPTIONS = (
-    "-Werror=incomplete-implementation",
-    "-Werror=mismatched-parameter-types",
-    "-Werror=mismatched-return-types",
-)
-
-
-@functools.cache
-def graph_library() -> Path:
-    """The library, built on first use. Raises ExtensionError if it cannot be built here."""
-    units = [Unit(path, include=(INCLUDE, SOURCE_FOLDER), options=_OPTIONS) for path in sorted(_HERE.glob("*.mm"))]
-    return built_library(
-        LIBRARY,
-        host_compiler(torch=True),
-        [*units, Unit(IMAGE)],
-        (frameworks_library(),),
-        ("simulator.mpsgraph", "simulator.device.csrc"),
-    )
 
 
 @functools.cache

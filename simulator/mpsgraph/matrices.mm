@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <tuple>
 
 #include "graph.h"
 
@@ -103,6 +104,44 @@ static constexpr NSUInteger kWholeBatch = NSUIntegerMax;
   self = [super initWithDevice:device];
   _batchSize = kWholeBatch;
   return self;
+}
+@end
+
+@implementation MPSMatrixMultiplication {
+  bool left_, right_;
+  int64_t rows_, columns_, interior_;
+  double alpha_, beta_;
+}
+- (instancetype)initWithDevice:(id<MTLDevice>)device
+                 transposeLeft:(BOOL)transposeLeft
+                transposeRight:(BOOL)transposeRight
+                    resultRows:(NSUInteger)resultRows
+                 resultColumns:(NSUInteger)resultColumns
+               interiorColumns:(NSUInteger)interiorColumns
+                         alpha:(double)alpha
+                          beta:(double)beta {
+  self = [super initWithDevice:device];
+  _batchSize = kWholeBatch;
+  std::tie(left_, right_, alpha_, beta_) = std::tuple(transposeLeft, transposeRight, alpha, beta);
+  std::tie(rows_, columns_, interior_) = std::tuple(resultRows, resultColumns, interiorColumns);
+  return self;
+}
+- (void)encodeToCommandBuffer:(id<MTLCommandBuffer>)commandBuffer
+                   leftMatrix:(MPSMatrix*)leftMatrix
+                  rightMatrix:(MPSMatrix*)rightMatrix
+                 resultMatrix:(MPSMatrix*)resultMatrix {
+  const RunGuard guard;
+  const auto start = self.batchStart;
+  const auto size = batch_size(self.batchSize, start, {leftMatrix, rightMatrix, resultMatrix});
+  const auto part = [&](MPSMatrix* matrix, bool transposed, int64_t rows, int64_t columns) {
+    const Tensor whole = batch_of(matrix, start, size);
+    return (transposed ? whole.mT() : whole).narrow(1, 0, rows).narrow(2, 0, columns);
+  };
+  const Tensor a = part(leftMatrix, left_, rows_, interior_), b = part(rightMatrix, right_, interior_, columns_);
+  const Tensor result = part(resultMatrix, false, rows_, columns_);
+  // What is there is not read where beta is 0.
+  const Tensor product = at::matmul(a.to(at::kFloat), b.to(at::kFloat)) * alpha_;
+  result.copy_(beta_ == 0 ? product : product + result.to(at::kFloat) * beta_);
 }
 @end
 

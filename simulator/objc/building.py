@@ -14,10 +14,18 @@ from ..clang import Diagnostic
 from . import note
 from .closed_functions import refusing_of_the_host
 from .compiler import ExtensionBuildError, Unit, demangled, host_compiler, link, torch_libraries
-from .host_libraries import frameworks_library, linked, torch_host_library
+from .host_libraries import (
+    frameworks_library,
+    graph_library,
+    linked,
+    torch_graphs_library,
+    torch_host_library,
+)
 
 _SELECTOR = re.compile(r"@selector\(\s*([\w:]+)\s*\)")
 _CLASS = re.compile(r"OBJC_(?:META)?CLASS_\$_(\w+)")
+# Classes of MPS, and what torch declares for them.
+_OF_GRAPHS = re.compile(r"OBJC_CLASS_\$_MPS|_ZNK?2at(?:6native)?3mps")
 # torch is built without ARC: these headers use retain and release, and pass pairs of objects by value, which differs
 # under ARC.
 _NO_ARC = "ATen/native/mps/"
@@ -75,6 +83,9 @@ def build_extension(
         built = Path(temporary) / "extension.so"
         words = [*(word for library in libraries for word in linked(library)), *torch_libraries()]
         undefined = link(objects, built, words)
+        if any(_OF_GRAPHS.match(symbol) for symbol in undefined):
+            words = [*(word for path in (torch_graphs_library(), graph_library()) for word in linked(path)), *words]
+            undefined = link(objects, built, words)
         if undefined and (defining := stand_ins(undefined)):
             (Path(temporary) / "stand_ins.cpp").write_text(defining)
             objects.append(Path(temporary) / "stand_ins.o")
@@ -101,12 +112,6 @@ def _refuse_undefined(symbols: Sequence[str]) -> None:
     """Raise if symbols are undefined; those of Python are in the process that loads the extension."""
     missing = [symbol for symbol in symbols if not symbol.startswith(("Py", "_Py"))]
     classes = sorted({found[1] for symbol in missing if (found := _CLASS.fullmatch(symbol))})
-    graph = [name for name in classes if name.startswith("MPSGraph")]
-    if graph:
-        raise ExtensionBuildError(
-            f"it needs MPSGraph ({', '.join(graph)}), which is Apple's and closed: nothing here can run it; "
-            "a kernel in Metal can be run"
-        )
     if classes:
         raise ExtensionBuildError(f"the simulated Metal host has no class {', '.join(classes)}")
     if missing:

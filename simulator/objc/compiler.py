@@ -24,12 +24,15 @@ from .apple.location import STUBS, apple_folder
 
 _HERE = Path(__file__).parent
 INCLUDE = _HERE / "include"
+_MPS = _HERE.parent / "mpsgraph" / "include"  # MPS and MPSGraph as the stand-in has them, with Apple's types
 # Without ARC an unknown selector is only a warning; on a Mac it is a crash.
 _STRICT = ("-Werror=objc-method-access", "-Werror=incompatible-pointer-types", "-Werror=return-type")
 _OBJECTIVE_C = ("-x", "objective-c++", "-fobjc-runtime=macosx-14.0", "-fblocks")
 _CXX = ("-x", "c++")
 # The code and the headers that affect compilation.
-_DECIDING_CODE = ("simulator.objc.compiler", "simulator.objc.include", "simulator.objc.apple")
+_DECIDING_CODE = (
+    *("simulator.objc.compiler", "simulator.objc.include", "simulator.objc.apple", "simulator.mpsgraph.include"),
+)
 
 
 class ExtensionBuildError(ExtensionError):
@@ -108,7 +111,7 @@ class HostCompiler:
             *with_cxx,
             str(self.clang.headers / "include"),
             *others,
-            *map(str, (INCLUDE, STUBS, self.apple)),
+            *map(str, (INCLUDE, *([_MPS] if self.torch else []), STUBS, self.apple)),
             *map(str, self._torch_folders),
             sysconfig.get_paths()["include"],
         ]

@@ -1,4 +1,4 @@
-"""The two libraries that extensions link with: Apple's frameworks, and torch's mps backend on top of them.
+"""The libraries that extensions link with: Apple's frameworks, torch's mps backend on top of them, and MPS if asked.
 
 They are built on first use and kept. The first needs no torch, so that it serves every release.
 """
@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from ...cache import cache_folder, fingerprint, fingerprint_of_code
+from ..device.build import SOURCE_FOLDER
 from .compiler import ExtensionBuildError, HostCompiler, Unit, demangled, host_compiler, link, torch_libraries
 
 _HERE = Path(__file__).parent
@@ -22,6 +23,11 @@ _WITHOUT_ARC = frozenset({"NSObject.mm", "storage.mm"})
 _FRAMEWORKS_CODE = ("simulator.objc.runtime", "simulator.objc.foundation", "simulator.objc.metal")
 _FRAMEWORKS = "libmpsmith_apple_frameworks.so"
 _TORCH_HOST = "libmpsmith_torch_host.so"
+_GRAPHS = _HERE.parent / "mpsgraph"
+# A declared method without an implementation, or one with other types, is an error.
+_IMPLEMENTED = (
+    *("-Werror=incomplete-implementation", "-Werror=mismatched-parameter-types", "-Werror=mismatched-return-types"),
+)
 
 
 @functools.cache
@@ -50,6 +56,28 @@ def torch_host_library() -> Path:
     units = [Unit(path, arc=False) for path in sorted((_HERE / "torch_host").glob("*.mm"))]
     code = (*_FRAMEWORKS_CODE, "simulator.objc.torch_host")
     return built_library(_TORCH_HOST, host_compiler(torch=True), [*units, Unit(IMAGE)], (frameworks_library(),), code)
+
+
+@functools.cache
+def graph_library() -> Path:
+    """The stand-in for MPSGraph and the kernels of MPS, for the installed torch.
+
+    Raises:
+        ExtensionError: it cannot be built here.
+    """
+    units = [Unit(path, include=(SOURCE_FOLDER,), options=_IMPLEMENTED) for path in sorted(_GRAPHS.glob("*.mm"))]
+    code = ("simulator.mpsgraph", "simulator.device.csrc")
+    below = (frameworks_library(),)
+    return built_library("libmpsmith_mpsgraph.so", host_compiler(torch=True), [*units, Unit(IMAGE)], below, code)
+
+
+@functools.cache
+def torch_graphs_library() -> Path:
+    """What torch's headers declare for graphs. Raises ExtensionError if it cannot be built here."""
+    below = (graph_library(), torch_host_library(), frameworks_library())
+    units = [Unit(_GRAPHS / "torch_host" / "graphs.mm", arc=False), Unit(IMAGE)]
+    code = ("simulator.mpsgraph", "simulator.objc.torch_host")
+    return built_library("libmpsmith_torch_graphs.so", host_compiler(torch=True), units, below, code)
 
 
 def built_library(

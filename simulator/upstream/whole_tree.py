@@ -17,12 +17,10 @@ from pathlib import Path
 from ...cache import cache_folder, fingerprint
 from ..errors import UpstreamError
 from ..metal.includes import torch_include
-from ..mpsgraph.library import INCLUDE as GRAPH_INCLUDE
-from ..mpsgraph.library import graph_library
 from ..objc import note
 from ..objc.closed_functions import refusing
 from ..objc.compiler import ExtensionBuildError, HostCompiler, Unit, demangled, host_compiler, link, torch_libraries
-from ..objc.host_libraries import IMAGE, frameworks_library, linked
+from ..objc.host_libraries import IMAGE, frameworks_library, graph_library, linked
 from .manifest import BuiltFile, TreeBuild
 from .operations import (
     ATEN,
@@ -179,9 +177,9 @@ def _objects(root: Path, yaml: MpsYaml, include: Path, definitions: tuple[str, .
                 (made / place).parent.mkdir(parents=True, exist_ok=True)
                 (made / place).write_text(text, encoding="utf-8")
             made.rename(folder)
-    ours = (_HOST / "include", GRAPH_INCLUDE)
-    contents = (path.read_bytes() for place in ours for path in sorted(place.rglob("*.h")))
-    return _Objects(host_compiler(torch=True), (*ours, folder), fingerprint(key, *contents), definitions)
+    contents = (path.read_bytes() for path in sorted((_HOST / "include").rglob("*.h")))
+    folders = (_HOST / "include", folder)
+    return _Objects(host_compiler(torch=True), folders, fingerprint(key, *contents), definitions)
 
 
 def _source(file: OperationFile, *, embedded: bool = False) -> _Source:

@@ -178,9 +178,28 @@ def test_an_unknown_class_is_named_when_it_is_built(tmp_path: Path) -> None:
         build("unknown_class", tmp_path)
 
 
-def test_what_needs_mpsgraph_is_refused_for_that_reason(tmp_path: Path) -> None:
-    with pytest.raises(ExtensionBuildError, match=r"it needs MPSGraph .*which is Apple's and closed"):
-        build("needs_graph", tmp_path)
+@pytest.fixture(scope="module")
+def graphs(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
+    module = load_extension(build("needs_graph", tmp_path_factory.mktemp("graphs")).library)
+    assert module is not None
+    return module
+
+
+def test_a_graph_in_torchs_own_way_runs_on_the_stand_in(graphs: ModuleType) -> None:
+    x, y = torch.randn(3, 4), torch.randn(3, 4)
+    on_mps = x.to("mps")
+    assert torch.equal(graphs.product(on_mps, y.to("mps")).cpu(), x * y)
+    assert torch.equal(graphs.product(on_mps[1:], y.to("mps")[1:]).cpu(), (x * y)[1:])
+    assert torch.equal(graphs.product(on_mps.t(), y.to("mps").t()).cpu(), (x * y).t())
+
+
+def test_the_matrix_multiplication_of_mps_runs_on_the_stand_in(graphs: ModuleType) -> None:
+    a, b, out = torch.randn(5, 3), torch.randn(4, 3), torch.full((5, 4), torch.nan)
+    result = out.to("mps")
+    graphs.multiply(result, a.to("mps"), b.to("mps"), 0.0)
+    torch.testing.assert_close(result.cpu(), 2 * a @ b.t())
+    graphs.multiply(result, a.to("mps")[:2], b.to("mps"), 0.5)
+    torch.testing.assert_close(result.cpu()[:2], 3 * a[:2] @ b.t())
 
 
 def test_an_error_of_the_compiler_has_file_and_line(tmp_path: Path) -> None:

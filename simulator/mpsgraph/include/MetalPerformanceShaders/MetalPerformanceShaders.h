@@ -155,6 +155,23 @@ typedef struct {
 @property(readwrite, nonatomic) NSUInteger batchSize;
 @end
 
+@interface MPSMatrixMultiplication : MPSKernel
+@property(readwrite, nonatomic) NSUInteger batchStart;
+@property(readwrite, nonatomic) NSUInteger batchSize;
+- (instancetype)initWithDevice:(id<MTLDevice>)device
+                 transposeLeft:(BOOL)transposeLeft
+                transposeRight:(BOOL)transposeRight
+                    resultRows:(NSUInteger)resultRows
+                 resultColumns:(NSUInteger)resultColumns
+               interiorColumns:(NSUInteger)interiorColumns
+                         alpha:(double)alpha
+                          beta:(double)beta;
+- (void)encodeToCommandBuffer:(id<MTLCommandBuffer>)commandBuffer
+                   leftMatrix:(MPSMatrix*)leftMatrix
+                  rightMatrix:(MPSMatrix*)rightMatrix
+                 resultMatrix:(MPSMatrix*)resultMatrix;
+@end
+
 @interface MPSMatrixDecompositionLU : MPSMatrixUnaryKernel
 - (instancetype)initWithDevice:(id<MTLDevice>)device rows:(NSUInteger)rows columns:(NSUInteger)columns;
 - (void)encodeToCommandBuffer:(id<MTLCommandBuffer>)commandBuffer

@@ -1,2 +1,56 @@
-#import <MetalPerformanceShadersGraph/MetalPerformanceShadersGraph.h>
-extern "C" id graph() { return [MPSGraph new]; }
+#define AT_PER_OPERATOR_HEADERS
+#include <ATen/native/mps/OperationUtils.h>
+#include <ATen/ops/empty_native.h>
+#include <ATen/ops/empty_like.h>
+#include <torch/csrc/utils/pybind.h>
+
+// A graph of torch's own way, and a kernel of MPS. Compiled without ARC.
+using namespace at::native::mps;
+
+struct Product : MPSBinaryCachedGraph {
+  using MPSBinaryCachedGraph::MPSBinaryCachedGraph;
+};
+
+static at::Tensor product(const at::Tensor& x, const at::Tensor& y) {
+  at::Tensor out = at::empty_like(x, at::MemoryFormat::Contiguous);
+  auto* graph = LookUpOrCreateCachedGraph<Product>("product" + getTensorsStringKey({x, y}), [&](auto* made, auto* kept) {
+    kept->inputTensor_ = mpsGraphRankedPlaceHolder(made, x);
+    kept->otherTensor_ = mpsGraphRankedPlaceHolder(made, y);
+    kept->outputTensor_ = [made multiplicationWithPrimaryTensor:kept->inputTensor_ secondaryTensor:kept->otherTensor_ name:nil];
+  });
+  auto first = Placeholder(graph->inputTensor_, x), second = Placeholder(graph->otherTensor_, y);
+  auto result = Placeholder(graph->outputTensor_, out);
+  runMPSGraph(getCurrentMPSStream(), graph->graph(), dictionaryFromPlaceholders(first, second), result);
+  return out;
+}
+
+static MPSMatrix* matrix(const at::Tensor& x) {
+  auto* descriptor = [MPSMatrixDescriptor matrixDescriptorWithRows:x.size(0)
+                                                           columns:x.size(1)
+                                                          rowBytes:x.stride(0) * x.element_size()
+                                                          dataType:getMPSDataType(x.scalar_type())];
+  return [[[MPSMatrix alloc] initWithBuffer:getMTLBufferStorage(x)
+                                     offset:x.storage_offset() * x.element_size()
+                                 descriptor:descriptor] autorelease];
+}
+
+// out = 2 * a @ b.T + beta * out
+static void multiply(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b, double beta) {
+  auto* kernel = [[[MPSMatrixMultiplication alloc] initWithDevice:MPSDevice::getInstance()->device()
+                                                    transposeLeft:NO
+                                                   transposeRight:YES
+                                                       resultRows:a.size(0)
+                                                    resultColumns:b.size(0)
+                                                  interiorColumns:a.size(1)
+                                                            alpha:2.0
+                                                             beta:beta] autorelease];
+  [kernel encodeToCommandBuffer:getCurrentMPSStream()->commandBuffer()
+                     leftMatrix:matrix(a)
+                    rightMatrix:matrix(b)
+                   resultMatrix:matrix(out)];
+}
+
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
+  m.def("product", &product);
+  m.def("multiply", &multiply);
+}
