@@ -141,7 +141,7 @@ class InnerCalls(CallTracer):
         if _is_for_the_device_alone(func):
             with mode:
                 return func.redispatch(torch._C.DispatchKeySet(DEVICE_KEY), *args, **kwargs)
-        key = _composite_key(func)
+        key = composite_key(func)
         if key is None:
             return func(*args, **kwargs)
         with mode:
@@ -261,9 +261,9 @@ def _undefined(func: OpOverload[..., Any]) -> str:
     return "uninitialised" if func._schema.name.removeprefix("aten::") in UNINITIALISED else ""
 
 
-def _composite_key(func: OpOverload[..., Any]) -> Any:
-    """The key of the composite kernel that the device runs for an overload; None if it has an mps kernel."""
-    if has_kernel(func, DEVICE_KEY):
+def composite_key(func: OpOverload[..., Any], device: torch._C.DispatchKey = DEVICE_KEY) -> Any:
+    """The key of the composite kernel that a device runs for an overload; None if the device has its own kernel."""
+    if has_kernel(func, device):
         return None
     return next((key for key in _COMPOSITE_KEYS if has_kernel(func, key)), None)
 

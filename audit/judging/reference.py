@@ -85,7 +85,7 @@ class Position:
 
     def __init__(self, runs: WideRuns, position: int) -> None:
         self._runs = runs
-        self._position = position
+        self.position = position
 
     def value(self) -> Tensor | None:
         """The result in float64, or None where there is none."""
@@ -119,7 +119,7 @@ class WideOutput(Position):
 
     def of(self, run: Execution) -> Tensor | None:
         """The output of a run."""
-        output = run.outputs[self._position] if self._position < len(run.outputs) else None
+        output = run.outputs[self.position] if self.position < len(run.outputs) else None
         return output if isinstance(output, Tensor) else None
 
 
@@ -128,7 +128,7 @@ class WideArgument(Position):
 
     def of(self, run: Execution) -> Tensor | None:
         """The argument after a run."""
-        return run.tensors[self._position].detach() if self._position < len(run.tensors) else None
+        return run.tensors[self.position].detach() if self.position < len(run.tensors) else None
 
 
 class WideGradient(Position):
@@ -137,7 +137,7 @@ class WideGradient(Position):
     def of(self, run: Execution) -> Tensor | None:
         """The gradient through a run."""
         gradients = self._runs.gradients(run)
-        return gradients[self._position] if self._position < len(gradients) else None
+        return gradients[self.position] if self.position < len(gradients) else None
 
 
 def nudge(tree: Any, directions: torch.Generator, rounded_to: torch.dtype | None = None) -> Any:

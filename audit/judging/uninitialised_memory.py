@@ -62,10 +62,7 @@ def _run_again(case: Case, seed: Callable[[], None], filling: bool) -> Execution
 
 @contextmanager
 def deterministic_algorithms(warn_only: bool = False) -> Iterator[None]:
-    """Inside, torch uses deterministic algorithms.
-
-    Not by `torch.use_deterministic_algorithms`: that loads torch.compile, for three seconds and 100 MB of each worker.
-    """
+    """Inside, torch uses deterministic algorithms. Its own function loads torch.compile, seconds and 100 MB, too."""
     enabled = torch.are_deterministic_algorithms_enabled()
     before = torch.is_deterministic_algorithms_warn_only_enabled()
     torch._C._set_deterministic_algorithms(True, warn_only=warn_only)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from functools import partial
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 
 import torch
 from torch import Tensor
@@ -25,6 +24,11 @@ from .subnormals import subnormals_flushed
 MOVED_RUNS = 6
 COTANGENT_RUNS = 2
 
+# The comparisons of results so far, by their identity and so with them: they stay as they are after a case is judged.
+Known = dict[Hashable, tuple[Agreement | Difference, Tensor, Tensor]]
+# By whether subnormal numbers are flushed, and by the run's number; None where it raises. Models that say nothing about
+# the calls of a case, because of their dtypes or sizes, share theirs.
+Runs = dict[tuple[bool, int], Execution | None]
 # Whether the device's result, which differs from the CPU's so, is as predicted.
 Accepts = Callable[[Tensor, Tensor, Position, Difference], bool]
 
@@ -41,12 +45,13 @@ def fitting_predictions(trial: Trial, predictions: Sequence[Prediction]) -> dict
         but several together are, their names joined by `TOGETHER`: one such set for each that fits an element.
     """
     fits: dict[str, float] = {}
-    error = _rounding_error(trial)
+    known: Known = {}
+    error = _rounding_error(trial, known)
     if error is not None:
         fits[ROUNDING] = error
     called = _called(trial)
     candidates = [each for each in predictions if each.concerns(called)]
-    explaining = _Explaining(trial)
+    explaining = _Explaining(trial, known)
     fits |= {each.name: 0.0 for each in candidates if explaining.explain([each])}
     if not fits.keys() - {ROUNDING} and len(candidates) > 1 and explaining.explain(candidates):
         fitted = [each for each in candidates if each.name in explaining.fitted]
@@ -62,9 +67,11 @@ class _Explaining:
         fitted: the names of predictions that fit some element that differs; the others cannot be needed.
     """
 
-    def __init__(self, trial: Trial) -> None:
+    def __init__(self, trial: Trial, known: Known) -> None:
         self._trial = trial
+        self._known = known
         self._models: dict[str, ModelledRuns] = {}
+        self._unmodelled: Runs = {}
         self.fitted: set[str] = set()
 
     def needed(self, predictions: list[Prediction], kept: Prediction) -> list[Prediction]:
@@ -91,13 +98,13 @@ class _Explaining:
 
         def make(case: Case, wide: WideRuns, cotangents: list[Tensor]) -> Comparison:
             for each in predictions:
-                self._models.setdefault(each.name, ModelledRuns(self._trial, case, each, cotangents))
-            return ForgivingComparison(case, wide, accepts)
+                self._models.setdefault(each.name, ModelledRuns(self._trial, case, each, cotangents, self._unmodelled))
+            return ForgivingComparison(case, wide, accepts, self._known)
 
         return self._trial.compared_by(make)
 
 
-def _rounding_error(trial: Trial) -> float | None:
+def _rounding_error(trial: Trial, known: Known) -> float | None:
     """The largest error in units of the tolerance; None where something else differs, or is not finite."""
     errors: list[float] = []
 
@@ -112,33 +119,39 @@ def _rounding_error(trial: Trial) -> float | None:
         return bool((finite | ~difference.wrong).all())
 
     def make(case: Case, wide: WideRuns, cotangents: list[Tensor]) -> Comparison:
-        return ForgivingComparison(case, wide, accepts)
+        return ForgivingComparison(case, wide, accepts, known)
 
     return max(errors) if trial.compared_by(make) and errors else None
 
 
 def _called(trial: Trial) -> set[str]:
     """The overloads that the case calls on the CPU, forward and backward."""
-    names: set[str] = set()
-    trial.compared_by(partial(_traced, trial, names))
-    return names
+    calls = Calls({}, Ulp())
 
+    def make(case: Case, wide: WideRuns, cotangents: list[Tensor]) -> Comparison:
+        _run(trial, case, calls, cotangents, calls)
+        return ForgivingComparison(case, wide, lambda actual, expected, place, difference: False, {})
 
-def _traced(trial: Trial, names: set[str], case: Case, wide: WideRuns, cotangents: list[Tensor]) -> Comparison:
-    _run(trial, case, Prediction(""), Ulp(), cotangents, names=names)
-    return ForgivingComparison(case, wide, lambda actual, expected, place, difference: False)
+    trial.compared_by(make)
+    return calls.names
 
 
 class ForgivingComparison(Comparison):
     """Compares as `Comparison` does, but accepts results whose differences `accepts` says are as predicted."""
 
-    def __init__(self, case: Case, wide: WideRuns, accepts: Accepts) -> None:
+    def __init__(self, case: Case, wide: WideRuns, accepts: Accepts, known: Known) -> None:
         super().__init__(case, wide, judge.DEVICE, random=False)
         self._accepts = accepts
+        self._known = known
 
     def _compare(self, actual: Tensor, expected: Tensor, wide: Reference, values: bool) -> Agreement | Difference:
-        agreement = super()._compare(actual, expected, wide, values)
-        if isinstance(agreement, Difference) and agreement.wrong is not None and isinstance(wide, Position):
+        if not isinstance(wide, Position):
+            return super()._compare(actual, expected, wide, values)
+        key = id(actual), id(expected), type(wide), wide.position, values
+        if key not in self._known:
+            self._known[key] = super()._compare(actual, expected, wide, values), actual, expected
+        agreement = self._known[key][0]
+        if isinstance(agreement, Difference) and agreement.wrong is not None:
             return Agreement(0.0) if self._accepts(actual, expected, wide, agreement) else agreement
         return agreement
 
@@ -146,12 +159,15 @@ class ForgivingComparison(Comparison):
 class ModelledRuns:
     """Runs of a case on the CPU with a model in place, each made when it is needed."""
 
-    def __init__(self, trial: Trial, case: Case, prediction: Prediction, cotangents: list[Tensor]) -> None:
+    def __init__(
+        self, trial: Trial, case: Case, prediction: Prediction, cotangents: list[Tensor], unmodelled: Runs
+    ) -> None:
         self._trial = trial
         self._case = case
         self._prediction = prediction
         self._cotangents = cotangents
-        self._runs: dict[tuple[bool, int], Execution | None] = {}
+        self._unmodelled = unmodelled
+        self._runs: Runs = {}
 
     def fits(self, actual: Tensor, expected: Tensor, place: Position) -> Tensor:
         """Which elements are as the model says: in one of its runs, or as near to it as rounding allows.
@@ -165,8 +181,7 @@ class ModelledRuns:
             return self._prediction.where(values, right, exact)
         fits = torch.zeros(values.shape, dtype=torch.bool)
         for flush in (False, True):
-            runs = range(max(self._prediction.alternatives, MOVED_RUNS + 1 + COTANGENT_RUNS))
-            made = [self._result(flush, run, place) for run in runs]
+            made = [self._result(flush, run, place) for run in self._numbers()]
             results = [result for result in made if result is not None and _comparable(result, values)]
             if results:
                 fits |= self._near(values, right, results)
@@ -197,45 +212,48 @@ class ModelledRuns:
             fits |= (near & wide.isfinite()).any(0) & values.isfinite()
         return fits.all(-1) & changed.any(-1) if whole else fits & changed
 
-    def _result(self, flush: bool, run: int, place: Position) -> Tensor | None:
+    def _numbers(self) -> Iterable[int]:
+        """The numbers of the runs; where the model says nothing, those that move something."""
+        self._execution(False, 0)
+        last = range(MOVED_RUNS + 1, MOVED_RUNS + 1 + COTANGENT_RUNS)
+        return (0, *last) if self._runs is self._unmodelled else range(max(self._prediction.alternatives, last.stop))
+
+    def _execution(self, flush: bool, run: int) -> Execution | None:
         if (flush, run) not in self._runs:
-            ulp = Ulp(run, moves=self._prediction.alternatives == 1)
-            around = subnormals_flushed() if flush else None
-            self._runs[flush, run] = _run(self._trial, self._case, self._prediction, ulp, self._cotangents, around)
-        execution = self._runs[flush, run]
+            prediction, moves = self._prediction, self._prediction.alternatives == 1
+            calls = Calls(prediction.models, Ulp(run, moves=moves))
+            # Some gradients, prod's among them, take another formula inside a dispatch mode.
+            modelled = nullcontext() if prediction.without_calls and run == 1 else calls
+            around = subnormals_flushed() if flush else nullcontext()
+            made = _run(self._trial, self._case, calls, self._cotangents, around, modelled)
+            first = moves and not prediction.without_calls and (flush, run) == (False, 0)
+            if first and made is not None and not calls.modelled:
+                self._runs = self._unmodelled
+            self._runs[flush, run] = made
+        return self._runs[flush, run]
+
+    def _result(self, flush: bool, run: int, place: Position) -> Tensor | None:
+        execution = self._execution(flush, run)
         result = None if execution is None else place.of(execution)
         return None if result is None else on_cpu(result)
 
 
 def _run(
-    trial: Trial,
-    case: Case,
-    prediction: Prediction,
-    ulp: Ulp,
-    cotangents: list[Tensor],
-    around: AbstractContextManager[object] | None = None,
-    names: set[str] | None = None,
+    trial: Trial, case: Case, calls: Calls, cotangents: list[Tensor], *contexts: AbstractContextManager[object]
 ) -> Execution | None:
-    """The case on the CPU with the model in place, and its gradients; None where that raises.
-
-    Adds the names of the overloads that it calls to `names`.
-    """
+    """The case on the CPU in some contexts, and its gradients; None where that raises."""
     inputs = move(case.args, case.kwargs, "cpu")
     trial.seed_cpu()
-    calls = Calls(prediction.models, ulp)
-    # Some gradients, prod's among them, take another formula inside a dispatch mode.
-    modelled = nullcontext() if prediction.without_calls and ulp.run == 1 else calls
-    moved = ulp if ulp.run > MOVED_RUNS else Ulp()
+    moved = calls.ulp if calls.ulp.run > MOVED_RUNS else Ulp()
     try:
-        with around or nullcontext(), modelled:
+        with ExitStack() as stack:
+            for context in contexts:
+                stack.enter_context(context)
             execution = execute(case, inputs)
             if cotangents:
                 execution.gradients = gradients(execution, [moved(cotangent).clone() for cotangent in cotangents])
     except Exception:  # whatever an operator raises, there is no prediction then
         return None
-    finally:
-        if names is not None:
-            names |= calls.names
     return execution
 
 

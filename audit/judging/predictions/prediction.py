@@ -19,14 +19,8 @@ from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ...model.nested import leaves, map_leaves
-from ..inner_calls import has_kernel
+from ..inner_calls import composite_key
 
-# Composite kernels below autograd. Their inner calls are modelled too.
-_COMPOSITE_KEYS = (
-    torch._C.DispatchKey.CompositeExplicitAutograd,
-    torch._C.DispatchKey.CompositeExplicitAutogradNonFunctional,
-    torch._C.DispatchKey.CompositeImplicitAutograd,
-)
 _NAME = re.compile(r"^(?P<name>aten::(?:__\w+__|\w+?))_?(?:\.\w+)?$")
 
 
@@ -94,15 +88,18 @@ class Calls(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Puts models in place of overloads.
 
     Attributes:
+        ulp: what the models get.
         names: of the overloads that were called, without their suffixes.
+        modelled: whether a model has said something about a call.
     """
 
     def __init__(self, models: Mapping[str, Model], ulp: Ulp) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._models = models
-        self._ulp = ulp
+        self.ulp = ulp
         self._open: list[str] = []  # the running composite kernels, one inside the other
         self.names: set[str] = set()
+        self.modelled = False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Make one call, and write what its model gives over the result."""
@@ -115,8 +112,9 @@ class Calls(TorchDispatchMode):  # type: ignore[no-untyped-call]
         given = kwargs if "out" in signature(model).parameters else _without_outputs(func, kwargs)
         before_args, before_kwargs = map_leaves(_copied, (args, given))
         result = func(*args, **kwargs)
-        modelled = model(self._ulp, *before_args, **before_kwargs)
+        modelled = model(self.ulp, *before_args, **before_kwargs)
         if modelled is not None:
+            self.modelled = True
             tensors = [leaf for leaf in leaves(_results(func, args, kwargs, result)) if isinstance(leaf, Tensor)]
             for tensor, values in zip(tensors, leaves(modelled), strict=False):
                 if values is not None:
@@ -125,9 +123,7 @@ class Calls(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def _made(self, func: OpOverload[..., Any], args: Any, kwargs: Any) -> Any:
         """The call's result; the inner calls of a composite kernel come here too."""
-        if func._name in self._open or has_kernel(func, torch._C.DispatchKey.CPU):
-            return func(*args, **kwargs)
-        key = next((key for key in _COMPOSITE_KEYS if has_kernel(func, key)), None)
+        key = None if func._name in self._open else composite_key(func, torch._C.DispatchKey.CPU)
         if key is None:
             return func(*args, **kwargs)
         self._open.append(func._name)

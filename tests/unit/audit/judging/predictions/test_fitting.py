@@ -11,7 +11,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from mpsmith.audit.judging import judge
+from mpsmith.audit.judging import agreement, judge
+from mpsmith.audit.judging.compare import compare
 from mpsmith.audit.judging.judge import Trial
 from mpsmith.audit.judging.predictions import OF_HOST_CODE, PREDICTIONS
 from mpsmith.audit.judging.predictions.fitting import fitting_predictions
@@ -369,6 +370,31 @@ def test_each_model_that_can_be_needed_is_in_a_set(played: Any) -> None:
     trials: list[Trial] = []
     judge.judge(case, played, 0, "example", on_executed=trials.append)
     assert [name for name in fitting_predictions(trials[0], models) if name != ROUNDING] == ["a+c", "a+b"]
+
+
+def test_models_that_say_nothing_of_a_case_share_all_but_one_run(played: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most models of an overload are for another dtype. They must not cost a run for each move of its results."""
+    runs, comparisons = [0], [0]
+
+    def call(x: Tensor) -> Tensor:
+        runs[0] += 1
+        return torch.abs(x)
+
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        comparisons[0] += 1
+        return compare(*args, **kwargs)
+
+    monkeypatch.setattr(agreement, "compare", counted)
+    case = Case(played.does(call, lambda x: torch.abs(x) + 1), (numbers(1, 2),))
+    trials: list[Trial] = []
+    judge.judge(case, played, 0, "example", on_executed=trials.append)
+    models = [Prediction(name, {"aten::abs": lambda ulp, input: None}) for name in "abcd"]
+    costs = []
+    for tried in (models[:1], models):
+        runs[0] = comparisons[0] = 0
+        assert not fitting_predictions(trials[0], tried).keys() - {ROUNDING}
+        costs.append((runs[0], comparisons[0]))
+    assert costs[1] == (costs[0][0] + 3, costs[0][1])
 
 
 def test_subnormals_are_flushed_in_the_formula_that_the_cpu_takes(played: Any) -> None:
