@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import torch
@@ -16,7 +16,7 @@ from ..metal.error_buffer import ErrorBuffer
 from . import counts
 from .call import Call, host_alias
 from .pause import is_paused
-from .plan import ERROR_BUFFER, BlitCopy, BlitFill, Declined, KernelLaunch, Planner, ReleaseKernels, Step, Unchanged
+from .plan import ERROR_BUFFER, BlitCopy, BlitFill, Declined, KernelLaunch, Planner, ReleaseKernels, Step
 from .written import Kept, keep, poison
 
 _NUMBERS = (bool, int, float, complex)
@@ -53,9 +53,8 @@ class InterposedKernel:
         self._defaults = {a.name: a.default_value for a in listed}
         self._may_be_number = [str(a.type) in ("Tensor", "Optional[Tensor]") for a in listed]
         written = [a for a in listed if a.alias_info is not None and a.alias_info.is_write]
-        self._written = {
-            a.name: bool(a.kwarg_only) for a in written
-        }  # whether the kernel ignores the old values (out=)
+        self._written = {a.name: bool(a.kwarg_only) for a in written}  # whether the old values are ignored (out=)
+        self._is_neutral: Callable[..., bool] | None = getattr(planner, "neutral_where", None)
         self._kept_results: tuple[int, ...] = getattr(planner, "keeps_stand_in", ())
 
     def __call__(self, keyset: Any, *args: Any, **kwargs: Any) -> Any:
@@ -65,6 +64,9 @@ class InterposedKernel:
             for value, may_be_number in zip(args, self._may_be_number, strict=False)
         ]
         if is_paused():
+            return self._stand_in(keyset, *positional, **kwargs)
+        if self._is_neutral is not None and self._is_neutral(*args):
+            counts.count_launched(self._overload, ())
             return self._stand_in(keyset, *positional, **kwargs)
         arguments = {**self._defaults, **dict(zip(self._names, args, strict=False)), **kwargs}
         if any(tensor._is_zerotensor() for tensor in _of_device(list(arguments.values()))):
@@ -91,13 +93,10 @@ class InterposedKernel:
                     old.put_back()
                 steps = self._planned(arguments, results)
                 runs = [self._prepared(step) for step in steps]
-            except (Declined, Unchanged) as outcome:
+            except Declined as declined:
                 for values in stand_in:
                     values.put_back()
-                if isinstance(outcome, Declined):
-                    counts.count_stood_in(self._overload, outcome.reason)
-                else:
-                    counts.count_launched(self._overload, ())
+                counts.count_stood_in(self._overload, declined.reason)
                 return returned
             counts.count_launched(self._overload, [step.kernel for step in steps if isinstance(step, KernelLaunch)])
             for result in discarded:
@@ -119,7 +118,7 @@ class InterposedKernel:
         call = Call(self._overload, aliases, tuple(map(host_alias, results)), on_host)
         try:
             return self._planner(call, self._library)
-        except (Declined, Unchanged):
+        except Declined:
             raise
         except Exception as error:  # an error of a convention must not look like one of torch
             raise Declined(f"the convention failed: {type(error).__name__}: {one_line(error, 120)}") from error
@@ -142,7 +141,7 @@ class InterposedKernel:
 
         A result in memory that the call reads, but does not declare as written, is neither.
         """
-        read = _storages(value for name, value in arguments.items() if not self._written.get(name))
+        read = {_storage(t) for t in _of_device([v for n, v in arguments.items() if not self._written.get(n)])}
         outs = {id(t) for name, is_out in self._written.items() if is_out for t in _of_device(arguments[name])}
         changed = [old for old in kept if id(old.tensor) not in outs or _storage(old.tensor) in read]
         left = {id(old.tensor) for old in changed} | {id(results[index]) for index in self._kept_results}
@@ -152,11 +151,6 @@ class InterposedKernel:
 
 def _storage(tensor: Tensor) -> int:
     return tensor.untyped_storage().data_ptr()
-
-
-def _storages(values: Iterable[Any]) -> set[int]:
-    """The addresses of the memory of all tensors of the device in some values."""
-    return {_storage(tensor) for tensor in _of_device(list(values))}
 
 
 def _prepared_launch(kernel: LaunchableKernel, step: KernelLaunch) -> Callable[[], None]:

@@ -37,10 +37,6 @@ class Declined(Exception):  # noqa: N818  (not an error)
         self.reason = reason
 
 
-class Unchanged(Exception):  # noqa: N818  (not an error)
-    """The stand-in did what a Mac does: it copied bytes between host and device. The call is neutral."""
-
-
 @dataclass(frozen=True, slots=True)
 class KernelLaunch:
     """One dispatch of a shipped kernel.
@@ -99,8 +95,7 @@ Planner: TypeAlias = Callable[[Call, ReleaseKernels], Sequence[Step]]
 """Reads shapes, strides, dtypes and numbers (never what the call writes) and returns the steps in order.
 
 It may allocate temporaries with `torch.empty(..., device="cpu")`. It raises `Declined` if torch's host code uses
-no Metal kernel, if the convention is unknown, or if the release lacks the kernel; `Unchanged` if the stand-in's values
-are always those of a Mac.
+no Metal kernel, if the convention is unknown, or if the release lacks the kernel.
 """
 
 Declared = TypeVar("Declared", bound=Planner)

@@ -7,13 +7,14 @@ The host code is `copy_kernel_mps` and `copy_cast_kernel_mps` of aten/src/ATen/n
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from ..call import Call
 from ..iterator import geometry
-from ..plan import BlitCopy, Declined, KernelLaunch, Planner, ReleaseKernels, Step, Unchanged, in_line, in_plane
+from ..plan import BlitCopy, Declined, KernelLaunch, Planner, ReleaseKernels, Step, in_line, in_plane
 from .metal_types import as_bytes
 from .unary_kernels import unary
 
@@ -54,16 +55,23 @@ def copies(kernels: ReleaseKernels, target: Tensor, source: Tensor) -> list[Step
     return [copied(kernels, in_order, source), copied(kernels, target, in_order)]
 
 
+def _moves_bytes(target: Tensor, source: Any, *_: Any) -> bool:
+    """Whether a copy moves bytes between host and device; to the device the host converts beforehand."""
+    if not isinstance(source, Tensor) or (target if source.is_cpu else source)._is_zerotensor():
+        return False
+    to_host = target.is_cpu and target.dtype == source.dtype and _functor(target, source) == "copy_identity"
+    return source.is_cpu or to_host
+
+
 def copy(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
-    """`copy_`: between tensors of the device, or from one to the host; to the device the host converts beforehand."""
-    target, source = call["self"], call["src"]
-    if "src" in call.on_host:
-        raise Unchanged
-    if "self" not in call.on_host:
-        return copies(kernels, target, source)
-    if target.dtype == source.dtype and _functor(target, source) == "copy_identity":
-        raise Unchanged
-    raise Declined("a copy to the host that converts")
+    """`copy_` between tensors of the device. What remains of copies to the host converts."""
+    if "self" in call.on_host:
+        raise Declined("a copy to the host that converts")
+    return copies(kernels, call["self"], call["src"])
+
+
+# The stand-in makes these calls as a Mac does: they are not planned.
+copy.neutral_where = _moves_bytes  # type: ignore[attr-defined]
 
 
 def conj_physical(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:

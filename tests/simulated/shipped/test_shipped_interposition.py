@@ -13,6 +13,7 @@ from mpsmith.simulator.device import faults
 from mpsmith.simulator.errors import SimulatorError
 from mpsmith.simulator.shipped import interposition
 from mpsmith.simulator.shipped.call import Call
+from mpsmith.simulator.shipped.conventions import copies
 from mpsmith.simulator.shipped.interposition import OverloadLaunches
 from mpsmith.simulator.shipped.plan import (
     ERROR_BUFFER,
@@ -252,6 +253,26 @@ def test_moving_bytes_is_neutral(activate: Activate) -> None:
     drained = interposition.drain()
     assert drained["aten::exp"] == OverloadLaunches(neutral=1)
     assert drained["aten::sin"] == OverloadLaunches(neutral=1)
+
+
+def test_copies_of_bytes_between_host_and_device_are_neutral_without_a_plan(activate: Activate) -> None:
+    planned: list[Call] = []
+
+    def converts(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
+        planned.append(call)
+        raise Declined("it converts")
+
+    converts.neutral_where = copies.PLANNERS["copy_"].neutral_where  # type: ignore[attr-defined]
+    activate(copy_=converts)
+    on_device = torch.tensor([7.0, 8.0]).to("mps")
+    assert on_device.cpu().tolist() == [7, 8]
+    assert on_device.view(2, 1).t().cpu().tolist() == [[7, 8]]
+    assert counted("aten::copy_") == OverloadLaunches(neutral=3)
+    assert not planned
+    number = torch.ones(2, dtype=torch.complex64).to("mps").conj()
+    torch.empty(2, dtype=torch.complex64).copy_(number)
+    mps(1).copy_(mps(2))
+    assert [(call["self"].device.type, "self" in call.on_host) for call in planned] == [("cpu", True), ("cpu", False)]
 
 
 def test_a_number_is_a_number_and_a_tensor_of_the_host_is_named(activate: Activate) -> None:
