@@ -9,7 +9,6 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
 from statistics import median_low
 from typing import TypeVar
 
@@ -190,10 +189,13 @@ class Trial:
 
     def _growth(self, generation: int) -> int:
         levels = [_settled_memory(generation)]
-        for _ in range(LEAK_REPETITIONS):
+        growth: list[int] = []
+        # Their median is zero or less as soon as most of the calls leave nothing.
+        while len(growth) < LEAK_REPETITIONS and sum(each <= 0 for each in growth) <= LEAK_REPETITIONS // 2:
             self._repeat_on_device()
             levels.append(_settled_memory(generation))
-        return max(0, median_low(after - before for before, after in pairwise(levels)))
+            growth.append(levels[-1] - levels[-2])
+        return max(0, median_low(growth))
 
     def _repeat_on_device(self) -> None:
         try:

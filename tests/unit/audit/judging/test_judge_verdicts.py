@@ -431,6 +431,16 @@ def test_the_middle_of_five_calls_decides(played: Any) -> None:
         assert played.judge(leaking(played, each)).verdict is CaseVerdict.PASSED
 
 
+def test_the_third_call_that_leaves_nothing_is_the_last(played: Any) -> None:
+    for each, repeated in ([4096, 0], 3), ([4096, 8, 0], 4), ([8], 10):
+        played.memory = 0
+        case, turns = leaking(played, each), []
+        leaves = case.call
+        case.call = lambda x, leaves=leaves, turns=turns: turns.append(played.turn) or leaves(x)
+        played.judge(case)
+        assert turns == [False, True] + [True] * repeated
+
+
 def test_memory_that_shrinks_is_no_leak(played: Any) -> None:
     assert played.judge(leaking(played, [4096, -8])).verdict is CaseVerdict.PASSED
 
