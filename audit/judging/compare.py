@@ -75,14 +75,10 @@ class Reference(Protocol):
 class NoReference:
     """For results that have no float64 counterpart."""
 
-    def value(self) -> None:
+    def value(self, *_: object) -> None:
         """There is none."""
 
-    def sensitivity(self, moves: int) -> None:
-        """There is none."""
-
-    def flushed(self) -> None:
-        """There is none."""
+    sensitivity = flushed = value
 
 
 @dataclass(frozen=True)

@@ -41,16 +41,10 @@ def resident_bytes() -> int:
 
 
 def holds_too_much() -> bool:
-    """Whether this process holds more than a worker may, after it gave back what is free."""
-    if resident_bytes() > MOST_RESIDENT:
-        give_back_free_memory()
-    return resident_bytes() > MOST_RESIDENT
-
-
-def give_back_free_memory() -> None:
-    """Let glibc return the pages that it keeps for later allocations; other C libraries do so themselves."""
-    if (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)) is not None:
+    """Whether this process holds more than a worker may, after glibc gave back the pages that it keeps for later."""
+    if resident_bytes() > MOST_RESIDENT and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)) is not None:
         trim(0)
+    return resident_bytes() > MOST_RESIDENT
 
 
 def device_memory_of_a_worker(workers: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 import torch
@@ -16,7 +17,7 @@ from ..metal.error_buffer import ErrorBuffer
 from . import counts
 from .call import Call, host_alias
 from .pause import is_paused
-from .plan import ERROR_BUFFER, BlitCopy, BlitFill, Declined, KernelLaunch, Planner, ReleaseKernels, Step
+from .plan import ERROR_BUFFER, BlitCopy, Declined, KernelLaunch, Planner, ReleaseKernels, Step
 from .written import Kept, keep, poison
 
 _NUMBERS = (bool, int, float, complex)
@@ -123,16 +124,17 @@ class InterposedKernel:
         except Exception as error:  # an error of a convention must not look like one of torch
             raise Declined(f"the convention failed: {type(error).__name__}: {one_line(error, 120)}") from error
 
-    def _prepared(self, step: Step) -> Callable[[], None]:
+    def _prepared(self, step: Step) -> Callable[[], object]:
         """A function that runs a step. Kernels are compiled and bound now, before the stand-in's values are lost."""
         if isinstance(step, KernelLaunch):
             try:
                 return _prepared_launch(self._library.kernel(step.kernel), step)
             except SimulatorError as error:
                 raise Declined(one_line(error)) from error
+        target, size = step.target.data_ptr(), step.target.numel() * step.target.element_size()
         if isinstance(step, BlitCopy):
-            return lambda: _copy(step)
-        return lambda: _fill(step)
+            return partial(ctypes.memmove, target, step.source.data_ptr(), size)
+        return partial(ctypes.memset, target, step.byte, size)
 
     def _changed_and_discarded(
         self, arguments: Mapping[str, Any], results: Sequence[Tensor], kept: Sequence[Kept]
@@ -167,15 +169,6 @@ def _prepared_launch(kernel: LaunchableKernel, step: KernelLaunch) -> Callable[[
         errors.raise_first()
 
     return run_and_report
-
-
-def _copy(step: BlitCopy) -> None:
-    source, target = step.source, step.target
-    ctypes.memmove(target.data_ptr(), source.data_ptr(), target.numel() * target.element_size())
-
-
-def _fill(step: BlitFill) -> None:
-    ctypes.memset(step.target.data_ptr(), step.byte, step.target.numel() * step.target.element_size())
 
 
 def _bytes_at(address: int, size: int) -> Tensor:

@@ -182,7 +182,7 @@ class ModelledRuns:
         fits = torch.zeros(values.shape, dtype=torch.bool)
         for flush in (False, True):
             made = [self._result(flush, run, place) for run in self._numbers()]
-            results = [result for result in made if result is not None and _comparable(result, values)]
+            results = [r for r in made if r is not None and r.shape == values.shape and r.dtype is values.dtype]
             if results:
                 fits |= self._near(values, right, results)
             if bool(fits.all()):
@@ -255,10 +255,6 @@ def _run(
     except Exception:  # whatever an operator raises, there is no prediction then
         return None
     return execution
-
-
-def _comparable(result: Tensor, values: Tensor) -> bool:
-    return result.shape == values.shape and result.dtype is values.dtype
 
 
 def _in_parts(values: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ import pytest
 from mpsmith.audit.running import worker, worker_limits
 from mpsmith.audit.running.device_health import RECYCLED
 from mpsmith.audit.running.worker import freeze_once
-from mpsmith.audit.running.worker_limits import give_back_free_memory, resident_bytes
+from mpsmith.audit.running.worker_limits import resident_bytes
 
 
 @pytest.fixture(autouse=True)
@@ -49,31 +49,27 @@ def test_garbage_is_collected_before_it_would_be_kept_for_ever() -> None:
     assert Node.gone == ["gone"]
 
 
-@pytest.mark.parametrize(
-    ("held", "free", "given_back", "ends"), [(9, 0, False, False), (12, 3, True, False), (12, 1, True, True)]
-)
+@pytest.mark.parametrize(("resident", "ends"), [([9, 9], False), ([12, 9], False), ([12, 11], True)])
 def test_a_worker_that_holds_much_memory_gives_back_what_is_free_or_ends(
-    monkeypatch: pytest.MonkeyPatch, held: int, free: int, given_back: bool, ends: bool
+    monkeypatch: pytest.MonkeyPatch, resident: list[int], ends: bool
 ) -> None:
     exits: list[int] = []
-    memory = [held]
     monkeypatch.setattr(worker, "current_worker", lambda: SimpleNamespace(health=None))
     monkeypatch.setattr(worker_limits, "MOST_RESIDENT", 10)
-    monkeypatch.setattr(worker_limits, "resident_bytes", lambda: memory[-1])
-    monkeypatch.setattr(worker_limits, "give_back_free_memory", lambda: memory.append(held - free))
+    monkeypatch.setattr(worker_limits, "resident_bytes", lambda: resident.pop(0))
     monkeypatch.setattr(worker.os, "_exit", exits.append)
     assert worker.run_groups(()) == []
-    assert memory == ([held, held - free] if given_back else [held])
     assert exits == ([RECYCLED] if ends else [])
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="its allocator gives memory back by itself")
-def test_free_memory_of_the_allocator_is_given_back() -> None:
+def test_free_memory_of_the_allocator_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_limits, "MOST_RESIDENT", 0)
     blocks = [b"x" * 60_000 for _ in range(2000)]  # below the size that glibc maps alone
     last = b"x" * 60_000  # keeps the heap from shrinking by itself
     before = resident_bytes()
     del blocks
-    give_back_free_memory()
+    assert worker_limits.holds_too_much()
     assert before - resident_bytes() > 60 << 20
     del last
 
