@@ -122,14 +122,22 @@ def write_host_facts(release: str, found: Mapping[str, HostWork], path: Path = H
     path.write_text("\n".join([title, *sorted(lines)]) + "\n", "utf-8")
 
 
+def known_work(release: str, path: Path = HOST_WORK) -> dict[str, HostWork]:
+    """What the file has of a release: an audit that is not whole adds to it."""
+    facts = host_facts(release, path).items()
+    return {name: HostWork(int(f.calls), 0, int(f.waits), Counter(f.on_cpu.split())) for name, f in facts}
+
+
 def main(store_path: Path) -> None:
-    """Write the file from the newest audit of a store. Raises MpsmithError unless that is a whole audit."""
+    """Write the file from the newest audit of a store. Raises MpsmithError unless that is whole, or has host code."""
     with Store.open(store_path) as store:
         run = store.latest_run()
-        if run.finished is None or is_narrowed(run.settings):
+        host_code, is_part = run.environment.get("host_code"), is_narrowed(run.settings)
+        if run.finished is None or (is_part and not host_code):
             raise MpsmithError(f"{store_path}: run {run.id} is not a whole audit (`make audit` makes one)")
-        if host_code := run.environment.get("host_code"):
-            return write_host_facts(host_code["source"], store.host_work(run.id))
+        if host_code:
+            known = known_work(host_code["source"]) if is_part else {}
+            return write_host_facts(host_code["source"], store.host_work(run.id) | known)
         names = measured_names(store.cases(run.id, "1"))
     environment = run.environment
     release = str(environment.get("profile") or environment["torch"]).split("+")[0]

@@ -11,6 +11,7 @@ namespace {
 
 using Single = std::complex<float>;
 using Double = std::complex<double>;
+using Option = const char*;
 
 template <typename T>
 T conjugated(T value) {
@@ -53,29 +54,18 @@ void solve_triangle(
     }
 }
 
-bool is(const char* option, char letter) { return (*option | 0x20) == letter; }
+bool is(Option option, char letter) { return (*option | 0x20) == letter; }
 
 // X op(A) = B is op(A)^T X^T = B^T.
 template <typename T>
-void trsm(
-    const char* side,
-    const char* uplo,
-    const char* trans,
-    const char* diag,
-    int m,
-    int n,
-    T factor,
-    const T* a,
-    int lda,
-    T* b,
-    int ldb) {
-  const bool left = is(side, 'l'), transposes = !is(trans, 'n');
+void trsm(Option side, Option uplo, Option op, Option diag, int m, int n, T by, const T* a, int lda, T* b, int ldb) {
+  const bool left = is(side, 'l'), transposes = !is(op, 'n');
   Matrix<const T> triangular{a, 1, lda};
   Matrix<T> right{b, 1, ldb};
   if (transposes == left) triangular = triangular.transposed();
   if (!left) right = right.transposed();
   const bool lower = is(uplo, 'l') != (transposes == left);
-  solve_triangle(left ? m : n, left ? n : m, factor, triangular, lower, is(trans, 'c'), is(diag, 'u'), right);
+  solve_triangle(left ? m : n, left ? n : m, by, triangular, lower, is(op, 'c'), is(diag, 'u'), right);
 }
 
 template <typename T>
@@ -99,7 +89,7 @@ void getrf(int m, int n, T* memory, int lda, int* ipiv, int* info) {
 }
 
 template <typename T>
-void getrs(const char* trans, int n, int nrhs, const T* a, int lda, const int* ipiv, T* memory, int ldb) {
+void getrs(Option trans, int n, int nrhs, const T* a, int lda, const int* ipiv, T* memory, int ldb) {
   const Matrix<T> b{memory, 1, ldb};
   const auto interchange = [&](int64_t i) {
     for (int64_t j = 0; j < nrhs && ipiv[i] - 1 != i; ++j) std::swap(b(i, j), b(ipiv[i] - 1, j));
@@ -112,7 +102,7 @@ void getrs(const char* trans, int n, int nrhs, const T* a, int lda, const int* i
 }
 
 template <typename T>
-void potrf(const char* uplo, int n, T* memory, int lda, int* info) {
+void potrf(Option uplo, int n, T* memory, int lda, int* info) {
   Matrix<T> a{memory, 1, lda};
   const bool upper = is(uplo, 'u');
   if (upper) a = a.transposed();  // U^H U = A is L L^H = A^T, for the conjugate of L
@@ -133,7 +123,7 @@ void potrf(const char* uplo, int n, T* memory, int lda, int* info) {
 }
 
 template <typename T>
-void potrs(const char* uplo, int n, int nrhs, const T* a, int lda, T* b, int ldb) {
+void potrs(Option uplo, int n, int nrhs, const T* a, int lda, T* b, int ldb) {
   const bool upper = is(uplo, 'u');
   trsm("l", uplo, upper ? "c" : "n", "n", n, nrhs, T(1), a, lda, b, ldb);
   trsm("l", uplo, upper ? "n" : "c", "n", n, nrhs, T(1), a, lda, b, ldb);
@@ -150,24 +140,22 @@ extern "C" {
 
 #define FOR_EACH_TYPE(LETTER, T) \
   void LETTER##trsm_( \
-      const char* side, const char* uplo, const char* trans, const char* diag, const int* m, const int* n, \
-      const T* factor, const T* a, const int* lda, T* b, const int* ldb) { \
+      Option side, Option uplo, Option trans, Option diag, const int* m, const int* n, const T* factor, const T* a, \
+      const int* lda, T* b, const int* ldb) { \
     trsm(side, uplo, trans, diag, *m, *n, *factor, a, *lda, b, *ldb); \
   } \
   void LETTER##getrf_(const int* m, const int* n, T* a, const int* lda, int* ipiv, int* info) { \
     getrf(*m, *n, a, *lda, ipiv, info); \
   } \
   void LETTER##getrs_( \
-      const char* trans, const int* n, const int* nrhs, const T* a, const int* lda, const int* ipiv, T* b, \
-      const int* ldb, int* info) { \
+      Option trans, const int* n, const int* nrhs, const T* a, const int* lda, const int* ipiv, T* b, const int* ldb, \
+      int* info) { \
     getrs(trans, *n, *nrhs, a, *lda, ipiv, b, *ldb); \
     *info = 0; \
   } \
-  void LETTER##potrf_(const char* uplo, const int* n, T* a, const int* lda, int* info) { \
-    potrf(uplo, *n, a, *lda, info); \
-  } \
+  void LETTER##potrf_(Option uplo, const int* n, T* a, const int* lda, int* info) { potrf(uplo, *n, a, *lda, info); } \
   void LETTER##potrs_( \
-      const char* uplo, const int* n, const int* nrhs, const T* a, const int* lda, T* b, const int* ldb, int* info) { \
+      Option uplo, const int* n, const int* nrhs, const T* a, const int* lda, T* b, const int* ldb, int* info) { \
     potrs(uplo, *n, *nrhs, a, *lda, b, *ldb); \
     *info = 0; \
   }
@@ -178,33 +166,23 @@ FOR_EACH_TYPE(z, Double)
 
 #define REFUSED(NAME) \
   void NAME() { refuse(#NAME); }
-#define REFUSED_FOR_EACH_TYPE(NAME) REFUSED(s##NAME) REFUSED(d##NAME) REFUSED(c##NAME) REFUSED(z##NAME)
-REFUSED_FOR_EACH_TYPE(geev_)
-REFUSED_FOR_EACH_TYPE(gels_)
-REFUSED_FOR_EACH_TYPE(gelsd_)
-REFUSED_FOR_EACH_TYPE(gelss_)
-REFUSED_FOR_EACH_TYPE(gelsy_)
-REFUSED_FOR_EACH_TYPE(geqrf_)
-REFUSED_FOR_EACH_TYPE(gesdd_)
-REFUSED_FOR_EACH_TYPE(potri_)
-REFUSED_FOR_EACH_TYPE(sytrf_)
-REFUSED_FOR_EACH_TYPE(sytrs_)
-REFUSED(sorgqr_)
-REFUSED(dorgqr_)
-REFUSED(cungqr_)
-REFUSED(zungqr_)
-REFUSED(sormqr_)
-REFUSED(dormqr_)
-REFUSED(cunmqr_)
-REFUSED(zunmqr_)
-REFUSED(ssyevd_)
-REFUSED(dsyevd_)
-REFUSED(cheevd_)
-REFUSED(zheevd_)
-REFUSED(chetrf_)
-REFUSED(zhetrf_)
-REFUSED(chetrs_)
-REFUSED(zhetrs_)
+#define REFUSED_HERMITIAN(NAME) REFUSED(c##NAME) REFUSED(z##NAME)
+#define REFUSED_PAIRS(REAL, COMPLEX) REFUSED(s##REAL) REFUSED(d##REAL) REFUSED(c##COMPLEX) REFUSED(z##COMPLEX)
+REFUSED_PAIRS(geev_, geev_)
+REFUSED_PAIRS(gels_, gels_)
+REFUSED_PAIRS(gelsd_, gelsd_)
+REFUSED_PAIRS(gelss_, gelss_)
+REFUSED_PAIRS(gelsy_, gelsy_)
+REFUSED_PAIRS(geqrf_, geqrf_)
+REFUSED_PAIRS(gesdd_, gesdd_)
+REFUSED_PAIRS(potri_, potri_)
+REFUSED_PAIRS(sytrf_, sytrf_)
+REFUSED_PAIRS(sytrs_, sytrs_)
+REFUSED_PAIRS(orgqr_, ungqr_)
+REFUSED_PAIRS(ormqr_, unmqr_)
+REFUSED_PAIRS(syevd_, heevd_)
+REFUSED_HERMITIAN(hetrf_)
+REFUSED_HERMITIAN(hetrs_)
 
 #pragma GCC visibility pop
 }

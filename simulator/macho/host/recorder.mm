@@ -165,8 +165,13 @@ static bool is_in(int64_t library, const std::string& name) {
 // reads four: the memory of a Mac's arguments has room for them, also where a length is 0.
 @interface SimulatedComputeEncoder (Recorded)
 - (void)simulatedBytes:(const void*)bytes ofType:(uint64_t)type length:(NSUInteger)length atIndex:(NSUInteger)index;
+- (void)simulatedThreadgroupBytes:(NSUInteger)length atIndex:(NSUInteger)index;
 @end
 @implementation SimulatedComputeEncoder (Recorded)
+// svd of 2.15.0 sets lengths that are not multiples of 16. Only Metal's validation refuses them.
+- (void)setThreadgroupMemoryLength:(NSUInteger)length atIndex:(NSUInteger)index {
+  [self simulatedThreadgroupBytes:(length + 15) / 16 * 16 atIndex:index];
+}
 - (void)setBytes:(const void*)bytes length:(NSUInteger)length atIndex:(NSUInteger)index {
   constexpr NSUInteger kRoom = 16;
   std::vector<char> padded(std::max(kRoom, (length + kRoom - 1) / kRoom * kRoom));

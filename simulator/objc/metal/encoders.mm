@@ -143,9 +143,12 @@ struct Dispatch {
   *slot = {nil, 0, std::make_shared<InlineBytes>(bytes, length), type};
 }
 - (void)setThreadgroupMemoryLength:(NSUInteger)length atIndex:(NSUInteger)index {
+  require(length % 16 == 0, "setThreadgroupMemoryLength: needs a multiple of 16, not " + std::to_string(length));
+  [self simulatedThreadgroupBytes:length atIndex:index];
+}
+- (void)simulatedThreadgroupBytes:(NSUInteger)length atIndex:(NSUInteger)index {
   [self simulatedOpen];
   require(index < kThreadgroupSlots, "threadgroup index " + std::to_string(index) + " is beyond Metal's last");
-  require(length % 16 == 0, "setThreadgroupMemoryLength: needs a multiple of 16, not " + std::to_string(length));
   threadgroup_bytes_[index] = length;
 }
 - (void)simulatedCheckBuffers {

@@ -8,7 +8,7 @@ import torch
 
 from mpsmith.audit.answers.answer import answer
 from mpsmith.audit.answers.measured import host_facts
-from mpsmith.audit.answers.measuring import write_host_facts
+from mpsmith.audit.answers.measuring import known_work, write_host_facts
 from mpsmith.audit.answers.sentences import as_data, as_text
 from mpsmith.simulator.upstream.host_work import HostWork
 from mpsmith.tracing.classification import traits_of
@@ -40,6 +40,14 @@ def test_the_facts_of_a_release_are_replaced_and_what_people_wrote_stays(tmp_pat
     write_host_facts("2.14.0", {"aten::svd": svd, "aten::a": HostWork(2, 0, 1), "aten::add": HostWork(5, 5, 0)}, path)
     assert path.read_text().splitlines()[2:] == [
         "2.14.0\taten::a\t2\t1\t\twhere it is cold",
+        "2.14.0\taten::svd\t3\t3\taten::linalg_svd\tin some calls",
+    ]
+    host_facts.cache_clear()
+    part = {"aten::svd": HostWork(9, 0, 2), "aten::c": HostWork(1, 0, 1)}
+    write_host_facts("2.14.0", part | known_work("2.14.0", path), path)
+    assert path.read_text().splitlines()[2:] == [
+        "2.14.0\taten::a\t2\t1\t\twhere it is cold",
+        "2.14.0\taten::c\t1\t1\t\tin some calls",
         "2.14.0\taten::svd\t3\t3\taten::linalg_svd\tin some calls",
     ]
     said = "aten::svd: native, but on the CPU inside (aten::linalg_svd) in some calls (SIMULATED)"
