@@ -32,7 +32,7 @@ from ..store.store import Store
 
 RELEASE = "2.6.0"
 # A third of the sources: what they find, a whole audit finds too.
-SOURCES = ("opinfo", "arguments", "argument pairs", "pairs", "layouts", "tensor layouts", "targets", "schema targets")
+_SOURCES = "opinfo,arguments,argument pairs,pairs,layouts,tensor layouts,targets,schema targets,kernel sizes"
 _FAULTS = Path(__file__).with_name("host_faults.yaml")
 _BACKEND = "aten/src/ATen/native/mps"
 _FAILURES = (CaseVerdict.CRASH, CaseVerdict.TIMEOUT, CaseVerdict.WRONG, CaseVerdict.DTYPE_GAP, CaseVerdict.MISSING)
@@ -168,7 +168,7 @@ def _results(
         samples=Samples.QUICK,
         ops=tuple(sorted({operator for fault in faults for operator in fault.operators})),
         dtypes=(faults[0].dtype,),
-        sources=SOURCES,
+        sources=tuple(_SOURCES.split(",")),
         device=DeviceKind.SIMULATED,
         workers=workers,
         host_code=str(built),

@@ -3,7 +3,7 @@
 A padding index with gradients, a norm over the last dimension, indices of int32 that count from the end, sums in
 another dtype, integers that wrap, one element at an offset beside many, a copy to the host that converts, one feature
 whose gradient is expanded, the tails of distributions, one element among many that decides a reduction, draws into
-integers, values that equal a boundary.
+integers, values that equal a boundary, one image rearranged by several factors.
 """
 
 from __future__ import annotations
@@ -193,6 +193,12 @@ def _on_boundaries(dtype: torch.dtype) -> Iterator[Case]:
             yield case_of(torch.bucketize, title, given, boundaries, right=right, out_int32=out_int32)
 
 
+def _by_factors(call: Callable[[Tensor, int], Tensor], dtype: torch.dtype) -> Iterator[Case]:
+    """One image by two factors, neither of which is one: samples fit no more than one such factor."""
+    given = values((1, 36, 6, 6), dtype)
+    yield from (case_of(call, f"by {factor}", given, factor) for factor in (2, 3))
+
+
 _INTO: tuple[tuple[str, Callable[..., Any]], ...] = (
     ("sum", torch.sum),
     ("prod", torch.prod),
@@ -254,5 +260,6 @@ RARE: tuple[WrittenCalls, ...] = (
     WrittenCalls("bernoulli_", REAL, _draws_of_integers),
     WrittenCalls("_sample_dirichlet", ("float32",), _shares),
     WrittenCalls("bucketize", ARITHMETIC, _on_boundaries),
+    *(WrittenCalls(f.__name__, ("float32",), partial(_by_factors, f)) for f in (F.pixel_shuffle, F.pixel_unshuffle)),
     *(WrittenCalls(draw, ("float32",), partial(_tails, draw, args, low, high)) for draw, args, low, high in _DRAWN),
 )

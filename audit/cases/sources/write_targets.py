@@ -304,9 +304,12 @@ def _schema_variations(group: BaseGroup, case: Case) -> Iterator[Case]:
     called, targets = given
     yield from written_everywhere(called, targets, (transposed,))
     others = rotated(tuple(place for place in PLACES if place is not transposed), group.turn)
-    yield from islice(written_everywhere(called, targets, others), 1)
+    chosen = list(islice(written_everywhere(called, targets, others), 1))
+    yield from chosen
     yield from beside_another(called, targets)
     yield from each_in_turn(surrounded(called, targets), group.turn, but=targets)
+    if any(case.title.endswith(expanded.__name__) for case in chosen):  # refused: nothing was written
+        yield from written_everywhere(called, targets, (at_an_offset,))
 
 
 TARGET_FACTOR = Factor("targets", in_each_case(_variations), _applies)
