@@ -187,5 +187,4 @@ def test_schemas_that_write_are_written_into_transposed_and_in_another_place() -
         titles = [title for title in cases_by_title(source, operator) if title.startswith(how)]
         assert titles[0] == f"{how} transposed"
         assert len(titles) == 2 + (titles[1] == f"{how} expanded")
-    titles = [title for title in cases_by_title(source, "copy_") if title.startswith("written")]
-    assert titles == ["written transposed", "written expanded", "written at an offset"]
+    assert {"written transposed", "written expanded", "written at an offset"} <= set(cases_by_title(source, "copy_"))
