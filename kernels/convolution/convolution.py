@@ -14,7 +14,7 @@ import torch
 from ..runtime.layout import launch_elements, memory_format_of
 from ..runtime.operands import not_implemented, require_device, require_scalar_type
 from ..runtime.outputs import copy_to_output
-from ..runtime.rows import short_launches
+from ..runtime.rows import rows_in, short_launches
 from ..runtime.shader import Shader
 
 _shader = Shader(__file__)
@@ -218,8 +218,8 @@ def _convolve(
     bias_stride = 0 if bias is None else bias.stride(0)
     kernel = _shader.kernel(name, out.device)
     for part in short_launches(out.shape[0], out[0].numel() * math.prod(weight.shape[2:]) * channels[0]):
-        items, sizes = out[part], [part.stop - part.start, *layout]
-        launch_elements(kernel, items.numel(), items, source[part], weight, summand, sizes, bias_stride)
+        (items, of_items), sizes = rows_in(part, out, source), [part.stop - part.start, *layout]
+        launch_elements(kernel, items.numel(), items, of_items, weight, summand, sizes, bias_stride)
     return out
 
 

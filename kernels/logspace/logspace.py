@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import struct
 
 import torch
 
@@ -54,7 +55,7 @@ def _rounded(x: complex, dtype: torch.dtype) -> float:
 
 def _in_two(x: float) -> tuple[float, float]:
     """A float64 number as the sum of two float32 numbers."""
-    high = float(torch.tensor(x, dtype=torch.float32))
+    (high,) = struct.unpack("f", struct.pack("f", x))
     return high, x - high
 
 

@@ -10,7 +10,7 @@ from ..runtime.determinism import alert_not_deterministic
 from ..runtime.layout import launch_elements, logical_order
 from ..runtime.operands import require_device, require_supported
 from ..runtime.outputs import overlaps, refuse_internal_overlap, refuse_overlap, require_dtype, resize_output
-from ..runtime.rows import launch_rows, short_launches
+from ..runtime.rows import launch_rows, rows_in, short_launches
 from ..runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
@@ -82,7 +82,7 @@ def put_(self: torch.Tensor, index: torch.Tensor, source: torch.Tensor, accumula
         kernel = _shader.kernel(f"put_accumulate_{METAL_TYPES[self.dtype]}", self.device)
         memory = self.as_strided((self.untyped_storage().nbytes() // self.element_size(),), (1,), 0)
         for part in short_launches(index.numel(), 1, most=rows.MOST_WAITS):
-            operands = (memory, given[part], places[part], order, part.stop - part.start, self.storage_offset())
+            operands = (memory, *rows_in(part, given, places), order, part.stop - part.start, self.storage_offset())
             launch_elements(kernel, part.stop - part.start, *operands, reports=True)
     else:
         kernel = _shader.kernel(f"put_{_MOVED_AS[self.element_size()]}", self.device)

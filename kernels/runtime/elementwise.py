@@ -35,9 +35,7 @@ def elementwise(
 
     Raises RuntimeError for an output of which several elements share memory, or that shares some with an input.
     """
-    first = outputs[0]
-    elements = first.numel()
-    if elements == 0:
+    if outputs[0].numel() == 0:
         return
     for output in outputs:
         refuse_internal_overlap(output)
@@ -66,10 +64,12 @@ def launch_over(shader: Shader, name: str, operands: Sequence[torch.Tensor], con
 
 def is_in_vectors(operands: Sequence[torch.Tensor]) -> bool:
     """Whether operands of one shape and dtype can be moved 16 bytes at a time: dense, in one order, and aligned."""
-    lanes = _VECTOR_BYTES // operands[0].element_size()
-    if any(operand.storage_offset() % lanes for operand in operands):
-        return False
-    return all(operand.is_contiguous() for operand in operands) or layout_of(operands).is_dense
+    lanes, contiguous = _VECTOR_BYTES // operands[0].element_size(), True
+    for operand in operands:  # loops: generators take longer than what they do here
+        if operand.storage_offset() % lanes:
+            return False
+        contiguous = contiguous and operand.is_contiguous()
+    return contiguous or layout_of(operands).is_dense
 
 
 def vectors_of(x: torch.Tensor) -> int:
@@ -102,18 +102,14 @@ def floating(
     """
     (out,) = outputs.values()
     dtype = out.dtype
-    computed = FLOATING.union(integers)
-    if dtype not in computed or any(_differs(x, out) for x in inputs):
+    computed = FLOATING.union(integers) if integers else FLOATING
+    if dtype not in computed or _differ(inputs, out):
         dtype = functools.reduce(torch.promote_types, (x.dtype for x in inputs))
         if dtype not in computed and not dtype.is_floating_point and not dtype.is_complex:
             dtype = torch.get_default_dtype()
         if casts:
             require_castable(dtype, out.dtype)
-        if (
-            out.shape != broadcast(*(x.shape for x in inputs))
-            or out.device.type == "cpu"
-            or not (casts or out.dtype == dtype)
-        ):
+        if out.shape != broadcast(*(x.shape for x in inputs)) or out.is_cpu or not (casts or out.dtype == dtype):
             check_outputs(overload, arguments, outputs, [None if casts else dtype])
         if dtype not in computed:
             raise NotImplementedError(f"{name} is not implemented for {dtype} on mps")
@@ -137,8 +133,9 @@ def as_tensors(operands: Sequence[torch.Tensor | float], out: torch.Tensor) -> l
     return [x if isinstance(x, torch.Tensor) else torch.tensor(x, dtype=dtype, device=out.device) for x in operands]
 
 
-def _differs(x: torch.Tensor, out: torch.Tensor) -> bool:
-    return x.dtype != out.dtype or x.shape != out.shape or x.device != out.device
+def _differ(inputs: Sequence[torch.Tensor], out: torch.Tensor) -> bool:
+    dtype, shape, device = out.dtype, out.shape, out.device
+    return any(x is not out and (x.dtype != dtype or x.shape != shape or x.device != device) for x in inputs)
 
 
 def _by_value(parameters: Parameters) -> list[float] | torch.Tensor:

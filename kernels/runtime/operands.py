@@ -35,8 +35,9 @@ def scalar_type(dtype: torch.dtype) -> str:
 
 def require_device(x: torch.Tensor, others: dict[str, torch.Tensor | None], operator: str) -> None:
     """Raise RuntimeError unless all tensors are on the device of `x`; `others` are named for the message."""
+    device = x.device
     for name, other in others.items():
-        if other is not None and other.device != x.device:
+        if other is not None and other.device != device:
             raise RuntimeError(
                 f"Expected all tensors to be on the same device, but found at least two devices, {x.device} and "
                 f"{other.device}! (when checking argument {name} of {operator})"

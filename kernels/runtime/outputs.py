@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -15,6 +15,10 @@ _OVERLAP = (
     "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
     "location. Please clone() the tensor before performing the operation."
 )
+
+# What meta kernels answered, by the signatures of their calls. A program has few of them, the same in every step.
+_plans: dict[Any, Any] = {}
+_MOST_PLANS = 4096
 
 
 def on_meta(value: Any) -> Any:
@@ -40,25 +44,68 @@ def check_outputs(
     Raises RuntimeError for an output of another dtype, and what the meta kernel raises for shapes that do not fit.
     """
     for (name, output), dtype in zip(outputs.items(), dtypes, strict=True):
-        if dtype is not None:
-            require_dtype(output, dtype, f"{overload._schema.name.removeprefix('aten::')}, {name}")
-    _require_gpu(overload._schema.name.removeprefix("aten::"), args, outputs)
-    shadows = {name: on_meta(output) for name, output in outputs.items()}
-    overload(*map(on_meta, args), **{name: on_meta(value) for name, value in kwargs.items()}, **shadows)
-    for name, output in outputs.items():
-        shadow = shadows[name]
-        if output.shape != shadow.shape:
-            output.resize_(shadow.shape)
-            if output.stride() != shadow.stride():
-                output.as_strided_(shadow.shape, shadow.stride())
+        if dtype is not None and output.dtype != dtype:
+            require_dtype(output, dtype, f"{_operator(overload)}, {name}")
+    if any(output.is_cpu for output in outputs.values()):
+        _refuse_cpu(_operator(overload), args, outputs)
+    for output, (shape, strides) in zip(outputs.values(), _accepted(overload, args, kwargs, outputs), strict=True):
+        if output.shape != shape:
+            output.resize_(shape)
+            if output.stride() != strides:
+                output.as_strided_(shape, strides)
         refuse_internal_overlap(output)
 
 
-def _require_gpu(operator: str, args: Sequence[Any], outputs: dict[str, torch.Tensor]) -> None:
-    """Raise RuntimeError for an output on the CPU, which no kernel can write."""
-    device = next((x.device for x in args if isinstance(x, torch.Tensor) and x.device.type != "cpu"), None)
+def _accepted(
+    overload: Any, args: Sequence[Any], kwargs: dict[str, Any], outputs: dict[str, torch.Tensor]
+) -> Sequence[tuple[torch.Size, tuple[int, ...]]]:
+    """The shapes and strides that the meta kernel gives these outputs, kept for calls that differ in values alone.
+
+    A call that resizes an output with elements is not kept: the meta kernel warns of each.
+    """
+    key = (
+        *(overload, torch.get_default_dtype(), _signature(args)),
+        *(*kwargs, _signature(kwargs.values()), *outputs, _signature(outputs.values())),
+    )
+    kept: Sequence[tuple[torch.Size, tuple[int, ...]]] | None = _plans.get(key)
+    if kept is not None:
+        return kept
+    shadows = {name: on_meta(output) for name, output in outputs.items()}
+    overload(*map(on_meta, args), **{name: on_meta(value) for name, value in kwargs.items()}, **shadows)
+    plan = [(shadow.shape, shadow.stride()) for shadow in shadows.values()]
+    if all(x.numel() == 0 or x.shape == shape for x, (shape, _) in zip(outputs.values(), plan, strict=True)):
+        _keep(key, plan)
+    return plan
+
+
+def _signature(values: Iterable[Any]) -> tuple[Any, ...]:
+    """What a meta kernel knows of values, to be a key: numbers of two types differ, though 1 == 1.0 == True."""
+    key: list[Any] = []
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            key.append((value.shape, value.stride(), value.dtype))
+        elif isinstance(value, list | tuple):
+            key.append(_signature(value))
+        else:
+            key.append((type(value), value))
+    return tuple(key)
+
+
+def _keep(key: Any, plan: Any) -> None:
+    if len(_plans) >= _MOST_PLANS:
+        _plans.clear()
+    _plans[key] = plan
+
+
+def _operator(overload: Any) -> str:
+    return str(overload._schema.name).removeprefix("aten::")
+
+
+def _refuse_cpu(operator: str, args: Sequence[Any], outputs: dict[str, torch.Tensor]) -> None:
+    """Raise RuntimeError for an output on the CPU, which no kernel can write, beside arguments that are not."""
+    device = next((x.device for x in args if isinstance(x, torch.Tensor) and not x.is_cpu), None)
     for name, output in outputs.items():
-        if device is not None and output.device.type == "cpu":
+        if device is not None and output.is_cpu:
             raise RuntimeError(
                 f"Expected all tensors to be on the same device, but found at least two devices, {device} and cpu! "
                 f"(when checking argument {name} of {operator})"
@@ -69,7 +116,7 @@ def is_ready(output: torch.Tensor, shape: Sequence[int], dtype: torch.dtype) -> 
     """Whether an output can be written as it is: on a GPU, of this shape and dtype, its elements apart."""
     return (
         output.dtype == dtype
-        and output.device.type != "cpu"
+        and not output.is_cpu
         and tuple(output.shape) == tuple(shape)
         and (output.is_contiguous() or not _shares_memory_within(output))
     )
@@ -108,9 +155,14 @@ def contiguous_twin(output: torch.Tensor, dtype: torch.dtype | None = None) -> t
 
 def empty_results(overload: Any, args: Sequence[Any], device: torch.device, **kwargs: Any) -> list[torch.Tensor]:
     """Uninitialised results of a functional overload, with the shapes, strides and dtypes of its meta kernel."""
-    results = overload(*map(on_meta, args), **{name: on_meta(value) for name, value in kwargs.items()})
-    shadows = results if isinstance(results, tuple | list) else [results]
-    return [torch.empty_strided(x.shape, x.stride(), dtype=x.dtype, device=device) for x in shadows]
+    key = (overload, torch.get_default_dtype(), _signature(args), *kwargs, _signature(kwargs.values()))
+    plan = _plans.get(key)
+    if plan is None:
+        results = overload(*map(on_meta, args), **{name: on_meta(value) for name, value in kwargs.items()})
+        shadows = results if isinstance(results, tuple | list) else [results]
+        plan = [(x.shape, x.stride(), x.dtype) for x in shadows]
+        _keep(key, plan)
+    return [torch.empty_strided(shape, strides, dtype=dtype, device=device) for shape, strides, dtype in plan]
 
 
 def finish(output: torch.Tensor, twin: torch.Tensor) -> torch.Tensor:
@@ -194,7 +246,7 @@ def out_form(
         for (name, output), result in zip(given.items(), results, strict=True):
             if not casts:
                 require_dtype(output, result.dtype, f"{operator}, {name}")
-        _require_gpu(operator, args, given)
+        _refuse_cpu(operator, args, given)
         for output, result in zip(given.values(), results, strict=True):
             if output.shape != result.shape:
                 resize_output(output, result.shape)
@@ -214,9 +266,10 @@ def functional_form(function: Callable[..., Any], name: str = "out") -> Callable
     `name`: the output's.
     """
     signature = inspect.signature(function)
+    position = list(signature.parameters).index("self")
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        like = signature.bind_partial(*args, **kwargs).arguments["self"]
+        like = args[position] if len(args) > position else kwargs["self"]
         return function(*args, **kwargs, **{name: torch.empty(like.shape, dtype=like.dtype, device=like.device)})
 
     call.__doc__ = f"The form of `{function.__name__}` that returns a new tensor."

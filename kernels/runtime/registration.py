@@ -12,7 +12,7 @@ import sys
 import threading
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
@@ -151,14 +151,25 @@ def counting(*names: str) -> Iterator[Counter[str]]:
     Calls that ran torch's own kernel, or on the CPU, are not counted. Raises UnknownKernelError for an unknown name.
     """
     calls: Counter[str] = Counter()
-    with _exactly([_counted(kernel, calls) for kernel in named(names)]):
+
+    def count(kernel: Kernel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        calls[kernel.overload] += 1
+
+    with observing(count, *names):
         yield calls
 
 
-def _counted(kernel: Kernel, calls: Counter[str]) -> Kernel:
+@contextlib.contextmanager
+def observing(see: Callable[[Kernel, tuple[Any, ...], dict[str, Any]], None], *names: str) -> Iterator[None]:
+    """Like `use`; `see` gets each kernel that is called, and its arguments. Raises UnknownKernelError likewise."""
+    with _exactly([_observed(kernel, see) for kernel in named(names)]):
+        yield
+
+
+def _observed(kernel: Kernel, see: Callable[[Kernel, tuple[Any, ...], dict[str, Any]], None]) -> Kernel:
     @functools.wraps(kernel.function)
     def function(*args: Any, **kwargs: Any) -> Any:
-        calls[kernel.overload] += 1
+        see(kernel, args, kwargs)
         return kernel.function(*args, **kwargs)
 
     return replace(kernel, function=function)

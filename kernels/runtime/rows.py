@@ -70,6 +70,13 @@ def short_launches(rows: int, products_of_row: int, tile: int = 1, most: int | N
         yield slice(first, min(first + count, rows))
 
 
+def rows_in(part: slice, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """These rows of each tensor; the tensors themselves, which costs nothing, if one launch takes all rows."""
+    if part.stop - part.start == tensors[0].shape[0]:
+        return tensors
+    return tuple(x[part] for x in tensors)
+
+
 def is_too_long(name: str, steps: int, size: str) -> bool:
     """Whether one launch would take more than `MOST_STEPS`; then a warning says that the CPU computes."""
     if steps <= MOST_STEPS:

@@ -8,7 +8,7 @@ import torch
 
 from ..runtime.operands import require_device
 from ..runtime.outputs import refuse_internal_overlap, refuse_overlap, resize_output
-from ..runtime.rows import short_launches
+from ..runtime.rows import rows_in, short_launches
 from ..runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
@@ -75,8 +75,8 @@ def scaled_mm_out(
             rows, columns = part.stop - part.start, out.shape[1]
             sizes = [rows, columns, self.shape[1], *strides, *steps, int(bias is not None), int(divides)]
             threads = [-(-size // _TILE) * _SIDE for size in (columns, rows)]
-            first_scale = of_rows.reshape(-1)[part] if steps[0] else of_rows
-            operands = (result[part], left[part], right, first_scale, *scales, sizes)
+            (first_scale,) = rows_in(part, of_rows) if steps[0] else (of_rows,)
+            operands = (*rows_in(part, result, left), right, first_scale, *scales, sizes)
             kernel(*operands, threads=threads, group_size=(_SIDE, _SIDE))
     return out
 

@@ -78,7 +78,7 @@ def moved(argument: Any, device: str) -> Any:
     """An argument of a workload with its tensors on the device."""
     if isinstance(argument, torch.Tensor):
         return argument.to(device)
-    return [item.to(device) for item in argument] if isinstance(argument, list) else argument
+    return [moved(item, device) for item in argument] if isinstance(argument, list) else argument
 
 
 def median_milliseconds(call: Callable[..., Any], arguments: list[Any], wait: Callable[[], None]) -> float:

@@ -11,6 +11,7 @@ from mpsmith.kernels.runtime.elementwise import as_tensors
 from mpsmith.kernels.runtime.operands import require_device
 from mpsmith.kernels.runtime.outputs import (
     check_outputs,
+    empty_results,
     is_ready,
     on_meta,
     overlaps,
@@ -143,6 +144,48 @@ def test_check_outputs_refuses_internal_overlap() -> None:
     x = torch.ones(2, 3)
     with pytest.raises(RuntimeError, match="more than one element"):
         check_outputs(aten.heaviside.out, [x, x], {"out": torch.empty(1, 3).expand(2, 3)}, [torch.float32])
+
+
+def test_what_a_meta_kernel_answered_is_kept_for_calls_of_the_same_signature() -> None:
+    asked: list[tuple[object, ...]] = []
+
+    class Sum:
+        _schema = aten.sum.IntList_out._schema
+
+        def __call__(self, *args: object, **kwargs: object) -> object:
+            asked.append(args)
+            return aten.sum.IntList_out(*args, **kwargs)
+
+    overload = Sum()
+
+    def check(x: torch.Tensor, dims: list[object], out: torch.Tensor) -> torch.Tensor:
+        check_outputs(overload, [x, dims], {"out": out}, [torch.float32])
+        return out
+
+    x = torch.ones(2, 3)
+    for _ in range(2):
+        assert check(x, [1], torch.empty(2)).shape == (2,)
+        assert check(x, [1], torch.empty(0)).shape == (2,)
+    assert len(asked) == 2
+    # Anything that the meta kernel sees is part of the signature.
+    assert check(x, [0], torch.empty(0)).shape == (3,)
+    assert check(x.t(), [1], torch.empty(0)).shape == (3,)
+    assert check(x.half(), [1], torch.empty(0)).shape == (2,)
+    assert len(asked) == 5
+    for _ in range(2):  # what is refused or warned of is so each time
+        with pytest.raises(IndexError):
+            check(x, [2], torch.empty(0))
+        with pytest.raises(RuntimeError, match="dtype"):
+            check(x, [1], torch.empty(2, dtype=torch.float16))
+        with pytest.raises(RuntimeError, match="single memory"):
+            check(x, [1], torch.empty(1).expand(2))
+        with pytest.warns(UserWarning, match="resized"):
+            assert check(x, [1], torch.empty(5)).shape == (2,)
+
+
+def test_numbers_of_two_types_are_two_signatures() -> None:
+    like = [empty_results(aten.full.default, [[2], number], torch.device("cpu"))[0] for number in (1, 1.0, True)]
+    assert [x.dtype for x in like] == [torch.int64, torch.float32, torch.bool]
 
 
 def test_as_tensors() -> None:
