@@ -121,7 +121,13 @@ inline rotation rotation_to(float2 x, float2 y, thread float& size) {
   const float2 a = x / largest, b = y / largest;
   const float length = precise::sqrt(squared(a) + squared(b));
   size = length * largest;
-  return {conjugate(a) / length, conjugate(b) / length};
+  rotation found = {conjugate(a) / length, conjugate(b) / length};
+  // Rounding leaves it a little too long or too short. Hundreds of them, one after another, would change all lengths.
+  const float rest = fma(-found.c.x, found.c.x, fma(-found.c.y, found.c.y, 1.0f));
+  const float excess = fma(-found.s.x, found.s.x, fma(-found.s.y, found.s.y, rest));
+  found.c += (0.5f * excess) * found.c;
+  found.s += (0.5f * excess) * found.s;
+  return found;
 }
 
 inline float2 turned_upper(rotation by, float2 upper, float2 lower) { return times(by.c, upper) + times(by.s, lower); }
@@ -292,7 +298,8 @@ kernel void schur(
 // Vectors of upper triangular matrices, a thread a value of `values`; where two values agree the vectors nearly do.
 // `columns` has the diagonal element that the value belongs to, and where its vector goes. A value that is that element
 // has the vector that solves (T - value) x = 0. One that lost an imaginary part is not an exact eigenvalue of T: its vector
-// is one step of inverse iteration (I. C. F. Ipsen, SIAM Review 39, 1997), which finds the one with the least residual.
+// is that of two steps of inverse iteration (I. C. F. Ipsen, SIAM Review 39, 1997), which finds the one with the least
+// residual. After the first step the residual may still be the root of n times as large.
 kernel void triangular_vectors(
     device float2* out [[buffer(0)]],
     device const float2* matrices [[buffer(1)]],
@@ -319,30 +326,41 @@ kernel void triangular_vectors(
   for (int k = n - 1; k > last; --k) {
     x[ulong(k) * ulong(n)] = float2(0.0f, 0.0f);
   }
-  float side = is_exact ? 0.0f : 1.0f;
-  for (int k = last; k >= 0; --k) {
-    device const float2* row = t + ulong(k) * ulong(n);
-    float2 sum = float2(0.0f, 0.0f);
-    float size = 0.0f;
-    for (int j = k + 1; j <= last; ++j) {
-      sum += times(row[j], x[ulong(j) * ulong(n)]);
-      size = max(size, size_of(row[j]));
-    }
-    // The right side has the phase with which the vector grows most, as in LINPACK's estimate of a condition.
-    sum += any(sum != float2(0.0f, 0.0f)) ? sum * (side / modulus(sum)) : float2(side, 0.0f);
-    float2 gap = value - row[k];
-    const float least = max(UNIT * max(largest_diagonal, size), 1e-30f);
-    gap = size_of(gap) < least ? float2(least, 0.0f) : gap;
-    float2 found = is_exact && k == i ? float2(1.0f, 0.0f) : over(sum, gap);
-    const float found_size = size_of(found);
-    if (found_size > 1e10f) {
+  float side = 1.0f;
+  for (int step = is_exact ? 1 : 0; step < 2; ++step) {
+    for (int k = last; k >= 0; --k) {
+      device const float2* row = t + ulong(k) * ulong(n);
+      float2 sum = float2(0.0f, 0.0f);
+      float size = 0.0f;
       for (int j = k + 1; j <= last; ++j) {
-        x[ulong(j) * ulong(n)] /= found_size;
+        sum += times(row[j], x[ulong(j) * ulong(n)]);
+        size = max(size, size_of(row[j]));
       }
-      found /= found_size;
-      side /= found_size;
+      if (!is_exact && step == 0) {
+        // The right side has the phase with which the vector grows most, as in LINPACK's estimate of a condition.
+        sum += any(sum != float2(0.0f, 0.0f)) ? sum * (side / modulus(sum)) : float2(side, 0.0f);
+      } else if (!is_exact) {
+        sum += side * x[ulong(k) * ulong(n)];
+      }
+      float2 gap = value - row[k];
+      const float least = max(UNIT * max(largest_diagonal, size), 1e-30f);
+      gap = size_of(gap) < least ? float2(least, 0.0f) : gap;
+      float2 found = is_exact && k == i ? float2(1.0f, 0.0f) : over(sum, gap);
+      const float found_size = size_of(found);
+      if (found_size > 1e10f) {
+        for (int j = k + 1; j <= last; ++j) {
+          x[ulong(j) * ulong(n)] /= found_size;
+        }
+        found /= found_size;
+        side /= found_size;
+      }
+      x[ulong(k) * ulong(n)] = found;
     }
-    x[ulong(k) * ulong(n)] = found;
+    float peak = 0.0f;
+    for (int k = 0; k <= last; ++k) {
+      peak = max(peak, size_of(x[ulong(k) * ulong(n)]));
+    }
+    side = 1.0f / peak;
   }
 }
 

@@ -16,7 +16,7 @@ from mpsmith.kernels.eig import eig
 from mpsmith.kernels.eigh import eigh
 from mpsmith.kernels.runtime import convergence
 from mpsmith.kernels.svd import svd
-from mpsmith.kernels.verification.matrix_kinds import kinds
+from mpsmith.kernels.verification.matrix_kinds import compared, eig_residuals, kinds
 from mpsmith.simulator import metal
 
 DTYPES = (torch.float32, torch.complex64)
@@ -226,7 +226,7 @@ def test_small_matrices_that_need_qr_get_it(launched: list[str], monkeypatch: py
     )
     a = matrices(5, 5, dtype=torch.float32, scale=1.0)
     torch.testing.assert_close(torch.linalg.svdvals(a.to("mps")).cpu(), torch.linalg.svdvals(a), rtol=1e-5, atol=1e-6)
-    assert launched[:2] == ["svd_small8_float", "svd_outline_float"]
+    assert launched[:2] == ["svd_small8_float", "svd_scaling_float"]
 
 
 @pytest.mark.filterwarnings("ignore:mpsmith")
@@ -303,3 +303,10 @@ def test_eigenvalues_of_large_matrices_come_from_the_cpu(complex_steps: bool, mo
     for ours, expected in zip((values, vectors), torch.linalg.eig(a), strict=True):
         assert torch.equal(ours.cpu(), expected)
     assert torch.equal(torch.linalg.eigvals(a.to("mps")).cpu(), torch.linalg.eigvals(a))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_eig_of_each_kind_is_within_three_times_lapacks_residual(dtype: torch.dtype) -> None:
+    ours, lapacks = compared(65, dtype, "mps", torch.linalg.eig, eig_residuals)
+    times = ours / lapacks.clamp(min=1)
+    assert {name: row for name, row in zip(kinds(65, dtype), times.mT.tolist(), strict=True) if max(row) > 3} == {}
