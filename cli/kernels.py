@@ -138,7 +138,7 @@ def _open_device(*, lacking: bool = False) -> bool:
     from ..simulator.opening import DeviceKind, import_torch, open_device
 
     torch = import_torch()
-    if torch.backends.mps.is_available():
+    if torch.backends.mps.is_available() or torch.backends.mps.is_built():  # a Mac, whose GPU may not be usable
         return open_device(DeviceKind.MPS, coverage_profile, None).simulated
     from ..simulator import metal
     from ..simulator.device import loading as device

@@ -41,7 +41,9 @@ def self_test(
     from ..audit.self_test import self_test as run
     from ..audit.self_test.classes import chosen as classes_named
     from ..cache import cache_folder, fingerprint, fingerprint_of_code
+    from ..simulator.opening import require_simulation
 
+    require_simulation("self-test")
     names = values_of(classes, "--classes")
     classes_named(names)  # before the audits, which take minutes
     chosen = random.SystemRandom().randrange(1_000_000) if seed is None else seed

@@ -128,6 +128,15 @@ def import_torch() -> Any:
     return torch
 
 
+def require_simulation(command: str) -> None:
+    """Raise MpsmithError on a Mac, for a command that needs the simulated device."""
+    if import_torch().backends.mps.is_built():
+        raise MpsmithError(
+            f"{command} needs the simulated mps device, which runs on Linux only; this torch is built with mps, for a "
+            "Mac, so nothing was run"
+        )
+
+
 def _why_no_mps(torch: Any) -> str:
     if not torch.backends.mps.is_built():
         return f"torch {torch.__version__} was built without MPS (use --device simulated)"
