@@ -13,14 +13,14 @@ template <typename T> inline T hermitian_element(device const T* a, int i, int j
 }
 
 // What scaling a matrix takes, and which of its elements count.
-struct outline {
+struct scaling {
   float largest;  // NaN where there is a NaN
   float scale;
   float smallest;
 };
 
 template <typename T>
-inline outline outline_of(
+inline scaling scaling_of(
     device const T* a, int n, bool upper, threadgroup float* scratch, uint thread_index, uint threads) {
   float largest = 0.0f;
   for (int i = 0; i < n; ++i) {
@@ -41,7 +41,7 @@ inline outline outline_of(
   }
   const float norm = precise::sqrt(sum_group(squares, scratch, thread_index, threads));
   // All elements that are left out have a norm of an eighth of a unit in the last place of the matrix's.
-  return outline{largest, scale, norm * 0x1p-26f / float(n)};
+  return scaling{largest, scale, norm * 0x1p-26f / float(n)};
 }
 
 // Whether value i of `w` stands before value j.
@@ -75,7 +75,7 @@ kernel void eigh_small(
   device T* result = vectors + (with_vectors ? matrix * ulong(n) * ulong(n) : 0);
   const int count = (n + 1) / 2 * 2;
 
-  const outline of = outline_of(source, n, upper != 0, scratch, thread_index, threads);
+  const scaling of = scaling_of(source, n, upper != 0, scratch, thread_index, threads);
   const bool finite = isfinite(of.largest);
   for (int e = int(thread_index); e < count * count; e += int(threads)) {
     const int i = e / count, j = e % count;
@@ -112,11 +112,11 @@ kernel void eigh_small(
 
 // Large matrices. `work` holds each scaled and whole; the rows of `vectors` are its eigenvectors, in no order.
 
-// A group a matrix. `outlines`: scale and threshold, and the largest element, of each.
+// A group a matrix. `scalings`: scale and threshold, and the largest element, of each.
 template <typename T>
-kernel void eigh_outline(
+kernel void eigh_scaling(
     device const T* matrices [[buffer(0)]],
-    device float* outlines [[buffer(1)]],
+    device float* scalings [[buffer(1)]],
     constant int& n [[buffer(2)]],
     constant int& upper [[buffer(3)]],
     uint2 group [[threadgroup_position_in_grid]],
@@ -124,9 +124,9 @@ kernel void eigh_outline(
     uint2 group_size [[threads_per_threadgroup]]) {
   threadgroup float scratch[256];
   device const T* source = matrices + ulong(group.y) * ulong(n) * ulong(n);
-  const outline of = outline_of(source, n, upper != 0, scratch, thread_index, group_size.x);
+  const scaling of = scaling_of(source, n, upper != 0, scratch, thread_index, group_size.x);
   if (thread_index == 0) {
-    device float* to = outlines + ulong(group.y) * 3;
+    device float* to = scalings + ulong(group.y) * 3;
     to[0] = of.largest;
     to[1] = of.scale;
     to[2] = of.smallest;
@@ -137,7 +137,7 @@ kernel void eigh_outline(
 template <typename T>
 kernel void eigh_begin(
     device const T* matrices [[buffer(0)]],
-    device const float* outlines [[buffer(1)]],
+    device const float* scalings [[buffer(1)]],
     device T* work [[buffer(2)]],
     device T* vectors [[buffer(3)]],
     constant int& n [[buffer(4)]],
@@ -149,8 +149,8 @@ kernel void eigh_begin(
   const ulong matrix = group.y / uint(n);
   const int row = int(group.y % uint(n));
   device const T* source = matrices + matrix * ulong(n) * ulong(n);
-  const bool finite = isfinite(outlines[matrix * 3]);
-  const float scale = outlines[matrix * 3 + 1];
+  const bool finite = isfinite(scalings[matrix * 3]);
+  const float scale = scalings[matrix * 3 + 1];
   const ulong start = ulong(group.y) * ulong(n);
   for (int j = int(thread_index); j < n; j += int(group_size.x)) {
     work[start + ulong(j)] = finite ? hermitian_element(source, row, j, n, upper != 0) * scale : number<T>(0.0f);
@@ -160,16 +160,16 @@ kernel void eigh_begin(
   }
 }
 
-// A group two blocks that meet in this round: diagonalizes what they have in common in `work`, and writes what all the
-// rotations together add to the identity. `busy` has an int a sweep: zero where the sweep found nothing to turn.
+// A group a pivot pair of blocks of this round: diagonalizes their rows and columns of `work`, and writes what the product
+// of all these rotations adds to the identity. `busy` has an int a sweep: zero where the sweep found nothing to turn.
 template <typename T>
-kernel void eigh_meet(
+kernel void eigh_pair_rotations(
     device T* work [[buffer(0)]],
     device float* lows [[buffer(1)]],
-    device T* together [[buffer(2)]],
+    device T* accumulated [[buffer(2)]],
     device int* busy [[buffer(3)]],
     device int* moved [[buffer(4)]],
-    device const float* outlines [[buffer(5)]],
+    device const float* scalings [[buffer(5)]],
     constant int& n [[buffer(6)]],
     constant int& blocks [[buffer(7)]],
     constant int& round [[buffer(8)]],
@@ -206,7 +206,7 @@ kernel void eigh_meet(
   threadgroup_barrier(mem_flags::mem_threadgroup);
   bool any = false;
   diagonalize(
-      a, v, low, turned, &turning, count, size, ROOM, beside_norm{outlines[matrix * 3 + 2]}, MOST_SWEEPS, any,
+      a, v, low, turned, &turning, count, size, ROOM, beside_norm{scalings[matrix * 3 + 2]}, MOST_SWEEPS, any,
       thread_index, threads);
   if (thread_index == 0) {
     moved[group.y] = any ? 1 : 0;
@@ -217,7 +217,7 @@ kernel void eigh_meet(
   if (!any) {
     return;
   }
-  device T* rotations = together + ulong(group.y) * ROOM * ROOM;
+  device T* rotations = accumulated + ulong(group.y) * ROOM * ROOM;
   // Each thread writes the elements that it read: no barrier orders device memory here.
   for (int e = int(thread_index); e < count * count; e += int(threads)) {
     const int i = e / count, j = e % count;
@@ -231,12 +231,12 @@ kernel void eigh_meet(
   }
 }
 
-// A group of 256 threads a tile: first those of `work` where two meetings k < l cross, then those of the vectors.
+// A group of 256 threads a tile: first those of `work` where the pairs k < l cross, then those of the vectors.
 template <typename T>
 kernel void eigh_apply(
     device T* work [[buffer(0)]],
     device T* vectors [[buffer(1)]],
-    device const T* together [[buffer(2)]],
+    device const T* accumulated [[buffer(2)]],
     device const int* busy [[buffer(3)]],
     device const int* moved [[buffer(4)]],
     constant int& n [[buffer(5)]],
@@ -258,7 +258,7 @@ kernel void eigh_apply(
     return;
   }
   device const int* moves = moved + matrix * ulong(pairs);
-  device const T* rotations = together + matrix * ulong(pairs) * ROOM * ROOM;
+  device const T* rotations = accumulated + matrix * ulong(pairs) * ROOM * ROOM;
   if (number_of_tile >= crossings) {
     const int strip = number_of_tile - crossings, k = strip % pairs, start = strip / pairs * ROOM;
     if (moves[k] != 0) {
@@ -307,7 +307,7 @@ template <typename T>
 kernel void eigh_finish(
     device const T* work [[buffer(0)]],
     device const T* unordered [[buffer(1)]],
-    device const float* outlines [[buffer(2)]],
+    device const float* scalings [[buffer(2)]],
     device const int* busy [[buffer(3)]],
     device float* values [[buffer(4)]],
     device T* vectors [[buffer(5)]],
@@ -323,7 +323,7 @@ kernel void eigh_finish(
   const int i = int(group.y % uint(n));
   const uint threads = group_size.x;
   device const T* whole = work + matrix * ulong(n) * ulong(n);
-  const float largest = outlines[matrix * 3];
+  const float largest = scalings[matrix * 3];
   const bool finite = isfinite(largest);
   const float mine = real_of(whole[ulong(i) * ulong(n + 1)]);
   float before = 0.0f;
@@ -332,7 +332,7 @@ kernel void eigh_finish(
   }
   const ulong rank = ulong(sum_group(before, scratch, thread_index, threads));
   if (thread_index == 0) {
-    values[matrix * ulong(n) + rank] = finite ? mine / outlines[matrix * 3 + 1] : NOT_A_NUMBER;
+    values[matrix * ulong(n) + rank] = finite ? mine / scalings[matrix * 3 + 1] : NOT_A_NUMBER;
     if (i == 0) {
       const bool more = busy[matrix * ulong(sweeps) + ulong(sweeps - 1)] != 0;
       infos[matrix] = more || is_nan(largest) ? n - 1 : 0;
@@ -348,12 +348,12 @@ kernel void eigh_finish(
   template [[host_name("eigh_small_" #T)]] kernel void eigh_small<T>( \
       device const T*, device float*, device T*, device int*, constant int&, constant int&, constant int&, uint2, \
       uint, uint2); \
-  template [[host_name("eigh_outline_" #T)]] kernel void eigh_outline<T>( \
+  template [[host_name("eigh_scaling_" #T)]] kernel void eigh_scaling<T>( \
       device const T*, device float*, constant int&, constant int&, uint2, uint, uint2); \
   template [[host_name("eigh_begin_" #T)]] kernel void eigh_begin<T>( \
       device const T*, device const float*, device T*, device T*, constant int&, constant int&, constant int&, uint2, \
       uint, uint2); \
-  template [[host_name("eigh_meet_" #T)]] kernel void eigh_meet<T>( \
+  template [[host_name("eigh_pair_rotations_" #T)]] kernel void eigh_pair_rotations<T>( \
       device T*, device float*, device T*, device int*, device int*, device const float*, constant int&, \
       constant int&, constant int&, constant int&, constant int&, uint2, uint, uint2); \
   template [[host_name("eigh_apply_" #T)]] kernel void eigh_apply<T>( \

@@ -104,17 +104,17 @@ def _solve_large(
     blocks += blocks % 2
     pairs = blocks // 2
     work, unordered = torch.empty_like(matrices), torch.empty_like(vectors)
-    outlines = torch.empty(batch, 3, dtype=values.dtype, device=values.device)
+    scalings = torch.empty(batch, 3, dtype=values.dtype, device=values.device)
     lows = torch.zeros(batch, n, dtype=values.dtype, device=values.device)
     moved = torch.empty(batch, pairs, dtype=torch.int32, device=values.device)
-    together = torch.empty(batch, pairs, room, room, dtype=matrices.dtype, device=values.device)
+    accumulated = torch.empty(batch, pairs, room, room, dtype=matrices.dtype, device=values.device)
 
     def launch(name: str, groups: int, threads: int, *operands: object) -> None:
         launch_rows(_kernel(name, matrices), groups, threads, *operands, int32=True)
 
-    launch("eigh_outline", batch, MOST_THREADS, matrices, outlines, n, int(upper))
+    launch("eigh_scaling", batch, MOST_THREADS, matrices, scalings, n, int(upper))
     options = (n, int(upper), int(with_vectors))
-    launch("eigh_begin", batch * n, row_group(n), matrices, outlines, work, unordered, *options)
+    launch("eigh_begin", batch * n, row_group(n), matrices, scalings, work, unordered, *options)
     tiles = pairs * (pairs - 1) // 2 + (pairs * -(-n // room) if with_vectors else 0)
     on_host = infos
     for _ in range(_MOST_READ_BACKS):
@@ -122,10 +122,10 @@ def _solve_large(
         for sweep in range(_SWEEPS):
             for turn in range(blocks - 1):
                 place = (n, blocks, turn, sweep, _SWEEPS)
-                launch("eigh_meet", batch * pairs, MOST_THREADS, work, lows, together, busy, moved, outlines, *place)
-                launch("eigh_apply", batch * tiles, MOST_THREADS, work, unordered, together, busy, moved, *place, tiles)
+                launch("eigh_pair_rotations", batch * pairs, MOST_THREADS, work, lows, accumulated, busy, moved, scalings, *place)
+                launch("eigh_apply", batch * tiles, MOST_THREADS, work, unordered, accumulated, busy, moved, *place, tiles)
         results = (values, vectors, infos, n, _SWEEPS, int(with_vectors))
-        launch("eigh_finish", batch * n, row_group(n), work, unordered, outlines, busy, *results)
+        launch("eigh_finish", batch * n, row_group(n), work, unordered, scalings, busy, *results)
         on_host = infos.cpu()
         if int(on_host.max()) <= 0:
             break

@@ -37,12 +37,12 @@ void solve_large(const Problem& of) {
   const auto blocks = needed + needed % 2, pairs = blocks / 2;
   const auto real = of.values.options(), whole = real.dtype(kInt);
   const auto work = at::empty_like(of.matrices), unordered = at::empty_like(of.vectors);
-  const auto outlines = at::empty({batch, 3}, real), lows = at::zeros({batch, n}, real);
+  const auto scalings = at::empty({batch, 3}, real), lows = at::zeros({batch, n}, real);
   const auto moved = at::empty({batch, pairs}, whole);
-  const auto together = at::empty({batch, pairs, room, room}, of.matrices.options());
-  launch_rows("eigh_outline" + suffix, batch, most_threads, of.matrices, outlines, n, of.upper);
+  const auto accumulated = at::empty({batch, pairs, room, room}, of.matrices.options());
+  launch_rows("eigh_scaling" + suffix, batch, most_threads, of.matrices, scalings, n, of.upper);
   launch_rows(
-      "eigh_begin" + suffix, batch * n, row_group(n), of.matrices, outlines, work, unordered, n, of.upper,
+      "eigh_begin" + suffix, batch * n, row_group(n), of.matrices, scalings, work, unordered, n, of.upper,
       of.with_vectors);
   const auto of_vectors = of.with_vectors ? pairs * ((n + room - 1) / room) : 0;
   const auto tiles = pairs * (pairs - 1) / 2 + of_vectors;
@@ -51,15 +51,15 @@ void solve_large(const Problem& of) {
     for (int sweep = 0; sweep < sweeps; ++sweep) {
       for (int turn = 0; turn < blocks - 1; ++turn) {
         launch_rows(
-            "eigh_meet" + suffix, batch * pairs, most_threads, work, lows, together, busy, moved, outlines, n, blocks,
+            "eigh_pair_rotations" + suffix, batch * pairs, most_threads, work, lows, accumulated, busy, moved, scalings, n, blocks,
             turn, sweep, sweeps);
         launch_rows(
-            "eigh_apply" + suffix, batch * tiles, most_threads, work, unordered, together, busy, moved, n, blocks, turn,
+            "eigh_apply" + suffix, batch * tiles, most_threads, work, unordered, accumulated, busy, moved, n, blocks, turn,
             sweep, sweeps, tiles);
       }
     }
     launch_rows(
-        "eigh_finish" + suffix, batch * n, row_group(n), work, unordered, outlines, busy, of.values, of.vectors,
+        "eigh_finish" + suffix, batch * n, row_group(n), work, unordered, scalings, busy, of.values, of.vectors,
         of.infos, n, sweeps, of.with_vectors);
     if (of.infos.max().item<int>() <= 0) {
       break;

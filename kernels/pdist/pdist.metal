@@ -25,8 +25,9 @@ struct norm_of {
 inline ulong pair_index(ulong i, ulong j, ulong n) { return i * n - i * (i + 1) / 2 + j - i - 1; }
 
 // A thread a pair, for short rows; the grid is (rows, rows of this launch), half of which has nothing to do. shape:
-// rows, columns, the first row of this launch, and whether each row starts at a multiple of 16 bytes. Then 16 bytes are read at a time: the threads of a SIMD group read
-// different rows, and each load of one number would bring a cache line for it.
+// rows, columns, the first row of this launch, and whether each row starts at a multiple of 16 bytes. Then 16 bytes are
+// read at a time: the threads of a SIMD group read different rows, and each load of one number would bring a cache line
+// for it.
 template <typename T>
 kernel void pdist(
     device T* out [[buffer(0)]],
@@ -106,7 +107,8 @@ template <typename T> inline float pair_gradient(float difference, float gradien
   return direction * precise::pow(abs(difference) / distance, p - 1.0f) * gradient;
 }
 
-// A thread an element of the input, the grid is (columns, rows of this launch): it meets the elements above and below in its column.
+// A thread an element of the input; the grid is (columns, rows of this launch). It takes its distance to every other
+// element of its column.
 template <typename T>
 kernel void pdist_backward(
     device T* result [[buffer(0)]],

@@ -81,7 +81,7 @@ def put_(self: torch.Tensor, index: torch.Tensor, source: torch.Tensor, accumula
     elif accumulate:
         kernel = _shader.kernel(f"put_accumulate_{METAL_TYPES[self.dtype]}", self.device)
         memory = self.as_strided((self.untyped_storage().nbytes() // self.element_size(),), (1,), 0)
-        for part in short_launches(index.numel(), 1, most=rows.MOST_WAITS):
+        for part in short_launches(index.numel(), 1, most=rows.MOST_CONTENDED_ADDITIONS):
             operands = (memory, *rows_in(part, given, places), order, part.stop - part.start, self.storage_offset())
             launch_elements(kernel, part.stop - part.start, *operands, reports=True)
     else:

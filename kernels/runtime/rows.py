@@ -20,7 +20,7 @@ MOST_PRODUCTS = 2**37
 # Steps of one thread after another, each with a wait for memory or for other threads: about a microsecond, an estimate.
 MOST_STEPS = 2**18
 # Additions to one place in memory, which wait for each other.
-MOST_WAITS = 2**23
+MOST_CONTENDED_ADDITIONS = 2**23
 
 
 def row_group(length: int) -> int:

@@ -72,7 +72,7 @@ def _multiply(result: torch.Tensor, index: torch.Tensor, src: torch.Tensor, dim:
     layout = layout_of([index, src.as_strided(index.shape, src.stride()), places])
     kernel = _shader.kernel(f"add_logarithms_{32 if layout.fits_32_bits else 64}", device)
     casts = {4: "int32"} if layout.fits_32_bits else None
-    for part in short_launches(index.numel(), 1, most=rows.MOST_WAITS):
+    for part in short_launches(index.numel(), 1, most=rows.MOST_CONTENDED_ADDITIONS):
         bounds = [result.stride(dim), result.shape[dim], part.start, part.stop]
         operands = (index, src, known, bounds, layout.packed)
         launch_elements(kernel, part.stop - part.start, *operands, arg_casts=casts, reports=True)

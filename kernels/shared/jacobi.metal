@@ -1,19 +1,19 @@
-// Jacobi's rotations of a Hermitian matrix in threadgroup memory, in the parallel order of a round robin: in every round
-// each row meets another one (Golub and Van Loan, Matrix Computations, section 8.5).
+// Jacobi's rotations of a Hermitian matrix in threadgroup memory, in the parallel order of a round robin: each round
+// has disjoint pivot pairs of all rows (Golub and Van Loan, Matrix Computations, section 8.5).
 #include "shared/field.metal"
 #include "shared/reduce.metal"
 
-// Two rows, or two blocks of rows, that meet.
-struct meeting {
+// Two rows, or two blocks of rows, that are rotated against each other.
+struct pivot_pair {
   int first;
   int second;
 };
 
 // The k-th of count / 2 pairs of a round; `count` is even, and each two of `count` are a pair once in count - 1 rounds.
-inline meeting meeting_of(int k, int round, int count) {
+inline pivot_pair pair_of(int k, int round, int count) {
   const int circle = count - 1;
   const int a = k == 0 ? circle : (round + k) % circle, b = (round + circle - k) % circle;
-  return a < b ? meeting{a, b} : meeting{b, a};
+  return a < b ? pivot_pair{a, b} : pivot_pair{b, a};
 }
 
 // Columns p and q become p - (conj(sine) q + less p) and q + (sine p - less q): the cosine is 1 - less. A small rotation
@@ -72,10 +72,10 @@ struct beside_norm {
 constant int MOST_SWEEPS = 30;
 
 // Sweeps over a Hermitian matrix of an even number of rows until a sweep finds nothing to turn, at most `sweeps`. `a`
-// becomes diagonal, columns of the identity and `v` together (`rows` of its rows are in use) are turned along: what small
-// rotations change keeps all its digits. Both have rows of `stride` elements.
-// `low` is what the diagonal's floats leave of it. `turned` has room for a rotation a pair. The whole group comes here; returns whether anything was turned in the last
-// sweep; `any` is set where something was turned in any sweep.
+// becomes diagonal; the columns of the sum of the identity and `v` (`rows` of its rows are in use) are turned along: what
+// small rotations change keeps all its digits. Both have rows of `stride` elements. `low` is what the diagonal's floats
+// leave of it. `turned` has room for a rotation a pair. The whole group comes here. Returns whether anything was turned in
+// the last sweep; `any` is set where something was turned in any sweep.
 template <typename T, typename RULE>
 inline bool diagonalize(
     threadgroup T* a,
@@ -101,7 +101,7 @@ inline bool diagonalize(
     threadgroup_barrier(mem_flags::mem_threadgroup);
     for (int round = 0; round < count - 1; ++round) {
       for (int k = int(thread_index); k < pairs; k += int(threads)) {
-        const meeting at = meeting_of(k, round, count);
+        const pivot_pair at = pair_of(k, round, count);
         const int p = at.first * stride, q = at.second * stride;
         const T b = a[p + at.second];
         float first = real_of(a[p + at.first]), second = real_of(a[q + at.second]);
@@ -126,7 +126,7 @@ inline bool diagonalize(
         const int k = e % pairs, l = (k + 1 + e / pairs) % pairs;
         const rotation<T> left = turned[k], right = turned[l];
         if (turns(left) || turns(right)) {
-          const meeting of = meeting_of(k, round, count), with = meeting_of(l, round, count);
+          const pivot_pair of = pair_of(k, round, count), with = pair_of(l, round, count);
           const int p = of.first, q = of.second, r = with.first, s = with.second;
           T pr = a[p * stride + r], ps = a[p * stride + s], qr = a[q * stride + r], qs = a[q * stride + s];
           turn_columns(right, pr, ps);
@@ -147,7 +147,7 @@ inline bool diagonalize(
         const int k = e % pairs, i = e / pairs;
         const rotation<T> by = turned[k];
         if (turns(by)) {
-          const meeting of = meeting_of(k, round, count);
+          const pivot_pair of = pair_of(k, round, count);
           const int p = i * stride + of.first, q = i * stride + of.second;
           const T left = v[p] + number<T>(i == of.first ? 1.0f : 0.0f);
           const T right = v[q] + number<T>(i == of.second ? 1.0f : 0.0f);

@@ -1,4 +1,4 @@
-// Block Jacobi: two blocks of rows of a large matrix meet in one group, which finds what turns them; others apply that.
+// Block Jacobi: a group solves the problem of one pair of blocks of rows of a large matrix; others apply its rotations.
 #include "shared/jacobi.metal"
 
 // Rows of the matrix that one group has room for, twice, beside what else it needs.
@@ -19,7 +19,7 @@ struct both_blocks {
 };
 
 inline both_blocks blocks_of(int k, int round, int blocks, int width, int n) {
-  const meeting at = meeting_of(k, round, blocks);
+  const pivot_pair at = pair_of(k, round, blocks);
   return both_blocks{at.first, at.second, width, n};
 }
 
@@ -57,8 +57,9 @@ inline void add_product(
   threadgroup_barrier(mem_flags::mem_threadgroup);
 }
 
-// Columns of I + turn, which two blocks have rotated by, applied to `width` elements of the blocks' rows from `start` on:
-// the rows become those of (I + turn)^T times them. The rows have n elements; `tile` and `turn` are for the group's work.
+// The rotations of a pair of blocks, which are the columns of I + turn, applied to `width` elements of the blocks' rows
+// from `start` on: the rows become those of (I + turn)^T times them. The rows have n elements; `tile` and `turn` are for
+// the group's work.
 template <typename T, int ROOM>
 inline void turn_strip(
     device T* matrix,

@@ -1,11 +1,11 @@
 #include "shared/jacobi_blocks.metal"
 
 // Singular values and vectors by one-sided Jacobi (Hestenes): columns are turned until all are orthogonal to each other.
-// Then their lengths are the singular values, their directions the left vectors, and the rotations together the right
+// Then their lengths are the singular values, their directions the left vectors, and the product of all rotations the right
 // ones. Columns that lie far from each other in length and close in direction would need many sweeps. So the columns are
 // sorted by length and factorized into Q and R first, and the method runs on the conjugate transpose of R, whose columns
 // are nearly orthogonal (Z. Drmac and K. Veselic, SIAM J. Matrix Anal. Appl. 29, 2008). Matrices are column-major; blocks
-// of columns meet, and what turns them is found in their products.
+// of columns are rotated in pairs, by what diagonalizes their products.
 
 // Half a unit in the last place.
 constant float UNIT = 0x1p-24f;
@@ -25,9 +25,9 @@ struct beside_lengths {
 
 // A group a matrix of so many elements: the largest, NaN where there is one, and the power of two to scale with.
 template <typename T>
-kernel void svd_outline(
+kernel void svd_scaling(
     device const T* matrices [[buffer(0)]],
-    device float* outlines [[buffer(1)]],
+    device float* scalings [[buffer(1)]],
     constant int& elements [[buffer(2)]],
     uint2 group [[threadgroup_position_in_grid]],
     uint thread_index [[thread_index_in_threadgroup]],
@@ -40,8 +40,8 @@ kernel void svd_outline(
   }
   largest = reduce_group<max_of>(largest, scratch, thread_index, group_size.x);
   if (thread_index == 0) {
-    outlines[ulong(group.y) * 2] = largest;
-    outlines[ulong(group.y) * 2 + 1] = isfinite(largest) ? scale_for(largest) : 1.0f;
+    scalings[ulong(group.y) * 2] = largest;
+    scalings[ulong(group.y) * 2 + 1] = isfinite(largest) ? scale_for(largest) : 1.0f;
   }
 }
 
@@ -62,7 +62,7 @@ template <typename T>
 kernel void svd_sort(
     device const T* columns [[buffer(0)]],
     device const float* lengths [[buffer(1)]],
-    device const float* outlines [[buffer(2)]],
+    device const float* scalings [[buffer(2)]],
     device T* sorted [[buffer(3)]],
     device int* order [[buffer(4)]],
     constant int& m [[buffer(5)]],
@@ -73,8 +73,8 @@ kernel void svd_sort(
   threadgroup float scratch[32];
   const ulong matrix = group.y / uint(n), first = matrix * ulong(n);
   const int column = int(group.y % uint(n));
-  const bool finite = isfinite(outlines[matrix * 2]);
-  const float scale = outlines[matrix * 2 + 1];
+  const bool finite = isfinite(scalings[matrix * 2]);
+  const float scale = scalings[matrix * 2 + 1];
   const int place = finite ? place_of(lengths + first, n, column, scratch, thread_index, group_size.x) : column;
   device const T* from = columns + ulong(group.y) * ulong(m);
   device T* to = sorted + (first + ulong(place)) * ulong(m);
@@ -110,13 +110,13 @@ kernel void svd_begin(
   }
 }
 
-// A group of 256 threads two blocks that meet in this round: finds what makes their columns orthogonal, and writes what
-// all the rotations together add to the identity. `busy` has an int a sweep: zero where nothing was turned that
+// A group of 256 threads a pivot pair of blocks of this round: finds what makes their columns orthogonal, and writes what
+// the product of all these rotations adds to the identity. `busy` has an int a sweep: zero where nothing was turned that
 // counts, and the sweeps after it do nothing.
 template <typename T>
-kernel void svd_meet(
+kernel void svd_pair_rotations(
     device const T* work [[buffer(0)]],
-    device T* together [[buffer(1)]],
+    device T* accumulated [[buffer(1)]],
     device int* busy [[buffer(2)]],
     device int* moved [[buffer(3)]],
     constant int& n [[buffer(4)]],
@@ -184,7 +184,8 @@ kernel void svd_meet(
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
   // Columns of any length have n small products, whose sum is known to a few units in the last place of the lengths. Less
-  // is turned as well, but is not a reason for a further sweep; the last one finds out whether columns are orthogonal at all.
+  // is turned as well, but is not a reason for a further sweep; the last one finds out whether columns are orthogonal at
+  // all.
   const beside_lengths counts = {(sweep == sweeps - 1 ? 64.0f : 4.0f) * UNIT};
   for (int m = 0; m < MOST; ++m) {
     const int e = int(thread_index) + m * int(threads), i = e / count, j = e % count;
@@ -200,18 +201,18 @@ kernel void svd_meet(
   if (thread_index == 0) {
     moved[group.y] = any ? 1 : 0;
   }
-  device T* rotations = together + ulong(group.y) * ROOM * ROOM;
+  device T* rotations = accumulated + ulong(group.y) * ROOM * ROOM;
   for (int e = int(thread_index); any && e < size * size; e += int(threads)) {
     rotations[e / size * ROOM + e % size] = v[e / size * ROOM + e % size];
   }
 }
 
-// A group of 256 threads a strip: ROOM rows of the columns of one meeting, in `work` first, then in the rotations.
+// A group of 256 threads a strip: ROOM rows of the columns of one pair, in `work` first, then in the rotations.
 template <typename T>
 kernel void svd_apply(
     device T* work [[buffer(0)]],
     device T* turns [[buffer(1)]],
-    device const T* together [[buffer(2)]],
+    device const T* accumulated [[buffer(2)]],
     device const int* busy [[buffer(3)]],
     device const int* moved [[buffer(4)]],
     constant int& n [[buffer(5)]],
@@ -235,7 +236,7 @@ kernel void svd_apply(
   const both_blocks columns = blocks_of(k, round, blocks, ROOM / 2, n);
   device T* to = (place < high ? work : turns) + matrix * ulong(n) * ulong(n);
   const int start = place % high * ROOM;
-  device const T* rotations = together + (matrix * ulong(pairs) + ulong(k)) * ROOM * ROOM;
+  device const T* rotations = accumulated + (matrix * ulong(pairs) + ulong(k)) * ROOM * ROOM;
   turn_strip<T, ROOM>(to, rotations, tile, turn, columns, start, min(ROOM, n - start), thread_index, group_size.x);
 }
 
@@ -272,7 +273,7 @@ kernel void svd_finish(
     device const T* turns [[buffer(1)]],
     device const float* lengths [[buffer(2)]],
     device const int* order [[buffer(3)]],
-    device const float* outlines [[buffer(4)]],
+    device const float* scalings [[buffer(4)]],
     device const int* busy [[buffer(5)]],
     device T* directions [[buffer(6)]],
     device float* values [[buffer(7)]],
@@ -288,15 +289,15 @@ kernel void svd_finish(
   const ulong matrix = group.y / uint(n), first = matrix * ulong(n), from = ulong(group.y) * ulong(n);
   const int column = int(group.y % uint(n));
   const uint threads = group_size.x;
-  const bool finite = isfinite(outlines[matrix * 2]);
+  const bool finite = isfinite(scalings[matrix * 2]);
   const float length = lengths[group.y];
   const ulong place = ulong(place_of(lengths + first, n, column, scratch, thread_index, threads));
   if (thread_index == 0) {
-    values[first + place] = finite ? length / outlines[matrix * 2 + 1] : NOT_A_NUMBER;
+    values[first + place] = finite ? length / scalings[matrix * 2 + 1] : NOT_A_NUMBER;
     if (column == 0) {
       // What LAPACK's drivers say of an argument with a NaN.
       const bool more = busy[matrix * ulong(sweeps) + ulong(sweeps - 1)] != 0;
-      infos[matrix] = is_nan(outlines[matrix * 2]) ? -4 : more ? n - 1 : 0;
+      infos[matrix] = is_nan(scalings[matrix * 2]) ? -4 : more ? n - 1 : 0;
     }
   }
   const ulong to = (first + place) * ulong(n);
@@ -326,7 +327,7 @@ kernel void svd_complete(
     device T* directions [[buffer(0)]],
     device T* products [[buffer(1)]],
     device const float* values [[buffer(2)]],
-    device const float* outlines [[buffer(3)]],
+    device const float* scalings [[buffer(3)]],
     constant int& n [[buffer(4)]],
     constant int& begin [[buffer(5)]],
     constant int& end [[buffer(6)]],
@@ -340,11 +341,11 @@ kernel void svd_complete(
   device const float* value = values + matrix * ulong(n);
   device T* vectors = directions + matrix * ulong(n) * ulong(n);
   device T* product = products + matrix * ulong(n);
-  if (!isfinite(outlines[matrix * 2])) {
+  if (!isfinite(scalings[matrix * 2])) {
     return;
   }
   for (int j = begin; j < end; ++j) {
-    if (value[j] * outlines[matrix * 2 + 1] >= NO_LENGTH) {
+    if (value[j] * scalings[matrix * 2 + 1] >= NO_LENGTH) {
       continue;
     }
     valley least = {2.0f * float(n), n};
@@ -546,14 +547,14 @@ SMALL_SVD(float2, 8)
 SMALL_SVD(float2, 32)
 
 #define SVD(T) \
-  template [[host_name("svd_outline_" #T)]] kernel void svd_outline<T>( \
+  template [[host_name("svd_scaling_" #T)]] kernel void svd_scaling<T>( \
       device const T*, device float*, constant int&, uint2, uint, uint2); \
   template [[host_name("svd_sort_" #T)]] kernel void svd_sort<T>( \
       device const T*, device const float*, device const float*, device T*, device int*, constant int&, constant int&, \
       uint2, uint, uint2); \
   template [[host_name("svd_begin_" #T)]] kernel void svd_begin<T>( \
       device T*, device T*, device const T*, constant int&, constant int&, constant int&, uint2, uint, uint2); \
-  template [[host_name("svd_meet_" #T)]] kernel void svd_meet<T>( \
+  template [[host_name("svd_pair_rotations_" #T)]] kernel void svd_pair_rotations<T>( \
       device const T*, device T*, device int*, device int*, constant int&, constant int&, constant int&, \
       constant int&, constant int&, uint2, uint, uint2); \
   template [[host_name("svd_apply_" #T)]] kernel void svd_apply<T>( \

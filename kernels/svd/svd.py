@@ -22,9 +22,9 @@ _SHORT = 8
 _aten = torch.ops.aten
 # Columns that fit into a group's memory: ROOM of the Metal source.
 _ROOM = {torch.float32: 48, torch.complex64: 32}
-# All sweeps are launched in advance, because nothing is read back. 256 columns need 10, those of a single meeting 6;
+# All sweeps are launched in advance, because nothing is read back. 256 columns need 10, those of a single pair 6;
 # further sweeps do nothing.
-_SWEEPS, _SWEEPS_OF_ONE_MEETING = 14, 8
+_SWEEPS, _SWEEPS_OF_ONE_PAIR = 14, 8
 
 
 def linalg_svd_u(
@@ -133,16 +133,16 @@ def _decompose(
     """
     *batch, m, n = tall.shape
     columns = tall.mT.clone(memory_format=torch.contiguous_format).resolve_conj()
-    outlines = torch.empty(*batch, 2, dtype=tall.dtype.to_real(), device=tall.device)
-    _launch("svd_outline", columns, outlines.numel() // 2, MOST_THREADS, columns, outlines, m * n)
-    lengths = torch.empty(columns.shape[:-1], dtype=outlines.dtype, device=tall.device)
+    scalings = torch.empty(*batch, 2, dtype=tall.dtype.to_real(), device=tall.device)
+    _launch("svd_scaling", columns, scalings.numel() // 2, MOST_THREADS, columns, scalings, m * n)
+    lengths = torch.empty(columns.shape[:-1], dtype=scalings.dtype, device=tall.device)
     _launch("svd_lengths", columns, lengths.numel(), SIMD_WIDTH, columns, lengths, m)
     factors, order = torch.empty_like(columns), torch.empty_like(lengths, dtype=torch.int32)
-    operands = (columns, lengths, outlines, factors, order)
+    operands = (columns, lengths, scalings, factors, order)
     _launch("svd_sort", columns, lengths.numel(), row_group(max(m, n)), *operands, m, n)
     taus = torch.empty(*batch, n, dtype=tall.dtype, device=tall.device)
     factorize(factors, taus)
-    right, values, inner, infos = _orthogonalize(factors, order, outlines, with_vectors)
+    right, values, inner, infos = _orthogonalize(factors, order, scalings, with_vectors)
     if not with_vectors:
         return inner, values, right, infos
     whole = torch.zeros(*batch, m if full else n, m, dtype=tall.dtype, device=tall.device)
@@ -171,36 +171,36 @@ def _decompose_small(
 
 
 def _orthogonalize(
-    factors: torch.Tensor, order: torch.Tensor, outlines: torch.Tensor, with_vectors: bool
+    factors: torch.Tensor, order: torch.Tensor, scalings: torch.Tensor, with_vectors: bool
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
     """Directions as rows, in the `order` before sorting, lengths, rotations as rows, and infos, of R in `factors`."""
     n, m = factors.shape[-2:]
-    room, batch = _ROOM[factors.dtype], outlines.numel() // 2
+    room, batch = _ROOM[factors.dtype], scalings.numel() // 2
     blocks = max(2, -(-n // (room // 2)))
     blocks += blocks % 2
     pairs = blocks // 2
-    sweeps = _SWEEPS_OF_ONE_MEETING if pairs == 1 else _SWEEPS
+    sweeps = _SWEEPS_OF_ONE_PAIR if pairs == 1 else _SWEEPS
     work = torch.empty(*factors.shape[:-1], n, dtype=factors.dtype, device=factors.device)
     turns, directions, rotations = (torch.empty_like(work if with_vectors else work[..., :0]) for _ in range(3))
-    values, lengths = (torch.empty_like(order, dtype=outlines.dtype) for _ in range(2))
+    values, lengths = (torch.empty_like(order, dtype=scalings.dtype) for _ in range(2))
     infos = torch.empty(work.shape[:-2], dtype=torch.int32, device=work.device)
     busy = torch.zeros(batch, sweeps, dtype=torch.int32, device=work.device)
     moved = torch.empty(batch, pairs, dtype=torch.int32, device=work.device)
-    together = torch.empty(batch, pairs, room, room, dtype=work.dtype, device=work.device)
+    accumulated = torch.empty(batch, pairs, room, room, dtype=work.dtype, device=work.device)
     strips = pairs * -(-n // room) * (2 if with_vectors else 1)
     _launch("svd_begin", work, batch * n, row_group(n), work, turns, factors, m, n, int(with_vectors))
     for sweep in range(sweeps):
         for turn in range(blocks - 1):
             place = (n, blocks, turn, sweep, sweeps)
-            _launch("svd_meet", work, batch * pairs, MOST_THREADS, work, together, busy, moved, *place)
-            rotated = (work, turns, together, busy, moved)
+            _launch("svd_pair_rotations", work, batch * pairs, MOST_THREADS, work, accumulated, busy, moved, *place)
+            rotated = (work, turns, accumulated, busy, moved)
             _launch("svd_apply", work, batch * strips, MOST_THREADS, *rotated, *place, strips)
     _launch("svd_lengths", work, batch * n, SIMD_WIDTH, work, lengths, n)
-    results = (work, turns, lengths, order, outlines, busy, directions, values, rotations, infos)
+    results = (work, turns, lengths, order, scalings, busy, directions, values, rotations, infos)
     _launch("svd_finish", work, batch * n, row_group(n), *results, n, sweeps, int(with_vectors))
     if with_vectors:
         products = torch.empty_like(work[..., 0])
-        operands = (directions, products, values, outlines, n)
+        operands = (directions, products, values, scalings, n)
         # A vector takes a share of all before it, and two projections.
         for part in short_launches(n, 5 * n * n // row_group(n), most=limits.MOST_STEPS):
             _launch("svd_complete", work, batch, row_group(n), *operands, part.start, part.stop)

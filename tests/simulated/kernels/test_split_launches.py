@@ -85,11 +85,11 @@ SPLIT: dict[str, tuple[str, str, int, int, Callable[[torch.Tensor], torch.Tensor
         lambda x: torch.linalg.solve_triangular((x[:7, :7].abs() + 1) * (1 + 0j), x[:7] + 1j, upper=True),
     ),
     "sums": (
-        *("put_accumulate_float", "MOST_WAITS", 4, 3),
+        *("put_accumulate_float", "MOST_CONTENDED_ADDITIONS", 4, 3),
         lambda x: x.clone().put_(PLACES.to(x.device), x[0, :11], accumulate=True),
     ),
     "products": (
-        *("add_logarithms_32", "MOST_WAITS", 4, 3),
+        *("add_logarithms_32", "MOST_CONTENDED_ADDITIONS", 4, 3),
         lambda x: x[0, :4].long().scatter_reduce(0, PLACES.to(x.device) % 4, FACTORS.to(x.device), "prod"),
     ),
     "convolutions": (
