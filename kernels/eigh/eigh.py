@@ -122,8 +122,21 @@ def _solve_large(
         for sweep in range(_SWEEPS):
             for turn in range(blocks - 1):
                 place = (n, blocks, turn, sweep, _SWEEPS)
-                launch("eigh_pair_rotations", batch * pairs, MOST_THREADS, work, lows, accumulated, busy, moved, scalings, *place)
-                launch("eigh_apply", batch * tiles, MOST_THREADS, work, unordered, accumulated, busy, moved, *place, tiles)
+                launch(
+                    "eigh_pair_rotations",
+                    batch * pairs,
+                    MOST_THREADS,
+                    work,
+                    lows,
+                    accumulated,
+                    busy,
+                    moved,
+                    scalings,
+                    *place,
+                )
+                launch(
+                    "eigh_apply", batch * tiles, MOST_THREADS, work, unordered, accumulated, busy, moved, *place, tiles
+                )
         results = (values, vectors, infos, n, _SWEEPS, int(with_vectors))
         launch("eigh_finish", batch * n, row_group(n), work, unordered, scalings, busy, *results)
         on_host = infos.cpu()

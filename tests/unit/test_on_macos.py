@@ -68,6 +68,6 @@ def test_self_test_says_at_once_that_it_needs_linux() -> None:
     done = on_macos(sys.executable, "-m", "mpsmith", "self-test", "--faults", "1")
     assert done.returncode != 0
     assert done.stderr.splitlines() == [
-        "error: self-test needs the simulated mps device, which runs on Linux only; this torch is built with mps, for a "
-        "Mac, so nothing was run"
+        "error: self-test needs the simulated mps device, which runs on Linux only; this torch is built with mps, for "
+        "a Mac, so nothing was run"
     ]
