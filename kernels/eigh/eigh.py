@@ -121,22 +121,9 @@ def _solve_large(
         busy = torch.zeros(batch, _SWEEPS, dtype=torch.int32, device=values.device)
         for sweep in range(_SWEEPS):
             for turn in range(blocks - 1):
-                place = (n, blocks, turn, sweep, _SWEEPS)
-                launch(
-                    "eigh_pair_rotations",
-                    batch * pairs,
-                    MOST_THREADS,
-                    work,
-                    lows,
-                    accumulated,
-                    busy,
-                    moved,
-                    scalings,
-                    *place,
-                )
-                launch(
-                    "eigh_apply", batch * tiles, MOST_THREADS, work, unordered, accumulated, busy, moved, *place, tiles
-                )
+                place, rotations = (n, blocks, turn, sweep, _SWEEPS), (accumulated, busy, moved)
+                launch("eigh_pair_rotations", batch * pairs, MOST_THREADS, work, lows, *rotations, scalings, *place)
+                launch("eigh_apply", batch * tiles, MOST_THREADS, work, unordered, *rotations, *place, tiles)
         results = (values, vectors, infos, n, _SWEEPS, int(with_vectors))
         launch("eigh_finish", batch * n, row_group(n), work, unordered, scalings, busy, *results)
         on_host = infos.cpu()

@@ -51,11 +51,11 @@ void solve_large(const Problem& of) {
     for (int sweep = 0; sweep < sweeps; ++sweep) {
       for (int turn = 0; turn < blocks - 1; ++turn) {
         launch_rows(
-            "eigh_pair_rotations" + suffix, batch * pairs, most_threads, work, lows, accumulated, busy, moved, scalings, n, blocks,
-            turn, sweep, sweeps);
+            "eigh_pair_rotations" + suffix, batch * pairs, most_threads, work, lows, accumulated, busy, moved, scalings,
+            n, blocks, turn, sweep, sweeps);
         launch_rows(
-            "eigh_apply" + suffix, batch * tiles, most_threads, work, unordered, accumulated, busy, moved, n, blocks, turn,
-            sweep, sweeps, tiles);
+            "eigh_apply" + suffix, batch * tiles, most_threads, work, unordered, accumulated, busy, moved, n, blocks,
+            turn, sweep, sweeps, tiles);
       }
     }
     launch_rows(

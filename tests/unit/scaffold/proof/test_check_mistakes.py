@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from mpsmith.kernels.runtime import catalog
 from mpsmith.scaffold.generation.destination import folder_as_destination
+from mpsmith.scaffold.generation.from_kernel import prepare_patch
 from mpsmith.scaffold.generation.writing import plan, write
 from mpsmith.scaffold.manifest import Manifest
 from mpsmith.scaffold.operators.kinds import KernelKind
@@ -21,6 +23,7 @@ from mpsmith.scaffold.proof.toolchain import Toolchain
 from mpsmith.scaffold.release_files import files_of
 from mpsmith.scaffold.targets import Request, extension
 from mpsmith.scaffold.targets.upstream import patch as upstream
+from mpsmith.scaffold.targets.upstream.family import Family
 from mpsmith.simulator.objc.compile_options import parse_options
 
 pytestmark = [pytest.mark.network, pytest.mark.timeout(1800)]
@@ -231,4 +234,15 @@ def test_scaffolds_are_accepted(tmp_path: Path, toolchain: Toolchain, operator: 
     manifest = Manifest(model.full_name, target, "unary", source.release, *promised)
     write(plan(folder_as_destination(tmp_path), made.files, manifest))
     for result in check_files(files_to_check(tmp_path)):
+        assert result.accepted, [str(finding) for finding in result.findings]
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in catalog.families() if (Family.named(name).folder / "upstream.mm").exists()]
+)
+def test_the_patch_of_each_family_is_accepted(tmp_path: Path, toolchain: Toolchain, name: str) -> None:
+    write(prepare_patch(source_of(None), Family.named(name), None, out=tmp_path / name).plan)
+    results = list(check_files(files_to_check(tmp_path)))
+    assert "linked" in {step for result in results for step in result.steps}
+    for result in results:
         assert result.accepted, [str(finding) for finding in result.findings]
