@@ -11,10 +11,12 @@ import torch
 from ..runtime.layout import broadcast
 from ..runtime.operands import require_scalar_type, require_square
 from ..runtime.outputs import copy_to_output, empty_results, out_form, require_castable
-from ..runtime.rows import launch_rows, row_group, short_launches
+from ..runtime.rows import is_too_long, launch_rows, row_group, short_launches
 from ..runtime.shader import Shader, reporting
 
 _shader = Shader(__file__)
+# A thread waits so often for each row that is solved, one after another; a few times more where there are thousands.
+_STEPS_OF_ROW = 48
 _aten = torch.ops.aten
 # What torch's own kernels on mps refuse.
 _REFUSED = frozenset({torch.complex64})
@@ -150,6 +152,11 @@ def _solve(vectors: torch.Tensor, matrices: torch.Tensor, *, upper: bool, unit: 
         return
     *batch, count, n = vectors.shape
     expanded = matrices.expand(*batch, n, n)
+    if is_too_long("linalg.solve_triangular", _STEPS_OF_ROW * n, f"{n} rows"):
+        on_cpu = expanded.cpu().conj() if conjugates else expanded.cpu()
+        solved = torch.linalg.solve_triangular(on_cpu, vectors.mT.cpu(), upper=upper, unitriangular=unit)
+        vectors.copy_(solved.mT)
+        return
     flat = expanded.reshape(math.prod(batch), n, n)
     sizes = [count, n, *flat.stride(), int(upper), int(unit), int(conjugates)]
     kernel = _shader.kernel("solve_triangle", vectors.device)

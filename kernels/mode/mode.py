@@ -6,10 +6,12 @@ import torch
 
 from ..runtime.operands import wrap_dim
 from ..runtime.outputs import refuse_internal_overlap, require_dtype, resize_output
-from ..runtime.rows import launch_rows, row_group
+from ..runtime.rows import is_too_long, launch_rows, row_group
 from ..runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
+# A group of 256 threads finds the longest run of a row; each of its threads waits about so seldom.
+_ELEMENTS_OF_STEP = 16
 
 
 def mode(self: torch.Tensor, dim: int = -1, keepdim: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
@@ -64,6 +66,10 @@ def _fill(x: torch.Tensor, dim: int, values: torch.Tensor, indices: torch.Tensor
         found = torch.empty(values.shape, dtype=torch.uint8, device=x.device)
         _fill(x.to(torch.uint8), dim, found, indices)
         values.copy_(found)
+        return
+    if is_too_long("mode", x.shape[dim] // _ELEMENTS_OF_STEP, f"rows of {x.shape[dim]} elements"):
+        for output, found in zip((values, indices), torch.mode(x.cpu(), dim), strict=True):
+            output.copy_(found.view(output.shape))
         return
     rows = x.movedim(dim, -1).contiguous()
     ordered, positions = torch.sort(rows, dim=-1, stable=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from ..runtime import rows as limits
 from ..runtime.loss import MEAN, NONE, check_loss_gradient, fake_gradient, reduce_losses, rows_and_classes
 from ..runtime.operands import not_implemented, require_device, require_scalar_type, require_supported
 from ..runtime.outputs import (
@@ -14,10 +15,13 @@ from ..runtime.outputs import (
     require_dtype,
     resize_output,
 )
-from ..runtime.rows import group_of_many_rows, launch_rows
+from ..runtime.rows import group_of_many_rows, is_too_long, launch_rows
 from ..runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
+_aten = torch.ops.aten
+# Pairs of a class and a label that a group handles while one of its threads waits once.
+_PAIRS_OF_STEP = 1024
 
 
 def multilabel_margin_loss_forward_output(
@@ -36,6 +40,10 @@ def multilabel_margin_loss_forward_output(
     if not self.numel():  # the CPU resizes it and does not write it
         resize_output(output, () if reduction != NONE or target.dim() <= 1 else (rows,))
         return output, is_target
+    if _is_too_long(target, classes):
+        loss, found = _aten.multilabel_margin_loss_forward(self.cpu().float(), target.cpu(), reduction)
+        resize_output(output, loss.shape)
+        return output.copy_(loss), is_target.copy_(found)
     losses = torch.empty(rows, dtype=torch.float32, device=self.device)
     marks = contiguous_twin(is_target)
     kernel = _shader.kernel(f"multilabel_margin_loss_{METAL_TYPES[self.dtype]}", self.device)
@@ -91,6 +99,10 @@ def multilabel_margin_loss_backward_grad_input(
     refuse_internal_overlap(grad_input)
     if not self.numel():
         return grad_input
+    if _is_too_long(target, classes):
+        operands = [x.cpu().float() for x in (grad_output, self)]
+        found = _aten.multilabel_margin_loss_backward(*operands, target.cpu(), reduction, is_target.cpu().float())
+        return grad_input.copy_(found)
     x = self.contiguous()
     gradient = contiguous_twin(grad_input)
     kernel = _shader.kernel(f"multilabel_margin_loss_backward_{METAL_TYPES[x.dtype]}", x.device)
@@ -108,6 +120,16 @@ def multilabel_margin_loss_backward_grad_input(
         reports=True,
     )
     return finish(grad_input, gradient)
+
+
+def _is_too_long(target: torch.Tensor, classes: int) -> bool:
+    """Whether the threads of a row would take too long: each of 256 takes a share of the classes for each label."""
+    if classes * classes // _PAIRS_OF_STEP <= limits.MOST_STEPS:
+        return False
+    labels = int((target.reshape(-1, classes) >= 0).sum(-1).max())  # read back where it matters alone
+    return is_too_long(
+        "multilabel_margin_loss", classes * labels // _PAIRS_OF_STEP, f"{labels} labels among {classes} classes"
+    )
 
 
 multilabel_margin_loss_backward = functional_form(multilabel_margin_loss_backward_grad_input, "grad_input")

@@ -19,7 +19,7 @@ from mpsmith.simulator import metal
 
 FAMILIES = (
     *("int_mm", "scaled_mm", "matrix_exp", "ctc_loss", "pdist", "complex_triangular", "svd", "ldl"),
-    *("put_take", "scatter_product", "convolution"),
+    *("put_take", "scatter_product", "convolution", "mode", "multilabel_margin_loss"),
 )
 FLOAT8 = torch.float8_e4m3fn
 
@@ -206,6 +206,48 @@ def test_alignments_of_many_steps_go_to_the_cpu(
     assert on_device.grad is not None
     assert log_probs.grad is not None
     assert torch.allclose(on_device.grad.cpu(), log_probs.grad)
+
+
+def _most_frequent(x: torch.Tensor) -> torch.Tensor:
+    return torch.mode((x.real * 3).round(), 1).values.cpu()
+
+
+def _margins(x: torch.Tensor) -> torch.Tensor:
+    labels = torch.tensor([[0, 3, 1, -1] + [0] * 66, [69, -1] + [1] * 68] * 75).to(x.device)
+    values = x.detach().real.requires_grad_()
+    loss = torch.nn.functional.multilabel_margin_loss(values, labels)
+    return torch.cat([loss.view(1), *torch.autograd.grad(loss, values)[0]]).cpu()
+
+
+def _solved(x: torch.Tensor) -> torch.Tensor:
+    triangle = x[:70].mH.tril() + 9 * torch.eye(70, device=x.device)
+    return torch.linalg.solve_triangular(triangle.mH, x[:70, :3].contiguous(), upper=True).cpu()
+
+
+HANDED_OVER: dict[str, tuple[str, int, Callable[[torch.Tensor], torch.Tensor]]] = {
+    "mode": ("mode_float", 70 // 16, _most_frequent),
+    "margins": ("multilabel_margin_loss_float", 70 * 3 // 1024 + 4, _margins),
+    "triangle": ("solve_triangle", 48 * 70, _solved),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("call", HANDED_OVER)
+def test_what_one_launch_cannot_do_in_time_goes_to_the_cpu(
+    call: str, layout: str, launches: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel, steps, function = HANDED_OVER[call]
+    x = layouts(torch.randn(150, 70, dtype=torch.complex64))[layout]
+    wanted = function(x.cpu())
+    monkeypatch.setattr(rows, "MOST_STEPS", steps)
+    assert torch.allclose(function(x), wanted, rtol=1e-4, atol=1e-5)
+    assert kernel in {name for name, _ in launches}
+    launches.clear()
+    monkeypatch.setattr(rows, "MOST_STEPS", steps - 1)
+    monkeypatch.setattr(convergence, "_on_cpu", Counter())
+    with pytest.warns(UserWarning, match="one launch would take too long for .*; this call runs on the CPU"):
+        assert torch.allclose(function(x), wanted, rtol=1e-4, atol=1e-5)
+    assert kernel not in {name for name, _ in launches}
 
 
 @pytest.mark.parametrize("tile", [1, 64])
