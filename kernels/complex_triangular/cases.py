@@ -94,13 +94,7 @@ CASES = (
         "cholesky", ("aten::cholesky",), torch.cholesky, _definite, (torch.float32,), gradients=(0,), expands=False
     ),
     KernelCall("linalg.inv_ex", ("aten::linalg_inv_ex",), _inverse, _invertible, _DTYPES),
-    KernelCall(
-        "linalg.solve_triangular",
-        ("aten::linalg_solve_triangular",),
-        _solve_triangular,
-        _triangular,
-        _DTYPES,
-    ),
+    KernelCall("linalg.solve_triangular", ("aten::linalg_solve_triangular",), _solve_triangular, _triangular, _DTYPES),
     KernelCall("triangular_solve", ("aten::triangular_solve",), torch.triangular_solve, _legacy, _DTYPES),
     KernelCall("linalg.lu_solve", ("aten::linalg_lu_solve",), _lu_solve, _factored, _DTYPES),
     KernelCall(

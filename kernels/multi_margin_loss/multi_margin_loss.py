@@ -45,18 +45,8 @@ def multi_margin_loss_out(
     losses = torch.empty(rows, dtype=torch.float32, device=self.device)
     x, chosen, weights = _operands(self, target, weight)
     kernel = _shader.kernel(f"multi_margin_loss_{METAL_TYPES[x.dtype]}", x.device)
-    launch_rows(
-        kernel,
-        rows,
-        group_of_many_rows(rows, classes),
-        losses,
-        x,
-        chosen,
-        weights,
-        [float(margin), power],
-        [classes, int(weight is not None)],
-        reports=True,
-    )
+    operands = (losses, x, chosen, weights, [float(margin), power], [classes, int(weight is not None)])
+    launch_rows(kernel, rows, group_of_many_rows(rows, classes), *operands, reports=True)
     return reduce_losses(losses, reduction, keeps_rows=target.dim() > 0, out=out)
 
 
@@ -100,19 +90,10 @@ def multi_margin_loss_backward_grad_input(
     x, chosen, weights = _operands(self, target, weight)
     gradient = contiguous_twin(grad_input)
     kernel = _shader.kernel(f"multi_margin_loss_backward_{METAL_TYPES[x.dtype]}", x.device)
-    launch_rows(
-        kernel,
-        rows,
-        group_of_many_rows(rows, classes),
-        gradient,
-        x,
-        chosen,
-        weights,
-        grad_output.contiguous(),
-        [float(margin), power, 1.0 / rows if reduction == MEAN else 1.0],
-        [classes, int(weight is not None), int(reduction == NONE and grad_output.dim() > 0)],
-        reports=True,
-    )
+    factors = [float(margin), power, 1.0 / rows if reduction == MEAN else 1.0]
+    switches = [classes, int(weight is not None), int(reduction == NONE and grad_output.dim() > 0)]
+    operands = (gradient, x, chosen, weights, grad_output.contiguous(), factors, switches)
+    launch_rows(kernel, rows, group_of_many_rows(rows, classes), *operands, reports=True)
     return finish(grad_input, gradient)
 
 

@@ -47,17 +47,8 @@ def multilabel_margin_loss_forward_output(
     losses = torch.empty(rows, dtype=torch.float32, device=self.device)
     marks = contiguous_twin(is_target)
     kernel = _shader.kernel(f"multilabel_margin_loss_{METAL_TYPES[self.dtype]}", self.device)
-    launch_rows(
-        kernel,
-        rows,
-        group_of_many_rows(rows, classes),
-        losses,
-        marks,
-        self.contiguous(),
-        target.contiguous(),
-        classes,
-        reports=True,
-    )
+    operands = (losses, marks, self.contiguous(), target.contiguous(), classes)
+    launch_rows(kernel, rows, group_of_many_rows(rows, classes), *operands, reports=True)
     finish(is_target, marks)
     return reduce_losses(losses, reduction, keeps_rows=target.dim() > 1, out=output), is_target
 
@@ -100,25 +91,14 @@ def multilabel_margin_loss_backward_grad_input(
     if not self.numel():
         return grad_input
     if _is_too_long(target, classes):
-        operands = [x.cpu().float() for x in (grad_output, self)]
-        found = _aten.multilabel_margin_loss_backward(*operands, target.cpu(), reduction, is_target.cpu().float())
-        return grad_input.copy_(found)
+        gradient, x, marks = (x.cpu().float() for x in (grad_output, self, is_target))
+        return grad_input.copy_(_aten.multilabel_margin_loss_backward(gradient, x, target.cpu(), reduction, marks))
     x = self.contiguous()
     gradient = contiguous_twin(grad_input)
     kernel = _shader.kernel(f"multilabel_margin_loss_backward_{METAL_TYPES[x.dtype]}", x.device)
-    launch_rows(
-        kernel,
-        rows,
-        group_of_many_rows(rows, classes),
-        gradient,
-        x,
-        target.contiguous(),
-        is_target.contiguous(),
-        grad_output.contiguous(),
-        1.0 / rows if reduction == MEAN else 1.0,
-        [classes, int(reduction == NONE and grad_output.dim() > 0)],
-        reports=True,
-    )
+    operands = (gradient, x, target.contiguous(), is_target.contiguous(), grad_output.contiguous())
+    numbers = (1.0 / rows if reduction == MEAN else 1.0, [classes, int(reduction == NONE and grad_output.dim() > 0)])
+    launch_rows(kernel, rows, group_of_many_rows(rows, classes), *operands, *numbers, reports=True)
     return finish(grad_input, gradient)
 
 

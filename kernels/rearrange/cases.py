@@ -39,7 +39,5 @@ CASES = (
 
 
 WORKLOAD = Workload(
-    "aten::channel_shuffle",
-    lambda x: torch.channel_shuffle(x, 4),
-    lambda n: (torch.randn(1, 16, max(1, n // 16)),),
+    "aten::channel_shuffle", lambda x: torch.channel_shuffle(x, 4), lambda n: (torch.randn(1, 16, max(1, n // 16)),)
 )

@@ -17,10 +17,7 @@ LARGEST_32_BIT = 2**31 - 1
 _ROW = 2**30
 
 # Dimensions from the innermost one of memory on, by how many a channels_last tensor has.
-_CHANNELS_LAST = {
-    4: (torch.channels_last, (1, 3, 2, 0)),
-    5: (torch.channels_last_3d, (1, 4, 3, 2, 0)),
-}
+_CHANNELS_LAST = {4: (torch.channels_last, (1, 3, 2, 0)), 5: (torch.channels_last_3d, (1, 4, 3, 2, 0))}
 
 
 def broadcast(*shapes: Sequence[int]) -> torch.Size:

@@ -83,11 +83,7 @@ def check_fractional_samples(x: torch.Tensor, samples: torch.Tensor, pooled: int
 
 
 def check_pooled_gradient(
-    grad_output: torch.Tensor,
-    x: torch.Tensor,
-    output_size: Sequence[int],
-    indices: torch.Tensor,
-    operator: str,
+    grad_output: torch.Tensor, x: torch.Tensor, output_size: Sequence[int], indices: torch.Tensor, operator: str
 ) -> None:
     """Raise RuntimeError for a gradient or positions of maxima that do not fit the pooled input.
 

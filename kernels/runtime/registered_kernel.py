@@ -93,9 +93,7 @@ def _registered(kernel: Kernel, original: Any) -> torch.library.Library:
 
 
 def _conditional(
-    function: Callable[..., Any],
-    applies: Callable[..., bool] | frozenset[torch.dtype],
-    original: Callable[..., Any],
+    function: Callable[..., Any], applies: Callable[..., bool] | frozenset[torch.dtype], original: Callable[..., Any]
 ) -> Callable[..., Any]:
     """A function that calls the kernel if it applies, and torch's own kernel otherwise."""
     if isinstance(applies, frozenset):

@@ -39,12 +39,7 @@ def group_of_many_rows(rows: int, length: int, simd_groups: int = 2) -> int:
 
 
 def launch_rows(
-    kernel: MetalKernel,
-    rows: int,
-    group: int,
-    *arguments: object,
-    int32: bool = False,
-    reports: bool = False,
+    kernel: MetalKernel, rows: int, group: int, *arguments: object, int32: bool = False, reports: bool = False
 ) -> None:
     """Run a kernel with a group of `group` threads for each of up to 2^32 - 1 rows.
 

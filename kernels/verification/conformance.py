@@ -147,10 +147,7 @@ class Subject:
             args, kwargs = move(case.args, case.kwargs, "mps")
             with self._explained():
                 torch.library.opcheck(
-                    overload_of(f"aten::{overload}"),
-                    args,
-                    kwargs,
-                    test_utils=("test_schema", "test_faketensor"),
+                    overload_of(f"aten::{overload}"), args, kwargs, test_utils=("test_schema", "test_faketensor")
                 )
 
     def check_written(self) -> None:

@@ -67,10 +67,7 @@ def try_checkout(folder: Path, limit: float, say: Say = lambda line: None) -> It
     with _copied(folder.resolve()) as checkout:
         for row in _rows(checkout, limit, say):
             yield replace(
-                row,
-                name=checkout.named(row.name),
-                reason=checkout.named(row.reason),
-                file=checkout.named(row.file),
+                row, name=checkout.named(row.name), reason=checkout.named(row.reason), file=checkout.named(row.file)
             )
 
 

@@ -85,11 +85,7 @@ class PythonHost(Host):
     def runtime(self) -> dict[str, list[str]]:
         """What the function needs of the runtime's modules, by module."""
         text = "\n".join([*self.prepared, *self.finished, *self.bound])
-        known = {
-            "operands": _OPERAND_FUNCTIONS,
-            "outputs": _OUTPUT_FUNCTIONS,
-            "row_layout": _ROW_FUNCTIONS,
-        }
+        known = {"operands": _OPERAND_FUNCTIONS, "outputs": _OUTPUT_FUNCTIONS, "row_layout": _ROW_FUNCTIONS}
         found = {module: [name for name in names if f"{name}(" in text] for module, names in known.items()}
         return {module: names for module, names in found.items() if names}
 

@@ -126,10 +126,7 @@ _RULES: tuple[tuple[KernelKind, str, Callable[[OperatorModel], bool]], ...] = (
     (KernelKind.FOREACH, "lists of tensors in its schema", _has_tensor_lists),
 )
 
-_BY_OPINFO = {
-    "ReductionOpInfo": KernelKind.REDUCTION,
-    "ForeachFuncInfo": KernelKind.FOREACH,
-}
+_BY_OPINFO = {"ReductionOpInfo": KernelKind.REDUCTION, "ForeachFuncInfo": KernelKind.FOREACH}
 
 
 def kind_of(operator: OperatorModel, opinfo_class: str | None = None) -> Choice:

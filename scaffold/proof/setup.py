@@ -30,23 +30,12 @@ from ...simulator.objc.apple.metal_header import metal_header
 from ...simulator.objc.apple.mps_headers import GRAPH, SHADERS, mps_headers, selectors_in
 from ..errors import ToolchainError
 from ..release_files import COMMON_MPS, OPINFOS, check_folder, chosen_release, torch_folder
-from .toolchain import (
-    EXTENSION_BUILDER,
-    LIBRARIES,
-    Toolchain,
-    compiler,
-    find,
-)
+from .toolchain import EXTENSION_BUILDER, LIBRARIES, Toolchain, compiler, find
 
 Report = Callable[[str], None]
 
 _KEPT_FOLDERS = ("torch/include/", "torchgen/")
-_KEPT_FILES = (
-    *(f"torch/lib/{name}" for name in LIBRARIES),
-    str(COMMON_MPS),
-    str(OPINFOS),
-    str(EXTENSION_BUILDER),
-)
+_KEPT_FILES = (*(f"torch/lib/{name}" for name in LIBRARIES), str(COMMON_MPS), str(OPINFOS), str(EXTENSION_BUILDER))
 
 
 @dataclass(frozen=True)
@@ -65,9 +54,7 @@ COMPONENTS = (
     Component("torch for macOS", "PyPI torch, its headers and dylibs", "BSD-3-Clause"),
     Component("Metal.h", f"generated from metal-cpp in PyPI {sources.MLX_METAL}", "Apache-2.0 (Apple), MIT (mlx)"),
     Component(
-        "MPS and MPSGraph headers",
-        f"generated from npm @nativescript/macos-node-api {sources.NODE_API_VERSION}",
-        "MIT",
+        "MPS and MPSGraph headers", f"generated from npm @nativescript/macos-node-api {sources.NODE_API_VERSION}", "MIT"
     ),
     Component("Foundation.h, os/log.h", "written by hand in mpsmith", "BSD-3-Clause"),
 )

@@ -117,10 +117,7 @@ def generate(request: Request, tree: Tree, existing: Callable[[str], str | None]
         ]
     )
     header = render(
-        "upstream/native.h.j2",
-        base=request.base,
-        has_meta=native.has_meta,
-        declarations=native.declarations,
+        "upstream/native.h.j2", base=request.base, has_meta=native.has_meta, declarations=native.declarations
     )
     files = {
         f"{operator.stem}.patch": patch,

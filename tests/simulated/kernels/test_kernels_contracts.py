@@ -282,9 +282,7 @@ def test_an_index_out_of_range_is_reported_as_torch_reports_it(name: str) -> Non
         call(on_mps([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]))
 
 
-def test_releases_without_a_buffer_for_errors_pass_over_an_index_out_of_range(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_releases_without_a_buffer_for_errors_pass_over_an_index_out_of_range(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shader, "REPORTS_ERRORS", False)
     for family in (put_take, multi_margin_loss):
         monkeypatch.setattr(family, "_shader", shader.Shader(family.__file__))

@@ -220,8 +220,8 @@ def _margins(x: torch.Tensor) -> torch.Tensor:
 
 
 def _solved(x: torch.Tensor) -> torch.Tensor:
-    triangle = x[:70].mH.tril() + 9 * torch.eye(70, device=x.device)
-    return torch.linalg.solve_triangular(triangle.mH, x[:70, :3].contiguous(), upper=True).cpu()
+    triangle = x[:70].triu() + 9 * torch.eye(70, device=x.device)
+    return torch.linalg.solve_triangular(triangle, x[:70, :3].contiguous(), upper=True).cpu()
 
 
 HANDED_OVER: dict[str, tuple[str, int, Callable[[torch.Tensor], torch.Tensor]]] = {

@@ -143,10 +143,7 @@ ERRORS = {
     "must be a floating point": ("_philox_uniform_", (torch.zeros(3).int(), KEY)),
     "must have an integer dtype": ("_philox_randint_", (torch.zeros(3), KEY)),
     "must be non-empty": ("_philox_randint_", (torch.zeros(3).long(), KEY, 5, 5)),
-    "does not divide 2\\^32": (
-        "_philox_randint_",
-        (torch.zeros(3).int(), KEY, 0, 2**28 + 1),
-    ),
+    "does not divide 2\\^32": ("_philox_randint_", (torch.zeros(3).int(), KEY, 0, 2**28 + 1)),
     "num_splits must be positive": ("_philox_key_split", (KEY, 0)),
 }
 

@@ -25,6 +25,7 @@ from mpsmith.scaffold.targets.upstream.patch import Tree, tree_of
 IN_PYTORCH = {
     "count_distributions",
     "ctc_loss",
+    "eigh",
     "frexp",
     "int_mm",
     "logspace",

@@ -28,23 +28,15 @@ kernel void shared(device float* x, constant long& n, uint i [[thread_position_i
 DEVICE, SHARED = 1000, 50  # nanoseconds
 
 
-def longest(kernel: str, steps: int, *, threads: int, mode: metal.Mode) -> int:
-    runtime = runtime_of(default_compiler())
-    runtime.longest_wait()
-    getattr(metal.compile(SOURCE, mode=mode), kernel)(
-        np.zeros(threads, np.float32), steps, threads=threads, group_size=8
-    )
-    return runtime.longest_wait()
+def longest(kernel: str, steps: int, mode: metal.Mode = "checked") -> int:
+    call = getattr(metal.compile(SOURCE, mode=mode), kernel)
+    runtime_of(default_compiler()).longest_wait()
+    call(np.zeros(32, np.float32), steps, threads=32, group_size=8)
+    return runtime_of(default_compiler()).longest_wait()
 
 
 def test_the_thread_with_the_most_accesses_counts() -> None:
-    (first, second) = (longest("sums", steps, threads=32, mode="checked") for steps in (10, 20))
-    assert second - first == 10 * 31 * DEVICE  # the last of 32 threads
-    (first, second) = (longest("shared", steps, threads=32, mode="checked") for steps in (10, 20))
-    assert second - first == 10 * SHARED
-
-
-def test_a_question_clears_it_and_fast_builds_count_nothing() -> None:
-    assert longest("sums", 10, threads=32, mode="checked") > 0
+    assert longest("sums", 20) - longest("sums", 10) == 10 * 31 * DEVICE  # of the last of 32 threads
+    assert longest("shared", 20) - longest("shared", 10) == 10 * SHARED
     assert runtime_of(default_compiler()).longest_wait() == 0
-    assert longest("sums", 10, threads=32, mode="fast") == 0
+    assert longest("sums", 20, mode="fast") == 0
