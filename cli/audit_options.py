@@ -84,9 +84,7 @@ MacOSVersion = Annotated[
 WithKernels = Annotated[
     bool,
     typer.Option(
-        "--with-kernels",
-        rich_help_panel=EXECUTION,
-        help="Audit twice, without and with mpsmith.kernels, and compare.",
+        "--with-kernels", rich_help_panel=EXECUTION, help="Audit twice, without and with mpsmith.kernels, and compare."
     ),
 ]
 Compile = Annotated[

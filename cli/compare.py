@@ -127,12 +127,7 @@ def _compare_shipped(runs: list[tuple[Store, Run]], as_json: bool) -> None:
 
 def _runs(stores: list[tuple[Store, Run]]) -> dict[str, Any]:
     return {
-        side: {
-            "store": str(store.path),
-            "run": run.id,
-            "torch": run.environment["torch"],
-            "simulated": run.simulated,
-        }
+        side: {"store": str(store.path), "run": run.id, "torch": run.environment["torch"], "simulated": run.simulated}
         for side, (store, run) in zip(("before", "after"), stores, strict=True)
     }
 

@@ -50,13 +50,7 @@ def markdown_lines(differences: Differences) -> Iterator[str]:
     if changes:
         yield from ("", "| became | overload | dtype | before | after |", "|---|---|---|---|---|")
     for change in changes[:LISTED]:
-        cells = (
-            change.became.value,
-            change.overload,
-            change.dtype,
-            _shown(change.before),
-            _shown(change.after),
-        )
+        cells = (change.became.value, change.overload, change.dtype, _shown(change.before), _shown(change.after))
         yield f"| {' | '.join(map(escaped, cells))} |"
     if differences.failures:
         yield from (

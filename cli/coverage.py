@@ -50,8 +50,7 @@ def coverage(
     ] = False,
     history: Annotated[bool, typer.Option("--history", help="A row per release, with the oldest first.")] = False,
     form: Annotated[
-        CoverageFormat,
-        typer.Option("--format", help="csv and markdown are for the tables."),
+        CoverageFormat, typer.Option("--format", help="csv and markdown are for the tables.")
     ] = CoverageFormat.TERMINAL,
     as_json: AsJson = False,
 ) -> None:

@@ -21,13 +21,11 @@ TIMEOUT = 60.0
 
 def replay(
     case: Annotated[
-        str,
-        typer.Argument(metavar="CASE", help="The case's number or label; `mpsmith report --cases` lists both."),
+        str, typer.Argument(metavar="CASE", help="The case's number or label; `mpsmith report --cases` lists both.")
     ],
     store: StorePath = DEFAULT_STORE,
     script: Annotated[
-        bool,
-        typer.Option("--script", help="Make the case small and print it as a program that needs torch alone."),
+        bool, typer.Option("--script", help="Make the case small and print it as a program that needs torch alone.")
     ] = False,
 ) -> None:
     """Run one case of an audit again, exactly as it was, in a separate process."""

@@ -52,10 +52,7 @@ def report(
     ] = None,
     form: Annotated[
         Format | None,
-        typer.Option(
-            "--format",
-            help="The form, terminal by default; json-schema describes the JSON form.",
-        ),
+        typer.Option("--format", help="The form, terminal by default; json-schema describes the JSON form."),
     ] = None,
     site: Annotated[
         Path | None,
@@ -98,8 +95,7 @@ def report(
         ),
     ] = False,
     compiled: Annotated[
-        bool,
-        typer.Option("--compiled", help="The newest audit under torch.compile (terminal, markdown or json)."),
+        bool, typer.Option("--compiled", help="The newest audit under torch.compile (terminal, markdown or json).")
     ] = False,
     sync: Annotated[
         bool, typer.Option("--sync", help="Write what the newest audit of the store measured into the registry.")

@@ -23,10 +23,7 @@ if TYPE_CHECKING:
 
 def scaffold(
     operator: Annotated[str, typer.Argument(metavar="OP", help="The operator: aten::mode, linalg.eig, x.mode().")],
-    target: Annotated[
-        str,
-        typer.Option(help="shader (Python and Metal), extension or upstream (a patch)."),
-    ] = "shader",
+    target: Annotated[str, typer.Option(help="shader (Python and Metal), extension or upstream (a patch).")] = "shader",
     kind: Annotated[
         str | None, typer.Option(help="The kind of kernel, if the one that is chosen does not fit.")
     ] = None,
@@ -35,8 +32,7 @@ def scaffold(
         typer.Option(metavar="DIR", help="The folder to write; default: a new folder, or a clone's kernels/."),
     ] = None,
     from_kernel: Annotated[
-        bool,
-        typer.Option("--from-kernel", help="The finished family of OP as a patch, with --target upstream."),
+        bool, typer.Option("--from-kernel", help="The finished family of OP as a patch, with --target upstream.")
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be written, and write nothing.")] = False,
     force: Annotated[

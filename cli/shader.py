@@ -15,11 +15,7 @@ import typer
 from .options import AsJson
 from .printing import print_json
 
-app = typer.Typer(
-    name="shader",
-    help="Run Metal source without a Mac, simulated on the CPU.",
-    no_args_is_help=True,
-)
+app = typer.Typer(name="shader", help="Run Metal source without a Mac, simulated on the CPU.", no_args_is_help=True)
 
 _File = Annotated[Path, typer.Argument(metavar="FILE.metal", help="Metal source.", show_default=False)]
 
@@ -76,10 +72,7 @@ def run(
     outputs = parse_outputs(out or [], values)
     with _ended_after(limit, kernel):
         getattr(library, kernel)(
-            *values,
-            threads=parse_shape(threads),
-            group_size=parse_shape(group_size),
-            arg_casts=parse_casts(cast or []),
+            *values, threads=parse_shape(threads), group_size=parse_shape(group_size), arg_casts=parse_casts(cast or [])
         )
     for path, array in outputs:
         import numpy

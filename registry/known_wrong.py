@@ -30,13 +30,7 @@ PACKAGED = Path(__file__).parent / FOLDER_NAME
 ISSUES = "https://github.com/pytorch/pytorch/issues"
 
 WrongClass = Literal[
-    "wrong result",
-    "wrong shape",
-    "wrong gradient",
-    "abort",
-    "refuses",
-    "missing error",
-    "memory corruption",
+    "wrong result", "wrong shape", "wrong gradient", "abort", "refuses", "missing error", "memory corruption"
 ]
 
 

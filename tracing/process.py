@@ -125,12 +125,7 @@ class TracedDevice:
         """The facts about this process for its journal."""
         import torch
 
-        return {
-            "simulated": self.simulated,
-            "profile": self.profile,
-            "torch": torch.__version__,
-            "arguments": sys.argv,
-        }
+        return {"simulated": self.simulated, "profile": self.profile, "torch": torch.__version__, "arguments": sys.argv}
 
     def counted_fallbacks(self) -> dict[str, int]:
         """Fallbacks by overload, from the counters of the simulated device; empty on a real device."""

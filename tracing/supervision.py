@@ -56,12 +56,7 @@ class ProgramResult:
 
 
 def run(
-    program: TracedProgram,
-    device: DeviceKind,
-    profile: str | None,
-    *,
-    kernels: bool = False,
-    output: Any = None,
+    program: TracedProgram, device: DeviceKind, profile: str | None, *, kernels: bool = False, output: Any = None
 ) -> ProgramResult:
     """Run a program with fallbacks allowed, and record it and the processes that it starts.
 

@@ -36,10 +36,7 @@ def document(inputs: PageInputs) -> Document:
 
 
 def wrong_results_document(
-    release: str,
-    findings: Mapping[str, FoundWrong],
-    results: Sequence[FindingResult],
-    reports: Iterable[KnownReport],
+    release: str, findings: Mapping[str, FoundWrong], results: Sequence[FindingResult], reports: Iterable[KnownReport]
 ) -> Document:
     """The page of one release.
 
@@ -58,7 +55,7 @@ def wrong_results_document(
             "SIMULATED: the kernels come from the macOS wheel and ran on Linux, on the host's processor. **No Mac was "
             f"involved, and none has confirmed this.** {len(wrong)} of {len(results)} findings are wrong in this "
             "release. The program at the end needs only torch: on a Mac, `python check.py` confirms or refutes each "
-            "finding in a line (`mpsmith shipped wrong --script check.py` writes it).",
+            "finding in a line (`mpsmith shipped wrong --script check.py` writes it)."
         ],
         [
             Table(

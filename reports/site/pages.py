@@ -217,12 +217,7 @@ def _content_of(listing: _Listing) -> Mapping[str, Any]:
 def _compiled_table(summary: AuditSummary) -> Table:
     """Every compiled operator, by the severity of its eager verdict."""
     rows = [
-        (
-            o.name,
-            in_one_word(o.compiled),
-            o.verdict.value,
-            in_a_sentence(o.compiled).removeprefix(UNDER),
-        )
+        (o.name, in_one_word(o.compiled), o.verdict.value, in_a_sentence(o.compiled).removeprefix(UNDER))
         for o in sorted(summary.operators, key=lambda o: SEVERITY.index(o.verdict))
         if o.compiled is not None
     ]

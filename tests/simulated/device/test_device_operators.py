@@ -135,9 +135,7 @@ def test_in_place_variants_write_into_their_argument(op: OpInfo, fallback_enable
 
 
 @pytest.mark.parametrize(
-    "op",
-    [op for op in operators() if op.supports_out and op.name not in OUT_NOT_RESIZED],
-    ids=lambda op: op.full_name,
+    "op", [op for op in operators() if op.supports_out and op.name not in OUT_NOT_RESIZED], ids=lambda op: op.full_name
 )
 def test_out_arguments_are_resized_and_filled(op: OpInfo, fallback_enabled: None) -> None:
     for arguments, options in few_samples(op, 1):

@@ -22,10 +22,7 @@ MODELS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
     "grouped and dilated": (lambda: nn.Conv2d(4, 4, 3, groups=2, dilation=2, stride=2), (2, 4, 9, 9)),
     "one dimension": (lambda: nn.Sequential(nn.Conv1d(2, 3, 3), nn.ConvTranspose1d(3, 2, 3, stride=2)), (2, 2, 8)),
     "three dimensions": (lambda: nn.Sequential(nn.Conv3d(1, 2, 2), nn.AvgPool3d(2)), (2, 1, 5, 5, 5)),
-    "transposed": (
-        lambda: nn.ConvTranspose2d(2, 4, 3, stride=2, output_padding=1, groups=2, bias=True),
-        (2, 2, 4, 4),
-    ),
+    "transposed": (lambda: nn.ConvTranspose2d(2, 4, 3, stride=2, output_padding=1, groups=2, bias=True), (2, 2, 4, 4)),
     "without bias": (lambda: nn.ConvTranspose2d(2, 3, 2, bias=False), (2, 2, 4, 4)),
     "transformer": (lambda: nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True), (2, 5, 8)),
     "group and instance norm": (lambda: nn.Sequential(nn.GroupNorm(2, 4), nn.InstanceNorm1d(4)), (2, 4, 6)),

@@ -119,11 +119,7 @@ OF_CALLS: dict[str, tuple[str, Call, Call]] = {
         lambda: torch.cat([line(), line().clone()]),
     ),
     "is(keepdim, True)": ("amax", lambda: line().amax(0, keepdim=True), lambda: line().amax(0)),
-    "is(alpha, 2)": (
-        "add.Tensor",
-        lambda: torch.add(line(), line(), alpha=2),
-        lambda: torch.add(line(), line()),
-    ),
+    "is(alpha, 2)": ("add.Tensor", lambda: torch.add(line(), line(), alpha=2), lambda: torch.add(line(), line())),
     "given(min)": ("clamp", lambda: line().clamp(0, 1), lambda: line().clamp(max=1)),
     "omitted(min)": ("clamp", lambda: line().clamp(max=1), lambda: line().clamp(0, 1)),
     "negative(dim)": ("cumsum", lambda: line().cumsum(-1), lambda: line().cumsum(0)),

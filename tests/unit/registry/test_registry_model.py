@@ -89,10 +89,7 @@ def test_a_real_measurement_outranks_a_simulated_one_of_a_newer_release() -> Non
         ({"measured": {"mps": measured("fine")}}, "verdict"),
         ({"measured": {"mps": {"verdict": "native"}}}, "torch"),
         ({"measured": {"mps": measured("native", torch="new")}}, "torch"),
-        (
-            {"measured": {"mps": measured("native", overloads={"aten::sort": "native"})}},
-            "an overload of aten::mode",
-        ),
+        ({"measured": {"mps": measured("native", overloads={"aten::sort": "native"})}}, "an overload of aten::mode"),
         ({"measured": {"mps": measured("native", overloads={"aten::mode": "fast"})}}, "aten::mode"),
         ({"measured": {"mps": measured("native", dtypes={"native": ["int8"]})}}, "dtypes"),
         ({"measured": {"mps": measured("native", dtypes={"passed": ["torch.int8"]})}}, "dtypes"),

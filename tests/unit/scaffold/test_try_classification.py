@@ -31,10 +31,7 @@ def test_a_process_that_died_is_a_defect_where_the_device_explains_it() -> None:
     explained = classification.test_row(
         TestEnd("test.py::test_a", "died", "SIGSEGV: follows data_ptr()"), frozenset(), ()
     )
-    assert (explained.result, explained.reason) == (
-        TryResult.DEFECT,
-        "the process died of SIGSEGV: follows data_ptr()",
-    )
+    assert (explained.result, explained.reason) == (TryResult.DEFECT, "the process died of SIGSEGV: follows data_ptr()")
 
 
 @pytest.mark.parametrize(

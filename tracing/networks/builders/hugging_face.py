@@ -41,11 +41,7 @@ def bert() -> NetworkWorkload:
     model = transformers.BertForSequenceClassification(transformers.BertConfig(**_SMALL, num_labels=3))
     mask = torch.ones(2, 12, dtype=torch.long)
     mask[0, 8:] = 0
-    inputs = {
-        "input_ids": torch.randint(2, WORDS, (2, 12)),
-        "attention_mask": mask,
-        "labels": torch.tensor([0, 2]),
-    }
+    inputs = {"input_ids": torch.randint(2, WORDS, (2, 12)), "attention_mask": mask, "labels": torch.tensor([0, 2])}
     return NetworkWorkload(model, (inputs,), infer=_without_labels, loss=_own_loss)
 
 

@@ -166,12 +166,7 @@ MISTAKES = {
         r"unknown type name 'Tensor'|undefined symbol: at::native::mps_secret",
     ),
     "ATen call that does not exist": (HOST, "at::empty(", "at::emty(", r"emty"),
-    "Metal that does not compile": (
-        SHADER,
-        "return T(float(self));",
-        "const float x = double(self);",
-        r"double",
-    ),
+    "Metal that does not compile": (SHADER, "return T(float(self));", "const float x = double(self);", r"double"),
 }
 
 

@@ -285,12 +285,7 @@ class TestWhatIsEncoded:
                 "the tensor tensor is",
             ),
             ("(tensor) offset:tensor.storage_offset() * 4", "(tensor) offset:0", 5, "the tensor tensor is bound from"),
-            (
-                "length:sizeof(value)",
-                "length:sizeof(int32_t)",
-                10,
-                "value is int64_t, and as many bytes as",
-            ),
+            ("length:sizeof(value)", "length:sizeof(int32_t)", 10, "value is int64_t, and as many bytes as"),
         ],
     )
     def test_bytes_and_offsets(self, old: str, new: str, line: int, message: str) -> None:

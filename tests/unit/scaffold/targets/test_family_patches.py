@@ -95,10 +95,7 @@ def test_a_row_that_is_there_and_what_is_composed_are_left_alone() -> None:
 
 @pytest.mark.parametrize(
     ("host", "message"),
-    [
-        (None, "needs host code in PyTorch's idiom: {}_mps"),
-        ("int x;", ": the host code has no {}_mps"),
-    ],
+    [(None, "needs host code in PyTorch's idiom: {}_mps"), ("int x;", ": the host code has no {}_mps")],
 )
 @pytest.mark.parametrize("overload", ["pdist", "split"])
 def test_names_an_undefined_kernel(overload: str, host: str | None, message: str) -> None:
