@@ -102,11 +102,7 @@ def _meaning(source: str) -> str:
 class _Positive(ast.NodeTransformer):
     """`not a is b` is `a is not b`."""
 
-    OPPOSITES = (
-        (ast.Is, ast.IsNot),
-        (ast.Eq, ast.NotEq),
-        (ast.In, ast.NotIn),
-    )
+    OPPOSITES = ((ast.Is, ast.IsNot), (ast.Eq, ast.NotEq), (ast.In, ast.NotIn))
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
         self.generic_visit(node)

@@ -121,10 +121,7 @@ static_assert(Tree<30, 0>::size > 0, "");
 """
 AMPLE = Limits(seconds=3600, memory=8 << 30)
 # By what the generated source has: what the compiler is given for the source with all those types.
-SCARCE = {
-    "tanh(": replace(AMPLE, processor_seconds=1),
-    "atan(": replace(AMPLE, memory=400 << 20),
-}
+SCARCE = {"tanh(": replace(AMPLE, processor_seconds=1), "atan(": replace(AMPLE, memory=400 << 20)}
 
 
 def compiling_too_much(source: str) -> Any:

@@ -16,11 +16,7 @@ from mpsmith.simulator.opening import DeviceKind
 
 def test_a_wrong_result_is_in_the_summary_with_its_metal(tmp_path: Path) -> None:
     settings = Settings(
-        device=DeviceKind.SIMULATED,
-        workers=1,
-        sources=("compiled situations",),
-        ops=("where",),
-        compiled=Shapes.BOTH,
+        device=DeviceKind.SIMULATED, workers=1, sources=("compiled situations",), ops=("where",), compiled=Shapes.BOTH
     )
     path = tmp_path / "store.sqlite"
     said: list[str] = []

@@ -64,10 +64,7 @@ SHOWN_BY_SCHEMAS = {
     "copies-of-sparse-views": "indices_copy",
     "batch-norm-of-the-cpu": "_batch_norm_no_update",
 }
-SHOWN_BY_ARGUMENTS = {
-    "shuffle-of-one-group": "native_channel_shuffle",
-    "svd-out-of-another-shape": "linalg_svd.U",
-}
+SHOWN_BY_ARGUMENTS = {"shuffle-of-one-group": "native_channel_shuffle", "svd-out-of-another-shape": "linalg_svd.U"}
 SHOWN_BY_DRAWS = {"generator-of-mps-in-a-fallback": "binomial"}
 SHOWN_BY_LAYOUTS = {
     "contiguous-after-all": "multi_margin_loss_backward.grad_input",

@@ -74,8 +74,7 @@ def test_a_bad_case_costs_one_case(hostile_store: Path, operator: str, verdict: 
 
 
 @pytest.mark.parametrize(
-    ("operator", "message"),
-    [("aborts", "SIGABRT"), ("aborts_with_a_word", "SIGABRT: the kernel at 0x… is gone")],
+    ("operator", "message"), [("aborts", "SIGABRT"), ("aborts_with_a_word", "SIGABRT: the kernel at 0x… is gone")]
 )
 def test_a_crash_is_reported_with_its_last_output(hostile_store: Path, operator: str, message: str) -> None:
     """Not in what a case before it printed, and the same on every run."""

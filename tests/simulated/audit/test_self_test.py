@@ -176,10 +176,7 @@ def no_guards(patch: pytest.MonkeyPatch) -> None:
 
 ALL_BUT_EXPANDED = tuple(each for each in layouts.LAYOUTS if each is not layouts.expanded)
 MUTATIONS: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], None]]] = {
-    "values are not compared": (
-        "wrong values",
-        without(compare, "_compare_values", lambda *_: Agreement(0.0)),
-    ),
+    "values are not compared": ("wrong values", without(compare, "_compare_values", lambda *_: Agreement(0.0))),
     "NaN counts as equal": ("NaN where finite", nan_counts_as_equal),
     "tolerances are ten times as wide": ("just beyond the tolerance", wider),
     "shapes are not compared": ("wrong shape", blinded("shape is")),

@@ -110,10 +110,7 @@ def assert_passes(out: Path) -> None:
 
 
 # mode is not among them: torch's own C++ refuses its out= form on mps before any kernel is asked.
-@pytest.mark.parametrize(
-    "operator",
-    [*FUNCTORS, "adaptive_max_pool3d"],
-)
+@pytest.mark.parametrize("operator", [*FUNCTORS, "adaptive_max_pool3d"])
 def test_a_written_kernel_passes_its_tests(tmp_path: Path, operator: str) -> None:
     out = scaffolded(tmp_path, operator, "extension")
     write_kernel(out, f"src/{operator.strip('_')}.mm", f"src/{operator.strip('_')}_metal.h", operator)

@@ -36,10 +36,7 @@ RARE = {
     "packed_products",
     "products",
 }
-LACKING = {
-    "2.13.0": {"along_index", "flips", "gated_linear", "losses", "softmax"},
-    "2.15.0": {"factorizations"},
-}
+LACKING = {"2.13.0": {"along_index", "flips", "gated_linear", "losses", "softmax"}, "2.15.0": {"factorizations"}}
 
 
 @pytest.mark.parametrize("release", RELEASES)

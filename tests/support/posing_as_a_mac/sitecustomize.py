@@ -40,13 +40,7 @@ def refuse_the_simulator() -> None:
     """Let an import fail that a Mac does not need."""
     usual = builtins.__import__
 
-    def on_a_mac(
-        name: str,
-        globals: Any = None,
-        locals: Any = None,
-        fromlist: Any = (),
-        level: int = 0,
-    ) -> Any:
+    def on_a_mac(name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0) -> Any:
         importer = (globals or {}).get("__name__", "")
         if importer.startswith("mpsmith.") and not importer.startswith(("mpsmith.simulator.", DOCTOR)):
             whole = importlib.util.resolve_name("." * level + name, globals["__package__"]) if level else name

@@ -125,8 +125,7 @@ def test_what_is_wrong_is_said_before_any_work(words: list[str], message: str) -
 
 
 @pytest.mark.parametrize(
-    "words",
-    [["audit", "--timeout", "inf"], ["audit", "--timeout", "nan"], ["audit", "--cluster", "banana"]],
+    "words", [["audit", "--timeout", "inf"], ["audit", "--timeout", "nan"], ["audit", "--cluster", "banana"]]
 )
 def test_values_out_of_range_are_refused(words: list[str]) -> None:
     assert CliRunner().invoke(app, words).exit_code == 2

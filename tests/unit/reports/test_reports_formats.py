@@ -20,16 +20,7 @@ from mpsmith.audit.model.selection import DTYPES
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome, OverloadVerdict
 from mpsmith.audit.store.store import Store
 from mpsmith.errors import MpsmithError
-from mpsmith.reports import (
-    audit_tables,
-    charts,
-    csv_report,
-    json_report,
-    markdown,
-    publish,
-    run_tables,
-    terminal,
-)
+from mpsmith.reports import audit_tables, charts, csv_report, json_report, markdown, publish, run_tables, terminal
 from mpsmith.reports.site.content import SiteContent
 from mpsmith.reports.site.writing import files
 from support.audits import SURFACE, make_summary

@@ -516,11 +516,7 @@ def test_a_call_that_fails_the_second_time_is_no_leak(played: Any) -> None:
         (RuntimeError("dtype int64 is not supported"), CaseVerdict.DTYPE_GAP, None),
         (RuntimeError("int64 is not supported"), CaseVerdict.WRONG, None),
         (RuntimeError("data type Long unsupported"), CaseVerdict.DTYPE_GAP, None),
-        (
-            RuntimeError("only floating point types are taken"),
-            CaseVerdict.DTYPE_GAP,
-            None,
-        ),
+        (RuntimeError("only floating point types are taken"), CaseVerdict.DTYPE_GAP, None),
         (RuntimeError("logit on MPS does not support complex"), CaseVerdict.DTYPE_GAP, None),
         (RuntimeError("Does Not Support Int8"), CaseVerdict.DTYPE_GAP, None),
         (RuntimeError("MPS device does not support linear for non-float inputs"), CaseVerdict.DTYPE_GAP, None),

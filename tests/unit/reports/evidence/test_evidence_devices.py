@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from mpsmith.audit.model.verdicts import OverloadVerdict
 from mpsmith.registry.sync import Measurement
-from mpsmith.reports.evidence.devices import (
-    DeviceFamily,
-    conflicts,
-    findings_by_device,
-    real_measurements,
-)
+from mpsmith.reports.evidence.devices import DeviceFamily, conflicts, findings_by_device, real_measurements
 from mpsmith.reports.evidence.schema import EvidenceFile
 from support.evidence_files import evidence
 
@@ -83,7 +78,4 @@ def test_the_simulated_device_measures_nothing() -> None:
 
 def test_an_operator_that_newer_devices_did_not_run_is_measured_by_the_older() -> None:
     by_operator = measured_by(evidence(PASSES), evidence(SORT, torch="2.9.1"), evidence(WRONG, torch="2.10.0"))
-    assert [(each.operator, each.torch) for each in by_operator] == [
-        ("aten::mode", "2.13.0"),
-        ("aten::sort", "2.9.1"),
-    ]
+    assert [(each.operator, each.torch) for each in by_operator] == [("aten::mode", "2.13.0"), ("aten::sort", "2.9.1")]

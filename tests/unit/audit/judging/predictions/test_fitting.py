@@ -202,8 +202,7 @@ SHOWN: dict[str, Shown] = {
         ),
     ),
     "halves-added-in-halves": Shown(
-        torch.scatter_add,
-        (numbers(2048, 1).half(), 0, torch.zeros(40, dtype=torch.int64), torch.ones(40).half()),
+        torch.scatter_add, (numbers(2048, 1).half(), 0, torch.zeros(40, dtype=torch.int64), torch.ones(40).half())
     ),
     "factors-of-elu-in-halves": Shown(
         ATEN.elu_backward, (numbers(1, 2).half(), 1.0, 1.0, 1e6, False, numbers(-INF, 1).half())
@@ -363,10 +362,7 @@ def test_each_model_that_can_be_needed_is_in_a_set(played: Any) -> None:
     def call(x: Tensor) -> tuple[Tensor, Tensor]:
         return torch.special.erfc(x), torch.neg(x)
 
-    case = Case(
-        played.does(call, lambda x: (torch.full_like(x, 7.0), torch.full_like(x, 5.0))),
-        (numbers(1, 2),),
-    )
+    case = Case(played.does(call, lambda x: (torch.full_like(x, 7.0), torch.full_like(x, 5.0))), (numbers(1, 2),))
     trials: list[Trial] = []
     judge.judge(case, played, 0, "example", on_executed=trials.append)
     assert [name for name in fitting_predictions(trials[0], models) if name != ROUNDING] == ["a+c", "a+b"]
