@@ -212,14 +212,7 @@ class Runtime:
         self._dispatch.argtypes = (ctypes.c_void_p,)
         self._dispatch.restype = None
         self._message = ctypes.create_string_buffer(_MESSAGE_BYTES)
-        self._longest_wait = ctypes.c_uint64.in_dll(library, "msl_longest_wait")
         self._lock = threading.Lock()  # protects the state of the runtime and the message
-
-    def longest_wait(self) -> int:
-        """Nanoseconds, by a slow estimate, that a thread waited for memory since the last call; of checked builds."""
-        longest = self._longest_wait.value
-        self._longest_wait.value = 0
-        return longest
 
     def run(self, kernel: LoadedKernel, launch: GridLaunch) -> list[str]:
         """Run the kernel; returns its errors, one a line. With errors, guarded memory does not change."""

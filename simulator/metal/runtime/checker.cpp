@@ -46,11 +46,6 @@ static uint32_t s_memory_count;
 static bool s_running;
 static uint64_t s_kernel_base;
 static uint32_t s_turn;
-// How long each thread of the current threadgroup waits for its loads and stores, if each waits for the one before, and
-// the longest of all since a caller cleared it. Estimates in nanoseconds, on the slow side.
-enum : uint64_t { kDeviceWait = 1000, kSharedWait = 50 };
-static uint64_t s_waits[kMaxThreads];
-extern "C" __attribute__((visibility("default"))) uint64_t msl_longest_wait = 0;
 static uint32_t s_device_epoch, s_shared_epoch;
 static uint32_t s_device_simd_epoch[kMaxThreads / kSimdWidth], s_shared_simd_epoch[kMaxThreads / kSimdWidth];
 static uint32_t s_exchange, s_exchange_of_item[kMaxThreads];
@@ -120,7 +115,6 @@ void checker_group_end() {
 }
 void checker_group_begin() {
   s_turn++;
-  memset(s_waits, 0, sizeof s_waits);
   s_device_epoch++;
   s_shared_epoch++;
 }
@@ -260,8 +254,6 @@ static void check(const uint8_t* p, uint32_t size, uint32_t use, bool atomic, vo
   if (is_fiber_stack(p)) return;
   g_instruction = (uint64_t)instruction - 1; // a return address is after the call
   Memory* m = memory_at(p);
-  uint64_t waits = s_waits[g_item] += m && m->shared ? kSharedWait : kDeviceWait;
-  if (waits > msl_longest_wait) msl_longest_wait = waits;
   char who[160];
   if (!m) {
     if (p >= s_shared_begin && p < s_shared_end) {

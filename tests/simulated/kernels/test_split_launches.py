@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -125,24 +124,6 @@ def test_vectors_of_zeros_are_completed(
     assert torch.allclose((u * s) @ vh, x, atol=1e-4)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("most", [6**3 // 96, 0])
-def test_long_factorizations_go_to_the_cpu(
-    most: int, layout: str, launches: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    x, side = (torch.randn(6, n, dtype=torch.complex64) for n in (6, 2))
-    monkeypatch.setattr(rows, "MOST_STEPS", most)
-    monkeypatch.setattr(convergence, "_on_cpu", Counter())
-    with nullcontext() if most else pytest.warns(UserWarning, match="too long for 6 rows; this call runs on the CPU"):
-        factors = torch.linalg.ldl_factor_ex(layouts(x)[layout], hermitian=True)
-        solved = torch.linalg.ldl_solve(*factors[:2], side.to("mps"), hermitian=True)
-    assert len(launches) == (2 if most else 0)
-    exact = torch.linalg.ldl_factor_ex(layouts(x)[layout].cpu(), hermitian=True)
-    assert torch.allclose(factors[0].cpu(), exact[0], atol=1e-3)
-    assert torch.equal(factors[1].cpu(), exact[1])
-    assert torch.allclose(solved.cpu(), torch.linalg.ldl_solve(*exact[:2], side, hermitian=True), atol=1e-2)
-
-
 @pytest.mark.parametrize("by_row", [False, True])
 def test_products_of_8_bit_floats(
     by_row: bool, launches: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
@@ -178,56 +159,36 @@ def test_matrix_exponentials(
         assert set(squares) == {32 * 32}
 
 
-def test_alignments_of_many_steps_go_to_the_cpu(
-    launches: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    log_probs = torch.randn(20, 2, 4).log_softmax(-1).requires_grad_()
-    targets = torch.tensor([[1, 2, 3], [3, 3, 1]])
-    lengths = [20, 17], [3, 2]
-    on_device = log_probs.detach().to("mps").requires_grad_()
-
-    def loss(values: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        return torch.nn.functional.ctc_loss(values, labels, *lengths, reduction="sum")
-
-    monkeypatch.setattr(rows, "MOST_STEPS", 20)
-    loss(on_device, targets.to("mps")).backward()
-    assert {"ctc_alpha", "ctc_beta"} <= {name for name, _ in launches}
-    launches.clear()
-    monkeypatch.setattr(rows, "MOST_STEPS", 19)
-    monkeypatch.setattr(convergence, "_on_cpu", Counter())
-    on_device.grad = None
-    with pytest.warns(UserWarning, match="one launch would take too long for 20 steps; this call runs on the CPU"):
-        found = loss(on_device, targets.to("mps"))
-    found.backward()
-    assert launches == []
-    wanted = loss(log_probs, targets)
-    wanted.backward()
-    assert torch.allclose(found.cpu(), wanted)
-    assert on_device.grad is not None
-    assert log_probs.grad is not None
-    assert torch.allclose(on_device.grad.cpu(), log_probs.grad)
+def _aligned(x: torch.Tensor) -> torch.Tensor:
+    values = x[:40].detach().real.reshape(20, 2, 70)[..., :4].log_softmax(-1).requires_grad_()
+    targets = torch.tensor([[1, 2, 3], [3, 3, 1]]).to(x.device)
+    loss = torch.nn.functional.ctc_loss(values, targets, [20, 17], [3, 2], reduction="sum")
+    return torch.cat([loss.view(1), torch.autograd.grad(loss, values)[0].view(-1)])
 
 
-def _most_frequent(x: torch.Tensor) -> torch.Tensor:
-    return torch.mode((x.real * 3).round(), 1).values.cpu()
+def _factorized(x: torch.Tensor) -> torch.Tensor:
+    a, shifted = x[:6, :6], x[:6, :6] + 9 * torch.eye(6).to(x.device)
+    (factors, pivots, _), safe = (torch.linalg.ldl_factor_ex(y, hermitian=True) for y in (a, shifted))
+    solved = torch.linalg.ldl_solve(*safe[:2], x[:6, 6:8], hermitian=True)
+    return torch.cat([factors.reshape(-1), pivots, solved.reshape(-1)])
 
 
 def _margins(x: torch.Tensor) -> torch.Tensor:
     labels = torch.tensor([[0, 3, 1, -1] + [0] * 66, [69, -1] + [1] * 68] * 75).to(x.device)
     values = x.detach().real.requires_grad_()
     loss = torch.nn.functional.multilabel_margin_loss(values, labels)
-    return torch.cat([loss.view(1), *torch.autograd.grad(loss, values)[0]]).cpu()
-
-
-def _solved(x: torch.Tensor) -> torch.Tensor:
-    triangle = x[:70].triu() + 9 * torch.eye(70, device=x.device)
-    return torch.linalg.solve_triangular(triangle, x[:70, :3].contiguous(), upper=True).cpu()
+    return torch.cat([loss.view(1), *torch.autograd.grad(loss, values)[0]])
 
 
 HANDED_OVER: dict[str, tuple[str, int, Callable[[torch.Tensor], torch.Tensor]]] = {
-    "mode": ("mode_float", 70 // 16, _most_frequent),
+    "alignments": ("ctc_alpha", 20, _aligned),
+    "factorization": ("ldl_factor_float2_hermitian", 6**3 // 96, _factorized),
+    "mode": ("mode_float", 70 // 16, lambda x: torch.mode((x.real * 3).round(), 1).values),
     "margins": ("multilabel_margin_loss_float", 70 * 3 // 1024 + 4, _margins),
-    "triangle": ("solve_triangle", 48 * 70, _solved),
+    "triangle": (
+        *("solve_triangle", 48 * 70),
+        lambda x: torch.linalg.solve_triangular(x[:70].triu() + 9 * torch.eye(70).to(x.device), x[:70, :3], upper=True),
+    ),
 }
 
 
@@ -240,13 +201,13 @@ def test_what_one_launch_cannot_do_in_time_goes_to_the_cpu(
     x = layouts(torch.randn(150, 70, dtype=torch.complex64))[layout]
     wanted = function(x.cpu())
     monkeypatch.setattr(rows, "MOST_STEPS", steps)
-    assert torch.allclose(function(x), wanted, rtol=1e-4, atol=1e-5)
+    assert torch.allclose(function(x).cpu(), wanted, rtol=1e-3, atol=1e-3)
     assert kernel in {name for name, _ in launches}
     launches.clear()
     monkeypatch.setattr(rows, "MOST_STEPS", steps - 1)
     monkeypatch.setattr(convergence, "_on_cpu", Counter())
     with pytest.warns(UserWarning, match="one launch would take too long for .*; this call runs on the CPU"):
-        assert torch.allclose(function(x), wanted, rtol=1e-4, atol=1e-5)
+        assert torch.allclose(function(x).cpu(), wanted, rtol=1e-3, atol=1e-3)
     assert kernel not in {name for name, _ in launches}
 
 

@@ -147,43 +147,29 @@ def test_check_outputs_refuses_internal_overlap() -> None:
 
 
 def test_what_a_meta_kernel_answered_is_kept_for_calls_of_the_same_signature() -> None:
-    asked = []
-
     class Sum:
-        _schema = aten.sum.IntList_out._schema
+        asked, _schema = 0, aten.sum.IntList_out._schema
 
         def __call__(self, *args: object, **kwargs: object) -> object:
-            asked.append(args)
+            Sum.asked += 1
             return aten.sum.IntList_out(*args, **kwargs)
-
-    overload = Sum()
 
     def check(x: torch.Tensor, dim: int, out: torch.Tensor) -> torch.Size:
         check_outputs(overload, [x, [dim]], {"out": out}, [torch.float32])
         return out.shape
 
-    x = torch.ones(2, 3)
+    overload, x = Sum(), torch.ones(2, 3)
     for _ in range(2):
         assert check(x, 1, torch.empty(2)) == check(x, 1, torch.empty(0)) == (2,)
-    assert len(asked) == 2
-    # Anything that the meta kernel sees is part of the signature.
-    assert check(x, 0, torch.empty(0)) == check(x.t(), 1, torch.empty(0)) == (3,)
-    assert check(x.half(), 1, torch.empty(0)) == (2,)
-    assert len(asked) == 5
+        assert check(x, 0, torch.empty(0)) == check(x.t(), 1, torch.empty(0)) == (3,)
+    assert Sum.asked == 4
     for _ in range(2):  # what is refused or warned of is so each time
         with pytest.raises(IndexError):
             check(x, 2, torch.empty(0))
-        with pytest.raises(RuntimeError, match="dtype"):
-            check(x, 1, torch.empty(2, dtype=torch.float16))
-        with pytest.raises(RuntimeError, match="single memory"):
-            check(x, 1, torch.empty(1).expand(2))
         with pytest.warns(UserWarning, match="resized"):
             assert check(x, 1, torch.empty(5)) == (2,)
-
-
-def test_numbers_of_two_types_are_two_signatures() -> None:
-    like = [empty_results(aten.full.default, [[2], number], torch.device("cpu"))[0] for number in (1, 1.0, True)]
-    assert [x.dtype for x in like] == [torch.int64, torch.float32, torch.bool]
+    for number, dtype in ((1, torch.int64), (1.0, torch.float32), (True, torch.bool)):
+        assert empty_results(aten.full.default, [[2], number], torch.device("cpu"))[0].dtype == dtype
 
 
 def test_as_tensors() -> None:

@@ -7,8 +7,6 @@ import pytest
 
 from mpsmith.simulator import metal
 from mpsmith.simulator.metal import MetalRuntimeError
-from mpsmith.simulator.metal.compiler import default_compiler
-from mpsmith.simulator.metal.dispatch import runtime_of
 from support.needs import needs_metal_on_host
 
 needs_metal_on_host()
@@ -168,21 +166,3 @@ def test_memory_whose_length_the_launch_sets(library: metal.ShaderLibrary) -> No
 def test_other_modes_show_it_by_its_value(library: metal.ShaderLibrary) -> None:
     with metal.checking("fast"):
         assert np.isnan(call(library.guarded_write, 63)[0])
-
-
-LOOPS = """
-kernel void loops(device volatile float* x, constant long& n, uint i [[thread_position_in_grid]]) {
-  threadgroup float y[64];
-  const long most = n * long(i);
-  for (long k = 0; k < most; ++k) x[i] = y[i % 8 * 8 + k % 8] = float(k);
-}
-"""
-
-
-def test_the_thread_that_waits_longest_for_memory_counts() -> None:
-    loops, runtime, found = metal.compile(LOOPS, mode="checked").loops, runtime_of(default_compiler()), []
-    for steps in (10, 20):
-        loops(np.zeros(32, np.float32), steps, threads=32, group_size=8)
-        found.append(runtime.longest_wait())
-    assert found[1] - found[0] == 10 * 31 * (1000 + 50)  # of the last of 32 threads, in nanoseconds
-    assert runtime.longest_wait() == 0
