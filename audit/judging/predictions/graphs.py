@@ -66,6 +66,16 @@ def linspace(ulp: Ulp, start: Any, end: Any, steps: int, *, dtype: Any = None, *
     return ulp(torch.arange(steps, dtype=torch.float32) * ((last - first) / (steps - 1)) + first)
 
 
+def log_sigmoid_backward(ulp: Ulp, grad: Tensor, input: Tensor, buffer: Tensor) -> Tensor:
+    """grad / (1 + exp(x)); the buffer, from which the CPU computes, is not looked at."""
+    return grad * ulp(torch.sigmoid(-input))
+
+
+def asinh(ulp: Ulp, input: Tensor) -> Tensor | None:
+    """log(z + sqrt(z^2 + 1)), which cancels on the left."""
+    return ulp(ulp(input + ulp(ulp(ulp(input * input) + 1).sqrt())).log()) if input.is_complex() else None
+
+
 def small_beside(least: float, values: Tensor, right: Tensor, wide: Tensor) -> Tensor:
     """Both are finite, and differ by a few ULP of the largest element, or of `least` where that is more."""
     differing = (values - right).abs().double()
@@ -87,6 +97,8 @@ GRAPHS = (
     Prediction(
         "gradient-without-conjugate", {"aten::sigmoid_backward": sigmoid_backward, "aten::tanh_backward": tanh_backward}
     ),
+    Prediction("log-sigmoid-without-its-buffer", {"aten::log_sigmoid_backward": log_sigmoid_backward}),
+    Prediction("asinh-as-a-logarithm", {"aten::asinh": asinh}),
     Prediction("small-beside-one", where=partial(small_beside, 1), with_calls=IN_STEPS),
     Prediction("integers-between-floats", {"aten::linspace": linspace}),
     Prediction("small-beside-the-largest", where=partial(small_beside, 0), with_calls=TRANSFORMS),

@@ -223,6 +223,10 @@ SHOWN: dict[str, Shown] = {
     "not-finite-on-the-device": Shown(lambda x: x * 1, (numbers(2, 1),), device=lambda x: x * numbers(INF, 1)),
     "log-of-one-plus-exp": Shown(torch.nn.functional.softplus, (numbers(0.5, -12, -30),)),
     "gradient-without-conjugate": Shown(ATEN.sigmoid_backward, (torch.tensor([1 + 2j, 3.0]), torch.tensor([2j, 3.0]))),
+    "log-sigmoid-without-its-buffer": Shown(
+        ATEN.log_sigmoid_backward, (numbers(1, 2, 3), numbers(1, -2, 3), numbers(0.5, 0.6, 0.7))
+    ),
+    "asinh-as-a-logarithm": Shown(torch.asinh, (torch.tensor([-9.8 - 6.8j, -90 + 1j]),)),
     "small-beside-one": Shown(torch.softmax, (numbers(9, 1, 2), 0), device=lambda x, dim: torch.softmax(x, dim) + 2e-7),
     "integers-between-floats": Shown(torch.linspace, (4.9, 50, 5), {"dtype": torch.int32}),
     "small-beside-the-largest": Shown(
