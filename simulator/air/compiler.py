@@ -99,11 +99,11 @@ class AirCompiler:
         return done.stdout
 
     def built(
-        self, bitcode: bytes, name: str, checked: bool = False, constants: Sequence[Constant] = ()
+        self, bitcode: bytes, name: str, checked: bool = False, constants: Sequence[Constant] | None = None
     ) -> tuple[Path, bytes]:
         """A shared library with the kernel, and its content, built or from the cache.
 
-        `constants`: the values of its function constants.
+        `constants`: the values of its function constants; None for a kernel of torch.
 
         Raises:
             MalformedKernelError: the module is not a kernel.
@@ -112,7 +112,7 @@ class AirCompiler:
             KernelCacheError: the cache cannot be written.
         """
         variant = Variant(self._perturbation, checked)
-        key = fingerprint(self.identity, "kernel", repr(variant), repr(constants) if constants else "", bitcode)
+        key = fingerprint(self.identity, "kernel", repr(variant), "" if constants is None else repr(constants), bitcode)
         kept = self.cache.find(key, ".so")
         if kept:
             return kept
@@ -128,8 +128,9 @@ class AirCompiler:
             self.cache.shrink(CACHE_BYTES)
         return path, content
 
-    def _build(self, bitcode: bytes, name: str, variant: Variant, constants: Sequence[Constant]) -> bytes:
-        assembly = with_constants(self.disassemble(bitcode), constants)
+    def _build(self, bitcode: bytes, name: str, variant: Variant, constants: Sequence[Constant] | None) -> bytes:
+        assembly = self.disassemble(bitcode)
+        assembly = assembly if constants is None else with_constants(assembly, constants)
         text = host_module(assembly, name, signature_of_bitcode(bitcode, name), variant)
         with tempfile.TemporaryDirectory(prefix="mpsmith-air-") as folder:
             source, unit, library = (Path(folder) / file for file in ("host.ll", "kernel.o", "kernel.so"))

@@ -32,6 +32,8 @@ def with_constants(assembly: str, constants: Sequence[Constant]) -> str:
     Raises:
         KernelCompileError: a constant that has no default is not given, or a value does not fit its type.
     """
+    # With leave for reciprocals, the processor's estimate of 1 / infinity is NaN.
+    assembly = re.sub(r"\bfdiv (?:fast|(?:\w+ )*arcp(?: \w+)*) (?=[<a-z])", "fdiv ", assembly)
     by_index = {constant.index: constant.value for constant in constants if constant.index >= 0}
     by_name = {constant.name: constant.value for constant in constants if constant.index < 0}
     for listed in _LISTED.finditer(assembly):

@@ -23,7 +23,7 @@ from ..errors import (
 from ..metal.binding import NO_THREADS, Buffer, refused_by_validation
 from ..metal.dispatch import GridLaunch, LoadedKernel, load_kernel, runtime_of
 from ..metal.function_constants import Constant
-from ..metal.modes import Mode, current_mode
+from ..metal.modes import Mode, current_mode, mode_from_environment
 from ..metal.regions import GUARDED_BYTES, merged_regions
 from ..metal.schedules import run_schedules
 from .binding import BoundArguments, Constants, bind
@@ -51,7 +51,7 @@ class AirLibrary:
         self._compiler = compiler
         self._signatures: dict[str, KernelSignature] = {}
         self._kernels: dict[str, AirKernel] = {}
-        self.given: tuple[Constant, ...] = ()
+        self.given: tuple[Constant, ...] | None = None if release else ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -135,6 +135,7 @@ class AirKernel:
         self.signature = signature
         self.release, self._compiler, self._given = library.release, library.compiler, library.given
         self._bitcode = bitcode
+        self._mode: Mode = "fast" if self.release else mode_from_environment()
         self._loaded: dict[bool, LoadedKernel] = {}
         self._constants: Constants = {}
         self._loading = threading.Lock()
@@ -228,7 +229,7 @@ class AirKernel:
     def _prepared(
         self, bound: BoundArguments, shared: Mapping[int, Buffer], grid: Size, group: Size
     ) -> Callable[[], None]:
-        mode = current_mode("fast")
+        mode = current_mode(self._mode)
         kernel = self._kernel(checked=mode == "checked")
         launch = replace(self._grid_launch(bound, shared, mode), grid=grid, group=group)
 
@@ -283,7 +284,7 @@ class AirKernel:
         """Why Metal's validation refuses a launch, or None."""
         if 0 in grid:
             return NO_THREADS
-        checked = current_mode("fast") == "checked"
+        checked = current_mode(self._mode) == "checked"
         for argument in self.signature.buffers:
             if argument.used and argument.index in buffers:
                 in_constant = argument.address_space == CONSTANT

@@ -168,6 +168,17 @@ def test_a_file_that_is_no_sound_library_is_named(tmp_path: Path) -> None:
     assert found_in(path) == [("note", "the Metal library is not for macOS (0x1)")]
 
 
+def test_fast_division_by_infinity_is_zero(tmp_path: Path) -> None:
+    text = elementwise("q", "air.pow.f32", "float", "float", "float").replace(
+        "call float @air.pow.f32(float %va, float %vb)", "fdiv fast float %va, %vb"
+    )
+    a, out = torch.full((64,), -100.0), torch.ones(64)
+    AirLibrary(air_library(tmp_path, {"q": text}).path).kernel("q").launch(
+        {"out": out, "a": a, "b": a.neg().exp()}, [64], [64]
+    )
+    assert torch.equal(out, torch.zeros(64))
+
+
 def test_a_newer_version_of_air_is_refused(tmp_path: Path) -> None:
     path = air_library(tmp_path, {"fine": elementwise("fine", "air.exp", "float", "float")}).path
     path.write_bytes(path.read_bytes().replace(struct.pack("<4H", 2, 6, 3, 1), struct.pack("<4H", 3, 1, 5, 0)))
