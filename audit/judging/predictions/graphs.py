@@ -8,8 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .prediction import Prediction, Ulp
+from .prediction import Model, Prediction, Ulp
 
+# Whose out= is written as if it were in rows.
+IN_ROWS = ("index_select", "avg_pool2d", "avg_pool3d", "linalg_solve_triangular", "_standard_gamma_grad")
 # In ULP of the largest element: any element may be off by it, one that is zero also.
 ULPS = 8
 TRANSFORMS = frozenset({"aten::_fft_c2c", "aten::_fft_r2c", "aten::_fft_c2r"})
@@ -76,6 +78,52 @@ def asinh(ulp: Ulp, input: Tensor) -> Tensor | None:
     return ulp(ulp(input + ulp(ulp(ulp(input * input) + 1).sqrt())).log()) if input.is_complex() else None
 
 
+def threshold(ulp: Ulp, input: Tensor, threshold: Any, value: Any) -> Tensor:
+    """What is not larger than the threshold is replaced, NaN too."""
+    return torch.where(input > threshold, input, value)
+
+
+def prelu(ulp: Ulp, input: Tensor, weight: Tensor) -> Tensor:
+    """max(x, 0) + w min(x, 0): an infinite weight makes NaN of positive numbers."""
+    return input.clamp(min=0) + weight * input.clamp(max=0)
+
+
+def _index_beside_nan(smallest: bool) -> Model:
+    """The extreme is NaN where there is one, and the index that of the largest or smallest number."""
+
+    def model(ulp: Ulp, input: Tensor, dim: Any = None, keepdim: bool = False) -> tuple[Tensor, Tensor] | None:
+        if not isinstance(dim, int) or not input.is_floating_point():
+            return None
+        extreme = torch.min if smallest else torch.max
+        numbers = torch.where(input.isnan(), torch.inf if smallest else -torch.inf, input)
+        return extreme(input, dim, keepdim)[0], extreme(numbers, dim, keepdim)[1]
+
+    return model
+
+
+def _of_32_bits(overload: str) -> Model:
+    """Integers lose what is beyond 32 bits before they are compared."""
+
+    def model(ulp: Ulp, input: Tensor, *options: Any, **named: Any) -> Any:
+        if input.dtype is not torch.int64:
+            return None
+        return getattr(torch.ops.aten, overload)(input.int(), *options, **named)
+
+    return model
+
+
+def _in_rows(overload: str) -> Model:
+    """The result in rows, in the memory of a tensor with other strides."""
+
+    def model(ulp: Ulp, *args: Any, out: Tensor | None = None, **options: Any) -> Tensor | None:
+        if out is None or out.is_contiguous():
+            return None
+        result: Tensor = getattr(torch.ops.aten, overload)(*args, **options)
+        return result.contiguous().as_strided(out.shape, out.stride())
+
+    return model
+
+
 def small_beside(least: float, values: Tensor, right: Tensor, wide: Tensor) -> Tensor:
     """Both are finite, and differ by a few ULP of the largest element, or of `least` where that is more."""
     differing = (values - right).abs().double()
@@ -99,6 +147,17 @@ GRAPHS = (
     ),
     Prediction("log-sigmoid-without-its-buffer", {"aten::log_sigmoid_backward": log_sigmoid_backward}),
     Prediction("asinh-as-a-logarithm", {"aten::asinh": asinh}),
+    Prediction("thresholds-replace-nan", {"aten::threshold": threshold}),
+    Prediction("prelu-as-a-sum", {"aten::_prelu_kernel": prelu}),
+    Prediction(
+        "index-beside-nan",
+        {"aten::max": _index_beside_nan(smallest=False), "aten::min": _index_beside_nan(smallest=True)},
+    ),
+    Prediction(
+        "unique-of-32-bits",
+        {f"aten::{name}": _of_32_bits(name) for name in ("_unique", "_unique2", "unique_consecutive", "unique_dim")},
+    ),
+    Prediction("results-in-rows", {f"aten::{name}": _in_rows(name) for name in IN_ROWS}),
     Prediction("small-beside-one", where=partial(small_beside, 1), with_calls=IN_STEPS),
     Prediction("integers-between-floats", {"aten::linspace": linspace}),
     Prediction("small-beside-the-largest", where=partial(small_beside, 0), with_calls=TRANSFORMS),

@@ -227,6 +227,14 @@ SHOWN: dict[str, Shown] = {
         ATEN.log_sigmoid_backward, (numbers(1, 2, 3), numbers(1, -2, 3), numbers(0.5, 0.6, 0.7))
     ),
     "asinh-as-a-logarithm": Shown(torch.asinh, (torch.tensor([-9.8 - 6.8j, -90 + 1j]),)),
+    "thresholds-replace-nan": Shown(torch.threshold, (numbers(1, NAN, -3), 0.5, 7)),
+    "prelu-as-a-sum": Shown(torch.prelu, (numbers(1, -1, 2), numbers(INF))),
+    "index-beside-nan": Shown(lambda x: tuple(torch.max(x, 1)), (torch.tensor([[1, NAN, 2], [3, 2, 1]]),)),
+    "unique-of-32-bits": Shown(torch.unique, (torch.tensor([5, 2**40 + 7, 2**40 + 9]),)),
+    "results-in-rows": Shown(
+        lambda x, rows, out: torch.index_select(x, 0, rows, out=out),
+        (torch.arange(9.0).reshape(3, 3), torch.tensor([2, 0]), torch.zeros(3, 2).t()),
+    ),
     "small-beside-one": Shown(torch.softmax, (numbers(9, 1, 2), 0), device=lambda x, dim: torch.softmax(x, dim) + 2e-7),
     "integers-between-floats": Shown(torch.linspace, (4.9, 50, 5), {"dtype": torch.int32}),
     "small-beside-the-largest": Shown(
