@@ -117,7 +117,7 @@ struct msl_shared_variable {
 #define MSL_SHARED_END(name) \
   static __attribute__((section("msl_shared"), aligned(16), used)) char msl_gap_##name[64]; \
   static __attribute__((section("msl_variables"), used)) msl_shared_variable msl_variable_##name = { \
-      &name, sizeof(name), #name};
+      (const void*)&name, sizeof(name), #name};
 #else
 #define MSL_SHARED_END(name)
 #endif
