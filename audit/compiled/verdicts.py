@@ -64,18 +64,6 @@ class CompiledVerdict(str, Enum):
         return self in BROKEN
 
 
-BROKEN = frozenset(
-    {
-        CompiledVerdict.CRASH,
-        CompiledVerdict.TIMEOUT,
-        CompiledVerdict.WRONG,
-        CompiledVerdict.RACE,
-        CompiledVerdict.UNDEFINED_LANES,
-        CompiledVerdict.REJECTED,
-        CompiledVerdict.NOT_LOWERED,
-        CompiledVerdict.ERROR,
-    }
-)
 RIGHT = frozenset(
     {CompiledVerdict.METAL, CompiledVerdict.METAL_AND_ATEN, CompiledVerdict.ATEN, CompiledVerdict.NO_KERNEL}
 )
@@ -100,6 +88,7 @@ SEVERITY: tuple[CompiledVerdict, ...] = (
     CompiledVerdict.REFERENCE_FAILED,
     CompiledVerdict.SKIPPED,
 )
+BROKEN = frozenset(SEVERITY[: SEVERITY.index(CompiledVerdict.MISSING)])
 
 
 def worst_compiled(verdicts: Iterable[CompiledVerdict]) -> CompiledVerdict | None:

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
 
 from ...audit.model.selection import DTYPES
-from ...audit.model.verdicts import CaseVerdict, OverloadVerdict
+from ...audit.model.verdicts import CASE_SEVERITY, CaseVerdict, OverloadVerdict
 from ...audit.releases.surface.overloads import Dispatch
 from ...registry.model import DtypeName, ModuleName, OperatorName, OverloadName, Release
 from ...registry.torch_release import is_older
@@ -21,14 +21,7 @@ from ...registry.torch_release import is_older
 LONGEST_MESSAGE = 400
 
 # Cases with these verdicts are listed one by one; the others are counted.
-LISTED: tuple[CaseVerdict, ...] = (
-    CaseVerdict.CRASH,
-    CaseVerdict.TIMEOUT,
-    CaseVerdict.WRONG,
-    CaseVerdict.MISSING,
-    CaseVerdict.FALLBACK,
-    CaseVerdict.DTYPE_GAP,
-)
+LISTED = CASE_SEVERITY[: CASE_SEVERITY.index(CaseVerdict.PASSED)]
 
 STRICT = ":strict"
 

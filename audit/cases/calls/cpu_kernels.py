@@ -1,7 +1,7 @@
 """CPU kernels for the operators that PyTorch has for mps alone, so that their results can be compared with something.
 
 Each is composed of operators that the CPU has. They are registered once a process, before schemas are searched or
-their calls replayed; an operator that has a kernel on the CPU already is left alone.
+their calls replayed; an operator that has a kernel on the CPU is left alone, if that writes into its result alone.
 """
 
 from __future__ import annotations
@@ -142,12 +142,28 @@ KERNELS: dict[str, Callable[..., Any]] = {
 }
 
 
+def in_rows(name: str) -> Callable[..., Tensor]:
+    """The CPU's kernel of tril or triu, into rows where it would take the last three strides of `out` for all."""
+    original = torch.library.get_kernel(f"aten::{name}", "CPU")
+
+    def kernel(keys: torch._C.DispatchKeySet, x: Tensor, diagonal: int = 0, *, out: Tensor) -> Tensor:
+        shares = out.untyped_storage().data_ptr() == x.untyped_storage().data_ptr()  # it refuses some of these
+        if out.shape != x.shape or out.dim() < 4 or shares:
+            return original.call_boxed(keys, x, diagonal, out=out)  # type: ignore[no-any-return]
+        rows = torch.empty_like(out, memory_format=torch.contiguous_format)
+        return out.copy_(original.call_boxed(keys, x, diagonal, out=rows))
+
+    return kernel
+
+
 @cache
 def register() -> torch.library.Library:
-    """Give the CPU the kernels it lacks. They last as long as the process."""
+    """Give the CPU the kernels it lacks, and sound ones for those that are not. They last as long as the process."""
     library = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
     for name, kernel in KERNELS.items():
         exists = hasattr(aten, name)  # another release may not have the operator
         if exists and not torch._C._dispatch_has_kernel_for_dispatch_key(f"aten::{name}", "CPU"):
             library.impl(name, kernel, "CPU")  # type: ignore[no-untyped-call]
+    for name in ("tril.out", "triu.out") if hasattr(torch.library, "get_kernel") else ():
+        library.impl(name, in_rows(name), "CPU", with_keyset=True)  # type: ignore[no-untyped-call]
     return library

@@ -294,3 +294,8 @@ def test_which_cases_are_looked_into_depends_on_the_cases_alone(tmp_path: Path) 
             looked.append({(case.group, case.position) for case in store.cases(run.id) if case.looked_inside})
     assert looked[0]
     assert looked[0] == looked[1]
+
+
+def test_a_triangle_is_written_into_any_strides() -> None:
+    out, ones = torch.empty_strided((3, 3, 5, 5), (1, 3, 9, 45)), torch.ones(3, 3, 5, 5)
+    assert torch.equal(torch.triu(ones, out=out), ones.triu())
