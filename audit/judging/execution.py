@@ -65,3 +65,11 @@ def gradients(execution: Execution, cotangents: list[Tensor]) -> list[Tensor | N
     execution.cotangents = cotangents
     outputs = [t if t.layout is torch.strided else t.to_dense() for t in execution.differentiable]
     return list(torch.autograd.grad(outputs, execution.inputs, cotangents, allow_unused=True))
+
+
+def shown_execution(execution: Execution | None) -> str:
+    """The outputs and gradients of a run as text."""
+    if execution is None:
+        return "(nothing)"
+    named = (("output", execution.outputs), ("gradient", execution.gradients))
+    return "\n".join(f"{name} {i}: {each!r}" for name, results in named for i, each in enumerate(results))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 # Stored like the name of a prediction: nothing differs but finite values, and by so many tolerances at most.
@@ -154,6 +154,10 @@ class Outcome:
     def symptom(self) -> tuple[str, str]:
         """The stage and the message without numbers: equal for cases of a group that have one cause."""
         return self.stage, without_numbers(self.message)
+
+    def with_note(self, note: str) -> Outcome:
+        """The same with a note, if there is one, behind the message."""
+        return replace(self, message="; ".join(filter(None, (self.message, note))))
 
 
 @dataclass(frozen=True)

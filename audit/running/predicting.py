@@ -9,11 +9,18 @@ if TYPE_CHECKING:
     from .worker_setup import Worker
 
 
-def predictions_of(worker: Worker, wrong: list[Trial]) -> dict[str, float]:
-    """The predictions that the first of these trials fits, as the store has them; none where there is no trial."""
+def predictions_of(worker: Worker, wrong: list[Trial]) -> tuple[dict[str, float], str]:
+    """The predictions that the first of these trials fits, as the store has them; none where there is no trial.
+
+    Where a model raises, none either, so that no rule explains the case, and what it raises: a note about the case.
+    """
     if not wrong:
-        return {}
+        return {}, ""
     from ..judging.predictions import OF_HOST_CODE, PREDICTIONS
     from ..judging.predictions.fitting import fitting_predictions
+    from ..judging.predictions.prediction import ModelError
 
-    return fitting_predictions(wrong[0], PREDICTIONS + (OF_HOST_CODE if worker.runs_host_code else ()))
+    try:
+        return fitting_predictions(wrong[0], PREDICTIONS + (OF_HOST_CODE if worker.runs_host_code else ())), ""
+    except ModelError as error:
+        return {}, str(error)

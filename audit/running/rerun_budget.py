@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from ..model.group import GroupKey
 from ..model.verdicts import CaseVerdict, Grade, Outcome
@@ -21,39 +21,27 @@ class FirstOfAKind:
     """Which failed cases of one group are run again: the same ones, whichever worker runs them and how fast it is.
 
     A limit in time would let two audits of the same release put the blame elsewhere.
-
-    Args:
-        earlier: the symptoms, with kernels where those count, of the cases that another worker has run.
     """
 
-    def __init__(self, earlier: Iterable[tuple[Outcome, Sequence[str]]] = ()) -> None:
-        self._seen = Counter(_kind(outcome, kernels) for outcome, kernels in earlier)
+    def __init__(self) -> None:
+        self._seen: Counter[tuple[object, ...]] = Counter()
 
     def allows(self, outcome: Outcome, kernels: Sequence[str] = ()) -> bool:
-        """Whether to run this case again; it then counts.
-
-        With `kernels`, cases that launched other kernels have another symptom.
-        """
-        kind = _kind(outcome, kernels)
+        """Whether to run this case again; it then counts. With other `kernels` it is of another kind."""
+        kind = (outcome.symptom, *kernels)
         self._seen[kind] += 1
         return self._seen[kind] <= MOST_OF_A_KIND
 
 
-def _kind(outcome: Outcome, kernels: Sequence[str]) -> tuple[object, ...]:
-    return (outcome.symptom, *kernels)
-
-
 def first_of_a_kind(store: Store, group: int) -> tuple[FirstOfAKind, FirstOfAKind]:
-    """Of a group's cases that fail alike, those to look inside, and those whose kernels' mathematics to move.
-
-    A worker that goes on with a group counts what the one before it recorded.
-    """
-    earlier = store.cases_of_group(group) if store.positions(group) else []
-    failed = [case for case in earlier if case.outcome.verdict is not CaseVerdict.PASSED]
-    return (
-        FirstOfAKind((case.outcome, ()) for case in failed),
-        FirstOfAKind((case.outcome, case.kernels) for case in failed if case.grade is Grade.SHIPPED_KERNEL),
-    )
+    """Which cases to look inside, and whose kernels' mathematics to move; what is recorded of the group counts."""
+    to_look_inside, to_move = FirstOfAKind(), FirstOfAKind()
+    for case in store.cases_of_group(group) if store.positions(group) else ():
+        if case.outcome.verdict is not CaseVerdict.PASSED:
+            to_look_inside.allows(case.outcome)
+            if case.grade is Grade.SHIPPED_KERNEL:
+                to_move.allows(case.outcome, case.kernels)
+    return to_look_inside, to_move
 
 
 class CrashBudget:

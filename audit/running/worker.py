@@ -149,6 +149,7 @@ def rerun_crashed_case(task: Task) -> None:
 def replay(task: Task) -> Replay:
     """Execute the task's only case and describe both results."""
     from ...simulator.shipped.interposition import paused
+    from ..judging.execution import shown_execution
     from ..model.case import described
 
     worker, case, label, computing = _only_case(task)
@@ -162,16 +163,17 @@ def replay(task: Task) -> Replay:
     def show(trial: Trial) -> None:
         launches.update(drained())  # printing a tensor of the device makes calls, too
         with paused():
-            shown.extend((_shown(trial.cpu), _shown(trial.mps)))
+            shown.extend((shown_execution(trial.cpu), shown_execution(trial.mps)))
         if trial.differs_in_values:
             wrong.append(trial)
 
     with at_risk(worker.options.settings.timeout), computing.of_case(_position(task)) as drained:
         outcome = _judged(worker, case, label, on_executed=show)
         launches.update({} if shown else drained())
-        fits = predictions_of(worker, wrong)
+        fits, note = predictions_of(worker, wrong)
+        outcome = outcome.with_note(note)
     worker.require_device()
-    cpu, mps = shown or (_shown(None), _shown(None))
+    cpu, mps = shown or (shown_execution(None), shown_execution(None))
     return Replay(outcome, described(case), cpu, mps, worker.device.simulated, launches, fits=fits)
 
 
@@ -240,13 +242,6 @@ def _computing(worker: Worker, task: Task, chosen: Chosen) -> GroupComputing:
     source, samples = task.key.source, worker.options.settings.shipped_samples
     through = positions_through_shipped(source, chosen.levels, sizes, samples)
     return GroupComputing(through - slow_positions(worker.options.scratch, task.group), modes_of_cases(source, through))
-
-
-def _shown(execution: Execution | None) -> str:
-    if execution is None:
-        return "(nothing)"
-    lines = [f"output {i}: {output!r}" for i, output in enumerate(execution.outputs)]
-    return "\n".join(lines + [f"gradient {i}: {gradient!r}" for i, gradient in enumerate(execution.gradients)])
 
 
 def _choose_cases(worker: Worker, key: GroupKey) -> Chosen:
@@ -334,8 +329,11 @@ def _run_cases(
             _predict(worker, task, position, wrong, marker)
             if may_have_faulty_call(outcome) and to_look_inside.allows(outcome):
                 _look_inside(worker, task, position, case, marker)
-            is_of_kernel = grade is Grade.SHIPPED_KERNEL and outcome.verdict is CaseVerdict.WRONG
-            if is_of_kernel and to_move.allows(outcome, kernels):
+            if (
+                grade is Grade.SHIPPED_KERNEL
+                and outcome.verdict is CaseVerdict.WRONG
+                and to_move.allows(outcome, kernels)
+            ):
                 _record_ulp_sensitivity(worker, task, position, case, kernels, marker)
         if task.cautious:
             worker.pending.write()
@@ -373,7 +371,7 @@ def _predict(worker: Worker, task: Task, position: int, wrong: list[Trial], mark
         return
     worker.pending.write()
     _announce(marker, position, worker.options.settings.timeout, RERUN)
-    worker.store.add_predictions(task.group, position, predictions_of(worker, wrong))
+    worker.store.add_predictions(task.group, position, *predictions_of(worker, wrong))
 
 
 def _look_inside(worker: Worker, task: Task, position: int, case: Case, marker: Marker) -> None:
@@ -382,8 +380,8 @@ def _look_inside(worker: Worker, task: Task, position: int, case: Case, marker: 
 
     worker.pending.write()
     _announce(marker, position, worker.options.settings.timeout, RERUN)
-    label = f"{task.key.label}:{position}"
-    at_fault = fault_inside(case, worker.device.recorder, worker.options.settings.seed, label)
+    seed, label = worker.options.settings.seed, f"{task.key.label}:{position}"
+    at_fault = fault_inside(case, worker.device.recorder, seed, label)
     worker.pending.add(partial(worker.store.add_look_inside, task.group, position, at_fault))
 
 

@@ -200,13 +200,13 @@ class Store(StoreQueries):
                 rows,
             )
 
-    def add_note(self, group: int, position: int, note: str) -> None:
-        """Put a note behind the message of a recorded case that passed."""
+    def add_note(self, group: int, position: int, note: str, verdict: CaseVerdict = CaseVerdict.PASSED) -> None:
+        """Put a note, if there is one, behind the message of a recorded case that has this verdict."""
         with self._writing() as connection:
             connection.execute(
                 "UPDATE cases SET message = message || CASE message WHEN '' THEN '' ELSE '; ' END || ?"
                 " WHERE group_id = ? AND position = ? AND verdict = ? AND instr(message, ?) = 0",
-                (note, group, position, CaseVerdict.PASSED.value, note),
+                (note, group, position, verdict.value, note),
             )
 
     def add_look_inside(self, group: int, position: int, at_fault: AtFault | None) -> None:
@@ -302,8 +302,9 @@ class Store(StoreQueries):
                 (ulp_sensitivity.value, group, position),
             )
 
-    def add_predictions(self, group: int, position: int, fits: Mapping[str, float]) -> None:
-        """Record the predictions that explain every element of a wrong case that differs."""
+    def add_predictions(self, group: int, position: int, fits: Mapping[str, float], note: str = "") -> None:
+        """Record the predictions that explain every element of a wrong case that differs, and a note about the case."""
+        self.add_note(group, position, note, CaseVerdict.WRONG)
         with self._writing() as connection:
             connection.execute(
                 "INSERT OR REPLACE INTO predictions (group_id, position, fits) VALUES (?, ?, ?)",

@@ -8,16 +8,17 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext
 import torch
 from torch import Tensor
 
+from ....errors import one_line
 from ...model.case import Case
 from ...model.verdicts import ROUNDING, TOGETHER
 from .. import judge
 from ..agreement import Comparison
 from ..compare import CONDITION, TOLERANCES, Agreement, Difference, Reference, on_cpu
 from ..execution import Execution, execute, gradients
-from ..judge import Trial
+from ..judge import OUT_OF_MEMORY, Trial
 from ..reference import Position, WideRuns
 from ..transfer import move
-from .prediction import Calls, Prediction, Ulp
+from .prediction import Calls, ModelError, Prediction, Ulp
 from .subnormals import subnormals_flushed
 
 # Runs of a model with its intermediate results moved by one ULP, and more with the cotangents moved, too.
@@ -90,7 +91,11 @@ class _Explaining:
             assert difference.wrong is not None
             left = difference.wrong.clone()
             for prediction in predictions:
-                fits = self._models[prediction.name].fits(actual, expected, place)
+                try:
+                    fits = self._models[prediction.name].fits(actual, expected, place)
+                except Exception as error:
+                    what = str(error) if isinstance(error, ModelError) else f"raises {type(error).__name__}: {one_line(error)}"
+                    raise ModelError(f"the model {prediction.name!r} of {actual.dtype} {what}") from error
                 if bool((fits & difference.wrong).any()):
                     self.fitted.add(prediction.name)
                 left &= ~fits
@@ -241,7 +246,7 @@ class ModelledRuns:
 def _run(
     trial: Trial, case: Case, calls: Calls, cotangents: list[Tensor], *contexts: AbstractContextManager[object]
 ) -> Execution | None:
-    """The case on the CPU in some contexts, and its gradients; None where that raises."""
+    """The case on the CPU in some contexts, and its gradients; None where an operator refuses what a model gave it."""
     inputs = move(case.args, case.kwargs, "cpu")
     trial.seed_cpu()
     moved = calls.ulp if calls.ulp.run > MOVED_RUNS else Ulp()
@@ -252,7 +257,9 @@ def _run(
             execution = execute(case, inputs)
             if cotangents:
                 execution.gradients = gradients(execution, [moved(cotangent).clone() for cotangent in cotangents])
-    except Exception:  # whatever an operator raises, there is no prediction then
+    except (RuntimeError, IndexError, ValueError) as error:
+        if OUT_OF_MEMORY.search(str(error)):
+            raise
         return None
     return execution
 

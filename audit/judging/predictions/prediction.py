@@ -18,6 +18,8 @@ from torch import Tensor
 from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from ....errors import one_line
+from ...model.case import Case, described
 from ...model.nested import leaves, map_leaves
 from ..inner_calls import composite_key
 
@@ -52,6 +54,10 @@ class Ulp:
 Model = Callable[..., Any]
 # Gets the device's result, the CPU's and the one in float64. Returns which elements may differ as they do.
 Where = Callable[[Tensor, Tensor, Tensor], Tensor]
+
+
+class ModelError(Exception):
+    """A flaw of a model, which must not pass for a case that it does not fit."""
 
 
 @dataclass(frozen=True)
@@ -112,13 +118,16 @@ class Calls(TorchDispatchMode):  # type: ignore[no-untyped-call]
         given = kwargs if "out" in signature(model).parameters else _without_outputs(func, kwargs)
         before_args, before_kwargs = map_leaves(_copied, (args, given))
         result = func(*args, **kwargs)
-        modelled = model(self.ulp, *before_args, **before_kwargs)
-        if modelled is not None:
-            self.modelled = True
-            tensors = [leaf for leaf in leaves(_results(func, args, kwargs, result)) if isinstance(leaf, Tensor)]
-            for tensor, values in zip(tensors, leaves(modelled), strict=False):
+        tensors = [leaf for leaf in leaves(_results(func, args, kwargs, result)) if isinstance(leaf, Tensor)]
+        try:
+            modelled = model(self.ulp, *before_args, **before_kwargs)
+            self.modelled |= modelled is not None
+            for tensor, values in zip(tensors, () if modelled is None else leaves(modelled), strict=False):
                 if values is not None:
                     tensor.copy_(values)
+        except Exception as error:
+            call = described(Case(func, before_args, before_kwargs))
+            raise ModelError(f"of {func._name}{call} raises {type(error).__name__}: {one_line(error)}") from error
         return result
 
     def _made(self, func: OpOverload[..., Any], args: Any, kwargs: Any) -> Any:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from mpsmith.audit.judging import predictions
 from mpsmith.audit.judging.predictions import fitting
+from mpsmith.audit.judging.predictions.prediction import ModelError
 from mpsmith.audit.running.predicting import predictions_of
 from mpsmith.audit.running.worker_setup import Worker
 
@@ -25,5 +27,12 @@ def test_models_of_host_code_are_tried_where_host_code_computes(
     monkeypatch.setattr(fitting, "fitting_predictions", lambda trial, models: {each.name: 0.0 for each in models})
     fields: dict[str, Any] = dict.fromkeys(("options", "sources", "store", "shipped", "pending"))
     worker = Worker(**fields, host_code=host_code, device=SimpleNamespace(simulated=simulated))  # type: ignore[arg-type]
-    assert set(predictions_of(worker, ["a trial"])) == tried  # type: ignore[list-item]
-    assert predictions_of(worker, []) == {}
+    fits, note = predictions_of(worker, ["a trial"])  # type: ignore[list-item]
+    assert (set(fits), note) == (tried, "")
+    assert predictions_of(worker, []) == ({}, "")
+
+
+def test_a_model_that_raises_is_no_model_that_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fitting, "fitting_predictions", Mock(side_effect=ModelError("the model 'any' raises")))
+    worker: Any = SimpleNamespace(runs_host_code=False)
+    assert predictions_of(worker, ["a trial"]) == ({}, "the model 'any' raises")  # type: ignore[list-item]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +17,7 @@ from mpsmith.audit.judging.compare import compare
 from mpsmith.audit.judging.judge import Trial
 from mpsmith.audit.judging.predictions import OF_HOST_CODE, PREDICTIONS
 from mpsmith.audit.judging.predictions.fitting import fitting_predictions
-from mpsmith.audit.judging.predictions.prediction import Calls, Prediction, Ulp
+from mpsmith.audit.judging.predictions.prediction import Calls, ModelError, Prediction, Ulp
 from mpsmith.audit.judging.predictions.subnormals import subnormals_flushed
 from mpsmith.audit.model.case import Case
 from mpsmith.audit.model.nested import map_leaves
@@ -425,3 +426,28 @@ def test_subnormals_are_flushed_in_the_formula_that_the_cpu_takes(played: Any) -
     case = Case(played.does(lambda x: x.prod(0), Prod.apply), (x,), differentiable=True)
     judge.judge(case, played, 0, "example", on_executed=trials.append)
     assert "subnormals-count-as-zero" in fitting_predictions(trials[0], PREDICTIONS)
+
+
+@pytest.mark.parametrize(
+    ("prediction", "said"),
+    [
+        (Prediction("a", {"aten::erfc": lambda ulp, x: x.no_such_method()}), "'a' of torch.float32 of aten::erfc"),
+        (Prediction("b", {"aten::erfc": lambda ulp, x: torch.zeros(7)}), "'b' of torch.float32 of aten::erfc"),
+        (Prediction("c", where=lambda values, right, exact: values.no_such_method()), "'c' of torch.float32"),
+    ],
+)
+def test_a_model_that_raises_is_named_with_overload_and_dtype(played: Any, prediction: Prediction, said: str) -> None:
+    trial = trial_of(played, SHOWN["erfc-as-one-less-erf"])
+    with pytest.raises(ModelError, match=re.escape(said) + ".*raises") as raised:
+        fitting_predictions(trial, [prediction])
+    assert "float32" in str(raised.value)
+
+
+def test_numbers_of_a_model_that_an_operator_refuses_are_no_flaw(played: Any) -> None:
+    def call(x: Tensor) -> Tensor:
+        return torch.linalg.cholesky(torch.diag(torch.special.erfc(x) + 1))
+
+    case = Case(played.does(call, lambda x: call(x) * 2), (numbers(-1, 0.5),))
+    trials: list[Trial] = []
+    judge.judge(case, played, 0, "example", on_executed=trials.append)
+    assert fitting_predictions(trials[0], [Prediction("a", {"aten::erfc": lambda ulp, x: x - 9})]).keys() <= {ROUNDING}
