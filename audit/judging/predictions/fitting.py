@@ -8,7 +8,6 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext
 import torch
 from torch import Tensor
 
-from ....errors import one_line
 from ...model.case import Case
 from ...model.verdicts import ROUNDING, TOGETHER
 from .. import judge
@@ -94,7 +93,7 @@ class _Explaining:
                 try:
                     fits = self._models[prediction.name].fits(actual, expected, place)
                 except Exception as error:
-                    what = str(error) if isinstance(error, ModelError) else f"raises {type(error).__name__}: {one_line(error)}"
+                    what = str(error) if isinstance(error, ModelError) else f"raises {error!r}"
                     raise ModelError(f"the model {prediction.name!r} of {actual.dtype} {what}") from error
                 if bool((fits & difference.wrong).any()):
                     self.fitted.add(prediction.name)
