@@ -21,14 +21,16 @@ from ..model.selection import Samples
 from ..model.verdicts import CaseVerdict, Grade, Outcome
 from ..shipped.kernels import slow_positions
 from . import last_call
+from .case_reruns import look_inside, predict, record_ulp_sensitivity
 from .compiled import SameVerdict, compiled_groups, judged_compiled, with_own_sources
 from .device_health import RECYCLED
+from .one_case import announce, judged
 from .predicting import predictions_of
 from .rerun_budget import first_of_a_kind
-from .worker_exit import at_risk, begin
+from .worker_exit import at_risk
 from .worker_limits import holds_too_much
 from .worker_setup import Worker, current_worker
-from .worker_tasks import MAKING_SAMPLES, ON_CPU, ON_DEVICE, RERUN, AuditPlan, Marker, Replay, Task
+from .worker_tasks import MAKING_SAMPLES, ON_DEVICE, AuditPlan, Marker, Replay, Task
 
 if TYPE_CHECKING:
     from ..cases.covering.pruning import Chosen
@@ -100,7 +102,7 @@ def run_group(task: Task) -> int:
         worker.shipped.skip_crashing_kernels()
     marker = Marker.open(task)
     try:
-        _announce(marker, MAKING_SAMPLES, worker.options.settings.timeout * GENERATION_TIMEOUT_FACTOR)
+        announce(marker, MAKING_SAMPLES, worker.options.settings.timeout * GENERATION_TIMEOUT_FACTOR)
         try:
             chosen = _choose_cases(worker, task.key)
         except Exception as error:
@@ -168,7 +170,7 @@ def replay(task: Task) -> Replay:
             wrong.append(trial)
 
     with at_risk(worker.options.settings.timeout), computing.of_case(_position(task)) as drained:
-        outcome = _judged(worker, case, label, on_executed=show)
+        outcome = judged(worker, case, label, on_executed=show)
         launches.update({} if shown else drained())
         fits, note = predictions_of(worker, wrong)
         outcome = outcome.with_note(note)
@@ -190,7 +192,7 @@ def script(task: Task) -> str:
 
     def judge_again(simpler: Case) -> Outcome:
         with at_risk(worker.options.settings.timeout), computing.of_case(_position(task)):
-            return _judged(worker, simpler, label)
+            return judged(worker, simpler, label)
 
     smallest, outcome = shrink(case, judge_again)
     return script_of(smallest, task.key, outcome, simulated=worker.device.simulated)
@@ -303,7 +305,7 @@ def _run_cases(
     traced_types: set[object] = set()
     executed = 0
     for position, case in cases:
-        _announce(marker, position, worker.options.settings.timeout)
+        announce(marker, position, worker.options.settings.timeout)
         # Tracing every case would cost too much: trace the first of each combination of argument types. It shows
         # which overloads the call reaches and which run on the CPU without a warning.
         types = (*map(type, case.args), *sorted(case.kwargs))
@@ -318,7 +320,7 @@ def _run_cases(
             wrong: list[Trial] = []
             observe = partial(_note_execution, launches, drained, wrong, partial(dependence.look_at, position, case))
             observers = {"tracer": traced, "on_device": reached_device, "on_executed": observe}
-            outcome = _judged(worker, case, f"{task.key.label}:{position}", **observers)
+            outcome = judged(worker, case, f"{task.key.label}:{position}", **observers)
             grade, kernels = grade_of_case(launches, outcome) if launches else None, kernels_in(launches)
             if worker.host_code:
                 grade, kernels = worker.host_code.end_case(outcome) or grade, worker.host_code.drain_kernels()
@@ -326,15 +328,15 @@ def _run_cases(
             count_case(of_group, launches, grade)
             if kernels and outcome.verdict is not CaseVerdict.PASSED:
                 worker.pending.add(partial(worker.store.add_case_kernels, task.group, position, kernels))
-            _predict(worker, task, position, wrong, marker)
+            predict(worker, task, position, wrong, marker)
             if may_have_faulty_call(outcome) and to_look_inside.allows(outcome):
-                _look_inside(worker, task, position, case, marker)
+                look_inside(worker, task, position, case, marker)
             if (
                 grade is Grade.SHIPPED_KERNEL
                 and outcome.verdict is CaseVerdict.WRONG
                 and to_move.allows(outcome, kernels)
             ):
-                _record_ulp_sensitivity(worker, task, position, case, kernels, marker)
+                record_ulp_sensitivity(worker, task, position, case, kernels, marker)
         if task.cautious:
             worker.pending.write()
         executed += 1
@@ -352,7 +354,7 @@ def _run_compiled(worker: Worker, task: Task, cases: list[tuple[int, Case]], mar
     from ..model.case import described
 
     for position, case in cases:
-        _announce(marker, position, worker.options.settings.timeout)
+        announce(marker, position, worker.options.settings.timeout)
         inputs = described(case)
         reached_device = partial(marker.announce, position, ON_DEVICE)
         seed = worker.options.settings.seed
@@ -363,66 +365,3 @@ def _run_compiled(worker: Worker, task: Task, cases: list[tuple[int, Case]], mar
         if task.cautious:
             worker.pending.write()
     return len(cases)
-
-
-def _predict(worker: Worker, task: Task, position: int, wrong: list[Trial], marker: Marker) -> None:
-    """Record which known defects a wrong case has, while its results are there; the case is in the store already."""
-    if not wrong:
-        return
-    worker.pending.write()
-    _announce(marker, position, worker.options.settings.timeout, RERUN)
-    worker.store.add_predictions(task.group, position, *predictions_of(worker, wrong))
-
-
-def _look_inside(worker: Worker, task: Task, position: int, case: Case, marker: Marker) -> None:
-    """Record which inner call of a wrong case is at fault; the case itself is in the store already."""
-    from ..judging.inner_calls import fault_inside
-
-    worker.pending.write()
-    _announce(marker, position, worker.options.settings.timeout, RERUN)
-    seed, label = worker.options.settings.seed, f"{task.key.label}:{position}"
-    at_fault = fault_inside(case, worker.device.recorder, seed, label)
-    worker.pending.add(partial(worker.store.add_look_inside, task.group, position, at_fault))
-
-
-def _record_ulp_sensitivity(
-    worker: Worker, task: Task, position: int, case: Case, kernels: list[str], marker: Marker
-) -> None:
-    """Record whether a wrong result of these kernels is ULP-sensitive."""
-    from ..shipped.case_launches import launches as drained
-    from ..shipped.ulp_sensitivity import ulp_sensitivity_of
-
-    assert worker.shipped is not None
-
-    def judge_again() -> tuple[Outcome, Grade | None]:
-        _announce(marker, position, worker.options.settings.timeout, RERUN)
-        drained()
-        again = _judged(worker, case, f"{task.key.label}:{position}")
-        return again, grade_of_case(drained(), again)
-
-    worker.pending.write()
-    ulp_sensitivity = ulp_sensitivity_of(worker.shipped, kernels, judge_again)
-    if ulp_sensitivity is not None:
-        worker.store.add_ulp_sensitivity(task.group, position, ulp_sensitivity)
-
-
-def _judged(worker: Worker, case: Case, label: str, **observers: Any) -> Outcome:
-    """The verdict on one case; limits of the simulator are skipped. `observers` go to `judge`."""
-    from ...errors import one_line
-    from ..judging.judge import judge
-    from ..model.nested import leaves
-
-    case.skipped = case.skipped or worker.device.cannot_run(leaves((case.args, case.kwargs)))
-    try:
-        outcome = judge(case, worker.device.recorder, worker.options.settings.seed, label, **observers)
-    except Exception as error:  # an auditor bug fails one case and is reported
-        message = f"not judged, {type(error).__name__}: {one_line(error)}"
-        outcome = Outcome(CaseVerdict.REFERENCE_FAILED, "judge", message)
-    limit = worker.device.simulator_limit(outcome.message) if outcome.verdict is CaseVerdict.WRONG else ""
-    return Outcome(CaseVerdict.SKIPPED, outcome.stage, limit) if limit else outcome
-
-
-def _announce(marker: Marker, position: int, timeout: float, stage: int = ON_CPU) -> None:
-    """Announce the next case, and let the system end this process if it takes too long."""
-    marker.announce(position, stage)
-    begin(timeout)
