@@ -16,6 +16,7 @@ def predictions_of(worker: Worker, wrong: list[Trial]) -> tuple[dict[str, float]
     """
     if not wrong:
         return {}, ""
+    from ...errors import one_line
     from ..judging.predictions import OF_HOST_CODE, PREDICTIONS
     from ..judging.predictions.fitting import fitting_predictions
     from ..judging.predictions.prediction import ModelError
@@ -24,3 +25,5 @@ def predictions_of(worker: Worker, wrong: list[Trial]) -> tuple[dict[str, float]
         return fitting_predictions(wrong[0], PREDICTIONS + (OF_HOST_CODE if worker.runs_host_code else ())), ""
     except ModelError as error:
         return {}, str(error)
+    except Exception as error:  # an auditor bug fails one case and is reported
+        return {}, f"no prediction was tried: {type(error).__name__}: {one_line(error)}"

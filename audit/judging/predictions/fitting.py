@@ -245,7 +245,10 @@ class ModelledRuns:
 def _run(
     trial: Trial, case: Case, calls: Calls, cotangents: list[Tensor], *contexts: AbstractContextManager[object]
 ) -> Execution | None:
-    """The case on the CPU in some contexts, and its gradients; None where an operator refuses what a model gave it."""
+    """The case on the CPU in some contexts, and its gradients; None where it cannot run in them.
+
+    An operator may refuse what a model gave it, and torch calls some functions in no dispatch mode.
+    """
     inputs = move(case.args, case.kwargs, "cpu")
     trial.seed_cpu()
     moved = calls.ulp if calls.ulp.run > MOVED_RUNS else Ulp()
@@ -256,7 +259,9 @@ def _run(
             execution = execute(case, inputs)
             if cotangents:
                 execution.gradients = gradients(execution, [moved(cotangent).clone() for cotangent in cotangents])
-    except (RuntimeError, IndexError, ValueError) as error:
+    except ModelError:
+        raise
+    except Exception as error:
         if OUT_OF_MEMORY.search(str(error)):
             raise
         return None

@@ -32,7 +32,16 @@ def test_models_of_host_code_are_tried_where_host_code_computes(
     assert predictions_of(worker, []) == ({}, "")
 
 
-def test_a_model_that_raises_is_no_model_that_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fitting, "fitting_predictions", Mock(side_effect=ModelError("the model 'any' raises")))
+@pytest.mark.parametrize(
+    ("error", "note"),
+    [
+        (ModelError("the model 'any' raises"), "the model 'any' raises"),
+        (KeyError("a flaw"), "no prediction was tried: KeyError: 'a flaw'"),
+    ],
+)
+def test_an_error_while_predicting_is_a_note_about_the_case(
+    monkeypatch: pytest.MonkeyPatch, error: Exception, note: str
+) -> None:
+    monkeypatch.setattr(fitting, "fitting_predictions", Mock(side_effect=error))
     worker: Any = SimpleNamespace(runs_host_code=False)
-    assert predictions_of(worker, ["a trial"]) == ({}, "the model 'any' raises")  # type: ignore[list-item]
+    assert predictions_of(worker, ["a trial"]) == ({}, note)  # type: ignore[list-item]

@@ -441,3 +441,15 @@ def test_numbers_of_a_model_that_an_operator_refuses_are_no_flaw(played: Any) ->
     judge.judge(case, played, 0, "example", on_executed=trials.append)
     refused = Prediction("a", {"aten::erfc": lambda ulp, x: x - 9})
     assert fitting_predictions(trials[0], [refused]).keys() <= {ROUNDING}
+
+
+def test_a_case_that_no_dispatch_mode_can_run_fits_nothing(played: Any) -> None:
+    def call(x: Tensor) -> Tensor:
+        if torch.utils._python_dispatch._get_current_dispatch_mode() is not None:
+            raise AttributeError("no __qualname__")
+        return x.erfc()
+
+    case = Case(played.does(call, lambda x: x + 1), (numbers(1, 2),))
+    trials: list[Trial] = []
+    judge.judge(case, played, 0, "example", on_executed=trials.append)
+    assert fitting_predictions(trials[0], [BY_NAME["erfc-as-one-less-erf"]]).keys() <= {ROUNDING}
