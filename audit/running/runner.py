@@ -102,6 +102,8 @@ class _Audit:
         _same_environment(run, plan.environment)
         self._say(_announcement(run, len(plan.groups)))
         self._store.plan(run.id, plan.groups)
+        if unfinished:  # a worker that was stopped may have recorded a wrong case without what was to follow
+            self._store.reopen(group.id for group in self._store.open_groups(run.id, "fallback"))
         if plan.kernels:
             self._store.add_shipped_kernels(run.id, plan.kernels)
         for mode in ("fallback", *COMPILED_MODES):

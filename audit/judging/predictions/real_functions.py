@@ -131,9 +131,14 @@ def right_shift(ulp: Ulp, input: Any, other: Any) -> Tensor | None:
     return (value >> count).to(dtype)
 
 
-def floor_divide(ulp: Ulp, input: Any, other: Any, **kwargs: Any) -> Tensor | None:
+def divide(ulp: Ulp, input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor | None:
+    """The quotient rounded down, if that is asked for, without a look at the remainder."""
+    return floor_divide(ulp, input, other) if rounding_mode == "floor" else None
+
+
+def floor_divide(ulp: Ulp, input: Any, other: Any) -> Tensor | None:
     """The quotient rounded down, without a look at the remainder."""
-    if kwargs.get("rounding_mode", "floor") != "floor" or not _is_floating(input, other):
+    if not _is_floating(input, other):
         return None
     left, right = _floating(input, other)
     dtype = torch.result_type(input, other)
@@ -312,7 +317,7 @@ REAL_FUNCTIONS = (
             "aten::__irshift__": right_shift,
         },
     ),
-    Prediction("quotient-rounded-down", {"aten::div": floor_divide, "aten::floor_divide": floor_divide}),
+    Prediction("quotient-rounded-down", {"aten::div": divide, "aten::floor_divide": floor_divide}),
     Prediction("remainder-by-a-rounded-quotient", {"aten::remainder": remainder}),
     Prediction("hypot-overflows", {"aten::hypot": hypot}),
     Prediction("lerp-from-the-first-end-alone", {"aten::lerp": lerp, "aten::_foreach_lerp": foreach_lerp}),

@@ -453,3 +453,13 @@ def test_a_case_that_no_dispatch_mode_can_run_fits_nothing(played: Any) -> None:
     trials: list[Trial] = []
     judge.judge(case, played, 0, "example", on_executed=trials.append)
     assert fitting_predictions(trials[0], [BY_NAME["erfc-as-one-less-erf"]]).keys() <= {ROUNDING}
+
+
+@pytest.mark.parametrize("arguments", [{}, {"rounding_mode": "trunc"}])
+def test_a_quotient_that_is_not_rounded_down_has_no_model(played: Any, arguments: dict[str, str]) -> None:
+    case = Case(
+        played.does(torch.div, lambda x, y, **_: torch.floor_divide(x, y)), (numbers(7, 9), numbers(-2, 2)), arguments
+    )
+    trials: list[Trial] = []
+    judge.judge(case, played, 0, "example", on_executed=trials.append)
+    assert fitting_predictions(trials[0], [BY_NAME["quotient-rounded-down"]]).keys() <= {ROUNDING}
