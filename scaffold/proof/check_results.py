@@ -25,6 +25,7 @@ DECIDING_CODE = (
     "simulator.objc.comments",
     "simulator.objc.compile_options",
     "simulator.metal",
+    "simulator.air",
     "kernels.runtime",
     "audit.releases.surface.native_functions",
     "audit.releases.wheel",

@@ -43,7 +43,7 @@ def test_without_a_toolchain_it_says_which_command_fetches_it(tmp_path: Path) ->
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("gone.mm", "no file or folder"), ("a.py", "cannot check this kind of file; .mm, .cpp, .metal, .patch can")],
+    [("gone.mm", "no file or folder"), ("a.py", "this kind of file; .mm, .cpp, .metal, .metallib, .patch can")],
 )
 def test_rejects_other_files(tmp_path: Path, name: str, message: str) -> None:
     (tmp_path / "a.py").write_text("")

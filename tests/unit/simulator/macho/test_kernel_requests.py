@@ -66,9 +66,6 @@ def test_what_fails_is_answered_with_its_message() -> None:
     failed, message = answered(requests, "kernel", library + b"absent")
     assert failed
     assert message
-    assert answered(requests, "specialize", library + b"0\t\ttrue\n") == (
-        True,
-        b"function constants of compiled kernels are not simulated",
-    )
+    assert answered(requests, "specialize", library + b"not three columns")[0]
     assert answered(requests, "nonsense", library) == (True, b"'nonsense' is not a request")
     assert ctypes.sizeof(MetalBinding) == 48

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 import torch
 
-from mpsmith.simulator.mpsgraph.library import INCLUDE, graphs_run, loaded
+from mpsmith.cache import PACKAGE
+from mpsmith.simulator.mpsgraph.library import graphs_run, loaded
 from support import graph_calls
 from support.graph_calls import DATA_TYPES, Graph, buffer_of, shape_of
 from support.objc_messages import MessageError, Ref, array, class_named, dictionary, made, numbers_of, send
@@ -19,7 +20,8 @@ pytestmark = pytest.mark.network  # Metal's declarations are fetched: mpsmith ch
 
 RUN = "encodeToCommandBuffer:feeds:targetOperations:resultsDictionary:executionDescriptor:"
 INT32, FLOAT = DATA_TYPES[torch.int32], DATA_TYPES[torch.float32]
-OPERATIONS = (INCLUDE / "MetalPerformanceShadersGraph" / "MPSGraphOperations.h").read_text()
+HEADER = PACKAGE / "simulator/mpsgraph/include/MetalPerformanceShadersGraph/MPSGraphOperations.h"
+OPERATIONS = HEADER.read_text()
 
 
 def declared_selectors() -> set[str]:
