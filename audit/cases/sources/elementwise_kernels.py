@@ -160,7 +160,8 @@ def _out_overload(name: str) -> str | None:
     """The overload with `out` that takes the same arguments otherwise."""
     overload = overload_of(name)
     own = [(argument.name, str(argument.type)) for argument in overload._schema.arguments]
-    for other in map(overload.overloadpacket.__getattr__, overload.overloadpacket.overloads()):
+    packet = overload.overloadpacket
+    for other in (getattr(packet, each) for each in packet.overloads()):
         *others, last = [(argument.name, str(argument.type)) for argument in other._schema.arguments]
         if last[0] == "out" and others == own:
             return str(other.name())

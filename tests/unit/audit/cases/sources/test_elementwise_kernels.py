@@ -78,3 +78,11 @@ def test_only_pointwise_functional_overloads_are_varied() -> None:
 
 def test_a_shape_is_filled_with_the_values_in_their_order() -> None:
     assert with_shape(torch.tensor([1, 2, 3]).expand(2, 3), (4,)).tolist() == [1, 2, 3, 1]
+
+
+def test_torch_keeps_its_overloads() -> None:
+    """torch's C++ code holds them without a reference; a second object in place of the first frees that one."""
+    packet = torch.ops.aten.special_hermite_polynomial_h
+    before = [getattr(packet, name) for name in packet.overloads()]
+    assert any("out= float16" in title for title in cases("special_hermite_polynomial_h.x_scalar", "int8"))
+    assert all(getattr(packet, overload._overloadname) is overload for overload in before)
