@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from operator import attrgetter
 from typing import Any
 
@@ -86,6 +87,13 @@ def test_a_wrong_gradient_is_shown_by_the_script() -> None:
     finding = Outcome(CaseVerdict.WRONG, stage="backward")
     (gradient,) = written(case, KEY, finding)["run"]("cpu")
     assert gradient.tolist() == [1.0, -3.0]
+
+
+@pytest.fixture(autouse=True)
+def as_before() -> Iterator[None]:
+    """Scripts run in this process, and one turns deterministic algorithms on."""
+    yield
+    torch.use_deterministic_algorithms(False)
 
 
 @pytest.fixture(scope="module")
