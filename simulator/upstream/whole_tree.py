@@ -243,7 +243,7 @@ def _registrations(file: BuiltFile, yaml: MpsYaml) -> _Source:
 def _linked(root: Path, objects: Sequence[Path]) -> Path:
     """The library of these object files. What no built file defines raises when it is called."""
     graphs, frameworks = graph_library(), frameworks_library()
-    key = fingerprint(str(graphs), str(frameworks), *(path.name for path in objects))
+    key = fingerprint(str(graphs), str(frameworks), note.current("").host, *(path.name for path in objects))
     folder = cache_folder() / "upstream" / "libraries" / key
     library = folder / f"mps_host_{key[:8]}{sysconfig.get_config_var('EXT_SUFFIX')}"
     if library.is_file():
