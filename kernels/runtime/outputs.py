@@ -63,10 +63,7 @@ def _accepted(
 
     A call that resizes an output with elements is not kept: the meta kernel warns of each.
     """
-    key = (
-        *(overload, torch.get_default_dtype(), _signature(args)),
-        *(*kwargs, _signature(kwargs.values()), *outputs, _signature(outputs.values())),
-    )
+    key = _call_signature(overload, args, kwargs, outputs)
     kept: Sequence[tuple[torch.Size, tuple[int, ...]]] | None = _plans.get(key)
     if kept is not None:
         return kept
@@ -76,6 +73,12 @@ def _accepted(
     if all(x.numel() == 0 or x.shape == shape for x, (shape, _) in zip(outputs.values(), plan, strict=True)):
         _keep(key, plan)
     return plan
+
+
+def _call_signature(overload: Any, args: Sequence[Any], *named: dict[str, Any]) -> tuple[Any, ...]:
+    """What the meta kernel knows of a call, to be a key; `named`: the keyword arguments, and the outputs if any."""
+    by_name = [(*each, _signature(each.values())) for each in named]
+    return (overload, torch.get_default_dtype(), _signature(args), *by_name)
 
 
 def _signature(values: Iterable[Any]) -> tuple[Any, ...]:
@@ -155,7 +158,7 @@ def contiguous_twin(output: torch.Tensor, dtype: torch.dtype | None = None) -> t
 
 def empty_results(overload: Any, args: Sequence[Any], device: torch.device, **kwargs: Any) -> list[torch.Tensor]:
     """Uninitialised results of a functional overload, with the shapes, strides and dtypes of its meta kernel."""
-    key = (overload, torch.get_default_dtype(), _signature(args), *kwargs, _signature(kwargs.values()))
+    key = _call_signature(overload, args, kwargs)
     plan = _plans.get(key)
     if plan is None:
         results = overload(*map(on_meta, args), **{name: on_meta(value) for name, value in kwargs.items()})

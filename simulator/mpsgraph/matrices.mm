@@ -195,7 +195,8 @@ static constexpr NSUInteger kWholeBatch = NSUIntegerMax;
                solutionMatrix:(MPSMatrix*)solutionMatrix {
   const RunGuard guard;
   const auto start = self.batchStart;
-  // Torch solves a batch in place one by one, each matrix described as the first of them all, and its tests on Macs pass.
+  // In place, torch encodes one solve for each matrix of a batch, and describes each as a whole batch; its tests on Macs
+  // pass. So such a call solves one matrix.
   const bool in_place = rightHandSideMatrix->tensor_.data_ptr() == solutionMatrix->tensor_.data_ptr();
   const auto asked = in_place ? std::min<NSUInteger>(self.batchSize, 1) : self.batchSize;
   const auto size = batch_size(asked, start, {sourceMatrix, rightHandSideMatrix, solutionMatrix});

@@ -31,7 +31,10 @@ _OBJECTIVE_C = ("-x", "objective-c++", "-fobjc-runtime=macosx-14.0", "-fblocks")
 _CXX = ("-x", "c++")
 # The code and the headers that affect compilation.
 _DECIDING_CODE = (
-    *("simulator.objc.compiler", "simulator.objc.include", "simulator.objc.apple", "simulator.mpsgraph.include"),
+    "simulator.objc.compiler",
+    "simulator.objc.include",
+    "simulator.objc.apple",
+    "simulator.mpsgraph.include",
 )
 
 

@@ -25,9 +25,8 @@ _FRAMEWORKS = "libmpsmith_apple_frameworks.so"
 _TORCH_HOST = "libmpsmith_torch_host.so"
 _GRAPHS = _HERE.parent / "mpsgraph"
 # A declared method without an implementation, or one with other types, is an error.
-_IMPLEMENTED = (
-    *("-Werror=incomplete-implementation", "-Werror=mismatched-parameter-types", "-Werror=mismatched-return-types"),
-)
+_MISTAKES = ("incomplete-implementation", "mismatched-parameter-types", "mismatched-return-types")
+_IMPLEMENTED = tuple(f"-Werror={mistake}" for mistake in _MISTAKES)
 
 
 @functools.cache

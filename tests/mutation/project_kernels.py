@@ -17,12 +17,28 @@ from mpsmith.scaffold.checkout.results import TryResult
 from mpsmith.scaffold.checkout.trying import try_checkout
 
 RIGHT = (TryResult.RIGHT, TryResult.ACCEPTED)
-CHANGES = (
-    *((r" < ", " <= "), (r" <= ", " < "), (r" > ", " >= "), (r" >= ", " > "), (r" == ", " != "), (r" \+ ", " - ")),
-    *((r" - ", " + "), (r" \* ", " + "), (r" / ", " * "), (r" && ", " || "), (r" \|\| ", " && "), (r"\+= ", "-= ")),
-    *((r"\bmin\(", "max("), (r"\bmax\(", "min("), (r"\b0u?;", "1;"), (r"\bthreadgroup_barrier\([^;]*\);", ";")),
-    *((r"\btrue\b", "false"), (r"\[\w+\] = ", "[0] = "), (r"\bcontinue;", ";"), (r"\breturn;", ";")),
-)
+CHANGES = {
+    r" < ": " <= ",
+    r" <= ": " < ",
+    r" > ": " >= ",
+    r" >= ": " > ",
+    r" == ": " != ",
+    r" \+ ": " - ",
+    r" - ": " + ",
+    r" \* ": " + ",
+    r" / ": " * ",
+    r" && ": " || ",
+    r" \|\| ": " && ",
+    r"\+= ": "-= ",
+    r"\bmin\(": "max(",
+    r"\bmax\(": "min(",
+    r"\b0u?;": "1;",
+    r"\bthreadgroup_barrier\([^;]*\);": ";",
+    r"\btrue\b": "false",
+    r"\[\w+\] = ": "[0] = ",
+    r"\bcontinue;": ";",
+    r"\breturn;": ";",
+}
 _SKIPPED = re.compile(r"^\s*(//|#|for \(|template|constant constexpr)|\[\[|\breference")
 
 
@@ -31,7 +47,7 @@ def places(folder: Path) -> list[tuple[Path, int, str, str]]:
     found = []
     for path in sorted(folder.rglob("*.metal")):
         for number, line in enumerate(path.read_text().splitlines()):
-            for old, new in CHANGES if not _SKIPPED.search(line) else ():
+            for old, new in () if _SKIPPED.search(line) else CHANGES.items():
                 for match in re.finditer(old, line.partition("//")[0]):
                     text = f"{line[: match.start()]}{new}{line[match.end() :]}\n"
                     found.append((path, number, text, f"{match[0].strip()} -> {new.strip()}"))

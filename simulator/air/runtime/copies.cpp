@@ -1,4 +1,4 @@
-// Copies of a SIMD group: its active lanes take turns. Elements are loaded and stored one by one, as the checker wants it.
+// Copies of a SIMD group: its active lanes take turns. Elements are loaded and stored one by one, as the checker requires.
 #include "lanes.h"
 
 // Not inlined: a kernel has dozens of calls.

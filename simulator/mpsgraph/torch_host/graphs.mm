@@ -101,7 +101,7 @@ MPSGraphTensorData* getMPSGraphTensorData(MPSGraph*, MPSStream*, const TensorBas
 
 Placeholder::Placeholder(MPSGraphTensor* tensor, MPSNDArray* array)
     : _placeholder(tensor), _value([[[MPSGraphTensorData alloc] initWithMPSNDArray:array] autorelease]) {}
-// Views are copied, but into which a result goes.
+// A view is copied, unless a result is written into it.
 Placeholder::Placeholder(
     MPSGraphTensor* tensor, const Tensor& source, MPSShape* shape, bool gather, MPSDataType type, bool)
     : _placeholder(tensor), _tensor(gather ? source.contiguous() : source) {
