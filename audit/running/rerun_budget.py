@@ -10,15 +10,15 @@ from ..model.verdicts import CaseVerdict, Grade, Outcome
 from ..store.store import Store
 
 # Of the cases of a group with the same symptom, only the first few are run again.
-MOST_OF_A_KIND = 3
+MOST_OF_A_SYMPTOM = 3
 # A rerun of a crashed case ends another worker: limits for an entry and a verdict, and for an audit. The rerun of a
 # time-out takes as long as the time-out.
 MOST_CRASHES_OF_AN_ENTRY = 2
 MOST_CRASHES = {CaseVerdict.CRASH: 16, CaseVerdict.TIMEOUT: 4}
 
 
-class FirstOfAKind:
-    """Which failed cases of one group are run again: the same ones, whichever worker runs them and how fast it is.
+class SymptomRerunLimit:
+    """Limits reruns of one group to the first cases with each symptom, whichever worker runs them and how fast it is.
 
     A limit in time would let two audits of the same release put the blame elsewhere.
     """
@@ -27,21 +27,24 @@ class FirstOfAKind:
         self._seen: Counter[tuple[object, ...]] = Counter()
 
     def allows(self, outcome: Outcome, kernels: Sequence[str] = ()) -> bool:
-        """Whether to run this case again; it then counts. With other `kernels` it is of another kind."""
-        kind = (outcome.symptom, *kernels)
-        self._seen[kind] += 1
-        return self._seen[kind] <= MOST_OF_A_KIND
+        """Whether to run this case again; it then counts. Each set of `kernels` has a separate limit."""
+        symptom = (outcome.symptom, *kernels)
+        self._seen[symptom] += 1
+        return self._seen[symptom] <= MOST_OF_A_SYMPTOM
 
 
-def first_of_a_kind(store: Store, group: int) -> tuple[FirstOfAKind, FirstOfAKind]:
-    """Which cases to look inside, and whose kernels' mathematics to move; what is recorded of the group counts."""
-    to_look_inside, to_move = FirstOfAKind(), FirstOfAKind()
+def rerun_limits_of_group(store: Store, group: int) -> tuple[SymptomRerunLimit, SymptomRerunLimit]:
+    """The limits of a group for reruns that find the inner call at fault, and for those that change results by an ULP.
+
+    Cases that are recorded already count: a worker that goes on with a group reruns no more than one that began it.
+    """
+    inner_call_reruns, ulp_reruns = SymptomRerunLimit(), SymptomRerunLimit()
     for case in store.cases_of_group(group) if store.positions(group) else ():
         if case.outcome.verdict is not CaseVerdict.PASSED:
-            to_look_inside.allows(case.outcome)
+            inner_call_reruns.allows(case.outcome)
             if case.grade is Grade.SHIPPED_KERNEL:
-                to_move.allows(case.outcome, case.kernels)
-    return to_look_inside, to_move
+                ulp_reruns.allows(case.outcome, case.kernels)
+    return inner_call_reruns, ulp_reruns
 
 
 class CrashBudget:

@@ -26,7 +26,7 @@ from .compiled import SameVerdict, compiled_groups, judged_compiled, with_own_so
 from .device_health import RECYCLED
 from .one_case import announce, judged
 from .predicting import predictions_of
-from .rerun_budget import first_of_a_kind
+from .rerun_budget import rerun_limits_of_group
 from .worker_exit import at_risk
 from .worker_limits import holds_too_much
 from .worker_setup import Worker, current_worker
@@ -300,7 +300,7 @@ def _run_cases(
 
     tracer = CallTracer()
     dependence = InputDependence(task.key.operator)
-    to_look_inside, to_move = first_of_a_kind(worker.store, task.group)
+    inner_call_reruns, ulp_reruns = rerun_limits_of_group(worker.store, task.group)
     of_group: LaunchesByOverload = {}
     traced_types: set[object] = set()
     executed = 0
@@ -329,12 +329,12 @@ def _run_cases(
             if kernels and outcome.verdict is not CaseVerdict.PASSED:
                 worker.pending.add(partial(worker.store.add_case_kernels, task.group, position, kernels))
             predict(worker, task, position, wrong, marker)
-            if may_have_faulty_call(outcome) and to_look_inside.allows(outcome):
+            if may_have_faulty_call(outcome) and inner_call_reruns.allows(outcome):
                 look_inside(worker, task, position, case, marker)
             if (
                 grade is Grade.SHIPPED_KERNEL
                 and outcome.verdict is CaseVerdict.WRONG
-                and to_move.allows(outcome, kernels)
+                and ulp_reruns.allows(outcome, kernels)
             ):
                 record_ulp_sensitivity(worker, task, position, case, kernels, marker)
         if task.cautious:

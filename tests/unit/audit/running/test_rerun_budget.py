@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.verdicts import CaseVerdict, Grade, Outcome
-from mpsmith.audit.running.rerun_budget import CrashBudget, FirstOfAKind, first_of_a_kind
+from mpsmith.audit.running.rerun_budget import CrashBudget, SymptomRerunLimit, rerun_limits_of_group
 from support.stores import begun, new_store
 
 
@@ -15,16 +15,16 @@ def wrong(message: str, stage: str = "forward") -> Outcome:
 
 
 def test_allows_the_first_three_of_a_kind() -> None:
-    of_group = FirstOfAKind()
-    assert [of_group.allows(wrong(f"{n} elements differ")) for n in range(5)] == [True, True, True, False, False]
-    assert of_group.allows(wrong("7 elements differ", "backward"))
-    assert of_group.allows(wrong("shape is [3], not [4]"))
+    limit = SymptomRerunLimit()
+    assert [limit.allows(wrong(f"{n} elements differ")) for n in range(5)] == [True, True, True, False, False]
+    assert limit.allows(wrong("7 elements differ", "backward"))
+    assert limit.allows(wrong("shape is [3], not [4]"))
 
 
 def test_cases_that_launched_other_kernels_are_of_another_kind() -> None:
-    of_group = FirstOfAKind()
-    assert [of_group.allows(wrong(f"{n} elements differ"), ["exp_dense"]) for n in range(4)] == [*[True] * 3, False]
-    assert of_group.allows(wrong("5 elements differ"), ["exp_strided"])
+    limit = SymptomRerunLimit()
+    assert [limit.allows(wrong(f"{n} elements differ"), ["exp_dense"]) for n in range(4)] == [*[True] * 3, False]
+    assert limit.allows(wrong("5 elements differ"), ["exp_strided"])
 
 
 def test_a_worker_that_goes_on_with_a_group_counts_what_the_one_before_it_ran(tmp_path: Path) -> None:
@@ -37,12 +37,12 @@ def test_a_worker_that_goes_on_with_a_group_counts_what_the_one_before_it_ran(tm
         store.add_case(exp, 1, wrong("1 elements differ"), "", Grade.SHIPPED_KERNEL)
         store.add_case_kernels(exp, 1, ["exp_dense"])
         store.add_case(exp, 2, wrong("2 elements differ"), "")
-        to_look_inside, to_move = first_of_a_kind(store, exp)
-        assert [to_look_inside.allows(wrong(f"{n} elements differ")) for n in (3, 4)] == [True, False]
-        allowed = [to_move.allows(wrong(f"{n} elements differ"), ["exp_dense"]) for n in (3, 4, 5)]
+        inner_call_reruns, ulp_reruns = rerun_limits_of_group(store, exp)
+        assert [inner_call_reruns.allows(wrong(f"{n} elements differ")) for n in (3, 4)] == [True, False]
+        allowed = [ulp_reruns.allows(wrong(f"{n} elements differ"), ["exp_dense"]) for n in (3, 4, 5)]
         assert allowed == [True, True, False]
-        to_look_inside, _ = first_of_a_kind(store, cos)
-        assert sum(to_look_inside.allows(wrong("1 elements differ")) for _ in range(9)) == 3
+        inner_call_reruns, _ = rerun_limits_of_group(store, cos)
+        assert sum(inner_call_reruns.allows(wrong("1 elements differ")) for _ in range(9)) == 3
 
 
 def key(operator: str, dtype: str = "float32") -> GroupKey:
