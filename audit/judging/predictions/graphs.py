@@ -101,6 +101,25 @@ def _index_beside_nan(smallest: bool) -> Model:
     return model
 
 
+def _median(*, of_numbers: bool) -> Model:
+    """The middle of a sorted row, whose NaNs are last; zero where no number is left."""
+
+    def model(ulp: Ulp, input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
+        if not input.numel() or not (dim is None or (isinstance(dim, int) and input.dim())):
+            return None
+        rows, along = (input.flatten(), 0) if dim is None else (input, dim)
+        ordered, places = rows.sort(along)
+        count = (~rows.isnan()).sum(along, keepdim=True) if of_numbers else torch.tensor(rows.shape[along])
+        middle = ((count + 1) // 2 - 1).expand_as(rows.narrow(along, 0, 1))
+        values = torch.where(middle < 0, 0, ordered.gather(along, middle.clamp(min=0)))
+        indices = torch.where(middle < 0, 0, places.gather(along, middle.clamp(min=0)))
+        if dim is None:
+            return values.reshape(())
+        return (values, indices) if keepdim else (values.squeeze(along), indices.squeeze(along))
+
+    return model
+
+
 def _of_32_bits(overload: str) -> Model:
     """Integers lose what is beyond 32 bits before they are compared."""
 
@@ -152,6 +171,10 @@ GRAPHS = (
     Prediction(
         "index-beside-nan",
         {"aten::max": _index_beside_nan(smallest=False), "aten::min": _index_beside_nan(smallest=True)},
+    ),
+    Prediction(
+        "median-sorts-nan-last",
+        {"aten::median": _median(of_numbers=False), "aten::nanmedian": _median(of_numbers=True)},
     ),
     Prediction(
         "unique-of-32-bits",

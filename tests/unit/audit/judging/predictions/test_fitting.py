@@ -230,6 +230,7 @@ SHOWN: dict[str, Shown] = {
     "thresholds-replace-nan": Shown(torch.threshold, (numbers(1, NAN, -3), 0.5, 7)),
     "prelu-as-a-sum": Shown(torch.prelu, (numbers(1, -1, 2), numbers(INF))),
     "index-beside-nan": Shown(lambda x: tuple(torch.max(x, 1)), (torch.tensor([[1, NAN, 2], [3, 2, 1]]),)),
+    "median-sorts-nan-last": Shown(torch.median, (numbers(3, NAN, 1, 2, 5),)),
     "unique-of-32-bits": Shown(torch.unique, (torch.tensor([5, 2**40 + 7, 2**40 + 9]),)),
     "results-in-rows": Shown(
         lambda x, rows, out: torch.index_select(x, 0, rows, out=out),
