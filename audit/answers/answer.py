@@ -55,7 +55,7 @@ class Answer:
         release: the release of torch.
         support: the headline.
         dtypes: the dtypes by what most of their calls showed in an audit; empty for a release that was not audited.
-        some: the dtypes in which some calls showed something else than most.
+        some: the dtypes in which some calls showed something else than most, in an audit or in `wrong`.
         lacking: the overloads without a kernel that calls reach, with the share of calls that do, from 0 to 1.
         composite, always_on_cpu: see `Runs`.
         since: the first release from which on all calls run on mps, up to this release; None where they do not.
@@ -114,6 +114,9 @@ def answer(name: str, torch: str | None = None) -> Answer:
     runs = _runs(meant, overloads, position)
     is_audited = data.releases[position].release == audited_release()
     results = _Results(overloads, meant.public) if is_audited else _Results((), ())
+    wrong = _wrong(meant, overloads, data.releases[position].release)
+    passed = results.dtypes.get(CaseVerdict.PASSED, ())
+    also_wrong = tuple(dtype for each in wrong for dtype in each.dtypes if dtype in passed)
     unreachable = "" if results.rows else _unreachable(meant, overloads, position)
     support = Support.UNKNOWN if unreachable else results.support or runs.support
     lacking = runs.lacking if support is not Support.WORKS else {}
@@ -126,14 +129,14 @@ def answer(name: str, torch: str | None = None) -> Answer:
         release=data.releases[position].release,
         support=support,
         dtypes=results.dtypes,
-        some=results.some,
+        some=_merged([results.some, {CaseVerdict.WRONG: also_wrong}] if also_wrong else [results.some]),
         lacking=lacking,
         composite=runs.composite,
         always_on_cpu=runs.always_on_cpu,
         since=since,
         since_or_before=or_before,
         upgrade=_upgrade(meant, position) if lacking else None,
-        wrong=_wrong(meant.operator, data.releases[position].release),
+        wrong=wrong,
         kernels=_kernels(operators),
         replay=results.replay,
         message=results.message,
@@ -231,10 +234,13 @@ def _inside(overloads: Sequence[str], public: Sequence[str], release: str) -> tu
     return tuple(known[name] for name in names if name in known)
 
 
-def _wrong(operator: str, release: str) -> tuple[WrongResult, ...]:
-    if not operator:
-        return ()
-    known = wrong_results(frozenset({f"aten::{operator}"}))
+def _wrong(meant: Meant, overloads: Sequence[str], release: str) -> tuple[WrongResult, ...]:
+    """The wrong results of an operator, and of the one that each of its calls computes with."""
+    composed = [compositions()[name] for name in (*overloads, *meant.public) if name in compositions()]
+    parts = [part for each in composed if each.is_one_operator for part in each.computing_parts]
+    of_parts = wrong_results(frozenset(f"aten::{part.split('.')[0].removesuffix('_')}" for part in parts))
+    own = wrong_results(frozenset({f"aten::{meant.operator}"}))
+    known = (*own, *(each for each in of_parts if not each.only_out and each not in own))
     return tuple(each for each in known if each.is_in(release))
 
 

@@ -17,6 +17,9 @@ from ...errors import MpsmithError
 FILE = Path(__file__).parent / "compositions.tsv"
 _TITLES = ("name", "calls", "parts")
 
+_NOT_COMPUTING = {"_reshape_alias", "_to_copy", "alias", "as_strided", "clone", "copy", "expand", "permute", "view"}
+_NOT_COMPUTING |= {"slice", "empty", "empty_like", "empty_strided", "fill", "resize", "set", "zero"}
+
 
 @dataclass(frozen=True)
 class Composition:
@@ -33,6 +36,16 @@ class Composition:
     def share(self, part: str) -> float:
         """The share of the calls that reached a part, from 0 to 1."""
         return self.parts.get(part, 0) / self.calls if self.calls else 0.0
+
+    @property
+    def computing_parts(self) -> list[str]:
+        """The overloads that compute: not those that only allocate, view, copy or fill."""
+        return [part for part in self.parts if part.split(".")[0].rstrip("_") not in _NOT_COMPUTING]
+
+    @property
+    def is_one_operator(self) -> bool:
+        """Whether each call computes with at most one overload, as `prelu` does with `_prelu_kernel`."""
+        return sum(self.parts[part] for part in self.computing_parts) <= self.calls
 
 
 @cache

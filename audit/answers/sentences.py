@@ -134,7 +134,9 @@ def steps(answer: Answer) -> list[Step]:
             found.append(Step(f"Upgrade to torch {last}, which is right", f"pip install --upgrade 'torch>={last}'"))
         found.append(Step("Where the result matters, compute on the CPU: `f(x.cpu()).to('mps')`"))
     found += [
-        Step(f"Upstream report #{each.issue}: {each.summary}", link=each.link) for each in answer.wrong if each.link
+        Step(f"Upstream report #{each.issue}: {each.summary.rstrip('.')}", link=each.link)
+        for each in answer.wrong
+        if each.link
     ]
     return found
 
@@ -210,6 +212,7 @@ def as_data(answer: Answer) -> dict[str, object]:
                 "last": each.last or None,
                 "right_from": each.right_from or None,
                 "issue": each.issue or None,
+                "dtypes": list(each.dtypes),
             }
             for each in answer.wrong
         ],
@@ -253,4 +256,4 @@ def _wrong_line(answer: Answer) -> str:
         return ""
     first, *others = answer.wrong
     more = f" ({len(others)} more: --json)" if others else ""
-    return f"{first.summary.rstrip('.')}, torch {first.first} to {first.last}{more}"
+    return f"{first.summary.rstrip('.')}, torch {first.releases}{more}"

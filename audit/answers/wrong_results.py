@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...registry import found_wrong, known_wrong
+from ...registry.known_case import KnownCase, TorchInput
 from ...registry.torch_release import is_older
 
 _ISSUES = "https://github.com/pytorch/pytorch/issues"
@@ -19,6 +21,8 @@ class WrongResult:
         first, last: the releases in which it was seen; "" where that is not known.
         right_from: the first release that is right again, or "".
         issue: the number in pytorch/pytorch, or 0.
+        dtypes: those of the calls that show it.
+        only_out: only calls with `out=` show it, which no operator makes that is composed of this one.
     """
 
     summary: str
@@ -26,6 +30,13 @@ class WrongResult:
     last: str = ""
     right_from: str = ""
     issue: int = 0
+    dtypes: tuple[str, ...] = ()
+    only_out: bool = False
+
+    @property
+    def releases(self) -> str:
+        """The releases in which it was seen: `2.13.0`, `2.6.0 to 2.13.0`."""
+        return self.first if self.first == self.last else f"{self.first} to {self.last}"
 
     @property
     def link(self) -> str:
@@ -52,7 +63,7 @@ def wrong_results(operators: frozenset[str]) -> tuple[WrongResult, ...]:
         if not operators.isdisjoint(_bases(report.operators))
     ]
     found = [
-        WrongResult(each.summary, *each.wrong_in, right_from=each.right_from or "", issue=each.issue or 0)
+        WrongResult(each.summary, *each.wrong_in, each.right_from or "", each.issue or 0, *_shown_by([each.case]))
         for each in found_wrong.load().values()
         if not operators.isdisjoint(_bases(each.operators))
     ]
@@ -68,4 +79,16 @@ def _reported(report: known_wrong.KnownReport) -> WrongResult:
     first, last = report.first_affected or "", report.last_affected or ""
     if cause and cause.wrong_in:
         first, last = cause.wrong_in
-    return WrongResult(report.summary, first, last, (cause.right_from if cause else None) or "", report.issue)
+    right_from = (cause.right_from if cause else None) or ""
+    return WrongResult(report.summary, first, last, right_from, report.issue, *_shown_by(report.cases))
+
+
+def _shown_by(cases: Sequence[KnownCase]) -> tuple[tuple[str, ...], bool]:
+    """The dtypes of calls, and whether all of them have `out=`."""
+    return tuple(dict.fromkeys(map(_dtype, cases))), all(case.form == "out" for case in cases)
+
+
+def _dtype(case: KnownCase) -> str:
+    """That of the first tensor, or of the result where the call names one and takes no tensor."""
+    named = case.kwargs.get("dtype")
+    return named.torch if isinstance(named, TorchInput) and not [*case.tensors()] else case.dtype

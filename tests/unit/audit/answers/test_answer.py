@@ -124,6 +124,38 @@ def test_a_release_that_was_not_audited_is_answered_from_its_wheel() -> None:
     assert "nothing was run" in as_text(found)
 
 
+@pytest.mark.parametrize(
+    ("name", "dtype", "wrong"),
+    [
+        ("unique_consecutive", "int64", "unique of int64"),
+        ("torch.unique", "int64", "unique of int64"),
+        ("nn.PReLU", "float32", "prelu with an infinite weight"),
+        ("F.logsigmoid", "float32", "softplus and mish"),
+        ("linspace", "int32", "linspace of integers"),
+        ("_foreach_abs_", "int32", "abs of whole numbers"),
+    ],
+)
+def test_a_composite_of_one_operator_has_its_wrong_results(name: str, dtype: str, wrong: str) -> None:
+    found = answer(name, "2.13.0")
+    assert headline(found) == "works, with wrong results in some calls"
+    assert [each for each in found.wrong if each.summary.startswith(wrong)]
+    assert dtype in found.some[CaseVerdict.WRONG]
+
+
+def test_a_wrong_result_of_one_part_of_several_or_of_out_alone_is_not_the_composites() -> None:
+    assert any("out=" in each.summary for each in answer("index_select", "2.13.0").wrong)
+    assert answer("nn.Embedding", "2.13.0").wrong == ()
+    assert any("abs of" in each.summary for each in answer("abs", "2.13.0").wrong)
+    assert answer("F.l1_loss", "2.13.0").wrong == ()
+
+
+def test_a_dtype_that_is_mostly_wrong_is_named_once() -> None:
+    found = answer("arcsin", "2.13.0")
+    assert "complex64" in found.dtypes[CaseVerdict.WRONG]
+    assert found.wrong
+    assert "complex64" not in found.some.get(CaseVerdict.WRONG, ())
+
+
 def test_the_steps_of_a_missing_operator() -> None:
     commands = [step.command for step in steps(answer("linalg.svd"))]
     assert commands[:2] == ["pip install --upgrade 'torch>=2.14.1'", "import mpsmith.kernels"]
