@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import struct
+from functools import lru_cache
+from itertools import accumulate
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,9 +17,9 @@ _TWO = struct.Struct("<2Q")
 
 
 class KernelRequests:
-    """Runs kernels of a release, and of Metal source, over memory that both processes share."""
+    """Runs LAPACK, kernels of Metal source and, with `library`, of a release; both processes share their memory."""
 
-    def __init__(self, library: AirLibrary) -> None:
+    def __init__(self, library: AirLibrary | None) -> None:
         self._library = library
 
     def answer(self, kind: str, request: bytes) -> bytes:
@@ -33,9 +36,11 @@ class KernelRequests:
         from ..metal.function_constants import Constant
         from ..objc import bridge
 
+        if kind == "lapack":
+            return _of_lapack(request)
         if kind == "compile":
             return _NUMBER.pack(bridge.compile_source(request))
-        if kind == "load":
+        if kind == "load" and self._library is not None:
             return _NUMBER.pack(bridge.load_compiled(BoundLibrary(self._library)))
         (number,), rest = _NUMBER.unpack_from(request), request[_NUMBER.size :]
         if kind == "names":
@@ -60,3 +65,27 @@ def _described(number: int, kernel: object) -> bytes:
     rows = b"".join(_TWO.pack(index, size) for index, (_, size) in parameters)
     names = "".join(f"{name}\n" for _, (name, _) in parameters)
     return struct.pack("<4Q", *facts, len(parameters)) + rows + names.encode() + b"\0"
+
+
+def _of_lapack(request: bytes) -> bytes:
+    """The arguments' bytes after the call. A request is a line, the function's name and their sizes, and their bytes.
+
+    Lengths of Fortran's texts may be left out with MKL and OpenBLAS, to which torch's CPU library is linked.
+    """
+    head, _, content = request.partition(b"\n")
+    name, *sizes = head.decode().split()
+    memory = ctypes.create_string_buffer(content, max(len(content), 1))
+    starts = accumulate(map(int, sizes[:-1]), initial=ctypes.addressof(memory))
+    try:
+        function = getattr(_library_of_torch(), name)
+    except AttributeError:
+        raise ValueError(f"{name} of LAPACK is not simulated: this torch exports none") from None
+    function(*map(ctypes.c_void_p, starts))
+    return memory.raw
+
+
+@lru_cache(maxsize=1)
+def _library_of_torch() -> ctypes.CDLL:
+    import torch
+
+    return ctypes.CDLL(str(Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"))

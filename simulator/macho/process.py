@@ -91,7 +91,7 @@ class HostProcess:
         self._names.flush()
         environment = os.environ | {"MPSMITH_KERNEL_NAMES": self._names.name}
         self._memory = None if library is None else SharedMemory()
-        self._requests = None if library is None else KernelRequests(library)
+        self._requests = KernelRequests(library)
         files = []
         if self._memory is not None:
             environment |= self._memory.environment
@@ -184,8 +184,6 @@ class HostProcess:
                 raise OperatorError(answer.decode("utf-8", "replace"), kind)
             if kind == "result":
                 return answer
-            if self._requests is None:
-                raise MachOError(f"{overload}: the process asks for {kind!r}, which is answered with kernels only")
             self._send(overload, self._requests.answer(kind, answer))
 
     def _send(self, overload: str, message: bytes) -> None:

@@ -162,6 +162,12 @@ const MetalPrograms& remote_programs() {
   return programs;
 }
 
+std::string remote_answer(const char* kind, const std::string& request) {
+  std::string answer;
+  if (const char* problem = ask(kind, request, &answer)) throw std::runtime_error(problem);
+  return answer;
+}
+
 void* shared_memory(uint64_t bytes) {
   const std::lock_guard<std::recursive_mutex> guard(mutex);
   bytes = rounded(bytes);

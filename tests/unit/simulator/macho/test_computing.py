@@ -12,7 +12,7 @@ from mpsmith.audit.releases.wheel.libraries import host_files
 from mpsmith.audit.releases.wheel.shipped import shipped_library
 from mpsmith.simulator.air.library import AirLibrary
 from mpsmith.simulator.errors import MachOError
-from mpsmith.simulator.macho import HostProcess, arm64_command
+from mpsmith.simulator.macho import HostProcess, arm64_command, kernel_requests
 from mpsmith.simulator.macho.kernel_requests import KernelRequests
 from mpsmith.simulator.macho.process import Computed, OperatorError
 from mpsmith.simulator.macho.shared_memory import SharedMemory
@@ -101,14 +101,16 @@ def test_products_and_convolutions_compute(process: HostProcess) -> None:
     torch.testing.assert_close(found.double(), expected, rtol=1e-4, atol=1e-4)
 
 
+def on_cpu(process: HostProcess, overload: str, *arguments: object) -> list[torch.Tensor]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SharedMemory, "_placed_tensor", _placed_tensor)
+        results = HostProcess.compute(process, f"aten::{overload}", *arguments).results
+        return [result.clone() for result in results]
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.complex64])
 def test_lapack_solves_systems(process: HostProcess, dtype: torch.dtype) -> None:
-    def computed(overload: str, *arguments: object) -> list[torch.Tensor]:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(SharedMemory, "_placed_tensor", _placed_tensor)  # on the CPU
-            results = HostProcess.compute(process, f"aten::{overload}", *arguments).results
-            return [result.clone() for result in results]
-
+    computed = partial(on_cpu, process)
     generator = torch.Generator().manual_seed(5)  # other matrices may be near singular, where both are inaccurate
     matrix = torch.randn(4, 5, 5, dtype=dtype, generator=generator) + 3 * torch.eye(5, dtype=dtype)
     right = torch.randn(4, 5, 3, dtype=dtype, generator=generator)
@@ -131,6 +133,47 @@ def test_lapack_solves_systems(process: HostProcess, dtype: torch.dtype) -> None
     assert computed("linalg_lu_factor_ex", torch.zeros(2, 2), True, False)[2].item() == 1
     with pytest.raises(OperatorError, match="sgeev_ of LAPACK is not simulated"):
         computed("linalg_eig", torch.eye(3))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernel_requests, "_library_of_torch", object)  # it has no such function
+        with pytest.raises(OperatorError, match="sgetrf_ of LAPACK is not simulated: this torch exports none"):
+            computed("linalg_lu_factor_ex", torch.eye(3), True, False)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.complex64])
+def test_lapack_finds_eigenvalues_and_singular_values(process: HostProcess, dtype: torch.dtype) -> None:
+    close = partial(torch.testing.assert_close, rtol=1e-4, atol=1e-4)
+    wide = torch.complex128 if dtype.is_complex else torch.float64
+    generator = torch.Generator().manual_seed(5)
+    whole = torch.randn(2, 3, 8, 12, dtype=dtype, generator=generator)
+    given = {
+        "contiguous": whole,
+        "transposed": whole.mT,
+        "sliced": whole[..., ::2, 1::3],
+        "offset": whole[1, :, 2:5],
+        "expanded": whole[0, 0].expand(2, 8, 12),
+        "of rank 1": torch.tensor([[1.0, 2.0, 0.0], [2.0, 4.0, 0.0]], dtype=dtype),
+        "empty": whole[..., :0],
+        "no batch": whole[:0],
+    }
+    for matrix in given.values():
+        exact = matrix.to(wide)
+        for full in (False, True):
+            left, values, right = on_cpu(process, "_linalg_svd", matrix, full, True, None)
+            close(values.double(), torch.linalg.svdvals(exact))
+            count = values.shape[-1]
+            close(((left[..., :count] * values.unsqueeze(-2)) @ right[..., :count, :]).to(wide), exact)
+            for unitary in (left, right.mH):
+                product = unitary.mH @ unitary
+                close(product, torch.eye(product.shape[-1], dtype=dtype).expand_as(product))
+        close(on_cpu(process, "_linalg_svd", matrix, False, False, None)[1].double(), torch.linalg.svdvals(exact))
+        hermitian = matrix @ matrix.mH - 2 * torch.eye(matrix.shape[-2], dtype=dtype)
+        for lower in ("L", "U"):
+            values, vectors = on_cpu(process, "_linalg_eigh", hermitian, lower, True)
+            close(values.double(), torch.linalg.eigvalsh(hermitian.to(wide)))
+            close((vectors * values.unsqueeze(-2)) @ vectors.mH, hermitian)
+            close(on_cpu(process, "_linalg_eigh", hermitian, lower, False)[0], values)
+    with pytest.raises(OperatorError, match="failed to converge"):
+        on_cpu(process, "_linalg_svd", torch.full((3, 3), float("nan"), dtype=dtype), False, True, None)
 
 
 def test_what_metal_takes_without_its_validation_is_no_error(process: HostProcess) -> None:
