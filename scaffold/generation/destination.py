@@ -56,11 +56,13 @@ def folder_as_destination(folder: Path, manifest_name: str = NAME) -> Destinatio
 def destination_of(operator: OperatorModel, target: KernelTarget, out: Path | None) -> Destination:
     """The destination for the scaffold of an operator; `out` is the user's choice.
 
-    In a clone, shaders go into mpsmith's own package and other targets into `work/`, which git ignores; elsewhere a
-    scaffold goes into a new folder in the current one.
+    In a clone, shaders go into mpsmith's own package, unless a finished family has that folder, and other targets into
+    `work/`, which git ignores; elsewhere a scaffold goes into a new folder in the current one.
     """
     if out is None and is_checkout() and target is KernelTarget.SHADER:
-        return folder_as_destination(PACKAGE, f"kernels/.scaffold/{operator.stem}.json")
+        package = folder_as_destination(PACKAGE, f"kernels/.scaffold/{operator.stem}.json")
+        if package.manifest or not (PACKAGE / "kernels" / operator.stem).exists():
+            return package
     return destination_for(f"{operator.stem}_{target.value}", out)
 
 

@@ -89,6 +89,11 @@ class OverloadModel:
         return [argument for argument in self.inputs if is_tensor(argument.type)]
 
     @property
+    def required_tensors(self) -> Sequence[Argument]:
+        """The inputs that are one tensor and have no default."""
+        return [argument for argument in self.tensors if str(argument.type) == "Tensor" and argument.default is None]
+
+    @property
     def text(self) -> str:
         """The schema as text, `aten::mode(Tensor self, ...) -> ...`."""
         return f"aten::{self.function.schema}"

@@ -29,6 +29,11 @@ def test_kernels_for_mpsmith_go_into_its_folders(clone: Path) -> None:
     assert destination_of(FREXP, KernelTarget.SHADER, None).in_package
 
 
+def test_a_second_kernel_does_not_go_over_a_finished_family(clone: Path) -> None:
+    (clone / "kernels" / "frexp").mkdir(parents=True)
+    assert destination_of(FREXP, KernelTarget.SHADER, None).folder == clone / "work" / "frexp_shader"
+
+
 @pytest.mark.parametrize("target", [KernelTarget.EXTENSION, KernelTarget.UPSTREAM])
 def test_what_has_no_place_in_a_clone_goes_where_git_ignores_it(clone: Path, target: KernelTarget) -> None:
     assert destination_of(FREXP, target, None).folder == clone / "work" / f"frexp_{target.value}"

@@ -82,6 +82,16 @@ def test_in_the_repository_a_kernel_gets_a_folder_with_cases(source: Source, tmp
     assert "cases.py" not in "".join(shader.generate(Request(operator, KernelKind.UNARY)).files)
 
 
+@pytest.mark.parametrize(("name", "count"), [("heaviside", 2), ("_linalg_eigvals", 1), ("normal_functional", 1)])
+def test_the_first_inputs_of_its_cases_are_as_many_as_the_schema_requires(
+    source: Source, name: str, count: int
+) -> None:
+    generated = shader.generate(Request(source.operator(name), KernelKind.BINARY), in_package=True)
+    (cases,) = (text for path, text in generated.files.items() if path.endswith("/cases.py"))
+    assert cases.count("values((7, 5), dtype)") == count
+    parsed_as_python(generated)
+
+
 def test_every_gap_has_an_upstream_patch(requests: list[Request], source: Source) -> None:
     tree = upstream.tree_of(files_of(source.release))
     for request in requests:
