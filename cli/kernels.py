@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 app = typer.Typer(name="kernels", help="The kernels that replace fallbacks on mps.", no_args_is_help=True)
 
 Operators = Annotated[
-    list[str] | None, typer.Argument(metavar="[OP]...", help="Operators, such as aten::mode or mode; all by default.")
+    list[str] | None,
+    typer.Argument(metavar="[OP]...", help="Operators, such as aten::mode or mode, or families; all by default."),
 ]
 
 

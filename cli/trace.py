@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from ..tracing.summary import Summary
     from ..tracing.supervision import ProgramResult, TracedProgram
 
+# Few programs have options of these names.
+OWN_OPTIONS = frozenset({"--with-kernels", "--fail-on-fallback", "--json"})
+
 
 def trace(
     program: Annotated[str, typer.Argument(help="A Python program that uses device='mps'.")],
@@ -55,6 +58,8 @@ def trace(
         as_json,
     )
     _require_operators(request.allowed)
+    for option in OWN_OPTIONS.intersection(request.program.arguments):
+        say(f"{option} goes to the program; an option of `mpsmith trace` comes before {program}")
     ended, summary = _traced(request, kernels=False)
     after = _traced(request, kernels=True)[1] if with_kernels else None
     with ignore_broken_pipe():  # the exit code remains that of the program

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
+from urllib.parse import quote
 
 import typer
 
@@ -12,14 +14,26 @@ from .options import AsJson
 from .printing import print_json, say
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..scaffold.checkout.results import TryRow
 
 SIMULATED = "SIMULATED: nothing was run on a Mac."
 
 
+class TryFormat(str, Enum):
+    """The forms in which the rows are printed."""
+
+    TERMINAL = "terminal"
+    JSON = "json"
+    JUNIT = "junit"
+    SARIF = "sarif"
+
+
 def try_checkout(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A project's checkout.", show_default=False)],
     limit: Annotated[float, typer.Option(min=1, max=86400, help="Seconds that one test may take.")] = 300,
+    form: Annotated[TryFormat, typer.Option("--format", help="The form of the result.")] = TryFormat.TERMINAL,
     as_json: AsJson = False,
 ) -> None:
     """Check a project's Metal, build its extensions as its setup.py does on a Mac, and run its tests, simulated.
@@ -29,25 +43,79 @@ def try_checkout(
     from ..scaffold.checkout.results import TryResult, passed
     from ..scaffold.checkout.trying import try_checkout as tried
 
+    form = TryFormat.JSON if as_json else form
     rows: list[TryRow] = []
     for row in tried(folder, limit, say):
         rows.append(row)
-        if not as_json and row.result is not TryResult.RIGHT:
+        if form is TryFormat.TERMINAL and row.result is not TryResult.RIGHT:
             print(_line(row), flush=True)
     accepted = passed(rows)
     counts = Counter(row.result.value for row in rows)
-    if as_json:
+    if form is TryFormat.JSON:
         listed = [row.as_json() for row in rows]
         print_json({"simulated": True, "passed": accepted, "counts": dict(counts), "rows": listed})
-    else:
+    elif form is TryFormat.TERMINAL:
         shown = ", ".join(f"{counts[result.value]} {result.value}" for result in TryResult if counts[result.value])
         print(f"{folder}: {'passed' if accepted else 'not passed'}: {shown}. {SIMULATED}")
+    else:
+        print(_as_junit(rows) if form is TryFormat.JUNIT else _as_sarif(rows), end="")
     if not accepted:
         raise typer.Exit(1)
 
 
+def _as_junit(rows: Sequence[TryRow]) -> str:
+    from ..reports import junit_report
+    from ..scaffold.checkout.results import FAILURES, TryResult
+
+    tests = []
+    for row in rows:
+        failure = row.result.value if row.result in FAILURES else ""
+        skipped = (row.reason or "skipped") if row.result is TryResult.SKIPPED else ""
+        tests.append(
+            junit_report.case_element(
+                row.kind, row.name, failure=failure, skipped=skipped, reason=row.reason + _place(row)
+            )
+        )
+    return junit_report.document("mpsmith try", tests, SIMULATED)
+
+
+def _as_sarif(rows: Sequence[TryRow]) -> str:
+    from ..reports import sarif_report
+    from ..scaffold.checkout.results import FAILURES
+
+    results = [
+        {
+            "ruleId": row.result.value,
+            "level": "error",
+            "message": {"text": f"{row.kind} {row.name}: {row.reason or row.result.value}"},
+            "locations": [_location(row)],
+        }
+        for row in rows
+        if row.result in FAILURES
+    ]
+    return sarif_report.document(MEANINGS, results, SIMULATED)
+
+
+MEANINGS = {
+    "wrong": "the test failed, took too long, or ended the process",
+    "defect of the project": "it does not compile, or is invalid on a Mac",
+    "refused by mpsmith": "what mpsmith does not support",
+}
+
+
+def _location(row: TryRow) -> dict[str, object]:
+    """A file of the checkout with its line; else the name alone."""
+    if not row.file or Path(row.file).is_absolute():
+        return {"logicalLocations": [{"fullyQualifiedName": row.name}]}
+    region = {"region": {"startLine": row.line}} if row.line else {}
+    return {"physicalLocation": {"artifactLocation": {"uri": quote(row.file)}, **region}}
+
+
 def _line(row: TryRow) -> str:
-    file = "" if row.file == row.name else row.file
-    place = f" ({file}:{row.line})" if row.line and file else f" (line {row.line})" if row.line else ""
     reason = f": {row.reason}" if row.reason else ""
-    return f"{row.kind} {row.name}: {row.result.value}{place}{reason}"
+    return f"{row.kind} {row.name}: {row.result.value}{_place(row)}{reason}"
+
+
+def _place(row: TryRow) -> str:
+    file = "" if row.file == row.name else row.file
+    return f" ({file}:{row.line})" if row.line and file else f" (line {row.line})" if row.line else ""

@@ -1,8 +1,8 @@
-"""The report as JUnit XML: a test for each executed overload, which fails where mps does not do what the CPU does."""
+"""JUnit XML. Of an audit: a test for each executed overload, which fails where mps does not do what the CPU does."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Iterable
 from xml.etree import ElementTree
 
 from ..audit.findings.results import AuditSummary, OverloadSummary
@@ -13,27 +13,42 @@ from .wording import SIMULATED_NOTE
 
 def render(summary: AuditSummary) -> str:
     """The XML. An overload that was not executed is skipped with its reason: it is never a pass."""
-    suite = ElementTree.Element("testsuite", name="mpsmith audit")
-    if summary.run.simulated:
+    note = SIMULATED_NOTE if summary.run.simulated else ""
+    return document("mpsmith audit", map(_test_of, summary.overloads), note)
+
+
+def document(name: str, tests: Iterable[ElementTree.Element], simulated: str) -> str:
+    """A suite of tests. `simulated`: what to say where no Mac was used, else empty."""
+    suite = ElementTree.Element("testsuite", name=name)
+    if simulated:
         properties = ElementTree.SubElement(suite, "properties")
-        ElementTree.SubElement(properties, "property", name="simulated", value=SIMULATED_NOTE)
-    results = Counter(_add(suite, overload) for overload in summary.overloads)
-    for name, number in (("tests", results.total()), ("failures", results["failure"]), ("skipped", results["skipped"])):
-        suite.set(name, str(number))
+        ElementTree.SubElement(properties, "property", name="simulated", value=simulated)
+    suite.extend(tests)
+    for key, path in (("tests", "testcase"), ("failures", "testcase/failure"), ("skipped", "testcase/skipped")):
+        suite.set(key, str(len(suite.findall(path))))
     ElementTree.indent(suite)
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def _add(suite: ElementTree.Element, overload: OverloadSummary) -> str:
-    """Add the test of one overload; returns how it ended: passed, failure or skipped."""
-    case = ElementTree.SubElement(suite, "testcase", classname=overload.operator, name=overload.name)
+def case_element(
+    group: str, name: str, *, failure: str = "", skipped: str = "", reason: str = ""
+) -> ElementTree.Element:
+    """A test, which passed unless `failure` has a kind of failure, or `skipped` a reason."""
+    test = ElementTree.Element("testcase", classname=group, name=printable(name))
+    if failure:
+        ElementTree.SubElement(test, "failure", type=failure, message=printable(reason))
+    elif skipped:
+        ElementTree.SubElement(test, "skipped", message=printable(skipped))
+    return test
+
+
+def _test_of(overload: OverloadSummary) -> ElementTree.Element:
     unknown = (OverloadVerdict.UNREACHABLE, OverloadVerdict.REFERENCE_FAILED)
+    verdict, reason = overload.verdict.value, overload.reason
     if not overload.executed or overload.verdict in unknown:
-        ElementTree.SubElement(case, "skipped", message=printable(overload.reason or overload.verdict.value))
-        return "skipped"
-    if overload.is_supported:
-        return "passed"
-    failed = ElementTree.SubElement(case, "failure", type=overload.verdict.value, message=printable(overload.reason))
-    if overload.worst_case:
-        failed.text = f"mpsmith replay '{printable(overload.worst_case)}'"
-    return "failure"
+        return case_element(overload.operator, overload.name, skipped=reason or verdict)
+    failure = "" if overload.is_supported else verdict
+    test = case_element(overload.operator, overload.name, failure=failure, reason=reason)
+    if failure and overload.worst_case:
+        test[0].text = f"mpsmith replay '{printable(overload.worst_case)}'"
+    return test

@@ -1,8 +1,9 @@
-"""The report as SARIF 2.1.0, for services that show findings: a result for each overload that does not work on mps."""
+"""SARIF 2.1.0, for services that show findings. Of an audit: a result for each overload that does not work on mps."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 
 from .. import __version__
 from ..audit.findings.results import AuditSummary, OverloadSummary
@@ -15,17 +16,18 @@ _ERRORS = (OverloadVerdict.WRONG, OverloadVerdict.CRASH, OverloadVerdict.TIMEOUT
 
 def render(summary: AuditSummary) -> str:
     """The JSON text. Each verdict is a rule; an overload has no line of a source, so it is a logical location."""
-    rules = [
-        {"id": verdict.value, "shortDescription": {"text": MEANING[verdict]}}
-        for verdict in OverloadVerdict
-        if not verdict.is_support
-    ]
+    rules = {verdict.value: MEANING[verdict] for verdict in OverloadVerdict if not verdict.is_support}
     results = [_result(overload) for overload in summary.overloads if overload.executed and not overload.is_supported]
+    return document(rules, results, SIMULATED_NOTE if summary.run.simulated else "")
+
+
+def document(rules: Mapping[str, str], results: Iterable[Mapping[str, object]], simulated: str) -> str:
+    """One run. `rules`: what each rule means. `simulated`: what to say where no Mac was used, else empty."""
+    described = [{"id": name, "shortDescription": {"text": meaning}} for name, meaning in rules.items()]
     run = {
-        "tool": {"driver": {"name": "mpsmith", "version": __version__, "rules": rules}},
-        "results": results,
-        "properties": {"simulated": summary.run.simulated}
-        | ({"note": SIMULATED_NOTE} if summary.run.simulated else {}),
+        "tool": {"driver": {"name": "mpsmith", "version": __version__, "rules": described}},
+        "results": list(results),
+        "properties": {"simulated": bool(simulated)} | ({"note": simulated} if simulated else {}),
     }
     return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1) + "\n"
 

@@ -36,16 +36,23 @@ def show(summary: Summary, console: Console | None = None) -> None:
 
 def as_text(summary: Summary) -> str:
     """The text that `show` prints."""
-    out = Console(highlight=False, width=WIDTH_OF_A_FILE, file=io.StringIO(), force_jupyter=False)
+    out = _without_colour()
     show(summary, out)
     return out.file.getvalue().rstrip()  # type: ignore[attr-defined, no-any-return]
 
 
 def as_html(summary: Summary) -> str:
     """The same for a notebook, with the tables' layout."""
-    out = Console(highlight=False, width=WIDTH_OF_A_FILE, file=io.StringIO(), force_jupyter=False, record=True)
+    out = _without_colour()
+    out.record = True
     show(summary, out)
     return out.export_html(inline_styles=True, code_format='<pre style="white-space:pre;overflow:auto">{code}</pre>')
+
+
+def _without_colour() -> Console:
+    """For a text; a notebook's kernel sets FORCE_COLOR."""
+    file = io.StringIO()
+    return Console(highlight=False, width=WIDTH_OF_A_FILE, file=file, force_jupyter=False, force_terminal=False)
 
 
 def heading(summary: Summary) -> list[str]:
@@ -63,7 +70,7 @@ def heading(summary: Summary) -> list[str]:
     if not total:
         return [*lines, 'the program called nothing on mps: move its model and its tensors there, with `.to("mps")`']
     if not summary.fallbacks and not summary.unseen:
-        lines.append(f"no operator fell back to the CPU in {_number(total)} calls on mps")
+        lines.append(f"no operator fell back to the CPU in {_number(total)} call{'s' * (total != 1)} on mps")
     else:
         fell_back = summary.calls(CallKind.fallback) + sum(summary.unseen.values())
         lines.append(

@@ -177,7 +177,7 @@ def finished() -> tuple[Kernel, ...]:
 
 
 def named(names: Iterable[str]) -> tuple[Kernel, ...]:
-    """The kernels of operators (`aten::mode`, `mode`) or of single overloads (`aten::mode.values`), finished or not.
+    """The kernels of operators (`aten::mode`, `mode`), of overloads (`aten::mode.values`) or of families (`eig`).
 
     Raises UnknownKernelError for a name without a kernel.
     """
@@ -186,6 +186,7 @@ def named(names: Iterable[str]) -> tuple[Kernel, ...]:
     for name in names:
         full = name if "::" in name else f"aten::{name}"
         fitting = [kernel for kernel in kernels if full in (kernel.overload, kernel.operator)]
+        fitting = fitting or [kernel for kernel in kernels if name == kernel.family]
         if not fitting:
             raise UnknownKernelError(f"mpsmith has no kernel for {full}{near(full, _names(kernels))}")
         wanted |= {kernel.overload: kernel for kernel in fitting}

@@ -52,6 +52,14 @@ def test_keeps_the_exit_code_of_the_program(tmp_path: Path, source: str, status:
     assert bool(done.stderr) == bool(last)
 
 
+def test_an_option_after_the_program_goes_to_the_program_and_is_named(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text("import sys; print(*sys.argv[1:])")
+    command = [*TRACE, "program.py", "--json", "--device", "mps"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stdout == f"--json --device mps\n{NOTHING}"
+    assert done.stderr == "--json goes to the program; an option of `mpsmith trace` comes before program.py\n"
+
+
 @pytest.mark.parametrize(
     ("number", "source", "status"),
     [

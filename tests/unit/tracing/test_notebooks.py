@@ -13,9 +13,11 @@ from mpsmith.tracing.summary import summarize
 
 def test_text_and_html_are_not_empty_where_rich_sees_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as ipykernel does
     row = CallRow("aten::mode", CallKind.fallback, False, CallSite("In[3]", 2), (), 1, 0, 0, 0, 5, 1)
     summary = summarize(Recording(rows=[row], facts={1: {"simulated": True, "profile": "2.13.0"}}))
     assert "In[3]:2" in text.as_text(summary)
+    assert "\x1b" not in text.as_text(summary)
     html = text.as_html(summary)
     assert html.startswith("<pre")
     assert "aten::mode" in html
