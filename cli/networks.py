@@ -17,14 +17,10 @@ if TYPE_CHECKING:
 def networks(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NETWORK]...", help="Networks by name, such as resnet-50; default: all."),
-    ] = None,
-    model: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--model",
-            metavar="MODULE:FUNCTION",
-            help="A network of your own: the function returns a torch.nn.Module and a tuple of its inputs. Repeatable.",
+        typer.Argument(
+            metavar="[NETWORK]...",
+            help="Networks by name, such as resnet-50; default: all. Your own as MODULE:FUNCTION, which returns a "
+            "torch.nn.Module and a tuple of its inputs.",
         ),
     ] = None,
     modes: Annotated[
@@ -47,8 +43,8 @@ def networks(
     """
     from ..tracing.networks import catalog
 
-    own = [catalog.user_network(builder) for builder in model or ()]
-    chosen = (*(catalog.networks_named(names or ()) if names or not own else ()), *own)
+    chosen = catalog.networks_named(names or ())
+    own = [network for network in chosen if network.is_user_supplied]
     _check_release(torch)
     from ..audit.running.worker_limits import default_workers
     from ..reports.evidence.preflight import require_working_device

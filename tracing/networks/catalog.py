@@ -79,8 +79,9 @@ NETWORKS: tuple[Network, ...] = (
 
 
 def networks_named(names: Sequence[str]) -> tuple[Network, ...]:
-    """The networks with these names, or all of them. Raises MpsmithError for an unknown name."""
+    """The networks with these names, or all of them; MODULE:FUNCTION is one of the user's. Raises MpsmithError."""
     by_name = {network.name: network for network in NETWORKS}
+    by_name |= {name: user_network(name) for name in names if ":" in name}
     for name in names:
         if name not in by_name:
             raise MpsmithError(f"there is no network {name}{near(name, by_name)}; there are {', '.join(by_name)}")
@@ -91,5 +92,5 @@ def user_network(builder: str) -> Network:
     """A network that the user supplies. Raises MpsmithError where the text is not a `module:function`."""
     module, _, function = builder.partition(":")
     if not module or not function.isidentifier():
-        raise MpsmithError(f"--model {builder}: name a function as package.module:function")
+        raise MpsmithError(f"{builder}: name a function as package.module:function")
     return Network(builder, builder, builder)

@@ -20,7 +20,7 @@ from support.commands import output, printed_json, refusal, typed
         (["mlp", "--modes", "trainings"], "did you mean training"),
         (["mlp", "--modes", ""], "--modes has an empty value"),
         (["mlp", "--torch", "9.9.9"], "no data for torch 9.9.9"),
-        (["--model", "nothing"], "package.module:function"),
+        (["nothing:"], "package.module:function"),
     ],
 )
 def test_rejects_bad_arguments(arguments: list[str], message: str) -> None:
@@ -60,10 +60,10 @@ def test_without_names_all_networks_run_in_all_modes(asked_for: list[running.Run
 
 
 def test_a_users_model_runs_alone_and_its_failure_fails_the_command(asked_for: list[running.RunOptions]) -> None:
-    output(app, "networks", "--model", "mine:build", "--modes", "inference,training")
+    output(app, "networks", "mine:build", "--modes", "inference,training")
     assert [network.builder for network in asked_for[0].networks] == ["mine:build"]
     assert asked_for[0].modes == (Mode.inference, Mode.training)
-    assert typed(app, "networks", "--model", "bad:build").exit_code == 1
+    assert typed(app, "networks", "bad:build").exit_code == 1
 
 
 def test_a_stopped_run_says_how_to_continue(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -154,7 +154,7 @@ def net():
 @pytest.mark.rehearsal
 def test_a_network_runs(mac: PosedMac) -> None:
     (mac.folder / "my_net.py").write_text(NETWORK)
-    printed = mac.run("mpsmith", "networks", "--model", "my_net:net", "--modes", "inference,compile", "--json", *ONE)
+    printed = mac.run("mpsmith", "networks", "my_net:net", "--modes", "inference,compile", "--json", *ONE)
     found = json.loads(printed)
     assert found["simulated"] is False
     assert [(run["mode"], run["outcome"]) for run in found["runs"]] == [("inference", "ran"), ("torch.compile", "ran")]

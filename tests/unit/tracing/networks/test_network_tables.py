@@ -139,5 +139,5 @@ def test_names_of_networks_are_unique_and_unknown_ones_are_rejected() -> None:
     assert len({network.name for network in NETWORKS}) == len(NETWORKS)
     with pytest.raises(MpsmithError, match=r"there is no network lst.*lstm"):
         networks_named(["lst"])
-    with pytest.raises(MpsmithError, match=r"--model model\.build: name a function"):
+    with pytest.raises(MpsmithError, match=r"model\.build: name a function"):
         user_network("model.build")
