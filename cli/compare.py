@@ -97,13 +97,13 @@ def _opened(name: str, opened: ExitStack) -> tuple[Store, Run] | None:
 
 
 def _fails(changes: Differences, cases: RunComparison | None, fail_on: FailOn) -> bool:
-    from ..reports.evidence.comparing import Became
+    from ..reports.evidence.comparing import Transition
 
     if fail_on is FailOn.DIFFERENCE:
         return bool(changes.verdicts or changes.failures or (cases and cases.differences))
     if fail_on is FailOn.NEVER:
         return False
-    kinds = [became for became in Became if became.is_worse] if fail_on is FailOn.WORSE else [Became.NEW_WRONG]
+    kinds = [became for became in Transition if became.is_worse] if fail_on is FailOn.WORSE else [Transition.NEW_WRONG]
     return changes.has(*kinds) or bool(changes.failures)
 
 

@@ -70,7 +70,7 @@ def _of_pair(text: str, pair: _Pair, new: Plain) -> list[_Edit]:
     if isinstance(value, yaml.MappingNode) and not value.flow_style and isinstance(new, dict) and new:
         return _of_mapping(text, key, value, new)
     in_line = _written("", new).removeprefix("'':")
-    if _stands_in_line(pair) and "\n" not in in_line:
+    if _is_inline(pair) and "\n" not in in_line:
         start, end = value.start_mark.index, value.end_mark.index
         return [_Edit(start, end, in_line.lstrip() if start < end else in_line)]
     replacement = _instead_of(text, pair, _written(key.value, new) + "\n")
@@ -140,7 +140,7 @@ def _instead_of(text: str, pair: _Pair, written: str) -> _Edit:
     return _Edit(start, end, _indented(comments + written, key.start_mark.column))
 
 
-def _stands_in_line(pair: _Pair) -> bool:
+def _is_inline(pair: _Pair) -> bool:
     """Whether the value is on the line of its key, where another value can replace it."""
     key, value = pair
     in_line = value.flow_style if isinstance(value, yaml.CollectionNode) else not _is_block_scalar(value)

@@ -81,7 +81,7 @@ class HostCodeRun(Part):
     not_shown: Text | None = None
 
     @model_validator(mode="after")
-    def _says_one_thing(self) -> HostCodeRun:
+    def _has_shown_by_or_not_shown(self) -> HostCodeRun:
         if bool(self.shown_by) == bool(self.not_shown):
             raise ValueError("either shown_by, or not_shown and why")
         return self

@@ -18,7 +18,7 @@ FOUND_NOTE = (
 )
 
 
-def cure_table(summary: AuditSummary) -> Table:
+def right_when_compiled_table(summary: AuditSummary) -> Table:
     """Operators whose eager call is missing or broken, and which are right in generated Metal."""
     rows = [
         _row(operator, operator.compiled, operator.compiled.cures)

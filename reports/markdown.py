@@ -24,7 +24,7 @@ def render(summary: AuditSummary) -> str:
         run_tables.case_table(summary),
         run_tables.dtype_table(summary),
         audit_tables.fallback_table(summary),
-        compiled_tables.cure_table(summary),
+        compiled_tables.right_when_compiled_table(summary),
         compiled_tables.break_table(summary),
         audit_tables.breakage_table(summary),
         *audit_tables.fault_tables(summary),

@@ -47,9 +47,9 @@ def history_of(summary: AuditSummary) -> ReleaseHistory | None:
     except MpsmithError:
         return None
     releases = tuple(facts.release for facts in data.releases)
-    return ReleaseHistory(releases, releases[position], _standings())
+    return ReleaseHistory(releases, releases[position], _support_by_operator())
 
 
 @cache
-def _standings() -> dict[str, tuple[OperatorSupport | None, ...]]:
+def _support_by_operator() -> dict[str, tuple[OperatorSupport | None, ...]]:
     return support_by_release(release_data.load())

@@ -42,7 +42,7 @@ def render(summary: AuditSummary, width: int = 120) -> str:
         _narrow(shipped_tables.stood_in_table(summary), ("reason", "overloads", "calls")),
         run_tables.case_table(summary),
         audit_tables.fallback_table(summary),
-        compiled_tables.cure_table(summary),
+        compiled_tables.right_when_compiled_table(summary),
         compiled_tables.break_table(summary),
         audit_tables.breakage_table(summary, numbers=True),
         *(audit_tables.fault_table(summary, verdict, numbers=True) for verdict in UNNAMED if verdict in present),

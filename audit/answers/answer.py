@@ -21,7 +21,7 @@ from ..releases.surface.rare_overloads import is_rare, main_overloads
 from ..releases.surface.reachability import RULES_BY_NAME
 from .compositions import compositions
 from .measured import HostFact, MeasuredCalls, host_facts, measured
-from .names import Meant, Names
+from .names import Names, ResolvedName
 from .support import ReleaseSupport, Runs, Support
 from .wrong_results import WrongResult, wrong_results
 
@@ -171,7 +171,7 @@ def _releases() -> ReleaseSupport:
     return ReleaseSupport(release_data.load(), compositions())
 
 
-def _overloads_of(meant: Meant, position: int) -> list[str]:
+def _overloads_of(meant: ResolvedName, position: int) -> list[str]:
     """The overloads that decide the headline; none for a function or module of several operators."""
     if meant.overload:
         return [meant.overload]
@@ -184,12 +184,12 @@ def _overloads_of(meant: Meant, position: int) -> list[str]:
     return main_overloads(meant.operator, present)
 
 
-def _runs(meant: Meant, overloads: Sequence[str], position: int) -> Runs:
+def _runs(meant: ResolvedName, overloads: Sequence[str], position: int) -> Runs:
     public = () if meant.overload else meant.public
     return _releases().of_names(overloads, public, position)
 
 
-def _since(meant: Meant, position: int) -> tuple[str | None, bool]:
+def _since(meant: ResolvedName, position: int) -> tuple[str | None, bool]:
     """The first release of the unbroken range up to `position` in which everything runs, and whether it is certain."""
     data, first = release_data.load(), None
     for earlier in range(position, -1, -1):
@@ -202,7 +202,7 @@ def _since(meant: Meant, position: int) -> tuple[str | None, bool]:
     return first, True
 
 
-def _upgrade(meant: Meant, position: int) -> str | None:
+def _upgrade(meant: ResolvedName, position: int) -> str | None:
     data = release_data.load()
     for later in range(position + 1, len(data.releases)):
         if _runs(meant, _overloads_of(meant, later), later).support is Support.WORKS:
@@ -210,7 +210,7 @@ def _upgrade(meant: Meant, position: int) -> str | None:
     return None
 
 
-def _unreachable(meant: Meant, overloads: Sequence[str], position: int) -> str:
+def _unreachable(meant: ResolvedName, overloads: Sequence[str], position: int) -> str:
     """Why no program reaches any of these overloads on mps, a sentence; "" where one does."""
     if not meant.operator:
         return ""
@@ -234,7 +234,7 @@ def _inside(overloads: Sequence[str], public: Sequence[str], release: str) -> tu
     return tuple(known[name] for name in names if name in known)
 
 
-def _wrong(meant: Meant, overloads: Sequence[str], release: str) -> tuple[WrongResult, ...]:
+def _wrong(meant: ResolvedName, overloads: Sequence[str], release: str) -> tuple[WrongResult, ...]:
     """The wrong results of an operator, and of the one that each of its calls computes with."""
     composed = [compositions()[name] for name in (*overloads, *meant.public) if name in compositions()]
     parts = [part for each in composed if each.is_one_operator for part in each.computing_parts]
@@ -256,7 +256,7 @@ def _kernels(operators: set[str]) -> tuple[ReplacementKernel, ...]:
     return tuple(ReplacementKernel(entry.operator, entry.kernel, entry.status or "") for entry in entries)
 
 
-def _notes(meant: Meant, main: Sequence[str], position: int) -> tuple[str, ...]:
+def _notes(meant: ResolvedName, main: Sequence[str], position: int) -> tuple[str, ...]:
     """What the rare overloads of an operator showed, where it differs from the headline."""
     notes = []
     data = release_data.load()

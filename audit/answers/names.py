@@ -24,7 +24,7 @@ _DTYPES = {"float64": "double", "complex128": "cdouble"}  # and the methods that
 
 
 @dataclass(frozen=True)
-class Meant:
+class ResolvedName:
     """What a user means by a name.
 
     Attributes:
@@ -64,7 +64,7 @@ class Names:
         """Every function and module that is not called like an operator, `linalg.svd`, `nn.Linear`; sorted."""
         return sorted(self._functions)
 
-    def find(self, text: str) -> Meant:
+    def find(self, text: str) -> ResolvedName:
         """What `text` means. Raises MpsmithError with near names for a name that nothing has."""
         plain = _of_python(text) or without_call(text)
         for candidate in _candidates(plain):
@@ -90,23 +90,25 @@ class Names:
         every |= {name.rpartition(".")[2] for name in self._functions} | {name.replace(".", "_") for name in every}
         return bool(fnmatch.filter(every, plain))
 
-    def _exact(self, name: str) -> Meant | None:
+    def _exact(self, name: str) -> ResolvedName | None:
         if name in self._functions:
             operator = operator_behind(name, self.overloads)
-            return self._of_operator(operator, name) if operator else Meant(name, "", public=(name,))
+            return self._of_operator(operator, name) if operator else ResolvedName(name, "", public=(name,))
         operator = functional_name(name)
         if operator in self.overloads and name in (operator, f"{operator}_"):
             return self._of_operator(operator)
         if name in self.overloads.get(operator, ()):
-            return Meant(name, operator, name)
+            return ResolvedName(name, operator, name)
         if name.lower() in self._modules:
             return self._exact(self._modules[name.lower()])
         underscored = name.replace(".", "_")
         return self._of_operator(underscored) if underscored in self.overloads else None
 
-    def _of_operator(self, operator: str, shown: str = "") -> Meant:
+    def _of_operator(self, operator: str, shown: str = "") -> ResolvedName:
         public = tuple(self.public.get(operator, ()))
-        return Meant(shown or next((name for name in public if _is_function(name)), operator), operator, "", public)
+        return ResolvedName(
+            shown or next((name for name in public if _is_function(name)), operator), operator, "", public
+        )
 
     def _unknown(self, text: str, last: str) -> str:
         written = {name.rpartition(".")[2]: name for name in sorted(self._functions, reverse=True)}

@@ -138,7 +138,7 @@ class Comparison:
             if isinstance(agreement, Difference):
                 agreement = self._reordered(position, mine, cpus) or agreement
             if isinstance(agreement, Difference):
-                forgiven = self._forgiven(position, mine, cpus)
+                forgiven = self._accepted_anyway(position, mine, cpus)
                 if not forgiven:
                     return agreement
                 # Everything but the values is still compared.
@@ -175,7 +175,7 @@ class Comparison:
                 return found
         return None
 
-    def _forgiven(self, position: int, mine: Execution, cpus: Execution) -> str:
+    def _accepted_anyway(self, position: int, mine: Execution, cpus: Execution) -> str:
         """Why other values than the CPU's are accepted; "" where they are not."""
         if names_equal_elements(self._case, mine.outputs[position], cpus.outputs[position]):
             return EQUAL_ELEMENTS

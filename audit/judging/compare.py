@@ -277,19 +277,19 @@ class Elements:
         absolute += SLACK * _largest_nearby(self._own_error, size)
         unit, whole = self._rtol * size, self._atol + self._rtol * size
         if self.sensitivity is None:
-            return self._judged(unit + absolute.clamp(max=self._atol), self._slackened(whole))
+            return self._judged(unit + absolute.clamp(max=self._atol), self._units_allowed(whole))
         absolute += CONDITION * self.sensitivity
         undetermined = (self.sensitivity > 0) & (self.sensitivity >= size / SLACK)
         unit += torch.where(undetermined, self._atol, absolute.clamp(max=self._atol))
         moved = SLACK * self.sensitivity
-        return self._judged(torch.maximum(unit, moved), self._slackened(torch.maximum(whole, moved)))
+        return self._judged(torch.maximum(unit, moved), self._units_allowed(torch.maximum(whole, moved)))
 
-    def _slackened(self, unit: Tensor) -> float:
+    def _units_allowed(self, unit: Tensor) -> float:
         """How many units an element may be off, given the CPU's own error."""
         return max(1.0, SLACK * float((self._own_error / unit).nan_to_num(0.0, 0.0, 0.0).max()))
 
     def _judged(self, unit: Tensor, allowed: float | None = None) -> Agreement | Difference:
-        allowed = self._slackened(unit) if allowed is None else allowed
+        allowed = self._units_allowed(unit) if allowed is None else allowed
         actual, wide = self._actual, self.wide
         # NaN and infinities never pass by closeness, only if they equal the CPU's result or the reference.
         comparable = actual.isfinite() & wide.isfinite()

@@ -22,7 +22,7 @@ def compare_memory(actual: Execution, expected: Execution, exactly: bool = True)
             copy of an input that the call did not write is accepted.
     """
     inputs = actual.tensors, expected.tensors
-    copies = frozenset() if exactly else _handed_through(expected)
+    copies = frozenset() if exactly else _returned_arguments(expected)
     difference = _compare_with_inputs(actual.outputs, expected.outputs, *inputs, exactly=exactly, copies=copies)
     if difference is None and exactly and len(expected.outputs) > 1:
         difference = _compare_with_each_other(actual.outputs, expected.outputs)
@@ -65,7 +65,7 @@ def _compare_with_inputs(
     return None
 
 
-def _handed_through(expected: Execution) -> frozenset[int]:
+def _returned_arguments(expected: Execution) -> frozenset[int]:
     """The positions of outputs that are an unchanged argument."""
     arguments = {
         id(tensor)

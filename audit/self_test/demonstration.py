@@ -135,7 +135,7 @@ def _broken(arguments: Arguments, rng: Random) -> Arguments | None:
 
 
 @contextmanager
-def armed(fault: Fault | None) -> Iterator[None]:
+def device_with_fault(fault: Fault | None) -> Iterator[None]:
     """A context in which the device has exactly this fault."""
     clear()
     try:
@@ -193,7 +193,7 @@ def uses_memory(fault: Fault, arguments: Arguments, rng: Random) -> bool:
     overload = overload_of(fault.overload)
     if isinstance(execute(overload, [arguments], "cpu")[0], Raised):
         return False
-    with armed(fault):
+    with device_with_fault(fault):
         levels = []
         for _ in range(3):
             execute(overload, [arguments], "mps")
@@ -206,13 +206,13 @@ def _shows(fault: Fault, calls: list[Arguments], *, threads: bool = False, refus
     cpu = execute(overload, calls, "cpu", threads=threads)
     if not refused and any(isinstance(each, Raised) for each in cpu):
         return False
-    with armed(None):
+    with device_with_fault(None):
         clean = execute(overload, calls, "mps", threads=threads)
         again = execute(overload, calls, "mps", threads=threads)
     # A clean device that differs from the CPU or from itself is random, or has another defect.
     if any(_values_differ(a, b) for a, b in zip(clean, cpu, strict=True)) or any(map(differs, clean, again)):
         return False
-    with armed(fault):
+    with device_with_fault(fault):
         faulty = execute(overload, calls, "mps", threads=threads)
     return any(map(differs, faulty, clean))
 
@@ -252,7 +252,7 @@ def differs_by_seed(fault: Fault, arguments: Arguments, rng: Random) -> bool:
         return False
     (a, b, c), (d, e, f) = draws
     right = torch.equal(a, b) and not torch.equal(b, c)  # type: ignore[arg-type]
-    with armed(fault):
+    with device_with_fault(fault):
         one_after_the_other = [_draw(fault.overload, many, None) for _ in range(2)]
     repeats = torch.equal(*one_after_the_other)  # type: ignore[arg-type]
     return right and (not torch.equal(d, e) or torch.equal(e, f) or repeats)  # type: ignore[arg-type]
@@ -263,7 +263,7 @@ def differs_by_generator(fault: Fault, arguments: Arguments, rng: Random) -> boo
     overload, given = overload_of(fault.overload), dict(_enlarged(arguments))
     observed = []
     for each in (None, fault):
-        with armed(each):
+        with device_with_fault(each):
             torch.mps.manual_seed(7)
             pair = []
             for _ in range(2):
@@ -285,7 +285,7 @@ def _enlarged(arguments: Arguments) -> Arguments:
 
 
 def _draws(fault: Fault | None, overload: str, arguments: Arguments, seed: int) -> Tensor | None:
-    with armed(fault):
+    with device_with_fault(fault):
         return _draw(overload, arguments, seed)
 
 

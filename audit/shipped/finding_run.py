@@ -74,13 +74,13 @@ def _largest_difference(trial: Trial) -> Iterator[FurthestElement]:
         for kind in ("outputs", "gradients"):
             pairs = zip(getattr(trial.mps, kind), getattr(trial.cpu, kind), strict=False)
             for number, (mine, cpus) in enumerate(pairs):
-                place = _furthest(mine, cpus)
+                place = _furthest_element(mine, cpus)
                 if place is not None:
                     yield FurthestElement(kind, number, *place)
                     return
 
 
-def _furthest(mine: Any, cpus: Any) -> tuple[int, str, str, str, str] | None:
+def _furthest_element(mine: Any, cpus: Any) -> tuple[int, str, str, str, str] | None:
     """The flat index of the element with the largest difference, both values, and the bits of both."""
     if not isinstance(mine, Tensor) or not isinstance(cpus, Tensor) or mine.shape != cpus.shape or not cpus.numel():
         return None

@@ -31,7 +31,7 @@ LEFT = (CaseVerdict.CRASH, CaseVerdict.TIMEOUT, CaseVerdict.WRONG, *LACKING, Cas
 
 
 @dataclass(frozen=True)
-class BacklogStanding:
+class BacklogRow:
     """One overload of the backlog on one release.
 
     Attributes:
@@ -62,7 +62,7 @@ class Backlog:
     simulated: bool
     selection: str
     executed: int
-    overloads: Mapping[str, BacklogStanding]
+    overloads: Mapping[str, BacklogRow]
     explanation: Explanation
 
     @property
@@ -93,7 +93,9 @@ def _backlog(store: Store, before: Run, after: Run) -> Backlog:
         simulated=after.simulated,
         selection=_selection(after.settings),
         executed=including.run.executed,
-        overloads={overload.name: _standing(overload, answered[overload.name]) for overload in _lacking(without)},
+        overloads={
+            overload.name: _row_of_overload(overload, answered[overload.name]) for overload in _lacking(without)
+        },
         explanation=including.explanation,
     )
 
@@ -128,8 +130,8 @@ def _lacking(summary: AuditSummary) -> list[OverloadSummary]:
     ]
 
 
-def _standing(before: OverloadSummary, after: OverloadSummary) -> BacklogStanding:
-    return BacklogStanding(
+def _row_of_overload(before: OverloadSummary, after: OverloadSummary) -> BacklogRow:
+    return BacklogRow(
         lacking=sum(before.cases.get(verdict, 0) for verdict in LACKING),
         passed=after.cases.get(CaseVerdict.PASSED, 0),
         left={verdict: after.cases[verdict] for verdict in LEFT if after.cases.get(verdict)},

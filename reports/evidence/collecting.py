@@ -136,12 +136,12 @@ def overload_rows(summary: Verdicts) -> dict[str, OverloadRow]:
 def _failing(store: Store, run: Run, private: PrivateNames) -> dict[str, list[FailingCases]]:
     """The cases with verdicts of LISTED by group; those with the same verdict and message together."""
     positions: dict[tuple[str, CaseVerdict, str], list[int]] = {}
-    scrubbed: dict[str, str] = {}
+    redacted: dict[str, str] = {}
     for key, position, verdict, message in store.messages(run.id, LISTED):
-        if message not in scrubbed:
-            scrubbed[message] = message_of(message, private, LONGEST_MESSAGE)
+        if message not in redacted:
+            redacted[message] = message_of(message, private, LONGEST_MESSAGE)
         group = key.label + (STRICT if key.mode == "strict" else "")
-        positions.setdefault((group, verdict, scrubbed[message]), []).append(position)
+        positions.setdefault((group, verdict, redacted[message]), []).append(position)
     failing: dict[str, list[FailingCases]] = {}
     for (group, verdict, message), at in positions.items():
         failing.setdefault(group, []).append(FailingCases(verdict=verdict, message=message, positions=at))

@@ -128,7 +128,7 @@ def _is_broken(cases: Mapping[CaseVerdict, int]) -> bool:
     return any(cases.get(verdict) for verdict in BREAKAGES)
 
 
-class Became(str, Enum):
+class Transition(str, Enum):
     """How an overload changed from the first side to the second, the most serious change first."""
 
     NEW_WRONG = "new wrong result"
@@ -141,7 +141,7 @@ class Became(str, Enum):
     @property
     def is_worse(self) -> bool:
         """Whether the change is for the worse."""
-        return self in (Became.NEW_WRONG, Became.WORSE)
+        return self in (Transition.NEW_WRONG, Transition.WORSE)
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ class VerdictChange:
     dtype: str
     before: SideVerdict | None
     after: SideVerdict | None
-    became: Became
+    became: Transition
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,7 @@ class Differences:
         """Whether verdicts are compared dtype by dtype."""
         return bool(self.before.dtypes and self.after.dtypes)
 
-    def has(self, *kinds: Became) -> bool:
+    def has(self, *kinds: Transition) -> bool:
         """Whether an overload changed in one of these ways."""
         return any(change.became in kinds for change in self.verdicts)
 
@@ -200,22 +200,22 @@ def differences(before: Side, after: Side) -> Differences:
     else:
         old, new = ({(name, ""): verdict for name, verdict in side.overloads.items()} for side in (before, after))
     changes = [
-        VerdictChange(*key, old.get(key), new.get(key), _became(old.get(key), new.get(key)))
+        VerdictChange(*key, old.get(key), new.get(key), _transition(old.get(key), new.get(key)))
         for key in sorted({*old, *new})
         if old.get(key) != new.get(key)
     ]
-    changes.sort(key=lambda change: list(Became).index(change.became))
+    changes.sort(key=lambda change: list(Transition).index(change.became))
     return Differences(before, after, tuple(changes), tuple(_failures(before, after)), tuple(_times(before, after)))
 
 
-def _became(before: SideVerdict | None, after: SideVerdict | None) -> Became:
+def _transition(before: SideVerdict | None, after: SideVerdict | None) -> Transition:
     if before is None or after is None:
-        return Became.ONLY_AFTER if before is None else Became.ONLY_BEFORE
+        return Transition.ONLY_AFTER if before is None else Transition.ONLY_BEFORE
     if after.broken != before.broken:
-        return Became.NEW_WRONG if after.broken else Became.BETTER
+        return Transition.NEW_WRONG if after.broken else Transition.BETTER
     if before.verdict.is_support and after.verdict.is_support:
-        return Became.OTHER
-    return Became.WORSE if SEVERITY.index(after.verdict) < SEVERITY.index(before.verdict) else Became.BETTER
+        return Transition.OTHER
+    return Transition.WORSE if SEVERITY.index(after.verdict) < SEVERITY.index(before.verdict) else Transition.BETTER
 
 
 def _failures(before: Side, after: Side) -> Iterator[NewFailure]:

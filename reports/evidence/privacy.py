@@ -1,7 +1,7 @@
 """Removes from a text what identifies a person or one machine: paths, users, hosts, addresses, serial numbers.
 
-It is for free text only, such as messages. Names of operators and cases are checked by their form. Scrubbing a scrubbed
-text changes nothing, so a reader can check whether a file was scrubbed.
+It is for free text only, such as messages. Names of operators and cases are checked by their form. Scrubbing a redacted
+text changes nothing, so a reader can check whether a file was redacted.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class PrivateNames:
 NO_NAMES = PrivateNames()
 
 
-def scrubbed(text: str, private: PrivateNames = NO_NAMES) -> str:
+def redacted(text: str, private: PrivateNames = NO_NAMES) -> str:
     """The text on one line, with marks such as `<path>` for what was removed; names of source files stay."""
     if not text.isprintable():
         text = "".join(each if each.isprintable() else " " for each in text)
@@ -99,14 +99,14 @@ def scrubbed(text: str, private: PrivateNames = NO_NAMES) -> str:
 
 
 def message_of(text: str, private: PrivateNames, longest: int) -> str:
-    """The scrubbed text, cut to a length, and scrubbed again because a cut may expose a name."""
-    clean = scrubbed(text, private)
-    return clean if len(clean) <= longest else scrubbed(clean[:longest], private)[:longest]
+    """The redacted text, cut to a length, and redacted again because a cut may expose a name."""
+    clean = redacted(text, private)
+    return clean if len(clean) <= longest else redacted(clean[:longest], private)[:longest]
 
 
 def is_private(text: str) -> bool:
-    """Whether scrubbing would remove something from the text."""
-    return scrubbed(text) != text
+    """Whether redaction would remove something from the text."""
+    return redacted(text) != text
 
 
 def _without_folders(match: re.Match[str]) -> str:

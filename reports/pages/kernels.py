@@ -10,7 +10,7 @@ from ..table import Cell, Document, Table, shortened
 from .page import PageInputs
 
 if TYPE_CHECKING:
-    from ...kernels.verification.backlog import Backlog, BacklogStanding
+    from ...kernels.verification.backlog import Backlog, BacklogRow
     from ...kernels.verification.dtype_gaps import DtypeGap
     from ...kernels.verification.references import AgainstReference
 
@@ -78,7 +78,7 @@ def _overload_rows(backlogs: Sequence[Backlog]) -> Iterator[tuple[str, ...]]:
         yield name.removeprefix("aten::"), family_of(name), *cells
 
 
-def _backlog_cell(overload: BacklogStanding | None) -> str:
+def _backlog_cell(overload: BacklogRow | None) -> str:
     from ...kernels.verification.backlog import LACKING
 
     if overload is None:

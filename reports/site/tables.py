@@ -29,7 +29,7 @@ def finding_tables(summary: AuditSummary) -> list[Table]:
 
 def compiled(summary: AuditSummary) -> list[Table]:
     """The tables about torch.compile."""
-    return _with_rows(compiled_tables.cure_table(summary), compiled_tables.break_table(summary))
+    return _with_rows(compiled_tables.right_when_compiled_table(summary), compiled_tables.break_table(summary))
 
 
 def tables_of_run(summary: AuditSummary) -> list[Table]:

@@ -128,7 +128,7 @@ class HostProcess:
         """Every overload that the release registers, such as `aten::add.Tensor`; asked in a separate process."""
         done = subprocess.run([*self._command, "driver", "operators"], stdout=subprocess.PIPE, text=True, check=False)
         if done.returncode:
-            raise MachOError(f"the release's libraries cannot be run: {_ending(done.returncode)}")
+            raise MachOError(f"the release's libraries cannot be run: {_exit_reason(done.returncode)}")
         lines = (line.split(" ") for line in done.stdout.splitlines())
         return {name: Registered(cpu == "1", mps == "1") for name, cpu, mps in lines}
 
@@ -178,7 +178,7 @@ class HostProcess:
         while True:
             kind, _, size = _pipe(self._process.stdout).readline().decode().strip().partition(" ")
             if not size:
-                raise MachOError(f"{overload}: {_ending(self._process.wait())}")
+                raise MachOError(f"{overload}: {_exit_reason(self._process.wait())}")
             answer = _pipe(self._process.stdout).read(int(size))
             if kind.endswith("Error"):
                 raise OperatorError(answer.decode("utf-8", "replace"), kind)
@@ -192,7 +192,7 @@ class HostProcess:
             stdin.write(message)
             stdin.flush()
         except BrokenPipeError:
-            raise MachOError(f"{overload}: {_ending(self._process.wait())}") from None
+            raise MachOError(f"{overload}: {_exit_reason(self._process.wait())}") from None
 
 
 def command(libraries: Sequence[Path]) -> list[str]:
@@ -206,6 +206,6 @@ def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
     return pipe
 
 
-def _ending(code: int) -> str:
+def _exit_reason(code: int) -> str:
     reasons = {97: "the loader refuses them", 98: "they crashed", 99: "they need a name that nothing here defines"}
     return f"{reasons.get(code, f'the process ended with {code}')}; its last lines say what happened"

@@ -45,7 +45,7 @@ def numbers_of_value(is_integer: bool, cast: str) -> Numbers:
     return _OF_CAST.get(cast, "") if cast else "int64" if is_integer else "float"
 
 
-def mistaken(given: Numbers, by_value: bool, parameter: Numbers) -> str | None:
+def element_mismatch(given: Numbers, by_value: bool, parameter: Numbers) -> str | None:
     """Why the bound elements do not fit a kernel that reads `parameter`, or None."""
     if not given or not parameter or given == parameter or (_is_integer(given) and _is_integer(parameter)):
         return None

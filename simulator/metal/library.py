@@ -18,7 +18,7 @@ from .binding import NO_THREADS, ArgCasts, Buffer, Device, bind, refused_by_vali
 from .binding import threadgroup_memory as memory_of_threadgroup
 from .compiler import Build, MetalCompiler, default_compiler
 from .dispatch import GridLaunch, LoadedKernel, load_kernel, runtime_of
-from .element_types import mistaken
+from .element_types import element_mismatch
 from .entries import FIRST_THREADGROUP_SLOT, EntryPoint
 from .error_buffer import ErrorBuffer
 from .function_constants import constants_of
@@ -267,7 +267,7 @@ class SimulatedKernel:
                         [f"argument {index} holds {buffer.available} bytes, and the kernel reads {parameter.size}"]
                     )
                 )
-            if why := mistaken(buffer.numbers, buffer.by_value, parameter.numbers):
+            if why := element_mismatch(buffer.numbers, buffer.by_value, parameter.numbers):
                 raise MetalRuntimeError(self._explain([f"argument {index} {why}"]))
             in_constant = any(a.index == index and a.in_constant for a in self._entry.arguments)
             checked = current_mode(self._mode) == "checked"

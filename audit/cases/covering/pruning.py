@@ -52,12 +52,12 @@ def choose_cases(source: CaseSource, key: GroupKey, samples: Samples, seed: int)
     if samples is not Samples.DEFAULT or not source.repeats or len(cases) <= FIRST_KEPT:
         return Chosen(cases, levels)
     positions = list(cases)
-    kept = worth_keeping(list(levels.values()), [elements(case) for case in cases.values()])
+    kept = cases_to_keep(list(levels.values()), [elements(case) for case in cases.values()])
     chosen = [positions[i] for i in sorted(kept)]
     return Chosen({p: cases[p] for p in chosen}, {p: levels[p] for p in chosen}, len(cases) - len(chosen))
 
 
-def worth_keeping(levels: Sequence[Levels], costs: Sequence[int]) -> set[int]:
+def cases_to_keep(levels: Sequence[Levels], costs: Sequence[int]) -> set[int]:
     """The indices of the cases to keep: together they are at every pair of levels that all are at.
 
     Args:

@@ -22,7 +22,7 @@ from ..covering.levels import kind_of
 from ..covering.pairs import LAYOUT, OTHER_LAYOUTS
 from .arguments import ArgumentChanges, divides_by_zero, is_small, shown, varied_dtypes
 from .case_tensors import accepts
-from .derived import BaseGroup, Factor, distinct, rotated, turn_of
+from .derived import BaseGroup, Factor, distinct, first_variation_of, rotated
 from .schema_sizes import grown
 from .tensor_layouts import KERNEL_DIES
 from .variations import PLAIN, Variation, variations_of_call, varied_case
@@ -66,7 +66,7 @@ def with_changed_arguments(key: GroupKey, case: Case, times: int) -> Iterator[Ca
     values = values_by_argument(ArgumentChanges(name, case))
     if not values:
         return
-    binding, turn = Binding(name, case.args, case.kwargs), turn_of(key)
+    binding, turn = Binding(name, case.args, case.kwargs), first_variation_of(key)
     without = (LAYOUT, OTHER_LAYOUTS) if fnmatchcase(key.operator, CONTIGUOUS) else ()
     variations = [v for v in variations_of_call(key.operator, key.dtype, case) if v.factor not in without]
     for number in range(times * min(MOST_ROWS, max(map(len, values.values())))):

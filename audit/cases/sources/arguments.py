@@ -26,7 +26,7 @@ from ...model.nested import leaves
 from ..calls.binding import Binding
 from ..calls.invocation import overload_of, runs_a_kernel, written_arguments
 from .argument_values import END_NAMES, FACTOR_NAMES, other_values
-from .calls_in_a_row import InARow, Step, in_dtype, scaled, unchanged, with_others
+from .calls_in_a_row import ConsecutiveCalls, Step, in_dtype, scaled, unchanged, with_others
 from .case_tensors import accepts, call_on_cpu, tensors_of
 from .derived import BaseGroup, Factor, distinct
 from .indices import out_of_range
@@ -200,7 +200,7 @@ class ArgumentChanges:
             steps.append(with_others(self._name, variation.others))
         steps += [*self._other_dtype(), unchanged]
         title = "in a row: " + ", ".join(variation.title for variation in chosen)
-        call = InARow(self._case.call, steps, copies=self._copies)
+        call = ConsecutiveCalls(self._case.call, steps, copies=self._copies)
         yield replace(self._case, call=call, form="in a row", title=title)
 
     def _other_dtype(self) -> Iterator[Step]:
@@ -249,7 +249,7 @@ class ArgumentChanges:
                 if all(variation is not None and not variation.refused for variation in tried):
                     steps += [scaled(with_others(self._name, {argument.name: n}), factor) for n in numbers]
             if steps:
-                call = InARow(self._case.call, steps, copies=self._copies)
+                call = ConsecutiveCalls(self._case.call, steps, copies=self._copies)
                 title = f"numbers near each other: {argument.name}"
                 yield replace(self._case, call=call, form="in a row", title=title)
 

@@ -18,7 +18,7 @@ Inputs = tuple[tuple[Any, ...], dict[str, Any]]
 Step = Callable[[tuple[Any, ...], dict[str, Any]], Inputs]
 
 
-class InARow:
+class ConsecutiveCalls:
     """Calls an operator once for each step, on copies of the tensors where it writes into them.
 
     Args:

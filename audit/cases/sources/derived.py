@@ -65,9 +65,9 @@ class BaseGroup:
         return _dtypes_by_entry(self.base)[self.key.operator, self.key.variant]
 
     @property
-    def turn(self) -> int:
+    def first_variation(self) -> int:
         """Which variation comes first, where the group is tried in a few of several."""
-        return turn_of(self.key)
+        return first_variation_of(self.key)
 
     @property
     def writes(self) -> bool:
@@ -169,7 +169,7 @@ def in_each_case(
     return lambda group, cases: (varied for case in cases for varied in vary(group, case))
 
 
-def turn_of(key: GroupKey) -> int:
+def first_variation_of(key: GroupKey) -> int:
     """Which variation comes first, where a group is tried in one of several: another for each operator and dtype."""
     return zlib.crc32(f"{key.operator}:{key.dtype}".encode())
 

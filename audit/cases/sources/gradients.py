@@ -56,10 +56,10 @@ def _variations(group: BaseGroup, case: Case) -> Iterator[Case]:
     every = [*with_cotangents(case), *of_some_inputs(case), *of_some_outputs(case)]
     if group.key.dtype == THOROUGH and group.key.variant != "eval":
         yield from every
-        yield from islice(used_otherwise(case, group.turn), 1)
+        yield from islice(used_otherwise(case, group.first_variation), 1)
     else:
-        every.extend(used_otherwise(case, group.turn))
-        yield from rotated(every, group.turn)[:SOME]
+        every.extend(used_otherwise(case, group.first_variation))
+        yield from rotated(every, group.first_variation)[:SOME]
 
 
 GRADIENT_FACTOR = Factor("gradients", in_each_case(_variations), _applies)

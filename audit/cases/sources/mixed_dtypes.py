@@ -160,7 +160,7 @@ IN_TURN = ("float16", "int64", "bool")
 
 def _variations(group: BaseGroup, case: Case) -> Iterator[Case]:
     """Plain calls, then in place with the others in another dtype, then out= of another dtype."""
-    turn = group.turn
+    turn = group.first_variation
     most = 3 if group.key.dtype == THOROUGH else 1
     listed = with_three(case)
     if listed is not None:
@@ -186,7 +186,7 @@ def _applies_to_call(group: BaseGroup) -> bool:
 
 def _variations_of_call(group: BaseGroup, case: Case) -> Iterator[Case]:
     """Of what writes, the source, then the target in another dtype, in a slice; of others some tensors."""
-    turn = group.turn
+    turn = group.first_variation
     if not group.writes:
         if len(tensors_of(case)) > 1:
             yield from islice(each_in_others(case, 1, turn), turn % 2, None, 2)

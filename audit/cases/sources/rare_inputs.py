@@ -136,10 +136,10 @@ def _one_feature(call: Callable[..., Any], shapes: tuple[tuple[int, ...], ...], 
 
 def _tails(draw: str, args: tuple[float, ...], low: float, high: float, dtype: torch.dtype) -> Iterator[Case]:
     """Whether as many draws as there should be are beyond the quantiles, and none is where none can be."""
-    yield replace(case_of(_has_its_tails, "", draw, args, low, high, dtype), default_device=True)
+    yield replace(case_of(_has_expected_tails, "", draw, args, low, high, dtype), default_device=True)
 
 
-def _has_its_tails(draw: str, args: tuple[float, ...], low: float, high: float, dtype: torch.dtype) -> list[bool]:
+def _has_expected_tails(draw: str, args: tuple[float, ...], low: float, high: float, dtype: torch.dtype) -> list[bool]:
     drawn = getattr(torch.zeros(DRAWS, dtype=dtype), draw)(*args).cpu().double()
     beyond = (int((drawn < low).sum()), int((drawn > high).sum()))
     right = [abs(count - DRAWS * BEYOND) <= SIX_DEVIATIONS for count in beyond]
@@ -161,10 +161,10 @@ def _decided_by_one(call: Callable[..., Any], dtype: torch.dtype) -> Iterator[Ca
 
 def _draws_of_integers(dtype: torch.dtype) -> Iterator[Case]:
     for share in (BEYOND, 0.25, 0.75):
-        yield replace(case_of(_has_its_share, f"probability {share}", share, dtype), default_device=True)
+        yield replace(case_of(_has_expected_share, f"probability {share}", share, dtype), default_device=True)
 
 
-def _has_its_share(share: float, dtype: torch.dtype) -> list[bool]:
+def _has_expected_share(share: float, dtype: torch.dtype) -> list[bool]:
     drawn = torch.full((DRAWS,), 7 if dtype is not torch.bool else 1, dtype=dtype).bernoulli_(share).cpu()
     ones, zeros = int((drawn == 1).sum()), int((drawn == 0).sum())
     deviation = 6 * math.sqrt(DRAWS * share * (1 - share))

@@ -197,7 +197,7 @@ class FromTwoThreads(_Repetition):
         def repeat(thread: int, inputs: Inputs) -> str:
             both_are_there.wait()
             try:
-                with giving_way():
+                with switching_threads():
                     return repeated(lambda: self._run(inputs), expected[thread], lambda calls: goes_on(thread, calls))
             finally:
                 calls_made[thread] = CALLS_OF_A_THREAD  # the other one need not wait for more
@@ -253,25 +253,25 @@ def _alike(actual: Any, expected: Any) -> bool:
 
 
 @contextmanager
-def giving_way() -> Iterator[None]:
+def switching_threads() -> Iterator[None]:
     """Kernels written in Python let the other thread go on at each of their lines, where a race would need it.
 
     By itself Python lets a thread run on for milliseconds, and what it does in between is over by then.
     """
     before = sys.gettrace()
-    sys.settrace(_give_way)
+    sys.settrace(_switch_threads)
     try:
         yield
     finally:
         sys.settrace(before)
 
 
-def _give_way(frame: FrameType, event: str, argument: Any) -> Any:
+def _switch_threads(frame: FrameType, event: str, argument: Any) -> Any:
     if not _may_be_a_kernel(frame.f_code.co_filename):
         return None
     if event == "line":
         time.sleep(1e-6)
-    return _give_way
+    return _switch_threads
 
 
 @cache

@@ -18,7 +18,7 @@ from ...model.case import Case
 from ...model.group import GroupKey
 from ..calls.invocation import SchemaCall, out_arguments, overload_of, runs_a_kernel
 from .case_tensors import strided_positions, tensors_of, with_tensors, written_positions
-from .derived import BaseGroup, Factor, turn_of
+from .derived import BaseGroup, Factor, first_variation_of
 from .forms import under
 from .layouts import Layout, conjugate_view, expanded, negative_view, offset, padded_rows, stepped, transposed
 from .many_rows import with_many_rows
@@ -220,7 +220,7 @@ def variations(key: GroupKey, case: Case) -> Iterator[Case]:
         yield from near_zero(case)
         yield from partly_near_zero(case)
         yield from far_from_zero(case, key.operator)
-    turn = turn_of(key)
+    turn = first_variation_of(key)
     yield from in_layouts(case, plan.layouts, written)
     if plan.mixed and not is_any_of(key.operator, DECOMPOSITIONS):
         yield from each_in_others(case, 2, turn, but=sorted(written))

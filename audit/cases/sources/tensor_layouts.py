@@ -78,12 +78,12 @@ def _variations(group: BaseGroup, cases: Sequence[Case]) -> Iterator[Case]:
         if number == 0 and _is_thorough(group) and many <= MOST_TENSORS:
             yield from each_alone(case, FURTHER if many == 1 else ALONE)
             continue
-        yield from each_in_turn(case, group.turn + number)
+        yield from each_in_turn(case, group.first_variation + number)
         if group.key.source != "opinfo":
-            whole = (in_layout(unsure(case), layout) for layout in rotated(WHOLE, group.turn))
+            whole = (in_layout(unsure(case), layout) for layout in rotated(WHOLE, group.first_variation))
             yield from islice((varied for varied in whole if varied is not None), 1)
         if number == 0:
-            yield from islice(pairs_in_one_storage([case], rotated(SHARED, group.turn)), 1)
+            yield from islice(pairs_in_one_storage([case], rotated(SHARED, group.first_variation)), 1)
     if _is_thorough(group):
         yield from pairs_in_one_storage(cases)
 

@@ -101,7 +101,7 @@ def _window(tensor: Tensor, larger: Sequence[int], window: Any = ...) -> Tensor:
     return view.copy_(tensor)
 
 
-class WithSurroundings:
+class WithRestOfStorage:
     """Calls an operator; the result also holds the targets, and the storage around them.
 
     Args:
@@ -219,7 +219,7 @@ def written_in(case: Case, targets: Sequence[int], place: Place) -> Case | None:
 
 def surrounded(case: Case, targets: Sequence[int]) -> Case:
     """The case with a result that tells what is around its targets."""
-    return replace(case, call=WithSurroundings(case.call, targets), form=case.title)
+    return replace(case, call=WithRestOfStorage(case.call, targets), form=case.title)
 
 
 def written_everywhere(case: Case, targets: Sequence[int], places: Sequence[Place] = PLACES) -> Iterator[Case]:
@@ -269,12 +269,16 @@ def _variations(group: BaseGroup, case: Case) -> Iterator[Case]:
         if thorough and len(targets) == 1:
             yield from written_everywhere(called, targets)
         else:
-            yield from islice(written_everywhere(called, targets, rotated(PLACES, group.turn)), PLACES_IN_TURN)
-        yield from beside_another(called, targets)
-        yield from each_in_turn(surrounded(called, targets), group.turn, but=targets)
+            yield from islice(
+                written_everywhere(called, targets, rotated(PLACES, group.first_variation)), PLACES_IN_TURN
+            )
+        yield from sharing_storage_with_operand(called, targets)
+        yield from each_in_turn(surrounded(called, targets), group.first_variation, but=targets)
     given = opinfo_with_out(group, case)
     if given is not None:
-        yield from written_everywhere(*given, OUT_PLACES if thorough else rotated(OUT_PLACES, group.turn)[:1])
+        yield from written_everywhere(
+            *given, OUT_PLACES if thorough else rotated(OUT_PLACES, group.first_variation)[:1]
+        )
 
 
 def opinfo_in_place(group: BaseGroup, case: Case) -> tuple[Case, list[int]] | None:
@@ -303,11 +307,11 @@ def _schema_variations(group: BaseGroup, case: Case) -> Iterator[Case]:
         return
     called, targets = given
     yield from written_everywhere(called, targets, (transposed,))
-    others = rotated(tuple(place for place in PLACES if place is not transposed), group.turn)
+    others = rotated(tuple(place for place in PLACES if place is not transposed), group.first_variation)
     chosen = list(islice(written_everywhere(called, targets, others), 1))
     yield from chosen
-    yield from beside_another(called, targets)
-    yield from each_in_turn(surrounded(called, targets), group.turn, but=targets)
+    yield from sharing_storage_with_operand(called, targets)
+    yield from each_in_turn(surrounded(called, targets), group.first_variation, but=targets)
     if any(case.title.endswith(expanded.__name__) for case in chosen):  # refused: nothing was written
         yield from written_everywhere(called, targets, (at_an_offset,))
 
@@ -318,7 +322,7 @@ SCHEMA_TARGET_FACTOR = Factor(
 )
 
 
-def beside_another(case: Case, targets: list[int]) -> Iterator[Case]:
+def sharing_storage_with_operand(case: Case, targets: list[int]) -> Iterator[Case]:
     """The case with a target and another operand as parts of one storage that do not overlap."""
     varied = sharing(case, halves)
     if varied is not None:

@@ -103,7 +103,7 @@ class _Explaining:
         def make(case: Case, wide: WideRuns, cotangents: list[Tensor]) -> Comparison:
             for each in predictions:
                 self._models.setdefault(each.name, ModelledRuns(self._trial, case, each, cotangents, self._unmodelled))
-            return ForgivingComparison(case, wide, accepts, self._known)
+            return ComparisonWithPredictions(case, wide, accepts, self._known)
 
         return self._trial.compared_by(make)
 
@@ -123,7 +123,7 @@ def _rounding_error(trial: Trial, known: Known) -> float | None:
         return bool((finite | ~difference.wrong).all())
 
     def make(case: Case, wide: WideRuns, cotangents: list[Tensor]) -> Comparison:
-        return ForgivingComparison(case, wide, accepts, known)
+        return ComparisonWithPredictions(case, wide, accepts, known)
 
     return max(errors) if trial.compared_by(make) and errors else None
 
@@ -134,13 +134,13 @@ def _called(trial: Trial) -> set[str]:
 
     def make(case: Case, wide: WideRuns, cotangents: list[Tensor]) -> Comparison:
         _run(trial, case, calls, cotangents, calls)
-        return ForgivingComparison(case, wide, lambda actual, expected, place, difference: False, {})
+        return ComparisonWithPredictions(case, wide, lambda actual, expected, place, difference: False, {})
 
     trial.compared_by(make)
     return calls.names
 
 
-class ForgivingComparison(Comparison):
+class ComparisonWithPredictions(Comparison):
     """Compares as `Comparison` does, but accepts results whose differences `accepts` says are as predicted."""
 
     def __init__(self, case: Case, wide: WideRuns, accepts: Accepts, known: Known) -> None:

@@ -44,7 +44,7 @@ def _pooled(pool: Pool, input: Tensor, *geometry: Any, **keywords: Any) -> tuple
     return torch.where(leading.isnan(), leading, values), torch.where(leading.isnan(), first, indices)
 
 
-def skipping_in_windows_that_divide(ulp: Ulp, input: Tensor, output_size: Sequence[int]) -> Any:
+def skipping_in_equal_windows(ulp: Ulp, input: Tensor, output_size: Sequence[int]) -> Any:
     """As `max_pool`, where all windows have one size anyway."""
     divide = all(size % wanted == 0 for size, wanted in zip(input.shape[-2:], output_size, strict=True) if wanted)
     return adaptive_max_pool2d(ulp, input, output_size) if divide and input.isnan().any() else None
@@ -69,7 +69,7 @@ WINDOWS = (
         {
             "aten::max_pool2d_with_indices": max_pool(torch.ops.aten.max_pool2d_with_indices),
             "aten::max_pool3d_with_indices": max_pool(torch.ops.aten.max_pool3d_with_indices),
-            "aten::adaptive_max_pool2d": skipping_in_windows_that_divide,
+            "aten::adaptive_max_pool2d": skipping_in_equal_windows,
         },
     ),
     Prediction("index-reduce-loses-nan", {"aten::index_reduce": index_reduce}),

@@ -35,7 +35,7 @@ def profile_of(surface: Surface) -> CoverageProfile:
     overloads = {overload.name.removeprefix("aten::"): overload for overload in surface.overloads}
     facts = release_data.facts_for(surface.release)
     falling_back = facts.always_falls_back if facts else ()
-    own = _brought_along(surface.release)
+    own = _registered_by_torch(surface.release)
     return CoverageProfile(
         release=public_version(surface.release),
         native=frozenset(
@@ -63,14 +63,14 @@ def _profile_of_release(data: ReleaseData, position: int) -> CoverageProfile:
     return CoverageProfile(
         release=facts.release,
         native=frozenset(history.name for history in histories if history.dispatch[position] in kernels).union(
-            set(facts.undeclared_kernels) - _brought_along(facts.release)
+            set(facts.undeclared_kernels) - _registered_by_torch(facts.release)
         ),
         sparse=frozenset(history.name for history in histories if history.sparse[position]),
         always_fallback=frozenset(facts.always_falls_back),
     )
 
 
-def _brought_along(release: str) -> frozenset[str]:
+def _registered_by_torch(release: str) -> frozenset[str]:
     """The Python kernels of the release, if it is the installed one: that torch registers them itself."""
     installed = base_version(native_functions.installed_release())
     facts = release_data.facts_for(release)

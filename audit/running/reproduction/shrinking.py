@@ -53,18 +53,18 @@ def simplifications(case: Case) -> Iterator[Case]:
         yield _changed(case, lambda t, dims=dims: t.select(0, 0) if t.dim() == dims and t.shape[0] else t)  # type: ignore[misc]
     if any(t.layout is torch.strided and not _is_plain(t) for t in tensors):
         yield _changed(case, _plain)
-    plainness = max((_plainness(t) for t in tensors if t.is_floating_point()), default=0)
-    for simple in PLAINER[:plainness]:
+    plainness = max((_simplicity(t) for t in tensors if t.is_floating_point()), default=0)
+    for simple in SIMPLER[:plainness]:
         yield _changed(case, lambda t, simple=simple: simple(t) if t.is_floating_point() else t)  # type: ignore[misc]
 
 
 # From the plainest values to less plain ones; a tensor's plainness is the number of these that would change it.
-PLAINER: tuple[Callable[[Tensor], Tensor], ...] = (torch.zeros_like, torch.ones_like, torch.round)
+SIMPLER: tuple[Callable[[Tensor], Tensor], ...] = (torch.zeros_like, torch.ones_like, torch.round)
 
 
-def _plainness(tensor: Tensor) -> int:
+def _simplicity(tensor: Tensor) -> int:
     values = tensor.detach()
-    return next((i for i, simple in enumerate(PLAINER) if torch.equal(simple(values), values)), len(PLAINER))
+    return next((i for i, simple in enumerate(SIMPLER) if torch.equal(simple(values), values)), len(SIMPLER))
 
 
 def _changed(case: Case, change: Callable[[Tensor], Tensor]) -> Case:

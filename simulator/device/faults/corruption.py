@@ -49,7 +49,7 @@ def replaced_result(call: FaultyCall, make: Callable[[Tensor], Tensor]) -> Any:
     return returned
 
 
-def spoil(result: Tensor) -> None:
+def corrupt(result: Tensor) -> None:
     """Change every element: flip booleans and bytes, add 1 to numbers, or half of them if that is more."""
     if result.dtype is torch.bool:
         result.logical_not_()
@@ -59,6 +59,6 @@ def spoil(result: Tensor) -> None:
         result.add_(1)
 
 
-def spoil_last(result: Tensor) -> None:
+def corrupt_last(result: Tensor) -> None:
     """Change the last element."""
-    spoil(result[tuple(slice(size - 1, size) for size in result.shape)])
+    corrupt(result[tuple(slice(size - 1, size) for size in result.shape)])

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from .call import FaultyCall, device_tensors, host, on_device, share_memory
-from .corruption import changed_results, corruption, map_arguments, spoil
+from .corruption import changed_results, corrupt, corruption, map_arguments
 
 # ---- writes and memory
 
@@ -35,7 +35,7 @@ def changes_input(call: FaultyCall) -> Any:
     outputs = [*call.results(returned), *(t for name in call.written for t in call.tensors(name))]
     for tensor in call.tensors():
         if tensor.numel() and not any(share_memory(tensor, output) for output in outputs):
-            spoil(host(tensor)[(slice(0, 1),) * tensor.dim()])
+            corrupt(host(tensor)[(slice(0, 1),) * tensor.dim()])
             break
     return returned
 
@@ -187,7 +187,7 @@ def larger_of_two(call: FaultyCall) -> Any:
 @corruption
 def scaled(call: FaultyCall, factor: float) -> Any:
     """Multiply the results by a factor."""
-    return changed_results(call, lambda result: result.mul_(factor) if result.is_floating_point() else spoil(result))
+    return changed_results(call, lambda result: result.mul_(factor) if result.is_floating_point() else corrupt(result))
 
 
 # ---- shared by corruptions

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from .call import FaultyCall, device_tensors, host, map_tensors, on_device, share_memory
-from .corruption import changed_results, corruption, map_arguments, replaced_result, spoil, spoil_last
+from .corruption import changed_results, corrupt, corrupt_last, corruption, map_arguments, replaced_result
 
 # ---- values
 
@@ -17,7 +17,7 @@ from .corruption import changed_results, corruption, map_arguments, replaced_res
 @corruption
 def values(call: FaultyCall) -> Any:
     """Make every element of every result wrong."""
-    return changed_results(call, spoil)
+    return changed_results(call, corrupt)
 
 
 @corruption
@@ -25,27 +25,27 @@ def second_result(call: FaultyCall) -> Any:
     """Make every element of the last result wrong; the other results are right."""
     returned = call.run()
     for result in call.results(returned)[-1:]:
-        spoil(host(result))
+        corrupt(host(result))
     return returned
 
 
 @corruption
 def last_element(call: FaultyCall) -> Any:
     """Make the last element of the first result wrong."""
-    return changed_results(call, spoil_last)
+    return changed_results(call, corrupt_last)
 
 
 @corruption
 def nan_result(call: FaultyCall) -> Any:
     """Set the last element of each result to NaN."""
 
-    def spoiled(result: Tensor) -> None:
+    def corrupted(result: Tensor) -> None:
         if result.is_floating_point():
             result[tuple(size - 1 for size in result.shape)] = math.nan
         else:
-            spoil(result)
+            corrupt(result)
 
-    return changed_results(call, spoiled)
+    return changed_results(call, corrupted)
 
 
 @corruption
@@ -102,11 +102,11 @@ def infinity_lost(call: FaultyCall) -> Any:
 def infinity_to_nan(call: FaultyCall) -> Any:
     """Replace infinities in results by NaN."""
 
-    def spoiled(result: Tensor) -> None:
+    def corrupted(result: Tensor) -> None:
         if result.is_floating_point():
             result[result.isinf()] = math.nan
 
-    return changed_results(call, spoiled)
+    return changed_results(call, corrupted)
 
 
 @corruption

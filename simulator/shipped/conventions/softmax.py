@@ -48,7 +48,7 @@ class _Rows:
         return prod(self.given.shape[self.dimension + 1 :])
 
     @property
-    def lie_dense(self) -> bool:
+    def is_dense(self) -> bool:
         return self.inner == 1 and self.given.is_contiguous()
 
     def kernel(self, kernels: ReleaseKernels, prefix: str) -> str:
@@ -80,11 +80,11 @@ def _of(operator: str) -> Planner:
         if given.dim() == 0:
             given, output = given.view(1), output.view(1)
         rows = _Rows(operator, given, output, wrapped(call["dim"], given.dim()))
-        if rows.lie_dense and (
+        if rows.is_dense and (
             rows.length <= _LONGEST_ROW or (rows.length <= _LONGEST_OF_MANY_ROWS and rows.count >= _MANY_ROWS)
         ):
             return [_by_simd_groups(kernels, rows)]
-        if rows.lie_dense and rows.length > _LONGEST_OF_MANY_ROWS and rows.count <= _MOST_SPLIT_ROWS:
+        if rows.is_dense and rows.length > _LONGEST_OF_MANY_ROWS and rows.count <= _MOST_SPLIT_ROWS:
             return _in_chunks(kernels, rows)
         return [_of_any_layout(kernels, rows)]
 

@@ -164,12 +164,12 @@ def test_the_first_wrong_call_is_at_fault_and_not_what_it_misleads() -> None:
 
 
 def test_an_argument_that_must_not_change_is_compared() -> None:
-    def spoils(kernel: Callable[..., Any], this: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+    def corrupts(kernel: Callable[..., Any], this: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
         result: torch.Tensor = kernel(this, other)
         other.zero_()
         return result
 
-    with faulty_kernel("maximum", spoils):
+    with faulty_kernel("maximum", corrupts):
         found = inside(lambda x: x.maximum(x * 2), torch.ones(3))
     assert found is not None
     assert (found.overload, found.message.split(";")[0]) == ("aten::maximum", "output 2: 3 of 3 elements differ")

@@ -89,12 +89,12 @@ def test_a_write_around_a_view_shows(sources) -> None:
 
 
 def test_an_input_that_is_overwritten_by_a_backward_shows(sources) -> None:
-    def spoils(kernel: Kernel, gradient: Tensor, output: Tensor) -> Tensor:
+    def corrupts(kernel: Kernel, gradient: Tensor, output: Tensor) -> Tensor:
         result = kernel(gradient, output)
         output.zero_()
         return result
 
-    with faulty_kernel("tanh_backward", spoils):
+    with faulty_kernel("tanh_backward", corrupts):
         assert any(m.startswith("output 0 after the backward") for m in messages(sources, "opinfo", "tanh"))
 
 

@@ -87,7 +87,7 @@ def sources():
 
 
 def audited(entry: str, fault: str, sources) -> list[StoredCase]:
-    """An operator audited in this process, with whatever faults are armed; its sparse forms are left out."""
+    """An operator audited in this process, with the faults that the device has; its sparse forms are left out."""
     cases = []
     watching = CallTracer() if "on_cpu" in fault else None
     for name in SOURCES:

@@ -99,7 +99,7 @@ class WritesOutside:
                 self.later = max(self.later, 0)
             elif self.later >= 0:
                 self.later += 1
-                _spoil_first(execution)
+                _corrupt_first(execution)
             if self.later > CASES_UNTIL_THE_END:
                 os.kill(os.getpid(), signal.SIGSEGV)
             return execution
@@ -107,7 +107,7 @@ class WritesOutside:
         module.Trial._run_on_device = run_on_device
 
 
-def _spoil_first(execution: Any) -> None:
+def _corrupt_first(execution: Any) -> None:
     for output in _outputs_on_mps(execution):
         if output.numel():
             output[(slice(0, 1),) * output.dim()] = 1

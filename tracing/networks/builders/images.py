@@ -116,7 +116,7 @@ def detector() -> NetworkWorkload:
     return NetworkWorkload(Detector(), (torch.rand(2, 3, 32, 32), objects), infer=detected, loss=detection_loss)
 
 
-class Stylist(nn.Module):
+class StyleTransferNetwork(nn.Module):
     """Repaints an image: reflected borders, instance normalisation, upsampling."""
 
     def __init__(self) -> None:
@@ -140,12 +140,12 @@ class Stylist(nn.Module):
         return torch.bmm(features, features.transpose(1, 2)) / features.shape[-1]
 
 
-def painted(model: Stylist, image: Tensor, _: Tensor) -> Tensor:
+def painted(model: StyleTransferNetwork, image: Tensor, _: Tensor) -> Tensor:
     """The repainted image."""
     return model(image)
 
 
-def style_loss(model: Stylist, image: Tensor, style: Tensor) -> Tensor:
+def style_loss(model: StyleTransferNetwork, image: Tensor, style: Tensor) -> Tensor:
     """The style loss, the content loss and the total variation."""
     new = model(image)
     rough = (new[..., 1:] - new[..., :-1]).abs().mean() + (new[..., 1:, :] - new[..., :-1, :]).abs().mean()
@@ -155,11 +155,11 @@ def style_loss(model: Stylist, image: Tensor, style: Tensor) -> Tensor:
 def style_transfer() -> NetworkWorkload:
     """An image and a style."""
     return NetworkWorkload(
-        Stylist(), (torch.rand(1, 3, 32, 32), torch.rand(1, 3, 32, 32)), infer=painted, loss=style_loss
+        StyleTransferNetwork(), (torch.rand(1, 3, 32, 32), torch.rand(1, 3, 32, 32)), infer=painted, loss=style_loss
     )
 
 
-class Adversaries(nn.Module):
+class GeneratorAndDiscriminator(nn.Module):
     """A generator by transposed convolutions and a discriminator with spectral normalisation."""
 
     def __init__(self) -> None:
@@ -187,12 +187,12 @@ class Adversaries(nn.Module):
         return judgement
 
 
-def generated(model: Adversaries, noise: Tensor, _: Tensor) -> Tensor:
+def generated(model: GeneratorAndDiscriminator, noise: Tensor, _: Tensor) -> Tensor:
     """Images from noise."""
     return model(noise)
 
 
-def adversarial_loss(model: Adversaries, noise: Tensor, real: Tensor) -> Tensor:
+def adversarial_loss(model: GeneratorAndDiscriminator, noise: Tensor, real: Tensor) -> Tensor:
     """Both losses of a step, and the penalty on the discriminator's gradient, which is differentiated twice."""
     fake = model(noise)
     right = model.judge(real)
@@ -209,7 +209,10 @@ def adversarial_loss(model: Adversaries, noise: Tensor, real: Tensor) -> Tensor:
 def gan() -> NetworkWorkload:
     """Noise and real images."""
     return NetworkWorkload(
-        Adversaries(), (torch.randn(2, 16, 1, 1), torch.rand(2, 3, 16, 16)), infer=generated, loss=adversarial_loss
+        GeneratorAndDiscriminator(),
+        (torch.randn(2, 16, 1, 1), torch.rand(2, 3, 16, 16)),
+        infer=generated,
+        loss=adversarial_loss,
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome, OverloadVerdict
 from mpsmith.cli import app
-from mpsmith.reports.evidence.comparing import Became, Differences, Side, SideVerdict, differences, side_of
+from mpsmith.reports.evidence.comparing import Differences, Side, SideVerdict, Transition, differences, side_of
 from support.commands import typed
 from support.evidence_files import evidence, kernel_row, written
 from support.stores import begun, new_store, opinfo
@@ -31,19 +31,19 @@ def side(**overloads: SideVerdict) -> Side:
 @pytest.mark.parametrize(
     ("before", "after", "became"),
     [
-        (NATIVE, BROKEN, Became.NEW_WRONG),
-        (NATIVE, PARTLY, Became.NEW_WRONG),
-        (FALLBACK, BROKEN, Became.NEW_WRONG),
-        (BROKEN, NATIVE, Became.BETTER),
-        (PARTLY, NATIVE, Became.BETTER),
-        (NATIVE, FALLBACK, Became.WORSE),
-        (FALLBACK, NATIVE, Became.BETTER),
-        (NATIVE, COMPOSITE, Became.OTHER),
-        (None, BROKEN, Became.ONLY_AFTER),
-        (BROKEN, None, Became.ONLY_BEFORE),
+        (NATIVE, BROKEN, Transition.NEW_WRONG),
+        (NATIVE, PARTLY, Transition.NEW_WRONG),
+        (FALLBACK, BROKEN, Transition.NEW_WRONG),
+        (BROKEN, NATIVE, Transition.BETTER),
+        (PARTLY, NATIVE, Transition.BETTER),
+        (NATIVE, FALLBACK, Transition.WORSE),
+        (FALLBACK, NATIVE, Transition.BETTER),
+        (NATIVE, COMPOSITE, Transition.OTHER),
+        (None, BROKEN, Transition.ONLY_AFTER),
+        (BROKEN, None, Transition.ONLY_BEFORE),
     ],
 )
-def test_how_an_overload_changed(before: SideVerdict | None, after: SideVerdict | None, became: Became) -> None:
+def test_how_an_overload_changed(before: SideVerdict | None, after: SideVerdict | None, became: Transition) -> None:
     old, new = ({"mode": each} if each else {"sort": NATIVE} for each in (before, after))
     (change,) = [each for each in differences(side(**old), side(**new)).verdicts if each.overload == "aten::mode"]
     assert change.became is became
@@ -69,8 +69,8 @@ def of_files(tmp_path: Path, first: dict[str, Any], second: dict[str, Any], **na
 def test_evidence_is_compared_by_overload_and_dtype_and_by_case(tmp_path: Path) -> None:
     changes = of_files(tmp_path, FIRST, SECOND)
     assert [(change.became, change.dtype) for change in changes.verdicts] == [
-        (Became.NEW_WRONG, "float32"),
-        (Became.BETTER, "int64"),
+        (Transition.NEW_WRONG, "float32"),
+        (Transition.BETTER, "int64"),
     ]
     assert [failure.case for failure in changes.failures] == ["opinfo:mode:float32:0", "opinfo:mode:float32:1"]
 
@@ -86,7 +86,7 @@ def test_a_release_is_compared_over_all_dtypes(tmp_path: Path) -> None:
     path = written(tmp_path, evidence({"aten::mode": {"float32": {"passed": 3}}}))
     changes = differences(side_of("2.13.0"), side_of(str(path)))
     (mode,) = [change for change in changes.verdicts if change.overload == "aten::mode"]
-    assert (mode.dtype, str(mode.before), str(mode.after), mode.became) == ("", "missing", "native", Became.BETTER)
+    assert (mode.dtype, str(mode.before), str(mode.after), mode.became) == ("", "missing", "native", Transition.BETTER)
     assert not changes.by_dtype
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mpsmith.reports.evidence.privacy import PrivateNames, is_private, message_of, scrubbed
+from mpsmith.reports.evidence.privacy import PrivateNames, is_private, message_of, redacted
 
 ADA = PrivateNames(
     users=("ada", "Ada Lovelace"),
@@ -62,15 +62,15 @@ AROUND = ("", "cannot open ", "'", '"', "(", "[", "error: ", "at ", "; ", ", ", 
     ],
 )
 def test_private_names_are_replaced_by_marks(text: str, clean: str) -> None:
-    assert scrubbed(text, ADA) == clean
+    assert redacted(text, ADA) == clean
 
 
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(st.lists(st.one_of(st.sampled_from(SECRETS), st.sampled_from(AROUND), st.sampled_from([" and ", " ", "."]))))
 def test_any_mixture_of_secrets_is_scrubbed_in_one_pass(parts: list[str]) -> None:
-    text = scrubbed(" ".join(parts), ADA)
+    text = redacted(" ".join(parts), ADA)
     assert [word for word in TELLING if word in text.lower()] == []
-    assert scrubbed(text, ADA) == text
+    assert redacted(text, ADA) == text
 
 
 @settings(max_examples=300, deadline=None, derandomize=True)
@@ -95,16 +95,16 @@ def test_a_scrubbed_and_cut_text_passes_the_check(text: str, longest: int) -> No
     ],
 )
 def test_the_text_of_an_error_stays(text: str) -> None:
-    assert scrubbed(text, ADA) == text
+    assert redacted(text, ADA) == text
 
 
 def test_the_name_of_a_source_file_stays_without_its_folders() -> None:
     text = 'ASSERT FAILED at "/Users/ada/pytorch/aten/TensorShape.cpp":4754, in /opt/x/libtorch.dylib'
-    assert scrubbed(text, ADA) == 'ASSERT FAILED at "<path>TensorShape.cpp":4754, in <path>libtorch.dylib'
+    assert redacted(text, ADA) == 'ASSERT FAILED at "<path>TensorShape.cpp":4754, in <path>libtorch.dylib'
 
 
 def test_control_characters_are_removed() -> None:
-    assert scrubbed("\x1b[31mred\x1b[0m\r\nline\x00") == "[31mred [0m line"
+    assert redacted("\x1b[31mred\x1b[0m\r\nline\x00") == "[31mred [0m line"
 
 
 def test_common_names_stay() -> None:
@@ -114,4 +114,4 @@ def test_common_names_stay() -> None:
 def test_the_names_of_this_machine_are_private(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("USER", "lovelace")
     monkeypatch.setattr("socket.gethostname", lambda: "engine.example")
-    assert scrubbed("lovelace at engine", PrivateNames.of_this_machine()) == "<user> at <host>"
+    assert redacted("lovelace at engine", PrivateNames.of_this_machine()) == "<user> at <host>"

@@ -10,7 +10,7 @@ import torch
 
 from mpsmith.simulator import metal
 from mpsmith.simulator.metal.binding import bind
-from mpsmith.simulator.metal.element_types import mistaken
+from mpsmith.simulator.metal.element_types import element_mismatch
 from support.needs import needs_metal_on_host
 
 needs_metal_on_host()
@@ -118,7 +118,7 @@ def test_numbers_of_another_type_are_refused(
 def test_a_cpu_scalar_is_a_number_of_its_dtype() -> None:
     integer = bind(torch.tensor(1), 0, None, "mps", tight=False)
     assert (integer.numbers, integer.by_value) == ("int64", True)
-    assert mistaken("int64", True, "float")
+    assert element_mismatch("int64", True, "float")
     narrowed = bind(torch.tensor(1.0, dtype=torch.float64), 0, None, "mps", tight=False)
     assert narrowed.numbers == "float"
 

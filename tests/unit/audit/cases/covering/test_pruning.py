@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mpsmith.audit.cases.covering.pairs import Levels, pairs_of
-from mpsmith.audit.cases.covering.pruning import EXPENSIVE, choose_cases, worth_keeping
+from mpsmith.audit.cases.covering.pruning import EXPENSIVE, cases_to_keep, choose_cases
 from mpsmith.audit.cases.sources.modules import ModuleSource
 from mpsmith.audit.cases.sources.opinfo import OpInfoSource
 from mpsmith.audit.model.case import Case, CaseSource
@@ -32,20 +32,20 @@ one_case = st.tuples(
 @given(st.lists(one_case, max_size=120))
 def test_no_pair_is_lost(made: list[tuple[dict[str, str], int]]) -> None:
     levels = [tuple(of_case.items()) for of_case, _ in made]
-    kept = worth_keeping(levels, [cost for _, cost in made])
+    kept = cases_to_keep(levels, [cost for _, cost in made])
     assert kept <= set(range(len(made)))
     assert pairs(levels[i] for i in kept) == pairs(levels)
 
 
 def test_the_first_the_last_and_a_spread_stay_of_cases_that_are_alike() -> None:
     alike: Levels = (("a", "x"), ("b", "y"))
-    assert worth_keeping([alike] * 100, [1] * 100) == {*range(20), 35, 51, 67, 83, 97, 98, 99}
+    assert cases_to_keep([alike] * 100, [1] * 100) == {*range(20), 35, 51, 67, 83, 97, 98, 99}
 
 
 def test_of_expensive_cases_the_cheapest_that_brings_a_pair_stays_and_no_other() -> None:
     levels: list[Levels] = [(("a", "x"), ("b", "y")), (("a", "x"), ("b", "z")), (("a", "x"), ("b", "z"))]
-    assert worth_keeping(levels, [9 * EXPENSIVE, 8 * EXPENSIVE, 7 * EXPENSIVE]) == {0, 2}
-    assert worth_keeping([*levels, levels[0]], [9 * EXPENSIVE, 8 * EXPENSIVE, 7 * EXPENSIVE, 5]) == {2, 3}
+    assert cases_to_keep(levels, [9 * EXPENSIVE, 8 * EXPENSIVE, 7 * EXPENSIVE]) == {0, 2}
+    assert cases_to_keep([*levels, levels[0]], [9 * EXPENSIVE, 8 * EXPENSIVE, 7 * EXPENSIVE, 5]) == {2, 3}
 
 
 class Product(CaseSource):

@@ -11,7 +11,7 @@ import torch
 from mpsmith.audit.cases.calls.binding import Binding
 from mpsmith.audit.cases.calls.invocation import overload_of, runs_a_kernel, written_arguments
 from mpsmith.audit.cases.sources.argument_values import UNKNOWN_WORD, other_values, ramp
-from mpsmith.audit.cases.sources.calls_in_a_row import InARow, in_dtype, scaled, unchanged, with_others
+from mpsmith.audit.cases.sources.calls_in_a_row import ConsecutiveCalls, in_dtype, scaled, unchanged, with_others
 from mpsmith.audit.cases.sources.indices import out_of_range
 
 X = torch.arange(6.0).reshape(2, 3)
@@ -81,16 +81,16 @@ def test_a_call_is_bound_to_its_schema_and_made_with_other_values() -> None:
 
 def test_a_series_of_calls_gives_every_result() -> None:
     steps = [unchanged, with_others("aten::sum.dim_IntList", {"keepdim": True}), in_dtype(torch.float32, torch.float16)]
-    plain, kept, half = InARow(torch.ops.aten.sum.dim_IntList, steps, copies=False)(X, [0])
+    plain, kept, half = ConsecutiveCalls(torch.ops.aten.sum.dim_IntList, steps, copies=False)(X, [0])
     assert plain.tolist() == [3, 5, 7]
     assert kept.tolist() == [[3, 5, 7]]
     assert half.dtype is torch.float16
-    (scaled_sum,) = InARow(torch.ops.aten.sum.dim_IntList, [scaled(unchanged, 2.0)], copies=False)(X, [0])
+    (scaled_sum,) = ConsecutiveCalls(torch.ops.aten.sum.dim_IntList, [scaled(unchanged, 2.0)], copies=False)(X, [0])
     assert scaled_sum.tolist() == [6, 10, 14]
 
 
 def test_each_call_of_a_series_writes_into_tensors_of_its_own() -> None:
-    series = InARow(torch.ops.aten.add_.Scalar, [unchanged, unchanged], copies=True)
+    series = ConsecutiveCalls(torch.ops.aten.add_.Scalar, [unchanged, unchanged], copies=True)
     first, second = series(torch.zeros(2), 1)
     assert first.tolist() == second.tolist() == [1, 1]
 

@@ -1,4 +1,4 @@
-"""Every element that differs must be what a model makes of the inputs: each model on its own inputs, and spoiled."""
+"""Every element that differs must be what a model makes of the inputs: each model on its own inputs, and corrupted."""
 
 from __future__ import annotations
 
@@ -245,8 +245,8 @@ SHOWN: dict[str, Shown] = {
 }
 
 
-def trial_of(played: Any, shown: Shown, spoil: Callable[[Tensor], Tensor] = lambda result: result) -> Trial:
-    """A judged case; the device has the defect that is shown, and its first result is spoiled."""
+def trial_of(played: Any, shown: Shown, corrupt: Callable[[Tensor], Tensor] = lambda result: result) -> Trial:
+    """A judged case; the device has the defect that is shown, and its first result is corrupted."""
     prediction = next(BY_NAME[name] for name, each in SHOWN.items() if each is shown)
 
     def faulty(*args: Any, **kwargs: Any) -> Any:
@@ -256,7 +256,7 @@ def trial_of(played: Any, shown: Shown, spoil: Callable[[Tensor], Tensor] = lamb
         if prediction.name == "subnormals-count-as-zero":
             with subnormals_flushed():
                 result = shown.call(*args, **kwargs)
-        return map_leaves(lambda leaf: spoil(leaf) if isinstance(leaf, Tensor) else leaf, result)
+        return map_leaves(lambda leaf: corrupt(leaf) if isinstance(leaf, Tensor) else leaf, result)
 
     case = Case(played.does(shown.call, faulty), shown.args, shown.kwargs, differentiable=shown.differentiable)
     trials: list[Trial] = []
@@ -264,16 +264,16 @@ def trial_of(played: Any, shown: Shown, spoil: Callable[[Tensor], Tensor] = lamb
     return trials[0]
 
 
-def spoiled(index: int) -> Callable[[Tensor], Tensor]:
+def corrupted(index: int) -> Callable[[Tensor], Tensor]:
     """Puts a garbage value in place of one element."""
 
-    def spoil(result: Tensor) -> Tensor:
+    def corrupt(result: Tensor) -> Tensor:
         garbage = result.detach().clone()
         value: complex = 77 if not garbage.is_floating_point() else 12345.678
         garbage.view(-1)[index] = 12345.678 - 7j if garbage.is_complex() else value
         return garbage if garbage.dtype is not torch.bool else garbage.logical_not()
 
-    return spoil
+    return corrupt
 
 
 def test_every_prediction_is_shown() -> None:
@@ -292,7 +292,7 @@ def test_a_case_fits_what_the_defect_makes_of_it(played: Any, name: str) -> None
 @pytest.mark.parametrize("name", SHOWN)
 @pytest.mark.parametrize("index", [0, -1])
 def test_another_value_fits_nothing(played: Any, name: str, index: int) -> None:
-    trial = trial_of(played, SHOWN[name], spoiled(index))
+    trial = trial_of(played, SHOWN[name], corrupted(index))
     assert set(fitting_predictions(trial, EVERY)) <= {ROUNDING}
 
 

@@ -2,7 +2,7 @@
 
 No rule may explain a result that is wrong in this way:
 
-    PYTHONPATH=tests mpsmith audit --import support.spoiled_results --shipped auto --ops erfc,elu --store spoiled.sqlite
+    PYTHONPATH=tests mpsmith audit --import support.corrupted_results --shipped auto --ops erfc,elu --store a.sqlite
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ WRONG_INTEGERS = (77, 78)
 _run_on_device = Trial._run_on_device
 
 
-def spoil(result: Tensor) -> None:
+def corrupt(result: Tensor) -> None:
     """Change the middle element of a tensor. Autograd does not see it."""
     middle = [int(index) for index in torch.unravel_index(torch.tensor(result.numel() // 2), result.shape)]
     mode = torch.inference_mode if result.is_inference() else torch.no_grad
@@ -34,13 +34,13 @@ def spoil(result: Tensor) -> None:
             element.fill_(next(value for value in WRONG_INTEGERS if value != int(element)))
 
 
-def _spoiled(trial: Trial) -> Execution:
+def _corrupted(trial: Trial) -> Execution:
     execution = _run_on_device(trial)
     results = [each for each in execution.outputs if isinstance(each, Tensor) and each.device.type == "mps"]
     first = next((each for each in results if each.numel() and each.layout is torch.strided), None)
     if first is not None and not first.is_quantized:
-        spoil(first)
+        corrupt(first)
     return execution
 
 
-Trial._run_on_device = _spoiled  # type: ignore[method-assign]
+Trial._run_on_device = _corrupted  # type: ignore[method-assign]

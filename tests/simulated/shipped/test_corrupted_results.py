@@ -38,11 +38,11 @@ def audited(store: Path, *more: str) -> list[tuple[StoredCase, str]]:
     return [(case, rule.name if rule else "") for case, rule in zip(of_kernels, rules, strict=True)]
 
 
-def test_no_rule_explains_a_spoiled_result(tmp_path: Path) -> None:
+def test_no_rule_explains_a_corrupted_result(tmp_path: Path) -> None:
     before = audited(tmp_path / "before.sqlite")
-    spoiled = audited(tmp_path / "spoiled.sqlite", "--import", "support.spoiled_results")
+    corrupted = audited(tmp_path / "corrupted.sqlite", "--import", "support.corrupted_results")
 
     assert len(before) > 20
     assert all(rule for _, rule in before)
-    assert len(spoiled) > 5 * len(before)
-    assert [(case.label, case.outcome.message, rule) for case, rule in spoiled if rule] == []
+    assert len(corrupted) > 5 * len(before)
+    assert [(case.label, case.outcome.message, rule) for case, rule in corrupted if rule] == []
