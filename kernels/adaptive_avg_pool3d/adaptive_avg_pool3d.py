@@ -12,7 +12,8 @@ import torch
 from ..runtime.layout import launch_elements
 from ..runtime.operands import require_scalar_type, require_supported
 from ..runtime.outputs import copy_to_output, require_dtype
-from ..runtime.pooling import check_pooled, geometry3d, launch_windows
+from ..runtime.pooling import check_pooled, geometry3d, launch_windows, window_volume
+from ..runtime.rows import fill_on_cpu, is_too_long
 from ..runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
@@ -52,7 +53,10 @@ def adaptive_avg_pool3d_backward(grad_output: torch.Tensor, self: torch.Tensor) 
         )
     grad_output = grad_output[tuple(map(slice, planes))]  # the CPU ignores further planes
     gradient = torch.empty(self.shape, dtype=self.dtype, device=self.device)
-    if gradient.numel():
+    windows = window_volume(grad_output.shape[-3:], self.shape[-3:]) if gradient.numel() else 0
+    if is_too_long("adaptive_avg_pool3d_backward", windows, f"{windows} windows over one element"):
+        fill_on_cpu([gradient], torch.ops.aten._adaptive_avg_pool3d_backward, grad_output, self)
+    elif windows:
         geometry = geometry3d(grad_output, self.shape[-3:], grad_output.shape[-3:])
         kernel = _shader.kernel(f"adaptive_avg_pool3d_backward_{METAL_TYPES[self.dtype]}", self.device)
         launch_elements(kernel, gradient.numel(), gradient, grad_output, geometry)

@@ -13,7 +13,7 @@ from ..runtime.shader import Shader
 _shader = Shader(__file__)
 _DTYPES = frozenset({torch.float32, torch.complex64})
 # A group of threads computes a matrix. Larger ones could come near the time after which macOS ends a launch.
-MOST_ROWS = 128
+MOST_ROWS = 120
 _NOT_FINITE = -1  # as in the Metal source
 # Imaginary parts of a real matrix's eigenvalues are rounding up to this many units of its norm, for each row.
 _UNITS_OF_ROUNDING = 2.0

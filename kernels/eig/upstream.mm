@@ -5,7 +5,7 @@ namespace {
 #include "shared/launch.h"
 
 // A group of threads computes a matrix. Larger ones could come near the time after which macOS ends a launch.
-constexpr int64_t most_rows = 128;
+constexpr int64_t most_rows = 120;
 constexpr int not_finite = -1; // as in the Metal source
 // Imaginary parts of a real matrix's eigenvalues up to so many units of its norm, a row, are rounding.
 constexpr double units_of_rounding = 2.0;

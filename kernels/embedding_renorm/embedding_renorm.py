@@ -7,7 +7,7 @@ import torch
 from ..runtime.layout import LARGEST_32_BIT
 from ..runtime.operands import FLOATING, require_device, require_supported
 from ..runtime.outputs import refuse_internal_overlap
-from ..runtime.rows import group_of_many_rows, launch_rows
+from ..runtime.rows import MOST_THREADS, fill_on_cpu, group_of_many_rows, is_too_long, launch_rows
 from ..runtime.shader import METAL_TYPES, Shader
 from .complex_slices import renorm, renorm_, renorm_out
 
@@ -32,6 +32,9 @@ def embedding_renorm_(self: torch.Tensor, indices: torch.Tensor, max_norm: float
     require_supported(self, "embedding_renorm_", (*FLOATING, torch.complex64))
     refuse_internal_overlap(self)
     if indices.numel() == 0 or self.numel() == 0:
+        return self
+    if is_too_long("embedding_renorm_", self.shape[1] // MOST_THREADS, f"{self.shape[1]} columns"):
+        fill_on_cpu([self], torch.ops.aten.embedding_renorm_, self, indices, max_norm, norm_type)
         return self
     ordered, _ = torch.sort(indices.reshape(-1).to(torch.int64))
     lanes = _neighbours(self) if norm_type == 2 else 1

@@ -6,7 +6,7 @@ import torch
 
 from ..runtime.operands import wrap_dim
 from ..runtime.outputs import refuse_internal_overlap, require_dtype, resize_output
-from ..runtime.rows import is_too_long, launch_rows, row_group
+from ..runtime.rows import fill_on_cpu, is_too_long, launch_rows, row_group
 from ..runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
@@ -68,8 +68,7 @@ def _fill(x: torch.Tensor, dim: int, values: torch.Tensor, indices: torch.Tensor
         values.copy_(found)
         return
     if is_too_long("mode", x.shape[dim] // _ELEMENTS_OF_STEP, f"rows of {x.shape[dim]} elements"):
-        for output, found in zip((values, indices), torch.mode(x.cpu(), dim), strict=True):
-            output.copy_(found.view(output.shape))
+        fill_on_cpu((values, indices), torch.mode, x, dim)
         return
     rows = x.movedim(dim, -1).contiguous()
     ordered, positions = torch.sort(rows, dim=-1, stable=True)

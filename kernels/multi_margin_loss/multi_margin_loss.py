@@ -16,10 +16,11 @@ from ..runtime.outputs import (
     require_dtype,
     resize_output,
 )
-from ..runtime.rows import group_of_many_rows, launch_rows
+from ..runtime.rows import MOST_THREADS, fill_on_cpu, group_of_many_rows, is_too_long, launch_rows
 from ..runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
+_aten = torch.ops.aten
 
 
 def multi_margin_loss_out(
@@ -41,6 +42,10 @@ def multi_margin_loss_out(
     require_dtype(out, self.dtype, "multi_margin_loss")
     if not rows:  # the CPU resizes it and does not write it
         resize_output(out, (0,) if reduction == NONE and target.dim() > 0 else ())
+        return out
+    if is_too_long("multi_margin_loss", classes // MOST_THREADS, f"{classes} classes"):
+        resize_output(out, target.shape if reduction == NONE else ())
+        fill_on_cpu([out], _aten.multi_margin_loss, self, target, p, margin, weight, reduction)
         return out
     losses = torch.empty(rows, dtype=torch.float32, device=self.device)
     x, chosen, weights = _operands(self, target, weight)
@@ -86,6 +91,10 @@ def multi_margin_loss_backward_grad_input(
     resize_output(grad_input, self.shape)
     refuse_internal_overlap(grad_input)
     if not rows:
+        return grad_input
+    if is_too_long("multi_margin_loss_backward", classes // MOST_THREADS, f"{classes} classes"):
+        operands = (grad_output, self, target, p, margin, weight, reduction)
+        fill_on_cpu([grad_input], _aten.multi_margin_loss_backward, *operands)
         return grad_input
     x, chosen, weights = _operands(self, target, weight)
     gradient = contiguous_twin(grad_input)

@@ -98,9 +98,11 @@ def _rounds(dtype: torch.dtype) -> bool:
 def _accumulate_in_order(x: torch.Tensor, index: torch.Tensor, source: torch.Tensor) -> None:
     """Add the sources of each index in a fixed order; this is slower than in the order of threads."""
     places, order = torch.where(index < 0, index + x.numel(), index).sort(stable=True)
-    operands = (x, source[order], places, logical_order(x), places.numel())
-    kernel = _shader.kernel(f"put_accumulate_sorted_{METAL_TYPES[x.dtype]}", x.device)
-    launch_rows(kernel, places.numel(), SIMD_WIDTH, *operands, reports=True)
+    kernel, layout = _shader.kernel(f"put_accumulate_sorted_{METAL_TYPES[x.dtype]}", x.device), logical_order(x)
+    ordered = source[order]
+    for part in short_launches(places.numel(), 1, most=rows.MOST_CONTENDED_ADDITIONS):
+        count = part.stop - part.start
+        launch_rows(kernel, count, SIMD_WIDTH, x, *rows_in(part, ordered, places), layout, count, reports=True)
 
 
 def _check_index(x: torch.Tensor, index: torch.Tensor, name: str) -> None:

@@ -10,15 +10,20 @@ from dataclasses import dataclass
 import torch
 
 from ...metal_limits import SIMD_WIDTH
+from . import rows as limits
 from .determinism import alert_not_deterministic
 from .layout import LARGEST_32_BIT, launch_elements
 from .outputs import contiguous_twin, finish
 from .pooling import check_fractional_samples
+from .rows import fill_on_cpu, is_too_long, short_launches
 from .shader import METAL_TYPES, Shader
 
 # Rows of outputs that a thread computes, if there are enough: it places their windows and finds their plane once.
 _ROWS = 4
 _GROUP = 256
+# What an element of a window costs, for the limits of a launch.
+_STEPS_OF_ELEMENT = 2
+_PRODUCTS_OF_ELEMENT = 4
 _DEEPEST_GROUP = 64  # CUDA's limit for a group's third dimension
 
 
@@ -109,11 +114,25 @@ def pool(
     outputs: tuple[torch.Tensor, torch.Tensor],
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The forward `name`: maxima and int64 positions in each plane, in `outputs` of the right shape and any strides."""
-    check_fractional_samples(x, samples, len(output_size), name)
+    pooled = len(output_size)
+    check_fractional_samples(x, samples, pooled, name)
     if not outputs[0].numel():
         return outputs
     values, positions = (contiguous_twin(output) for output in outputs)
-    launch_fractional(shader, name, (values, positions), x, samples, FractionalWindows.of(x, output_size, kernel_size))
+    volume, planes = math.prod(kernel_size), math.prod(x.shape[:-pooled])
+    products = _PRODUCTS_OF_ELEMENT * volume * math.prod(output_size)
+    steps = max(_STEPS_OF_ELEMENT * volume, limits.MOST_STEPS * products // limits.MOST_PRODUCTS)
+    if is_too_long(name, steps, f"windows of {volume} elements"):
+        operands = (x, kernel_size, output_size, samples)
+        fill_on_cpu((values, positions), getattr(torch.ops.aten, name), *operands, dtype=torch.float32)
+        return finish(outputs[0], values), finish(outputs[1], positions)
+    windows = FractionalWindows.of(x, output_size, kernel_size)
+    for part in short_launches(planes, products):
+        if part.stop - part.start == planes:
+            launch_fractional(shader, name, (values, positions), x, samples, windows)
+        else:
+            found, places, given = (y.reshape(planes, *y.shape[-pooled:])[part] for y in (values, positions, x))
+            launch_fractional(shader, name, (found, places), given, samples.reshape(1, -1, pooled)[:, part], windows)
     return finish(outputs[0], values), finish(outputs[1], positions)
 
 

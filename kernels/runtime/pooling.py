@@ -8,7 +8,7 @@ import torch
 
 from .layout import launch_elements
 from .operands import require_device, require_scalar_type
-from .rows import launch_rows
+from .rows import fill_on_cpu, is_too_long, launch_rows
 from .shader import METAL_TYPES, Shader
 
 _LARGE_WINDOW = 256
@@ -27,25 +27,31 @@ def geometry3d(x: torch.Tensor, inputs: Sequence[int], outputs: Sequence[int]) -
     return [planes, x.shape[channel], *inputs, *outputs, image_stride, x.stride(channel), *x.stride()[-3:]]
 
 
-def has_large_windows(inputs: Sequence[int], outputs: Sequence[int]) -> bool:
-    """Whether a window has so many elements that a group of threads should share it."""
+def window_volume(inputs: Sequence[int], outputs: Sequence[int]) -> int:
+    """How many inputs a window has."""
     volume = 1
     for before, after in zip(inputs, outputs, strict=True):
         volume *= -(-before // after)
-    return volume >= _LARGE_WINDOW
+    return volume
 
 
 def launch_windows(
     shader: Shader, name: str, outputs: Sequence[torch.Tensor], x: torch.Tensor, output_size: Sequence[int]
 ) -> None:
-    """Run the forward `name` of adaptive pooling: a thread for each window, or a group for each large one."""
+    """Run the forward `name` of adaptive pooling: a thread for each window, or a group for each large one.
+
+    The largest go to the CPU, to the operator of this name.
+    """
     inputs, windows = x.shape[-3:], outputs[0].numel()
+    volume = window_volume(inputs, output_size)
     operands = (*outputs, x, geometry3d(x, inputs, output_size))
     suffix = METAL_TYPES[x.dtype]
-    if has_large_windows(inputs, output_size):
-        launch_rows(shader.kernel(f"{name}_large_{suffix}", x.device), windows, _GROUP, *operands)
-    else:
+    if volume < _LARGE_WINDOW:
         launch_elements(shader.kernel(f"{name}_{suffix}", x.device), windows, *operands)
+    elif is_too_long(name, volume // _GROUP, f"windows of {volume} elements"):
+        fill_on_cpu(outputs, getattr(torch.ops.aten, name), x, output_size)
+    else:
+        launch_rows(shader.kernel(f"{name}_large_{suffix}", x.device), windows, _GROUP, *operands)
 
 
 def check_pooled(x: torch.Tensor, output_size: Sequence[int], operator: str) -> None:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
+
+from . import rows
 
 # The filters of the Metal sources, and their reach in inputs.
 SUPPORT = {"linear": 1.0, "cubic": 2.0, "lanczos": 3.0}
+# A thread waits so often for each element of a window.
+_STEPS_OF_ELEMENT = 3
 
 
 def window_distances(
@@ -14,6 +19,15 @@ def window_distances(
     """For each axis, the distance of the windows of two neighbouring outputs, in inputs."""
     sizes = zip(inputs, outputs, scales, strict=True)
     return [_distance(before, after, align_corners, scale) for before, after, scale in sizes]
+
+
+def is_too_far(operator: str, filter_name: str, distances: Iterable[float], sizes: Sequence[int]) -> bool:
+    """Whether a launch would take too long for windows of these distances over dimensions of these sizes."""
+    if _STEPS_OF_ELEMENT * max(sizes) <= rows.MOST_STEPS:
+        return False
+    reaches = [2 * math.ceil(SUPPORT[filter_name] * max(distance, 1.0)) + 1 for distance in distances]
+    longest = max(map(min, reaches, sizes))
+    return rows.is_too_long(operator, _STEPS_OF_ELEMENT * longest, f"windows of {longest} elements")
 
 
 def _distance(before: int, after: int, align_corners: bool, scale: float | None) -> float:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import torch
 
@@ -78,6 +79,30 @@ def is_too_long(name: str, steps: int, size: str) -> bool:
         return False
     warn_of_the_cpu(name, f"one launch would take too long for {size}")
     return True
+
+
+def fill_on_cpu(
+    outputs: Sequence[torch.Tensor],
+    function: Callable[..., Any],
+    *arguments: Any,
+    dtype: torch.dtype = torch.float64,
+    **keywords: Any,
+) -> None:
+    """Copy what `function` returns for the arguments on the CPU into `outputs`, of as many elements.
+
+    `dtype`: in which it computes with floats; the CPU sums millions of float32 one after another, and loses digits.
+    """
+    named = {name: _on_cpu(argument, dtype) for name, argument in keywords.items()}
+    found = function(*(_on_cpu(argument, dtype) for argument in arguments), **named)
+    for output, result in zip(outputs, (found,) if isinstance(found, torch.Tensor) else found, strict=True):
+        output.copy_(result.view(output.shape).to(output.dtype))
+
+
+def _on_cpu(argument: Any, dtype: torch.dtype) -> Any:
+    if not isinstance(argument, torch.Tensor):
+        return argument
+    here = argument.cpu()  # first: no conversion to double runs on mps
+    return here.to(dtype) if here.is_floating_point() else here
 
 
 def int32_casts(arguments: Sequence[object]) -> dict[int, str]:

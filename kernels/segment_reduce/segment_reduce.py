@@ -6,10 +6,13 @@ import math
 
 import torch
 
+from ..runtime import rows as limits
 from ..runtime.operands import require_device, require_scalar_type, require_supported, wrap_dim
+from ..runtime.rows import fill_on_cpu, is_too_long
 from ..runtime.shader import METAL_TYPES, Shader, reporting
 
 _shader = Shader(__file__)
+_aten = torch.ops.aten
 _REDUCTIONS = {"sum": 0, "mean": 1, "max": 2, "amax": 2, "min": 3, "amin": 3, "prod": 4}
 _GROUP = 256  # what the Metal kernels have scratch for
 _MOST_COLUMNS = 32
@@ -44,9 +47,13 @@ def segment_reduce(
         (*data.shape[:axis], borders.shape[-1] - 1, *data.shape[axis + 1 :]), dtype=data.dtype, device=data.device
     )
     if out.numel():
+        threads, group = _grid(out, geometry)
+        if _is_too_long(borders, geometry[1], group[1]):
+            keywords = {"lengths": lengths, "offsets": offsets, "axis": axis, "unsafe": unsafe, "initial": initial}
+            fill_on_cpu([out], _aten.segment_reduce, data, reduce, **keywords)
+            return out
         kernel = _shader.kernel(f"segment_reduce_{METAL_TYPES[data.dtype]}", data.device)
         operands = (out, data.contiguous(), borders, _initial(initial), geometry)
-        threads, group = _grid(out, geometry)
         kernel(*operands, threads=threads, group_size=group, arg_casts=None, **reporting(len(operands)))
     return out
 
@@ -73,9 +80,13 @@ def segment_reduce_backward(
         raise RuntimeError(f"_segment_reduce_backward: expected grad and output to have {count} elements")
     gradient = torch.zeros(data.shape, dtype=data.dtype, device=data.device)
     if count and gradient.numel():
+        threads, group = _grid(output, geometry)
+        if _is_too_long(borders, geometry[1], group[1], squared=reduce == "prod"):
+            keywords = {"lengths": lengths, "offsets": offsets, "axis": axis, "initial": initial}
+            fill_on_cpu([gradient], _aten._segment_reduce_backward, grad, output, data, reduce, **keywords)
+            return gradient
         kernel = _shader.kernel(f"segment_reduce_backward_{METAL_TYPES[data.dtype]}", data.device)
         operands = (grad.contiguous(), output.contiguous(), data.contiguous(), borders, _initial(initial), geometry)
-        threads, group = _grid(output, geometry)
         kernel(gradient, *operands, threads=threads, group_size=group)
     return gradient
 
@@ -116,9 +127,21 @@ def _grid(out: torch.Tensor, geometry: list[int]) -> tuple[tuple[int, int, int],
     """The grid, and groups wide enough for the inner elements and high enough for segments of average length."""
     segments, size, inner, *_ = geometry
     width = min(_MOST_COLUMNS, _power_of_two(inner))
-    height = min(_GROUP // width, _power_of_two(-(-size // segments)))
+    height = min(_GROUP // width, _power_of_two(max(-(-size // segments), size // limits.MOST_STEPS)))
     rows = out.numel() // inner
     return (-(-inner // width) * width, height, rows), (width, height, 1)
+
+
+def _is_too_long(borders: torch.Tensor, size: int, threads: int, *, squared: bool = False) -> bool:
+    """Whether the longest segment of rows of `size` elements takes too long, shared by so many threads.
+
+    `squared`: a thread may run through the segment for each of its elements, as for the products of all others.
+    """
+    if size * (size if squared else 1) // threads <= limits.MOST_STEPS:
+        return False
+    longest = int(borders.clamp(0, size).diff().max())  # read back where it matters alone
+    steps = longest * (longest if squared else 1) // threads
+    return is_too_long("segment_reduce", steps, f"segments of {longest} elements")
 
 
 def _power_of_two(x: int) -> int:

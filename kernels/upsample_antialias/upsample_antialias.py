@@ -11,7 +11,8 @@ from ...metal_limits import SIMD_WIDTH
 from ..runtime.layout import memory_format_of
 from ..runtime.operands import require_device, require_supported
 from ..runtime.outputs import check_outputs
-from ..runtime.resampling import SUPPORT, window_distances
+from ..runtime.resampling import SUPPORT, is_too_far, window_distances
+from ..runtime.rows import fill_on_cpu
 from ..runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
@@ -42,6 +43,11 @@ def _backward(filter_name: str, operator: str) -> Callable[..., torch.Tensor]:
         if grad_input.numel() == 0:
             return grad_input
         scales = window_distances(input_size[2:], output_size, align_corners, (scales_h, scales_w))
+        # A thread an output fills its window with weights, then one an input gathers from the windows around it.
+        distances = (*scales, *(1.0 / scale if scale else 1.0 for scale in scales))
+        if is_too_far(operator, filter_name, distances, (*input_size[2:], *output_size)):
+            fill_on_cpu([grad_input], getattr(_aten, operator), *arguments)
+            return grad_input
         middle = torch.empty((*grad_output.shape[:3], input_size[3]), dtype=torch.float32, device=grad_output.device)
         _gather(middle, grad_output, _WIDTH, filter_name, scales[1])
         _gather(grad_input, middle, _HEIGHT, filter_name, scales[0])

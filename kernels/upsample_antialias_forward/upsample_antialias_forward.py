@@ -15,7 +15,8 @@ import torch
 from ..runtime.layout import launch_elements, memory_format_of
 from ..runtime.operands import FLOATING, require_device, require_supported
 from ..runtime.outputs import check_outputs, is_ready
-from ..runtime.resampling import SUPPORT, window_distances
+from ..runtime.resampling import SUPPORT, is_too_far, window_distances
+from ..runtime.rows import fill_on_cpu
 from ..runtime.shader import METAL_TYPES, Shader
 from .filters import ByteWeights, byte_weights, clamped_byte_weights
 
@@ -46,6 +47,8 @@ def _out(operator: str, filter_name: str | None = None) -> Callable[..., torch.T
             scales = window_distances(self.shape[2:], output_size, align_corners, (scales_h, scales_w))
             if filter_name is None:
                 _resample_bytes(out, self, partial(clamped_byte_weights, align_corners), scales)
+            elif is_too_far(operator, filter_name, scales, self.shape[2:]):
+                fill_on_cpu([out], getattr(_aten, operator), self, output_size, align_corners, scales_h, scales_w)
             elif self.dtype == torch.uint8:
                 _resample_bytes(out, self, partial(byte_weights, filter_name), scales)
             else:

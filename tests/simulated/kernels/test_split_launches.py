@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -18,7 +18,10 @@ from mpsmith.simulator import metal
 
 FAMILIES = (
     *("int_mm", "scaled_mm", "matrix_exp", "ctc_loss", "pdist", "complex_triangular", "svd", "ldl"),
-    *("put_take", "scatter_product", "convolution", "mode", "multilabel_margin_loss"),
+    *("put_take", "scatter_product", "convolution", "mode", "multilabel_margin_loss", "multi_margin_loss"),
+    *("adaptive_avg_pool3d", "adaptive_max_pool3d", "fractional_max_pool2d", "fractional_max_pool3d"),
+    *("embedding_renorm", "segment_reduce", "upsample_antialias", "upsample_antialias_forward"),
+    *("orthogonal_polynomials", "eig"),
 )
 FLOAT8 = torch.float8_e4m3fn
 
@@ -65,6 +68,20 @@ LAYOUTS = ("contiguous", "transposed", "sliced", "offset", "expanded")
 PLACES, FACTORS = torch.tensor([[3, 0, 3, 3, -1, 2, 3, 1, 0, 3, 3], [3, -5, 2, 7, 4, -1, 9, 6, 5, -3, 11]])
 
 
+def _deterministic(call: Callable[[], torch.Tensor]) -> torch.Tensor:
+    torch.use_deterministic_algorithms(True)
+    try:
+        return call()
+    finally:
+        torch.use_deterministic_algorithms(False)
+
+
+def _fractional(x: torch.Tensor, sizes: Sequence[int], outputs: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
+    samples = torch.linspace(0.1, 0.9, x.shape[0] * x.shape[1] * len(sizes)).view(*x.shape[:2], -1)
+    pool = torch.ops.aten.fractional_max_pool2d if len(sizes) == 2 else torch.ops.aten.fractional_max_pool3d
+    return pool(x, sizes, outputs, samples.to(x.device, x.dtype))  # type: ignore[no-any-return]
+
+
 def _gradient_of_distances(x: torch.Tensor) -> torch.Tensor:
     x = x.detach().requires_grad_()
     return torch.autograd.grad(torch.pdist(x).sum(), x)[0]
@@ -90,6 +107,14 @@ SPLIT: dict[str, tuple[str, str, int, int, Callable[[torch.Tensor], torch.Tensor
     "products": (
         *("add_logarithms_32", "MOST_CONTENDED_ADDITIONS", 4, 3),
         lambda x: x[0, :4].long().scatter_reduce(0, PLACES.to(x.device) % 4, FACTORS.to(x.device), "prod"),
+    ),
+    "sums in order": (
+        *("put_accumulate_sorted_float", "MOST_CONTENDED_ADDITIONS", 4, 3),
+        lambda x: _deterministic(lambda: x.round().put_(PLACES.to(x.device), x[0, :11].round(), accumulate=True)),
+    ),
+    "planes": (
+        *("fractional_max_pool2d_rows_32_float", "MOST_PRODUCTS", 2 * 4 * 6 * 20, 3),
+        lambda x: torch.cat([y.flatten() for y in _fractional(x[:25].view(1, 5, 5, 70), (2, 3), (4, 5))]),
     ),
     "convolutions": (
         *("convolve", "MOST_PRODUCTS", 2 * 4 * 7 * 3, 4),
@@ -180,10 +205,87 @@ def _margins(x: torch.Tensor) -> torch.Tensor:
     return torch.cat([loss.view(1), *torch.autograd.grad(loss, values)[0]])
 
 
+def _gradient(function: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor) -> torch.Tensor:
+    x = x.detach().real.requires_grad_()
+    result = function(x)
+    return torch.autograd.grad((result * torch.arange(result.numel()).to(x).view(result.shape)).sum(), x)[0]
+
+
+def _margin(x: torch.Tensor) -> torch.Tensor:
+    return torch.nn.functional.multi_margin_loss(x, torch.arange(x.shape[0]).to(x.device) % x.shape[1], reduction="none")
+
+
+def _renormed(x: torch.Tensor, norm_type: float) -> torch.Tensor:
+    rows = x.reshape(21, 500).clone()
+    return torch.embedding_renorm_(rows, torch.tensor([3, 20, 3]).to(x.device), 1.0, norm_type)
+
+
+def _segments(x: torch.Tensor, reduce: str) -> torch.Tensor:
+    """Of three segments; products have several zeros, and stay small."""
+    x = x.clamp(0.0, 1.0) if reduce == "prod" else x
+    return torch.segment_reduce(x, reduce, offsets=torch.tensor([0, 3, 3, 150]).to(x.device), axis=0, initial=0.5)
+
+
+def _lanczos(x: torch.Tensor, size: tuple[int, int]) -> torch.Tensor:
+    return torch.ops.aten._upsample_lanczos2d_aa(x[None, None], size, False)  # type: ignore[no-any-return]
+
+
+def _bytes(x: torch.Tensor) -> torch.Tensor:
+    given = (x.real.abs() * 80).byte()[None, None]
+    return torch.ops.aten._upsample_bilinear2d_aa(given, (150, 2), False).float()  # type: ignore[no-any-return]
+
+
 HANDED_OVER: dict[str, tuple[str, int, Callable[[torch.Tensor], torch.Tensor]]] = {
     "alignments": ("ctc_alpha", 20, _aligned),
     "factorization": ("ldl_factor_float2_hermitian", 6**3 // 96, _factorized),
     "mode": ("mode_float", 70 // 16, lambda x: torch.mode((x.real * 3).round(), 1).values),
+    "windows": (
+        *("adaptive_avg_pool3d_large_float", 75 * 35 // 256),
+        lambda x: torch.nn.functional.adaptive_avg_pool3d(x.real[None, None], (1, 2, 2)),
+    ),
+    "maxima": (
+        *("adaptive_max_pool3d_large_float", 75 * 35 // 256),
+        lambda x: torch.cat(torch.ops.aten.adaptive_max_pool3d(x.real[None, None], (1, 2, 2)), -1),
+    ),
+    "windows over an element": (
+        *("adaptive_avg_pool3d_backward_float", 11 * 9),
+        lambda x: _gradient(lambda y: torch.nn.functional.adaptive_avg_pool3d(y, (11, 9, 70)), x.real[:, None, None]),
+    ),
+    "maxima over an element": (
+        *("adaptive_max_pool3d_backward_float", 11 * 9),
+        lambda x: _gradient(lambda y: torch.nn.functional.adaptive_max_pool3d(y, (11, 9, 70)), x.real[:, None, None]),
+    ),
+    "random windows": (
+        *("fractional_max_pool2d_rows_32_float", 2 * 9 * 8),
+        lambda x: torch.cat(_fractional(x.real[None, None], (9, 8), (5, 7)), -1),
+    ),
+    "random volumes": (
+        *("fractional_max_pool3d_32_float", 2 * 2 * 9 * 8),
+        lambda x: torch.cat(_fractional(x.real.reshape(1, 1, 3, 50, 70), (2, 9, 8), (1, 3, 7)), -1),
+    ),
+    "classes": ("multi_margin_loss_float", 525 // 256, lambda x: _margin(x.real.reshape(20, 525))),
+    "gradients of classes": (
+        *("multi_margin_loss_backward_float", 525 // 256),
+        lambda x: _gradient(lambda y: _margin(y.reshape(20, 525)), x),
+    ),
+    "norms": ("embedding_renorm_vectors_float2", 500 // 256, lambda x: _renormed(x, 2.0)),
+    "norms of magnitudes": ("embedding_renorm_float2", 500 // 256, lambda x: _renormed(x, 1.0)),
+    "segments": ("segment_reduce_float", 147 // 8, lambda x: _segments(x.real, "mean")),
+    "gradients of segments": (
+        *("segment_reduce_backward_float", 147 // 8),
+        lambda x: _gradient(lambda y: _segments(y, "max"), x),
+    ),
+    "gradients of products": (
+        *("segment_reduce_backward_float", 147**2 // 8),
+        lambda x: _gradient(lambda y: _segments(y, "prod"), x),
+    ),
+    "filter": ("forward_float_float", 3 * 70, lambda x: _lanczos(x.real, (150, 2))),
+    "bytes": ("antialias_bytes", 3 * 70, _bytes),
+    "gradients of a filter": ("backward_float_float", 3 * 70, lambda x: _gradient(lambda y: _lanczos(y, (150, 2)), x)),
+    "degree": (
+        *("special_legendre_polynomial_p_strided_float", 300 // 64),
+        lambda x: torch.special.legendre_polynomial_p(x.real.cos().contiguous(), 300.0),
+    ),
     "margins": ("multilabel_margin_loss_float", 70 * 3 // 1024 + 4, _margins),
     "triangle": (
         *("solve_triangle", 48 * 70),
@@ -225,3 +327,11 @@ def test_no_launch_has_more_than_the_limit(count: int, each: int, tile: int, mon
     assert [start for start, _ in parts] == [0, *(stop for _, stop in parts[:-1])][: len(parts)]
     assert (parts[-1][1] if parts else 0) == count
     assert len(waited) == max(len(parts) - 1, 0)
+
+
+@pytest.mark.parametrize("function", [torch.special.legendre_polynomial_p, torch.special.laguerre_polynomial_l])
+def test_a_degree_that_the_host_does_not_know_is_no_number(function: Callable[..., torch.Tensor]) -> None:
+    degrees = torch.tensor([2.0**24 + 2, 2.0**60, -(2.0**30), 3.0])
+    found = function(torch.full((4,), 0.3).to("mps"), degrees.to("mps")).cpu()
+    assert found[:2].isnan().all()
+    assert torch.allclose(found[2:], function(torch.full((2,), 0.3), degrees[2:]))
