@@ -93,8 +93,8 @@ def multi_margin_loss_backward_grad_input(
     if not rows:
         return grad_input
     if is_too_long("multi_margin_loss_backward", classes // MOST_THREADS, f"{classes} classes"):
-        operands = (grad_output, self, target, p, margin, weight, reduction)
-        fill_on_cpu([grad_input], _aten.multi_margin_loss_backward, *operands)
+        arguments = (grad_output, self, target, p, margin, weight, reduction)
+        fill_on_cpu([grad_input], _aten.multi_margin_loss_backward, *arguments)
         return grad_input
     x, chosen, weights = _operands(self, target, weight)
     gradient = contiguous_twin(grad_input)

@@ -1,7 +1,7 @@
 """Legendre and Laguerre polynomials with a degree for each element. Torch defines no gradient for them.
 
-For a NaN all degrees but 0 give NaN; the CPU returns an uninitialised number from degree 2 on. A degree above 2^24 takes
-too long for a launch: if it is a number, the call goes to the CPU; an element of a tensor, which the host does not know,
+For a NaN all degrees but 0 give NaN; the CPU returns an uninitialised number from degree 2 on. A degree above 2^24
+takes too long for a launch: if it is a number, the call goes to the CPU; an element of a tensor, unknown to the host,
 gives NaN.
 """
 
@@ -37,9 +37,9 @@ def special_laguerre_polynomial_l_out(
 
 def _polynomial(name: str, x: torch.Tensor | float, n: torch.Tensor | float, out: torch.Tensor) -> torch.Tensor:
     operator = getattr(_aten, name)
-    if isinstance(x, torch.Tensor) and not isinstance(n, torch.Tensor) and 0 <= n < _NO_DEGREE:
-        if is_too_long(name, int(n) // _DEGREES_OF_STEP, f"degree {n}"):
-            return copy_to_output(out, operator(x.cpu().double(), n).to(out.dtype))
+    is_number = not isinstance(n, torch.Tensor) and 0 <= n < _NO_DEGREE
+    if is_number and isinstance(x, torch.Tensor) and is_too_long(name, int(n) // _DEGREES_OF_STEP, f"degree {n}"):
+        return copy_to_output(out, operator(x.cpu().double(), n).to(out.dtype))
     operands = as_tensors([x, n], out)
     return floating(_shader, name, operator.out, operands, operands, {"out": out})
 

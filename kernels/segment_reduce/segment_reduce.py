@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 
@@ -49,8 +50,8 @@ def segment_reduce(
     if out.numel():
         threads, group = _grid(out, geometry)
         if _is_too_long(borders, geometry[1], group[1]):
-            keywords = {"lengths": lengths, "offsets": offsets, "axis": axis, "unsafe": unsafe, "initial": initial}
-            fill_on_cpu([out], _aten.segment_reduce, data, reduce, **keywords)
+            given: dict[str, Any] = {"lengths": lengths, "offsets": offsets, "axis": axis, "initial": initial}
+            fill_on_cpu([out], _aten.segment_reduce, data, reduce, unsafe=unsafe, **given)
             return out
         kernel = _shader.kernel(f"segment_reduce_{METAL_TYPES[data.dtype]}", data.device)
         operands = (out, data.contiguous(), borders, _initial(initial), geometry)
@@ -82,8 +83,8 @@ def segment_reduce_backward(
     if count and gradient.numel():
         threads, group = _grid(output, geometry)
         if _is_too_long(borders, geometry[1], group[1], squared=reduce == "prod"):
-            keywords = {"lengths": lengths, "offsets": offsets, "axis": axis, "initial": initial}
-            fill_on_cpu([gradient], _aten._segment_reduce_backward, grad, output, data, reduce, **keywords)
+            given: dict[str, Any] = {"lengths": lengths, "offsets": offsets, "axis": axis, "initial": initial}
+            fill_on_cpu([gradient], _aten._segment_reduce_backward, grad, output, data, reduce, **given)
             return gradient
         kernel = _shader.kernel(f"segment_reduce_backward_{METAL_TYPES[data.dtype]}", data.device)
         operands = (grad.contiguous(), output.contiguous(), data.contiguous(), borders, _initial(initial), geometry)

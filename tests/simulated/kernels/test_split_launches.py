@@ -212,7 +212,9 @@ def _gradient(function: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor)
 
 
 def _margin(x: torch.Tensor) -> torch.Tensor:
-    return torch.nn.functional.multi_margin_loss(x, torch.arange(x.shape[0]).to(x.device) % x.shape[1], reduction="none")
+    return torch.nn.functional.multi_margin_loss(
+        x, torch.arange(x.shape[0]).to(x.device) % x.shape[1], reduction="none"
+    )
 
 
 def _renormed(x: torch.Tensor, norm_type: float) -> torch.Tensor:
