@@ -24,6 +24,7 @@ from .mixed_dtypes import MIXED_DTYPE_CALL_FACTOR, MIXED_DTYPE_FACTOR
 from .modules import ModuleSource
 from .opinfo import OpInfoSource
 from .pairs import PAIR_FACTOR
+from .planned_pairs import PlannedPairSource
 from .random import RANDOM_FACTOR
 from .repetition import REPETITION_FACTOR
 from .schema import SchemaSource
@@ -49,6 +50,7 @@ def case_sources(imports: Sequence[str]) -> dict[str, CaseSource]:
     defined = sorted(registered_operators() - before) if imports else []
     opinfos, modules = OpInfoSource(), ModuleSource()
     schemas = SchemaSource(packages=list(imports), foreign=defined)
+    arguments = VariedSource(ARGUMENT_FACTOR, schemas, name=ARGUMENT_FACTOR.name)
     sources: list[CaseSource] = [
         KnownWrongSource(),  # first: a bug that is back is known before anything else
         opinfos,
@@ -73,10 +75,12 @@ def case_sources(imports: Sequence[str]) -> dict[str, CaseSource]:
         schemas,
         VariedSource(ELEMENTWISE_KERNEL_FACTOR, schemas),
         VariedSource(SCHEMA_FORM_FACTOR, schemas),
-        VariedSource(ARGUMENT_FACTOR, schemas, name=ARGUMENT_FACTOR.name),
+        arguments,
         VariedSource(ARGUMENT_PAIR_FACTOR, schemas, name=ARGUMENT_PAIR_FACTOR.name),
         VariedSource(REPETITION_FACTOR, schemas),
         SchemaRandomSource(schemas),
+        PlannedPairSource("planned pairs", opinfos),
+        PlannedPairSource("schema planned pairs", schemas, arguments),
         LargeSource(),
         KnownWrongSource(large=True),
     ]

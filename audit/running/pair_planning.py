@@ -1,0 +1,228 @@
+"""Plans calls for pairs of levels that no case was at: `python -m mpsmith.audit.running.pair_planning STORE`.
+
+Reads from the store which pairs of an argument's level with a level of the tensors are open, and looks for calls of the
+same entry that bring several of them at once. Each is tried on the CPU, in a process of its own, because a kernel of
+the CPU may die of it. The plan is written to the file that `planned_pairs` reads. Classes of special values are not
+planned: what a correct kernel makes of them differs from call to call.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from itertools import product
+from pathlib import Path
+
+import torch
+
+from ...simulator.opening import DeviceKind, open_device
+from ..cases.calls.cpu_kernels import register
+from ..cases.covering.levels import levels_of
+from ..cases.covering.pairs import DTYPE, FORM, GRADIENT, LAYOUT, OTHER_LAYOUTS, SIZE, Level, Pair
+from ..cases.sources import case_sources
+from ..cases.sources.argument_pairs import UNPAIRED
+from ..cases.sources.arguments import MAIN_DTYPES, divides_by_zero, is_small
+from ..cases.sources.case_tensors import accepts, tensors_of
+from ..cases.sources.planned_pairs import PLAN, Planned, at_levels, calls_of, variations_for
+from ..cases.sources.tensor_layouts import KERNEL_DIES
+from ..cases.sources.write_targets import STRIDES_IGNORED
+from ..findings.pairs_seen import IMPOSSIBLE_PAIRS, argument_levels, counted, entry_name
+from ..model.case import Case, CaseSource
+from ..model.group import GroupKey
+from ..releases.surface.profiles import coverage_profile
+from ..store.store import Store
+
+# Sources whose calls differ in their arguments, in the order in which they are tried.
+BASES = ("opinfo", "schema", "arguments")
+FACTORS = (DTYPE, SIZE, LAYOUT, OTHER_LAYOUTS, GRADIENT, FORM)
+# Beside those whose arguments are not paired: kernels of the CPU that write out of bounds, or are no reference there.
+UNPLANNED = (*UNPAIRED, "*_aa*", "*grid_sampl*", "*lu_unpack*", "*_fused_*", "*lstsq*")
+# Limits for an entry, so that all entries together are a few in a hundred cases of an audit.
+MOST_LOOKED_AT, MOST_TRIED, MOST_PLANNED, FEWEST_NEW = 120, 200, 40, 2
+MOST_SECONDS = 30
+# Entries that lack fewer pairs than the first ones are left as they are.
+MOST_ENTRIES = 1_200
+
+
+@dataclass
+class Call:
+    """A call that may be varied.
+
+    Attributes:
+        planned: where it comes from.
+        case: the call.
+        arguments: the levels of its arguments.
+        levels: those of its tensors that it may be brought to.
+    """
+
+    planned: Planned
+    case: Case
+    arguments: frozenset[Level]
+    levels: set[Level]
+
+
+def open_pairs(store: Store, run: int) -> tuple[dict[str, set[Pair]], dict[str, list[GroupKey]]]:
+    """The pairs that are open, and the groups whose calls may be varied, by entry."""
+    seen: defaultdict[str, set[Pair]] = defaultdict(set)
+    groups: defaultdict[str, list[GroupKey]] = defaultdict(list)
+    for covered in store.covered(run):
+        key, name = covered.group, entry_name(covered.group)
+        if "planned pairs" in key.source:
+            continue
+        if key.source in BASES:
+            groups[name].append(key)
+        for own, arguments in {(counted(key.dtype, each), argument_levels(each)) for each in covered.levels}:
+            seen[name].update(product(arguments, own))
+    return {name: _possible(pairs) - pairs for name, pairs in seen.items()}, groups
+
+
+def _possible(pairs: Collection[Pair]) -> set[Pair]:
+    arguments, own = ({pair[side] for pair in pairs} for side in (0, 1))
+    return {
+        pair for pair in product(arguments, own) if pair[1][0] in FACTORS and frozenset(pair) not in IMPOSSIBLE_PAIRS
+    }
+
+
+def planned_for(sources: dict[str, CaseSource], groups: Iterable[GroupKey], wanted: set[Pair]) -> Iterator[Planned]:
+    """The calls of an entry that bring the most pairs, until none brings several."""
+    calls = list(_different_calls(sources, groups))
+    made = tried = 0
+    while calls and made < MOST_PLANNED and tried < MOST_TRIED:
+        rows = [_best_row(call, wanted) for call in calls]
+        number = max(range(len(rows)), key=lambda n: rows[n][0])
+        new, row = rows[number]
+        if new < FEWEST_NEW:
+            return
+        call = calls[number]
+        for levels in (row, *([[level] for level in row] if len(row) > 1 else [])):
+            tried += 1
+            candidate = _at(call.planned, levels)
+            brought = _brought(sources[candidate.base.source], candidate, call.case) & wanted
+            if len(brought) >= FEWEST_NEW:
+                made += 1
+                wanted -= brought
+                yield candidate
+            if levels is row and brought:
+                break
+        # What a call does not bring with these levels is not tried again.
+        call.levels.difference_update(row)
+
+
+def _different_calls(sources: dict[str, CaseSource], groups: Iterable[GroupKey]) -> Iterator[Call]:
+    """The first call with each combination of arguments, in the main dtype of each source."""
+    by_base: defaultdict[tuple[str, str, str], dict[str, GroupKey]] = defaultdict(dict)
+    for key in groups:
+        by_base[key.source, key.operator, key.variant][key.dtype] = key
+    known: set[tuple[bool, tuple[Level, ...]]] = set()
+    for base in sorted(by_base, key=lambda each: (BASES.index(each[0]), each)):
+        for dtype in MAIN_DTYPES:
+            key = by_base[base].get(dtype)
+            if key is None or _left_out(key.operator):
+                continue
+            # Real and imaginary parts of what was real say little of complex arithmetic.
+            dtypes = [other for other in by_base[base] if (other == "complex64") == (dtype == "complex64")]
+            source = sources[key.source]
+            for position, case in enumerate(calls_of(source, key, MOST_LOOKED_AT)):
+                arguments = argument_levels(levels_of(case))
+                kind = (dtype == "complex64", arguments)
+                if _can_be_varied(case) and kind not in known:
+                    known.add(kind)
+                    planned = Planned(key, dtype, position, ())
+                    levels = {*_levels_for(source, planned, case), *((DTYPE, other) for other in dtypes)}
+                    yield Call(planned, case, frozenset(arguments), levels)
+
+
+def _left_out(operator: str) -> bool:
+    return operator in KERNEL_DIES | STRIDES_IGNORED or any(fnmatchcase(operator, each) for each in UNPLANNED)
+
+
+def _can_be_varied(call: Case) -> bool:
+    plain = call.form == "plain" and call.values == "plain" and not (call.skipped or call.distribution)
+    return plain and not call.errors_count and bool(tensors_of(call)) and is_small(call)
+
+
+def _levels_for(source: CaseSource, planned: Planned, case: Case) -> Iterator[Level]:
+    """The levels that a variation can bring the call to."""
+    for variation in variations_for(source, planned, case):
+        if variation.factor in FACTORS and variation.change(case) is not None:
+            yield variation.factor, variation.level
+
+
+def _best_row(call: Call, wanted: set[Pair]) -> tuple[int, list[Level]]:
+    """How many open pairs a call brings at best, and the level of each factor at which it does."""
+    counts = Counter(own for argument, own in wanted if argument in call.arguments and own in call.levels)
+    row: list[Level] = []
+    for factor in FACTORS:
+        of_factor = [(count, level) for level, count in sorted(counts.items()) if level[0] == factor]
+        if of_factor and not (factor == FORM and any(level[0] == GRADIENT for level in row)):
+            row.append(max(of_factor, key=lambda each: each[0])[1])
+    return sum(counts[level] for level in row), row
+
+
+def _at(planned: Planned, levels: Iterable[Level]) -> Planned:
+    dtypes = [level for factor, level in levels if factor == DTYPE]
+    others = tuple((factor, level) for factor, level in levels if factor != DTYPE)
+    return Planned(planned.base, dtypes[0] if dtypes else planned.dtype, planned.position, others)
+
+
+def _brought(source: CaseSource, planned: Planned, call: Case) -> set[Pair]:
+    """The pairs that the planned call is at; none where the CPU refuses it."""
+    if divides_by_zero(planned.base.operator, planned.dtype):
+        return set()
+    try:
+        case = at_levels(source, planned, call)
+    except Exception:  # whatever a layout or a dtype makes of the call
+        return set()
+    if case.values != "plain" or not accepts(case):
+        return set()
+    levels = levels_of(case)
+    return set(product(argument_levels(levels), counted(planned.dtype, levels)))
+
+
+# ---- in processes
+
+
+def in_process_of_its_own(sources: dict[str, CaseSource], groups: Iterable[GroupKey], wanted: set[Pair]) -> list[str]:
+    """The lines of an entry's plan; those that were found before the process died or took too long."""
+    with tempfile.NamedTemporaryFile("w+") as found:
+        child = os.fork()
+        if not child:
+            signal.alarm(MOST_SECONDS)
+            try:
+                for planned in planned_for(sources, groups, wanted):
+                    found.write(f"{planned}\n")
+                    found.flush()
+            finally:
+                os._exit(0)
+        os.waitpid(child, 0)
+        return Path(found.name).read_text().splitlines()
+
+
+def main(store: Path) -> None:
+    """Plan for the latest audit of a store."""
+    torch.set_num_threads(1)
+    register()
+    open_device(DeviceKind.SIMULATED, coverage_profile, None)  # which overloads have a kernel
+    sources = {name: source for name, source in case_sources(()).items() if name in BASES}
+    with Store.open(store) as opened:
+        wanted, groups = open_pairs(opened, opened.latest_run().id)
+    lines: list[str] = []
+    for source in sources.values():
+        list(source.groups())  # loads what each process would load again
+    for name in sorted(groups.keys() & wanted.keys(), key=lambda each: (-len(wanted[each]), each))[:MOST_ENTRIES]:
+        if len(wanted[name]) >= FEWEST_NEW:
+            print(name, len(lines), len(wanted[name]), flush=True)
+            lines += in_process_of_its_own(sources, groups[name], wanted[name])
+    planned = sorted(set(lines))
+    PLAN.write_text("".join(f"{line}\n" for line in planned))
+    print(f"{len(planned):,} calls of {len(wanted):,} entries")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
