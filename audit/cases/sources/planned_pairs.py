@@ -76,7 +76,7 @@ class PlannedPairSource(CaseSource):
 
     def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
         """The planned cases of a group: the same calls for every seed."""
-        for base, of_base in groupby(self._by_group[key], lambda each: each.base):
+        for base, of_base in groupby(self._by_group[replace(key, mode="fallback")], lambda each: each.base):
             rows = list(of_base)
             calls = calls_of(self._bases[base.source], base, 1 + max(each.position for each in rows))
             for each in rows:
