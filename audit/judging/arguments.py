@@ -161,6 +161,8 @@ def _changes_around(argument: Argument, case: Case) -> bool:
     for tensor in tensors_of((case.args, case.kwargs)):
         if tensor.layout is torch.strided and tensor.untyped_storage()._cdata == storage:
             _mark(looked_at, tensor)
+    if argument.cpus.layout is torch.strided:
+        _mark(looked_at, argument.cpus)  # an out tensor that was resized has what was around it
     return bool(((mine != original) & (cpus == original) & ~looked_at).any())
 
 

@@ -1,9 +1,9 @@
 """Plans calls for pairs of levels that no case was at: `python -m mpsmith.audit.running.pair_planning STORE`.
 
 Reads from the store which pairs of an argument's level with a level of the tensors are open, and looks for calls of the
-same entry that bring several of them at once. Each is tried on the CPU, in a process of its own, because a kernel of
-the CPU may die of it. The plan is written to the file that `planned_pairs` reads. Classes of special values are not
-planned: what a correct kernel makes of them differs from call to call.
+same entry that bring several of them at once. Each is tried on the CPU, in a separate process, because a kernel of the
+CPU may die of it. The plan is written to the file that `planned_pairs` reads. Classes of special values are not
+planned: what a correct kernel returns for them differs from call to call.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import sys
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import product
 from pathlib import Path
@@ -44,14 +44,14 @@ FACTORS = (DTYPE, SIZE, LAYOUT, OTHER_LAYOUTS, GRADIENT, FORM)
 # Beside those whose arguments are not paired: kernels of the CPU that write out of bounds, or are no reference there.
 UNPLANNED = (*UNPAIRED, "*_aa*", "*grid_sampl*", "*lu_unpack*", "*_fused_*", "*lstsq*")
 # Limits for an entry, so that all entries together are a few in a hundred cases of an audit.
-MOST_LOOKED_AT, MOST_TRIED, MOST_PLANNED, FEWEST_NEW = 120, 200, 40, 2
+MOST_TRIED, MOST_PLANNED, FEWEST_NEW = 200, 40, 2
 MOST_SECONDS = 30
 # Entries that lack fewer pairs than the first ones are left as they are.
 MOST_ENTRIES = 1_200
 
 
 @dataclass
-class Call:
+class CandidateCall:
     """A call that may be varied.
 
     Attributes:
@@ -114,7 +114,7 @@ def planned_for(sources: dict[str, CaseSource], groups: Iterable[GroupKey], want
         call.levels.difference_update(row)
 
 
-def _different_calls(sources: dict[str, CaseSource], groups: Iterable[GroupKey]) -> Iterator[Call]:
+def _different_calls(sources: dict[str, CaseSource], groups: Iterable[GroupKey]) -> Iterator[CandidateCall]:
     """The first call with each combination of arguments, in the main dtype of each source."""
     by_base: defaultdict[tuple[str, str, str], dict[str, GroupKey]] = defaultdict(dict)
     for key in groups:
@@ -122,20 +122,20 @@ def _different_calls(sources: dict[str, CaseSource], groups: Iterable[GroupKey])
     known: set[tuple[bool, tuple[Level, ...]]] = set()
     for base in sorted(by_base, key=lambda each: (BASES.index(each[0]), each)):
         for dtype in MAIN_DTYPES:
-            key = by_base[base].get(dtype)
-            if key is None or _left_out(key.operator):
+            if dtype not in by_base[base] or _left_out(base[1]):
                 continue
+            key = by_base[base][dtype]
             # Real and imaginary parts of what was real say little of complex arithmetic.
             dtypes = [other for other in by_base[base] if (other == "complex64") == (dtype == "complex64")]
             source = sources[key.source]
-            for position, case in enumerate(calls_of(source, key, MOST_LOOKED_AT)):
+            for name, case in calls_of(source, key).items():
                 arguments = argument_levels(levels_of(case))
                 kind = (dtype == "complex64", arguments)
                 if _can_be_varied(case) and kind not in known:
                     known.add(kind)
-                    planned = Planned(key, dtype, position, ())
+                    planned = Planned(key, name, dtype, ())
                     levels = {*_levels_for(source, planned, case), *((DTYPE, other) for other in dtypes)}
-                    yield Call(planned, case, frozenset(arguments), levels)
+                    yield CandidateCall(planned, case, frozenset(arguments), levels)
 
 
 def _left_out(operator: str) -> bool:
@@ -154,7 +154,7 @@ def _levels_for(source: CaseSource, planned: Planned, case: Case) -> Iterator[Le
             yield variation.factor, variation.level
 
 
-def _best_row(call: Call, wanted: set[Pair]) -> tuple[int, list[Level]]:
+def _best_row(call: CandidateCall, wanted: set[Pair]) -> tuple[int, list[Level]]:
     """How many open pairs a call brings at best, and the level of each factor at which it does."""
     counts = Counter(own for argument, own in wanted if argument in call.arguments and own in call.levels)
     row: list[Level] = []
@@ -168,7 +168,7 @@ def _best_row(call: Call, wanted: set[Pair]) -> tuple[int, list[Level]]:
 def _at(planned: Planned, levels: Iterable[Level]) -> Planned:
     dtypes = [level for factor, level in levels if factor == DTYPE]
     others = tuple((factor, level) for factor, level in levels if factor != DTYPE)
-    return Planned(planned.base, dtypes[0] if dtypes else planned.dtype, planned.position, others)
+    return replace(planned, dtype=dtypes[0] if dtypes else planned.dtype, levels=others)
 
 
 def _brought(source: CaseSource, planned: Planned, call: Case) -> set[Pair]:

@@ -2,13 +2,16 @@
 
 Other sources vary one call of an operator in many ways, and leave its other calls as they are. Which pairs that leaves
 open shows only after a whole audit: `mpsmith.audit.running.pair_planning` reads them from its store, and plans a call
-for each few of them. A row of the plan names a recorded call or a sample, the dtype that its tensors get, and levels.
+for each few of them. A line of the plan names the group of a recorded call or of a sample; each line below it a call of
+the group, by a checksum of what it is at, the dtype that its tensors get, and the levels that it is brought to. So the
+plan holds where a source makes more calls, fewer, or others in between; a call that it no longer makes is left out.
 """
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from functools import cache, cached_property
 from itertools import groupby, islice
 from pathlib import Path
@@ -19,11 +22,15 @@ from torch import Tensor
 from ...model.case import Case, CaseSource, QuickShare, seed_generators
 from ...model.group import GroupKey
 from ...model.selection import Samples
+from ..covering.levels import levels_of
+from ..covering.pairs import Levels
 from .case_tensors import map_tensors
 from .opinfo import OpInfoSource
 from .variations import PLAIN, Variation, variations_of, variations_of_call, varied_case
 
 PLAN = Path(__file__).with_name("planned_pairs.tsv")
+# Calls of a group beyond so many differ little from those before.
+MOST_LOOKED_AT = 120
 
 
 @dataclass(frozen=True)
@@ -32,28 +39,19 @@ class Planned:
 
     Attributes:
         base: the group of another source whose call is varied.
+        call: which of the group's calls, as `checksum` has it.
         dtype: what its tensors of the group's dtype become.
-        position: of the call in the group.
         levels: by factor, what the call is brought to.
     """
 
     base: GroupKey
+    call: str
     dtype: str
-    position: int
-    levels: tuple[tuple[str, str], ...]
+    levels: Levels
 
     def __str__(self) -> str:
-        row = "; ".join(f"{factor}={level}" for factor, level in self.levels)
-        base = self.base
-        return "\t".join((base.source, base.operator, base.variant, base.dtype, self.dtype, str(self.position), row))
-
-    @classmethod
-    def parse(cls, line: str) -> Planned:
-        """The case that a line of the plan describes."""
-        source, operator, variant, base_dtype, dtype, position, row = line.split("\t")
-        levels = [tuple(each.split("=", 1)) for each in row.split("; ") if each]
-        key = GroupKey(source, operator, variant, base_dtype, "fallback")
-        return cls(key, dtype, int(position), tuple((factor, level) for factor, level in levels))
+        """Its line below that of its group."""
+        return "\t".join((self.call, self.dtype, "; ".join(f"{factor}={level}" for factor, level in self.levels)))
 
 
 class PlannedPairSource(CaseSource):
@@ -71,22 +69,22 @@ class PlannedPairSource(CaseSource):
         self._bases = {base.name: base for base in bases}
 
     def groups(self) -> Iterable[GroupKey]:
-        """The groups of the plan."""
+        """The groups of the plan whose calls the installed torch has."""
         return self._by_group
 
     def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
         """The planned cases of a group: the same calls for every seed."""
         for base, of_base in groupby(self._by_group[replace(key, mode="fallback")], lambda each: each.base):
             rows = list(of_base)
-            calls = calls_of(self._bases[base.source], base, 1 + max(each.position for each in rows))
-            for each in rows:
-                yield at_levels(self._bases[base.source], each, calls[each.position])
+            calls = calls_of(self._bases[base.source], base)
+            yield from (at_levels(self._bases[base.source], row, calls[row.call]) for row in rows if row.call in calls)
 
     @cached_property
     def _by_group(self) -> dict[GroupKey, list[Planned]]:
+        made = {key for base in self._bases.values() for key in base.groups()}
         groups: dict[GroupKey, list[Planned]] = {}
         for each in plan():
-            if each.base.source in self._bases:
+            if each.base in made:
                 key = replace(each.base, source=self.name, dtype=each.dtype)
                 groups.setdefault(key, []).append(each)
         return groups
@@ -94,14 +92,42 @@ class PlannedPairSource(CaseSource):
 
 @cache
 def plan() -> tuple[Planned, ...]:
-    """All planned cases, those of one base after each other."""
-    return tuple(map(Planned.parse, PLAN.read_text().splitlines()))
+    """All planned cases, those of one group after each other."""
+    planned = []
+    for group in PLAN.read_text().split("\n\n"):
+        first, *lines = group.splitlines()
+        source, operator, variant, base_dtype = first.split("\t")
+        base = GroupKey(source, operator, variant, base_dtype, "fallback")
+        for line in lines:
+            call, dtype, row = line.split("\t")
+            levels = [each.partition("=") for each in row.split("; ") if each]
+            planned.append(Planned(base, call, dtype, tuple((factor, level) for factor, _, level in levels)))
+    return tuple(planned)
 
 
-def calls_of(source: CaseSource, key: GroupKey, most: int) -> list[Case]:
-    """The first calls of a group, the same ones whatever the generators were seeded with."""
+def written(planned: Iterable[Planned]) -> str:
+    """The text of a plan."""
+    groups = []
+    for base, of_base in groupby(
+        sorted(planned, key=lambda each: (astuple(each.base), str(each))), lambda each: each.base
+    ):
+        first = "\t".join((base.source, base.operator, base.variant, base.dtype))
+        groups.append("\n".join((first, *map(str, of_base))) + "\n")
+    return "\n".join(groups)
+
+
+def calls_of(source: CaseSource, key: GroupKey) -> dict[str, Case]:
+    """The first calls of a group by their checksums, the same ones whatever the generators were seeded with."""
     seed_generators(0, key.label)
-    return list(islice(source.cases(key, Samples.DEFAULT), most))
+    calls: dict[str, Case] = {}
+    for case in islice(source.cases(key, Samples.DEFAULT), MOST_LOOKED_AT):
+        calls.setdefault(checksum(case), case)
+    return calls
+
+
+def checksum(case: Case) -> str:
+    """Of all that a call is at: the kinds of its arguments, and the shapes and layouts of its tensors."""
+    return f"{zlib.crc32(repr(sorted(levels_of(case))).encode()):08x}"
 
 
 def at_levels(source: CaseSource, planned: Planned, call: Case) -> Case:

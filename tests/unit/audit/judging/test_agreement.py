@@ -309,6 +309,16 @@ def test_memory_around_a_view_is_left_alone() -> None:
     assert around(inside, zeros.clone()) == CHANGED
 
 
+def test_what_a_view_was_resized_to_is_not_around_it() -> None:
+    def drawn(mine: list[float], cpus: list[float]) -> Any:
+        original = torch.zeros(6)
+        runs = (run(arguments=(torch.tensor(memory, dtype=torch.float32)[1:4],)) for memory in (mine, cpus))
+        return forward(*runs, Case(torch.rand, (original[1:2],)), random=True)
+
+    assert drawn([0, 1, 2, 3, 0, 0], [0, 1, 0, 3, 0, 0]) == 0.0, "the CPU drew the number that was there"
+    assert drawn([0, 1, 2, 3, 4, 0], [0, 1, 0, 3, 0, 0]) == "the memory around input 0 was changed, unlike the CPU's"
+
+
 NAN = math.nan
 
 

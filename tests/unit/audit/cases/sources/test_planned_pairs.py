@@ -6,12 +6,12 @@ import torch
 
 from mpsmith.audit.cases.covering.levels import levels_of
 from mpsmith.audit.cases.sources.opinfo import OpInfoSource
-from mpsmith.audit.cases.sources.planned_pairs import PLAN, PlannedPairSource, plan
+from mpsmith.audit.cases.sources.planned_pairs import PLAN, PlannedPairSource, plan, written
 from mpsmith.audit.model.selection import Samples
 
 
 def test_each_line_of_the_plan_reads_as_it_is_written() -> None:
-    assert [str(each) for each in plan()] == PLAN.read_text().splitlines()
+    assert written(plan()) == PLAN.read_text()
     assert len(set(plan())) == len(plan()) > 1_000
 
 
