@@ -42,7 +42,7 @@ from ..store.store import Store
 BASES = ("opinfo", "schema", "arguments")
 FACTORS = (DTYPE, SIZE, LAYOUT, OTHER_LAYOUTS, GRADIENT, FORM)
 # Beside those whose arguments are not paired: kernels of the CPU that write out of bounds, or are no reference there.
-UNPLANNED = (*UNPAIRED, "*_aa*", "*grid_sampl*", "*lu_unpack*", "*_fused_*", "*lstsq*")
+UNPLANNED = (*UNPAIRED, "*_aa*", "*grid_sample*", "*lu_unpack*", "*_fused_*", "*lstsq*")
 # Limits for an entry, so that all entries together are a few in a hundred cases of an audit.
 MOST_TRIED, MOST_PLANNED, FEWEST_NEW = 200, 40, 2
 MOST_SECONDS = 30
