@@ -241,7 +241,8 @@ class IsolatedExecution:
                 return True  # the case is run again, with the CPU's kernels
             record_crashing_kernel(self._scratch, kernel)
             ended = replace(ended, cause=f"{ended.cause} in the shipped kernel {kernel}")
-        if announced is not None and announced[1] == RERUN:  # the case itself is recorded
+        if announced is not None and announced[1] == RERUN:  # the case itself is recorded, not what the run would show
+            self._store.add_note(task.group, announced[0], f"running it again ends in {ended}", verdict=None)
             return True
         if announced is not None and announced[0] not in self._store.positions(task.group):
             return self._record_case(pool, task, announced, ended, kernel)

@@ -200,13 +200,13 @@ class Store(StoreQueries):
                 rows,
             )
 
-    def add_note(self, group: int, position: int, note: str, verdict: CaseVerdict = CaseVerdict.PASSED) -> None:
-        """Put a note, if there is one, behind the message of a recorded case that has this verdict."""
+    def add_note(self, group: int, position: int, note: str, verdict: CaseVerdict | None = CaseVerdict.PASSED) -> None:
+        """Put a note, if there is one, behind the message of a recorded case that has this verdict; None for any."""
         with self._writing() as connection:
             connection.execute(
                 "UPDATE cases SET message = message || CASE message WHEN '' THEN '' ELSE '; ' END || ?"
-                " WHERE group_id = ? AND position = ? AND verdict = ? AND instr(message, ?) = 0",
-                (note, group, position, verdict.value, note),
+                " WHERE group_id = ? AND position = ? AND verdict = coalesce(?, verdict) AND instr(message, ?) = 0",
+                (note, group, position, verdict.value if verdict else None, note),
             )
 
     def add_look_inside(self, group: int, position: int, at_fault: AtFault | None) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
+import pytest
 from pebble import ProcessExpired
 
 from mpsmith.audit.model.selection import Settings
-from mpsmith.audit.model.verdicts import CaseVerdict, Grade
+from mpsmith.audit.model.verdicts import CaseVerdict, Grade, Outcome
 from mpsmith.audit.running.isolated import IsolatedExecution
-from mpsmith.audit.running.worker_tasks import MARK, ON_DEVICE, Task
+from mpsmith.audit.running.worker_tasks import MARK, ON_DEVICE, RERUN, Task
 from mpsmith.audit.shipped.kernels import LONGEST_NAME, crashing_kernels, running_file, slow_positions
 from mpsmith.audit.store.store import Store
 from support.stores import begun, opinfo
@@ -18,14 +19,19 @@ from support.stores import begun, opinfo
 PID = 4711
 
 
-def ended_in(store: Store, scratch: Path, kernel: str, exitcode: int) -> tuple[bool, int]:
+WRONG = Outcome(CaseVerdict.WRONG, "forward", "1 of 4 elements differ")
+
+
+def ended_in(store: Store, scratch: Path, kernel: str, exitcode: int, stage: int = ON_DEVICE) -> tuple[bool, int]:
     """Whether the group goes on after its case 5 ended its worker inside a kernel, and the group."""
     recording = begun(store, None, {"shipped": "2.13.0"})
     recording.add(opinfo("sort"), done=False)
     group = store.groups(recording.run.id)[-1].id
     running_file(scratch, PID).write_bytes(kernel.encode().ljust(LONGEST_NAME, b"\0"))
     marker = scratch / "marker"
-    marker.write_bytes(MARK.pack(group, 5, ON_DEVICE))
+    marker.write_bytes(MARK.pack(group, 5, stage))
+    if stage == RERUN:
+        store.add_case(group, 5, WRONG, "")
     execution = IsolatedExecution(Settings(), store, scratch)
     execution._attribute_crash = lambda *_: None  # type: ignore[method-assign]
     task = Task(group, opinfo("sort"), marker)
@@ -61,3 +67,21 @@ def test_an_end_outside_of_any_kernel_is_the_cases(store: Store, tmp_path: Path)
         "time-out",
         Grade.DISPATCH_ONLY,
     )
+
+
+@pytest.mark.parametrize(
+    ("kernel", "exitcode", "cause"),
+    [
+        ("", -signal.SIGSEGV, "SIGSEGV"),
+        ("", -signal.SIGPROF, "time-out"),
+        ("sort_block", -signal.SIGSEGV, "SIGSEGV in the shipped kernel sort_block"),
+    ],
+)
+def test_a_case_that_ends_its_worker_when_it_runs_again_says_so(
+    store: Store, tmp_path: Path, kernel: str, exitcode: int, cause: str
+) -> None:
+    goes_on, _ = ended_in(store, tmp_path, kernel, exitcode, RERUN)
+    (case,) = store.cases(store.latest_run().id)
+    assert goes_on
+    assert case.outcome.verdict is CaseVerdict.WRONG
+    assert case.outcome.message == f"1 of 4 elements differ; running it again ends in {cause}"
