@@ -29,7 +29,7 @@ from ..cases.sources import case_sources
 from ..cases.sources.argument_pairs import UNPAIRED
 from ..cases.sources.arguments import MAIN_DTYPES, divides_by_zero, is_small
 from ..cases.sources.case_tensors import accepts, tensors_of
-from ..cases.sources.planned_pairs import PLAN, Planned, at_levels, calls_of, variations_for
+from ..cases.sources.planned_pairs import PLAN, Planned, at_levels, calls_of, parsed, variations_for, written
 from ..cases.sources.tensor_layouts import KERNEL_DIES
 from ..cases.sources.write_targets import STRIDES_IGNORED
 from ..findings.pairs_seen import IMPOSSIBLE_PAIRS, argument_levels, counted, entry_name
@@ -84,9 +84,8 @@ def open_pairs(store: Store, run: int) -> tuple[dict[str, set[Pair]], dict[str, 
 
 def _possible(pairs: Collection[Pair]) -> set[Pair]:
     arguments, own = ({pair[side] for pair in pairs} for side in (0, 1))
-    return {
-        pair for pair in product(arguments, own) if pair[1][0] in FACTORS and frozenset(pair) not in IMPOSSIBLE_PAIRS
-    }
+    possible = set(product(arguments, (level for level in own if level[0] in FACTORS)))
+    return {pair for pair in possible if frozenset(pair) not in IMPOSSIBLE_PAIRS}
 
 
 def planned_for(sources: dict[str, CaseSource], groups: Iterable[GroupKey], wanted: set[Pair]) -> Iterator[Planned]:
@@ -94,12 +93,9 @@ def planned_for(sources: dict[str, CaseSource], groups: Iterable[GroupKey], want
     calls = list(_different_calls(sources, groups))
     made = tried = 0
     while calls and made < MOST_PLANNED and tried < MOST_TRIED:
-        rows = [_best_row(call, wanted) for call in calls]
-        number = max(range(len(rows)), key=lambda n: rows[n][0])
-        new, row = rows[number]
+        (new, row), call = max(((_best_row(call, wanted), call) for call in calls), key=lambda each: each[0][0])
         if new < FEWEST_NEW:
             return
-        call = calls[number]
         for levels in (row, *([[level] for level in row] if len(row) > 1 else [])):
             tried += 1
             candidate = _at(call.planned, levels)
@@ -173,35 +169,31 @@ def _at(planned: Planned, levels: Iterable[Level]) -> Planned:
 
 def _brought(source: CaseSource, planned: Planned, call: Case) -> set[Pair]:
     """The pairs that the planned call is at; none where the CPU refuses it."""
-    if divides_by_zero(planned.base.operator, planned.dtype):
-        return set()
     try:
         case = at_levels(source, planned, call)
     except Exception:  # whatever a layout or a dtype makes of the call
         return set()
-    if case.values != "plain" or not accepts(case):
-        return set()
-    levels = levels_of(case)
+    is_tried = case.values == "plain" and not divides_by_zero(planned.base.operator, planned.dtype)
+    levels = levels_of(case) if is_tried and accepts(case) else ()
     return set(product(argument_levels(levels), counted(planned.dtype, levels)))
 
 
-# ---- in processes
-
-
-def in_process_of_its_own(sources: dict[str, CaseSource], groups: Iterable[GroupKey], wanted: set[Pair]) -> list[str]:
-    """The lines of an entry's plan; those that were found before the process died or took too long."""
+def in_separate_process(
+    sources: dict[str, CaseSource], groups: Iterable[GroupKey], wanted: set[Pair]
+) -> tuple[Planned, ...]:
+    """The plan of an entry; what was found before the process died or took too long."""
     with tempfile.NamedTemporaryFile("w+") as found:
         child = os.fork()
         if not child:
-            signal.alarm(MOST_SECONDS)
+            signal.setitimer(signal.ITIMER_PROF, MOST_SECONDS)
             try:
                 for planned in planned_for(sources, groups, wanted):
-                    found.write(f"{planned}\n")
+                    found.write(f"{written([planned])}\n")
                     found.flush()
             finally:
                 os._exit(0)
         os.waitpid(child, 0)
-        return Path(found.name).read_text().splitlines()
+        return parsed(Path(found.name).read_text())
 
 
 def main(store: Path) -> None:
@@ -212,15 +204,13 @@ def main(store: Path) -> None:
     sources = {name: source for name, source in case_sources(()).items() if name in BASES}
     with Store.open(store) as opened:
         wanted, groups = open_pairs(opened, opened.latest_run().id)
-    lines: list[str] = []
     for source in sources.values():
         list(source.groups())  # loads what each process would load again
+    planned: set[Planned] = set()
     for name in sorted(groups.keys() & wanted.keys(), key=lambda each: (-len(wanted[each]), each))[:MOST_ENTRIES]:
-        if len(wanted[name]) >= FEWEST_NEW:
-            print(name, len(lines), len(wanted[name]), flush=True)
-            lines += in_process_of_its_own(sources, groups[name], wanted[name])
-    planned = sorted(set(lines))
-    PLAN.write_text("".join(f"{line}\n" for line in planned))
+        print(name, len(planned), len(wanted[name]), flush=True)
+        planned.update(in_separate_process(sources, groups[name], wanted[name]))
+    PLAN.write_text(written(planned))
     print(f"{len(planned):,} calls of {len(wanted):,} entries")
 
 

@@ -93,14 +93,18 @@ class PlannedPairSource(CaseSource):
 @cache
 def plan() -> tuple[Planned, ...]:
     """All planned cases, those of one group after each other."""
+    return parsed(PLAN.read_text())
+
+
+def parsed(text: str) -> tuple[Planned, ...]:
+    """The cases of a plan's text."""
     planned = []
-    for group in PLAN.read_text().split("\n\n"):
-        first, *lines = group.splitlines()
+    for first, *lines in (group.splitlines() for group in text.split("\n\n") if group):
         source, operator, variant, base_dtype = first.split("\t")
         base = GroupKey(source, operator, variant, base_dtype, "fallback")
         for line in lines:
             call, dtype, row = line.split("\t")
-            levels = [each.partition("=") for each in row.split("; ") if each]
+            levels = (each.partition("=") for each in row.split("; ") if each)
             planned.append(Planned(base, call, dtype, tuple((factor, level) for factor, _, level in levels)))
     return tuple(planned)
 
@@ -132,7 +136,7 @@ def checksum(case: Case) -> str:
 
 def at_levels(source: CaseSource, planned: Planned, call: Case) -> Case:
     """A call in the planned dtype at the planned levels."""
-    case = in_dtype(call, planned.base.dtype, planned.dtype)
+    case = call if planned.dtype == planned.base.dtype else in_dtype(call, planned.base.dtype, planned.dtype)
     varied = varied_case(variations_for(source, planned, case), dict(planned.levels), [case])
     return replace(varied, title=", ".join(part for part in (call.title, varied.title) if part not in ("", PLAIN)))
 
@@ -146,14 +150,10 @@ def variations_for(source: CaseSource, planned: Planned, case: Case) -> tuple[Va
 
 def in_dtype(case: Case, before: str, after: str) -> Case:
     """The call with its tensors of one dtype in another."""
-    if before == after:
-        return case
     old, new = getattr(torch, before), getattr(torch, after)
 
-    def change(tensor: Tensor, position: int) -> Tensor:
-        if tensor.dtype is not old:
-            return tensor
-        changed = tensor.detach().to(new)
-        return changed.requires_grad_(tensor.requires_grad and (new.is_floating_point or new.is_complex))
+    def changed(tensor: Tensor, position: int) -> Tensor:
+        differentiable = tensor.requires_grad and (new.is_floating_point or new.is_complex)
+        return tensor.detach().to(new).requires_grad_(differentiable) if tensor.dtype is old else tensor
 
-    return map_tensors(case, change)
+    return map_tensors(case, changed)
