@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from itertools import product
 
 import pytest
@@ -50,7 +51,7 @@ def test_what_was_planned_before_the_process_died_is_kept(monkeypatch: pytest.Mo
 
     def dying(*_: object):
         yield found
-        os.abort()
+        os.kill(os.getpid(), signal.SIGKILL)
 
     monkeypatch.setattr(pair_planning, "planned_for", dying)
     assert in_separate_process(SOURCES, GROUPS, set()) == (found,)
