@@ -1,7 +1,7 @@
 """Calls at further levels, by a recorded plan: pairs of an argument's level and a tensor's that no case was at.
 
 Other sources vary one call of an operator in many ways, and leave its other calls as they are. Which pairs that leaves
-open shows only after a whole audit: `mpsmith.audit.running.pair_planning` reads them from its store, and plans a call
+open shows only after a whole audit: `tests/support/pair_planning.py` reads them from its store, and plans a call
 for each few of them. A line of the plan names the group of a recorded call or of a sample; each line below it a call of
 the group, by a checksum of what it is at, the dtype that its tensors get, and the levels that it is brought to. So the
 plan holds where a source makes more calls, fewer, or others in between; a call that it no longer makes is left out.

@@ -1,4 +1,4 @@
-"""Plans calls for pairs of levels that no case was at: `python -m mpsmith.audit.running.pair_planning STORE`.
+"""Plans calls for pairs of levels that no case was at: `PYTHONPATH=tests python -m support.pair_planning STORE`.
 
 Reads from the store which pairs of an argument's level with a level of the tensors are open, and looks for calls of the
 same entry that bring several of them at once. Each is tried on the CPU, in a separate process, because a kernel of the
@@ -13,7 +13,7 @@ import signal
 import sys
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import product
@@ -21,45 +21,45 @@ from pathlib import Path
 
 import torch
 
-from ...simulator.opening import DeviceKind, open_device
-from ..cases.calls.cpu_kernels import register
-from ..cases.covering.levels import levels_of
-from ..cases.covering.pairs import DTYPE, FORM, GRADIENT, LAYOUT, OTHER_LAYOUTS, SIZE, Level, Pair
-from ..cases.sources import case_sources
-from ..cases.sources.argument_pairs import UNPAIRED
-from ..cases.sources.arguments import MAIN_DTYPES, divides_by_zero, is_small
-from ..cases.sources.case_tensors import accepts, tensors_of
-from ..cases.sources.planned_pairs import PLAN, Planned, at_levels, calls_of, parsed, variations_for, written
-from ..cases.sources.tensor_layouts import KERNEL_DIES
-from ..cases.sources.write_targets import STRIDES_IGNORED
-from ..findings.pairs_seen import IMPOSSIBLE_PAIRS, argument_levels, counted, entry_name
-from ..model.case import Case, CaseSource
-from ..model.group import GroupKey
-from ..releases.surface.profiles import coverage_profile
-from ..store.store import Store
+from mpsmith.audit.cases.calls.cpu_kernels import register
+from mpsmith.audit.cases.covering.levels import levels_of
+from mpsmith.audit.cases.covering.pairs import DTYPE, FORM, GRADIENT, LAYOUT, OTHER_LAYOUTS, SIZE, Level, Pair
+from mpsmith.audit.cases.sources import case_sources
+from mpsmith.audit.cases.sources.argument_pairs import UNPAIRED
+from mpsmith.audit.cases.sources.arguments import MAIN_DTYPES, divides_by_zero, is_small
+from mpsmith.audit.cases.sources.case_tensors import accepts, tensors_of
+from mpsmith.audit.cases.sources.planned_pairs import (
+    PLAN,
+    Planned,
+    at_levels,
+    calls_of,
+    parsed,
+    variations_for,
+    written,
+)
+from mpsmith.audit.cases.sources.tensor_layouts import KERNEL_DIES
+from mpsmith.audit.cases.sources.write_targets import STRIDES_IGNORED
+from mpsmith.audit.findings.pairs_seen import IMPOSSIBLE_PAIRS, argument_levels, counted, entry_name
+from mpsmith.audit.model.case import Case, CaseSource
+from mpsmith.audit.model.group import GroupKey
+from mpsmith.audit.releases.surface.profiles import coverage_profile
+from mpsmith.audit.store.store import Store
+from mpsmith.simulator.opening import DeviceKind, open_device
 
 # Sources whose calls differ in their arguments, in the order in which they are tried.
 BASES = ("opinfo", "schema", "arguments")
 FACTORS = (DTYPE, SIZE, LAYOUT, OTHER_LAYOUTS, GRADIENT, FORM)
 # Beside those whose arguments are not paired: kernels of the CPU that write out of bounds, or are no reference there.
-UNPLANNED = (*UNPAIRED, "*_aa*", "*grid_sample*", "*lu_unpack*", "*_fused_*", "*lstsq*")
-# Limits for an entry, so that all entries together are a few in a hundred cases of an audit.
-MOST_TRIED, MOST_PLANNED, FEWEST_NEW = 200, 40, 2
-MOST_SECONDS = 30
+UNPLANNED = (*UNPAIRED, *KERNEL_DIES, *STRIDES_IGNORED, "*_aa*", "*grid_sample*", "*lu_unpack*", "*_fused_*", "*lstsq*")
+# Limits for an entry, so that all together are a few in a hundred cases of an audit; seconds are of the processor.
+MOST_TRIED, MOST_PLANNED, FEWEST_NEW, MOST_SECONDS = 200, 40, 2, 30
 # Entries that lack fewer pairs than the first ones are left as they are.
 MOST_ENTRIES = 1_200
 
 
 @dataclass
 class CandidateCall:
-    """A call that may be varied.
-
-    Attributes:
-        planned: where it comes from.
-        case: the call.
-        arguments: the levels of its arguments.
-        levels: those of its tensors that it may be brought to.
-    """
+    """A call that may be varied: where it comes from, its arguments' levels, and those that its tensors can be at."""
 
     planned: Planned
     case: Case
@@ -79,13 +79,12 @@ def open_pairs(store: Store, run: int) -> tuple[dict[str, set[Pair]], dict[str, 
             groups[name].append(key)
         for own, arguments in {(counted(key.dtype, each), argument_levels(each)) for each in covered.levels}:
             seen[name].update(product(arguments, own))
-    return {name: _possible(pairs) - pairs for name, pairs in seen.items()}, groups
-
-
-def _possible(pairs: Collection[Pair]) -> set[Pair]:
-    arguments, own = ({pair[side] for pair in pairs} for side in (0, 1))
-    possible = set(product(arguments, (level for level in own if level[0] in FACTORS)))
-    return {pair for pair in possible if frozenset(pair) not in IMPOSSIBLE_PAIRS}
+    wanted = {}
+    for name, pairs in seen.items():
+        arguments, own = ({pair[side] for pair in pairs} for side in (0, 1))
+        possible = product(arguments, (level for level in own if level[0] in FACTORS))
+        wanted[name] = {pair for pair in possible if frozenset(pair) not in IMPOSSIBLE_PAIRS} - pairs
+    return wanted, groups
 
 
 def planned_for(sources: dict[str, CaseSource], groups: Iterable[GroupKey], wanted: set[Pair]) -> Iterator[Planned]:
@@ -114,40 +113,29 @@ def _different_calls(sources: dict[str, CaseSource], groups: Iterable[GroupKey])
     """The first call with each combination of arguments, in the main dtype of each source."""
     by_base: defaultdict[tuple[str, str, str], dict[str, GroupKey]] = defaultdict(dict)
     for key in groups:
-        by_base[key.source, key.operator, key.variant][key.dtype] = key
+        if not any(fnmatchcase(key.operator, each) for each in UNPLANNED):
+            by_base[key.source, key.operator, key.variant][key.dtype] = key
     known: set[tuple[bool, tuple[Level, ...]]] = set()
     for base in sorted(by_base, key=lambda each: (BASES.index(each[0]), each)):
-        for dtype in MAIN_DTYPES:
-            if dtype not in by_base[base] or _left_out(base[1]):
-                continue
-            key = by_base[base][dtype]
+        for dtype in (each for each in MAIN_DTYPES if each in by_base[base]):
             # Real and imaginary parts of what was real say little of complex arithmetic.
             dtypes = [other for other in by_base[base] if (other == "complex64") == (dtype == "complex64")]
-            source = sources[key.source]
+            source, key = sources[base[0]], by_base[base][dtype]
             for name, case in calls_of(source, key).items():
                 arguments = argument_levels(levels_of(case))
                 kind = (dtype == "complex64", arguments)
                 if _can_be_varied(case) and kind not in known:
                     known.add(kind)
                     planned = Planned(key, name, dtype, ())
-                    levels = {*_levels_for(source, planned, case), *((DTYPE, other) for other in dtypes)}
+                    variations = (v for v in variations_for(source, planned, case) if v.factor in FACTORS)
+                    levels = {(v.factor, v.level) for v in variations if v.change(case) is not None}
+                    levels.update((DTYPE, other) for other in dtypes)
                     yield CandidateCall(planned, case, frozenset(arguments), levels)
-
-
-def _left_out(operator: str) -> bool:
-    return operator in KERNEL_DIES | STRIDES_IGNORED or any(fnmatchcase(operator, each) for each in UNPLANNED)
 
 
 def _can_be_varied(call: Case) -> bool:
     plain = call.form == "plain" and call.values == "plain" and not (call.skipped or call.distribution)
     return plain and not call.errors_count and bool(tensors_of(call)) and is_small(call)
-
-
-def _levels_for(source: CaseSource, planned: Planned, case: Case) -> Iterator[Level]:
-    """The levels that a variation can bring the call to."""
-    for variation in variations_for(source, planned, case):
-        if variation.factor in FACTORS and variation.change(case) is not None:
-            yield variation.factor, variation.level
 
 
 def _best_row(call: CandidateCall, wanted: set[Pair]) -> tuple[int, list[Level]]:
@@ -162,9 +150,8 @@ def _best_row(call: CandidateCall, wanted: set[Pair]) -> tuple[int, list[Level]]
 
 
 def _at(planned: Planned, levels: Iterable[Level]) -> Planned:
-    dtypes = [level for factor, level in levels if factor == DTYPE]
-    others = tuple((factor, level) for factor, level in levels if factor != DTYPE)
-    return replace(planned, dtype=dtypes[0] if dtypes else planned.dtype, levels=others)
+    dtype = dict(levels).get(DTYPE, planned.dtype)
+    return replace(planned, dtype=dtype, levels=tuple(level for level in levels if level[0] != DTYPE))
 
 
 def _brought(source: CaseSource, planned: Planned, call: Case) -> set[Pair]:
@@ -178,16 +165,14 @@ def _brought(source: CaseSource, planned: Planned, call: Case) -> set[Pair]:
     return set(product(argument_levels(levels), counted(planned.dtype, levels)))
 
 
-def in_separate_process(
-    sources: dict[str, CaseSource], groups: Iterable[GroupKey], wanted: set[Pair]
-) -> tuple[Planned, ...]:
+def in_separate_process(*arguments: object) -> tuple[Planned, ...]:
     """The plan of an entry; what was found before the process died or took too long."""
     with tempfile.NamedTemporaryFile("w+") as found:
         child = os.fork()
         if not child:
             signal.setitimer(signal.ITIMER_PROF, MOST_SECONDS)
             try:
-                for planned in planned_for(sources, groups, wanted):
+                for planned in planned_for(*arguments):
                     found.write(f"{written([planned])}\n")
                     found.flush()
             finally:
