@@ -48,6 +48,7 @@ class HostFault(BaseModel):
         was, becomes: its text, which is in the file once whatever the spaces, and what replaces it.
         macos, dtype: the version of macOS and the dtype that show it.
         alone: whether other operators show it too, so that nothing else is planted with it.
+        whole: whether it takes an audit's default samples of every source to show it.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -60,11 +61,12 @@ class HostFault(BaseModel):
     macos: MacOS = MacOS.TAHOE
     dtype: str = "float32"
     alone: bool = False
+    whole: bool = False
 
     @property
-    def conditions(self) -> tuple[MacOS, str]:
+    def conditions(self) -> tuple[MacOS, str, bool]:
         """What an audit of it has in common with its comparison."""
-        return self.macos, self.dtype
+        return self.macos, self.dtype, self.whole
 
     def changed(self, text: str) -> str:
         """The text of the file with the fault. Raises MpsmithError unless `was` is in it once."""
@@ -126,7 +128,7 @@ def audit_faults(faults: Sequence[HostFault], workers: int, say: Callable[[str],
     root = source_of_release(RELEASE)
     with tempfile.TemporaryDirectory(prefix="mpsmith-") as temporary:
         folder = Path(temporary)
-        clean: dict[tuple[MacOS, str], Mapping[str, CaseResult]] = {}
+        clean: dict[tuple[MacOS, str, bool], Mapping[str, CaseResult]] = {}
         for number, conditions in enumerate(dict.fromkeys(fault.conditions for fault in faults)):
             compared = [fault for fault in faults if fault.conditions == conditions]
             clean[conditions] = _results(root, kernels, compared, folder / f"clean-{number}.sqlite", workers)
@@ -164,11 +166,12 @@ def _results(
     built, tree = kept_build(root, str(root), kernels, installed_release(), lambda line: None)
     if tree.failed:
         raise MpsmithError(f"{tree.failed[0].name} does not compile: {tree.failed[0].problem}")
+    whole = faults[0].whole
     settings = Settings(
-        samples=Samples.QUICK,
+        samples=Samples.DEFAULT if whole else Samples.QUICK,
         ops=tuple(sorted({operator for fault in faults for operator in fault.operators})),
         dtypes=(faults[0].dtype,),
-        sources=tuple(_SOURCES.split(",")),
+        sources=() if whole else tuple(_SOURCES.split(",")),
         device=DeviceKind.SIMULATED,
         workers=workers,
         host_code=str(built),

@@ -63,6 +63,7 @@ def test_a_fault_with_an_unknown_field_is_refused() -> None:
         (fault("operations/Shape", operators=["topk"], macos="14.0"), False),
         (fault("operations/Shape", operators=["topk"], dtype="int64"), False),
         (fault("operations/Shape", operators=["topk"], alone=True), False),
+        (fault("operations/Gamma", operators=["lgamma"], whole=True), False),
     ],
 )
 def test_faults_are_planted_together_that_do_not_meet(other: HostFault, together: bool) -> None:
