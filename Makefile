@@ -10,8 +10,10 @@ TORCH ?= $(shell sed -n 's/^torch==/==/p' constraints.txt)
 # The part of `make test-network` that `make test` runs too, in at most four minutes.
 WHEEL_TESTS = tests/unit/audit/releases/wheel tests/unit/simulator/air
 SHIPPED_TESTS = tests/simulated/shipped/test_found_wrong_on_device.py tests/simulated/shipped/test_softmax_conventions.py
+# A process that has no test left takes over half of another one's.
+PARALLEL = --numprocesses auto --dist worksteal
 # Apart from tests/unit: the device loads before any backward.
-DEVICE_TESTS := $(if $(filter Darwin,$(shell uname -s)),tests/mps,tests/simulated --numprocesses auto)
+DEVICE_TESTS := $(if $(filter Darwin,$(shell uname -s)),tests/mps,tests/simulated $(PARALLEL))
 # C++ and Metal, but what .clang-format-ignore names.
 NATIVE_SOURCES = $(shell find kernels scaffold simulator -name '*.c' -o -name '*.cpp' -o -name '*.h' -o -name '*.mm' -o -name '*.metal')
 
@@ -39,20 +41,20 @@ audit: $(STAMP)  ## audit the mps device (simulated where there is no Mac), sync
 	$(BIN)/mpsmith audit --sync --report $(AUDIT_ARGS)
 
 test: $(STAMP) lint  ## lint, types and all tests that this machine can run in minutes
-	$(BIN)/python -m pytest tests/unit --numprocesses auto --durations 20
+	$(BIN)/python -m pytest tests/unit $(PARALLEL) --durations 20
 	$(BIN)/python -m pytest $(DEVICE_TESTS) --durations 20
 	$(MAKE) test-wheel
 
 # Without the package index nothing of it runs, and the last line says so.
 test-wheel: $(STAMP)  ## tests that read the macOS wheel of the pinned torch, where the package index answers
 	@if $(BIN)/python -m pip index versions torch >/dev/null 2>&1; then \
-	  $(BIN)/python -m pytest $(WHEEL_TESTS) -m network --numprocesses auto --durations 20 && \
-	  $(BIN)/python -m pytest $(SHIPPED_TESTS) -m network --numprocesses auto --durations 20; \
+	  $(BIN)/python -m pytest $(WHEEL_TESTS) -m network $(PARALLEL) --durations 20 && \
+	  $(BIN)/python -m pytest $(SHIPPED_TESTS) -m network $(PARALLEL) --durations 20; \
 	else echo "The package index does not answer: no test read the macOS wheel of torch."; fi
 
 test-network: $(STAMP)  ## all tests that need a package index, and the rehearsals: under an hour on two cores
-	$(BIN)/python -m pytest tests/unit -m "network or rehearsal" --numprocesses auto --durations 20
-	$(BIN)/python -m pytest tests/simulated -m "network or rehearsal" --numprocesses auto --durations 20
+	$(BIN)/python -m pytest tests/unit -m "network or rehearsal" $(PARALLEL) --durations 20
+	$(BIN)/python -m pytest tests/simulated -m "network or rehearsal" $(PARALLEL) --durations 20
 
 test-mps: $(STAMP)  ## the tests that need a real mps device (a Mac with Apple silicon)
 	$(BIN)/python -m pytest tests/mps

@@ -23,6 +23,8 @@ def memory(monkeypatch: pytest.MonkeyPatch) -> Any:
         soft = resource.RLIM_INFINITY if limit is None else int(limit * GIB)
         monkeypatch.setattr(available, "available_bytes", lambda: int(gib * GIB))
         monkeypatch.setattr(available.resource, "getrlimit", lambda kind: (soft, soft))
+        # Among all that the tests of a process hold, a collection takes a second.
+        monkeypatch.setattr(available.gc, "collect", lambda: 0)
 
     return have
 
