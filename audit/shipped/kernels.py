@@ -98,6 +98,7 @@ class AuditedKernels:
         self._kernels: dict[str, AuditedKernel] = {}
         self._failures: dict[str, str] = {}
         self._crashing: frozenset[str] = frozenset()
+        self._moved: dict[int, tuple[KernelLibrary, dict[str, AuditedKernel], dict[str, str]]] = {}
 
     @property
     def release(self) -> str:
@@ -143,7 +144,9 @@ class AuditedKernels:
     def moved(self, seed: int) -> Iterator[None]:
         """A context in which library functions of the kernels are perturbed within Apple's bounds."""
         plain = self._library, self._kernels, self._failures
-        self._library, self._kernels, self._failures = self._library.moved(seed), {}, {}
+        if seed not in self._moved:
+            self._moved[seed] = self._library.moved(seed), {}, {}
+        self._library, self._kernels, self._failures = self._moved[seed]
         try:
             yield
         finally:

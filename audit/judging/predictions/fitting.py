@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 
 import torch
@@ -91,7 +91,7 @@ class _Explaining:
             left = difference.wrong.clone()
             for prediction in predictions:
                 try:
-                    fits = self._models[prediction.name].fits(actual, expected, place)
+                    fits = self._models[prediction.name].fits(actual, expected, place, difference.wrong)
                 except Exception as error:
                     what = str(error) if isinstance(error, ModelError) else f"raises {error!r}"
                     raise ModelError(f"the model {prediction.name!r} of {actual.dtype} {what}") from error
@@ -173,10 +173,11 @@ class ModelledRuns:
         self._unmodelled = unmodelled
         self._runs: Runs = {}
 
-    def fits(self, actual: Tensor, expected: Tensor, place: Position) -> Tensor:
-        """Which elements are as the model says: in one of its runs, or as near to it as rounding allows.
+    def fits(self, actual: Tensor, expected: Tensor, place: Position, wrong: Tensor) -> Tensor:
+        """Which of the wrong elements are as the model says: in one of its runs, or as near to it as rounding allows.
 
-        The model says nothing of elements that it leaves as the CPU has them.
+        The model says nothing of elements that it leaves as the CPU has them. Further runs can only add elements that
+        fit, so the first ones are looked at alone: often they are enough.
         """
         values, right = on_cpu(actual), on_cpu(expected)
         if self._prediction.where is not None:
@@ -184,13 +185,15 @@ class ModelledRuns:
             exact = right if wide is None or wide.shape != right.shape else on_cpu(wide)
             return self._prediction.where(values, right, exact)
         fits = torch.zeros(values.shape, dtype=torch.bool)
-        for flush in (False, True):
-            made = [self._result(flush, run, place) for run in self._numbers()]
-            results = [r for r in made if r is not None and r.shape == values.shape and r.dtype is values.dtype]
-            if results:
-                fits |= self._near(values, right, results)
-            if bool(fits.all()):
-                break
+        numbers = self._numbers()
+        for runs in (numbers[:1], numbers):
+            for flush in (False, True):
+                made = [self._result(flush, run, place) for run in runs]
+                results = [r for r in made if r is not None and r.shape == values.shape and r.dtype is values.dtype]
+                if results:
+                    fits |= self._near(values, right, results)
+                if not bool((wrong & ~fits).any()):
+                    return fits
         return fits
 
     def _near(self, values: Tensor, right: Tensor, results: list[Tensor]) -> Tensor:
@@ -216,7 +219,7 @@ class ModelledRuns:
             fits |= (near & wide.isfinite()).any(0) & values.isfinite()
         return fits.all(-1) & changed.any(-1) if whole else fits & changed
 
-    def _numbers(self) -> Iterable[int]:
+    def _numbers(self) -> Sequence[int]:
         """The numbers of the runs; where the model says nothing, those that move something."""
         self._execution(False, 0)
         last = range(MOVED_RUNS + 1, MOVED_RUNS + 1 + COTANGENT_RUNS)

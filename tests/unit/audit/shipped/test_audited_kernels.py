@@ -124,9 +124,14 @@ def test_kernels_whose_threads_communicate_run_in_the_mode_of_their_case(
 def test_moved_kernels_are_others_until_the_context_ends(kernels: AuditedKernels, library: FakeLibrary) -> None:
     plain = kernels.kernel("good")
     with kernels.moved(1):
-        assert kernels.kernel("good") is not plain
+        moved = kernels.kernel("good")
+        assert moved is not plain
         assert library.compiled == ["good"]
     assert kernels.kernel("good") is plain
+    with kernels.moved(1):
+        assert kernels.kernel("good") is moved
+    with kernels.moved(2):
+        assert kernels.kernel("good") is not moved
 
 
 def test_the_kernel_that_runs_is_known_to_who_finds_the_process_gone(

@@ -406,6 +406,18 @@ def test_models_that_say_nothing_of_a_case_share_all_but_one_run(played: Any, mo
     assert costs[1] == (costs[0][0] + 3, costs[0][1])
 
 
+def test_a_model_runs_once_where_that_run_is_enough(played: Any) -> None:
+    runs = [0]
+
+    def erfc(ulp: Ulp, x: Tensor) -> Tensor:
+        runs[0] += 1
+        return BY_NAME["erfc-as-one-less-erf"].models["aten::erfc"](ulp, x)
+
+    trial = trial_of(played, SHOWN["erfc-as-one-less-erf"])
+    assert fitting_predictions(trial, [Prediction("a", {"aten::erfc": erfc})]).keys() >= {"a"}
+    assert runs == [1]
+
+
 def test_subnormals_are_flushed_in_the_formula_that_the_cpu_takes(played: Any) -> None:
     """Inside a dispatch mode the gradient of prod multiplies the other numbers; outside it divides the product."""
 
