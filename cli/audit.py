@@ -49,14 +49,15 @@ from .options import (
     values_of,
 )
 from .printing import print_json, say
-from .registry import sync_store
-from .site import PUBLISHED, publish
+from .registry import sync_measured
+from .site import PUBLISHED, registered_statuses, write_site_of
 
 if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Callable, Iterable, Iterator
 
     from ..audit.findings.explanations import Explanation
+    from ..audit.findings.run_data import RunData
     from ..audit.findings.tally import Tally
     from ..audit.model.verdicts import CaseVerdict
     from ..audit.store.records import Run
@@ -129,7 +130,7 @@ def run_request(request: AuditRequest) -> None:
         if run.compiled:
             _show_compiled(run, request)
         else:
-            _show_and_publish(run, request)
+            show_and_publish(run, request)
 
 
 def _show_compiled(run: Run, request: AuditRequest) -> None:
@@ -138,18 +139,29 @@ def _show_compiled(run: Run, request: AuditRequest) -> None:
     show_ended(run, request.store, as_json=request.as_json, folder=PUBLISHED if request.report else None)
 
 
-def _show_and_publish(run: Run, request: AuditRequest) -> None:
-    outcome = _shown(run, request.store, quiet=request.as_json)
-    if request.sync:
-        outcome["registry"] = sync_store(request.store, quiet=request.as_json)
-    if request.report:
-        outcome["reports"] = [str(path) for path in publish(request.store)]
-        if not request.as_json:
-            print(f"report: {_page(outcome['reports'])} ({len(outcome['reports'])} files beside it)")
-    if request.as_json:
-        print_json(outcome)
-    else:
-        print("\n".join(ending_lines(request.store, run)))
+def show_and_publish(run: Run, request: AuditRequest) -> None:
+    """Print, sync and publish what a run showed; it is read from the store once."""
+    from ..audit.findings.audited_surface import audited_surface
+    from ..audit.findings.measurements import measurements_of
+    from ..audit.findings.run_data import read_run
+    from ..audit.findings.summary import judged_run, summarize_judged
+    from ..audit.store.store import Store
+
+    with Store.open(request.store) as store:
+        judged = judged_run(read_run(store, run, only_verdicts=not request.report), audited_surface(run))
+        now = judged.verdicts()
+        outcome = _shown(judged.data, judged.explanation, request)
+        if request.sync:
+            outcome["registry"] = sync_measured(measurements_of(now), quiet=request.as_json)
+        if request.report:
+            summary = summarize_judged(store, judged, registered_statuses())
+            outcome["reports"] = [str(path) for path in write_site_of(summary, PUBLISHED)]
+            if not request.as_json:
+                print(f"report: {_page(outcome['reports'])} ({len(outcome['reports'])} files beside it)")
+        if request.as_json:
+            print_json(outcome)
+        else:
+            print("\n".join(ending_lines(store, run, now)))
 
 
 def _page(files: list[str]) -> str:
@@ -189,8 +201,15 @@ def _audit_releases(settings: list[Settings], request: AuditRequest) -> None:
 
 def _audit(settings: Settings, request: AuditRequest) -> tuple[Run, dict[str, Any]]:
     """Run one audit, print what it showed unless JSON is wanted, and return the run and its JSON."""
+    from ..audit.findings.audited_surface import audited_surface
+    from ..audit.findings.explanations import explain
+    from ..audit.findings.run_data import read_run
+    from ..audit.store.store import Store
+
     run = _run(settings, request)
-    return run, _shown(run, request.store, quiet=request.as_json)
+    with Store.open(request.store) as opened:
+        data = read_run(opened, run, only_verdicts=True)
+    return run, _shown(data, explain(data, audited_surface(run))[0], request)
 
 
 def _run(settings: Settings, request: AuditRequest) -> Run:
@@ -230,24 +249,17 @@ def _after(lines: Iterable[str], tell: Callable[[str], None]) -> Callable[[str],
     return said
 
 
-def _shown(run: Run, store: Path, *, quiet: bool) -> dict[str, Any]:
-    """Print what a run showed unless `quiet`, and return it as plain data."""
-    from ..audit.findings.audited_surface import audited_surface
-    from ..audit.findings.explanations import explain
-    from ..audit.findings.run_data import read_run
+def _shown(data: RunData, explanation: Explanation, request: AuditRequest) -> dict[str, Any]:
+    """Print what a run showed, and return it as plain data."""
     from ..audit.findings.tally import tally
-    from ..audit.store.store import Store
 
-    with Store.open(store) as opened:
-        data = read_run(opened, run, only_verdicts=True)
     counts = tally(data)
-    explanation, _ = explain(data, audited_surface(run))
-    if not quiet:
-        print("\n".join(_lines(counts, explanation, store)))
+    if not request.as_json:
+        print("\n".join(_lines(counts, explanation, request.store)))
     if counts.executed == 0:
         say("error: no case was executed, so nothing is known")
         raise typer.Exit(1)
-    return _as_json(counts, explanation, store)
+    return _as_json(counts, explanation, request.store)
 
 
 def _lines(counts: Tally, explanation: Explanation, store: Path) -> Iterator[str]:

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
     from ..audit.findings.results import RunVerdicts
     from ..audit.model.selection import Settings
     from ..audit.store.records import Run
+    from ..audit.store.store import Store
 
 # Names on one line.
 _LISTED = 10
@@ -37,20 +37,17 @@ def opening_lines(settings: Settings) -> Iterator[str]:
     yield f"{len(known_wrong.load())} upstream reports of wrong results are tried first"
 
 
-def ending_lines(store_path: Path, run: Run) -> Iterator[str]:
+def ending_lines(store: Store, run: Run, now: RunVerdicts) -> Iterator[str]:
     """What a run showed by name, from its verdicts, and what changed since the run before it on the same device."""
     from ..audit.findings.audited_surface import audited_surface
     from ..audit.findings.summary import verdicts
-    from ..audit.store.store import Store
 
-    with Store.open(store_path) as store:
-        now = verdicts(store, run, audited_surface(run))
-        earlier = [
-            other
-            for other in store.runs()
-            if other.id < run.id and not other.compiled and other.simulated == run.simulated and other.finished
-        ]
-        before = verdicts(store, earlier[-1], audited_surface(earlier[-1])) if earlier else None
+    earlier = [
+        other
+        for other in store.runs()
+        if other.id < run.id and not other.compiled and other.simulated == run.simulated and other.finished
+    ]
+    before = verdicts(store, earlier[-1], audited_surface(earlier[-1])) if earlier else None
     yield from answer_lines(now, before, since=f"since run {earlier[-1].id}" if earlier else "")
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ..audit.answers.answer import Answer
     from ..registry.files import Registry
     from ..registry.model import Entry, Status
+    from ..registry.sync import Measurement
 
 app = typer.Typer(name="registry", help="The registry: what is known of each operator on mps.", no_args_is_help=True)
 
@@ -175,9 +176,15 @@ def sync_store(store: Path, *, quiet: bool) -> dict[str, object]:
     What people wrote stays. Returns the changes as JSON.
     """
     from ..audit.findings.measurements import measurements
+
+    return sync_measured(measurements(store), quiet=quiet)
+
+
+def sync_measured(measured: Sequence[Measurement], *, quiet: bool) -> dict[str, object]:
+    """As `sync_store`, with what an audit measured."""
     from ..registry.sync import sync
 
-    report = sync(None, measurements(store))
+    report = sync(None, measured)
     if not quiet:
         print("\n".join(sync_lines(report)))
     return sync_json(report)

@@ -17,15 +17,6 @@ if TYPE_CHECKING:
 PUBLISHED = Path("reports/published")
 
 
-def publish(store: Path, folder: Path = PUBLISHED) -> list[Path]:
-    """Write the site of the store's newest run into `folder`, with the data files; its paths."""
-    from ..audit.store.store import Store
-
-    with Store.open(store) as opened:
-        summary = summary_of(opened, opened.latest_run())
-    return write_site_of(summary, folder)
-
-
 def write_site_of(summary: AuditSummary, folder: Path, before: AuditSummary | None = None) -> list[Path]:
     """Write the site of an audit with its data files; returns the paths."""
     from ..registry import found_wrong
@@ -37,7 +28,7 @@ def write_site_of(summary: AuditSummary, folder: Path, before: AuditSummary | No
     devices = _devices()
     try:
         content = SiteContent(summary, load(), found_wrong.load(), before, devices)
-    except RegistryError:  # said by _registered already
+    except RegistryError:  # said by registered_statuses already
         content = SiteContent(summary, before=before, devices=devices)
     written = write_site(content, folder)
     operators = folder / OPERATORS
@@ -82,10 +73,10 @@ def summary_of(store: Store, run: Run) -> AuditSummary:
     from ..audit.findings.audited_surface import audited_surface
     from ..audit.findings.summary import summarize
 
-    return summarize(store, run, audited_surface(run), _registered())
+    return summarize(store, run, audited_surface(run), registered_statuses())
 
 
-def _registered() -> dict[str, RegistryStatus]:
+def registered_statuses() -> dict[str, RegistryStatus]:
     """What the registry says. A report without it is better than none: `mpsmith registry check` shows its problems."""
     from ..registry.problems import RegistryError
     from ..reports.registry_join import registered

@@ -47,9 +47,15 @@ def summarize(
         surface: the overloads of the audited torch.
         registered: the registry's status of each operator ("aten::mode"), shown beside the verdicts.
     """
-    data = read_run(store, run)
-    judged = _judged(data, surface)
-    evidence, overloads = judged.evidence, judged.overloads
+    return summarize_judged(store, judged_run(read_run(store, run), surface), registered)
+
+
+def summarize_judged(
+    store: Store, judged: JudgedRun, registered: Mapping[str, RegistryStatus] | None = None
+) -> AuditSummary:
+    """As `summarize`, of a run that was read in full and judged already."""
+    data, surface = judged.data, judged.surface
+    run, evidence, overloads = data.run, judged.evidence, judged.overloads
     cases = _referenced_cases(evidence, judged.rule_of)
     lane, compiled = compiled_lane(data.compiled, {overload.operator for overload in overloads})
     return AuditSummary(
@@ -81,15 +87,15 @@ def summarize(
 
 def verdicts(store: Store, run: Run, surface: Surface) -> RunVerdicts:
     """Only the verdicts of a run, as `summarize` computes them, in half of the time: to compare runs."""
-    judged = _judged(read_run(store, run, only_verdicts=True), surface)
-    operators = operator_summaries(judged.overloads, {}, {})
-    return RunVerdicts(judged.facts, _totals(judged.evidence), judged.overloads, operators)
+    return judged_run(read_run(store, run, only_verdicts=True), surface).verdicts()
 
 
 @dataclass(frozen=True)
-class _Judged:
+class JudgedRun:
     """The evidence of a run, and the verdicts that follow from it."""
 
+    data: RunData
+    surface: Surface
     explanation: Explanation
     rule_of: Mapping[str, str]
     evidence: RunEvidence
@@ -98,8 +104,14 @@ class _Judged:
     facts: RunFacts
     overloads: tuple[OverloadSummary, ...]
 
+    def verdicts(self) -> RunVerdicts:
+        """The verdicts alone."""
+        operators = operator_summaries(self.overloads, {}, {})
+        return RunVerdicts(self.facts, _totals(self.evidence), self.overloads, operators)
 
-def _judged(data: RunData, surface: Surface) -> _Judged:
+
+def judged_run(data: RunData, surface: Surface) -> JudgedRun:
+    """Judge a run: what each overload's cases say of it."""
     explanation, rule_of = explain(data, surface)
     evidence = evidence_of(data, surface, rule_of)
     launches = GroupLaunches(data.launches)
@@ -108,7 +120,8 @@ def _judged(data: RunData, surface: Surface) -> _Judged:
         replace(overload, shipped=launches.of(overload.name))
         for overload in overload_summaries(evidence, surface, grading, _case_selection(data))
     )
-    return _Judged(explanation, rule_of, evidence, launches, grading, run_facts(data, grading), overloads)
+    facts = run_facts(data, grading)
+    return JudgedRun(data, surface, explanation, rule_of, evidence, launches, grading, facts, overloads)
 
 
 def _totals(evidence: RunEvidence) -> dict[str, dict[CaseVerdict, int]]:

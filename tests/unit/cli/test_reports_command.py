@@ -9,16 +9,21 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
 
+from mpsmith.audit.findings.run_data import RunData, read_run
 from mpsmith.audit.model.group import GroupKey
+from mpsmith.audit.model.selection import Settings
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
 from mpsmith.audit.store.store import Store
 from mpsmith.cli import report as command
+from mpsmith.cli.audit import show_and_publish
+from mpsmith.cli.audit_options import AuditRequest
 from mpsmith.cli.printing import print_json
-from mpsmith.cli.site import publish
+from mpsmith.cli.site import PUBLISHED
 from mpsmith.errors import MpsmithError
 from mpsmith.registry.sync import Measurement, sync
 from mpsmith.reports.registry_join import registered
@@ -108,10 +113,25 @@ def test_pages_are_written_by_name(store: Path, tmp_path: Path, capsys: pytest.C
     assert all(path.read_text(encoding="utf-8").startswith("# ") for path in written)
 
 
-def test_publish_writes_the_newest_run(store: Path, tmp_path: Path) -> None:
-    paths = publish(store, tmp_path / "published")
-    assert {tmp_path / "published" / name for name in ("coverage.md", "index.html")} <= set(paths)
-    assert all(path.exists() for path in paths)
+def test_an_audit_that_ends_is_read_once_for_all_that_it_shows_and_writes(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reads: list[bool] = []
+
+    def counted(*args: Any, only_verdicts: bool) -> RunData:
+        reads.append(only_verdicts)
+        return read_run(*args, only_verdicts=only_verdicts)
+
+    monkeypatch.setattr("mpsmith.audit.findings.run_data.read_run", counted)
+    monkeypatch.chdir(tmp_path)
+    with Store.open(store) as opened:
+        run = opened.latest_run()
+    show_and_publish(run, AuditRequest(Settings(), store, sync=True, report=True))
+    assert reads == [False]
+    written = {path.name for path in (tmp_path / PUBLISHED).iterdir()}
+    assert {"coverage.md", "index.html"} <= written
+    out = capsys.readouterr().out
+    assert out.index("8 cases executed") < out.index("registry in") < out.index("report: ") < out.index("next: ")
 
 
 def test_json_is_the_json_form(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
