@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,16 +10,10 @@ import torch
 from torch.nn import functional
 
 from mpsmith import kernels
-from mpsmith.simulator import metal
 
 FreshPython = Callable[..., Any]
 
-
-@pytest.fixture(scope="module", autouse=True)
-def registered() -> Iterator[None]:
-    metal.install()
-    with kernels.use("max", "min", "_int_mm", "_mps_convolution_transpose", "addr", "renorm", "cholesky_inverse"):
-        yield
+REGISTERED = ("max", "min", "_int_mm", "_mps_convolution_transpose", "addr", "renorm", "cholesky_inverse")
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
 
-from mpsmith import kernels
 from mpsmith.kernels.embedding_renorm import embedding_renorm
 from mpsmith.simulator import metal
 
@@ -17,12 +16,7 @@ NORMS = (2.0, 1.0, 0.0, 3.0, -1.0, math.inf, -math.inf)
 DTYPES = (torch.float32, torch.float16, torch.bfloat16, torch.complex64)
 LIMIT = 1.5
 
-
-@pytest.fixture(scope="module", autouse=True)
-def registered() -> Iterator[None]:
-    metal.install()
-    with kernels.use("aten::embedding_renorm_"):
-        yield
+REGISTERED = ("aten::embedding_renorm_",)
 
 
 @pytest.fixture

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 import torch
 from torch import Tensor
 
-from mpsmith import kernels
 from mpsmith.kernels.eig import eig
 from mpsmith.kernels.eigh import eigh
 from mpsmith.kernels.runtime import convergence
@@ -21,14 +20,7 @@ from mpsmith.simulator import metal
 
 DTYPES = (torch.float32, torch.complex64)
 
-
-@pytest.fixture(scope="module", autouse=True)
-def registered() -> Iterator[None]:
-    metal.install()
-    with kernels.use(
-        "linalg_lstsq", "_linalg_svd", "linalg_svd", "_linalg_eigh", "geqrf", "linalg_eig", "_linalg_eigvals"
-    ):
-        yield
+REGISTERED = ("linalg_lstsq", "_linalg_svd", "linalg_svd", "_linalg_eigh", "geqrf", "linalg_eig", "_linalg_eigvals")
 
 
 def matrices(*shape: int, dtype: torch.dtype, scale: float) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,7 +10,6 @@ import torch
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from mpsmith import kernels
 from mpsmith.kernels.fractional_max_pool2d import fractional_max_pool2d
 from mpsmith.kernels.fractional_max_pool3d import fractional_max_pool3d
 from mpsmith.kernels.runtime import fractional
@@ -20,12 +19,7 @@ aten = torch.ops.aten
 POOL = {2: aten.fractional_max_pool2d, 3: aten.fractional_max_pool3d}
 SHADERS = {2: fractional_max_pool2d._shader, 3: fractional_max_pool3d._shader}
 
-
-@pytest.fixture(scope="module", autouse=True)
-def registered() -> Iterator[None]:
-    metal.install()
-    with kernels.use("aten::fractional_max_pool2d.output", "aten::fractional_max_pool3d.output"):
-        yield
+REGISTERED = ("aten::fractional_max_pool2d.output", "aten::fractional_max_pool3d.output")
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mpsmith import kernels
 from mpsmith.kernels.multi_margin_loss import multi_margin_loss
 from mpsmith.kernels.put_take import put_take
 from mpsmith.kernels.runtime import catalog, shader
@@ -21,12 +20,7 @@ from mpsmith.simulator import metal
 
 aten = torch.ops.aten
 
-
-@pytest.fixture(scope="module", autouse=True)
-def registered() -> Iterator[None]:
-    metal.install()
-    with kernels.use(*(kernel.overload for kernel in catalog.all_kernels())):
-        yield
+REGISTERED = tuple(kernel.overload for kernel in catalog.all_kernels())
 
 
 def on_mps(values: Any, dtype: torch.dtype | None = None) -> torch.Tensor:

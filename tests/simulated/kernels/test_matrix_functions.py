@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
 
-from mpsmith import kernels
 from mpsmith.kernels.matrix_exp import matrix_exp
 from mpsmith.kernels.runtime.shader import MetalKernel
-from mpsmith.simulator import metal
 
 aten = torch.ops.aten
 
-
-@pytest.fixture(scope="module", autouse=True)
-def registered() -> Iterator[None]:
-    metal.install()
-    names = ("linalg_matrix_exp", "_compute_linear_combination", "linalg_eig", "_linalg_eigvals", "linalg_eigvals")
-    with kernels.use(*names):
-        yield
+REGISTERED = ("linalg_matrix_exp", "_compute_linear_combination", "linalg_eig", "_linalg_eigvals", "linalg_eigvals")
 
 
 ERRORS: dict[str, Callable[[str], Any]] = {

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
 
-from mpsmith import kernels
 from mpsmith.kernels.rearrange import rearrange
 from mpsmith.kernels.runtime import layout
 from mpsmith.simulator import metal
 
-
-@pytest.fixture(scope="module", autouse=True)
-def registered() -> Iterator[None]:
-    metal.install()
-    with kernels.use("aten::channel_shuffle", "aten::narrow_copy.out"):
-        yield
+REGISTERED = ("aten::channel_shuffle", "aten::narrow_copy.out")
 
 
 @pytest.mark.parametrize("bits", [32, 64])

@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 import pytest
 import torch
 
-from mpsmith import kernels
-from mpsmith.simulator import metal
-
-
-@pytest.fixture(scope="module", autouse=True)
-def registered() -> Iterator[None]:
-    metal.install()
-    with kernels.use("geqrf"):
-        yield
+REGISTERED = ("geqrf",)
 
 
 @pytest.mark.parametrize("zero", [0.0, -0.0])

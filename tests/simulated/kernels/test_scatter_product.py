@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from math import prod
 
 import pytest
 import torch
 
-from mpsmith import kernels
 from mpsmith.simulator import metal
 
 # Powers of 2 and their neighbours.
 EDGES = sorted({sign * (2**k + d) for sign in (-1, 1) for k in range(64) for d in (-3, -1, 0, 1, 3)})
 NUMBERS = [x for x in EDGES if -(2**63) <= x < 2**63]
 
-
-@pytest.fixture(scope="module", autouse=True)
-def registered() -> Iterator[None]:
-    metal.install()
-    with kernels.use("aten::scatter_reduce.two"):
-        yield
+REGISTERED = ("aten::scatter_reduce.two",)
 
 
 def products(
