@@ -178,8 +178,8 @@ def load_host_code(folder: str, macos: str | None, device: MpsDevice) -> HostCod
     if not device.simulated:
         raise MpsmithError("--host-code is for the simulated device; a real one has its own")
     from ...simulator.air.library import AirLibrary
-    from ...simulator.mpsgraph.library import check_caches, graphs_run
     from ...simulator.objc.bridge import answer_with
+    from ...simulator.objc.graphs import check_caches, graphs_run
     from ...simulator.objc.loading import load_extension, set_macos
     from ...simulator.upstream.host_work import observe
     from ...simulator.upstream.manifest import read_manifest

@@ -19,27 +19,43 @@ _NOT_SUPPORTED = "not-supported"
 _OF_APPLE = re.compile(r"'(?:[^' ]* )?-?\[?(?:NS|MTL|MPS|CF|dispatch_|os_|objc_|OS)\w*|\bvDSP_|\bcblas_")
 _METHOD = re.compile(r"no (?:known|visible) .*(?:method|@interface)|(?:method|property) '.*' not found")
 _HEADER = re.compile(r"'(?:Foundation|Metal\w*|Accelerate|AppKit|CoreML|QuartzCore|IOKit|mach|dispatch|os)/.*not found")
-# A header of another package, such as nanobind.
-_NO_HEADER = re.compile(r"'(?!torch/|ATen/|c10/)(?P<name>[\w.-]+)/[^']*' file not found")
+# A header of another package, such as nanobind or OpenMP.
+_NO_HEADER = re.compile(r"'(?!torch/|ATen/|c10/)(?:(?P<name>[\w.-]+)/[^']*|omp\.h)' file not found")
+# A name that lines before the first of the file would declare.
+_UNDECLARED = re.compile(
+    r"undeclared identifier|unknown type name|expected namespace name|no (?:member|template) named"
+)
 _MPSMITH = ("simulated", "mpsmith", "MPSGraph")
 # A kernel or its launch did something invalid.
 _OF_A_KERNEL = {"MetalRuntimeError", "MetalValueError", "KernelFault", "MetalSyntaxError"}
 # The same, raised by an extension: its exceptions have no class of ours.
 _BY_AN_EXTENSION = ("simulated Metal kernel '", "Metal, simulated: ")
+# An operator or dtype that PyTorch's mps backend lacks.
+_LACKING_ON_A_MAC = ("is not currently implemented for the MPS device", "MPS framework doesn't support float64")
 _LIMITS = ("does not support", "not supported by the simulator", *SIMULATOR_LIMITS)
 _PLACE = re.compile(r"(?P<file>[^\s:'\"]+\.(?:metal|mm|py|h)|program_source):(?P<line>\d+)")
 _NO_MODULE = re.compile(r"No module named '(?P<name>(?P<top>\w+)[\w.]*)")
+_NO_NAME = re.compile(
+    r"cannot import name '(?P<name>\w+)' from (?:partially initialized module )?'(?P<package>[\w.]+)'"
+)
 
 
 def diagnostic_row(kind: str, name: str, diagnostic: Diagnostic) -> TryRow:
     """The row of a file that has this error."""
     absent = _NO_HEADER.search(diagnostic.message)
     if absent and kind != "metal" and not _HEADER.search(diagnostic.message):
-        reason = f"it needs the headers of {absent['name']}: install it"
+        reason = f"it needs the headers of {absent['name'] or 'OpenMP'}: install it"
         return TryRow(kind, name, TryResult.SKIPPED, reason, diagnostic.file, diagnostic.line)
     limit = diagnostic.rule.endswith(_NOT_SUPPORTED) or _is_limit(diagnostic.message)
     result = TryResult.REFUSED if limit else TryResult.DEFECT
     return TryRow(kind, name, result, one_line(Exception(diagnostic.message)), diagnostic.file, diagnostic.line)
+
+
+def joined_row(row: TryRow, reader: str) -> TryRow:
+    """The row of a Metal file that the file `reader` names, and so may join with others before it compiles it."""
+    if row.result is not TryResult.DEFECT or not _UNDECLARED.search(row.reason):
+        return row
+    return replace(row, result=TryResult.SKIPPED, reason=f"{row.reason}: {reader} may compile it with other source")
 
 
 def build_rows(name: str, error: Exception) -> Iterable[TryRow]:
@@ -78,9 +94,10 @@ def test_row(end: TestEnd, own: frozenset[str], extensions: Collection[str]) -> 
         return replace(diagnostic_row("test", end.test, found), reason=f"an extension does not build: {found.message}")
     if "FixtureLookupError" in end.kinds:
         return TryRow("test", end.test, TryResult.DEFECT, "pytest has no fixture for one of its arguments")
-    missing = _NO_MODULE.search(end.text)
-    if missing and missing["name"] in extensions:
-        return TryRow("test", end.test, TryResult.SKIPPED, f"it needs the extension {missing['name']}, see above")
+    missing, absent = _NO_MODULE.search(end.text), _NO_NAME.search(end.text)
+    wanted = f"{absent['package']}.{absent['name']}" if absent else missing["name"] if missing else ""
+    if wanted in extensions:
+        return TryRow("test", end.test, TryResult.SKIPPED, f"it needs the extension {wanted}, see above")
     if missing and missing["top"] not in own:
         return TryRow("test", end.test, TryResult.SKIPPED, f"it needs the module {missing['top']}: install it")
     place = next(reversed(list(_PLACE.finditer(end.text))), None)  # the last is the innermost
@@ -95,8 +112,8 @@ def _failure(end: TestEnd) -> TryResult:
         return TryResult.DEFECT
     if end.ours:
         return TryResult.DEFECT if _OF_A_KERNEL.intersection(end.kinds) else TryResult.REFUSED
-    if "is not currently implemented for the MPS device" in end.text:
-        return TryResult.DEFECT  # an operator that PyTorch lacks on a Mac, too
+    if any(text in end.text for text in _LACKING_ON_A_MAC):
+        return TryResult.DEFECT
     return TryResult.WRONG
 
 

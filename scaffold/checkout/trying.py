@@ -21,7 +21,7 @@ from ..building.subject import SETUP
 from ..errors import ScaffoldError
 from ..proof.checking import check_files
 from ..proof.host_code import check_host_code
-from .classification import build_rows, diagnostic_row, test_row
+from .classification import build_rows, diagnostic_row, joined_row, test_row
 from .results import TryResult, TryRow
 from .scripts import SCRIPT
 from .worker import run_tests
@@ -99,7 +99,9 @@ def _rows(checkout: Checkout, limit: float, say: Say) -> Iterator[TryRow]:
         )
     for path in metal:
         say(f"checking {checkout.named(path)}")
-        yield _metal_row(path)
+        row = _metal_row(path)
+        readers = (checkout.named(each) for each in (*host, *python) if _names(each, path))
+        yield joined_row(row, reader) if (reader := next(readers, "")) else row
     packages = checkout.copy / "src" if (checkout.copy / "src").is_dir() else checkout.copy
     extensions: set[str] = set()
     if (checkout.copy / SETUP).is_file():
@@ -137,6 +139,11 @@ def _rows(checkout: Checkout, limit: float, say: Say) -> Iterator[TryRow]:
             end = replace(end, outcome="skipped", text=f"what follows the script's tests takes longer than {end.text}")
         seen.add(end.test)
         yield test_row(end, own, extensions)
+
+
+def _names(code: Path, metal: Path) -> bool:
+    """Whether host code that runs, and no build script, names a Metal file."""
+    return code.name != SETUP and metal.name in code.read_text("utf-8", "replace")
 
 
 def _metal_row(path: Path) -> TryRow:

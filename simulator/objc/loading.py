@@ -13,7 +13,7 @@ from types import ModuleType
 from ..device import loading as device
 from ..device.build import LIBRARY_NAME
 from ..errors import ExtensionLoadError
-from . import note
+from . import graphs, note
 from .apple.location import STUBS, apple_folder
 from .host_libraries import frameworks_library, torch_host_library
 
@@ -79,6 +79,8 @@ def load_extension(library: Path, name: str | None = None) -> ModuleType | None:
                 "twice: start a new process"
             )
         loaded = ctypes.CDLL(str(library))
+        if hasattr(loaded, "mpsgraph_simulator_add_limit"):  # it is linked with MPSGraph
+            graphs.loaded()
         _refuse_unknown_selectors(host, library, made)
         defines_module = hasattr(loaded, f"PyInit_{module_name.rpartition('.')[2]}")
         # Otherwise it only registers operators.

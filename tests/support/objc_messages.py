@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mpsmith.simulator.mpsgraph.library import loaded as load_graphs
 from mpsmith.simulator.objc import compiler
+from mpsmith.simulator.objc.graphs import loaded as load_graphs
 from mpsmith.simulator.objc.host_libraries import IMAGE, frameworks_library, linked
 
 _WHOLE, _REALS = 18, 6

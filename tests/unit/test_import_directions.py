@@ -56,7 +56,7 @@ FLOORS: dict[str, str] = {
         "device_clock process supervision summary text json_form annotations session "
         "pytest_plugin networks"
     ),
-    "simulator": "errors clang metal air device objc mpsgraph upstream fallback_recorders opening shipped macho",
+    "simulator": "errors clang metal air device mpsgraph objc upstream fallback_recorders opening shipped macho",
 }
 
 

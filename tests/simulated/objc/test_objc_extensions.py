@@ -193,6 +193,13 @@ def test_a_graph_in_torchs_own_way_runs_on_the_stand_in(graphs: ModuleType) -> N
     assert torch.equal(graphs.product(on_mps.t(), y.to("mps").t()).cpu(), (x * y).t())
 
 
+def test_a_graph_of_an_extension_has_the_limits_of_mpsgraph(graphs: ModuleType) -> None:
+    x = torch.randn(2, 1, 3, 2)
+    assert torch.equal(graphs.scan(x.to("mps")).cpu(), x.cumsum(0))
+    with pytest.raises(RuntimeError, match=r"axis from the end 5: .* only supports the last four axes .*#154881"):
+        graphs.scan(x.to("mps")[None])
+
+
 def test_the_matrix_multiplication_of_mps_runs_on_the_stand_in(graphs: ModuleType) -> None:
     a, b, out = torch.randn(5, 3), torch.randn(4, 3), torch.full((5, 4), torch.nan)
     result = out.to("mps")

@@ -14,6 +14,8 @@ from mpsmith.simulator.clang import Diagnostic
     ("message", "result", "reason"),
     [
         ("'nanobind/nanobind.h' file not found", TryResult.SKIPPED, "it needs the headers of nanobind: install it"),
+        ("'omp.h' file not found", TryResult.SKIPPED, "it needs the headers of OpenMP: install it"),
+        ("'utils.h' file not found", TryResult.DEFECT, "'utils.h' file not found"),
         ("'torch/gone.h' file not found", TryResult.DEFECT, "'torch/gone.h' file not found"),
         ("'Metal/MTLFoo.h' file not found", TryResult.REFUSED, "'Metal/MTLFoo.h' file not found"),
         ("instance method '-foo:' not found", TryResult.REFUSED, "instance method '-foo:' not found"),
@@ -59,3 +61,22 @@ def test_an_extension_that_was_not_built_is_not_a_module_to_install() -> None:
 def test_metal_that_the_simulator_lacks_is_its_limit() -> None:
     lacks = Diagnostic("a.metal", 1, 0, "error", "<metal_tensor>: tensors", "metal: not-supported")
     assert classification.diagnostic_row("metal", "a.metal", lacks).result is TryResult.REFUSED
+
+
+@pytest.mark.parametrize(
+    ("message", "result"),
+    [("expected namespace name", TryResult.SKIPPED), ("expected ';' after expression", TryResult.DEFECT)],
+)
+def test_metal_that_host_code_reads_may_be_part_of_a_source(message: str, result: TryResult) -> None:
+    row = classification.diagnostic_row("metal", "k.metal", Diagnostic("k.metal", 8, 1, "error", message, "compile"))
+    joined = classification.joined_row(row, "k.mm")
+    assert joined.result is result
+    assert ("k.mm may compile it with other source" in joined.reason) is (result is TryResult.SKIPPED)
+
+
+@pytest.mark.parametrize("module", ["'own'", "partially initialized module 'own'"])
+def test_a_module_that_imports_its_extension_by_name_needs_it(module: str) -> None:
+    end = TestEnd("t.py", "failed", f"cannot import name '_C' from {module} (own/__init__.py)")
+    row = classification.test_row(end, frozenset({"own"}), {"own._C"})
+    assert (row.result, row.reason) == (TryResult.SKIPPED, "it needs the extension own._C, see above")
+    assert classification.test_row(end, frozenset({"own"}), ()).result is TryResult.WRONG

@@ -24,6 +24,17 @@ static at::Tensor product(const at::Tensor& x, const at::Tensor& y) {
   return out;
 }
 
+static at::Tensor scan(const at::Tensor& x) {
+  at::Tensor out = at::empty_like(x, at::MemoryFormat::Contiguous);
+  auto* graph = LookUpOrCreateCachedGraph<MPSUnaryCachedGraph>("scan" + getTensorsStringKey({x}), [&](auto* made, auto* kept) {
+    kept->inputTensor_ = mpsGraphRankedPlaceHolder(made, x);
+    kept->outputTensor_ = [made cumulativeSumWithTensor:kept->inputTensor_ axis:0 name:nil];
+  });
+  auto given = Placeholder(graph->inputTensor_, x), result = Placeholder(graph->outputTensor_, out);
+  runMPSGraph(getCurrentMPSStream(), graph->graph(), dictionaryFromPlaceholders(given), result);
+  return out;
+}
+
 static MPSMatrix* matrix(const at::Tensor& x) {
   auto* descriptor = [MPSMatrixDescriptor matrixDescriptorWithRows:x.size(0)
                                                            columns:x.size(1)
@@ -52,5 +63,6 @@ static void multiply(const at::Tensor& out, const at::Tensor& a, const at::Tenso
 
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("product", &product);
+  m.def("scan", &scan);
   m.def("multiply", &multiply);
 }

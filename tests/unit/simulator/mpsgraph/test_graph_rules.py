@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from mpsmith.cache import PACKAGE
-from mpsmith.simulator.mpsgraph.library import graphs_run, loaded
+from mpsmith.simulator.objc.graphs import graphs_run, loaded
 from support import graph_calls
 from support.graph_calls import DATA_TYPES, Graph, buffer_of, shape_of
 from support.objc_messages import MessageError, Ref, array, class_named, dictionary, made, numbers_of, send

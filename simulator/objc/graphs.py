@@ -5,8 +5,8 @@ from __future__ import annotations
 import ctypes
 import functools
 
-from ..objc.host_libraries import graph_library
-from . import limits
+from ..mpsgraph import limits
+from .host_libraries import graph_library
 
 
 @functools.cache
