@@ -103,6 +103,9 @@ METHOD(id, lastObject, items_.empty() ? nil : items_.back())
   }
   return YES;
 }
+- (BOOL)containsObject:(id)item {
+  return std::any_of(items_.begin(), items_.end(), [item](id other) { return [other isEqual:item]; });
+}
 METHOD(NSUInteger, hash, items_.size())
 METHOD(id, mutableCopy, [NSMutableArray arrayWithArray:self])
 - (NSString*)componentsJoinedByString:(NSString*)separator {

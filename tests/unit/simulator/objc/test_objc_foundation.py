@@ -12,7 +12,7 @@ SAYS = {
     "strings": "é€😀 -7 1.50 c 1099511627776    42% ff|4|prefix|equal",
     "numbers": "(1, 2.5, 1, -3, 0.1, 0.1)",
     "dictionaries": "2 5 nil",
-    "arrays": "(a, b, d) d",
+    "arrays": "(a, b, d) d yes",
     "array_index": "threw: NSRangeException: index 1 beyond the 1 items of an NSArray",
     "nil_in_array": "threw: NSInvalidArgumentException: an attempt to put nil into a collection",
     "classes": "named x 121 242 kind Counter responds by name",

@@ -176,6 +176,7 @@ typedef struct {
 - (instancetype)initWithArray:(NSArray<Item> *)other;
 - (Item)objectAtIndex:(NSUInteger)index;
 - (Item)objectAtIndexedSubscript:(NSUInteger)index;
+- (BOOL)containsObject:(Item)item;
 - (NSArray<Item> *)arrayByAddingObject:(Item)item;
 - (NSString *)componentsJoinedByString:(NSString *)separator;
 - (id)valueForKey:(NSString *)key;

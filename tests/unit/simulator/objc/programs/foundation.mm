@@ -27,7 +27,8 @@ PROGRAM(arrays) {
   NSMutableArray* list = [NSMutableArray arrayWithObjects:@"b", @"c", nil];
   [list insertObject:@"a" atIndex:0];
   list[2] = @"d";
-  return text(list) + " " + text(list.lastObject);
+  const bool equal = [list containsObject:[@"" stringByAppendingString:@"b"]];
+  return text(list) + " " + text(list.lastObject) + (equal && ![list containsObject:@"c"] ? " yes" : " no");
 }
 PROGRAM(array_index) { return text(@[ @1 ][1]); }
 PROGRAM(nil_in_array) {
