@@ -40,8 +40,8 @@ CHECKED: dict[str, str] = {
     "bincount": "self",
     "unravel_index": "indices",
 }
-# The sources that replace an index by one out of range, or pass an OpInfo's error inputs.
-SOURCES = ("arguments", "errors", "compiled situations")
+# The sources that replace an index by one out of range, or pass an OpInfo's error inputs or what users reported.
+SOURCES = ("arguments", "errors", "compiled situations", "known wrong")
 
 
 def argument_with_indices(operator: str) -> str | None:

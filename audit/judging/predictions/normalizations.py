@@ -1,6 +1,7 @@
-"""What kernels of releases make of variances: the mean of squares less the square of the mean, which cancels.
+"""What kernels of releases make of variances, and of NaN where attention normalizes.
 
-The kernel of layer_norm takes a variance below 1e-6 for zero, that of group_norm a negative one.
+A variance is the mean of squares less the square of the mean, which cancels. The kernel of layer_norm takes one below
+1e-6 for zero, that of group_norm a negative one.
 """
 
 from __future__ import annotations
@@ -53,6 +54,16 @@ def group_norm(
     return normal.to(input.dtype), mean.view(batch, groups).to(input.dtype), root.view(batch, groups).to(input.dtype)
 
 
+def attention(ulp: Ulp, query: Tensor, key: Tensor, value: Tensor, *rest: Any, **keywords: Any) -> Any:
+    """Zero for a query with NaN, whose scores are all NaN: a maximum that passes over NaN finds none."""
+    lost = query.isnan().any(-1, keepdim=True)
+    if not lost.any():
+        return None
+    result, *others = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(query, key, value, *rest, **keywords)
+    return (torch.where(lost, 0.0, ulp(result)), *[None] * len(others))
+
+
 NORMALIZATIONS = (
+    Prediction("attention-loses-nan", {"aten::_scaled_dot_product_flash_attention_for_cpu": attention}),
     Prediction("variance-cancels", {"aten::native_layer_norm": layer_norm, "aten::native_group_norm": group_norm}),
 )

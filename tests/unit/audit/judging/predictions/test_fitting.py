@@ -101,6 +101,10 @@ SHOWN: dict[str, Shown] = {
     "adaptive-windows-of-one-size": Shown(
         torch.nn.functional.adaptive_max_pool2d, (torch.arange(25.0).reshape(1, 1, 5, 5), (3, 3))
     ),
+    "attention-loses-nan": Shown(
+        torch.nn.functional.scaled_dot_product_attention,
+        (numbers(NAN, 1, 0.5, 2).reshape(1, 1, 2, 2), *torch.linspace(-1, 1, 128).reshape(2, 1, 1, 32, 2)),
+    ),
     "max-pool-skips-nan": Shown(torch.nn.functional.max_pool2d, (WITH_NAN, 2), {}, True),
     "grid-sampler-takes-nan-for-a-place": Shown(
         lambda image, grid, volume, places: (
