@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -147,7 +149,7 @@ def show_and_publish(run: Run, request: AuditRequest) -> None:
     from ..audit.findings.summary import judged_run, summarize_judged
     from ..audit.store.store import Store
 
-    with Store.open(request.store) as store:
+    with _without_collections(), Store.open(request.store) as store:
         judged = judged_run(read_run(store, run, only_verdicts=not request.report), audited_surface(run))
         now = judged.verdicts()
         outcome = _shown(judged.data, judged.explanation, request)
@@ -162,6 +164,16 @@ def show_and_publish(run: Run, request: AuditRequest) -> None:
             print_json(outcome)
         else:
             print("\n".join(ending_lines(store, run, now)))
+
+
+@contextmanager
+def _without_collections() -> Iterator[None]:
+    """Inside, no garbage is collected: what is read there is millions of objects, and they are kept to the end."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def _page(files: list[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gc
 import io
 import json
 import os
@@ -120,6 +121,7 @@ def test_an_audit_that_ends_is_read_once_for_all_that_it_shows_and_writes(
 
     def counted(*args: Any, only_verdicts: bool) -> RunData:
         reads.append(only_verdicts)
+        assert not gc.isenabled()
         return read_run(*args, only_verdicts=only_verdicts)
 
     monkeypatch.setattr("mpsmith.audit.findings.run_data.read_run", counted)
@@ -128,6 +130,7 @@ def test_an_audit_that_ends_is_read_once_for_all_that_it_shows_and_writes(
         run = opened.latest_run()
     show_and_publish(run, AuditRequest(Settings(), store, sync=True, report=True))
     assert reads == [False]
+    assert gc.isenabled()
     written = {path.name for path in (tmp_path / PUBLISHED).iterdir()}
     assert {"coverage.md", "index.html"} <= written
     out = capsys.readouterr().out
