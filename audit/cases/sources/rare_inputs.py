@@ -3,7 +3,7 @@
 A padding index with gradients, a norm over the last dimension, indices of int32 that count from the end, sums in
 another dtype, integers that wrap, one element at an offset beside many, a copy to the host that converts, one feature
 whose gradient is expanded, the tails of distributions, one element among many that decides a reduction, draws into
-integers, values that equal a boundary, one image rearranged by several factors.
+integers, values that equal a boundary, one image rearranged by several factors, and resized by one for each dimension.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ INTEGERS = tuple(name for name in ARITHMETIC if name not in FLOATS)
 # Draws of which so many are expected beyond a threshold on one side; their number is off by six deviations at most.
 DRAWS, BEYOND = 1 << 18, 1e-3
 SIX_DEVIATIONS = 6 * math.sqrt(DRAWS * BEYOND)
+# By which five elements are resized: each gives other nearest elements than the next, and than the ratio of the sizes.
+FACTORS = (0.7, 1.3, 2.3)
 
 
 def _wanting_gradients(case: Case) -> Case:
@@ -193,6 +195,17 @@ def _on_boundaries(dtype: torch.dtype) -> Iterator[Case]:
             yield case_of(torch.bucketize, title, given, boundaries, right=right, out_int32=out_int32)
 
 
+def _resized(operator: str, dimensions: int, corners: tuple[bool, ...], dtype: torch.dtype) -> Iterator[Case]:
+    """Each dimension by its own factor, and one factor left out: its dimension then has that of the sizes."""
+    factors = FACTORS[:dimensions]
+    sizes = [int(5 * factor) for factor in factors]
+    for left_out in range(dimensions + 1):
+        given = [None if i == left_out else factor for i, factor in enumerate(factors)]
+        image = values((2, 3, *[5] * dimensions), dtype)
+        title = "by " + ", ".join(map(str, given))
+        yield _wanting_gradients(case_of(SchemaCall(f"aten::{operator}"), title, image, sizes, *corners, *given))
+
+
 def _by_factors(call: Callable[[Tensor, int], Tensor], dtype: torch.dtype) -> Iterator[Case]:
     """One image by two factors, neither of which is one: samples fit no more than one such factor."""
     given = values((1, 36, 6, 6), dtype)
@@ -241,6 +254,15 @@ _DRAWN: tuple[tuple[str, tuple[float, ...], float, float], ...] = (
     ("log_normal_", (0.0, 1.0), math.exp(-3.0902323), math.exp(3.0902323)),
 )
 
+_RESIZED: tuple[tuple[str, int, tuple[bool, ...]], ...] = (
+    *((f"upsample_nearest{dimensions}d", dimensions, ()) for dimensions in (1, 2, 3)),
+    *((f"_upsample_nearest_exact{dimensions}d", dimensions, ()) for dimensions in (1, 2, 3)),
+    ("upsample_linear1d", 1, (False,)),
+    ("upsample_bilinear2d", 2, (False,)),
+    ("upsample_bicubic2d", 2, (False,)),
+    ("upsample_trilinear3d", 3, (False,)),
+)
+
 RARE: tuple[WrittenCalls, ...] = (
     WrittenCalls("embedding", FLOATS, _embeddings),
     WrittenCalls("_weight_norm", FLOATS, _weight_norms),
@@ -261,5 +283,6 @@ RARE: tuple[WrittenCalls, ...] = (
     WrittenCalls("_sample_dirichlet", ("float32",), _shares),
     WrittenCalls("bucketize", ARITHMETIC, _on_boundaries),
     *(WrittenCalls(f.__name__, ("float32",), partial(_by_factors, f)) for f in (F.pixel_shuffle, F.pixel_unshuffle)),
+    *(WrittenCalls(name, ("float32",), partial(_resized, name, count, corners)) for name, count, corners in _RESIZED),
     *(WrittenCalls(draw, ("float32",), partial(_tails, draw, args, low, high)) for draw, args, low, high in _DRAWN),
 )

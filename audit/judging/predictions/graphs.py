@@ -14,6 +14,12 @@ from .prediction import Model, Prediction, Ulp
 IN_ROWS = ("index_select", "avg_pool2d", "avg_pool3d", "linalg_solve_triangular", "_standard_gamma_grad")
 # In ULP of the largest element: any element may be off by it, one that is zero also.
 ULPS = 8
+# Graphs that resize by two factors, and how many arguments are before these.
+RESIZED = {
+    **dict.fromkeys(("upsample_nearest2d", "_upsample_nearest_exact2d"), 2),
+    **dict.fromkeys(("upsample_nearest2d_backward", "_upsample_nearest_exact2d_backward"), 3),
+    "upsample_bilinear2d_backward": 4,
+}
 TRANSFORMS = frozenset({"aten::_fft_c2c", "aten::_fft_r2c", "aten::_fft_c2r"})
 _NORMS = {f"aten::native_{kind}_norm{suffix}" for kind in ("batch", "layer") for suffix in ("", "_backward")}
 _SOFTMAX = {f"aten::{name}{suffix}" for name in ("_softmax", "_log_softmax") for suffix in ("", "_backward_data")}
@@ -143,6 +149,19 @@ def _in_rows(overload: str) -> Model:
     return model
 
 
+def _resized_by_one_factor(overload: str, before: int) -> Model:
+    """A height's factor that is not given is one, and without the width's the height's does not count."""
+
+    def model(ulp: Ulp, *args: Any) -> Tensor | None:
+        height, width = (*args[before:], None, None)[:2]
+        if (height is None) is (width is None):
+            return None
+        result: Tensor = getattr(torch.ops.aten, overload)(*args[:before], 1.0 if width else None, width)
+        return result
+
+    return model
+
+
 def small_beside(least: float, values: Tensor, right: Tensor, wide: Tensor) -> Tensor:
     """Both are finite, and differ by a few ULP of the largest element, or of `least` where that is more."""
     differing = (values - right).abs().double()
@@ -183,5 +202,8 @@ GRAPHS = (
     Prediction("results-in-rows", {f"aten::{name}": _in_rows(name) for name in IN_ROWS}),
     Prediction("small-beside-one", where=partial(small_beside, 1), with_calls=IN_STEPS),
     Prediction("integers-between-floats", {"aten::linspace": linspace}),
+    Prediction(
+        "resized-by-one-factor", {f"aten::{name}": _resized_by_one_factor(name, n) for name, n in RESIZED.items()}
+    ),
     Prediction("small-beside-the-largest", where=partial(small_beside, 0), with_calls=TRANSFORMS),
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import pytest
 import torch
 
@@ -86,3 +88,17 @@ def test_draws_of_integers_and_shares_show_a_wrong_draw(monkeypatch: pytest.Monk
     torch.testing.assert_close(sums, torch.ones(400))
     assert positive
     assert below_one
+
+
+@pytest.mark.parametrize(("operator", "factors"), [("upsample_nearest3d", 3), ("_upsample_nearest_exact2d", 2)])
+def test_a_factor_that_is_left_out_or_taken_for_another_shows(operator: str, factors: int) -> None:
+    for case in calls_of(operator, "float32"):
+        others, given = case.args[:-factors], case.args[-factors:]
+        right = case.call(*case.args)[0]
+        for one, other in combinations(range(factors), 2):
+            swapped = list(given)
+            swapped[one], swapped[other] = given[other], given[one]
+            assert not case.call(*others, *swapped)[0].equal(right)
+        for place in (place for place, factor in enumerate(given) if factor):
+            left_out = [None if i == place else factor for i, factor in enumerate(given)]
+            assert not case.call(*others, *left_out)[0].equal(right)
