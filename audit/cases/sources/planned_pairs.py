@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import astuple, dataclass, replace
-from functools import cache, cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import groupby, islice
 from pathlib import Path
 
@@ -35,23 +35,12 @@ MOST_LOOKED_AT = 120
 
 @dataclass(frozen=True)
 class Planned:
-    """One case of the plan.
-
-    Attributes:
-        base: the group of another source whose call is varied.
-        call: which of the group's calls, as `checksum` has it.
-        dtype: what its tensors of the group's dtype become.
-        levels: by factor, what the call is brought to.
-    """
+    """A case of the plan: a call of a group, by its `checksum`, in another dtype and at levels by factor."""
 
     base: GroupKey
     call: str
     dtype: str
     levels: Levels
-
-    def __str__(self) -> str:
-        """Its line below that of its group."""
-        return "\t".join((self.call, self.dtype, "; ".join(f"{factor}={level}" for factor, level in self.levels)))
 
 
 class PlannedPairSource(CaseSource):
@@ -83,17 +72,11 @@ class PlannedPairSource(CaseSource):
     def _by_group(self) -> dict[GroupKey, list[Planned]]:
         made = {key for base in self._bases.values() for key in base.groups()}
         groups: dict[GroupKey, list[Planned]] = {}
-        for each in plan():
+        for each in parsed(PLAN.read_text()):
             if each.base in made:
                 key = replace(each.base, source=self.name, dtype=each.dtype)
                 groups.setdefault(key, []).append(each)
         return groups
-
-
-@cache
-def plan() -> tuple[Planned, ...]:
-    """All planned cases, those of one group after each other."""
-    return parsed(PLAN.read_text())
 
 
 def parsed(text: str) -> tuple[Planned, ...]:
@@ -111,13 +94,12 @@ def parsed(text: str) -> tuple[Planned, ...]:
 
 def written(planned: Iterable[Planned]) -> str:
     """The text of a plan."""
-    groups = []
-    for base, of_base in groupby(
-        sorted(planned, key=lambda each: (astuple(each.base), str(each))), lambda each: each.base
-    ):
-        first = "\t".join((base.source, base.operator, base.variant, base.dtype))
-        groups.append("\n".join((first, *map(str, of_base))) + "\n")
-    return "\n".join(groups)
+    groups: dict[str, list[str]] = {}
+    for each in planned:
+        levels = "; ".join(f"{factor}={level}" for factor, level in each.levels)
+        first = "\t".join((each.base.source, each.base.operator, each.base.variant, each.base.dtype))
+        groups.setdefault(first, []).append("\t".join((each.call, each.dtype, levels)))
+    return "\n".join("\n".join((first, *sorted(lines), "")) for first, lines in sorted(groups.items()))
 
 
 def calls_of(source: CaseSource, key: GroupKey) -> dict[str, Case]:

@@ -195,10 +195,10 @@ def _on_boundaries(dtype: torch.dtype) -> Iterator[Case]:
             yield case_of(torch.bucketize, title, given, boundaries, right=right, out_int32=out_int32)
 
 
-def _resized(operator: str, dimensions: int, corners: tuple[bool, ...], dtype: torch.dtype) -> Iterator[Case]:
+def _resized(operator: str, dtype: torch.dtype) -> Iterator[Case]:
     """Each dimension by its own factor, and one factor left out: its dimension then has that of the sizes."""
-    factors = FACTORS[:dimensions]
-    sizes = [int(5 * factor) for factor in factors]
+    factors = FACTORS[: (dimensions := int(operator[-2]))]
+    sizes, corners = [int(5 * factor) for factor in factors], () if "nearest" in operator else (False,)
     for left_out in range(dimensions + 1):
         given = [None if i == left_out else factor for i, factor in enumerate(factors)]
         image = values((2, 3, *[5] * dimensions), dtype)
@@ -254,13 +254,9 @@ _DRAWN: tuple[tuple[str, tuple[float, ...], float, float], ...] = (
     ("log_normal_", (0.0, 1.0), math.exp(-3.0902323), math.exp(3.0902323)),
 )
 
-_RESIZED: tuple[tuple[str, int, tuple[bool, ...]], ...] = (
-    *((f"upsample_nearest{dimensions}d", dimensions, ()) for dimensions in (1, 2, 3)),
-    *((f"_upsample_nearest_exact{dimensions}d", dimensions, ()) for dimensions in (1, 2, 3)),
-    ("upsample_linear1d", 1, (False,)),
-    ("upsample_bilinear2d", 2, (False,)),
-    ("upsample_bicubic2d", 2, (False,)),
-    ("upsample_trilinear3d", 3, (False,)),
+_RESIZED = (
+    *(f"{kind}{dimensions}d" for kind in ("upsample_nearest", "_upsample_nearest_exact") for dimensions in (1, 2, 3)),
+    *("upsample_linear1d", "upsample_bilinear2d", "upsample_bicubic2d", "upsample_trilinear3d"),
 )
 
 RARE: tuple[WrittenCalls, ...] = (
@@ -283,6 +279,6 @@ RARE: tuple[WrittenCalls, ...] = (
     WrittenCalls("_sample_dirichlet", ("float32",), _shares),
     WrittenCalls("bucketize", ARITHMETIC, _on_boundaries),
     *(WrittenCalls(f.__name__, ("float32",), partial(_by_factors, f)) for f in (F.pixel_shuffle, F.pixel_unshuffle)),
-    *(WrittenCalls(name, ("float32",), partial(_resized, name, count, corners)) for name, count, corners in _RESIZED),
+    *(WrittenCalls(name, ("float32",), partial(_resized, name)) for name in _RESIZED),
     *(WrittenCalls(draw, ("float32",), partial(_tails, draw, args, low, high)) for draw, args, low, high in _DRAWN),
 )
