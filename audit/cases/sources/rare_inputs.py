@@ -201,8 +201,7 @@ def _resized(operator: str, dtype: torch.dtype) -> Iterator[Case]:
     sizes, corners = [int(5 * factor) for factor in factors], () if "nearest" in operator else (False,)
     for left_out in range(dimensions + 1):
         given = [None if i == left_out else factor for i, factor in enumerate(factors)]
-        image = values((2, 3, *[5] * dimensions), dtype)
-        title = "by " + ", ".join(map(str, given))
+        title, image = "by " + ", ".join(map(str, given)), values((2, 3, *[5] * dimensions), dtype)
         yield _wanting_gradients(case_of(SchemaCall(f"aten::{operator}"), title, image, sizes, *corners, *given))
 
 

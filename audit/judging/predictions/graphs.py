@@ -152,12 +152,10 @@ def _in_rows(overload: str) -> Model:
 def _resized_by_one_factor(overload: str, before: int) -> Model:
     """A height's factor that is not given is one, and without the width's the height's does not count."""
 
-    def model(ulp: Ulp, *args: Any) -> Tensor | None:
+    def model(ulp: Ulp, *args: Any) -> Any:
         height, width = (*args[before:], None, None)[:2]
-        if (height is None) is (width is None):
-            return None
-        result: Tensor = getattr(torch.ops.aten, overload)(*args[:before], 1.0 if width else None, width)
-        return result
+        resize, is_half_given = getattr(torch.ops.aten, overload), (height is None) is not (width is None)
+        return resize(*args[:before], 1.0 if width else None, width) if is_half_given else None
 
     return model
 
