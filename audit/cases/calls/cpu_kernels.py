@@ -142,18 +142,33 @@ KERNELS: dict[str, Callable[..., Any]] = {
 }
 
 
-def in_rows(name: str) -> Callable[..., Tensor]:
-    """The CPU's kernel of tril or triu, into rows where it would take the last three strides of `out` for all."""
-    original = torch.library.get_kernel(f"aten::{name}", "CPU")
+# Whose kernels take the strides of their output for those of rows; tril and triu all but the last three of them.
+INTO_ROWS = (
+    "tril.out",
+    "triu.out",
+    *(f"_{log}softmax{of}.out" for log in ("", "log_") for of in ("", "_backward_data")),
+)
 
-    def kernel(keys: torch._C.DispatchKeySet, x: Tensor, diagonal: int = 0, *, out: Tensor) -> Tensor:
+
+def in_rows(overload: str) -> Callable[..., Tensor]:
+    """The CPU's kernel, into rows, and from there into an output of other strides."""
+    original = torch.library.get_kernel(f"aten::{overload}", "CPU")
+
+    def kernel(keys: torch._C.DispatchKeySet, x: Tensor, *args: Any, **output: Tensor) -> Tensor:
+        ((name, out),) = output.items()
         shares = out.untyped_storage().data_ptr() == x.untyped_storage().data_ptr()  # it refuses some of these
-        if out.shape != x.shape or out.dim() < 4 or shares:
-            return original.call_boxed(keys, x, diagonal, out=out)  # type: ignore[no-any-return]
+        if out.shape != x.shape or out.is_contiguous() or shares:
+            return original.call_boxed(keys, x, *args, **output)  # type: ignore[no-any-return]
         rows = torch.empty_like(out, memory_format=torch.contiguous_format)
-        return out.copy_(original.call_boxed(keys, x, diagonal, out=rows))
+        return out.copy_(original.call_boxed(keys, x, *args, **{name: rows}))
 
     return kernel
+
+
+def binary_cross_entropy_out(x: Tensor, *args: Any, out: Tensor) -> Tensor:
+    """The loss of all elements; the CPU's kernel gives that of the first one, and writes the others behind it."""
+    loss: Tensor = aten.binary_cross_entropy(x, *args)
+    return out.resize_(loss.shape).copy_(loss)
 
 
 @cache
@@ -164,6 +179,7 @@ def register() -> torch.library.Library:
         exists = hasattr(aten, name)  # another release may not have the operator
         if exists and not torch._C._dispatch_has_kernel_for_dispatch_key(f"aten::{name}", "CPU"):
             library.impl(name, kernel, "CPU")  # type: ignore[no-untyped-call]
-    for name in ("tril.out", "triu.out") if hasattr(torch.library, "get_kernel") else ():
+    for name in INTO_ROWS if hasattr(torch.library, "get_kernel") else ():
         library.impl(name, in_rows(name), "CPU", with_keyset=True)  # type: ignore[no-untyped-call]
+    library.impl("binary_cross_entropy.out", binary_cross_entropy_out, "CPU")  # type: ignore[no-untyped-call]
     return library

@@ -89,6 +89,11 @@ def threshold(ulp: Ulp, input: Tensor, threshold: Any, value: Any) -> Tensor:
     return torch.where(input > threshold, input, value)
 
 
+def threshold_backward(ulp: Ulp, grad: Tensor, input: Tensor, threshold: Any) -> Tensor:
+    """Nothing flows back to what is not larger than the threshold, NaN too."""
+    return torch.where(input > threshold, grad, 0)
+
+
 def prelu(ulp: Ulp, input: Tensor, weight: Tensor) -> Tensor:
     """max(x, 0) + w min(x, 0): an infinite weight makes NaN of positive numbers."""
     return input.clamp(min=0) + weight * input.clamp(max=0)
@@ -183,7 +188,9 @@ GRAPHS = (
     ),
     Prediction("log-sigmoid-without-its-buffer", {"aten::log_sigmoid_backward": log_sigmoid_backward}),
     Prediction("asinh-as-a-logarithm", {"aten::asinh": asinh}),
-    Prediction("thresholds-replace-nan", {"aten::threshold": threshold}),
+    Prediction(
+        "thresholds-replace-nan", {"aten::threshold": threshold, "aten::threshold_backward": threshold_backward}
+    ),
     Prediction("prelu-as-a-sum", {"aten::_prelu_kernel": prelu}),
     Prediction(
         "index-beside-nan",

@@ -299,3 +299,18 @@ def test_which_cases_are_looked_into_depends_on_the_cases_alone(tmp_path: Path) 
 def test_a_triangle_is_written_into_any_strides() -> None:
     out, ones = torch.empty_strided((3, 3, 5, 5), (1, 3, 9, 45)), torch.ones(3, 3, 5, 5)
     assert torch.equal(torch.triu(ones, out=out), ones.triu())
+
+
+@pytest.mark.parametrize("call", [torch.softmax, torch.log_softmax])
+def test_a_softmax_is_written_into_any_strides(call: Callable[..., torch.Tensor]) -> None:
+    x, around = torch.randn(3, 4), torch.zeros(3, 8)
+    assert torch.equal(call(x, 1, out=around[:, :4]), call(x, 1))
+    assert torch.equal(call(x, 1, out=torch.zeros(4, 3).t()), call(x, 1))
+    assert not around[:, 4:].any()
+
+
+@pytest.mark.parametrize("reduction", [0, 1, 2])
+@pytest.mark.parametrize("shape", [(), (0,), (3, 4)])
+def test_a_loss_is_that_of_all_elements(reduction: int, shape: tuple[int, ...]) -> None:
+    loss, (x, target) = torch.ops.aten.binary_cross_entropy, torch.rand(2, 3, 4)
+    assert torch.equal(loss(x, target, None, reduction, out=torch.zeros(shape)), loss(x, target, None, reduction))
