@@ -314,25 +314,7 @@ METHOD(BOOL, isCapturing, NO)
 }
 @end
 
-// A library of a wheel is 130 MB in the mapped file: its bytes are not copied.
-@interface RecordedData : NSData {
- @public
-  const void* from_;
-  NSUInteger size_;
-}
-@end
-@implementation RecordedData
-METHOD(const void*, bytes, from_)
-METHOD(NSUInteger, length, size_)
-@end
-
 extern "C" {
-__attribute__((visibility("default"))) void* dispatch_data_create(const void* from, size_t size, void*, void*) {
-  RecordedData* data = [RecordedData alloc];
-  data->from_ = from;
-  data->size_ = size;
-  return (__bridge_retained void*)data;
-}
 __attribute__((visibility("default"))) void recorded_assert_queue(void*) __asm__("_dispatch_assert_queue$V2");
 void recorded_assert_queue(void*) {}
 __attribute__((visibility("default"))) void* os_log_create(const char*, const char*) { return nullptr; }

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "methods.h"
+
 @interface SimulatedQueue : NSObject <OS_dispatch_queue> {
  @public
   std::recursive_mutex mutex_;
@@ -16,6 +18,22 @@
 }
 @end
 @implementation SimulatedQueue
+@end
+
+// Not an NSData, whose memory a subclass would not be given.
+@interface BorrowedData : NSObject <OS_dispatch_data> {
+ @public
+  const void* bytes_;
+  NSUInteger size_;
+  dispatch_block_t end_;
+}
+@end
+@implementation BorrowedData
+METHOD(const void*, bytes, bytes_)
+METHOD(NSUInteger, length, size_)
+- (void)dealloc {
+  end_();
+}
 @end
 
 static thread_local std::vector<SimulatedQueue*> running;
@@ -67,6 +85,17 @@ void dispatch_once(dispatch_once_t* once, dispatch_block_t block) {
   }
 }
 
+dispatch_data_t dispatch_data_create(const void* bytes, size_t size, dispatch_queue_t, dispatch_block_t end) {
+  if (end == nil) {
+    return (dispatch_data_t)[NSData dataWithBytes:bytes length:size];
+  }
+  BorrowedData* data = [BorrowedData alloc];
+  data->bytes_ = bytes;
+  data->size_ = size;
+  data->end_ = end;
+  return (dispatch_data_t)data;
+}
+size_t dispatch_data_get_size(dispatch_data_t data) { return ((NSData*)data).length; }
 dispatch_queue_t dispatch_queue_create(const char* label, dispatch_queue_attr_t) {
   SimulatedQueue* queue = [SimulatedQueue new];
   queue->label_ = label ? label : "";

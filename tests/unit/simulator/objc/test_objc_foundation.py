@@ -22,6 +22,7 @@ SAYS = {
     "queues": "1 specific q",
     "message_to_nil": "0 nil",
     "urls": "1 0 /tmp/no such file does not exist",
+    "dispatch_data": "xb0 1 0",
     "paths": "/a/b/k.metal k.metal metal /a/b /a/b/k lib.metallib (/, a, b, k.metal) absolute",
     "files": "(one, two) 7 é.txt nil folder nil 2 NSPOSIXErrorDomain",
     "texts": "é3-b 2 b é__b AB suffix 13",

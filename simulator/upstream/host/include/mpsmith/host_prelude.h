@@ -33,10 +33,6 @@ typedef unsigned long simd_ulong3 __attribute__((ext_vector_type(3)));
 // Of the errors of a library that does not compile.
 #define MTLLibraryErrorDomain @"MTLLibraryErrorDomain"
 
-static inline dispatch_data_t dispatch_data_create(const void* bytes, size_t size, dispatch_queue_t, void (^)()) {
-  return (dispatch_data_t)[[NSData dataWithBytes:bytes length:size] retain];
-}
-
 // Of the stand-in: compares the graph that a cache gives a call with the one that this call would make.
 #ifdef __cplusplus
 extern "C" {

@@ -157,6 +157,18 @@ PROGRAM(queues) {
   }
   return std::to_string(runs) + (here ? " specific " : " ") + dispatch_queue_get_label(queue);
 }
+PROGRAM(dispatch_data) {
+  char bytes[] = "ab";
+  __block int ended = 0;
+  dispatch_data_t data = dispatch_data_create(bytes, 2, dispatch_get_main_queue(), ^{
+    ended++;
+  });
+  bytes[0] = 'x';
+  dispatch_data_t empty = dispatch_data_create(bytes, 0, nil, DISPATCH_DATA_DESTRUCTOR_DEFAULT);
+  const std::string held = std::string((const char*)((NSData*)data).bytes, dispatch_data_get_size(data)) + std::to_string(ended);
+  data = nil;
+  return held + " " + std::to_string(ended) + " " + std::to_string(dispatch_data_get_size(empty));
+}
 PROGRAM(nested_dispatch_sync) {
   dispatch_queue_t queue = dispatch_queue_create("q", nullptr);
   dispatch_sync(queue, ^{
