@@ -28,7 +28,7 @@ from .expected_failures import narrowed, with_complex
 from .family_metal import elementwise_functors, moved
 from .family_rows import FamilyRows, planned_rows
 from .git_patch import added, changed
-from .host_file import host_file
+from .host_file import host_file, without_unused
 from .native_code import NativeCode, native_code
 from .opinfo_entry import with_opinfo
 from .patch import TREE_COMMON_MPS, TREE_OPINFOS, TREE_YAML, Tree
@@ -134,6 +134,7 @@ def generate(family: Family, source: Source, tree: Tree, evidence: FamilyEvidenc
         if (chosen := {one.name: rows.kernels[one.name] for one in operator.overloads if one.name in rows.kernels})
     }
     if host:
+        host = without_unused(host, rows.kernels.values())
         _require_heads(family.name, host, rows, natives)
     code = _code_files(family, host) if host is not None and _needs_host(rows, host) else {}
     opinfos = tree.opinfos

@@ -49,7 +49,7 @@ def planned_rows(yaml_text: str, overloads: Sequence[str], host: str | None) -> 
     for overload, by_key in rows_by_overload(yaml_text, list(overloads)).items():
         if "MPS" in by_key:
             native.append(overload)
-        elif _is_composed(by_key) and _own(overload, host) is None:
+        elif not by_key or (_is_composed(by_key) and _own(overload, host) is None):
             composed.append(overload)
         else:
             kernels[overload] = _kernel(overload, by_key, host, yaml_text)
@@ -57,8 +57,8 @@ def planned_rows(yaml_text: str, overloads: Sequence[str], host: str | None) -> 
 
 
 def _is_composed(by_key: Mapping[str, str]) -> bool:
-    """Whether other operators or a structured overload compute it: false if backends have their own kernels."""
-    return not by_key or any(key.startswith("Composite") for key in by_key)
+    """Whether other operators compute it: false if backends have their own kernels."""
+    return any(key.startswith("Composite") for key in by_key)
 
 
 def _own(overload: str, host: str | None) -> str | None:

@@ -8,7 +8,7 @@ that are called and defined, the namespace, and the Metal library.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from ...errors import ScaffoldError
@@ -24,6 +24,13 @@ _DECLARED = {
     "ATen/native/Resize.h": re.compile(r"\bresize_output\("),
 }
 _NOT_OPERATORS = frozenset({"dtype"})
+# A function and the comment above it: from a head at the beginning of a line to a brace that closes there.
+_FUNCTION = re.compile(
+    r"(?:^//.*\n)*(?:^template <.*>\n)?"
+    r"^(?:TORCH_IMPL_FUNC\((?P<structured>\w+)\)|[A-Za-z][\w:<>&*, ]*[ &](?P<name>\w+)\()[^;{}]*\{"
+    r"(?:[^\n]*\}\n|\n(?:(?!\}).*\n)*\}\n)\n?",
+    re.MULTILINE,
+)
 
 
 def host_file(path: Path, camel: str, operators: Iterable[str]) -> str:
@@ -47,6 +54,22 @@ def host_file(path: Path, camel: str, operators: Iterable[str]) -> str:
         operators=_operator_headers(body, operators),
         body=body,
     )
+
+
+def without_unused(text: str, kernels: Collection[str]) -> str:
+    """The text of a file without kernels but these, and without the functions that only those called.
+
+    A release has some kernels itself, and lacks some operators.
+    """
+    found = {match["structured"] or match["name"]: match[0] for match in _FUNCTION.finditer(text)}
+    waiting = [name for name in found if name.endswith("_mps")]
+    while waiting:
+        name = waiting.pop()
+        if name in found and name not in kernels and len(re.findall(rf"\b{name}\b", text)) == 1:
+            function = found.pop(name)
+            text = text.replace(function, "")
+            waiting += [word for word in re.findall(r"\w+", function) if word in found]
+    return text
 
 
 def _split(text: str) -> tuple[list[str], str]:

@@ -235,9 +235,11 @@ def test_scaffolds_are_accepted(tmp_path: Path, toolchain: Toolchain, operator: 
 @pytest.mark.parametrize(
     "name", [name for name in catalog.families() if (Family.named(name).folder / "upstream.mm").exists()]
 )
-def test_the_patch_of_each_family_is_accepted(tmp_path: Path, toolchain: Toolchain, name: str) -> None:
-    write(prepare_patch(source_of(None), Family.named(name), None, out=tmp_path / name).plan)
-    results = list(check_files(files_to_check(tmp_path)))
+@pytest.mark.parametrize("release", [None, "2.15.0"])
+def test_the_patch_of_each_family_is_accepted(tmp_path: Path, name: str, release: str | None) -> None:
+    set_up(release, print)
+    write(prepare_patch(source_of(release), Family.named(name), None, out=tmp_path / name).plan)
+    results = list(check_files(files_to_check(tmp_path), release))
     assert "linked" in {step for result in results for step in result.steps}
     for result in results:
         assert result.accepted, [str(finding) for finding in result.findings]

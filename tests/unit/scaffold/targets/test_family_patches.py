@@ -91,6 +91,8 @@ def test_a_row_that_is_there_and_what_is_composed_are_left_alone() -> None:
     assert rows.native == ("logit.out",)
     assert rows.composed == ("mode.values",)
     assert dict(rows.kernels) == {"logit_": "logit_"}  # it only calls logit.out
+    delegate = "- func: scaled(Tensor self) -> Tensor\n  structured_delegate: scaled.out\n"
+    assert planned_rows(delegate, ["scaled"], "Tensor scaled_mps(x) {\n}\n").composed == ("scaled",)
 
 
 @pytest.mark.parametrize(
