@@ -115,7 +115,7 @@ Tensor& _philox_normal__mps(Tensor& self, const Tensor& key, double mean, double
   return self;
 }
 
-// Numbers are computed modulo 2^64, in which 0 stands for all that the drawn bits make.
+// Numbers are computed modulo 2^64, in which 0 is all that the drawn bits make.
 Tensor& _philox_randint__mps(Tensor& self, const Tensor& key, std::optional<int64_t> low, std::optional<int64_t> high) {
   const auto dtype = self.scalar_type();
   TORCH_CHECK(isIntegralType(dtype, false), "_philox_randint_: self must have an integer dtype, got ", dtype);
