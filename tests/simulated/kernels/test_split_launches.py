@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch.nn import functional
 
 from mpsmith import kernels
 from mpsmith.kernels.runtime import convergence, rows
@@ -68,10 +69,10 @@ LAYOUTS = ("contiguous", "transposed", "sliced", "offset", "expanded")
 PLACES, FACTORS = torch.tensor([[3, 0, 3, 3, -1, 2, 3, 1, 0, 3, 3], [3, -5, 2, 7, 4, -1, 9, 6, 5, -3, 11]])
 
 
-def _deterministic(call: Callable[[], torch.Tensor]) -> torch.Tensor:
+def _put_in_order(x: torch.Tensor) -> torch.Tensor:
     torch.use_deterministic_algorithms(True)
     try:
-        return call()
+        return x.round().put_(PLACES.to(x.device), x[0, :11].round(), accumulate=True)
     finally:
         torch.use_deterministic_algorithms(False)
 
@@ -108,10 +109,7 @@ SPLIT: dict[str, tuple[str, str, int, int, Callable[[torch.Tensor], torch.Tensor
         *("add_logarithms_32", "MOST_CONTENDED_ADDITIONS", 4, 3),
         lambda x: x[0, :4].long().scatter_reduce(0, PLACES.to(x.device) % 4, FACTORS.to(x.device), "prod"),
     ),
-    "sums in order": (
-        *("put_accumulate_sorted_float", "MOST_CONTENDED_ADDITIONS", 4, 3),
-        lambda x: _deterministic(lambda: x.round().put_(PLACES.to(x.device), x[0, :11].round(), accumulate=True)),
-    ),
+    "sums in order": ("put_accumulate_sorted_float", "MOST_CONTENDED_ADDITIONS", 4, 3, _put_in_order),
     "planes": (
         *("fractional_max_pool2d_rows_32_float", "MOST_PRODUCTS", 2 * 4 * 6 * 20, 3),
         lambda x: torch.cat([y.flatten() for y in _fractional(x[:25].view(1, 5, 5, 70), (2, 3), (4, 5))]),
@@ -187,7 +185,7 @@ def test_matrix_exponentials(
 def _aligned(x: torch.Tensor) -> torch.Tensor:
     values = x[:40].detach().real.reshape(20, 2, 70)[..., :4].log_softmax(-1).requires_grad_()
     targets = torch.tensor([[1, 2, 3], [3, 3, 1]]).to(x.device)
-    loss = torch.nn.functional.ctc_loss(values, targets, [20, 17], [3, 2], reduction="sum")
+    loss = functional.ctc_loss(values, targets, [20, 17], [3, 2], reduction="sum")
     return torch.cat([loss.view(1), torch.autograd.grad(loss, values)[0].view(-1)])
 
 
@@ -201,8 +199,11 @@ def _factorized(x: torch.Tensor) -> torch.Tensor:
 def _margins(x: torch.Tensor) -> torch.Tensor:
     labels = torch.tensor([[0, 3, 1, -1] + [0] * 66, [69, -1] + [1] * 68] * 75).to(x.device)
     values = x.detach().real.requires_grad_()
-    loss = torch.nn.functional.multilabel_margin_loss(values, labels)
+    loss = functional.multilabel_margin_loss(values, labels)
     return torch.cat([loss.view(1), *torch.autograd.grad(loss, values)[0]])
+
+
+_averages, _maxima = functional.adaptive_avg_pool3d, torch.ops.aten.adaptive_max_pool3d
 
 
 def _gradient(function: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor) -> torch.Tensor:
@@ -212,50 +213,39 @@ def _gradient(function: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor)
 
 
 def _margin(x: torch.Tensor) -> torch.Tensor:
-    return torch.nn.functional.multi_margin_loss(
-        x, torch.arange(x.shape[0]).to(x.device) % x.shape[1], reduction="none"
-    )
+    return functional.multi_margin_loss(x.reshape(20, 525), torch.arange(20).to(x.device), reduction="none")
 
 
 def _renormed(x: torch.Tensor, norm_type: float) -> torch.Tensor:
-    rows = x.reshape(21, 500).clone()
-    return torch.embedding_renorm_(rows, torch.tensor([3, 20, 3]).to(x.device), 1.0, norm_type)
+    return torch.embedding_renorm_(x.reshape(21, 500).clone(), torch.tensor([3, 9, 3]).to(x.device), 1.0, norm_type)
 
 
-def _segments(x: torch.Tensor, reduce: str) -> torch.Tensor:
-    """Of three segments; products have several zeros, and stay small."""
-    x = x.clamp(0.0, 1.0) if reduce == "prod" else x
-    return torch.segment_reduce(x, reduce, offsets=torch.tensor([0, 3, 3, 150]).to(x.device), axis=0, initial=0.5)
+def _segments(reduce: str) -> Callable[[torch.Tensor], torch.Tensor]:
+    """Three segments; products have several zeros, and stay small."""
+    borders = torch.tensor([0, 3, 3, 150])
+    return lambda x: torch.segment_reduce(x.real.clamp(0, 1), reduce, offsets=borders.to(x.device), axis=0, initial=0.5)
 
 
 def _lanczos(x: torch.Tensor, size: tuple[int, int]) -> torch.Tensor:
     return torch.ops.aten._upsample_lanczos2d_aa(x[None, None], size, False)  # type: ignore[no-any-return]
 
 
-def _bytes(x: torch.Tensor) -> torch.Tensor:
-    given = (x.real.abs() * 80).byte()[None, None]
-    return torch.ops.aten._upsample_bilinear2d_aa(given, (150, 2), False).float()  # type: ignore[no-any-return]
-
-
 HANDED_OVER: dict[str, tuple[str, int, Callable[[torch.Tensor], torch.Tensor]]] = {
     "alignments": ("ctc_alpha", 20, _aligned),
     "factorization": ("ldl_factor_float2_hermitian", 6**3 // 96, _factorized),
     "mode": ("mode_float", 70 // 16, lambda x: torch.mode((x.real * 3).round(), 1).values),
-    "windows": (
-        *("adaptive_avg_pool3d_large_float", 75 * 35 // 256),
-        lambda x: torch.nn.functional.adaptive_avg_pool3d(x.real[None, None], (1, 2, 2)),
-    ),
+    "windows": ("adaptive_avg_pool3d_large_float", 75 * 35 // 256, lambda x: _averages(x.real[None, None], (1, 2, 2))),
     "maxima": (
         *("adaptive_max_pool3d_large_float", 75 * 35 // 256),
-        lambda x: torch.cat(torch.ops.aten.adaptive_max_pool3d(x.real[None, None], (1, 2, 2)), -1),
+        lambda x: torch.cat(_maxima(x.real[None, None], (1, 2, 2)), -1),
     ),
     "windows over an element": (
         *("adaptive_avg_pool3d_backward_float", 11 * 9),
-        lambda x: _gradient(lambda y: torch.nn.functional.adaptive_avg_pool3d(y, (11, 9, 70)), x.real[:, None, None]),
+        lambda x: _gradient(lambda y: _averages(y, (11, 9, 70)), x[:, None, None]),
     ),
     "maxima over an element": (
         *("adaptive_max_pool3d_backward_float", 11 * 9),
-        lambda x: _gradient(lambda y: torch.nn.functional.adaptive_max_pool3d(y, (11, 9, 70)), x.real[:, None, None]),
+        lambda x: _gradient(lambda y: _maxima(y, (11, 9, 70))[0], x[:, None, None]),
     ),
     "random windows": (
         *("fractional_max_pool2d_rows_32_float", 2 * 9 * 8),
@@ -265,28 +255,24 @@ HANDED_OVER: dict[str, tuple[str, int, Callable[[torch.Tensor], torch.Tensor]]] 
         *("fractional_max_pool3d_32_float", 2 * 2 * 9 * 8),
         lambda x: torch.cat(_fractional(x.real.reshape(1, 1, 3, 50, 70), (2, 9, 8), (1, 3, 7)), -1),
     ),
-    "classes": ("multi_margin_loss_float", 525 // 256, lambda x: _margin(x.real.reshape(20, 525))),
-    "gradients of classes": (
-        *("multi_margin_loss_backward_float", 525 // 256),
-        lambda x: _gradient(lambda y: _margin(y.reshape(20, 525)), x),
-    ),
+    "classes": ("multi_margin_loss_float", 525 // 256, lambda x: _margin(x.real)),
+    "gradients of classes": ("multi_margin_loss_backward_float", 525 // 256, lambda x: _gradient(_margin, x)),
     "norms": ("embedding_renorm_vectors_float2", 500 // 256, lambda x: _renormed(x, 2.0)),
     "norms of magnitudes": ("embedding_renorm_float2", 500 // 256, lambda x: _renormed(x, 1.0)),
-    "segments": ("segment_reduce_float", 147 // 8, lambda x: _segments(x.real, "mean")),
-    "gradients of segments": (
-        *("segment_reduce_backward_float", 147 // 8),
-        lambda x: _gradient(lambda y: _segments(y, "max"), x),
-    ),
-    "gradients of products": (
-        *("segment_reduce_backward_float", 147**2 // 8),
-        lambda x: _gradient(lambda y: _segments(y, "prod"), x),
-    ),
+    "segments": ("segment_reduce_float", 147 // 8, _segments("mean")),
+    "gradients of segments": ("segment_reduce_backward_float", 147 // 8, lambda x: _gradient(_segments("max"), x)),
+    "gradients of products": ("segment_reduce_backward_float", 147**2 // 8, lambda x: _gradient(_segments("prod"), x)),
     "filter": ("forward_float_float", 3 * 70, lambda x: _lanczos(x.real, (150, 2))),
-    "bytes": ("antialias_bytes", 3 * 70, _bytes),
+    "bytes": (
+        *("antialias_bytes", 3 * 70),
+        lambda x: torch.ops.aten._upsample_bilinear2d_aa(
+            (x.real * 60 + 99).byte()[None, None], (150, 2), False
+        ).float(),
+    ),
     "gradients of a filter": ("backward_float_float", 3 * 70, lambda x: _gradient(lambda y: _lanczos(y, (150, 2)), x)),
     "degree": (
         *("special_legendre_polynomial_p_strided_float", 300 // 64),
-        lambda x: torch.special.legendre_polynomial_p(x.real.cos().contiguous(), 300.0),
+        lambda x: torch.special.legendre_polynomial_p(x.real.cos(), 300.0),
     ),
     "margins": ("multilabel_margin_loss_float", 70 * 3 // 1024 + 4, _margins),
     "triangle": (

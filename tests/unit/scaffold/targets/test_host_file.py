@@ -75,44 +75,15 @@ def test_adds_what_every_file_of_the_tree_has(tmp_path: Path) -> None:
     assert host_file(path, "MyFoo", ["foo_", "foo_backward"]) == FILE
 
 
-HELPERS = """namespace {
-
-constexpr int64_t side = 32;
-
-// Both kernels need it.
-template <typename... Args>
-void launch(const Args&... args) {
-  if (side) {
-  }
-}
-
-// Of one kernel alone.
-void triangle(
-    const Tensor& x) {
-  launch(x);
-}
-
-} // namespace
-
-"""
-OLD = """// A kernel that newer releases have.
-TORCH_IMPL_FUNC(old_out_mps)
-(const Tensor& self, const Tensor& out) {
-  triangle(out);
-}
-
-std::tuple<Tensor, Tensor> old_pair_mps(const Tensor& self) { return {self, self}; }
-
-"""
-NEW = """Tensor new_mps(const Tensor& self) {
-  launch(self);
-}
-"""
+USED = "// Called by both.\ntemplate <typename T>\nvoid launch(const T& x) {\n  if (x) {\n  }\n}\n\n"
+HELPER = "// Of one kernel.\nvoid triangle(\n    const Tensor& x) {\n  launch(x);\n}\n\n"
+OLD = "// Newer releases have it.\nTORCH_IMPL_FUNC(old_out_mps)\n(const Tensor& out) {\n  triangle(out);\n}\n\n"
+PAIR = "std::tuple<Tensor, Tensor> pair_mps(const Tensor& self) { return {self, self}; }\n\n"
+NEW = "Tensor new_mps(const Tensor& self) {\n  launch(self);\n}\n"
 
 
 def test_leaves_out_kernels_that_a_release_does_not_take() -> None:
-    text = HELPERS + OLD + NEW
-    assert without_unused(text, ["old_out_mps", "old_pair_mps", "new_mps"]) == text
-    start, end = text.index("// Of one"), text.index("} // namespace")
-    assert without_unused(text, ["new_mps"]) == (text[:start] + text[end:]).replace(OLD, "")
-    assert "old_out_mps" in without_unused(text + "// old_out_mps is called here\n", ["new_mps"])
+    text = f"namespace {{\n\n{USED}{HELPER}}} // namespace\n\n{OLD}{PAIR}{NEW}"
+    assert without_unused(text, ["old_out_mps", "pair_mps", "new_mps"]) == text
+    assert without_unused(text, ["new_mps"]) == f"namespace {{\n\n{USED}}} // namespace\n\n{NEW}"
+    assert OLD in without_unused(text + "// old_out_mps is called here\n", ["new_mps"])
