@@ -11,9 +11,9 @@ import torch
 
 from ..runtime.layout import launch_elements
 from ..runtime.operands import require_scalar_type, require_supported
-from ..runtime.outputs import copy_to_output, require_dtype
-from ..runtime.pooling import check_pooled, geometry3d, launch_windows, window_volume
-from ..runtime.rows import fill_on_cpu, is_too_long
+from ..runtime.outputs import out_form
+from ..runtime.pooling import are_too_many, check_pooled, geometry3d, launch_windows
+from ..runtime.rows import fill_on_cpu
 from ..runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
@@ -29,10 +29,7 @@ def adaptive_avg_pool3d(self: torch.Tensor, output_size: Sequence[int]) -> torch
     return out
 
 
-def adaptive_avg_pool3d_out(self: torch.Tensor, output_size: Sequence[int], *, out: torch.Tensor) -> torch.Tensor:
-    """`adaptive_avg_pool3d.out`."""
-    require_dtype(out, self.dtype, "adaptive_avg_pool3d")
-    return copy_to_output(out, adaptive_avg_pool3d(self, output_size))
+adaptive_avg_pool3d_out = out_form(adaptive_avg_pool3d, "adaptive_avg_pool3d.out")
 
 
 def adaptive_avg_pool3d_backward(grad_output: torch.Tensor, self: torch.Tensor) -> torch.Tensor:
@@ -53,22 +50,20 @@ def adaptive_avg_pool3d_backward(grad_output: torch.Tensor, self: torch.Tensor) 
         )
     grad_output = grad_output[tuple(map(slice, planes))]  # the CPU ignores further planes
     gradient = torch.empty(self.shape, dtype=self.dtype, device=self.device)
-    windows = window_volume(grad_output.shape[-3:], self.shape[-3:]) if gradient.numel() else 0
-    if is_too_long("adaptive_avg_pool3d_backward", windows, f"{windows} windows over one element"):
+    if not gradient.numel():
+        return gradient
+    if are_too_many("adaptive_avg_pool3d_backward", grad_output, self):
         fill_on_cpu([gradient], torch.ops.aten._adaptive_avg_pool3d_backward, grad_output, self)
-    elif windows:
+    else:
         geometry = geometry3d(grad_output, self.shape[-3:], grad_output.shape[-3:])
         kernel = _shader.kernel(f"adaptive_avg_pool3d_backward_{METAL_TYPES[self.dtype]}", self.device)
         launch_elements(kernel, gradient.numel(), gradient, grad_output, geometry)
     return gradient
 
 
-def adaptive_avg_pool3d_backward_grad_input(
-    grad_output: torch.Tensor, self: torch.Tensor, *, grad_input: torch.Tensor
-) -> torch.Tensor:
-    """`adaptive_avg_pool3d_backward.grad_input`."""
-    require_dtype(grad_input, self.dtype, "adaptive_avg_pool3d_backward")
-    return copy_to_output(grad_input, adaptive_avg_pool3d_backward(grad_output, self))
+adaptive_avg_pool3d_backward_grad_input = out_form(
+    adaptive_avg_pool3d_backward, "adaptive_avg_pool3d_backward.grad_input", ["grad_input"]
+)
 
 
 def adaptive_avg_pool2d(self: torch.Tensor, output_size: Sequence[int]) -> torch.Tensor:
@@ -76,10 +71,7 @@ def adaptive_avg_pool2d(self: torch.Tensor, output_size: Sequence[int]) -> torch
     return adaptive_avg_pool3d(self.unsqueeze(-3), (1, *output_size)).squeeze(-3)
 
 
-def adaptive_avg_pool2d_out(self: torch.Tensor, output_size: Sequence[int], *, out: torch.Tensor) -> torch.Tensor:
-    """`adaptive_avg_pool2d.out`."""
-    require_dtype(out, self.dtype, "adaptive_avg_pool2d")
-    return copy_to_output(out, adaptive_avg_pool2d(self, output_size))
+adaptive_avg_pool2d_out = out_form(adaptive_avg_pool2d, "adaptive_avg_pool2d.out")
 
 
 def adaptive_avg_pool2d_backward(grad_output: torch.Tensor, self: torch.Tensor) -> torch.Tensor:

@@ -9,8 +9,8 @@ import torch
 from ..runtime.layout import launch_elements
 from ..runtime.operands import require_supported
 from ..runtime.outputs import check_outputs, contiguous_twin, finish, is_ready
-from ..runtime.pooling import check_pooled_gradient, geometry3d, launch_windows, window_volume
-from ..runtime.rows import fill_on_cpu, is_too_long
+from ..runtime.pooling import are_too_many, check_pooled_gradient, geometry3d, launch_windows
+from ..runtime.rows import fill_on_cpu
 from ..runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
@@ -47,8 +47,7 @@ def adaptive_max_pool3d_backward_grad_input(
     if not grad_input.numel():
         return grad_input
     gradient = contiguous_twin(grad_input)
-    windows = window_volume(grad_output.shape[-3:], self.shape[-3:])
-    if is_too_long("adaptive_max_pool3d_backward", windows, f"{windows} windows over one element"):
+    if are_too_many("adaptive_max_pool3d_backward", grad_output, self):
         fill_on_cpu([gradient], _aten.adaptive_max_pool3d_backward, grad_output, self, indices)
         return finish(grad_input, gradient)
     geometry = geometry3d(grad_output, self.shape[-3:], grad_output.shape[-3:])

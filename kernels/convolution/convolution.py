@@ -74,9 +74,7 @@ def mps_convolution_transpose(
 def _require_results(x: torch.Tensor, sizes: Sequence[int]) -> None:
     """Raise what the CPU raises for a result without an element in space."""
     if min(sizes) < 1:
-        given, calculated = (
-            " x ".join(str(size) for size in _in_space(part, 1)[-max(len(sizes), 2) :]) for part in (x.shape[2:], sizes)
-        )
+        given, calculated = (" x ".join(map(str, [*[1] * (2 - len(part)), *part])) for part in (x.shape[2:], sizes))
         raise RuntimeError(
             f"Given input size per channel: ({given}). Calculated output size per channel: ({calculated}). Output size "
             "is too small"
@@ -196,37 +194,26 @@ def _convolve(
     for other in (weight, bias):
         if other is not None:
             require_scalar_type(other, source.dtype)
-    formats = {memory_format_of(x) for x in (source, weight)} - {torch.contiguous_format}
-    memory_format = formats.pop() if formats else torch.contiguous_format
-    out = torch.empty(tuple(shape), dtype=source.dtype, device=source.device).to(memory_format=memory_format)
-    if not out.numel():
+    formats = memory_format_of(source), memory_format_of(weight)
+    memory_format = formats[1] if formats[0] is torch.contiguous_format else formats[0]
+    out = torch.empty(tuple(shape), dtype=source.dtype, device=source.device, memory_format=memory_format)
+    elements = out.numel()
+    if not elements:
         return out
     strides, padding, dilation = window
-    layout = [
-        *_in_space(out.shape[1:], 1, before=1),
-        *_in_space(out.stride(), 0, before=2),
-        *_in_space(source.stride(), 0, before=2),
-        *_in_space(weight_strides, 0, before=2),
-        *_in_space(source.shape[2:], 1),
-        *_in_space(weight.shape[2:], 1),
-        *_in_space(strides, 1),
-        *_in_space(padding, 0),
-        *_in_space(dilation, 1),
-        *channels,
-    ]
+    ones, zeros = [1] * (_SPACE - len(strides)), [0] * (_SPACE - len(strides))  # for dimensions that are absent
+    layout = [shape[1], *ones, *shape[2:]]
+    for steps in (out.stride(), source.stride(), weight_strides):
+        layout += [*steps[:2], *zeros, *steps[2:]]
+    places = weight.shape[2:]
+    layout += [*ones, *source.shape[2:], *ones, *places, *ones, *strides, *zeros, *padding, *ones, *dilation, *channels]
     summand = torch.zeros(1, dtype=source.dtype, device=source.device) if bias is None else bias
     bias_stride = 0 if bias is None else bias.stride(0)
     kernel = _shader.kernel(name, out.device)
-    for part in short_launches(out.shape[0], out[0].numel() * math.prod(weight.shape[2:]) * channels[0]):
+    for part in short_launches(shape[0], elements // shape[0] * math.prod(places) * channels[0]):
         (items, of_items), sizes = rows_in(part, out, source), [part.stop - part.start, *layout]
         launch_elements(kernel, items.numel(), items, of_items, weight, summand, sizes, bias_stride)
     return out
-
-
-def _in_space(numbers: Sequence[int], missing: int, before: int = 0) -> list[int]:
-    """The numbers with `missing` for absent spatial dimensions; the first `before` numbers are not spatial."""
-    space = list(numbers[before:])
-    return [*numbers[:before], *[missing] * (_SPACE - len(space)), *space]
 
 
 def is_refused(self: torch.Tensor, *arguments: object, **options: object) -> bool:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from ..runtime.operands import require_device, wrap_dim
-from ..runtime.outputs import copy_to_output, require_dtype
+from ..runtime.operands import wrap_dim
+from ..runtime.outputs import out_form
 
 # The CPU adds this to a norm before it divides by it.
 _EPSILON = 1e-7
@@ -30,9 +30,4 @@ def renorm_(self: torch.Tensor, p: float, dim: int, maxnorm: float) -> torch.Ten
     return self.copy_(renorm(self, p, dim, maxnorm))
 
 
-def renorm_out(self: torch.Tensor, p: float, dim: int, maxnorm: float, *, out: torch.Tensor) -> torch.Tensor:
-    """`renorm.out`."""
-    result = renorm(self, p, dim, maxnorm)
-    require_dtype(out, result.dtype, "renorm, out")
-    require_device(self, {"out": out}, "renorm")
-    return copy_to_output(out, result)
+renorm_out = out_form(renorm, "renorm.out")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import torch
 
 from ..runtime.layout import reduced_orders
-from ..runtime.outputs import check_outputs, contiguous_twin, finish
+from ..runtime.outputs import check_outputs, contiguous_twin, finish, is_ready
 from ..runtime.rows import group_of_many_rows
 from ..runtime.shader import METAL_TYPES, Shader
 
@@ -25,14 +25,14 @@ def hash_tensor_out(
         raise RuntimeError(f"Unknown hash_tensor mode: {mode}")
     if out.dtype != torch.uint64:
         raise RuntimeError(f"Expected result to be of dtype uint64, but got {out.dtype}")
-    check_outputs(
-        torch.ops.aten.hash_tensor.out, [self, list(dim)], {"out": out}, [torch.uint64], keepdim=keepdim, mode=mode
-    )
+    reduced, shape = _reduced(self, dim, keepdim)
+    if len(reduced) < len(dim) or not is_ready(out, shape, torch.uint64):
+        arguments, options = [self, list(dim)], {"keepdim": keepdim, "mode": mode}
+        check_outputs(torch.ops.aten.hash_tensor.out, arguments, {"out": out}, [torch.uint64], **options)
     if self.dtype not in METAL_TYPES or self.dtype.is_complex:
         raise NotImplementedError(f"hash_tensor is not implemented for {self.dtype} on mps")
     if out.numel() == 0:
         return out
-    reduced = {d % max(self.dim(), 1) for d in dim} or set(range(self.dim()))
     orders = reduced_orders(self, reduced)
     result = contiguous_twin(out)
     rows, columns = (order[0] for order in orders)
@@ -58,9 +58,14 @@ def fake_hash_tensor(
     self: torch.Tensor, dim: Sequence[int] = (), *, keepdim: bool = False, mode: int = 0
 ) -> torch.Tensor:
     """The shape of the result of `hash_tensor`, for fake tensors."""
-    reduced = {d % max(self.dim(), 1) for d in dim} or set(range(self.dim()))
-    kept = [1 if d in reduced else size for d, size in enumerate(self.shape) if keepdim or d not in reduced]
-    return self.new_empty(kept, dtype=torch.uint64)
+    return self.new_empty(_reduced(self, dim, keepdim)[1], dtype=torch.uint64)
+
+
+def _reduced(x: torch.Tensor, dim: Sequence[int], keepdim: bool) -> tuple[Collection[int], list[int]]:
+    """Dimensions that are reduced, of those in range, and the shape of the result."""
+    rank = x.dim()
+    reduced = {d % rank for d in dim if -rank <= d < rank} if dim else range(rank)
+    return reduced, [1 if d in reduced else size for d, size in enumerate(x.shape) if keepdim or d not in reduced]
 
 
 KERNELS = (("aten::hash_tensor.out", hash_tensor_out),)

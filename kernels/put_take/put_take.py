@@ -38,8 +38,7 @@ def take(self: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
 def take_out(self: torch.Tensor, index: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
     """`take.out`."""
     require_dtype(out, self.dtype, "take")
-    for source in (self, index):
-        refuse_overlap(out, source)
+    refuse_overlap(out, self, index)
     result = take(self, index)
     resize_output(out, result.shape)
     refuse_internal_overlap(out)
@@ -65,8 +64,7 @@ def put_(self: torch.Tensor, index: torch.Tensor, source: torch.Tensor, accumula
             f"{source.numel()}, index.numel() = {index.numel()}"
         )
     refuse_internal_overlap(self)
-    for read in (index, source):
-        refuse_overlap(self, read)
+    refuse_overlap(self, index, source)
     if not accumulate:
         alert_not_deterministic("put_")  # the order of threads decides
     if index.numel() == 0:

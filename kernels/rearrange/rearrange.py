@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from ..runtime.layout import launch_elements, layout_of
+from ..runtime.layout import launch_elements, layout_of, memory_format_of
 from ..runtime.operands import require_device
 from ..runtime.outputs import overlaps, refuse_internal_overlap, resize_output
 from ..runtime.shader import Shader
@@ -29,7 +29,7 @@ def channel_shuffle(self: torch.Tensor, groups: int) -> torch.Tensor:
         )
     if self.numel() == 0:
         return torch.ops.aten.alias.default(self)  # type: ignore[no-any-return]
-    out = torch.empty(self.shape, dtype=self.dtype, device=self.device, memory_format=_suggested(self))
+    out = torch.empty(self.shape, dtype=self.dtype, device=self.device, memory_format=memory_format_of(self))
     each = channels // groups
     _copy(out.unflatten(1, (each, groups)), self.unflatten(1, (groups, each)).transpose(1, 2))  # type: ignore[no-untyped-call]
     return out
@@ -74,14 +74,6 @@ def _copy(out: torch.Tensor, source: torch.Tensor) -> None:
         launch_elements(kernel, part.elements, out, source, [*apart, *part.packed], arg_casts=casts)
     else:
         layout.launch(_shader.kernel(f"copy{wide}_{moved_as}", out.device), out, source)
-
-
-def _suggested(x: torch.Tensor) -> torch.memory_format:
-    """The memory format that torch derives from the strides of `x`."""
-    for form, dims in ((torch.channels_last, 4), (torch.channels_last_3d, 5)):
-        if x.dim() == dims and not x.is_contiguous() and x.is_contiguous(memory_format=form):
-            return form
-    return torch.contiguous_format
 
 
 KERNELS = (

@@ -29,12 +29,12 @@ def memory_format_of(x: torch.Tensor) -> torch.memory_format:
     """The format that strides stand for: `suggest_memory_format`, which loads sympy when it is first called."""
     if type(x) is not torch.Tensor:
         return suggest_memory_format(x)
-    memory_format, order = _CHANNELS_LAST.get(x.dim(), (torch.contiguous_format, ()))
-    least = 0
+    shape, strides, least = x.shape, x.stride(), 0
+    memory_format, order = _CHANNELS_LAST.get(len(shape), (torch.contiguous_format, ()))
     for dim in order:
-        size, stride = x.shape[dim], x.stride(dim)
+        size, stride = shape[dim], strides[dim]
         # With one channel and one pixel both formats have the same strides, which count as contiguous ones.
-        if not size or stride < least or (dim == 0 and least == x.stride(1)) or (dim == 1 and not stride):
+        if not size or stride < least or (dim == 0 and least == strides[1]) or (dim == 1 and not stride):
             return torch.contiguous_format
         least = stride * size
     return memory_format

@@ -196,13 +196,15 @@ def refuse_internal_overlap(written: torch.Tensor) -> None:
         )
 
 
-def refuse_overlap(written: torch.Tensor, source: torch.Tensor) -> None:
-    """Raise RuntimeError for an output that shares memory with an input that is read in any order.
+def refuse_overlap(written: torch.Tensor, *sources: torch.Tensor) -> None:
+    """Raise RuntimeError for an output that shares memory with inputs that are read in any order.
 
     As in torch, tensors with gaps are not checked (`at::get_overlap_status`).
     """
-    if _share_memory(written, source):
-        raise RuntimeError(_OVERLAP)
+    storage = written.untyped_storage().data_ptr()
+    for source in sources:
+        if source.untyped_storage().data_ptr() == storage and _share_memory(written, source):
+            raise RuntimeError(_OVERLAP)
 
 
 def refuse_partial_overlap(written: torch.Tensor, source: torch.Tensor) -> None:
@@ -263,17 +265,20 @@ def out_form(
     return call
 
 
-def functional_form(function: Callable[..., Any], name: str = "out") -> Callable[..., Any]:
+def functional_form(function: Callable[..., Any], name: str = "out", dtype: str | None = None) -> Callable[..., Any]:
     """The form of an out form's function that returns a new tensor, of the shape and dtype of the argument `self`.
 
-    `name`: the output's.
+    `name`: the output's. `dtype`: the argument that may choose another dtype; then the function resizes the tensor.
     """
     signature = inspect.signature(function)
-    position = list(signature.parameters).index("self")
+    parameters = list(signature.parameters)
+    position, chosen_at = parameters.index("self"), parameters.index(dtype or "self")
 
     def call(*args: Any, **kwargs: Any) -> Any:
         like = args[position] if len(args) > position else kwargs["self"]
-        return function(*args, **kwargs, **{name: torch.empty(like.shape, dtype=like.dtype, device=like.device)})
+        chosen = (args[chosen_at] if len(args) > chosen_at else kwargs.get(dtype)) if dtype else None
+        shape = (0,) if dtype else like.shape
+        return function(*args, **kwargs, **{name: torch.empty(shape, dtype=chosen or like.dtype, device=like.device)})
 
     call.__doc__ = f"The form of `{function.__name__}` that returns a new tensor."
     inputs = [parameter for parameter in signature.parameters.values() if parameter.name != name]

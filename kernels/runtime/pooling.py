@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import torch
 
+from . import rows
 from .layout import launch_elements
 from .operands import require_device, require_scalar_type
 from .rows import fill_on_cpu, is_too_long, launch_rows
@@ -27,7 +28,7 @@ def geometry3d(x: torch.Tensor, inputs: Sequence[int], outputs: Sequence[int]) -
     return [planes, x.shape[channel], *inputs, *outputs, image_stride, x.stride(channel), *x.stride()[-3:]]
 
 
-def window_volume(inputs: Sequence[int], outputs: Sequence[int]) -> int:
+def _window_volume(inputs: Sequence[int], outputs: Sequence[int]) -> int:
     """How many inputs a window has."""
     volume = 1
     for before, after in zip(inputs, outputs, strict=True):
@@ -43,7 +44,7 @@ def launch_windows(
     The largest go to the CPU, to the operator of this name.
     """
     inputs, windows = x.shape[-3:], outputs[0].numel()
-    volume = window_volume(inputs, output_size)
+    volume = _window_volume(inputs, output_size)
     operands = (*outputs, x, geometry3d(x, inputs, output_size))
     suffix = METAL_TYPES[x.dtype]
     if volume < _LARGE_WINDOW:
@@ -52,6 +53,14 @@ def launch_windows(
         fill_on_cpu(outputs, getattr(torch.ops.aten, name), x, output_size)
     else:
         launch_rows(shader.kernel(f"{name}_large_{suffix}", x.device), windows, _GROUP, *operands)
+
+
+def are_too_many(operator: str, grad_output: torch.Tensor, x: torch.Tensor) -> bool:
+    """Whether too many windows of 3-dimensional pooling hold an element of `x` for a thread that adds them up."""
+    if grad_output.numel() <= rows.MOST_STEPS:
+        return False
+    windows = _window_volume(grad_output.shape[-3:], x.shape[-3:])
+    return is_too_long(operator, windows, f"{windows} windows over one element")
 
 
 def check_pooled(x: torch.Tensor, output_size: Sequence[int], operator: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 
 from ..runtime.operands import require_device
-from ..runtime.outputs import refuse_internal_overlap, refuse_overlap, resize_output
+from ..runtime.outputs import functional_form, refuse_internal_overlap, refuse_overlap, resize_output
 from ..runtime.rows import rows_in, short_launches
 from ..runtime.shader import METAL_TYPES, Shader
 
@@ -46,7 +46,8 @@ def scaled_mm_out(
         raise ValueError("out_dtype must match output matrix type")
     _check_scales(self, mat2, scale_a, scale_b)
     given = {"mat2": mat2, "scale_a": scale_a, "scale_b": scale_b, "bias": bias, "scale_result": scale_result}
-    require_device(self, {**given, "out": out}, "_scaled_mm")
+    given["out"] = out
+    require_device(self, given, "_scaled_mm")
     if not (out.dtype in _RESULTS or out.dtype in _FORMATS):  # the CPU casts sums to any other dtype
         scaling = (scale_a, scale_b, bias, scale_result, torch.float32)
         resize_output(out, (self.shape[0], mat2.shape[1]))
@@ -55,8 +56,7 @@ def scaled_mm_out(
     if out.dtype not in _RESULTS or (formats[0] != formats[1] and any(name.endswith("uz") for name in formats)):
         dtypes = f"{self.dtype} and {mat2.dtype} into {out.dtype}"
         raise NotImplementedError(f"_scaled_mm is not implemented for {dtypes} on mps")
-    for source in (self, mat2, scale_a, scale_b):
-        refuse_overlap(out, source)
+    refuse_overlap(out, self, mat2, scale_a, scale_b)
     resize_output(out, (self.shape[0], mat2.shape[1]))
     refuse_internal_overlap(out)
     if out.numel():
@@ -67,7 +67,7 @@ def scaled_mm_out(
         addends = scale_b if bias is None else bias.reshape(-1).to(torch.float32)
         divisor = scale_result.to(torch.float32) if divides and scale_result is not None else scale_b
         steps = [int(scale.numel() > 1) for scale in (scale_a, scale_b)]
-        strides = [step for x in (self, mat2, out) for step in x.stride()]
+        strides = [*self.stride(), *mat2.stride(), *out.stride()]
         kernel = _shader.kernel(f"scaled_mm_{'_'.join(formats)}_{_RESULTS[out.dtype]}", out.device)
         of_rows, scales = scale_a.contiguous(), (scale_b.contiguous(), addends.contiguous(), divisor)
         result, left, right = bytes_of
@@ -81,19 +81,7 @@ def scaled_mm_out(
     return out
 
 
-def scaled_mm(
-    self: torch.Tensor,
-    mat2: torch.Tensor,
-    scale_a: torch.Tensor,
-    scale_b: torch.Tensor,
-    bias: torch.Tensor | None = None,
-    scale_result: torch.Tensor | None = None,
-    out_dtype: torch.dtype | None = None,
-    use_fast_accum: bool = False,
-) -> torch.Tensor:
-    """`_scaled_mm`, a new tensor of `out_dtype`, else of the dtype of `self`."""
-    out = torch.empty(0, dtype=out_dtype or self.dtype, device=self.device)
-    return scaled_mm_out(self, mat2, scale_a, scale_b, bias, scale_result, out=out)
+scaled_mm = functional_form(scaled_mm_out, dtype="out_dtype")
 
 
 def scaled_mm_v2_out(
@@ -126,24 +114,7 @@ def scaled_mm_v2_out(
     return scaled_mm_out(self, mat2, scale_a[0], scale_b[0], bias, None, out_dtype, out=out)
 
 
-def scaled_mm_v2(
-    self: torch.Tensor,
-    mat2: torch.Tensor,
-    scale_a: Sequence[torch.Tensor],
-    recipe_a: Sequence[int],
-    swizzle_a: Sequence[int],
-    scale_b: Sequence[torch.Tensor],
-    recipe_b: Sequence[int],
-    swizzle_b: Sequence[int],
-    bias: torch.Tensor | None,
-    out_dtype: torch.dtype | None,
-    contraction_dim: Sequence[int] = (),
-    use_fast_accum: bool = False,
-) -> torch.Tensor:
-    """`_scaled_mm_v2`, a new tensor of `out_dtype`, else of the dtype of `self`."""
-    scaling = (scale_a, recipe_a, swizzle_a, scale_b, recipe_b, swizzle_b)
-    out = torch.empty(0, dtype=out_dtype or self.dtype, device=self.device)
-    return scaled_mm_v2_out(self, mat2, *scaling, bias, None, contraction_dim, out=out)
+scaled_mm_v2 = functional_form(scaled_mm_v2_out, dtype="out_dtype")
 
 
 def _check_operands(left: torch.Tensor, right: torch.Tensor, bias: torch.Tensor | None) -> None:
@@ -159,12 +130,10 @@ def _check_operands(left: torch.Tensor, right: torch.Tensor, bias: torch.Tensor 
 
 def _check_scales(left: torch.Tensor, right: torch.Tensor, row_scale: torch.Tensor, column_scale: torch.Tensor) -> None:
     """Check the scales: two float32 numbers, or a column with one for each row and a row with one for each column."""
-    scales = (row_scale, column_scale)
     is_narrow = left.dtype in _FORMATS and right.dtype in _FORMATS
-    is_single = all(scale.numel() == 1 for scale in scales)
-    shapes = ((left.shape[0], 1), (1, right.shape[1]))
-    fits = all(tuple(scale.shape) == shape for scale, shape in zip(scales, shapes, strict=True))
-    if not (is_narrow and (is_single or fits) and all(scale.dtype == torch.float32 for scale in scales)):
+    is_single = row_scale.numel() == 1 and column_scale.numel() == 1
+    fits = is_single or (row_scale.shape == (left.shape[0], 1) and column_scale.shape == (1, right.shape[1]))
+    if not (is_narrow and fits and row_scale.dtype == column_scale.dtype == torch.float32):
         raise _invalid_scaling()
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from typing import Any
 
 import torch
 
@@ -22,6 +22,7 @@ from .filters import ByteWeights, byte_weights, clamped_byte_weights
 
 _shader = Shader(__file__)
 _aten = torch.ops.aten
+_DTYPES = FLOATING | {torch.uint8}
 _HEIGHT, _WIDTH = 2, 3
 
 
@@ -41,16 +42,16 @@ def _out(operator: str, filter_name: str | None = None) -> Callable[..., torch.T
         if not _fits(self, output_size, out):
             arguments = [self, output_size, align_corners, scales_h, scales_w]
             check_outputs(getattr(_aten, operator).out, arguments, {"out": out}, [self.dtype])
-        require_device(self, {"out": out}, operator)
-        require_supported(self, operator, FLOATING | {torch.uint8})
+            require_device(self, {"out": out}, operator)
+        require_supported(self, operator, _DTYPES)
         if out.numel():
             scales = window_distances(self.shape[2:], output_size, align_corners, (scales_h, scales_w))
             if filter_name is None:
-                _resample_bytes(out, self, partial(clamped_byte_weights, align_corners), scales)
+                _resample_bytes(out, self, clamped_byte_weights, align_corners, scales)
             elif is_too_far(operator, filter_name, scales, self.shape[2:]):
                 fill_on_cpu([out], getattr(_aten, operator), self, output_size, align_corners, scales_h, scales_w)
             elif self.dtype == torch.uint8:
-                _resample_bytes(out, self, partial(byte_weights, filter_name), scales)
+                _resample_bytes(out, self, byte_weights, filter_name, scales)
             else:
                 _resample(out, self, filter_name, scales)
         return out
@@ -95,28 +96,30 @@ def _resample(out: torch.Tensor, source: torch.Tensor, filter_name: str, scales:
 
 def _passes(out: torch.Tensor, source: torch.Tensor, between: torch.dtype) -> Iterator[tuple[int, torch.Tensor]]:
     """The axes in turn, and the output of each; an axis that keeps its size is skipped, as on the CPU."""
-    axes = [axis for axis in (_WIDTH, _HEIGHT) if source.shape[axis] != out.shape[axis]]
+    shape, last = list(source.shape), out.shape
+    axes = [axis for axis in (_WIDTH, _HEIGHT) if shape[axis] != last[axis]]
     if not axes:
         out.copy_(source)
-    shape = list(source.shape)
     for axis in axes:
-        shape[axis] = out.shape[axis]
+        shape[axis] = last[axis]
         yield axis, out if axis == axes[-1] else torch.empty(shape, dtype=between, device=out.device)
 
 
 def _resample_bytes(
     out: torch.Tensor,
     source: torch.Tensor,
-    weights_of: Callable[[int, int, float, torch.device], ByteWeights],
+    weights_of: Callable[[Any, int, int, float, torch.device], ByteWeights],
+    kind: str | bool,
     scales: Sequence[float],
 ) -> None:
+    """`weights_of`: the table of an axis, of a filter or of one with `align_corners` or not, `kind`."""
+    device = out.device
+    kernel = _shader.kernel("antialias_bytes", device)
     for axis, target in _passes(out, source, torch.uint8):
-        inputs, outputs = source.shape[axis], out.shape[axis]
-        table = weights_of(inputs, outputs, scales[axis - _HEIGHT], out.device)
-        room = table.weights.shape[1]
-        geometry = [*target.shape, *target.stride(), *source.stride(), axis, room, table.precision]
-        kernel = _shader.kernel("antialias_bytes", out.device)
-        launch_elements(kernel, target.numel(), target, source, table.windows, table.weights, geometry)
+        shape, stride = target.shape, source.stride()
+        windows, weights, precision = weights_of(kind, source.shape[axis], shape[axis], scales[axis - _HEIGHT], device)
+        geometry = [*shape, *target.stride(), *stride, axis, weights.shape[1], precision]
+        launch_elements(kernel, target.numel(), target, source, windows, weights, geometry)
         source = target
 
 

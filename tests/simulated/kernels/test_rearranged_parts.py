@@ -15,6 +15,11 @@ from mpsmith.simulator import metal
 REGISTERED = ("aten::channel_shuffle", "aten::narrow_copy.out")
 
 
+def test_the_result_has_the_memory_format_that_strides_with_gaps_suggest() -> None:
+    x = torch.randn(2, 4, 5, 6).to(memory_format=torch.channels_last)
+    assert torch.channel_shuffle(x.to("mps")[..., ::2], 2).stride() == torch.channel_shuffle(x[..., ::2], 2).stride()
+
+
 @pytest.mark.parametrize("bits", [32, 64])
 @pytest.mark.parametrize(
     ("dtype", "word"),
