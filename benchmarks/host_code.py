@@ -24,13 +24,19 @@ LIMIT = 3
 def main() -> None:
     folder, _ = build_host_code(RELEASE, lambda line: None)
     device = device_of_this_process(coverage_profile)
-    x = torch.ones(4, 16, device="mps")
+    torch.set_num_threads(1)  # as the workers of an audit
+    x, images, kernels = (torch.ones(shape, device="mps") for shape in ((4, 16), (1, 3, 8, 8), (4, 3, 3, 3)))
     programs: dict[str, Callable[[], Any]] = {
         "add (graph)": lambda: x + x,
         "exp (Metal kernel)": lambda: x.exp(),
         "softmax (graph)": lambda: x.softmax(1),
         "layer_norm (graphs)": lambda: torch.nn.functional.layer_norm(x, (16,)),
         "mm (graph)": lambda: x.mm(x.t()),
+        "conv2d (graph)": lambda: torch.nn.functional.conv2d(images, kernels),
+        "sum (graph)": lambda: x.sum(1),
+        "sort (graph)": lambda: x.sort(1),
+        "gelu (graph)": lambda: torch.nn.functional.gelu(x),
+        "clone (copy)": lambda: x.clone(),
     }
     stand_in = {name: _best(program) for name, program in programs.items()}
     load_host_code(str(folder), None, device)

@@ -108,6 +108,7 @@ struct RunGuard : UnrecordedGuard { RunGuard(); };
 @interface MPSGraph () {
  @public
   std::vector<MPSGraphTensor*> tensors_; // host code keeps tensors without retaining them
+  uint64_t reuses_; // how often a cache gave it to a call
 }
 @end
 

@@ -104,6 +104,18 @@ def test_a_graph_that_two_different_calls_share_is_an_error(wanted: tuple[Any, .
     assert torch.allclose(graph.run(node)[0], expected)  # each call is compared with its own graph
 
 
+def test_a_graph_that_is_used_often_is_compared_now_and_then() -> None:
+    graph, _ = reduced(3, 1)
+    address = c_void_p(graph.ref.address)
+    assert not loaded().mpsgraph_simulator_compares(address)  # caches are not checked
+    loaded().mpsgraph_simulator_check_caches(1)
+    try:
+        compared = [use for use in range(2, 300) if loaded().mpsgraph_simulator_compares(address) & 1]
+    finally:
+        loaded().mpsgraph_simulator_check_caches(0)
+    assert compared == [*range(2, 65), 128, 256]
+
+
 def test_a_result_in_a_gathered_copy_of_a_view_counts_as_lost() -> None:
     library = loaded()
     lost = library.mpsgraph_simulator_results_lost

@@ -37,7 +37,7 @@ typedef unsigned long simd_ulong3 __attribute__((ext_vector_type(3)));
 #ifdef __cplusplus
 extern "C" {
 #endif
-BOOL mpsgraph_simulator_checks_caches(void);
+BOOL mpsgraph_simulator_compares(MPSGraph* cached);
 void mpsgraph_simulator_compare(MPSGraph* cached, MPSGraph* fresh);
 #ifdef __cplusplus
 }
