@@ -6,11 +6,12 @@ from .complex_functions import COMPLEX_FUNCTIONS
 from .conversions import CONVERSIONS
 from .cpu_results import CPU_RESULTS
 from .factorizations import FACTORIZATIONS
+from .given_tensors import GIVEN_TENSORS
 from .graphs import GRAPHS
 from .grid_sampling import GRID_SAMPLING
 from .memory_order import MEMORY_ORDER
 from .normalizations import NORMALIZATIONS
-from .optimizers import OPTIMIZERS
+from .optimizers import OPTIMIZERS, OPTIMIZERS_OF_HOST_CODE
 from .overflows import OVERFLOWS
 from .places import PLACES
 from .prediction import Prediction
@@ -41,4 +42,4 @@ PREDICTIONS: tuple[Prediction, ...] = (
 )
 
 # Tried, too, where PyTorch's own host code computes: on a real device, and with --host-code.
-OF_HOST_CODE: tuple[Prediction, ...] = GRAPHS
+OF_HOST_CODE: tuple[Prediction, ...] = GRAPHS + GIVEN_TENSORS + OPTIMIZERS_OF_HOST_CODE

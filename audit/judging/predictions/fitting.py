@@ -87,7 +87,12 @@ class _Explaining:
         """Whether each element that differs fits one of the predictions."""
 
         def accepts(actual: Tensor, expected: Tensor, place: Position, difference: Difference) -> bool:
-            assert difference.wrong is not None
+            if difference.wrong is None:
+                if actual.shape == expected.shape and actual.dtype is expected.dtype:
+                    return False
+                formed = {each.name for each in predictions if self._models[each.name].has_form_of(actual, place)}
+                self.fitted |= formed
+                return bool(formed)
             left = difference.wrong.clone()
             for prediction in predictions:
                 try:
@@ -155,7 +160,7 @@ class ComparisonWithPredictions(Comparison):
         if key not in self._known:
             self._known[key] = super()._compare(actual, expected, wide, values), actual, expected
         agreement = self._known[key][0]
-        if isinstance(agreement, Difference) and agreement.wrong is not None:
+        if isinstance(agreement, Difference):
             return Agreement(0.0) if self._accepts(actual, expected, wide, agreement) else agreement
         return agreement
 
@@ -195,6 +200,16 @@ class ModelledRuns:
                 if not bool((wrong & ~fits).any()):
                     return fits
         return fits
+
+    def has_form_of(self, actual: Tensor, place: Position) -> bool:
+        """Whether the model gives the shape and the dtype of a result, which the CPU does not; its values, too."""
+        values, result = on_cpu(actual), self._result(False, 0, place)
+        if self._prediction.where is not None or result is None:
+            return False
+        if result.shape != values.shape or result.dtype is not values.dtype:
+            return False
+        relative = TOLERANCES.get(values.dtype, (0.0, 0.0))[0]
+        return not relative or torch.allclose(values, result, relative, relative, equal_nan=True)
 
     def _near(self, values: Tensor, right: Tensor, results: list[Tensor]) -> Tensor:
         """Which values are near one of the results, the first as it is and others with moved intermediate results."""

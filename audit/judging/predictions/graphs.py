@@ -8,10 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .prediction import Model, Prediction, Ulp
+from .prediction import Instead, Model, Prediction, Ulp
 
-# Whose out= is written as if it were in rows.
-IN_ROWS = ("index_select", "avg_pool2d", "avg_pool3d", "linalg_solve_triangular", "_standard_gamma_grad")
 # In ULP of the largest element: any element may be off by it, one that is zero also.
 ULPS = 8
 # Graphs that resize by two factors, and how many arguments are before these.
@@ -37,9 +35,11 @@ def softplus(ulp: Ulp, input: Tensor, beta: Any = 1, threshold: Any = 20) -> Ten
     return torch.where(scaled > threshold, input, _log_of_one_plus_exp(ulp, scaled) / beta)
 
 
-def log_sigmoid_forward(ulp: Ulp, input: Tensor) -> tuple[Tensor, None]:
-    """min(x, 0) - log(1 + exp(-|x|)); nothing is said of the buffer."""
-    return input.clamp(max=0) - _log_of_one_plus_exp(ulp, -input.abs()), None
+def log_sigmoid_forward(ulp: Ulp, input: Tensor, *, out: Any = None, **given: Any) -> tuple[Tensor, Any]:
+    """min(x, 0) - log(1 + exp(-|x|)); the buffer is empty, and a given one stays as it is."""
+    result = input.clamp(max=0) - _log_of_one_plus_exp(ulp, -input.abs())
+    buffer = given.get("buffer", Instead(input.new_empty(0)))
+    return result, None if isinstance(buffer, Tensor) and buffer.shape != input.shape else buffer
 
 
 def mish(ulp: Ulp, input: Tensor) -> Tensor:
@@ -81,7 +81,24 @@ def log_sigmoid_backward(ulp: Ulp, grad: Tensor, input: Tensor, buffer: Tensor) 
 
 def asinh(ulp: Ulp, input: Tensor) -> Tensor | None:
     """log(z + sqrt(z^2 + 1)), which cancels on the left."""
-    return ulp(ulp(input + ulp(ulp(ulp(input * input) + 1).sqrt())).log()) if input.is_complex() else None
+    if not input.is_complex():
+        return None
+    return ulp(ulp(input + ulp(ulp(ulp(input * input, 2.0) + 1).sqrt(), 4.0)).log())
+
+
+def tanh(ulp: Ulp, input: Tensor) -> Tensor | None:
+    """The kernel of complex numbers is a few ULP of their size off, which second derivatives show."""
+    return _off_by_size(ulp, torch.tanh(input)) if input.is_complex() else None
+
+
+def _off_by_size(ulp: Ulp, values: Tensor) -> Tensor:
+    ones = torch.ones(values.shape)
+    return values + values.abs() * torch.complex(ulp(ones, 16.0) - 1, ulp(ones, 16.0) - 1)
+
+
+def atanh(ulp: Ulp, input: Tensor) -> Tensor | None:
+    """Half of log(1 + z) - log(1 - z), which cancels next to zero."""
+    return ulp(ulp(ulp(1 + input).log()) - ulp(ulp(1 - input).log())) / 2 if input.is_complex() else None
 
 
 def threshold(ulp: Ulp, input: Tensor, threshold: Any, value: Any) -> Tensor:
@@ -92,6 +109,36 @@ def threshold(ulp: Ulp, input: Tensor, threshold: Any, value: Any) -> Tensor:
 def threshold_backward(ulp: Ulp, grad: Tensor, input: Tensor, threshold: Any) -> Tensor:
     """Nothing flows back to what is not larger than the threshold, NaN too."""
     return torch.where(input > threshold, grad, 0)
+
+
+def logit_backward(ulp: Ulp, grad: Tensor, input: Tensor, eps: float | None = None) -> Tensor | None:
+    """Without eps the interval is that of eps = -1."""
+    if eps is not None:
+        return None
+    return torch.where((input < -1) | (input > 2), 0, grad / ulp(input * ulp(1 - input)))
+
+
+def _batch_norm(overload: str) -> Model:
+    """The bias is left of a channel whose variance is infinite in the dtype of the tensor."""
+
+    def model(ulp: Ulp, input: Tensor, weight: Tensor | None, bias: Tensor | None, *rest: Any) -> Any:
+        by_given_moments = any(each is False for each in rest)
+        if by_given_moments or not input.is_floating_point() or input.dim() < 2 or not input.numel():
+            return None
+        dims = [dim for dim in range(input.dim()) if dim != 1]
+        overflows = input.float().var(dims, correction=0, keepdim=True).to(input.dtype).isinf()
+        left = torch.zeros(overflows.shape) if bias is None else bias.view(overflows.shape)
+        result = getattr(torch.ops.aten, overload)(input, weight, bias, *rest)[0]
+        return torch.where(overflows, left.to(input.dtype), result), None, None
+
+    return model
+
+
+def cdist(ulp: Ulp, left: Tensor, right: Tensor, p: float, mode: Any = None) -> Tensor | None:
+    """For p = 0 a difference that is NaN counts as one."""
+    if p != 0:
+        return None
+    return ((left.unsqueeze(-2) - right.unsqueeze(-3)) != 0).sum(-1).to(left.dtype)
 
 
 def prelu(ulp: Ulp, input: Tensor, weight: Tensor) -> Tensor:
@@ -132,24 +179,19 @@ def _median(*, of_numbers: bool) -> Model:
 
 
 def _of_32_bits(overload: str) -> Model:
-    """Integers lose what is beyond 32 bits before they are compared."""
+    """Integers lose what is beyond 32 bits before they are compared. What was not asked for is a number."""
+    operator = getattr(torch.ops.aten, overload)
+    names = [argument.name for argument in operator.default._schema.arguments]
 
     def model(ulp: Ulp, input: Tensor, *options: Any, **named: Any) -> Any:
         if input.dtype is not torch.int64:
             return None
-        return getattr(torch.ops.aten, overload)(input.int(), *options, **named)
-
-    return model
-
-
-def _in_rows(overload: str) -> Model:
-    """The result in rows, in the memory of a tensor with other strides."""
-
-    def model(ulp: Ulp, *args: Any, out: Tensor | None = None, **options: Any) -> Tensor | None:
-        if out is None or out.is_contiguous():
-            return None
-        result: Tensor = getattr(torch.ops.aten, overload)(*args, **options)
-        return result.contiguous().as_strided(out.shape, out.stride())
+        values, *others = operator(input.int(), *options, **named)
+        asked = dict(zip(names[1:], options, strict=False)) | named
+        for place, name in enumerate(("return_inverse", "return_counts")[: len(others)]):
+            if overload != "unique_dim" and not asked.get(name):
+                others[place] = Instead(torch.zeros((), dtype=torch.int64))
+        return Instead(values.long()), *others
 
     return model
 
@@ -184,13 +226,23 @@ GRAPHS = (
         },
     ),
     Prediction(
-        "gradient-without-conjugate", {"aten::sigmoid_backward": sigmoid_backward, "aten::tanh_backward": tanh_backward}
+        "gradient-without-conjugate",
+        {"aten::sigmoid_backward": sigmoid_backward, "aten::tanh_backward": tanh_backward, "aten::tanh": tanh},
     ),
     Prediction("log-sigmoid-without-its-buffer", {"aten::log_sigmoid_backward": log_sigmoid_backward}),
-    Prediction("asinh-as-a-logarithm", {"aten::asinh": asinh}),
+    Prediction("area-functions-as-logarithms", {"aten::asinh": asinh, "aten::atanh": atanh}),
     Prediction(
         "thresholds-replace-nan", {"aten::threshold": threshold, "aten::threshold_backward": threshold_backward}
     ),
+    Prediction("logit-gradient-between-minus-one-and-two", {"aten::logit_backward": logit_backward}),
+    Prediction(
+        "bias-of-a-variance-that-overflows",
+        {
+            f"aten::{name}": _batch_norm(name)
+            for name in ("native_batch_norm", "_native_batch_norm_legit", "_batch_norm_with_update")
+        },
+    ),
+    Prediction("nan-counts-as-a-difference", {"aten::_cdist_forward": cdist}),
     Prediction("prelu-as-a-sum", {"aten::_prelu_kernel": prelu}),
     Prediction(
         "index-beside-nan",
@@ -204,7 +256,6 @@ GRAPHS = (
         "unique-of-32-bits",
         {f"aten::{name}": _of_32_bits(name) for name in ("_unique", "_unique2", "unique_consecutive", "unique_dim")},
     ),
-    Prediction("results-in-rows", {f"aten::{name}": _in_rows(name) for name in IN_ROWS}),
     Prediction("small-beside-one", where=partial(small_beside, 1), with_calls=IN_STEPS),
     Prediction("integers-between-floats", {"aten::linspace": linspace}),
     Prediction(

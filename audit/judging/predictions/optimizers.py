@@ -45,13 +45,25 @@ def adam(*, decoupled: bool) -> Model:
     return model
 
 
+def read_as_float(step: Model) -> Model:
+    """The model of a kernel that reads the two bytes of a learning rate as the low ones of a float."""
+
+    def model(ulp: Ulp, *lists: list[Tensor], **options: Any) -> Any:
+        lr = options["lr"]
+        if not isinstance(lr, Tensor) or lr.element_size() != 2:
+            return None
+        bits = lr.view(torch.int16).to(torch.int32) & 0xFFFF
+        return step(ulp, *lists, **options | {"lr": bits.view(torch.float32)})
+
+    return model
+
+
 def _rounded(dtype: torch.dtype, values: Tensor) -> Tensor:
     return values.to(dtype).float()
 
 
-OPTIMIZERS = (
-    Prediction(
-        "moments-as-sums-of-products",
-        {"aten::_fused_adam": adam(decoupled=False), "aten::_fused_adamw": adam(decoupled=True)},
-    ),
+_ADAMS = {"aten::_fused_adam": adam(decoupled=False), "aten::_fused_adamw": adam(decoupled=True)}
+OPTIMIZERS = (Prediction("moments-as-sums-of-products", _ADAMS),)
+OPTIMIZERS_OF_HOST_CODE = (
+    Prediction("learning-rate-read-as-a-float", {name: read_as_float(step) for name, step in _ADAMS.items()}),
 )

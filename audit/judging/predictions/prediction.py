@@ -49,11 +49,36 @@ class Ulp:
         return values * (1 + torch.finfo(values.dtype).eps * ulps * signs).to(values.dtype)
 
 
-# Gets `Ulp` and the arguments of the call, a given output only if it has a parameter `out`. Returns a tensor for each
-# tensor that the overload returns or, if it returns none, writes to; None where it says nothing about this call.
+# Gets `Ulp` and the arguments of the call, given outputs only if it has a parameter `out`. Returns a tensor, `InRows`
+# or `Instead` for each tensor that the overload returns or, if it returns none, writes to; None where it says nothing.
 Model = Callable[..., Any]
 # Gets the device's result, the CPU's and the one in float64. Returns which elements may differ as they do.
 Where = Callable[[Tensor, Tensor, Tensor], Tensor]
+
+
+@dataclass(frozen=True)
+class InRows:
+    """A result that is written as if a given output's memory were in rows, whatever its strides.
+
+    Attributes:
+        values: of the shape of the output.
+        before: what was in the output; it stays where no row is written.
+    """
+
+    values: Tensor
+    before: Tensor
+
+    def write(self, output: Tensor) -> None:
+        """Write it into an output in which the CPU's result is."""
+        output.copy_(self.before)
+        output.as_strided((output.numel(),), (1,), output.storage_offset()).copy_(self.values.flatten())
+
+
+@dataclass(frozen=True)
+class Instead:
+    """A result of another shape or dtype than the CPU's, in its place. Of integers the form alone counts."""
+
+    values: Tensor
 
 
 class ModelError(Exception):
@@ -122,13 +147,18 @@ class Calls(TorchDispatchMode):  # type: ignore[no-untyped-call]
         try:
             modelled = model(self.ulp, *before_args, **before_kwargs)
             self.modelled |= modelled is not None
+            others: dict[int, Tensor] = {}
             for tensor, values in zip(tensors, () if modelled is None else leaves(modelled), strict=False):
-                if values is not None:
+                if isinstance(values, InRows):
+                    values.write(tensor)
+                elif isinstance(values, Instead):
+                    others[id(tensor)] = values.values
+                elif values is not None:
                     tensor.copy_(values)
         except Exception as error:
             call = described(Case(func, before_args, before_kwargs))
             raise ModelError(f"of {func._name}{call} raises {type(error).__name__}: {one_line(error)}") from error
-        return result
+        return map_leaves(lambda leaf: others.get(id(leaf), leaf), result) if others else result
 
     def _made(self, func: OpOverload[..., Any], args: Any, kwargs: Any) -> Any:
         """The call's result; the inner calls of a composite kernel come here too."""

@@ -54,6 +54,13 @@ def renorm(ulp: Ulp, input: Tensor, p: Any, dim: int, maxnorm: Any) -> Tensor | 
     return (input * factor.to(input.dtype)).to(input.dtype)
 
 
+def renorm_of_numbers(ulp: Ulp, input: Tensor, p: Any, dim: int, maxnorm: Any) -> Tensor | None:
+    """Each slice by the extreme of its numbers, whatever NaN is among them."""
+    others = [other for other in range(input.dim()) if other != dim % input.dim()]
+    norm = norm_of_numbers(ulp, input, float(p), others, True)
+    return None if norm is None else input * torch.where(norm > maxnorm, maxnorm / ulp(norm + 1e-7), 1.0)
+
+
 def amin(ulp: Ulp, input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor | None:
     """Zero where all are positive: idle lanes hold zero."""
     return torch.amin(input, _dims(input, dim), keepdim).clamp(max=0) if input.dtype is torch.int64 else None
@@ -252,7 +259,14 @@ def antialiased(ulp: Ulp, input: Tensor, *args: Any) -> Tensor:
 REDUCTIONS = (
     Prediction("halves-added-in-halves", {"aten::scatter_add": scatter_add, "aten::scatter_reduce": scatter_reduce}),
     Prediction("distances-without-a-part", {"aten::_cdist_backward": cdist_backward}),
-    Prediction("norm-loses-nan", {"aten::linalg_vector_norm": norm_of_numbers, "aten::norm": norm_of_numbers}),
+    Prediction(
+        "norm-loses-nan",
+        {
+            "aten::linalg_vector_norm": norm_of_numbers,
+            "aten::norm": norm_of_numbers,
+            "aten::renorm": renorm_of_numbers,
+        },
+    ),
     Prediction(
         "powers-of-a-norm-overflow",
         {"aten::linalg_vector_norm": norm_of_powers, "aten::norm": norm_of_powers, "aten::renorm": renorm},

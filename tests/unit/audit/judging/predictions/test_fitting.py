@@ -230,7 +230,7 @@ SHOWN: dict[str, Shown] = {
     "log-sigmoid-without-its-buffer": Shown(
         ATEN.log_sigmoid_backward, (numbers(1, 2, 3), numbers(1, -2, 3), numbers(0.5, 0.6, 0.7))
     ),
-    "asinh-as-a-logarithm": Shown(torch.asinh, (torch.tensor([-9.8 - 6.8j, -90 + 1j]),)),
+    "area-functions-as-logarithms": Shown(torch.asinh, (torch.tensor([-9.8 - 6.8j, -90 + 1j]),)),
     "thresholds-replace-nan": Shown(torch.threshold, (numbers(1, NAN, -3), 0.5, 7)),
     "prelu-as-a-sum": Shown(torch.prelu, (numbers(1, -1, 2), numbers(INF))),
     "index-beside-nan": Shown(lambda x: tuple(torch.max(x, 1)), (torch.tensor([[1, NAN, 2], [3, 2, 1]]),)),
@@ -242,8 +242,60 @@ SHOWN: dict[str, Shown] = {
     ),
     "small-beside-one": Shown(torch.softmax, (numbers(9, 1, 2), 0), device=lambda x, dim: torch.softmax(x, dim) + 2e-7),
     "integers-between-floats": Shown(torch.linspace, (4.9, 50, 5), {"dtype": torch.int32}),
+    "resized-by-one-factor": Shown(ATEN.upsample_nearest2d, (numbers(1, 2, 3, 4).view(1, 1, 2, 2), [3, 3], None, 1.7)),
     "small-beside-the-largest": Shown(
         torch.fft.fft, (numbers(99, 99, 99, 99),), device=lambda x: torch.fft.fft(x) + 2e-4
+    ),
+    "logit-gradient-between-minus-one-and-two": Shown(ATEN.logit_backward, (numbers(1, 2, 3), numbers(0.5, 1.5, 7))),
+    "bias-of-a-variance-that-overflows": Shown(
+        torch.nn.functional.batch_norm,
+        (torch.tensor([[65504.0], [-65504.0]]).half(), None, None, None, torch.tensor([3.0]).half(), True),
+    ),
+    "nan-counts-as-a-difference": Shown(
+        ATEN._cdist_forward, (numbers(1, NAN).view(1, 2), numbers(1, 2).view(1, 2), 0.0, None)
+    ),
+    "results-left-as-they-were": Shown(
+        lambda x, at, *given: ATEN.nll_loss_forward.output(x, at, None, 0, -9, output=given[0], total_weight=given[1]),
+        (numbers(1, 2, 3, 4).view(2, 2), torch.tensor([0, 1]), numbers(8, 9), torch.tensor(0.0)),
+    ),
+    "info-is-two": Shown(lambda x: torch.linalg.lu_factor_ex(x)[2], (torch.diag(numbers(1, 1, 0)),)),
+    "total-weight-is-the-size": Shown(
+        ATEN.nll_loss_forward, (numbers(1, 2, 3, 4).view(2, 2), torch.tensor([0, 1]), None, 0, -9)
+    ),
+    "addbmm-reads-what-it-wrote": Shown(
+        torch.addbmm, (torch.tensor([3]), torch.tensor([[[1], [2]]]), torch.tensor([[[5, 7]]]))
+    ),
+    "learning-rate-read-as-a-float": Shown(
+        lambda *lists: ATEN._fused_adamw.tensor_lr(
+            *([each] for each in lists),
+            [],
+            [torch.tensor(1.0)],
+            lr=torch.tensor(0.5, dtype=torch.bfloat16),
+            beta1=0.9,
+            beta2=0.99,
+            weight_decay=0.0,
+            eps=1e-6,
+            amsgrad=False,
+            maximize=False,
+        ),
+        tuple(numbers(1, 2, 3) for _ in range(4)),
+    ),
+    "no-matrix-leaves-zero": Shown(torch.addbmm, (numbers(3, 4), torch.zeros(0, 1, 2), torch.zeros(0, 2, 2))),
+    "maxima-found-again": Shown(
+        ATEN.max_pool2d_with_indices_backward,
+        (
+            numbers(5).view(1, 1, 1),
+            numbers(1, 2).view(1, 1, 2),
+            [1, 2],
+            [1, 2],
+            [0, 0],
+            [1, 1],
+            False,
+            torch.zeros(1, 1, 1).long(),
+        ),
+    ),
+    "parameters-read-in-another-dtype": Shown(
+        ATEN.native_layer_norm, (numbers(1, 2, 4).half().view(1, 3), [3], numbers(1.1, 2.3, 3.7), None, 1e-5)
     ),
     "subnormals-count-as-zero": Shown(torch.gt, (numbers(1, 1e-40), numbers(0, 0))),
 }
@@ -306,6 +358,17 @@ def test_a_model_sees_what_was_in_an_output_to_which_the_overload_adds() -> None
     with Calls(BY_NAME["combinations-of-complex-numbers"].models, Ulp()):
         ATEN._compute_linear_combination.out(*shown.args, out=out)
     assert out.item() == 1 + (1 + 1j) * (1 + 1j) + 2 * (2 - 1j)
+
+
+@pytest.mark.parametrize(("size", "fits"), [(0, True), (3, False)])
+def test_a_result_of_another_shape_fits_a_model_of_that_shape(played: Any, size: int, fits: bool) -> None:
+    def device(x: Tensor) -> tuple[Tensor, Tensor]:
+        return x.clamp(max=0) - (1 + (-x.abs()).exp()).log(), torch.zeros(size)
+
+    case = Case(played.does(ATEN.log_sigmoid_forward, device), (numbers(1, 12, 30),))
+    trials: list[Trial] = []
+    judge.judge(case, played, 0, "example", on_executed=trials.append)
+    assert ("log-of-one-plus-exp" in fitting_predictions(trials[0], EVERY)) is fits
 
 
 def test_the_largest_rounding_error_of_all_results_is_kept(played: Any) -> None:

@@ -1,0 +1,158 @@
+"""What a release's host code makes of tensors that a call gives it: results, indices, weights, and what it adds to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ...model.nested import leaves
+from .prediction import InRows, Instead, Model, Prediction, Ulp
+
+aten = torch.ops.aten
+# Whose output is written as if it were in rows.
+IN_ROWS = (
+    *("index_select", "avg_pool2d", "avg_pool2d_backward", "avg_pool3d", "avg_pool3d_backward"),
+    *("linalg_solve_triangular", "_standard_gamma_grad"),
+)
+# The outputs of the overloads below, in the order of their results.
+OUTPUTS = ("output", "total_weight", "values", "out", "indices", "buffer")
+
+
+def _kept(overload: str) -> Model:
+    """What was in the given outputs before."""
+
+    def model(ulp: Ulp, *args: Any, out: Tensor | None = None, **named: Any) -> list[Tensor | None] | None:
+        named |= {} if out is None else {"out": out}
+        outputs = [named.pop(name) for name in OUTPUTS if name in named]
+        if not outputs:
+            return None
+        results = leaves(getattr(aten, overload)(*args, **named))
+        return [old if old.shape == new.shape else None for old, new in zip(outputs, results, strict=True)]
+
+    return model
+
+
+def _in_rows(overload: str) -> Model:
+    """The result in rows, in the memory of a tensor with other strides; behind them stays what was there."""
+
+    def model(ulp: Ulp, *args: Any, out: Tensor | None = None, **named: Any) -> InRows | None:
+        output: Tensor | None = named.pop("grad_input", out)
+        if output is None:
+            return None
+        result: Tensor = getattr(aten, overload)(*args, **named)
+        return InRows(result, output) if result.shape == output.shape else None
+
+    return model
+
+
+def info_of_a_singular_matrix(overload: str) -> Model:
+    """The last result, which numbers the first pivot that is zero, is 2 whichever it is."""
+
+    def model(ulp: Ulp, *args: Any, **named: Any) -> list[Tensor | None]:
+        *others, info = getattr(aten, overload)(*args, **named)
+        return [*[None] * len(others), torch.where(info > 0, 2, info)]
+
+    return model
+
+
+def total_weight(forward: Callable[..., tuple[Tensor, Tensor]]) -> Model:
+    """The number of targets, whatever their weights and which are ignored, unless the mean is taken."""
+
+    def model(
+        ulp: Ulp, input: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignored: int
+    ) -> tuple[Tensor, Tensor] | None:
+        if reduction == 1 or not target.numel():
+            return None
+        output, weights = forward(input, target, weight, reduction, ignored)
+        return output, torch.full_like(weights, float(target.numel()))
+
+    return model
+
+
+def addbmm(ulp: Ulp, input: Tensor, left: Tensor, right: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor | None:
+    """The number to which it adds is the first of the result, once that is written."""
+    result: Tensor = aten.addbmm(input, left, right, beta=beta, alpha=alpha)
+    if input.numel() != 1 or result.numel() < 2:
+        return None
+    shifted: Tensor = aten.addbmm(result.flatten()[:1], left, right, beta=beta, alpha=alpha)
+    shifted.view(-1)[0] = result.view(-1)[0]
+    return shifted
+
+
+def addbmm_of_none(ulp: Ulp, input: Tensor, left: Tensor, right: Tensor, **factors: Any) -> Tensor | None:
+    """Zero, where there is no matrix to add."""
+    return torch.zeros(left.shape[1], right.shape[2], dtype=input.dtype) if not len(left) else None
+
+
+def maxima_of_windows(
+    ulp: Ulp, grad: Tensor, input: Tensor, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil: bool, *rest: Any
+) -> Tensor:
+    """The maxima are looked for again, whatever the indices say."""
+    return _sent_back(grad, input, (kernel, stride, padding, dilation, ceil))
+
+
+def maxima_of_adaptive_windows(ulp: Ulp, grad: Tensor, input: Tensor, indices: Tensor) -> Tensor | None:
+    """The same, in windows of one size."""
+    pairs = list(zip(input.shape[-2:], grad.shape[-2:], strict=True))
+    if any(wanted > size or not wanted for size, wanted in pairs):
+        return None
+    steps = [size // wanted for size, wanted in pairs]
+    windows = [size - (wanted - 1) * step for (size, wanted), step in zip(pairs, steps, strict=True)]
+    return _sent_back(grad, input, (windows, steps, [0, 0], [1, 1], False))
+
+
+def _sent_back(grad: Tensor, input: Tensor, geometry: tuple[Any, ...]) -> Tensor:
+    places = aten.max_pool2d_with_indices(input.contiguous(), *geometry)[1]
+    zeros = torch.zeros_like(input, memory_format=torch.contiguous_format).flatten(-2)
+    return zeros.scatter_add(-1, places.flatten(-2), grad.flatten(-2)).view(input.shape)
+
+
+def layer_norm(
+    ulp: Ulp, input: Tensor, shape: Sequence[int], weight: Tensor | None, bias: Tensor | None, eps: float
+) -> tuple[Tensor, Instead, Instead] | None:
+    """Weight and bias are read in the dtype of the input, which the moments have, too."""
+    if all(each is None or each.dtype is input.dtype for each in (weight, bias)):
+        return None
+
+    def read(each: Tensor | None) -> Tensor | None:
+        if each is None or each.dtype is input.dtype or each.element_size() < input.element_size():
+            return each
+        return each.contiguous().flatten().view(input.dtype)[: each.numel()].view(each.shape)
+
+    result, *moments = aten.native_layer_norm(input, shape, read(weight), read(bias), eps)
+    return result, *(Instead(each.to(input.dtype)) for each in moments)
+
+
+KEEPING = (
+    *("nll_loss_forward", "nll_loss2d_forward", "median", "nanmedian", "adaptive_max_pool2d", "adaptive_avg_pool2d"),
+    "log_sigmoid_forward",
+)
+
+GIVEN_TENSORS = (
+    Prediction("results-left-as-they-were", {f"aten::{name}": _kept(name) for name in KEEPING}),
+    Prediction("results-in-rows", {f"aten::{name}": _in_rows(name) for name in IN_ROWS}),
+    Prediction(
+        "info-is-two",
+        {
+            f"aten::{name}": info_of_a_singular_matrix(name)
+            for name in ("linalg_lu_factor_ex", "linalg_inv_ex", "_linalg_solve_ex")
+        },
+    ),
+    Prediction(
+        "total-weight-is-the-size",
+        {f"aten::{name}": total_weight(getattr(aten, name)) for name in ("nll_loss_forward", "nll_loss2d_forward")},
+    ),
+    Prediction("addbmm-reads-what-it-wrote", {"aten::addbmm": addbmm}),
+    Prediction("no-matrix-leaves-zero", {"aten::addbmm": addbmm_of_none}),
+    Prediction(
+        "maxima-found-again",
+        {
+            "aten::max_pool2d_with_indices_backward": maxima_of_windows,
+            "aten::adaptive_max_pool2d_backward": maxima_of_adaptive_windows,
+        },
+    ),
+    Prediction("parameters-read-in-another-dtype", {"aten::native_layer_norm": layer_norm}),
+)
