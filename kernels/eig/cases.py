@@ -130,7 +130,7 @@ _KINDS = within_lapacks(torch.linalg.eig, eig_residuals)
 CASES = (
     KernelCall("linalg.eig", _EIG, _eig, _matrices, _DTYPES),
     KernelCall("linalg.eig", _EIG, _eig, _defective, _DTYPES, variant="defective"),
-    KernelCall("linalg.eig", _EIG, _KINDS, partial(sizes, largest=MOST_ROWS), _DTYPES, variant="kinds", expands=False),
+    KernelCall("linalg.eig", _EIG, _KINDS, partial(sizes, largest=MOST_ROWS), _DTYPES, variant="kinds", layouts=False),
     KernelCall("linalg.eig", _EIG, _pairs, _of_pairs, (torch.float32,), variant="pairs"),
     KernelCall("linalg.eig", _EIG, _into, _with_outputs, _DTYPES, variant="out", expands=False),
     KernelCall("linalg.eigvals", _EIGVALS, _eigvals, _matrices, _DTYPES),

@@ -64,7 +64,7 @@ _KINDS = within_lapacks(torch.linalg.eigh, eigh_residuals, hermitian=True)
 CASES = (
     KernelCall("linalg.eigh", _OPERATOR, torch.linalg.eigh, _matrices, _DTYPES),
     KernelCall("linalg.eigh", _OPERATOR, torch.linalg.eigh, _particular, _DTYPES, variant="particular"),
-    KernelCall("linalg.eigh", _OPERATOR, _KINDS, sizes, _DTYPES, variant="kinds", expands=False),
+    KernelCall("linalg.eigh", _OPERATOR, _KINDS, sizes, _DTYPES, variant="kinds", layouts=False),
     KernelCall("linalg.eigvalsh", _OPERATOR, torch.linalg.eigvalsh, _matrices, _DTYPES, gradients=(0,)),
     KernelCall("linalg.eigh", _OPERATOR, _function_of, _separate, _DTYPES, variant="function_of", gradients=(0,)),
     *(

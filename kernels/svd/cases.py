@@ -82,7 +82,7 @@ _KINDS = within_lapacks(torch.linalg.svd, svd_residuals)
 CASES = (
     KernelCall("linalg.svd", _BOTH, torch.linalg.svd, _matrices, _DTYPES),
     KernelCall("linalg.svd", _BOTH, torch.linalg.svd, _particular, _DTYPES, variant="particular"),
-    KernelCall("linalg.svd", _BOTH, _KINDS, sizes, _DTYPES, variant="kinds", expands=False),
+    KernelCall("linalg.svd", _BOTH, _KINDS, sizes, _DTYPES, variant="kinds", layouts=False),
     KernelCall("linalg.svdvals", _OPERATOR, _values_of, _matrices, _DTYPES, gradients=(0,)),
     KernelCall(
         "linalg.svd", _BOTH, _function_of, _separate, _DTYPES, variant="function_of", gradients=(0,), expands=False

@@ -31,6 +31,7 @@ class KernelCall:
         gradients: positions of the arguments that get gradients; empty where there are none.
         elementwise: every output element depends on the input elements at its place alone; any size will do then.
         special_values: torch defines the result for NaN, infinities, denormals and extreme integers in any input.
+        layouts: whether arguments are given in other layouts as well; not where they only say a size.
         expands: whether arguments may be expanded tensors; not where one is written.
         distribution: the outputs are many draws whose distribution is to be the CPU's.
     """
@@ -44,6 +45,7 @@ class KernelCall:
     gradients: tuple[int, ...] = ()
     elementwise: bool = False
     special_values: bool = False
+    layouts: bool = True
     expands: bool = True
     distribution: bool = False
 

@@ -51,7 +51,7 @@ def cases_of(call: KernelCall, dtype: torch.dtype, layouts: Sequence[Layout] = L
     """
     own = list(call.cases(dtype))
     yield from own
-    for case in own:
+    for case in own if call.layouts else ():
         yield from in_every_layout(case, [layout for layout in layouts if call.expands or layout is not expanded])
     plain = representative(own)
     if plain is None:
