@@ -38,9 +38,8 @@ def hostile_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     store = tmp_path_factory.mktemp("hostile") / "store.sqlite"
     ops = "aborts,aborts_with_a_word,segfaults,exits,hangs,hangs_with_gil,spins,eats_memory,raises,leaks"
     ops += ",aborts_on_cpu,sampler_*"
-    result = run(
-        audit_command(store, "--import", "hostile_cases", "--ops", ops, "--timeout", "3", "--memory-limit", "3")
-    )
+    options = ("--import", "hostile_cases", "--sources", "hostile,hostile to the cpu,unmakeable", "--ops", ops)
+    result = run(audit_command(store, *options, "--timeout", "3", "--memory-limit", "3"))
     assert result.returncode == 0, result.stderr
     return store
 
@@ -180,7 +179,7 @@ def _count(store: Path) -> int:
 
 def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(tmp_path: Path) -> None:
     store = tmp_path / "store.sqlite"
-    command = audit_command(store, "--ops", RESUMED_OPS)
+    command = audit_command(store, "--sources", "opinfo", "--ops", RESUMED_OPS)
     # A shell starts background jobs with SIGINT ignored, and then it would stay ignored here.
     listening = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL), "start_new_session": True}
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, **listening) as parent:
@@ -195,7 +194,8 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(tmp_path: Path) -> None:
 
 def test_two_audits_do_not_share_a_store(tmp_path: Path) -> None:
     store = tmp_path / "store.sqlite"
-    with subprocess.Popen(audit_command(store, "--ops", RESUMED_OPS), stderr=subprocess.DEVNULL) as first:
+    command = audit_command(store, "--sources", "opinfo", "--ops", RESUMED_OPS)
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as first:
         while first.poll() is None and _count(store) < 1:
             os.sched_yield()
         second = run(audit_command(store, "--ops", "add"))
