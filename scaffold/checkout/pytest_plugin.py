@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -23,8 +24,10 @@ def pytest_load_initial_conftests() -> None:
     """Load torch with the simulated device, then pose as a Mac: before any file of the project is imported."""
     import torch.utils.cpp_extension  # noqa: F401  (it asks for the platform)
 
+    from ...audit.running.worker_limits import end_with_parent
     from ..building.mac_answers import answer_as_a_mac
 
+    threading.Thread(target=end_with_parent, args=(os.getppid(),), daemon=True).start()
     answer_as_a_mac(Path.cwd())
 
 

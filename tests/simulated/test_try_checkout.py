@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import time
 from functools import partial
 from pathlib import Path
 
@@ -179,6 +182,23 @@ def test_a_test_that_hangs_costs_itself_alone(tmp_path: Path) -> None:
         ("test.py::test_hang", TryResult.WRONG, "it did not end within 10 s"),
         ("test.py::test_mps", TryResult.RIGHT, ""),
     ]
+
+
+def test_the_tests_end_with_the_command(tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    tests = f"""import os, pathlib, time  # mps
+def test_mps():
+    pathlib.Path({str(pid)!r}).write_text(str(os.getpid()))
+    time.sleep(999)
+"""
+    command = [sys.executable, "-m", "mpsmith", "try", str(checkout(tmp_path, test_dot_py=tests))]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        while not (pid.is_file() and pid.read_text()):
+            assert process.poll() is None
+            time.sleep(0.1)
+        process.terminate()
+    while Path("/proc", pid.read_text()).exists():  # the timeout of a test ends it
+        time.sleep(0.1)
 
 
 def test_what_cannot_be_tried_is_one_line(tmp_path: Path) -> None:
