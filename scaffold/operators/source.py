@@ -128,11 +128,11 @@ def source_of(release: str | None) -> Source:
     Raises ToolchainError when that release was not set up, WheelError for an invalid release.
     """
     files = files_of(release)
-    source = str(files.native_functions) if files.installed else f"native_functions.yaml of torch {files.release}"
-    functions = native_functions.parse(files.native_functions.read_bytes(), source)
-    if files.installed:
-        return Source(installed_surface(functions), tuple(functions))
-    return Source(classified(functions, None, files.release, source), tuple(functions))
+    text = files.native_functions.read_bytes()
+    if not files.installed:
+        return of_yaml(text, files.release)
+    functions = native_functions.parse(text, str(files.native_functions))
+    return Source(installed_surface(functions), tuple(functions))
 
 
 def of_yaml(text: bytes, release: str) -> Source:
