@@ -4,7 +4,16 @@
 #include "shared/row.metal"
 
 template <typename T> inline float magnitude(T x) { return abs(float(x)); }
-template <> inline float magnitude(float2 x) { return precise::sqrt(x.x * x.x + x.y * x.y); }
+// Divided by the larger part, so that no square overflows or vanishes.
+template <> inline float magnitude(float2 x) {
+  const float2 parts = abs(x);
+  const float larger = max(parts.x, parts.y);
+  const float2 shares = parts / larger;
+  return larger > 0.0f && larger < INFINITY && !is_nan(parts.x + parts.y)
+      ? larger * precise::sqrt(shares.x * shares.x + shares.y * shares.y)
+      : larger == INFINITY ? larger
+                           : parts.x + parts.y;
+}
 
 template <typename T> inline float with_square(float sum, T x) { return fma(float(x), float(x), sum); }
 template <> inline float with_square(float sum, float2 x) { return fma(x.x, x.x, fma(x.y, x.y, sum)); }

@@ -121,3 +121,13 @@ def test_nan_keeps_its_row(columns: int, norm: float) -> None:
     expected = torch.embedding_renorm_(table.clone(), torch.arange(4), LIMIT, norm)
     actual = torch.embedding_renorm_(table.to("mps"), torch.arange(4, device="mps"), LIMIT, norm)
     torch.testing.assert_close(actual.cpu(), expected, equal_nan=True)
+
+
+@pytest.mark.parametrize("power", [1.0, 2.0, math.inf])
+def test_magnitudes_of_complex_numbers_whose_squares_overflow(power: float) -> None:
+    rows = torch.tensor([[complex(3e38, 1e38)], [complex(0, -3e38)], [complex(math.inf, math.nan)], [0j]])
+    found = torch.embedding_renorm_(rows.to("mps"), torch.arange(4).to("mps"), 4.0, power).cpu()
+    unit = rows[:2] / 3e38
+    assert torch.allclose(found[:2], 4 * unit / unit.abs())
+    assert found[2].imag.isnan().all()
+    assert found[3] == 0
