@@ -48,8 +48,6 @@ class TryRow:
 
 
 def passed(rows: Sequence[TryRow]) -> bool:
-    """Whether nothing failed and something passed: a test where there are any, else a file."""
-    if any(row.result in FAILURES for row in rows):
-        return False
-    wanted = TryResult.RIGHT if any(row.kind == "test" for row in rows) else TryResult.ACCEPTED
-    return any(row.result is wanted for row in rows)
+    """Whether nothing failed, and a test is right."""
+    results = [row.result for row in rows]
+    return TryResult.RIGHT in results and not set(results).intersection(FAILURES)
