@@ -9,6 +9,7 @@ inputs that choose no other kernel, and are left out as well.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -19,7 +20,9 @@ from ...model.case import Case, CaseSource, QuickShare
 from ...model.group import GroupKey
 from ...model.selection import DTYPES, Samples
 from ..calls.invocation import SchemaCall
+from .case_tensors import map_tensors
 from .rare_inputs import RARE
+from .value_classes import at
 from .written_calls import ARITHMETIC, FLOATS, REAL, Shape, WrittenCalls, case_of, values
 
 # Rows and their length: one threadgroup of 32 to 1,024 threads with four elements each, blocks that are merged, digits
@@ -350,6 +353,18 @@ SHAPED: tuple[WrittenCalls, ...] = (
 )
 
 
+def _with_nan(case: Case) -> Case:
+    """The case with NaN in the middle of its first tensor: kernels for large inputs look for maxima in other ways."""
+    put = at("middle", float("nan"))
+
+    def change(given: Tensor, position: int) -> Tensor:
+        if position or not given.is_floating_point():
+            return given
+        return put(given.detach().clone(), 0).requires_grad_(given.requires_grad)
+
+    return replace(map_tensors(case, change), title=f"NaN in {case.title}")
+
+
 class KernelSizeSource(CaseSource):
     """The calls of `SHAPED` and `RARE`, a group for each operator and dtype."""
 
@@ -361,9 +376,14 @@ class KernelSizeSource(CaseSource):
         return [GroupKey(self.name, operator, "", dtype, "fallback") for operator, dtype in self._rows]
 
     def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
-        """The calls in the group's dtype."""
+        """The calls in the group's dtype; the first of each row once more with NaN, unless gradients are compared."""
+        again: list[Case] = []
         for row in self._rows[key.operator, key.dtype]:
-            yield from row.calls(getattr(torch, key.dtype))
+            for position, case in enumerate(row.calls(getattr(torch, key.dtype))):
+                yield case
+                if position == 0 and key.dtype in FLOATS and not (case.distribution or case.differentiable):
+                    again.append(_with_nan(case))
+        yield from again
 
     @cached_property
     def _rows(self) -> dict[tuple[str, str], list[WrittenCalls]]:

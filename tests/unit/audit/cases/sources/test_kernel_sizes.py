@@ -31,14 +31,25 @@ def test_a_group_is_found_in_every_mode() -> None:
     from dataclasses import replace
 
     key = replace(next(iter(SOURCE.groups())), mode="strict")
-    assert len(make_cases(SOURCE, key, Samples.DEFAULT, 0)) == 54
+    assert len(make_cases(SOURCE, key, Samples.DEFAULT, 0)) == 55
 
 
 def test_attention_has_the_head_sizes_that_kernels_exist_for() -> None:
     assert HEAD_SIZES == (64, 96, 128, 256)
     made = titles("scaled_dot_product_attention", "float16")
-    assert len(made) == 48
+    assert len(made) == 49
     assert "heads of 256, 2 queries, 1,100 keys, causal" in made
+
+
+def test_the_first_call_has_nan_once_more() -> None:
+    attention = ("scaled_dot_product_attention", "float32")
+    (key,) = [key for key in SOURCE.groups() if (key.operator, key.dtype) == attention]
+    cases = list(make_cases(SOURCE, key, Samples.DEFAULT, 0).values())
+    assert cases[-1].title == f"NaN in {cases[0].title}"
+    assert int(cases[-1].args[0].isnan().sum()) == 1
+    assert not any(case.args[0].isnan().any() for case in cases[:-1])
+    assert not [title for title in titles("sort", "int8") if "NaN" in title]
+    assert not [title for title in titles("grid_sampler_2d", "float32") if "NaN" in title]  # gradients are compared
 
 
 def test_a_row_longer_than_sixteen_bits_count_is_sorted() -> None:
