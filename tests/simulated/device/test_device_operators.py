@@ -156,7 +156,8 @@ def test_out_arguments_are_resized_and_filled(op: OpInfo, fallback_enabled: None
 
 @pytest.fixture(scope="module", autouse=True)
 def without_leaks() -> Iterator[None]:
+    gc.collect()  # what tests of other modules left
     before = torch.mps.current_allocated_memory()
     yield
     gc.collect()
-    assert torch.mps.current_allocated_memory() == before
+    assert torch.mps.current_allocated_memory() <= before
