@@ -14,7 +14,7 @@ def at_fault(evidence: RunEvidence) -> tuple[FaultyOverload, ...]:
     return tuple(sorted(found, key=_seriousness))
 
 
-def failure_text(case: CaseReference) -> str:
+def message_at_fault(case: CaseReference) -> str:
     """What was wrong: in the inner call at fault, if it is known; else in the case."""
     return case.message if case.at_fault is None else f"{case.at_fault.message}, called with {case.at_fault.call}"
 

@@ -11,7 +11,7 @@ from ..model.verdicts import CaseVerdict, OverloadVerdict
 from ..releases.surface.overloads import Dispatch, Overload, Surface
 from ..releases.surface.reachability import Unreachable
 from .evidence import CaseReference, DtypeFindings, OverloadFindings, RunEvidence, in_order_of_severity, lacks_kernel
-from .faulty_overloads import failure_text
+from .faulty_overloads import message_at_fault
 from .grading import Grading
 from .overload_verdict import breakages_beside, verdict_of, works
 from .results import FAULTS, Breakage, DtypeEvidence, OverloadSummary
@@ -101,7 +101,7 @@ def _failure_text(case: CaseReference, shared: Sequence[str]) -> str:
     parts = ["in the backward"] if case.stage == "backward" else []
     parts += [f"this or one of {', '.join(shared)}"] if shared else []
     where = f"{', '.join(parts)}: " if parts else ""
-    return f"{where}{failure_text(case)}"
+    return f"{where}{message_at_fault(case)}"
 
 
 def _failures_text(breakages: Iterable[Breakage], executed: int) -> str:
@@ -151,7 +151,7 @@ def _reason(
     if findings.shared and decided_by not in (CaseVerdict.FALLBACK, CaseVerdict.MISSING):
         parts.append(f"this or one of {', '.join(sorted(findings.shared))}")
     says_more = decided_by not in (CaseVerdict.FALLBACK, CaseVerdict.MISSING) and deciding.message
-    return ", ".join(parts) + (f": {failure_text(deciding)}" if says_more else "")
+    return ", ".join(parts) + (f": {message_at_fault(deciding)}" if says_more else "")
 
 
 def _reason_for_nothing(findings: OverloadFindings, declared: Overload | None, selection: str) -> str:

@@ -138,14 +138,14 @@ class Comparison:
             if isinstance(agreement, Difference):
                 agreement = self._reordered(position, mine, cpus) or agreement
             if isinstance(agreement, Difference):
-                forgiven = self._accepted_anyway(position, mine, cpus)
-                if not forgiven:
+                reason = self._accepted_anyway(position, mine, cpus)
+                if not reason:
                     return agreement
                 # Everything but the values is still compared.
                 agreement = self._compare(actual, expected, WideOutput(self._wide, position), values=False)
                 if isinstance(agreement, Difference):
                     return agreement
-                self._note(forgiven)
+                self._note(reason)
             if actual.requires_grad is not expected.requires_grad:
                 return Difference(f"{_requires(actual)} a gradient, the CPU's {_requires(expected)} one")
             if self._case.same_memory and actual.is_leaf is not expected.is_leaf:

@@ -1,6 +1,6 @@
 """Removes from a text what identifies a person or one machine: paths, users, hosts, addresses, serial numbers.
 
-It is for free text only, such as messages. Names of operators and cases are checked by their form. Scrubbing a redacted
+It is for free text only, such as messages. Names of operators and cases are checked by their form. Redacting a redacted
 text changes nothing, so a reader can check whether a file was redacted.
 """
 

@@ -1,5 +1,5 @@
-// Kernels, and LAPACK, that another process runs. Buffers are in memory that both processes map at the same address, so that a pointer
-// means the same in both; requests and answers go over stdout and stdin, while the other process waits for a call's end.
+// Kernels, and LAPACK, that another process runs. Both processes map buffers at one address, so that a pointer means the
+// same in both; requests and answers go over stdout and stdin, while the other process waits for a call's end.
 #pragma once
 #include <string>
 

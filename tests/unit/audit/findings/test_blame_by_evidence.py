@@ -9,7 +9,7 @@ import pytest
 
 from mpsmith.audit.findings.case_attribution import evidence_of
 from mpsmith.audit.findings.evidence import RunEvidence
-from mpsmith.audit.findings.faulty_overloads import at_fault, failure_text
+from mpsmith.audit.findings.faulty_overloads import at_fault, message_at_fault
 from mpsmith.audit.findings.run_data import read_run
 from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.verdicts import AtFault, CaseVerdict, Outcome
@@ -69,7 +69,7 @@ def test_the_call_that_was_found_wrong_answers_and_its_caller_does_not(run: Run)
     assert run.wrong() == {"sub": 1}
     found = run.evidence().overloads["aten::sub"].dtypes["float32"]
     assert found.cases == {V.WRONG: 1, V.PASSED: 1}
-    assert failure_text(found.worst[V.WRONG]) == "2 of 3 elements differ, called with (float32[3])"
+    assert message_at_fault(found.worst[V.WRONG]) == "2 of 3 elements differ, called with (float32[3])"
 
 
 def test_cases_that_say_the_same_have_the_same_cause(run: Run) -> None:
