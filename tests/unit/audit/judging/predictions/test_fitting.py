@@ -56,6 +56,7 @@ def plane(*values: float) -> Tensor:
 SIXTEEN = plane(*(float(step * 7 % 16) for step in range(16)))
 WITH_NAN = plane(*(NAN if step == 5 else float(step * 7 % 16) for step in range(16)))
 GRID = torch.tensor([[[[0.25, -0.5], [NAN, 0.0]]]])
+ADAM = {"beta1": 0.9, "beta2": 0.99, "weight_decay": 0.0, "eps": 1e-6, "amsgrad": False, "maximize": False}
 
 SHOWN: dict[str, Shown] = {
     "abs-of-integers-through-float": Shown(torch.abs, (torch.tensor([-3, -(2**24) - 1, LEAST, 2**53 + 1]),)),
@@ -184,12 +185,7 @@ SHOWN: dict[str, Shown] = {
             [],
             [lists[4]],
             lr=0.01,
-            beta1=0.9,
-            beta2=0.99,
-            weight_decay=0.0,
-            eps=1e-6,
-            amsgrad=False,
-            maximize=False,
+            **ADAM,
         ),
         (numbers(1, 2), numbers(INF, 1), numbers(INF, 1), numbers(1, 1), torch.tensor(3.0)),
     ),
@@ -271,12 +267,7 @@ SHOWN: dict[str, Shown] = {
             [],
             [torch.tensor(1.0)],
             lr=torch.tensor(0.5, dtype=torch.bfloat16),
-            beta1=0.9,
-            beta2=0.99,
-            weight_decay=0.0,
-            eps=1e-6,
-            amsgrad=False,
-            maximize=False,
+            **ADAM,
         ),
         tuple(numbers(1, 2, 3) for _ in range(4)),
     ),
