@@ -165,6 +165,20 @@ def in_rows(overload: str) -> Callable[..., Tensor]:
     return kernel
 
 
+# Whose kernels read inputs without their strides, and so beyond the memory of some.
+FROM_ROWS = ("_weight_norm_interface",)
+
+
+def from_rows(overload: str) -> Callable[..., Any]:
+    """The CPU's kernel, with contiguous inputs."""
+    original = torch.library.get_kernel(f"aten::{overload}", "CPU")
+
+    def kernel(keys: torch._C.DispatchKeySet, *args: Any) -> Any:
+        return original.call_boxed(keys, *(x.contiguous() if isinstance(x, Tensor) else x for x in args))
+
+    return kernel
+
+
 def binary_cross_entropy_out(x: Tensor, *args: Any, out: Tensor) -> Tensor:
     """The loss of all elements; the CPU's kernel gives that of the first one, and writes the others behind it."""
     loss: Tensor = aten.binary_cross_entropy(x, *args)
@@ -179,7 +193,8 @@ def register() -> torch.library.Library:
         exists = hasattr(aten, name)  # another release may not have the operator
         if exists and not torch._C._dispatch_has_kernel_for_dispatch_key(f"aten::{name}", "CPU"):
             library.impl(name, kernel, "CPU")  # type: ignore[no-untyped-call]
-    for name in INTO_ROWS if hasattr(torch.library, "get_kernel") else ():
-        library.impl(name, in_rows(name), "CPU", with_keyset=True)  # type: ignore[no-untyped-call]
+    mended: dict[str, Callable[..., Any]] = {**dict.fromkeys(INTO_ROWS, in_rows), **dict.fromkeys(FROM_ROWS, from_rows)}
+    for name, mend in mended.items() if hasattr(torch.library, "get_kernel") else ():
+        library.impl(name, mend(name), "CPU", with_keyset=True)  # type: ignore[no-untyped-call]
     library.impl("binary_cross_entropy.out", binary_cross_entropy_out, "CPU")  # type: ignore[no-untyped-call]
     return library

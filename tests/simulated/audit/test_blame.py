@@ -314,3 +314,14 @@ def test_a_softmax_is_written_into_any_strides(call: Callable[..., torch.Tensor]
 def test_a_loss_is_that_of_all_elements(reduction: int, shape: tuple[int, ...]) -> None:
     loss, (x, target) = torch.ops.aten.binary_cross_entropy, torch.rand(2, 3, 4)
     assert torch.equal(loss(x, target, None, reduction, out=torch.zeros(shape)), loss(x, target, None, reduction))
+
+
+@pytest.mark.parametrize("dim", [0, 2])
+def test_a_weight_norm_reads_its_inputs_by_their_strides(dim: int) -> None:
+    v, g = torch.randn(4, 3, 5).transpose(0, 2), torch.randn(5 if dim == 0 else 4, 2)[:, :1]
+    g = g.reshape(-1, 1, 1) if dim == 0 else g.reshape(1, 1, -1)
+    g = torch.stack((g, torch.full_like(g, 7.0)), -1)[..., 0]
+    assert not g.is_contiguous()
+    found = torch.ops.aten._weight_norm_interface(v, g, dim)
+    expected = torch.ops.aten._weight_norm_interface(v.contiguous(), g.contiguous(), dim)
+    assert all(map(torch.equal, found, expected))
