@@ -94,12 +94,12 @@ def stood_in_table(summary: AuditSummary) -> Table:
     rows: list[tuple[Cell, ...]] = []
     if summary.shipped is not None:
         rows = [
-            (each.reason, len(each.overloads), each.calls, shortened(each.overloads, 6))
+            (each.reason, len(each.overloads), each.cases, shortened(each.overloads, 6))
             for each in summary.shipped.stood_in
         ]
     return Table(
         marked("Why native overloads took no shipped kernel", summary),
-        ("reason", "overloads", "calls", "such as"),
+        ("reason", "overloads", "cases", "such as"),
         tuple(rows),
         "The most frequent reason of each overload that was called and has no evidence of shipped kernels.",
         frozenset({"such as"}),

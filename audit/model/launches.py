@@ -16,7 +16,7 @@ class Launches:
     Attributes:
         calls: how many took their values from shipped kernels.
         kernels: by the kernel's name, the launches of these calls; of several cases, the cases that launched it.
-        stood_in: calls that kept the values of the stand-in, by the reason.
+        stood_in: by the reason, calls that kept the values of the stand-in; of several cases, the cases with any.
         cases: how many cases of the grade *shipped kernel* it launched a kernel in.
     """
 
@@ -53,8 +53,11 @@ def kernels_in(launches: Mapping[str, Launches]) -> list[str]:
 
 
 def count_case(into: LaunchesByOverload, launches: Mapping[str, Launches], grade: Grade | None) -> None:
-    """Add the calls of one case, of this grade, to those of others; each kernel counts once."""
+    """Add the calls of one case, of this grade, to those of others.
+
+    Each kernel and each reason counts once: how many calls two threads make in a case depends on time.
+    """
     for overload, each in launches.items():
         each.cases = int(grade is Grade.SHIPPED_KERNEL and each.calls > 0)
-        each.kernels = Counter(dict.fromkeys(each.kernels, 1))
+        each.kernels, each.stood_in = (Counter(dict.fromkeys(counts, 1)) for counts in (each.kernels, each.stood_in))
         into.setdefault(overload, Launches()).add(each)

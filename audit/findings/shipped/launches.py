@@ -35,7 +35,7 @@ class ShippedLaunches:
         cases: cases of the grade *shipped kernel* that it launched a kernel in.
         calls: calls whose values came from shipped kernels.
         kernels: the cases that launched each kernel.
-        stood_in: calls that kept the stand-in's values, by reason.
+        stood_in: cases in which calls kept the stand-in's values, by reason.
     """
 
     cases: int
@@ -48,12 +48,12 @@ class ShippedLaunches:
 class StoodIn:
     """Why native overloads took no shipped kernel in any case that a kernel alone computed, most overloads first.
 
-    `overloads` are those for which this is the most frequent reason, `calls` theirs.
+    `overloads` are those for which this is the most frequent reason; `cases` counts each once for every such overload.
     """
 
     reason: str
     overloads: tuple[str, ...]
-    calls: int
+    cases: int
 
 
 @dataclass(frozen=True)
@@ -143,10 +143,10 @@ class GroupLaunches:
         for overload in overloads:
             found = self._by_overload.get(overload)
             if found is not None and not self.computed(overload):
-                reason, calls = _first_reason(found)
-                by_reason[reason].append((overload, calls))
+                reason, cases = _first_reason(found)
+                by_reason[reason].append((overload, cases))
         listed = [
-            StoodIn(reason, tuple(name for name, _ in named), sum(calls for _, calls in named))
+            StoodIn(reason, tuple(name for name, _ in named), sum(cases for _, cases in named))
             for reason, named in by_reason.items()
         ]
         return tuple(sorted(listed, key=lambda each: (-len(each.overloads), each.reason)))
@@ -155,10 +155,10 @@ class GroupLaunches:
 def _first_reason(launches: Launches) -> tuple[str, int]:
     """The most frequent reason; those that name a kernel each, which the release lacks, are one."""
     if not launches.stood_in:
-        return ONLY_BESIDE_STAND_INS, launches.calls
+        return ONLY_BESIDE_STAND_INS, max(launches.kernels.values(), default=0)
     reasons: Counter[str] = Counter()
-    for reason, calls in launches.stood_in.items():
-        reasons[LACKING if reason.startswith("no kernel ") else reason] += calls
+    for reason, cases in launches.stood_in.items():
+        reasons[LACKING if reason.startswith("no kernel ") else reason] += cases
     return min(reasons.items(), key=lambda item: (-item[1], item[0]))
 
 
