@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from ..model.selection import DTYPES
 from ..model.verdicts import CaseVerdict
 from ..releases.surface.overloads import Surface
 from ..store.records import StoredCase
@@ -21,6 +23,9 @@ from .evidence import (
     lacks_kernel,
 )
 from .run_data import RunData
+
+# A tensor in the description of a case's inputs: its dtype.
+TENSOR = re.compile(r"\b([a-z]+\d*)\[")
 
 
 def evidence_of(data: RunData, surface: Surface, rule_of: Mapping[str, str] = MappingProxyType({})) -> RunEvidence:
@@ -42,7 +47,7 @@ def evidence_of(data: RunData, surface: Surface, rule_of: Mapping[str, str] = Ma
         if case.outcome.verdict in uncounted and not case.outcome.fallbacks:
             continue
         evidence.numbers[case.label] = case.id
-        evidence.entries[SourceEntry.of(case.group)][case.group.dtype].add(case.outcome.verdict, case)
+        evidence.entries[SourceEntry.of(case.group)][dtype_of(case)].add(case.outcome.verdict, case)
         attributing.attribute(case)
     attributing.finish()
     return evidence
@@ -131,7 +136,7 @@ class _Attributing:
             self._overloads[overload].through.update(dict.fromkeys(named))
 
     def _attribute_unnamed(self, case: StoredCase) -> None:
-        entry, dtype, verdict = SourceEntry.of(case.group), case.group.dtype, case.outcome.verdict
+        entry, dtype, verdict = SourceEntry.of(case.group), dtype_of(case), case.outcome.verdict
         symptom = case.outcome.symptom
         findings = DtypeFindings()
         findings.add(verdict, case)
@@ -264,6 +269,19 @@ class _Attributing:
     def _lacks_kernel(self, overload: str) -> bool:
         declared = self._surface.by_name.get(overload)
         return declared is not None and lacks_kernel(declared)
+
+
+def dtype_of(case: StoredCase) -> str:
+    """The dtype that a non-pass counts under: of a refusal or a wrong result that of the case's own tensors.
+
+    A recorded call may have no tensor of its group's dtype. Then it is the dtype of its first floating tensor, else of
+    its first tensor. A module's parameters are none of its inputs, and what fell back is looked up by group.
+    """
+    group = case.group
+    if case.outcome.verdict not in UNNAMED or "module" in group.source or re.search(rf"\b{group.dtype}\b", case.inputs):
+        return group.dtype
+    own = [dtype for dtype in TENSOR.findall(case.inputs) if dtype in DTYPES]
+    return next((dtype for dtype in own if "int" not in dtype and dtype != "bool"), own[0] if own else group.dtype)
 
 
 def _named_operators(case: StoredCase) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -25,7 +25,7 @@ class Recording:
         self,
         key: GroupKey,
         *outcomes: Outcome,
-        inputs: str = "(float32[3])",
+        inputs: str = "",
         calls: Mapping[str, bool] | None = None,
         start: int | None = None,
         done: bool = True,
@@ -34,6 +34,7 @@ class Recording:
     ) -> None:
         """Cases of one group.
 
+        `inputs`: of each of them; by default one tensor of the group's dtype.
         `calls`: whether each overload that they called was outermost, by its name with or without `aten::`.
         `start`: the position of the first; by default behind those that the group has.
         `fits`: the predictions that each of them fits; `grade`: of their evidence, None for that of the run's device.
@@ -42,7 +43,11 @@ class Recording:
         group = next(group.id for group in self.store.groups(self.run.id) if group.key == key)
         first = len(self.store.positions(group)) if start is None else start
         self.store.add_cases(
-            [(group, position, outcome, inputs) for position, outcome in enumerate(outcomes, first)], grade
+            [
+                (group, position, outcome, inputs or f"({key.dtype}[3])")
+                for position, outcome in enumerate(outcomes, first)
+            ],
+            grade,
         )
         for position in range(first, first + len(outcomes)) if fits else ():
             self.store.add_predictions(group, position, fits or {})

@@ -61,9 +61,10 @@ class Run:
         dtype: str = "float32",
         mode: str = "fallback",
         source: str = "opinfo",
+        inputs: str = "",
     ) -> None:
         key = GroupKey(source, operator, "", dtype, mode)
-        self.recording.add(key, *outcomes, calls=calls, done=False)
+        self.recording.add(key, *outcomes, calls=calls, done=False, inputs=inputs)
 
     def evidence(self, *, simulated: bool = True) -> RunEvidence:
         data = read_run(self.store, self.recording.run)
@@ -83,6 +84,29 @@ def run(tmp_path: Path) -> Iterator[Run]:
 
 def outcome(verdict: CaseVerdict, *fallbacks: str, **fields: object) -> Outcome:
     return Outcome(verdict, fallbacks=tuple(f"aten::{name}" for name in fallbacks), **fields)  # type: ignore[arg-type]
+
+
+# ---- the dtype that a case counts under
+
+
+@pytest.mark.parametrize(
+    ("inputs", "source", "dtype"),
+    [
+        ("offset: (int64[3, 6](offset 3), int64[3], None, … 7 in all)", "schema planned pairs", "int64"),
+        ("([bool[2], complex64[]], int64[1])", "schema", "complex64"),
+        ("(int64[2], bfloat16[2])", "opinfo", "bfloat16"),
+        ("(int64[2], dtype=torch.bfloat16)", "opinfo", "bfloat16"),
+        ("([2, 3])", "opinfo", "bfloat16"),
+        ("(int64[2])", "modules", "bfloat16"),  # its parameters are of the dtype
+    ],
+)
+def test_a_refused_call_counts_under_the_dtype_of_its_tensors(run: Run, inputs: str, source: str, dtype: str) -> None:
+    run.case("relu", outcome(V.DTYPE_GAP), calls={"relu": True}, dtype="bfloat16", source=source, inputs=inputs)
+    run.case("relu", PASSED, calls={"relu": True}, dtype="bfloat16", source=source)
+    found = run.evidence().overloads["aten::relu"].dtypes
+    assert found[dtype].cases[V.DTYPE_GAP] == 1
+    assert found["bfloat16"].cases[V.PASSED] == 1
+    assert {*found} == {dtype, "bfloat16"}
 
 
 # ---- passes of other entries clear an overload
