@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from ..model.group import own_dtype
 from ..model.selection import DTYPES
 from ..model.verdicts import CaseVerdict
 from ..releases.surface.overloads import Surface
@@ -274,14 +275,12 @@ class _Attributing:
 def dtype_of(case: StoredCase) -> str:
     """The dtype that a non-pass counts under: of a refusal or a wrong result that of the case's own tensors.
 
-    A recorded call may have no tensor of its group's dtype. Then it is the dtype of its first floating tensor, else of
-    its first tensor. A module's parameters are none of its inputs, and what fell back is looked up by group.
+    What fell back is looked up by group.
     """
     group = case.group
-    if case.outcome.verdict not in UNNAMED or "module" in group.source or re.search(rf"\b{group.dtype}\b", case.inputs):
+    if case.outcome.verdict not in UNNAMED or f"torch.{group.dtype}" in case.inputs:
         return group.dtype
-    own = [dtype for dtype in TENSOR.findall(case.inputs) if dtype in DTYPES]
-    return next((dtype for dtype in own if "int" not in dtype and dtype != "bool"), own[0] if own else group.dtype)
+    return own_dtype(group.dtype, group.source, [dtype for dtype in TENSOR.findall(case.inputs) if dtype in DTYPES])
 
 
 def _named_operators(case: StoredCase) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -27,7 +27,7 @@ from ..cases.covering.pairs import (
     Pair,
     pairs_of,
 )
-from ..model.group import GroupKey
+from ..model.group import GroupKey, own_dtype
 from ..store.records import Covered
 from .results import PairsSeen
 
@@ -80,7 +80,7 @@ def pairs_seen(covered: Iterable[Covered]) -> dict[str, PairsSeen]:
     for group in covered:
         name = entry_name(group.group)
         of_entry, of_arguments = seen.setdefault(name, set()), with_arguments.setdefault(name, set())
-        for own, arguments in {(counted(group.group.dtype, each), argument_levels(each)) for each in group.levels}:
+        for own, arguments in {(counted(group.group, each), argument_levels(each)) for each in group.levels}:
             of_entry.update(pairs_of(own))
             of_arguments.update(product(arguments, own))
     return {name: _summed(pairs, with_arguments[name]) for name, pairs in seen.items() if pairs}
@@ -98,8 +98,10 @@ def entry_name(key: GroupKey) -> str:
     return f"{key.operator}.{key.variant}" if key.variant else key.operator
 
 
-def counted(dtype: str, levels: Levels) -> Levels:
-    """The counted ones of a case's levels; its dtype is that of its group."""
+def counted(group: GroupKey, levels: Levels) -> Levels:
+    """The counted ones of a case's levels; its dtype is that of its group, where one of its tensors has it."""
+    tensors = [dtype for factor, level in levels if factor == DTYPE for dtype in level.split(", ")]
+    dtype = own_dtype(group.dtype, group.source, tensors)
     others = (COUNTED_LEVELS[level] for level in levels if level in COUNTED_LEVELS and level[0] != DTYPE)
     own = COUNTED_LEVELS.get((DTYPE, dtype))
     return tuple(sorted((*others, *([own] if own else []))))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 # Under torch.compile, with sizes that are numbers in the generated code, or that are symbols.
@@ -32,3 +33,14 @@ class GroupKey:
     def label_of(self, position: int) -> str:
         """What a case of the group is called, in every run with the same settings: its position and mode added."""
         return f"{self.label}:{position}" + ("" if self.mode == "fallback" else f":{self.mode}")
+
+
+def own_dtype(group_dtype: str, source: str, tensors: Sequence[str]) -> str:
+    """The dtype that a case is evidence about, by its tensors' dtypes: its group's, where a tensor has it.
+
+    A recorded call may have no such tensor. Then it is the first floating one, else the first of all. A module's
+    parameters are none of its tensors.
+    """
+    if group_dtype in tensors or not tensors or "module" in source:
+        return group_dtype
+    return next((dtype for dtype in tensors if "int" not in dtype and dtype != "bool"), tensors[0])

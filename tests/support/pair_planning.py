@@ -77,7 +77,7 @@ def open_pairs(store: Store, run: int) -> tuple[dict[str, set[Pair]], dict[str, 
             continue
         if key.source in BASES:
             groups[name].append(key)
-        for own, arguments in {(counted(key.dtype, each), argument_levels(each)) for each in covered.levels}:
+        for own, arguments in {(counted(key, each), argument_levels(each)) for each in covered.levels}:
             seen[name].update(product(arguments, own))
     wanted = {}
     for name, pairs in seen.items():
@@ -162,7 +162,7 @@ def _brought(source: CaseSource, planned: Planned, call: Case) -> set[Pair]:
         return set()
     is_tried = case.values == "plain" and not divides_by_zero(planned.base.operator, planned.dtype)
     levels = levels_of(case) if is_tried and accepts(case) else ()
-    return set(product(argument_levels(levels), counted(planned.dtype, levels)))
+    return set(product(argument_levels(levels), counted(replace(planned.base, dtype=planned.dtype), levels)))
 
 
 def in_separate_process(*arguments: object) -> tuple[Planned, ...]:

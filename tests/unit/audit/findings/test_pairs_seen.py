@@ -54,8 +54,10 @@ def test_only_what_covering_arrays_pair_is_counted() -> None:
         ("layout", "channels last"),
         ("size", "over 131,072"),
     )
-    assert counted("float16", levels) == (("dtype", "float16"), ("layout", "channels last"), ("size", "over 65,536"))
-    assert counted("float64", levels) == (("layout", "channels last"), ("size", "over 65,536"))
+    others = (("layout", "channels last"), ("size", "over 65,536"))
+    assert counted(GroupKey("schema", "sum", "", "float16", ""), levels) == (("dtype", "float16"), *others)
+    assert counted(GroupKey("modules", "nn.GLU", "", "float64", ""), levels) == others
+    assert counted(GroupKey("schema", "sum", "", "int8", ""), levels) == (("dtype", "float16"), *others)
 
 
 def test_an_entry_without_an_executed_case_has_none() -> None:
