@@ -179,6 +179,25 @@ def from_rows(overload: str) -> Callable[..., Any]:
     return kernel
 
 
+# Whose kernels, but for sums in narrow dtypes, let the last bag end with the indices where a last offset is given.
+OF_BAGS = ("_embedding_bag", "_embedding_bag_forward_only")
+
+
+def to_last_offset(overload: str) -> Callable[..., Any]:
+    """The CPU's kernel, without the indices that lie behind the last offset."""
+    original = torch.library.get_kernel(f"aten::{overload}", "CPU")
+
+    def kernel(keys: torch._C.DispatchKeySet, weight: Tensor, indices: Tensor, offsets: Tensor, *args: Any) -> Any:
+        # Behind the offsets: scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx.
+        given = args[4:5] == (True,) and offsets.numel() and not weight.requires_grad
+        if given and 0 <= (end := int(offsets[-1])) < indices.numel():
+            weights = args[3] if args[3] is None else args[3][:end]
+            indices, args = indices[:end], (*args[:3], weights, *args[4:])
+        return original.call_boxed(keys, weight, indices, offsets, *args)
+
+    return kernel
+
+
 def binary_cross_entropy_out(x: Tensor, *args: Any, out: Tensor) -> Tensor:
     """The loss of all elements; the CPU's kernel gives that of the first one, and writes the others behind it."""
     loss: Tensor = aten.binary_cross_entropy(x, *args)
@@ -193,7 +212,11 @@ def register() -> torch.library.Library:
         exists = hasattr(aten, name)  # another release may not have the operator
         if exists and not torch._C._dispatch_has_kernel_for_dispatch_key(f"aten::{name}", "CPU"):
             library.impl(name, kernel, "CPU")  # type: ignore[no-untyped-call]
-    mended: dict[str, Callable[..., Any]] = {**dict.fromkeys(INTO_ROWS, in_rows), **dict.fromkeys(FROM_ROWS, from_rows)}
+    mended: dict[str, Callable[..., Any]] = {
+        **dict.fromkeys(INTO_ROWS, in_rows),
+        **dict.fromkeys(FROM_ROWS, from_rows),
+        **dict.fromkeys(OF_BAGS, to_last_offset),
+    }
     for name, mend in mended.items() if hasattr(torch.library, "get_kernel") else ():
         library.impl(name, mend(name), "CPU", with_keyset=True)  # type: ignore[no-untyped-call]
     library.impl("binary_cross_entropy.out", binary_cross_entropy_out, "CPU")  # type: ignore[no-untyped-call]

@@ -136,7 +136,25 @@ def frequency_ignored(ulp: Ulp, *args: Any, **kwargs: Any) -> Tensor | None:
     return torch.ops.aten._embedding_bag_dense_backward(*args[:6], False, *args[7:], **kwargs)  # type: ignore[no-any-return]
 
 
+def last_bag_to_the_end(
+    ulp: Ulp, weight: Tensor, indices: Tensor, offsets: Tensor, *rest: Any, **keywords: Any
+) -> tuple[Tensor | None, ...] | None:
+    """The last bag ends with the indices, whatever the last offset is."""
+    if rest[4:5] != (True,) or not offsets.numel() or int(offsets[-1]) >= indices.numel():
+        return None
+    without = (*rest[:4], False, *rest[5:])
+    bags = torch.ops.aten._embedding_bag_forward_only(weight, indices, offsets[:-1], *without, **keywords)
+    return bags[0], None, None, None
+
+
 CPU_RESULTS = (
+    Prediction(
+        "last-bag-to-the-end",
+        {
+            "aten::_embedding_bag": last_bag_to_the_end,
+            "aten::_embedding_bag_forward_only": last_bag_to_the_end,
+        },
+    ),
     Prediction("nothing-times-the-second-operand", {"aten::add": nothing_added, "aten::sub": nothing_added}),
     Prediction("frequency-ignored", {"aten::_embedding_bag_dense_backward": frequency_ignored}),
     Prediction(

@@ -316,6 +316,18 @@ def test_a_loss_is_that_of_all_elements(reduction: int, shape: tuple[int, ...]) 
     assert torch.equal(loss(x, target, None, reduction, out=torch.zeros(shape)), loss(x, target, None, reduction))
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_a_last_offset_ends_the_last_bag(mode: str, dtype: torch.dtype) -> None:
+    indices, weight, offsets = torch.tensor([0, 1, 2]), torch.rand(4, 4).to(dtype), torch.tensor([0, 2])
+    bags, last = torch.nn.functional.embedding_bag, {"mode": mode, "include_last_offset": True}
+    assert torch.equal(bags(indices, weight, offsets, **last), bags(indices[:2], weight, offsets, **last))
+    if mode == "sum":
+        last["per_sample_weights"] = torch.rand(3).to(dtype)
+        expected = bags(indices[:2], weight, offsets, **{**last, "per_sample_weights": last["per_sample_weights"][:2]})
+        assert torch.equal(bags(indices, weight, offsets, **last), expected)
+
+
 @pytest.mark.parametrize("dim", [0, 2])
 def test_a_weight_norm_reads_its_inputs_by_their_strides(dim: int) -> None:
     v, g = torch.randn(4, 3, 5).transpose(0, 2), torch.randn(5 if dim == 0 else 4, 2)[:, :1]

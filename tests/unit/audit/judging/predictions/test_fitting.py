@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from mpsmith.audit.cases.calls.cpu_kernels import register
 from mpsmith.audit.judging import agreement, judge
 from mpsmith.audit.judging.compare import compare
 from mpsmith.audit.judging.judge import Trial
@@ -194,6 +195,10 @@ SHOWN: dict[str, Shown] = {
     "zeros-of-a-negated-number": Shown(torch.log, (torch.tensor([2 + 1j, complex(-1.0, 0.0)]),)),
     "silu-gradient-of-huge-numbers": Shown(ATEN.silu_backward, (numbers(1, 2), numbers(0.5, 1e9))),
     "nothing-times-the-second-operand": Shown(lambda x, y: torch.add(x, y, alpha=0), (numbers(1, 2), numbers(1, INF))),
+    "last-bag-to-the-end": Shown(
+        ATEN._embedding_bag_forward_only,
+        (torch.eye(4), torch.tensor([0, 1, 2]), torch.tensor([0, 2]), False, 0, False, None, True),
+    ),
     "frequency-ignored": Shown(
         ATEN._embedding_bag_dense_backward,
         (
@@ -295,6 +300,7 @@ SHOWN: dict[str, Shown] = {
 def trial_of(played: Any, shown: Shown, corrupt: Callable[[Tensor], Tensor] = lambda result: result) -> Trial:
     """A judged case; the device has the defect that is shown, and its first result is corrupted."""
     prediction = next(BY_NAME[name] for name, each in SHOWN.items() if each is shown)
+    register()  # the CPU's kernels that are mended for the reference
 
     def faulty(*args: Any, **kwargs: Any) -> Any:
         run = 1 if shown.moves else prediction.alternatives - 1
