@@ -24,7 +24,7 @@ from .factorizations import is_another_factorization
 from .memory import compare_memory, compare_strides
 from .phases import with_cpu_phases
 from .reference import WideArgument, WideGradient, WideOutput, WideRuns
-from .signed_zeros import has_signed_zeros
+from .signed_zeros import has_signed_complex_zeros, has_signed_zeros
 from .ties import is_in_another_order, names_equal_elements, same_for_equal_elements
 from .unspecified import is_factor_of_infinite, is_unspecified_factor, is_unspecified_mode
 
@@ -56,7 +56,7 @@ class Comparison:
         self._wide = wide
         self._device = device
         self._values = not random and not case.uninitialised
-        self._signed_zeros = has_signed_zeros(case)
+        self._signed_zeros = {False: has_signed_zeros(case), True: has_signed_complex_zeros(case)}
         self.notes: list[str] = []
 
     def forward(self, actual: Execution, expected: Execution) -> Found:
@@ -121,7 +121,7 @@ class Comparison:
             device=self._device,
             values=values,
             rounded_to=self._case.rounded_to,
-            signed_zeros=self._signed_zeros and not isinstance(wide, WideGradient),
+            signed_zeros=self._signed_zeros[expected.is_complex()] and not isinstance(wide, WideGradient),
         )
         if isinstance(agreement, Agreement) and agreement.note:
             self._note(agreement.note)

@@ -145,7 +145,7 @@ def compare(
     if actual.dtype is not expected.dtype:
         actual, expected = actual.float(), expected.float()
     agreement = _compare_values(actual, expected, reference, of_dtype)
-    if signed_zeros and isinstance(agreement, Agreement) and actual.is_floating_point():
+    if signed_zeros and isinstance(agreement, Agreement) and (actual.is_floating_point() or actual.is_complex()):
         return _compare_zeros(actual, expected, reference) or agreement
     return agreement
 
@@ -222,19 +222,26 @@ def _compare_values(
 
 
 def _compare_zeros(actual: Tensor, expected: Tensor, reference: Reference) -> Difference | None:
-    """Compare the signs of zeros where the float64 run agrees with the CPU."""
-    bits = {2: torch.int16, 4: torch.int32, 8: torch.int64}[actual.element_size()]
-    if torch.equal(actual.view(bits), expected.view(bits)):
+    """Compare the signs of zeros where the float64 run agrees with the CPU, of complex numbers those of both parts."""
+    mine, cpus = _in_parts(actual), _in_parts(expected)
+    bits = {2: torch.int16, 4: torch.int32, 8: torch.int64}[mine.element_size()]
+    if torch.equal(mine.view(bits), cpus.view(bits)):
         return None
-    wrong = (actual == 0) & (expected == 0) & (actual.signbit() != expected.signbit())
-    wide = reference.value() if bool(wrong.any()) else None
-    if wide is None or wide.shape != expected.shape or not wide.is_floating_point():
+    wrong = (mine == 0) & (cpus == 0) & (mine.signbit() != cpus.signbit())
+    value = reference.value() if bool(wrong.any()) else None
+    wide = None if value is None else _in_parts(on_cpu(value))
+    if wide is None or wide.shape != cpus.shape or not wide.is_floating_point():
         return None
-    wide = on_cpu(wide)
-    wrong &= (wide == 0) & (wide.signbit() == expected.signbit())
+    wrong &= (wide == 0) & (wide.signbit() == cpus.signbit())
+    wrong = wrong.any(-1) if expected.is_complex() else wrong
     if not bool(wrong.any()):
         return None
     return Difference("the sign of zero: " + _describe_mismatch(actual, expected, wrong), wrong=wrong)
+
+
+def _in_parts(tensor: Tensor) -> Tensor:
+    """The tensor; of complex numbers the real and imaginary parts, in a last dimension."""
+    return torch.view_as_real(tensor) if tensor.is_complex() else tensor
 
 
 def _compare_exactly(actual: Tensor, expected: Tensor, same: Tensor, wide: Tensor | None) -> Agreement | Difference:

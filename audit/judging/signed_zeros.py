@@ -47,14 +47,25 @@ CHOICES = (
 CLAMPS = frozenset(["clamp", "clamp_max", "clamp_min", "clip"])
 _CHOICES = frozenset(CHOICES.split())
 HAVE_SIGNED_ZEROS = frozenset(" ".join((ARITHMETIC, ROUNDINGS, FUNCTIONS, BACKWARDS, MOVES)).split())
+_MOVES = frozenset(MOVES.split())
 
 
 def has_signed_zeros(case: Case) -> bool:
-    """Whether the case is a call of such an operator."""
-    name = operator_name(case)
+    """Whether the case is a call of such an operator, in whatever form."""
+    name = _name(case)
     if name in HAVE_SIGNED_ZEROS:
         return True
     return name in _CHOICES and _zeros_are_alike(case, numbers=name in CLAMPS)
+
+
+def has_signed_complex_zeros(case: Case) -> bool:
+    """Whether it moves elements about, so that both parts of a complex number keep their signs."""
+    return _name(case) in _MOVES
+
+
+def _name(case: Case) -> str:
+    """The operator's name; its entry's, `nn.functional.silu` or `where.self`, where the call is wrapped."""
+    return operator_name(case) or case.entry.removeprefix("nn.functional.").partition(".")[0].strip("_")
 
 
 def _zeros_are_alike(case: Case, *, numbers: bool) -> bool:

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from ...model.case import Case
 from ..covering.levels import DTYPE_NAMES
-from .case_tensors import strided_positions, tensors_of, unsure, with_one, with_tensors
+from .case_tensors import accepts, strided_positions, tensors_of, unsure, with_one, with_tensors
 from .derived import THOROUGH, BaseGroup, Factor, in_each_case, rotated
 from .operand_forms import number_position
 from .tensor_layouts import KERNEL_DIES, filled
@@ -96,22 +96,29 @@ def each_in_others(case: Case, most: int, turn: int = 0, but: Sequence[int] = ()
 
 
 def each_as_scalar_tensor(case: Case, turn: int) -> Iterator[Case]:
-    """Each of several tensors alone as a 0-dim tensor of another dtype, which promotes by its category alone."""
+    """Each of several tensors alone as a 0-dim tensor of another dtype, which promotes by its category alone.
+
+    Of what is not elementwise, the first alone, where the CPU takes it: what addr adds to its product broadcasts.
+    """
     tensors = tensors_of(case)
-    if len(tensors) < 2 or not case.elementwise:
+    if len(tensors) < 2:
         return
-    for position in strided_positions(case)[:MOST_TENSORS]:
+    for position in strided_positions(case)[: MOST_TENSORS if case.elementwise else 1]:
         others = OTHERS.get(tensors[position].dtype, ())
-        if not others or not tensors[position].numel():
+        if not tensors[position].numel():
             continue
-        dtype = others[(turn + position) % len(others)]
+        in_turn = rotated(others, turn + position)
+        varied = (_as_scalar_tensor(case, position, dtype) for dtype in (in_turn[:1] if case.elementwise else in_turn))
+        yield from islice((each for each in varied if case.elementwise or accepts(each)), 1)
 
-        def first(tensor: Tensor, dtype: torch.dtype = dtype) -> Tensor:
-            return in_dtype(tensor.flatten()[0], dtype).clone()
 
-        varied = with_one(of_mixed_dtypes(case), position, first, f"tensor {position} 0-dim {DTYPE_NAMES[dtype]}")
-        if varied is not None:
-            yield varied
+def _as_scalar_tensor(case: Case, position: int, dtype: torch.dtype) -> Case:
+    def first(tensor: Tensor) -> Tensor:
+        return in_dtype(tensor.flatten()[0], dtype).clone()
+
+    varied = with_one(of_mixed_dtypes(case), position, first, f"tensor {position} 0-dim {DTYPE_NAMES[dtype]}")
+    assert varied is not None
+    return varied
 
 
 def with_numbers(case: Case, aten_name: str) -> Iterator[Case]:
@@ -192,6 +199,8 @@ def _variations_of_call(group: BaseGroup, case: Case) -> Iterator[Case]:
             yield from islice(each_in_others(case, 1, turn), turn % 2, None, 2)
         return
     given = schema_case(case)
+    if given is not None and 0 not in given[1] and len(tensors_of(given[0])) - len(given[1]) > 1:
+        yield from islice(each_as_scalar_tensor(replace(given[0], elementwise=False), turn), 1)
     sliced = written_in(*given, slice_of_larger) if given is not None else None
     if given is not None and sliced is not None:
         yield from islice(each_in_others(sliced, 1, turn, but=given[1]), 1)

@@ -210,6 +210,23 @@ def test_some_operators_have_signed_zeros(call: Any, has: bool) -> None:
     assert has_signed_zeros(Case(call)) is has
 
 
+@pytest.mark.parametrize(
+    ("entry", "has"), [("where", True), ("where.self", True), ("nn.functional.silu", True), ("sum", False), ("", False)]
+)
+def test_a_wrapped_call_is_known_by_its_entry(entry: str, has: bool) -> None:
+    assert has_signed_zeros(Case(lambda: None, entry=entry)) is has
+
+
+@pytest.mark.parametrize(("call", "is_wrong"), [(torch.flip, True), (torch.mul, False)])
+def test_what_moves_complex_numbers_keeps_the_signs_of_both_parts(played: Any, call: Any, is_wrong: bool) -> None:
+    def called(x: Tensor) -> Tensor:
+        return torch.complex(x.real, x.imag + 0.0) if played.turn else x.clone()
+
+    called.__name__ = call.__name__
+    outcome = played.judge(Case(called, (torch.complex(torch.ones(2), torch.tensor([-0.0, 1.0])),)))
+    assert outcome.message.startswith("the sign of zero: 1 of 2 elements differ; at [0]: ") is is_wrong
+
+
 @pytest.mark.parametrize("name", ["aten::neg", "aten::neg.out", "aten::neg_", "_foreach_neg", "_foreach_neg_"])
 def test_every_spelling_of_an_operator_is_one(name: str) -> None:
     def call() -> None:
