@@ -71,8 +71,10 @@ def _with_arguments(summary: AuditSummary) -> str:
     counted = [entry.pairs for entry in summary.entries if entry.pairs is not None]
     seen = sum(each.with_arguments for each in counted)
     possible = sum(each.possible_with_arguments for each in counted)
+    refused = sum(each.refused_with_arguments for each in counted)
     share = f" ({seen / possible:.1%})" if possible else ""
-    return f"Of {possible:,} pairs of a level of an argument with one of these, cases were at {seen:,}{share}."
+    apart = f"; at {refused:,} of the others the CPU refused each case" if refused else ""
+    return f"Of {possible:,} pairs of a level of an argument with one of these, cases were at {seen:,}{share}{apart}."
 
 
 def without_effect_table(summary: AuditSummary) -> Table:

@@ -3,11 +3,12 @@
 Counted are the levels that covering arrays pair; of those, an entry's possible ones are what its cases were at alone.
 Beside these, each level of an argument (a flag, a mode, the kind of a number) counts with each of them, in cases that
 call the operator in a counted form: what wraps it (a row of calls, out= of another size) has arguments of its making. A
-case that the CPU refuses, or that was not executed, counts for nothing.
+case that was not executed counts for nothing. A pair at which the CPU refused each case is counted apart.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from itertools import combinations, product
 
@@ -76,14 +77,17 @@ IMPOSSIBLE_PAIRS = {
 def pairs_seen(covered: Iterable[Covered]) -> dict[str, PairsSeen]:
     """The pairs that the cases of each entry were at, by the name of the entry, over all sources and dtypes."""
     seen: dict[str, set[Pair]] = {}
-    with_arguments: dict[str, set[Pair]] = {}
+    with_arguments: defaultdict[str, set[Pair]] = defaultdict(set)
+    refused: defaultdict[str, set[Pair]] = defaultdict(set)
     for group in covered:
         name = entry_name(group.group)
-        of_entry, of_arguments = seen.setdefault(name, set()), with_arguments.setdefault(name, set())
-        for own, arguments in {(counted(group.group, each), argument_levels(each)) for each in group.levels}:
-            of_entry.update(pairs_of(own))
-            of_arguments.update(product(arguments, own))
-    return {name: _summed(pairs, with_arguments[name]) for name, pairs in seen.items() if pairs}
+        of_entry = seen.setdefault(name, set())
+        for levels, of_arguments in ((group.levels, with_arguments[name]), (group.refused, refused[name])):
+            for own, arguments in {(counted(group.group, each), argument_levels(each)) for each in levels}:
+                of_arguments.update(product(arguments, own))
+                if levels is group.levels:
+                    of_entry.update(pairs_of(own))
+    return {name: _summed(pairs, with_arguments[name], refused[name]) for name, pairs in seen.items() if pairs}
 
 
 def argument_levels(levels: Levels) -> Levels:
@@ -107,7 +111,7 @@ def counted(group: GroupKey, levels: Levels) -> Levels:
     return tuple(sorted((*others, *([own] if own else []))))
 
 
-def _summed(seen: set[Pair], with_arguments: set[Pair]) -> PairsSeen:
+def _summed(seen: set[Pair], with_arguments: set[Pair], refused: set[Pair]) -> PairsSeen:
     alone = sorted({level for pair in seen for level in pair})
     missing: dict[str, list[str]] = {}
     possible = 0
@@ -119,12 +123,14 @@ def _summed(seen: set[Pair], with_arguments: set[Pair]) -> PairsSeen:
             missing.setdefault(_spelled(one), []).append(_spelled(other))
     found = possible - sum(map(len, missing.values()))
     sides = [{pair[side] for pair in with_arguments} for side in (0, 1)]
+    with_all = {pair for pair in product(*sides) if frozenset(pair) not in IMPOSSIBLE_PAIRS}
     return PairsSeen(
         found,
         possible,
         {level: tuple(others) for level, others in missing.items()},
         with_arguments=len(with_arguments),
-        possible_with_arguments=sum(frozenset(pair) not in IMPOSSIBLE_PAIRS for pair in product(*sides)),
+        possible_with_arguments=len(with_all),
+        refused_with_arguments=len(refused & with_all - with_arguments),
     )
 
 

@@ -167,7 +167,8 @@ class PairsSeen:
     """Of the pairs of levels (float16 and transposed, in place and NaN) that cases can be at, how many they were at.
 
     `missing`: the levels that no case was at together with each level. `with_arguments`: the pairs of a level of an
-    argument with one of these, and how many of those are possible.
+    argument with one of these, and how many of those are possible. `refused_with_arguments`: how many of the others
+    the CPU refused in each case that was at them.
     """
 
     seen: int
@@ -175,6 +176,7 @@ class PairsSeen:
     missing: Mapping[str, tuple[str, ...]]
     with_arguments: int = 0
     possible_with_arguments: int = 0
+    refused_with_arguments: int = 0
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ...simulator.upstream.host_work import HostWork
+from ..cases.covering.pairs import REFUSED_BY_CPU
 from ..model.group import COMPILED_MODES, GroupKey
 from ..model.launches import Launches
 from ..model.verdicts import WITHOUT_EFFECT, AtFault, CaseVerdict, Grade, UlpSensitivity
@@ -299,7 +300,9 @@ class StoreQueries:
                 levels = json.loads(zlib.decompress(packed))
                 pairs = (map(tuple, of_case) for of_case in levels)
                 of_cases = tuple(tuple(once.setdefault(level, level) for level in of_case) for of_case in pairs)
-                yield Covered(GroupKey(*key), repeating, of_cases)
+                refused = tuple(each[:-1] for each in of_cases if each[-1:] == (REFUSED_BY_CPU,))
+                accepted = tuple(each for each in of_cases if each[-1:] != (REFUSED_BY_CPU,)) if refused else of_cases
+                yield Covered(GroupKey(*key), repeating, accepted, refused)
 
     # ---- shipped kernels
 

@@ -127,11 +127,15 @@ class CaseCount:
 
 @dataclass(frozen=True)
 class Covered:
-    """The distinct levels of the executed cases of a group, and how many repeating cases were left out."""
+    """The distinct levels of the executed cases of a group, and how many repeating cases were left out.
+
+    `refused`: the levels of those that the CPU refuses.
+    """
 
     group: GroupKey
     repeating: int
     levels: tuple[Levels, ...]
+    refused: tuple[Levels, ...] = ()
 
 
 class ModuleStatus(str, Enum):

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ...simulator.upstream.host_work import HostWork
-from ..cases.covering.pairs import Levels
+from ..cases.covering.pairs import REFUSED_BY_CPU, Levels
 from ..compiled.verdicts import CompiledOutcome
 from ..model.group import GroupKey
 from ..model.launches import Launches, LaunchesByOverload
@@ -232,18 +232,20 @@ class Store(StoreQueries):
         """Record the levels of the group's cases, and how many cases that repeat them were left out.
 
         Args:
-            levels: of every case that was to be executed, by position. Those of a case that was not executed, or that
-                the CPU refuses, are not recorded.
+            levels: of every case that was to be executed, by position. Those of a case that was skipped are not
+                recorded; those of one that the CPU refuses have one more level.
         """
         with self._writing() as connection:
-            executed = {
-                position
-                for position, verdict in connection.execute(
-                    "SELECT position, verdict FROM cases WHERE group_id = ? AND compared != ?", (group, COMPARED_ERRORS)
-                )
-                if CaseVerdict(verdict).executed
+            query = "SELECT position, verdict, compared FROM cases WHERE group_id = ? AND verdict != ?"
+            accepted = {
+                position: compared != COMPARED_ERRORS and verdict != CaseVerdict.REFERENCE_FAILED.value
+                for position, verdict, compared in connection.execute(query, (group, CaseVerdict.SKIPPED.value))
             }
-            distinct = dict.fromkeys(of_case for position, of_case in levels.items() if position in executed)
+            distinct = dict.fromkeys(
+                of_case if accepted[position] else (*of_case, REFUSED_BY_CPU)
+                for position, of_case in levels.items()
+                if position in accepted
+            )
             packed = zlib.compress(json.dumps(list(distinct), ensure_ascii=False).encode(), 1)
             connection.execute("INSERT OR REPLACE INTO covered VALUES (?, ?, ?)", (group, repeating, packed))
 

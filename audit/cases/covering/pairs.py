@@ -18,6 +18,8 @@ Level = tuple[str, str]
 Pair = tuple[Level, Level]
 # What a case is at: a level of each factor.
 Levels = tuple[Level, ...]
+# In a store, one more level of a case that the CPU refuses, or whose result it leaves undefined.
+REFUSED_BY_CPU: Level = ("refused", "by the CPU")
 
 
 def pairs_of(levels: Iterable[Level]) -> Iterator[Pair]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mpsmith.audit.cases.covering.pairs import Levels
 from mpsmith.audit.findings.pairs_seen import counted, pairs_seen
 from mpsmith.audit.findings.results import PairsSeen
@@ -73,6 +75,15 @@ def test_levels_of_arguments_count_with_each_level_of_the_factors() -> None:
     ).values()
     # Each flag with its own dtype and the layout; the two dtypes with the other flag are missing.
     assert (found.with_arguments, found.possible_with_arguments) == (4, 6)
+
+
+def test_pairs_at_which_the_cpu_refuses_each_case_are_counted_apart() -> None:
+    one, two, contiguous, offset = ("0", "1"), ("0", "2"), ("layout", "contiguous"), ("layout", "offset")
+    accepted = group("opinfo", "float32", (one, contiguous), (one, offset), (two, contiguous))
+    refused = replace(accepted, levels=(), refused=((two, offset), (two, contiguous), (("0", "3"), offset)))
+    (found,) = pairs_seen([accepted, refused]).values()
+    # The two numbers with the dtype and both layouts; what no accepted case was at is none of the possible ones.
+    assert (found.with_arguments, found.possible_with_arguments, found.refused_with_arguments) == (5, 6, 1)
 
 
 def test_arguments_of_what_wraps_a_call_are_not_counted_nor_what_cannot_be() -> None:

@@ -95,7 +95,7 @@ def test_what_executed_cases_are_at_is_kept_once_and_what_repeats_them_is_counte
     store.add_case(group, 3, Outcome(CaseVerdict.REFERENCE_FAILED), "")
     store.add_case(group, 4, Outcome(CaseVerdict.PASSED, compared="errors"), "")
     store.add_covered(group, 12, {0: first, 1: second, 2: first, 3: refused, 4: refused, 5: refused})
-    assert list(store.covered(run)) == [Covered(KEY, 12, (first, second))]
+    assert list(store.covered(run)) == [Covered(KEY, 12, (first, second), (refused,))]
     assert store.repeating(run) == 12
     assert (
         "  12 samples left out that repeat others (--samples full runs them)"
