@@ -11,7 +11,7 @@ from torch import Tensor
 
 from mpsmith.audit.judging import compare
 from mpsmith.audit.judging.compare import FLUSHED, Agreement, Difference
-from mpsmith.audit.judging.signed_zeros import has_signed_zeros
+from mpsmith.audit.judging.signed_zeros import has_signed_complex_zeros, has_signed_zeros
 from mpsmith.audit.model.case import Case
 from mpsmith.audit.model.verdicts import CaseVerdict
 
@@ -215,6 +215,12 @@ def test_some_operators_have_signed_zeros(call: Any, has: bool) -> None:
 )
 def test_a_wrapped_call_is_known_by_its_entry(entry: str, has: bool) -> None:
     assert has_signed_zeros(Case(lambda: None, entry=entry)) is has
+
+
+def test_a_complex_zero_in_a_negative_view_has_either_sign() -> None:
+    negative = torch.ones(2, dtype=torch.complex64)._neg_view()
+    assert has_signed_complex_zeros(Case(torch.flip, (negative._neg_view(),)))
+    assert not has_signed_complex_zeros(Case(torch.flip, (negative,)))
 
 
 @pytest.mark.parametrize(("call", "is_wrong"), [(torch.flip, True), (torch.mul, False)])
