@@ -71,9 +71,13 @@ def _kept(arguments: Sequence[str]) -> int:
         return 1
     default = inputs[0].with_suffix(".air").name if "-c" in arguments else "default.metallib"
     target = Path((options["-o"] or [default])[-1])
-    folders = [Path(folder) for folder in options["-I"]]
-    target.write_bytes(with_source([program for path in inputs for program in _programs(path, folders, options["-D"])]))
+    target.write_bytes(library_of(inputs, [Path(folder) for folder in options["-I"]], options["-D"]))
     return 0
+
+
+def library_of(inputs: Sequence[Path], folders: Sequence[Path], defines: Sequence[str]) -> bytes:
+    """A `.metallib` of Metal files, or of `.air` files that hold source; `folders`: where headers are looked for."""
+    return with_source([program for path in inputs for program in _programs(path, folders, defines)])
 
 
 def _programs(path: Path, folders: Sequence[Path], defines: Sequence[str]) -> Sequence[ProgramSource]:

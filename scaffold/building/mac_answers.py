@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import sys
 import sysconfig
@@ -20,18 +21,20 @@ _ANSWERS = {
     "platform": "macOS-15.6-arm64-arm-64bit",
     "mac_ver": ("15.6", ("", "", ""), "arm64"),
 }
+_UNAME = os.uname_result(("Darwin", "Mac", "24.6.0", "Darwin Kernel Version 24.6.0", "arm64"))
 # They get the true platform: they compile and load code for this machine.
 _TRUE_FOR = frozenset({"mpsmith", "torch", "numpy", "setuptools", "distutils", "_pytest", *sys.stdlib_module_names})
 
 
 def answer_as_a_mac(project: Path) -> None:
-    """Let `sys.platform` and `platform` say Darwin and arm64, until the process ends.
+    """Let `sys.platform`, `platform` and `os.uname` say Darwin and arm64, until the process ends.
 
     Modules outside `project` see the truth while they are imported: theirs are the files of this system.
     """
     sysconfig.get_config_vars()  # reads a file that is named after the platform, once
     for name, answer in _ANSWERS.items():
         setattr(platform, name, _answering(getattr(platform, name), answer))
+    os.uname = _answering(os.uname, _UNAME)
     sys.meta_path.insert(0, _Finder(project.resolve(), sys.platform))
     sys.platform = "darwin"
 

@@ -122,12 +122,19 @@ def _run_own_steps(made: Any) -> None:
     if made.get_command_class("build_ext") in bases:
         return
     for base in bases:
-        for method in ("build_extensions", "build_extension", "copy_extensions_to_source"):
+        base.build_extensions = _make_folders
+        for method in ("build_extension", "copy_extensions_to_source"):
             setattr(base, method, lambda self, *arguments: None)
     command = made.get_command_obj("build_ext")
     command.inplace = True  # modules stand in the packages, and what is compiled beside them
     command.ensure_finalized()
     command.run()
+
+
+def _make_folders(command: Any) -> None:
+    """Of what building extensions does: the folders that the script may write beside them."""
+    for extension in command.extensions:
+        Path(command.get_ext_fullpath(extension.name)).parent.mkdir(parents=True, exist_ok=True)
 
 
 def _run_here(report: Path) -> None:

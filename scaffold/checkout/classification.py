@@ -68,6 +68,13 @@ def build_rows(name: str, error: Exception) -> Iterable[TryRow]:
     return [diagnostic_row("extension", name, _first([d for d in errors if d.file == file])) for file in files]
 
 
+def script_row(name: str, problem: str, has_host_code: bool) -> TryRow:
+    """The row of a build script that fails; it may not be for Objective-C++ at all."""
+    if missing := _NO_MODULE.search(problem):
+        return TryRow("extension", name, TryResult.SKIPPED, f"it needs the module {missing['top']}: install it", name)
+    return TryRow("extension", name, TryResult.DEFECT if has_host_code else TryResult.SKIPPED, problem, name)
+
+
 def _first(errors: Sequence[Diagnostic]) -> Diagnostic:
     """The first error that mpsmith is to blame for, from which others may follow; else the first."""
     return next((d for d in errors if diagnostic_row("", "", d).result is TryResult.REFUSED), errors[0])

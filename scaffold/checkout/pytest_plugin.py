@@ -25,10 +25,13 @@ def pytest_load_initial_conftests() -> None:
     import torch.utils.cpp_extension  # noqa: F401  (it asks for the platform)
 
     from ...audit.running.worker_limits import end_with_parent
+    from ..building.kernel_builder import LOCAL_KERNEL, offer_local_kernel
     from ..building.mac_answers import answer_as_a_mac
 
     threading.Thread(target=end_with_parent, args=(os.getppid(),), daemon=True).start()
     answer_as_a_mac(Path.cwd())
+    if kernel := os.environ.get(LOCAL_KERNEL):
+        offer_local_kernel(kernel)
 
 
 @pytest.hookimpl(trylast=True)

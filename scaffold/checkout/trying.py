@@ -15,13 +15,14 @@ from filelock import FileLock
 from ...cache import cache_folder, fingerprint
 from ...errors import MpsmithError, one_line
 from ..building.apple_tools import tools_folder
+from ..building.kernel_builder import BUILD_FILE, LOCAL_KERNEL, asked_by_build_file, local_kernel
 from ..building.setup_script import ExtensionRequest, SetupScript, requests_of
 from ..building.simulated import built
 from ..building.subject import SETUP
 from ..errors import ScaffoldError
 from ..proof.checking import check_files
 from ..proof.host_code import check_host_code
-from .classification import build_rows, diagnostic_row, joined_row, test_row
+from .classification import build_rows, diagnostic_row, joined_row, script_row, test_row
 from .results import TryResult, TryRow
 from .scripts import SCRIPT
 from .worker import run_tests
@@ -104,21 +105,24 @@ def _rows(checkout: Checkout, limit: float, say: Say) -> Iterator[TryRow]:
         yield joined_row(row, reader) if (reader := next(readers, "")) else row
     packages = checkout.copy / "src" if (checkout.copy / "src").is_dir() else checkout.copy
     extensions: set[str] = set()
-    if (checkout.copy / SETUP).is_file():
-        say(f"reading {SETUP}")
+    build = next((name for name in (SETUP, BUILD_FILE) if (checkout.copy / name).is_file()), "")
+    kernel = ""
+    if build:
+        say(f"reading {build}")
         try:
-            script = requests_of(checkout.copy)
+            script = requests_of(checkout.copy) if build == SETUP else asked_by_build_file(checkout.copy)
+            kernel = local_kernel(checkout.copy) if build == BUILD_FILE else ""
         except ScaffoldError as error:
-            yield TryRow(
-                "extension", SETUP, TryResult.SKIPPED if not host else TryResult.DEFECT, one_line(error), SETUP
-            )
+            yield script_row(build, one_line(error), has_host_code=bool(host))
         else:
             packages, extensions = script.packages, {request.name for request in script.requests}
             if script.problem:
-                yield TryRow("metal", SETUP, TryResult.WRONG, f"build_ext fails: {script.problem}", SETUP)
+                yield TryRow("metal", build, TryResult.WRONG, f"build_ext fails: {script.problem}", build)
             yield from _extension_rows(checkout, script, say)
     elif host:
-        yield TryRow("extension", SETUP, TryResult.SKIPPED, "there is none: only a test can build the .mm files")
+        deeper = [path.parent for path in checkout.files(SETUP, BUILD_FILE)]
+        hint = f"try {checkout.named(deeper[0])}, which has one" if deeper else "only a test can build the .mm files"
+        yield TryRow("extension", SETUP, TryResult.SKIPPED, f"there is none: {hint}")
     tests = _files_with_tests(checkout)
     if not tests:
         yield TryRow("test", "tests", TryResult.SKIPPED, f"no file {', '.join(_TESTS)} has tests for pytest")
@@ -126,6 +130,7 @@ def _rows(checkout: Checkout, limit: float, say: Say) -> Iterator[TryRow]:
     say(f"running the tests in {len(tests)} files, at most {limit:g} s for each test")
     environment = {
         "MPSMITH_METAL_MODE": os.environ.get("MPSMITH_METAL_MODE", "checked"),
+        LOCAL_KERNEL: kernel,
         "PATH": os.pathsep.join([str(tools_folder()), os.environ.get("PATH", os.defpath)]),
     }
     own = frozenset(path.stem for folder in (packages, checkout.copy) for path in folder.iterdir())

@@ -221,16 +221,72 @@ def test_a_setup_script_that_fails_and_no_tests_are_rows(tmp_path: Path) -> None
 
 def test_setup_py_gets_the_answers_of_a_mac(tmp_path: Path) -> None:
     (tmp_path / "setup.py").write_text(
-        "import platform, sys\n"
+        "import os, platform, sys\n"
         "from setuptools import Extension, setup\n"
         "import torch\n"
         "mac = sys.platform == 'darwin' and platform.machine() == 'arm64' and torch.backends.mps.is_available()\n"
+        "mac = mac and (os.uname()[0], os.uname().machine) == ('Darwin', 'arm64')\n"
         "setup(ext_modules=[Extension('own.sub._C' if mac else 'other', ['a.mm'])], package_dir={'': 'python'})\n"
     )
     script = requests_of(tmp_path)
     assert [(each.name, each.place) for each in script.requests] == [("own.sub._C", tmp_path / "python/own/sub")]
     assert script.requests[0].options.arc is False, "clang's default"
     assert script.packages == tmp_path / "python"
+
+
+def test_a_step_of_the_build_can_write_beside_the_extension(tmp_path: Path) -> None:
+    (tmp_path / "setup.py").write_text(
+        "from pathlib import Path\n"
+        "from setuptools import Extension, setup\n"
+        "from setuptools.command.build_ext import build_ext\n"
+        "class Step(build_ext):\n"
+        "    def build_extensions(self):\n"
+        "        super().build_extensions()\n"
+        "        Path(self.get_ext_fullpath('own._C')).with_name('k.metallib').write_text('')\n"
+        "setup(ext_modules=[Extension('own._C', ['a.mm'])], cmdclass={'build_ext': Step})\n"
+    )
+    assert requests_of(tmp_path).problem == ""
+    assert len(list(tmp_path.rglob("k.metallib"))) == 1
+
+
+NOARCH = '[general]\nname = "my-twice"\nhub = { repo-id = "someone/my-twice" }\n[torch-noarch]\n'
+TWICE = f"""\
+import torch
+KERNEL = torch.mps.compile_shader({SHADER!r})
+
+def twice(x):
+    KERNEL.twice(x, 0)
+    return x
+"""
+GETS = """\
+import kernels
+import torch
+
+def test_the_kernel_of_the_folder():
+    kernel = kernels.get_kernel("someone/my-twice", version=1)
+    assert kernel.twice(torch.ones(3, device="mps")).tolist() == [2, 2, 2]
+
+def test_another_kernel():
+    kernels.get_kernel("someone/other")
+"""
+
+
+def test_a_folder_of_kernel_builder_gives_its_tests_the_kernel(tmp_path: Path) -> None:
+    pytest.importorskip("ziglang")
+    folder = checkout(tmp_path, build_dot_toml=NOARCH, tests__test_it_dot_py=GETS + "# mps\n")
+    package = folder / "torch-ext" / "my_twice"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(TWICE)
+    rows = {row.name.rpartition("::")[2]: (row.result.value, row.reason) for row in try_checkout(folder, 120)}
+    assert rows == {
+        "test_the_kernel_of_the_folder": ("right", ""),
+        "test_another_kernel": ("skipped", "it needs the module kernels: install it"),
+    }
+
+
+def test_a_build_script_below_the_folder_is_named(tmp_path: Path) -> None:
+    folder = checkout(tmp_path, k_dot_mm="int x;\n", deeper__setup_dot_py="")
+    assert next(row.reason for row in try_checkout(folder, 60)) == "there is none: try deeper, which has one"
 
 
 def test_a_setup_script_that_hangs_is_one_line(tmp_path: Path) -> None:

@@ -1,0 +1,183 @@
+"""What a folder's build.toml asks for: the file of Hugging Face's kernel-builder, which makes CMake of it.
+
+What the builder generates on a Mac is written beside the sources: a library of the `.metal` files as a header,
+`registration.h`, and the package's `_ops.py`. Only kernels of the backend metal are built.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from ...errors import one_line
+from ...simulator.objc.compile_options import CompileOptions
+from ..errors import ScaffoldError
+from .apple_tools import library_of
+from .setup_script import ExtensionRequest, SetupScript
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+BUILD_FILE = "build.toml"
+LOCAL_KERNEL = "MPSMITH_TRY_KERNEL"
+"""Environment variable: the kernel that tests get from the module `kernels`, as REPOSITORY=PACKAGE."""
+
+_HEADERS = (".h", ".hh", ".hpp", ".hxx", ".inc", ".cuh")
+_PLACE = "kernel-builder"
+# torch 2.12 and later are compiled with it by the builder, too.
+_STANDARD = "-std=c++20"
+_REGISTRATION = """\
+#pragma once
+#include <Python.h>
+// Macros that expand their arguments before torch's and Python's macros paste them.
+#define TORCH_LIBRARY_EXPAND(name, library) TORCH_LIBRARY(name, library)
+#define TORCH_LIBRARY_IMPL_EXPAND(name, key, library) TORCH_LIBRARY_IMPL(name, key, library)
+#define STABLE_TORCH_LIBRARY_EXPAND(name, library) STABLE_TORCH_LIBRARY(name, library)
+#define STABLE_TORCH_LIBRARY_IMPL_EXPAND(name, key, library) STABLE_TORCH_LIBRARY_IMPL(name, key, library)
+#define MPSMITH_MODULE(name) \\
+  PyMODINIT_FUNC PyInit_##name() { \\
+    static PyModuleDef definition{PyModuleDef_HEAD_INIT, #name}; \\
+    return PyModule_Create(&definition); \\
+  }
+#define REGISTER_EXTENSION(name) MPSMITH_MODULE(name)
+"""
+_LIBRARY = """\
+#pragma once
+#include <cstddef>
+#import <Metal/Metal.h>
+namespace %(name)s_metal {
+static const unsigned char metallib_data[] = {%(bytes)s};
+static const size_t metallib_data_len = sizeof metallib_data;
+inline id<MTLLibrary> createLibrary(id<MTLDevice> device, NSError** error = nullptr) {
+  NSError* failure = nil;
+  dispatch_data_t data =
+      dispatch_data_create(metallib_data, metallib_data_len, dispatch_get_main_queue(), ^{});
+  id<MTLLibrary> library = [device newLibraryWithData:data error:&failure];
+  if (error) *error = failure;
+  return library;
+}
+}
+"""
+_OPERATORS = """\
+import torch
+%(loaded)sops = torch.ops.%(name)s
+
+def add_op_namespace_prefix(op_name: str) -> str:
+    return f"%(name)s::{op_name}"
+"""
+
+
+def local_kernel(folder: Path) -> str:
+    """The value of LOCAL_KERNEL for a folder, or "" where its build.toml names no repository."""
+    general = _read(folder).get("general", {})
+    repository = general.get("hub", {}).get("repo-id", "")
+    return f"{repository}={_package(folder, general)}" if repository else ""
+
+
+def asked_by_build_file(folder: Path) -> SetupScript:
+    """What a folder's build.toml asks for; the files that the builder generates are written.
+
+    Raises:
+        ScaffoldError: the file is no TOML, lacks what the builder requires, or asks for what is not built here.
+    """
+    build = _read(folder)
+    general = build.get("general", {})
+    package = _package(folder, general)
+    packages = folder / "torch-ext"
+    place = packages / package
+    if not place.is_dir():
+        raise ScaffoldError(f"{folder / BUILD_FILE} needs the folder torch-ext/{package} for its package")
+    kernels = {name: kernel for name, kernel in build.get("kernel", {}).items() if _backend(kernel) == "metal"}
+    name = f"_{package}_metal_mpsmith"
+    framework: Mapping[str, Any] = build.get("torch", {})
+    compiled = "torch" in build and not framework.get("universal")
+    loaded = f"from . import {name}\n" if compiled else ""
+    (place / "_ops.py").write_text(_OPERATORS % {"name": name, "loaded": loaded})
+    if not compiled:
+        if "torch-noarch" in build or framework:
+            return SetupScript((), packages)
+        raise ScaffoldError(f"{folder / BUILD_FILE} has no [torch]: only kernels for torch are built here")
+    if "metal" not in general.get("backends", ["metal"] if kernels else []):
+        raise ScaffoldError(f"{folder / BUILD_FILE} does not list the backend metal")
+    for title, section in {"torch": framework, **{f"kernel.{each}": kernels[each] for each in kernels}}.items():
+        if "src" not in section:
+            raise ScaffoldError(f"{folder / BUILD_FILE}: [{title}] has no src")
+    sources = [folder / source for section in (framework, *kernels.values()) for source in section["src"]]
+    include = [folder / each for section in (framework, *kernels.values()) for each in section.get("include", ())]
+    generated = folder / _PLACE
+    generated.mkdir(exist_ok=True)
+    (packages / "registration.h").write_text(_REGISTRATION)
+    definitions = ["METAL_KERNEL", *_stable_abi(framework.get("stable-abi", {}).get("metal", ""))]
+    metal = [path for path in sources if path.suffix == ".metal"]
+    if metal:
+        data = _compiled(metal, include)
+        (generated / f"{name}_metallib.h").write_text(_LIBRARY % {"name": name, "bytes": ",".join(map(str, data))})
+        definitions += [f'EMBEDDED_METALLIB_HEADER="{name}_metallib.h"', f"EMBEDDED_METALLIB_NAMESPACE={name}_metal"]
+    options = CompileOptions(False, (folder / "csrc", *include, generated), tuple(definitions), (_STANDARD,))
+    others = tuple(path for path in sources if path.suffix not in (".metal", *_HEADERS))
+    return SetupScript((ExtensionRequest(f"{package}.{name}", others, options, place),), packages)
+
+
+def _read(folder: Path) -> dict[str, Any]:
+    path = folder / BUILD_FILE
+    try:
+        build: dict[str, Any] = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise ScaffoldError(f"cannot read {path}: {one_line(error)}") from error
+    return build
+
+
+def _package(folder: Path, general: Mapping[str, Any]) -> str:
+    if not isinstance(general.get("name"), str):
+        raise ScaffoldError(f"{folder / BUILD_FILE}: [general] has no name")
+    return str(general["name"]).replace("-", "_")
+
+
+def _backend(kernel: Mapping[str, Any]) -> str:
+    return str(kernel.get("backend", kernel.get("language", "cuda")))  # the first edition had languages
+
+
+def _stable_abi(version: str) -> list[str]:
+    if not version:
+        return []
+    major, minor = (int(part) for part in version.split(".")[:2])
+    return [f"TORCH_TARGET_VERSION={major << 56 | minor << 48:#x}"]
+
+
+def _compiled(metal: list[Path], include: list[Path]) -> bytes:
+    gone = next((path for path in metal if not path.is_file()), None)
+    if gone is not None:
+        raise ScaffoldError(f"{BUILD_FILE} names {gone}, which is not there")
+    return library_of(metal, include, ())
+
+
+def offer_local_kernel(named: str) -> None:
+    """Let `kernels.get_kernel` of this process return the kernel that was built, as the builder's test shell does.
+
+    `named`: REPOSITORY=PACKAGE. Without the module `kernels` there is one that has this kernel alone.
+    """
+    repository, _, package = named.partition("=")
+    try:
+        module = importlib.import_module("kernels")
+        others = module.get_kernel
+    except ImportError:
+        module, others = ModuleType("kernels"), _no_others
+        sys.modules["kernels"] = module
+
+    def get_kernel(repo_id: str, *arguments: Any, **options: Any) -> ModuleType:
+        return importlib.import_module(package) if repo_id == repository else others(repo_id, *arguments, **options)
+
+    def get_local_kernel(*arguments: Any, **options: Any) -> ModuleType:
+        return importlib.import_module(package)
+
+    vars(module).update(get_kernel=get_kernel, get_local_kernel=get_local_kernel)
+
+
+def _no_others(repo_id: str, *arguments: Any, **options: Any) -> ModuleType:
+    raise ModuleNotFoundError(f"No module named 'kernels' to fetch {repo_id}", name="kernels")

@@ -1,0 +1,114 @@
+"""A build.toml of Hugging Face's kernel-builder: what is built of it, and what is refused."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from mpsmith.scaffold.building.kernel_builder import asked_by_build_file, local_kernel, offer_local_kernel
+from mpsmith.scaffold.errors import ScaffoldError
+from mpsmith.simulator.air.metallib import programs_in
+
+BUILD = """\
+[general]
+name = "my-twice"
+backends = ["cuda", "metal"]
+hub = { repo-id = "someone/my-twice" }
+
+[torch]
+src = ["torch-ext/torch_binding.cpp", "torch-ext/torch_binding.h"]
+stable-abi = { cuda = "2.11" }
+
+[kernel.twice]
+backend = "metal"
+depends = ["torch"]
+include = ["."]
+src = ["metal/twice.mm", "metal/twice.metal", "metal/common.h"]
+
+[kernel.twice_cuda]
+backend = "cuda"
+depends = ["torch"]
+src = ["cuda/twice.cu"]
+"""
+
+
+def project(folder: Path, build: str = BUILD) -> Path:
+    (folder / "torch-ext" / "my_twice").mkdir(parents=True)
+    (folder / "metal").mkdir()
+    (folder / "metal" / "common.h").write_text("constant float factor = 2.0f;\n")
+    (folder / "metal" / "twice.metal").write_text('#include "common.h"\nkernel void twice(device float* x) {}\n')
+    (folder / "build.toml").write_text(build)
+    return folder
+
+
+def test_the_kernels_for_metal_are_built_as_the_builder_does(tmp_path: Path) -> None:
+    script = asked_by_build_file(project(tmp_path))
+    (request,) = script.requests
+    name = request.name.removeprefix("my_twice.")
+    assert [path.relative_to(tmp_path).as_posix() for path in request.sources] == [
+        "torch-ext/torch_binding.cpp",
+        "metal/twice.mm",
+    ]
+    assert request.place == script.packages / "my_twice"
+    assert (request.options.arc, request.options.others) == (False, ("-std=c++20",))
+    definitions = dict(each.partition("=")[::2] for each in request.options.definitions)
+    assert definitions["METAL_KERNEL"] == ""
+    assert definitions["EMBEDDED_METALLIB_NAMESPACE"] == f"{name}_metal"
+    header = next(
+        folder / definitions["EMBEDDED_METALLIB_HEADER"].strip('"')
+        for folder in request.options.include
+        if folder.name == "kernel-builder"
+    )
+    found = re.search(r"\{([\d,]+)\}", header.read_text())
+    assert found
+    (program,) = programs_in(bytes(map(int, found[1].split(","))))
+    assert "constant float factor" in program.text
+    assert "kernel void twice" in program.text
+    assert "PyInit_" in (tmp_path / "torch-ext" / "registration.h").read_text()
+    assert f"torch.ops.{name}" in (script.packages / "my_twice" / "_ops.py").read_text()
+    assert local_kernel(tmp_path) == "someone/my-twice=my_twice"
+
+
+def test_a_stable_interface_is_asked_for_by_backend(tmp_path: Path) -> None:
+    (request,) = asked_by_build_file(project(tmp_path, BUILD.replace("cuda = ", "metal = "))).requests
+    assert f"TORCH_TARGET_VERSION={2 << 56 | 11 << 48:#x}" in request.options.definitions
+
+
+def test_a_kernel_without_compiled_code_has_its_package_alone(tmp_path: Path) -> None:
+    script = asked_by_build_file(project(tmp_path, '[general]\nname = "my-twice"\n[torch-noarch]\n'))
+    assert script.requests == ()
+    operators = (script.packages / "my_twice" / "_ops.py").read_text()
+    assert "from . import" not in operators
+    assert local_kernel(tmp_path) == ""
+
+
+@pytest.mark.parametrize(
+    ("build", "reason"),
+    [
+        (BUILD.replace("[torch]", "[torch"), "cannot read .*build.toml: .*line 6"),
+        (BUILD.replace('name = "my-twice"', ""), r"\[general\] has no name"),
+        (BUILD.replace('"my-twice"\nb', '"other"\nb'), "needs the folder torch-ext/other"),
+        (BUILD.replace(', "metal"]', "]"), "does not list the backend metal"),
+        (BUILD.replace('src = ["metal', 'source = ["metal'), r"\[kernel.twice\] has no src"),
+        (BUILD.replace("twice.metal", "gone.metal"), "names .*gone.metal, which is not there"),
+        (BUILD.replace("[torch]", "[tvm-ffi]"), r"has no \[torch\]: only kernels for torch are built here"),
+    ],
+)
+def test_what_the_builder_would_refuse_is_one_line(tmp_path: Path, build: str, reason: str) -> None:
+    with pytest.raises(ScaffoldError, match=reason):
+        asked_by_build_file(project(tmp_path, build))
+
+
+def test_tests_get_the_kernel_that_was_built_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "built_here.py").write_text("answer = 42\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(sys.modules, "kernels", None)  # not installed
+    offer_local_kernel("someone/kernel=built_here")
+    kernels = sys.modules["kernels"]
+    assert kernels.get_kernel("someone/kernel", version=1).answer == 42
+    assert kernels.get_local_kernel(tmp_path).answer == 42
+    with pytest.raises(ModuleNotFoundError, match="No module named 'kernels'"):
+        kernels.get_kernel("someone/other")
