@@ -14,15 +14,24 @@ extern "C" __attribute__((visibility("default"))) int64_t metal_simulator_waits(
 static std::atomic<int> era{1};
 // Nobody ends an encoder of a call that raised.
 extern "C" __attribute__((visibility("default"))) void metal_simulator_forget_encoders() { ++era; }
+// Changes where encoders are forgotten: on a Mac a mistake would have ended the process.
+static int moment() { return era + mistakes_raised; }
 
 @implementation SimulatedCommandBuffer
 - (id)simulatedEncoder:(SimulatedEncoder*)encoder {
   objc_simulator_raise_misuse();
   require(!committed_, "an encoder was asked of a command buffer that is committed");
-  require(encoding_ != era, "a command encoder is already encoding to this command buffer");
-  encoding_ = era;
+  require(
+      ![self simulatedIsEncoding],
+      "a command encoder is already encoding to this command buffer: endEncoding is missing, or an exception passed "
+      "over it; on a Mac this ends the process");
+  encoder_ = encoder;
+  encoding_ = moment();
   encoder->commands_ = self;
   return encoder;
+}
+- (bool)simulatedIsEncoding {
+  return encoder_ != nil && encoding_ == moment();
 }
 - (void)simulatedCommand:(std::function<void()>)command {
   commands_.push_back(std::move(command));
@@ -52,7 +61,7 @@ METHOD(id<MTLBlitCommandEncoder>, blitCommandEncoder, [self simulatedEncoder:[Si
 IGNORED(enqueue)
 - (void)commit {
   objc_simulator_raise_misuse();
-  require(encoding_ != era, "commit was called while a command encoder is encoding: endEncoding is missing");
+  require(![self simulatedIsEncoding], "commit was called while a command encoder is encoding: endEncoding is missing");
   require(!committed_, "commit was called twice on the same command buffer");
   committed_ = true;
   for (auto& block : std::exchange(scheduled_, {})) {
@@ -98,12 +107,12 @@ IGNORED_WITH(useResidencySet, id<MTLResidencySet>)
 - (void)useResidencySets:(const id<MTLResidencySet>*)sets count:(NSUInteger)count {
 }
 - (void)encodeSignalEvent:(id<MTLEvent>)event value:(uint64_t)value {
-  require(encoding_ != era, "encodeSignalEvent: was called while a command encoder is encoding");
+  require(![self simulatedIsEncoding], "encodeSignalEvent: was called while a command encoder is encoding");
   [self simulatedCommand:[event, value] { [(id<MTLSharedEvent>)event setSignaledValue:value]; }];
 }
 // Command buffers run one after another, so an event that is not signalled now never will be.
 - (void)encodeWaitForEvent:(id<MTLEvent>)event value:(uint64_t)value {
-  require(encoding_ != era, "encodeWaitForEvent: was called while a command encoder is encoding");
+  require(![self simulatedIsEncoding], "encodeWaitForEvent: was called while a command encoder is encoding");
   [self simulatedCommand:[event, value] {
     const uint64_t now = [(id<MTLSharedEvent>)event signaledValue];
     require(

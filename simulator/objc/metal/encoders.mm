@@ -11,13 +11,14 @@
 - (void)endEncoding {
   require(!ended_, "endEncoding was called twice on the same encoder");
   ended_ = true;
-  commands_->encoding_ = 0;
+  if (commands_->encoder_ == self) {
+    commands_->encoder_ = nil;
+  }
 }
 - (void)dealloc {
   if (ended_ || commands_ == nil) {
     return;
   }
-  commands_->encoding_ = 0;
   if (commands_->mistakes_before_ == mistakes_raised) {
     objc_simulator_note_misuse(
         "Metal, simulated: a command encoder was released without endEncoding; on a Mac this ends the process");

@@ -76,13 +76,14 @@ NSError* simulated_error(const char* domain, const std::string& message);
  @public
   id queue_;
   __weak SimulatedEncoder* encoder_; // that is encoding
-  int encoding_; // since when, or 0
+  int encoding_; // since when
   bool committed_;
   int mistakes_before_;
   std::vector<std::function<void()>> commands_;
   std::vector<void (^)(id<MTLCommandBuffer>)> completed_, scheduled_;
 }
 - (id)simulatedEncoder:(SimulatedEncoder*)encoder;
+- (bool)simulatedIsEncoding;
 - (void)simulatedCommand:(std::function<void()>)command;
 @end
 

@@ -139,6 +139,27 @@ def test_mistakes_on_the_stream_of_torch_are_found(extension: ModuleType, mistak
     assert outcome(extension.scaled_on_stream, "") == "", "the next launch is right again"
 
 
+@pytest.mark.parametrize(
+    ("mistake", "next_call"),
+    [
+        ("odd threadgroup memory", ""),
+        ("no pipeline", ""),
+        ("an exception", "endEncoding.* on a Mac this ends the process"),
+    ],
+)
+def test_an_encoder_that_an_exception_left_open_costs_at_most_one_call(
+    extension: ModuleType, mistake: str, next_call: str
+) -> None:
+    """Metal's own errors end the process on a Mac; after another exception the next encoder does."""
+    values = torch.arange(8.0, device="mps")
+    with pytest.raises(RuntimeError):
+        extension.scaled_with_torch(values, BY, PLUS, mistake)
+    if next_call:
+        with pytest.raises(RuntimeError, match=next_call):
+            extension.scaled_with_torch(values, BY, PLUS, "")
+    assert torch.equal(extension.scaled_with_torch(values, BY, PLUS, "").cpu(), values.cpu() * BY + PLUS)
+
+
 def test_what_torch_declares_and_nothing_implements_is_named_when_it_is_called(extension: ModuleType) -> None:
     with pytest.raises(RuntimeError, match=r"at::mps::detail::getDefaultMPSGenerator\(\) is not simulated"):
         extension.generator()

@@ -81,6 +81,10 @@ static void encode(
   if (mistake == "a second encoder") {
     [commands computeCommandEncoder];
   }
+  TORCH_CHECK(mistake != "an exception", "thrown while encoding");
+  if (mistake == "odd threadgroup memory") {
+    [encoder setThreadgroupMemoryLength:120 atIndex:0];
+  }
   if (mistake != "no pipeline") {
     [encoder setComputePipelineState:state];
   }
@@ -136,6 +140,15 @@ static at::Tensor scaled(const at::Tensor& given, double by, double plus, Mistak
     }
     [queue release];
   }
+  return out;
+}
+
+// The same in the command buffer that torch commits.
+static at::Tensor scaled_with_torch(const at::Tensor& in, double by, double plus, Mistake mistake) {
+  at::Tensor out = at::full(in.sizes(), -1, in.options());
+  dispatch_sync(torch::mps::get_dispatch_queue(), ^() {
+    encode(torch::mps::get_command_buffer(), out, in, static_cast<float>(by), static_cast<float>(plus), mistake);
+  });
   return out;
 }
 
@@ -195,6 +208,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("generator", [] { return at::mps::detail::getDefaultMPSGenerator().defined(); });
   m.def("first", &first);
   m.def("scaled", &scaled);
+  m.def("scaled_with_torch", &scaled_with_torch);
   m.def("scaled_on_stream", &scaled_on_stream);
   m.def("crash", &crash);
 }
