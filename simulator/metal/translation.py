@@ -30,6 +30,19 @@ _NOT_SUPPORTED = {
     "metal_visible_function_table": "function tables",
 }
 """Apple's headers that the host does not support."""
+_UNKNOWN_NAME = re.compile(r"(?:no (?:template|type|member) named|unknown type name|undeclared identifier) '(\w+)'")
+_USING = re.compile(r"\s*using namespace (?:metal::)?(\w+)")
+_NAMES = {
+    "visible_function_table": "function tables",
+    "intersection_function_table": "function tables",
+    "raytracing": "ray tracing",
+    "primitive_acceleration_structure": "ray tracing",
+    "instance_acceleration_structure": "ray tracing",
+    "imageblock": "imageblocks",
+    "mesh_grid_properties": "mesh shading",
+    "patch_control_point": "tessellation",
+}
+"""The names of them that programs use, through <metal_stdlib>."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +125,10 @@ def _all_diagnostics(rewritten: Rewritten, messages: str, program: ProgramSource
     """The diagnostics of the rewriter, and those of clang for other lines."""
     own = list(rewritten.diagnostics)
     lines = {(d.file, d.line) for d in own}
-    return [*own, *(d for d in parse_clang(messages, program.lines) if (d.file, d.line) not in lines)]
+    return [
+        *own,
+        *(_of_name(d, program) for d in parse_clang(messages, program.lines) if (d.file, d.line) not in lines),
+    ]
 
 
 def _checked(
@@ -149,6 +165,17 @@ def _of_header(diagnostic: Diagnostic) -> Diagnostic:
         return diagnostic
     message = f"<{missing[1]}>: the simulator does not support {feature}"
     return replace(diagnostic, message=message, rule="not-supported")
+
+
+def _of_name(diagnostic: Diagnostic, program: ProgramSource) -> Diagnostic:
+    """The message of the compiler, or that a name of Apple's headers is not supported."""
+    lines = program.lines.get(diagnostic.file, [])[diagnostic.line - 1 : diagnostic.line]
+    unnamed = diagnostic.message == "expected namespace name"
+    named = _USING.match(lines[0]) if unnamed and lines else _UNKNOWN_NAME.search(diagnostic.message)
+    feature = _NAMES.get(named[1]) if named else None
+    if named is None or feature is None:
+        return diagnostic
+    return replace(diagnostic, message=f"{named[1]}: the simulator does not support {feature}", rule="not-supported")
 
 
 def _dump(translation: Translation) -> bytes:

@@ -165,6 +165,15 @@ def test_what_the_host_has_nothing_for_is_named() -> None:
     assert found.message.endswith("the simulator does not support MetalPerformancePrimitives")
     (found,) = metal.check("#include <metal_stdlib>\n#include <metal_tensor>\n")
     assert (found.line, found.message) == (2, "<metal_tensor>: the simulator does not support tensors")
+    start = "#include <metal_stdlib>\nusing namespace metal;\n"
+    for line, feature in (
+        ("kernel void k(visible_function_table<float(float)> t [[buffer(0)]]) {}", "function tables"),
+        ("kernel void k(raytracing::instance_acceleration_structure s [[buffer(0)]]) {}", "ray tracing"),
+        ("using namespace raytracing;", "ray tracing"),
+    ):
+        (found,) = metal.check(start + line)
+        assert (found.line, found.rule) == (3, "not-supported")
+        assert found.message.endswith(f"the simulator does not support {feature}")
 
 
 # ---------------------------------------------------------------------------------------------- one kernel of many
