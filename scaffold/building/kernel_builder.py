@@ -84,7 +84,7 @@ def asked_by_build_file(folder: Path) -> SetupScript:
     """What a folder's build.toml asks for; the files that the builder generates are written.
 
     Raises:
-        ScaffoldError: the file is no TOML, lacks what the builder requires, or asks for what is not built here.
+        ScaffoldError: the file is not TOML, lacks what the builder requires, or asks for what is not built here.
     """
     build = _read(folder)
     general = build.get("general", {})
