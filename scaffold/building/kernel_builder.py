@@ -1,7 +1,7 @@
 """What a folder's build.toml asks for: the file of Hugging Face's kernel-builder, which makes CMake of it.
 
-What the builder generates on a Mac is written beside the sources: a library of the `.metal` files as a header,
-`registration.h`, and the package's `_ops.py`. Only kernels of the backend metal are built.
+What the builder generates on a Mac is written beside the sources: a library of the `.metal` files as a header, the
+header of registrations, and the package's module of operators. Only kernels of the backend metal are built.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def _compiled(metal: list[Path], include: list[Path]) -> bytes:
 
 
 def offer_local_kernel(named: str) -> None:
-    """Let `kernels.get_kernel` of this process return the kernel that was built, as the builder's test shell does.
+    """Let `get_kernel` of the module kernels return the kernel that was built, as the builder's test shell does.
 
     `named`: REPOSITORY=PACKAGE. Without the module `kernels` there is one that has this kernel alone.
     """
