@@ -13,7 +13,7 @@ import mmap
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -40,8 +40,8 @@ MOST_SLOW = 2
 class CompiledKernel(Protocol):
     """A kernel of a release (`simulator.air.library.AirKernel`)."""
 
-    def compile(self, mode: Mode = ..., /) -> None:
-        """Compile it for a mode. Raises SimulatorError where that fails."""
+    def compile(self) -> None:
+        """Compile it. Raises SimulatorError where that fails."""
 
     @property
     def waits(self) -> bool:
@@ -166,6 +166,7 @@ class AuditedKernel:
 
     def __init__(self, kernel: CompiledKernel, name: str, running: _RunningKernel) -> None:
         self._kernel, self._name, self._running = kernel, name.encode(), running
+        self._builds: set[tuple[Mode, bool]] = set()
 
     def prepare(
         self, arguments: Mapping[str, object], threads: Size, group: Size, threadgroup_memory: Sequence[int] = ()
@@ -174,17 +175,21 @@ class AuditedKernel:
 
         Raises SimulatorError where the arguments do not fit, or there are more threads than the host runs in time.
         """
-        from ...simulator.metal.modes import checking, current_mode  # a Mac's audit imports this module, and no Metal
+        # A Mac's audit imports this module, and no Metal.
+        from ...simulator.air.library import MOST_QUICK_THREADS
+        from ...simulator.metal.modes import checking, current_mode
 
         all_threads = math.prod(threads)
         if all_threads > (MOST_WAITING_THREADS if self._kernel.waits else MOST_THREADS):
             raise SimulatorError("too many threads for the host")
         has_checks = self._kernel.communicates and all_threads <= MOST_CHECKED_THREADS
         with checking(current_mode("fast") if has_checks else "fast") as mode:
-            if mode == "checked":
-                with time_limit.suspended():
-                    self._kernel.compile(mode)
-            launch = self._kernel.prepare(arguments, threads, group, threadgroup_memory)
+            build = mode, all_threads > MOST_QUICK_THREADS
+            # The first launch of a build compiles it.
+            unlimited = nullcontext() if build in self._builds else time_limit.suspended()
+            self._builds.add(build)
+            with unlimited:
+                launch = self._kernel.prepare(arguments, threads, group, threadgroup_memory)
 
         def run() -> None:
             self._running.note(self._name)

@@ -6,6 +6,7 @@ the bitcode, which differ from those in assembly.
 
 from __future__ import annotations
 
+import functools
 import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -73,6 +74,7 @@ def metadata_of_bitcode(bitcode: bytes) -> Metadata:
     raise MalformedKernelError("its bitcode has no module")
 
 
+@functools.lru_cache(maxsize=4)  # the library asks for it, then the compiler
 def signature_of_bitcode(bitcode: bytes, name: str) -> KernelSignature:
     """The arguments of the kernel of a module.
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import functools
 import platform
+import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
 from ...cache import cache_folder, fingerprint, fingerprint_of_code
 from ...errors import one_line
@@ -20,6 +22,7 @@ from .host_module import host_module
 from .intrinsics import Perturbation, Variant
 
 _RUNTIME = Path(__file__).parent / "runtime"
+_RUNTIME_FUNCTION = re.compile(r"@(airrt_\w+)")
 # The code that determines the result of a build: the cache key changes with it.
 _DECIDING_CODE = (
     *(f"simulator.air.{name}" for name in ("bitcode", "bitstream", "compiler", "entry_point", "function_constants")),
@@ -34,7 +37,7 @@ _CACHE_DAYS = 90
 # Each build adds some 8 kB.
 _BUILDS_PER_CHECK = 256
 
-# Bitcode is not trusted. Shipped kernels take up to 3 s and 200 MB.
+# Bitcode is not trusted. Optimized, shipped kernels take up to 3 s and 200 MB.
 _LIMITS = Limits(seconds=120, memory=4 << 30)
 
 _CC1_TARGETS = {
@@ -43,12 +46,19 @@ _CC1_TARGETS = {
     "aarch64": ("-triple", "aarch64-unknown-linux-gnu", "-target-cpu", "generic"),
 }
 _READ_IR = ("-Wno-override-module", "-x", "ir")
-_OPTIMIZED = ("-O2", "-vectorize-loops", "-vectorize-slp", "-ffp-contract=on")
-# Hooks of the checker for each load and store.
-_CHECKED = (
-    *("-O1", "-ffp-contract=on", "-fsanitize-coverage-type=1"),
-    *("-fsanitize-coverage-trace-loads", "-fsanitize-coverage-trace-stores"),
-)
+Build = Literal["quick", "optimized", "checked"]
+_FLAGS: Mapping[Build, Sequence[str]] = {
+    # It takes the compiler a third of the time, and the kernel runs half as fast. The module is optimized already.
+    "quick": ("-O0", "-ffp-contract=on"),
+    "optimized": ("-O2", "-vectorize-loops", "-vectorize-slp", "-ffp-contract=on"),
+    # Hooks of the checker for each load and store.
+    "checked": (
+        *("-O1", "-ffp-contract=on", "-fsanitize-coverage-type=1"),
+        *("-fsanitize-coverage-trace-loads", "-fsanitize-coverage-trace-stores"),
+    ),
+}
+# LLVM defines no result of abs(-2^63) and of shifts by more than the width, and the optimizer makes another of it.
+_UNDEFINED = re.compile(r"@(?:llvm|air)\.abs\.|= (?:shl|lshr|ashr) (?:nsw |nuw |exact )*[^,\n]*, %")
 _RUNTIME_FLAGS = (
     *("-x", "c++", "-std=c++17", "-O2", "-fPIC", "-nostdinc", "-ffreestanding", "-fno-exceptions", "-fno-rtti"),
     *("-fno-math-errno", "-ffp-contract=off", "-fno-strict-aliasing", "-Wno-everything"),
@@ -99,7 +109,7 @@ class AirCompiler:
         return done.stdout
 
     def built(
-        self, bitcode: bytes, name: str, checked: bool = False, constants: Sequence[Constant] | None = None
+        self, bitcode: bytes, name: str, build: Build = "quick", constants: Sequence[Constant] | None = None
     ) -> tuple[Path, bytes]:
         """A shared library with the kernel, and its content, built or from the cache.
 
@@ -111,13 +121,13 @@ class AirCompiler:
             KernelCompileError: the compiler refuses it, or exceeds its limits.
             KernelCacheError: the cache cannot be written.
         """
-        variant = Variant(self._perturbation, checked)
-        key = fingerprint(self.identity, "kernel", repr(variant), "" if constants is None else repr(constants), bitcode)
+        given = "" if constants is None else repr(constants)
+        key = fingerprint(self.identity, build, repr(self._perturbation), given, bitcode)
         kept = self.cache.find(key, ".so")
         if kept:
             return kept
         try:
-            content = self._build(bitcode, name, variant, constants)
+            content = self._build(bitcode, name, build, constants)
             path = self.cache.store(key, ".so", content)
         except OSError as error:
             raise KernelCacheError(
@@ -128,17 +138,22 @@ class AirCompiler:
             self.cache.shrink(CACHE_BYTES)
         return path, content
 
-    def _build(self, bitcode: bytes, name: str, variant: Variant, constants: Sequence[Constant] | None) -> bytes:
+    def _build(self, bitcode: bytes, name: str, build: Build, constants: Sequence[Constant] | None) -> bytes:
+        variant = Variant(self._perturbation, checked=build == "checked")
         assembly = self.disassemble(bitcode)
         assembly = assembly if constants is None else with_constants(assembly, constants)
+        if build == "quick" and _UNDEFINED.search(assembly):
+            build = "optimized"
         text = host_module(assembly, name, signature_of_bitcode(bitcode, name), variant)
         with tempfile.TemporaryDirectory(prefix="mpsmith-air-") as folder:
             source, unit, library = (Path(folder) / file for file in ("host.ll", "kernel.o", "kernel.so"))
             source.write_text(text, encoding="utf-8")
-            linked = (word for file in self.runtime for word in ("-mlink-builtin-bitcode", str(file)))
+            called = [name.encode() for name in set(_RUNTIME_FUNCTION.findall(text))]
+            needed = (unit for unit, code in self.runtime.items() if any(name in code for name in called))
+            linked = (word for unit in needed for word in ("-mlink-builtin-bitcode", str(unit)))
             done = self._run(
                 *("clang", "-cc1", *self._target, "-mrelocation-model", "pic", "-pic-level", "2"),
-                *(_CHECKED if variant.checked else _OPTIMIZED),
+                *_FLAGS[build],
                 *("-emit-obj", *linked, *_READ_IR, str(source), "-o", str(unit)),
             )
             if not done.succeeded:
@@ -156,15 +171,18 @@ class AirCompiler:
             raise KernelCompileError(str(error)) from None
 
     @functools.cached_property
-    def runtime(self) -> Sequence[Path]:
-        """The runtime functions of AIR's operations as bitcode, a file for each source."""
-        return [self._runtime_unit(source) for source in sorted(_RUNTIME.glob("*.cpp"))]
+    def runtime(self) -> Mapping[Path, bytes]:
+        """The runtime functions of AIR's operations as bitcode, a file for each source with its content.
 
-    def _runtime_unit(self, source: Path) -> Path:
+        No file calls a function of another one.
+        """
+        return dict(self._runtime_unit(source) for source in sorted(_RUNTIME.glob("*.cpp")))
+
+    def _runtime_unit(self, source: Path) -> tuple[Path, bytes]:
         key = fingerprint(self.identity, "runtime", source.name)
         kept = self.cache.find(key, ".bc")
         if kept:
-            return kept[0]
+            return kept
         self.cache.discard_old(_CACHE_DAYS)  # results of an older compiler or simulator are useless
         machine = platform.machine()
         target = (f"--target={machine}-linux-gnu", *(("-march=x86-64-v3",) if machine == "x86_64" else ()))
@@ -176,7 +194,8 @@ class AirCompiler:
             )
             if not done.succeeded:
                 raise InternalCompilerError(f"the simulator's own {source.name} does not compile: {done.stderr}")
-            return self.cache.store(key, ".bc", unit.read_bytes())
+            content = unit.read_bytes()
+            return self.cache.store(key, ".bc", content), content
 
 
 def _reason(done: ToolRun) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import ctypes
+import math
 import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +29,7 @@ from ..metal.regions import GUARDED_BYTES, merged_regions
 from ..metal.schedules import run_schedules
 from .binding import BoundArguments, Constants, bind
 from .bitcode import declared_functions, signature_of_bitcode
-from .compiler import AirCompiler, default_air_compiler
+from .compiler import AirCompiler, Build, default_air_compiler
 from .container import LibraryFile, Version
 from .entry_point import ENTRY, FIRST_THREADGROUP_SLOT
 from .intrinsics import Perturbation
@@ -39,6 +40,10 @@ Size = tuple[int, int, int]
 
 NEWEST_AIR = Version(2, 8)
 """The newest version of AIR in a release of torch, whose kernels have run here."""
+
+
+MOST_QUICK_THREADS = 1 << 16
+"""The largest grid of a kernel that is compiled without optimization: with more threads that takes longer in all."""
 
 
 class AirLibrary:
@@ -136,7 +141,7 @@ class AirKernel:
         self.release, self._compiler, self._given = library.release, library.compiler, library.given
         self._bitcode = bitcode
         self._mode: Mode = "fast" if self.release else mode_from_environment()
-        self._loaded: dict[bool, LoadedKernel] = {}
+        self._loaded: dict[Build, LoadedKernel] = {}
         self._constants: Constants = {}
         self._loading = threading.Lock()
 
@@ -151,21 +156,21 @@ class AirKernel:
     @property
     def waits(self) -> bool:
         """Whether its threads wait for each other, which needs a stack switch for each; compiles the kernel."""
-        return self._kernel(checked=False).blocking
+        return self._kernel("quick").blocking
 
     @property
     def communicates(self) -> bool:
         """Whether its threads wait for each other or use atomic operations; compiles the kernel."""
-        kernel = self._kernel(checked=False)
+        kernel = self._kernel("quick")
         return kernel.blocking or kernel.uses_atomics
 
-    def compile(self, mode: Mode = "fast") -> None:
-        """Compile and load the kernel before its first launch in this mode.
+    def compile(self) -> None:
+        """Compile and load the kernel before its first launch.
 
         Raises:
             AirError: it cannot be compiled.
         """
-        self._kernel(checked=mode == "checked")
+        self._kernel("quick")
 
     def launch(
         self,
@@ -230,7 +235,8 @@ class AirKernel:
         self, bound: BoundArguments, shared: Mapping[int, Buffer], grid: Size, group: Size
     ) -> Callable[[], None]:
         mode = current_mode(self._mode)
-        kernel = self._kernel(checked=mode == "checked")
+        fast: Build = "quick" if math.prod(grid) <= MOST_QUICK_THREADS else "optimized"
+        kernel = self._kernel("checked" if mode == "checked" else fast)
         launch = replace(self._grid_launch(bound, shared, mode), grid=grid, group=group)
 
         def run_in_order(schedule: GridLaunch) -> None:
@@ -247,20 +253,20 @@ class AirKernel:
         return run
 
     # ------------------------------------------------------------------------------------------ building
-    def _kernel(self, checked: bool) -> LoadedKernel:
-        if checked not in self._loaded:
+    def _kernel(self, build: Build) -> LoadedKernel:
+        if build not in self._loaded:
             with self._loading:
-                self._loaded[checked] = self._loaded.get(checked) or self._load(checked)
-        return self._loaded[checked]
+                self._loaded[build] = self._loaded.get(build) or self._load(build)
+        return self._loaded[build]
 
-    def _load(self, checked: bool) -> LoadedKernel:
+    def _load(self, build: Build) -> LoadedKernel:
         runtime_of(self._compiler.scheduler)  # its symbols must be there before the kernel is loaded
         try:
-            path, content = self._compiler.built(self._bitcode, self.signature.name, checked, self._given)
+            path, content = self._compiler.built(self._bitcode, self.signature.name, build, self._given)
         except AirError as error:
             raise _about(error, self.signature.name, self.release) from None
         try:
-            return load_kernel(str(path), content, ENTRY, checked)
+            return load_kernel(str(path), content, ENTRY, checked=build == "checked")
         except OSError as error:
             failure = KernelCompileError(f"its code cannot be loaded: {one_line(error, 300)}")
             raise _about(failure, self.signature.name, self.release) from None

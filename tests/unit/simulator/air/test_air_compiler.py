@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.simulator.air.compiler import AirCompiler
-from mpsmith.simulator.air.intrinsics import Variant
+from mpsmith.simulator.air.compiler import AirCompiler, Build
 from mpsmith.simulator.clang import BuildCache, Limits
 from mpsmith.simulator.errors import KernelCacheError, KernelCompileError
 from mpsmith.simulator.metal.compiler import default_compiler
@@ -40,9 +39,9 @@ def counted(compiler: AirCompiler, monkeypatch: pytest.MonkeyPatch) -> list[str]
     names: list[str] = []
     build = compiler._build
 
-    def counting(bitcode: bytes, name: str, variant: Variant, constants: Sequence[Constant]) -> bytes:
+    def counting(bitcode: bytes, name: str, kind: Build, constants: Sequence[Constant]) -> bytes:
         names.append(name)
-        return build(bitcode, name, variant, constants)
+        return build(bitcode, name, kind, constants)
 
     monkeypatch.setattr(compiler, "_build", counting)
     return names
@@ -70,6 +69,14 @@ def test_a_damaged_entry_is_compiled_anew(tmp_path: Path, monkeypatch: pytest.Mo
     names = counted(kernels, monkeypatch)
     assert kernels.built(bitcode(EXP), "exp_float")[1] == content
     assert names == ["exp_float"]
+
+
+def test_only_what_has_one_result_is_compiled_without_optimization(tmp_path: Path) -> None:
+    kernels = compiler(tmp_path)
+    absolute = bitcode(elementwise("absolute", "air.abs.s.i32", "i32", "i32"))
+    assert kernels.built(absolute, "absolute", "quick")[1] == kernels.built(absolute, "absolute", "optimized")[1]
+    quick, optimized = (kernels.built(bitcode(EXP), "exp_float", kind)[1] for kind in ("quick", "optimized"))
+    assert quick != optimized
 
 
 PROGRAM = """
