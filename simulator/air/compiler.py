@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import platform
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
 from ...cache import cache_folder, fingerprint, fingerprint_of_code
 from ...errors import one_line
-from ..clang import BuildCache, Clang, CompilerLimitError, InternalCompilerError, Limits, ToolRun
+from ..clang import BuildCache, Clang, CompilerLimitError, CompilerStream, InternalCompilerError, Limits, ToolRun
 from ..errors import KernelCacheError, KernelCompileError, MalformedKernelError
 from ..metal.compiler import MetalCompiler, default_compiler
 from ..metal.function_constants import Constant
@@ -45,7 +46,6 @@ _CC1_TARGETS = {
     "x86_64": ("-triple", "x86_64-unknown-linux-gnu", "-target-cpu", "x86-64-v3"),
     "aarch64": ("-triple", "aarch64-unknown-linux-gnu", "-target-cpu", "generic"),
 }
-_READ_IR = ("-Wno-override-module", "-x", "ir")
 Build = Literal["quick", "optimized", "checked"]
 _FLAGS: Mapping[Build, Sequence[str]] = {
     # It takes the compiler a third of the time, and the kernel runs half as fast. The module is optimized already.
@@ -87,10 +87,16 @@ class AirCompiler:
         self.scheduler = scheduler
         self.identity = fingerprint(clang.identity, fingerprint_of_code(*_DECIDING_CODE))
         self._target = _CC1_TARGETS[platform.machine()]
+        self._to_assembly = (*self._target, "-disable-llvm-passes", "-emit-llvm", "-Wno-override-module")
+        of_library = ("-mrelocation-model", "pic", "-pic-level", "2")
+        self._to_object = (*self._target, *of_library, "-emit-obj", "-Wno-override-module")
+        self._assembly = CompilerStream(clang, self._to_assembly, limits)
 
     def under(self, perturbation: Perturbation) -> AirCompiler:
         """The same compiler with this perturbation."""
-        return AirCompiler(self._clang, self.cache, self.scheduler, self._limits, perturbation)
+        other = copy.copy(self)
+        other._perturbation = perturbation
+        return other
 
     def disassemble(self, bitcode: bytes) -> str:
         """A module as assembly, with the triple and data layout of the host.
@@ -99,11 +105,12 @@ class AirCompiler:
             MalformedKernelError: it is not bitcode.
             KernelCompileError: it exceeds the time limit.
         """
+        if text := self._assembly.assembly(bitcode):
+            return text
         with tempfile.TemporaryDirectory(prefix="mpsmith-air-") as folder:
             module = Path(folder) / "kernel.bc"
             module.write_bytes(bitcode)
-            flags = (*self._target, "-disable-llvm-passes", "-emit-llvm", *_READ_IR)
-            done = self._run("clang", "-cc1", *flags, str(module), "-o", "-")
+            done = self._run("clang", "-cc1", *self._to_assembly, "-x", "ir", str(module), "-o", "-")
         if not done.succeeded:
             raise MalformedKernelError(f"LLVM cannot read its module: {one_line(ValueError(done.stderr), 300)}")
         return done.stdout
@@ -145,24 +152,32 @@ class AirCompiler:
         if build == "quick" and _UNDEFINED.search(assembly):
             build = "optimized"
         text = host_module(assembly, name, signature_of_bitcode(bitcode, name), variant)
+        quick = self._quick.object_file(text.encode()) if build == "quick" else None
         with tempfile.TemporaryDirectory(prefix="mpsmith-air-") as folder:
-            source, unit, library = (Path(folder) / file for file in ("host.ll", "kernel.o", "kernel.so"))
-            source.write_text(text, encoding="utf-8")
-            called = [name.encode() for name in set(_RUNTIME_FUNCTION.findall(text))]
-            needed = (unit for unit, code in self.runtime.items() if any(name in code for name in called))
-            linked = (word for unit in needed for word in ("-mlink-builtin-bitcode", str(unit)))
-            done = self._run(
-                *("clang", "-cc1", *self._target, "-mrelocation-model", "pic", "-pic-level", "2"),
-                *_FLAGS[build],
-                *("-emit-obj", *linked, *_READ_IR, str(source), "-o", str(unit)),
-            )
-            if not done.succeeded:
-                raise KernelCompileError(f"the compiler refuses it: {_reason(done)}")
+            unit, library = Path(folder) / "kernel.o", Path(folder) / "kernel.so"
+            if quick:
+                unit.write_bytes(quick)
+            else:
+                self._compile(text, build, unit)
             # Symbols of the scheduler and of libm are resolved when the library is loaded.
             done = self._run("ld.lld", "-shared", "-s", "-z", "nostart-stop-gc", str(unit), "-o", str(library))
             if not done.succeeded:
                 raise KernelCompileError(f"the linker refuses it: {_reason(done)}")
             return library.read_bytes()
+
+    def _compile(self, text: str, build: Build, unit: Path) -> None:
+        source = unit.with_suffix(".ll")
+        source.write_text(text, encoding="utf-8")
+        called = [name.encode() for name in set(_RUNTIME_FUNCTION.findall(text))]
+        needed = (each for each, code in self.runtime.items() if any(name in code for name in called))
+        flags = (*self._to_object, *_FLAGS[build], *_linked(needed))
+        done = self._run("clang", "-cc1", *flags, "-x", "ir", str(source), "-o", str(unit))
+        if not done.succeeded:
+            raise KernelCompileError(f"the compiler refuses it: {_reason(done)}")
+
+    @functools.cached_property
+    def _quick(self) -> CompilerStream:
+        return CompilerStream(self._clang, (*self._to_object, *_FLAGS["quick"], *_linked(self.runtime)), self._limits)
 
     def _run(self, tool: str, *arguments: str) -> ToolRun:
         try:
@@ -196,6 +211,11 @@ class AirCompiler:
                 raise InternalCompilerError(f"the simulator's own {source.name} does not compile: {done.stderr}")
             content = unit.read_bytes()
             return self.cache.store(key, ".bc", content), content
+
+
+def _linked(runtime: Iterable[Path]) -> Iterator[str]:
+    """The flags that link functions of the runtime."""
+    return (word for unit in runtime for word in ("-mlink-builtin-bitcode", str(unit)))
 
 
 def _reason(done: ToolRun) -> str:

@@ -8,12 +8,14 @@ from ..errors import CompilerLimitError, CompilerMissingError, InternalCompilerE
 from .cache import BuildCache
 from .compiler import Clang, Limits, ToolRun, installed, locate
 from .diagnostics import Diagnostic, Message, messages
+from .stream import CompilerStream
 
 __all__ = [
     "BuildCache",
     "Clang",
     "CompilerLimitError",
     "CompilerMissingError",
+    "CompilerStream",
     "Diagnostic",
     "InternalCompilerError",
     "Limits",

@@ -102,7 +102,7 @@ class Clang:
             raise CompilerMissingError(f"the compiler of the ziglang package does not start: {error}") from None
         with process:
             if limits:
-                _limit(process.pid, limits)
+                limit(process.pid, limits)
             try:
                 stdout, stderr = process.communicate(source, timeout=limits.seconds if limits else None)
             except subprocess.TimeoutExpired as expired:
@@ -116,18 +116,18 @@ class Clang:
         return ToolRun(process.returncode == 0, stdout, stderr)
 
 
-def _limit(process: int, limits: Limits) -> None:
+def limit(process: int, limits: Limits) -> None:
     """Limit the resources of a process that has just started, if the system can."""
     import resource
 
-    limit = getattr(resource, "prlimit", None)  # Linux
-    if not limit:
+    set_limit = getattr(resource, "prlimit", None)  # Linux
+    if not set_limit:
         return
     with contextlib.suppress(ProcessLookupError):
-        limit(process, resource.RLIMIT_AS, (limits.memory, limits.memory))
+        set_limit(process, resource.RLIMIT_AS, (limits.memory, limits.memory))
         if limits.processor_seconds is not None:
             # The first limit sends SIGXCPU, the second SIGKILL.
-            limit(process, resource.RLIMIT_CPU, (limits.processor_seconds, limits.processor_seconds + 1))
+            set_limit(process, resource.RLIMIT_CPU, (limits.processor_seconds, limits.processor_seconds + 1))
 
 
 def locate(more: Sequence[Path] = ()) -> Clang | None:

@@ -1,0 +1,129 @@
+"""Runs of the compiler in one process: to start it takes as long as to compile a small file."""
+
+from __future__ import annotations
+
+import os
+import select
+import struct
+import subprocess
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+
+from .compiler import Clang, Limits, limit
+
+# So many inputs of a process are open from its start.
+_INPUTS = 48
+_HEADER, _SECTIONS = 64, struct.Struct("<Q10xHH")  # of an object file: where its table of sections is, which ends it
+
+
+class CompilerStream:
+    """Compiles one text or module of LLVM after the other with the same flags of `clang -cc1`, as `-x ir` does.
+
+    Each input is a pipe, so that the process reads it when it comes. It ends with this process, which has the other
+    ends.
+    """
+
+    def __init__(self, clang: Clang, flags: Sequence[str], limits: Limits) -> None:
+        self._clang, self._flags, self._limits = clang, flags, limits
+        self._lock = threading.Lock()
+        self._process: _Process | None = None
+
+    def object_file(self, source: bytes) -> bytes | None:
+        """The object file of a module, with `-emit-obj`. None where the compiler refuses it: then run it by itself."""
+
+        def read(process: _Process) -> bytes:
+            process.send(source)
+            return process.read(_size_of_object)
+
+        return self._run(read)
+
+    def assembly(self, source: bytes) -> str | None:
+        """The text of a module, with `-emit-llvm`. None as for `object_file`."""
+
+        def read(process: _Process) -> bytes:
+            begin, end = (f"; ModuleID = '{process.send(each)}'".encode() for each in (source, b""))
+            text = process.read(lambda output: output.find(end))
+            return text[text.index(begin) :]
+
+        text = self._run(read)
+        return None if text is None else text.decode("utf-8", "replace")
+
+    def _run(self, read: Callable[[_Process], bytes]) -> bytes | None:
+        with self._lock:
+            try:
+                if self._process is None or self._process.inputs_left < 2:
+                    self._process = None  # ends the old one first
+                    self._process = _Process(self._clang, self._flags, self._limits)
+                return read(self._process)
+            except (OSError, ValueError):
+                self._process = None
+                return None
+
+
+class _Process:
+    """A process with its pipes; both are gone when this object is."""
+
+    def __init__(self, clang: Clang, flags: Sequence[str], limits: Limits) -> None:
+        pipes = [os.pipe() for _ in range(_INPUTS)]
+        self._output, output = os.pipe()
+        read_ends = [read for read, _ in pipes]
+        self._inputs = [(f"/dev/fd/{read}", write) for read, write in pipes]
+        names = (name for name, _ in self._inputs)
+        self._left = b""
+        self._seconds = limits.seconds
+        try:
+            process = subprocess.Popen(
+                [str(clang.program), "clang", "-cc1", *flags, "-o", f"/dev/fd/{output}", "-x", "ir", *names],
+                pass_fds=(*read_ends, output),
+                stdin=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+            )
+        finally:
+            for each in (*read_ends, output):
+                os.close(each)
+        self.pid = process.pid
+        limit(self.pid, limits)
+        assert process.stderr is not None
+        self._errors = process.stderr.fileno()
+        weakref.finalize(self, _end, process, self._inputs, self._output)
+
+    @property
+    def inputs_left(self) -> int:
+        """How many inputs it still reads."""
+        return len(self._inputs)
+
+    def send(self, source: bytes) -> str:
+        """Send the next input; returns its name. Raises OSError where the process has ended."""
+        name, pipe = self._inputs[0]
+        with os.fdopen(pipe, "wb") as file:
+            del self._inputs[0]
+            file.write(source)
+        return name
+
+    def read(self, end_in: Callable[[bytes], int]) -> bytes:
+        """The output up to the place that `end_in` finds in it, -1 before. Raises OSError where there is none."""
+        while (end := end_in(self._left)) < 0:
+            ready, _, _ = select.select([self._output, self._errors], [], [], self._seconds)
+            more = b"" if self._errors in ready or not ready else os.read(self._output, 1 << 16)
+            if not more:
+                raise OSError("the compiler refuses it, or takes too long")
+            self._left += more
+        found, self._left = self._left[:end], self._left[end:]
+        return found
+
+
+def _end(process: subprocess.Popen[bytes], inputs: Sequence[tuple[str, int]], output: int) -> None:
+    process.kill()
+    process.communicate()
+    for each in (output, *(pipe for _, pipe in inputs)):
+        os.close(each)
+
+
+def _size_of_object(content: bytes) -> int:
+    """The size of an ELF object that begins here, -1 while it is not there whole."""
+    if len(content) < _HEADER:
+        return -1
+    offset, size, count = _SECTIONS.unpack_from(content, 0x28)
+    end = offset + size * count
+    return end if len(content) >= end else -1
