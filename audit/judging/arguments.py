@@ -39,10 +39,18 @@ class Argument(NamedTuple):
 
 
 CompareWritten = Callable[[Argument], Found]
+# Whether the elements of an argument's storage on the device, which differ so from the CPU's, are accepted all the same.
+AcceptsAround = Callable[[Argument, Tensor, Tensor, Difference], bool]
 
 
 def compare_arguments(
-    case: Case, actual: Execution, expected: Execution, compare_written: CompareWritten, *, values: bool
+    case: Case,
+    actual: Execution,
+    expected: Execution,
+    compare_written: CompareWritten,
+    accepts_around: AcceptsAround,
+    *,
+    values: bool,
 ) -> Found:
     """Compare every tensor among the arguments after the call.
 
@@ -50,6 +58,7 @@ def compare_arguments(
         case: has the arguments before the calls.
         actual, expected: the runs on the device and on the CPU.
         compare_written: compares the values of an argument that the CPU's call changed.
+        accepts_around: whether another memory around an argument is accepted.
         values: False where what is written is random or undefined: then the metadata are compared, and the values of
             what the CPU's call does not write.
     """
@@ -71,8 +80,9 @@ def compare_arguments(
             largest = max(largest, found)
         if not _fills_its_storage(argument.original) and argument.original.untyped_storage()._cdata not in seen:
             seen.add(argument.original.untyped_storage()._cdata)
-            if _changes_around(argument, case):
-                return Difference(f"the memory around input {argument.position} was changed, unlike the CPU's")
+            around = _changes_around(argument, case)
+            if around is not None and not accepts_around(argument, *map(storage_of, argument[1:3]), around):
+                return around
     return largest
 
 
@@ -150,12 +160,12 @@ def _fills_its_storage(tensor: Tensor) -> bool:
     return tensor.is_contiguous() and tensor.untyped_storage().nbytes() == tensor.numel() * tensor.element_size()
 
 
-def _changes_around(argument: Argument, case: Case) -> bool:
-    """Whether the device changed bytes that belong to no argument, and the CPU did not."""
+def _changes_around(argument: Argument, case: Case) -> Difference | None:
+    """Which elements of the storage the device changed that belong to no argument, and the CPU did not."""
     original = _bytes(argument.original)
     mine, cpus = _bytes(argument.mine).cpu(), _bytes(argument.cpus)
     if mine.shape != original.shape or cpus.shape != original.shape or torch.equal(mine, cpus):
-        return False
+        return None
     storage = argument.original.untyped_storage()._cdata
     looked_at = torch.zeros_like(original, dtype=torch.bool)
     for tensor in tensors_of((case.args, case.kwargs)):
@@ -163,7 +173,17 @@ def _changes_around(argument: Argument, case: Case) -> bool:
             _mark(looked_at, tensor)
     if argument.cpus.layout is torch.strided:
         _mark(looked_at, argument.cpus)  # an out tensor that was resized has what was around it
-    return bool(((mine != original) & (cpus == original) & ~looked_at).any())
+    changed = (mine != original) & (cpus == original) & ~looked_at
+    if not bool(changed.any()):
+        return None
+    width = argument.original.element_size()
+    wrong = changed[: len(changed) // width * width].view(-1, width).any(1)
+    return Difference(f"the memory around input {argument.position} was changed, unlike the CPU's", wrong=wrong)
+
+
+def storage_of(tensor: Tensor) -> Tensor:
+    """The whole storage of a tensor, as elements of its dtype in one row."""
+    return torch.empty(0, dtype=tensor.dtype, device=tensor.device).set_(tensor.untyped_storage())
 
 
 def _bytes(tensor: Tensor) -> Tensor:

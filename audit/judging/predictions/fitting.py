@@ -12,10 +12,11 @@ from ...model.case import Case
 from ...model.verdicts import ROUNDING, TOGETHER
 from .. import judge
 from ..agreement import Comparison
+from ..arguments import Argument, storage_of
 from ..compare import CONDITION, TOLERANCES, Agreement, Difference, Reference, on_cpu
 from ..execution import Execution, execute, gradients
 from ..judge import OUT_OF_MEMORY, Trial
-from ..reference import Position, WideRuns
+from ..reference import Position, WideArgument, WideRuns
 from ..transfer import move
 from .prediction import Calls, ModelError, Prediction, Ulp
 from .subnormals import subnormals_flushed
@@ -145,6 +146,15 @@ def _called(trial: Trial) -> set[str]:
     return calls.names
 
 
+class WideStorage(WideArgument):
+    """The memory of an argument, with what is around it."""
+
+    def of(self, run: Execution) -> Tensor | None:
+        """The elements of its storage after a run."""
+        argument = super().of(run)
+        return None if argument is None or argument.layout is not torch.strided else storage_of(argument)
+
+
 class ComparisonWithPredictions(Comparison):
     """Compares as `Comparison` does, but accepts results whose differences `accepts` says are as predicted."""
 
@@ -163,6 +173,10 @@ class ComparisonWithPredictions(Comparison):
         if isinstance(agreement, Difference):
             return Agreement(0.0) if self._accepts(actual, expected, wide, agreement) else agreement
         return agreement
+
+
+    def _accepts_around(self, argument: Argument, mine: Tensor, cpus: Tensor, difference: Difference) -> bool:
+        return self._accepts(mine, cpus, WideStorage(self._wide, argument.position), difference)
 
 
 class ModelledRuns:
@@ -247,8 +261,9 @@ class ModelledRuns:
             # Some gradients, prod's among them, take another formula inside a dispatch mode.
             modelled = nullcontext() if prediction.without_calls and run == 1 else calls
             around = subnormals_flushed() if flush else nullcontext()
-            made = _run(self._trial, self._case, calls, self._cotangents, around, modelled)
-            first = moves and not prediction.without_calls and (flush, run) == (False, 0)
+            with prediction.in_place():
+                made = _run(self._trial, self._case, calls, self._cotangents, around, modelled)
+            first = moves and not (prediction.without_calls or prediction.gradients) and (flush, run) == (False, 0)
             if first and made is not None and not calls.modelled:
                 self._runs = self._unmodelled
             self._runs[flush, run] = made

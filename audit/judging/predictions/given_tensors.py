@@ -126,6 +126,23 @@ def layer_norm(
     return result, *(Instead(each.to(input.dtype)) for each in moments)
 
 
+def first_of_its_storage(overload: str) -> Model:
+    """In place of a number that is a view, the first one of the memory that it is a view of."""
+
+    def first(each: Any) -> Any:
+        is_number = isinstance(each, Tensor) and not each.dim() and each.storage_offset()
+        return each.as_strided((), (), 0) if is_number else each
+
+    def model(ulp: Ulp, *args: Any, **named: Any) -> Tensor | None:
+        read = [first(each) for each in args]
+        if all(mine is each for mine, each in zip(read, args, strict=True)):
+            return None
+        result: Tensor = getattr(aten, overload)(*read, **named)
+        return result
+
+    return model
+
+
 KEEPING = (
     *("nll_loss_forward", "nll_loss2d_forward", "median", "nanmedian", "adaptive_max_pool2d", "adaptive_avg_pool2d"),
     "log_sigmoid_forward",
@@ -153,6 +170,10 @@ GIVEN_TENSORS = (
             "aten::max_pool2d_with_indices_backward": maxima_of_windows,
             "aten::adaptive_max_pool2d_backward": maxima_of_adaptive_windows,
         },
+    ),
+    Prediction(
+        "first-of-a-storage",
+        {f"aten::{name}": first_of_its_storage(name) for name in ("add", "sub", "mul", "div")},
     ),
     Prediction("parameters-read-in-another-dtype", {"aten::native_layer_norm": layer_norm}),
 )

@@ -8,7 +8,8 @@ operator stays unexplained.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from inspect import signature
 from typing import Any
@@ -21,6 +22,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from ....errors import one_line
 from ...model.case import Case, described
 from ...model.nested import leaves, map_leaves
+from ..arguments import storage_of
 from ..inner_calls import composite_key
 
 _NAME = re.compile(r"^(?P<name>aten::(?:__\w+__|\w+?))_?(?:\.\w+)?$")
@@ -99,6 +101,8 @@ class Prediction:
         nan_is_any_non_finite: a NaN of the model means a NaN or an infinity of either sign.
         where: in place of models, which elements of any result may differ, and how.
         with_calls: it says nothing of cases that call none of these; empty: `where` says something of any case.
+        gradients: what computes an overload and its gradients in place of the CPU, "linear" for aten::linear. For
+            overloads that torch composes of others before any model sees them; `with_calls` names those.
     """
 
     name: str
@@ -108,6 +112,18 @@ class Prediction:
     nan_is_any_non_finite: bool = False
     where: Where | None = None
     with_calls: frozenset[str] = frozenset()
+    gradients: Mapping[str, Callable[..., Tensor]] = field(default_factory=dict)
+
+    @contextmanager
+    def in_place(self) -> Iterator[None]:
+        """Inside, `gradients` compute."""
+        if not self.gradients:
+            yield
+            return
+        with torch.library._scoped_library("aten", "IMPL") as library:
+            for name, function in self.gradients.items():
+                library.impl(name, function, "AutogradCPU")
+            yield
 
     def concerns(self, called: set[str]) -> bool:
         """Whether it says something of a case that called these overloads, without their suffixes."""
@@ -194,5 +210,10 @@ def _results(func: OpOverload[..., Any], args: Any, kwargs: dict[str, Any], retu
 
 
 def _copied(leaf: Any) -> Any:
-    """The values of a tensor before the call, which may write to it."""
-    return leaf.clone().resolve_conj().resolve_neg() if isinstance(leaf, Tensor) else leaf
+    """The values of a tensor before the call, which may write to it; those of a number with all of their storage."""
+    if not isinstance(leaf, Tensor):
+        return leaf
+    values = leaf.resolve_conj().resolve_neg()
+    if values.dim() or values.layout is not torch.strided or not values.storage_offset():
+        return values.clone()
+    return storage_of(values).clone().as_strided((), (), values.storage_offset())

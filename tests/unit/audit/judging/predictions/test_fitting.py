@@ -293,6 +293,12 @@ SHOWN: dict[str, Shown] = {
     "parameters-read-in-another-dtype": Shown(
         ATEN.native_layer_norm, (numbers(1, 2, 4).half().view(1, 3), [3], numbers(1.1, 2.3, 3.7), None, 1e-5)
     ),
+    "first-of-a-storage": Shown(torch.mul, (numbers(1, 2), numbers(9, 3)[1])),
+    "gradients-of-linear-without-conjugate": Shown(
+        torch.nn.functional.linear,
+        tuple(torch.tensor(values, requires_grad=True) for values in ([[1 + 1j, 2j]], [[3j, 1 + 2j]])),
+        differentiable=True,
+    ),
     "subnormals-count-as-zero": Shown(torch.gt, (numbers(1, 1e-40), numbers(0, 0))),
 }
 
@@ -304,7 +310,7 @@ def trial_of(played: Any, shown: Shown, corrupt: Callable[[Tensor], Tensor] = la
 
     def faulty(*args: Any, **kwargs: Any) -> Any:
         run = 1 if shown.moves else prediction.alternatives - 1
-        with Calls(prediction.models, Ulp(run, moves=shown.moves)):
+        with prediction.in_place(), Calls(prediction.models, Ulp(run, moves=shown.moves)):
             result = (shown.device or shown.call)(*args, **kwargs)
         if prediction.name == "subnormals-count-as-zero":
             with subnormals_flushed():
@@ -347,6 +353,25 @@ def test_a_case_fits_what_the_defect_makes_of_it(played: Any, name: str) -> None
 def test_another_value_fits_nothing(played: Any, name: str, index: int) -> None:
     trial = trial_of(played, SHOWN[name], corrupted(index))
     assert set(fitting_predictions(trial, EVERY)) <= {ROUNDING}
+
+
+def test_what_a_model_writes_around_a_view_is_compared(played: Any) -> None:
+    """Rows in the memory of a transposed out= with gaps: beside its elements, too."""
+
+    def into(out: Tensor, input: Tensor, places: Tensor) -> None:
+        torch.index_select(input, 0, places, out=out)
+
+    def in_rows(out: Tensor, input: Tensor, places: Tensor) -> None:
+        with Calls(BY_NAME["results-in-rows"].models, Ulp()):
+            into(out, input, places)
+        out.as_strided((1,), (1,), 1).add_(moved)
+
+    args = (torch.zeros(4, 4)[:2, :2], numbers(1, 2, 3, 4).view(2, 2), torch.tensor([1, 0]))
+    for moved in (0.0, 7.0):
+        trials: list[Trial] = []
+        judge.judge(Case(played.does(into, in_rows), args), played, 0, "example", on_executed=trials.append)
+        assert trials[0].differs_in_values
+        assert ("results-in-rows" in fitting_predictions(trials[0], EVERY)) == (moved == 0)
 
 
 def test_a_model_sees_what_was_in_an_output_to_which_the_overload_adds() -> None:
