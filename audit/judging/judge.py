@@ -147,8 +147,8 @@ class Trial:
     def compared_by(self, make: Callable[[Case, WideRuns, list[Tensor]], Comparison]) -> bool:
         """Whether another comparison accepts the whole case: outputs, gradients and arguments.
 
-        Gradients that the first comparison did not come to are computed. `make` gets the case, its float64 runs and
-        the cotangents.
+        Gradients that the first comparison did not come to are computed; those of a dtype that the device refuses are
+        left out. `make` gets the case, its float64 runs and the cotangents.
         """
         cpu, mps = self.cpu, self.mps
         if cpu is None or mps is None:
@@ -163,8 +163,10 @@ class Trial:
         try:
             if differentiable and not mps.gradients:
                 mps.gradients = self._gradients_in_its_order(mps, cpu)
-        except DeviceError:
-            return False
+        except DeviceError as refused:
+            if refused.verdict is not CaseVerdict.DTYPE_GAP:
+                return False
+            differentiable = False
         comparison = make(self._case, self._wide, self._cotangents if differentiable else [])
         if isinstance(comparison.forward(mps, cpu), Difference):
             return False

@@ -19,6 +19,8 @@ IN_ROWS = (
 )
 # The outputs of the overloads below, in the order of their results.
 OUTPUTS = ("output", "total_weight", "values", "out", "indices", "buffer")
+# Of the kernel of cholesky: matrices of more rows are factorized in blocks.
+ROWS_OF_A_BLOCK, THREADS_OF_A_GROUP = 32, 256
 
 
 def _kept(overload: str) -> Model:
@@ -126,6 +128,35 @@ def layer_norm(
     return result, *(Instead(each.to(input.dtype)) for each in moments)
 
 
+def cholesky_ex(ulp: Ulp, input: Tensor, *, upper: bool = False, **named: Any) -> tuple[Tensor, Tensor] | None:
+    """Complex numbers are read as two real ones each, so that the first half of a batch's memory is factorized."""
+    rows = input.shape[-1]
+    if not input.is_complex() or not 0 < rows <= ROWS_OF_A_BLOCK:
+        return None
+    in_memory = input.mT.contiguous()
+    parts = torch.view_as_real(in_memory).flatten()
+    tiles = parts[: parts.numel() // 2].view(-1, rows, rows)
+    failed = [_factorize(ulp, tile if upper else tile.mT) for tile in tiles]
+    factor = in_memory.mT.triu() if upper else in_memory.mT.tril()
+    return factor, torch.tensor(failed, dtype=torch.int32).view(input.shape[:-2])
+
+
+def _factorize(ulp: Ulp, tile: Tensor) -> int:
+    """Factorize in place as the kernel, whose first thread ends at a pivot that is not positive; which one it is."""
+    values, failed = tile.clone(), 0
+    for step in range(len(values)):
+        known = values[step, :step]
+        if not failed:
+            pivot = values[step, step] - ulp(known * known).sum()
+            failed = step + 1 if pivot <= 0 else 0
+            values[step, step] = values[step, step] if failed else ulp(pivot.sqrt())
+        below = values[step + 1 + bool(failed) :]  # the next row is the first thread's
+        below[:, step] = ulp(below[:, step] - below[:, :step] @ known) / values[step, step]
+    written = torch.arange(values.numel()).view(values.shape) % THREADS_OF_A_GROUP > 0
+    tile.copy_(torch.where(written, values, tile) if failed else values)
+    return failed
+
+
 def first_of_its_storage(overload: str) -> Model:
     """In place of a number that is a view, the first one of the memory that it is a view of."""
 
@@ -171,6 +202,7 @@ GIVEN_TENSORS = (
             "aten::adaptive_max_pool2d_backward": maxima_of_adaptive_windows,
         },
     ),
+    Prediction("cholesky-of-complex-numbers-as-two", {"aten::linalg_cholesky_ex": cholesky_ex}),
     Prediction(
         "first-of-a-storage",
         {f"aten::{name}": first_of_its_storage(name) for name in ("add", "sub", "mul", "div")},
