@@ -73,7 +73,7 @@ class Comparison:
         difference = (
             _compare_containers(actual.returned, expected.returned)
             or compare_memory(actual, expected, self._case.same_memory)
-            or compare_strides(self._case, actual, expected)
+            or self._strides(actual, expected)
         )
         if difference is not None:
             return difference
@@ -107,6 +107,9 @@ class Comparison:
         return compare_arguments(
             self._case, actual, expected, written, self._accepts_around, values=self._values
         )
+
+    def _strides(self, actual: Execution, expected: Execution) -> Difference | None:
+        return compare_strides(self._case, actual, expected)
 
     def _accepts_around(self, argument: Argument, mine: Tensor, cpus: Tensor, difference: Difference) -> bool:
         return False

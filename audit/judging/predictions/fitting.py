@@ -109,7 +109,11 @@ class _Explaining:
         def make(case: Case, wide: WideRuns, cotangents: list[Tensor]) -> Comparison:
             for each in predictions:
                 self._models.setdefault(each.name, ModelledRuns(self._trial, case, each, cotangents, self._unmodelled))
-            return ComparisonWithPredictions(case, wide, accepts, self._known)
+            return ComparisonWithPredictions(case, wide, accepts, self._known, runs)
+
+        def runs() -> list[Execution]:
+            made = (self._models[each.name].first() for each in predictions)
+            return [execution for execution in made if execution is not None]
 
         return self._trial.compared_by(make)
 
@@ -156,12 +160,18 @@ class WideStorage(WideArgument):
 
 
 class ComparisonWithPredictions(Comparison):
-    """Compares as `Comparison` does, but accepts results whose differences `accepts` says are as predicted."""
+    """Compares as `Comparison` does, but accepts results whose differences `accepts` says are as predicted.
 
-    def __init__(self, case: Case, wide: WideRuns, accepts: Accepts, known: Known) -> None:
+    The strides of results may be those of one of the models' runs, too.
+    """
+
+    def __init__(
+        self, case: Case, wide: WideRuns, accepts: Accepts, known: Known, runs: Callable[[], list[Execution]] = list
+    ) -> None:
         super().__init__(case, wide, judge.DEVICE, random=False)
         self._accepts = accepts
         self._known = known
+        self._runs = runs
 
     def _compare(self, actual: Tensor, expected: Tensor, wide: Reference, values: bool) -> Agreement | Difference:
         if not isinstance(wide, Position):
@@ -174,6 +184,12 @@ class ComparisonWithPredictions(Comparison):
             return Agreement(0.0) if self._accepts(actual, expected, wide, agreement) else agreement
         return agreement
 
+
+    def _strides(self, actual: Execution, expected: Execution) -> Difference | None:
+        difference = super()._strides(actual, expected)
+        if difference is None or any(Comparison._strides(self, actual, run) is None for run in self._runs()):
+            return None
+        return difference
 
     def _accepts_around(self, argument: Argument, mine: Tensor, cpus: Tensor, difference: Difference) -> bool:
         return self._accepts(mine, cpus, WideStorage(self._wide, argument.position), difference)
@@ -268,6 +284,10 @@ class ModelledRuns:
                 self._runs = self._unmodelled
             self._runs[flush, run] = made
         return self._runs[flush, run]
+
+    def first(self) -> Execution | None:
+        """The run in which nothing is moved."""
+        return self._execution(False, 0)
 
     def _result(self, flush: bool, run: int, place: Position) -> Tensor | None:
         execution = self._execution(flush, run)

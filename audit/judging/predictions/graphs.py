@@ -35,10 +35,12 @@ def softplus(ulp: Ulp, input: Tensor, beta: Any = 1, threshold: Any = 20) -> Ten
     return torch.where(scaled > threshold, input, _log_of_one_plus_exp(ulp, scaled) / beta)
 
 
-def log_sigmoid_forward(ulp: Ulp, input: Tensor, *, out: Any = None, **given: Any) -> tuple[Tensor, Any]:
-    """min(x, 0) - log(1 + exp(-|x|)); the buffer is empty, and a given one stays as it is."""
+def log_sigmoid_forward(ulp: Ulp, input: Tensor, *, out: Any = None, **given: Any) -> tuple[Any, Any]:
+    """min(x, 0) - log(1 + exp(-|x|)), in the strides of x; the buffer is empty, and a given one stays as it is."""
     result = input.clamp(max=0) - _log_of_one_plus_exp(ulp, -input.abs())
-    buffer = given.get("buffer", Instead(input.new_empty(0)))
+    if "buffer" not in given:
+        return Instead(result), Instead(input.new_empty(0))
+    buffer = given["buffer"]
     return result, None if isinstance(buffer, Tensor) and buffer.shape != input.shape else buffer
 
 
@@ -244,6 +246,7 @@ GRAPHS = (
         {
             "aten::softplus": softplus,
             "aten::log_sigmoid_forward": log_sigmoid_forward,
+            "aten::log_sigmoid_backward": log_sigmoid_backward,
             "aten::mish": mish,
             "aten::mish_backward": mish_backward,
         },

@@ -158,7 +158,13 @@ class Calls(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return self._made(func, args, kwargs)
         given = kwargs if "out" in signature(model).parameters else _without_outputs(func, kwargs)
         before_args, before_kwargs = map_leaves(_copied, (args, given))
-        result = func(*args, **kwargs)
+        try:
+            result = func(*args, **kwargs)
+        except Exception:  # it refuses what a model gave it, such as an empty buffer
+            instead = model(self.ulp, *before_args, **before_kwargs)
+            if not self.modelled or not isinstance(instead, Tensor):
+                raise
+            return instead
         tensors = [leaf for leaf in leaves(_results(func, args, kwargs, result)) if isinstance(leaf, Tensor)]
         try:
             modelled = model(self.ulp, *before_args, **before_kwargs)
