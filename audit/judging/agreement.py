@@ -104,9 +104,7 @@ class Comparison:
 
     def _arguments(self, actual: Execution, expected: Execution) -> Found:
         written = partial(self._written, actual, expected)
-        return compare_arguments(
-            self._case, actual, expected, written, self._accepts_around, values=self._values
-        )
+        return compare_arguments(self._case, actual, expected, written, self._accepts_around, values=self._values)
 
     def _strides(self, actual: Execution, expected: Execution) -> Difference | None:
         return compare_strides(self._case, actual, expected)

@@ -39,7 +39,7 @@ class Argument(NamedTuple):
 
 
 CompareWritten = Callable[[Argument], Found]
-# Whether the elements of an argument's storage on the device, which differ so from the CPU's, are accepted all the same.
+# Whether the elements of an argument's storage on the device, which differ so from the CPU's, are accepted anyway.
 AcceptsAround = Callable[[Argument, Tensor, Tensor, Difference], bool]
 
 
@@ -81,7 +81,8 @@ def compare_arguments(
         if not _fills_its_storage(argument.original) and argument.original.untyped_storage()._cdata not in seen:
             seen.add(argument.original.untyped_storage()._cdata)
             around = _changes_around(argument, case)
-            if around is not None and not accepts_around(argument, *map(storage_of, argument[1:3]), around):
+            mine, cpus = storage_of(argument.mine), storage_of(argument.cpus)
+            if around is not None and not accepts_around(argument, mine, cpus, around):
                 return around
     return largest
 

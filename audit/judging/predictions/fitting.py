@@ -184,7 +184,6 @@ class ComparisonWithPredictions(Comparison):
             return Agreement(0.0) if self._accepts(actual, expected, wide, agreement) else agreement
         return agreement
 
-
     def _strides(self, actual: Execution, expected: Execution) -> Difference | None:
         difference = super()._strides(actual, expected)
         if difference is None or any(Comparison._strides(self, actual, run) is None for run in self._runs()):

@@ -46,14 +46,15 @@ def adam(*, decoupled: bool) -> Model:
 
 
 def read_as_float(step: Model) -> Model:
-    """The model of a kernel that reads the two bytes of a learning rate as the low ones of a float."""
+    """The model of a kernel that reads the first four bytes of a learning rate as a float; zeros follow two bytes."""
 
     def model(ulp: Ulp, *lists: list[Tensor], **options: Any) -> Any:
         lr = options["lr"]
-        if not isinstance(lr, Tensor) or lr.element_size() != 2:
+        if not isinstance(lr, Tensor) or lr.dtype is torch.float32:
             return None
-        bits = lr.view(torch.int16).to(torch.int32) & 0xFFFF
-        return step(ulp, *lists, **options | {"lr": bits.view(torch.float32)})
+        memory = torch.zeros(8, dtype=torch.uint8)
+        memory[: lr.element_size()] = lr.reshape(1).view(torch.uint8)[:8]
+        return step(ulp, *lists, **options | {"lr": memory[:4].view(torch.float32)[0]})
 
     return model
 
