@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from mpsmith.audit.judging.call_tracer import CallTracer
-from mpsmith.audit.judging.execution import execute, gradients
+from mpsmith.audit.judging.execution import execute, gradients, shown_execution
 from mpsmith.audit.judging.fallbacks import missing_operator
 from mpsmith.audit.model.case import Case
 from mpsmith.simulator.device import loading as simulated_device
@@ -34,8 +34,10 @@ def test_outputs_that_are_no_tensors_have_no_gradient() -> None:
 
 def test_inputs_that_want_a_gradient_may_be_keywords() -> None:
     x, weight = leaf(), leaf()
-    execution = execute(Case(lambda x, weight: x * weight, differentiable=True), ((x,), {"weight": weight}))
-    assert [tensor is each for tensor, each in zip(execution.inputs, (x, weight), strict=True)] == [True, True]
+    case = Case(lambda x, scale, weight: x * scale * weight, differentiable=True)
+    execution = execute(case, ((x, 3), {"weight": weight}))
+    assert list(map(id, execution.inputs)) == list(map(id, execution.tensors)) == [id(x), id(weight)]
+    assert list(map(id, execution.leaves)) == [id(x), id(3), id(weight)]
 
 
 def test_a_case_that_is_not_differentiable_has_no_differentiable_outputs() -> None:
@@ -45,9 +47,10 @@ def test_a_case_that_is_not_differentiable_has_no_differentiable_outputs() -> No
 def test_the_case_says_which_outputs_are_differentiated() -> None:
     case = Case(lambda x: (x * 2, x * 3), differentiable=True, process_output=lambda output: output[1])
     execution = execute(case, ((leaf(),), {}))
-    (gradient,) = gradients(execution, [torch.ones(2)])
-    assert gradient is not None
-    assert gradient.tolist() == [3.0, 3.0]
+    execution.gradients = gradients(execution, [torch.ones(2)])
+    outputs = [f"output {i}: tensor([{i + 2}., {i + 2}.], grad_fn=<MulBackward0>)" for i in range(2)]
+    assert shown_execution(execution).splitlines() == [*outputs, "gradient 0: tensor([3., 3.])"]
+    assert shown_execution(None) == "(nothing)"
 
 
 def test_gradients_go_through_sparse_outputs() -> None:
