@@ -368,6 +368,7 @@ FALLBACK_DUMP = "MPS: fallback registered at aten/src/ATen/mps/MPSFallback.mm:75
         ("aten::linalg_svd", True, BOXED_DUMP, False),
         ("aten::linalg_svd.U", True, FALLBACK_DUMP, False),
         ("aten::embedding_renorm_", True, FALLBACK_DUMP, False),
+        ("aten::_slow_conv2d_forward", True, FALLBACK_DUMP, False),
         ("aten::linalg_svd", True, "CPU: [ boxed ]\n", True),
         ("aten::linalg_svd", False, NATIVE_DUMP, False),
     ],
@@ -381,15 +382,38 @@ def test_cpu_fallback_is_not_a_native_kernel(
     )
     monkeypatch.setattr(torch._C, "_dispatch_dump", lambda name: dump)
     assert dispatcher.has_mps_kernel(overload) is native
-    assert asked == [(overload, "MPS")]
+    assert dispatcher.is_composite(overload) is not has_key
+    assert asked == [(overload, "MPS")] * 2
 
 
 def test_active_kernel_is_that_of_the_last_library(monkeypatch: pytest.MonkeyPatch) -> None:
     dump = "CPU: registered at a.cpp:1 [ kernel ]\nMPS: registered at /x/kernels.py:90 [ boxed ]\n"
-    dump += "MPS (inactive): registered at /y/older.py:9 [ boxed ]\n"
+    dump += "MPS (inactive): registered at /y/older.py:9 [ boxed ]\nSparseMPS: registered at /y/older.py:9 [ boxed ]\n"
     monkeypatch.setattr(torch._C, "_dispatch_dump", lambda overload: dump)
     assert dispatcher.is_registered_in("/x/kernels.py", "aten::plain")
     assert not dispatcher.is_registered_in("/y/older.py", "aten::plain")
+    assert dispatcher.is_registered_in("/y/older.py", "aten::plain", "SparseMPS")
+
+
+@pytest.mark.parametrize(
+    ("known", "meta", "where", "lacks", "concrete"),
+    [
+        (False, False, "aten/RegisterMeta_0.cpp:1", False, False),
+        (True, False, None, True, False),
+        (True, True, "torch/_meta_registrations.py:54", False, False),
+        (True, True, "aten/RegisterMeta_0.cpp:1", False, True),
+    ],
+)
+def test_a_fake_is_needed_where_meta_has_none_or_wants_numbers(
+    known: bool, meta: bool, where: str | None, lacks: bool, concrete: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch._C, "_dispatch_has_kernel", lambda name: known)
+    monkeypatch.setattr(torch._C, "_dispatch_has_kernel_for_dispatch_key", lambda name, key: meta and key == "Meta")
+    monkeypatch.setattr(
+        torch._C, "_dispatch_dump", lambda name: f"Meta: registered at {where} [ boxed ]" if where else ""
+    )
+    assert dispatcher.lacks_fake("aten::plain") is lacks
+    assert dispatcher.fake_needs_concrete_sizes("aten::plain") is concrete
 
 
 def test_overload_exists() -> None:
