@@ -228,11 +228,12 @@ def test_an_operator_that_the_cpu_has_no_kernel_for_has_no_reference(on_the_devi
 
 
 def test_a_result_made_of_nothing_is_looked_at_even_where_both_agree(played: Any) -> None:
-    def fresh(x: Tensor) -> Tensor:
-        return torch.empty(1) if torch.are_deterministic_algorithms_enabled() else torch.zeros(1)
+    def fresh(x: Tensor) -> tuple[int, Tensor]:
+        return 3, torch.empty(1) if torch.are_deterministic_algorithms_enabled() else torch.zeros(1)
 
     agreeing = played.does(fresh, fresh)
     assert played.judge(Case(agreeing, (torch.ones(0, 3),))).message == UNDEFINED
+    assert played.judge(Case(agreeing, (), {"x": torch.ones(0, 3)})).message == UNDEFINED
     assert played.judge(Case(agreeing, (torch.ones(1, 3),))).verdict is CaseVerdict.PASSED
     uninitialised = Case(agreeing, (torch.ones(0, 3),), uninitialised="its values are undefined")
     assert played.judge(uninitialised).verdict is CaseVerdict.PASSED
@@ -242,11 +243,15 @@ def test_a_result_made_of_nothing_is_looked_at_even_where_both_agree(played: Any
 @pytest.mark.parametrize(("third", "undefined"), [(0.0, True), (float("nan"), False)])
 def test_freed_memory_that_held_nan_by_chance_is_recognised(third: float, undefined: bool) -> None:
     values = iter([float("nan"), float("nan"), third])  # of the case, of the filled run, of the run after other bytes
+    settings: list[tuple[bool, bool]] = []
 
     def call() -> Tensor:
+        enabled = torch.are_deterministic_algorithms_enabled()
+        settings.append((enabled, torch.is_deterministic_algorithms_warn_only_enabled()))
         return torch.full((1,), next(values))
 
     assert reads_fresh_memory(call) is undefined
+    assert settings == [(False, False), (True, True), (False, False)]
 
 
 @pytest.mark.parametrize("before", [(False, False), (True, False), (True, True)])
