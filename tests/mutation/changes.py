@@ -59,6 +59,7 @@ def mutants_of(source: str) -> list[Mutant]:
     mutants = []
     for operator, changed in (*_by_cosmic_ray(source), *_by_hand(source)):
         try:
+            compile(changed, "mutant", "exec", dont_inherit=True)  # what ast.parse takes may still be no program
             meaning = _meaning(changed)
         except SyntaxError:
             continue

@@ -268,8 +268,9 @@ def try_mutant(finder: InPlace, order: dict[str, int]) -> dict[str, Any]:
     """Run these tests in their order with the mutant in place, to the first that fails; runs in a fork."""
     sys.meta_path.insert(0, finder)
     plugin = InOrder(order)
-    pytest.main([*QUIET, "-x", *dict.fromkeys(map(_file, order))], plugins=[plugin])
-    return {"killer": plugin.killer}
+    status = pytest.main([*QUIET, "-x", *dict.fromkeys(map(_file, order))], plugins=[plugin])
+    stopped = status in (pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR)  # a conftest cannot be imported
+    return {"killer": plugin.killer or ("the import of a conftest" if stopped else "")}
 
 
 def main() -> None:
