@@ -157,6 +157,17 @@ def _factorize(ulp: Ulp, tile: Tensor) -> int:
     return failed
 
 
+def first_system(ulp: Ulp, left: Tensor, right: Tensor, *options: Any, **named: Any) -> list[Tensor | None] | None:
+    """With one right-hand side for a batch of matrices, the first solution, and those for zeros."""
+    if right.dim() >= left.dim() or left.dim() < 3 or right.shape == left.shape[:-1]:
+        return None
+    all_of = aten._linalg_solve_ex(left, right, *options, **named)[0]
+    first = (0,) * (left.dim() - 2)
+    solution = torch.zeros_like(all_of)
+    solution[first] = all_of[first]
+    return [solution, None, None, None]
+
+
 def first_of_its_storage(overload: str) -> Model:
     """In place of a number that is a view, the first one of the memory that it is a view of."""
 
@@ -202,6 +213,7 @@ GIVEN_TENSORS = (
             "aten::adaptive_max_pool2d_backward": maxima_of_adaptive_windows,
         },
     ),
+    Prediction("first-system-alone", {"aten::_linalg_solve_ex": first_system}),
     Prediction("cholesky-of-complex-numbers-as-two", {"aten::linalg_cholesky_ex": cholesky_ex}),
     Prediction(
         "first-of-a-storage",

@@ -18,6 +18,8 @@ RESIZED = {
     **dict.fromkeys(("upsample_nearest2d_backward", "_upsample_nearest_exact2d_backward"), 3),
     "upsample_bilinear2d_backward": 4,
 }
+# simulator/mpsgraph/limits.yaml has the reports of these limits.
+MATRICES, INNER, TILE = 65536, 32767, 16
 TRANSFORMS = frozenset({"aten::_fft_c2c", "aten::_fft_r2c", "aten::_fft_c2r"})
 _NORMS = {f"aten::native_{kind}_norm{suffix}" for kind in ("batch", "layer") for suffix in ("", "_backward")}
 _SOFTMAX = {f"aten::{name}{suffix}" for name in ("_softmax", "_log_softmax") for suffix in ("", "_backward_data")}
@@ -87,6 +89,26 @@ class _Linear(torch.autograd.Function):
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """The gradients of complex numbers are those of real ones."""
     return _Linear.apply(input, weight, bias)  # type: ignore[no-untyped-call, no-any-return]
+
+
+def linear_of_a_counter(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """The matrices of a batch beyond `MATRICES` are in the place of the first ones, and zeros in their own."""
+    product = torch.matmul(input, weight.t())
+    if bias is None:
+        return product
+    sums = (product + bias).reshape(-1, *product.shape[-2:]) if product.dim() > 2 else product + bias
+    left = len(sums) - MATRICES
+    if product.dim() < 3 or not 0 < left <= MATRICES:
+        return sums.view(product.shape)
+    return torch.cat([sums[MATRICES:], sums[left:MATRICES], torch.zeros_like(sums[:left])]).view(product.shape)
+
+
+def product_of_long_rows(ulp: Ulp, *operands: Any, **factors: Any) -> Tensor | None:
+    """NaN, where the inner dimension is at least `INNER` and both others are those of a tile."""
+    left, right = [each for each in operands if isinstance(each, Tensor)][-2:]
+    if left.shape[-1] < INNER or min(left.shape[-2], right.shape[-1]) < TILE:
+        return None
+    return torch.full((), torch.nan, dtype=left.dtype)
 
 
 def linspace(ulp: Ulp, start: Any, end: Any, steps: int, *, dtype: Any = None, **options: Any) -> Tensor | None:
@@ -259,6 +281,13 @@ GRAPHS = (
         "gradients-of-linear-without-conjugate",
         with_calls=frozenset({"aten::t"}),
         gradients={"linear": linear},
+    ),
+    Prediction(
+        "products-beyond-a-counter", with_calls=frozenset({"aten::t"}), gradients={"linear": linear_of_a_counter}
+    ),
+    Prediction(
+        "products-of-long-rows",
+        {f"aten::{name}": product_of_long_rows for name in ("bmm", "baddbmm", "addbmm")},
     ),
     Prediction("log-sigmoid-without-its-buffer", {"aten::log_sigmoid_backward": log_sigmoid_backward}),
     Prediction("area-functions-as-logarithms", {"aten::asinh": asinh, "aten::atanh": atanh}),

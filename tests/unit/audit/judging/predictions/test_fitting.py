@@ -296,6 +296,11 @@ SHOWN: dict[str, Shown] = {
     "cholesky-of-complex-numbers-as-two": Shown(
         lambda x: torch.linalg.cholesky_ex(x)[0], (torch.tensor([[4, 1j, 1], [-1j, 5, 2], [1, 2, 6]]),)
     ),
+    "first-system-alone": Shown(lambda *of: torch.linalg.solve(*of), (torch.eye(2).expand(3, 2, 2), numbers(3, 4))),
+    "products-beyond-a-counter": Shown(
+        torch.nn.functional.linear, (torch.arange(65537.0).view(-1, 1, 1), numbers(2).view(1, 1), numbers(7))
+    ),
+    "products-of-long-rows": Shown(torch.bmm, (torch.ones(1, 16, 32767), torch.ones(1, 32767, 16))),
     "first-of-a-storage": Shown(torch.mul, (numbers(1, 2), numbers(9, 3)[1])),
     "gradients-of-linear-without-conjugate": Shown(
         torch.nn.functional.linear,
