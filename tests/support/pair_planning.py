@@ -2,8 +2,7 @@
 
 Reads from the store which pairs of an argument's level with a level of the tensors are open, and looks for calls of the
 same entry that bring several of them at once. Each is tried on the CPU, in a separate process, because a kernel of the
-CPU may die of it. The plan is written to the file that `planned_pairs` reads. Classes of special values are not
-planned: what a correct kernel returns for them differs from call to call.
+CPU may die of it. The plan is written to the file that `planned_pairs` reads.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ import torch
 
 from mpsmith.audit.cases.calls.cpu_kernels import register
 from mpsmith.audit.cases.covering.levels import levels_of
-from mpsmith.audit.cases.covering.pairs import DTYPE, FORM, GRADIENT, LAYOUT, OTHER_LAYOUTS, SIZE, Level, Pair
+from mpsmith.audit.cases.covering.pairs import DTYPE, FORM, GRADIENT, LAYOUT, OTHER_LAYOUTS, SIZE, VALUES, Level, Pair
 from mpsmith.audit.cases.sources import case_sources
 from mpsmith.audit.cases.sources.argument_pairs import UNPAIRED
 from mpsmith.audit.cases.sources.arguments import MAIN_DTYPES, divides_by_zero, is_small
@@ -38,6 +37,7 @@ from mpsmith.audit.cases.sources.planned_pairs import (
     written,
 )
 from mpsmith.audit.cases.sources.tensor_layouts import KERNEL_DIES
+from mpsmith.audit.cases.sources.unsafe_values import excluded
 from mpsmith.audit.cases.sources.write_targets import STRIDES_IGNORED
 from mpsmith.audit.findings.pairs_seen import IMPOSSIBLE_PAIRS, argument_levels, counted, entry_name
 from mpsmith.audit.model.case import Case, CaseSource
@@ -48,7 +48,7 @@ from mpsmith.simulator.opening import DeviceKind, open_device
 
 # Sources whose calls differ in their arguments, in the order in which they are tried.
 BASES = ("opinfo", "schema", "arguments")
-FACTORS = (DTYPE, SIZE, LAYOUT, OTHER_LAYOUTS, GRADIENT, FORM)
+FACTORS = (DTYPE, SIZE, LAYOUT, OTHER_LAYOUTS, GRADIENT, FORM, VALUES)
 # Beside those whose arguments are not paired: kernels of the CPU that write out of bounds, or are no reference there.
 UNPLANNED = (*UNPAIRED, *KERNEL_DIES, *STRIDES_IGNORED, "*_aa*", "*grid_sample*", "*lu_unpack*", "*_fused_*", "*lstsq*")
 # Limits for an entry, so that all together are a few in a hundred cases of an audit; seconds are of the processor.
@@ -143,8 +143,12 @@ def _best_row(call: CandidateCall, wanted: set[Pair]) -> tuple[int, list[Level]]
     counts = Counter(own for argument, own in wanted if argument in call.arguments and own in call.levels)
     row: list[Level] = []
     for factor in FACTORS:
-        of_factor = [(count, level) for level, count in sorted(counts.items()) if level[0] == factor]
-        if of_factor and not (factor == FORM and any(level[0] == GRADIENT for level in row)):
+        of_factor = [
+            (count, level)
+            for level, count in sorted(counts.items())
+            if level[0] == factor and not any(frozenset((level, other)) in IMPOSSIBLE_PAIRS for other in row)
+        ]
+        if of_factor:
             row.append(max(of_factor, key=lambda each: each[0])[1])
     return sum(counts[level] for level in row), row
 
@@ -160,7 +164,10 @@ def _brought(source: CaseSource, planned: Planned, call: Case) -> set[Pair]:
         case = at_levels(source, planned, call)
     except Exception:  # whatever a layout or a dtype makes of the call
         return set()
-    is_tried = case.values == "plain" and not divides_by_zero(planned.base.operator, planned.dtype)
+    operator, dtype = planned.base.operator, planned.dtype
+    is_tried = not divides_by_zero(operator, dtype) and not (
+        case.values != "plain" and excluded(operator, dtype, case.values)
+    )
     levels = levels_of(case) if is_tried and accepts(case) else ()
     return set(product(argument_levels(levels), counted(replace(planned.base, dtype=planned.dtype), levels)))
 
