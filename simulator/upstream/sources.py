@@ -48,10 +48,11 @@ def source_of_release(release: str) -> Path:
         made = Path(temporary) / release
         problem = _checked_out(release, made)
         if problem and release in _DEBIAN:
-            problem = _unpacked(_DEBIAN[release], made)
+            other = _unpacked(_DEBIAN[release], made)
+            problem = f"{problem}; {other}" if other else ""
         if problem:
             raise UpstreamError(
-                f"cannot fetch the source of PyTorch {release}: {problem}; give a folder with its source"
+                f"cannot fetch the source of PyTorch {release}: {problem}; check the network, or give a folder with it"
             )
         made.rename(folder)
     return folder
