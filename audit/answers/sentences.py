@@ -125,7 +125,9 @@ def steps(answer: Answer) -> list[Step]:
         return []
     found = replacements(answer)
     right = answer.dtypes.get(CaseVerdict.PASSED, ())
-    if CaseVerdict.DTYPE_GAP in answer.dtypes and right and not answer.lacking:
+    refused = answer.dtypes.get(CaseVerdict.DTYPE_GAP, ())
+    loses = any(map(_is_complex, refused)) and not any(map(_is_complex, right))  # a real dtype has no imaginary part
+    if refused and right and not loses and not answer.lacking:
         found.append(Step(f"Convert first: it is right in {listed(right)}"))
     if answer.wrong or CaseVerdict.WRONG in (*answer.some, *answer.dtypes):
         fixed = [each.right_from for each in answer.wrong if each.right_from]
@@ -139,6 +141,10 @@ def steps(answer: Answer) -> list[Step]:
         if each.link
     ]
     return found
+
+
+def _is_complex(dtype: str) -> bool:
+    return dtype.startswith("complex")
 
 
 def replacements(answer: Answer) -> list[Step]:
