@@ -25,7 +25,7 @@ _PYTHON_ELSE = re.compile(
     r"((nn\.)?(utils|init|parallel|attention|quantized|parameter)|distributions|export|fx|masked|nested|onnx|profiler)\..*"
     r"|nn\.(Module|Parameter)(List|Dict)?|nn\.(Sequential|Identity|DataParallel|TransformerDecoder|SyncBatchNorm)"
     r"|nn\.AdaptiveLogSoftmaxWithLoss|tensor|as_tensor|asarray|from_numpy|numpy|tolist|load|save|no_grad|inference_mode"
-    r"|enable_grad|autocast|nn\.functional\.gumbel_softmax|vmap|manual_seed|seed|set_default_d(evice|type)"
+    r"|enable_grad|autocast|nn\.functional\.gumbel_softmax|vmap|manual_seed|seed|set_default_device|set_default_dtype"
 )
 # Functions and modules that are called otherwise than the operator they compute with.
 _OPERATORS = {
