@@ -16,10 +16,7 @@ if TYPE_CHECKING:
 
 
 def built_folders(asked: Sequence[str]) -> list[str]:
-    """Build host code for audits, and say in lines what lacks; the folders that note the builds.
-
-    Raises MpsmithError before anything is built where one of them cannot be, or is named twice.
-    """
+    """Build host code for audits; the folders that note the builds. Raises MpsmithError before the first is built."""
     from ..audit.running.host_code import require_buildable
 
     for name in asked:

@@ -83,11 +83,12 @@ def verify(
     _require_working_device()
     simulated = _open_device(lacking=True)
     from ..kernels.verification.evidence import record as record_evidence
+    from ..kernels.verification.verify import verify as verify_family
     from ..registry.folder import registry_folder
     from ..registry.problems import shown
     from ..reports.counting import counted
 
-    results = _verified(_families(operators), quiet=as_json)
+    results = [verify_family(name) for name in _tracked(_families(operators), "verifying", quiet=as_json)]
     written = record_evidence(None, results, simulated=simulated) if record else []
     if as_json:
         families = [_result_json(result) for result in results]
@@ -203,12 +204,6 @@ def _tracked(families: Sequence[str], what: str, *, quiet: bool) -> Iterable[str
     from rich.progress import track
 
     return track(families, description=what, console=Console(stderr=True, quiet=quiet), transient=True)
-
-
-def _verified(families: Sequence[str], quiet: bool) -> list[FamilyResult]:
-    from ..kernels.verification.verify import verify as verify_family
-
-    return [verify_family(name) for name in _tracked(families, "verifying", quiet=quiet)]
 
 
 def _print_results(results: Sequence[FamilyResult], simulated: bool) -> None:

@@ -10,6 +10,9 @@ import fnmatch
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
 
 from ...errors import MpsmithError, near
 from ..releases.surface.native_functions import functional_name
@@ -17,31 +20,9 @@ from ..releases.surface.native_functions import functional_name
 _NAMESPACES = ("nn.functional.", "nn.", "linalg.", "fft.", "special.", "")
 _PREFIXES = ("torch.ops.aten.", "torch.ops.", "torch.Tensor.", "torch.", "Tensor.", "aten::", "aten.")
 _ALIASES = {"F.": "nn.functional.", "functional.": "nn.functional.", "LA.": "linalg."}
-# Other libraries, and parts of torch that are Python code around operators.
-_LIBRARIES = ("einops", "jax", "np", "numpy", "scipy", "timm", "torchaudio", "torchvision", "transformers")
-_PYTHON = ("amp", "autograd", "backends", "cuda", "distributed", "func", "jit", "mps", "optim", "sparse")
-# The same, but for what is called like an operator: `nn.init.normal_`, `nn.utils.rnn.pack_padded_sequence`.
-_PYTHON_ELSE = re.compile(
-    r"((nn\.)?(utils|init|parallel|attention|quantized|parameter)|distributions|export|fx|masked|nested|onnx|profiler)\..*"
-    r"|nn\.(Module|Parameter)(List|Dict)?|nn\.(Sequential|Identity|DataParallel|TransformerDecoder|SyncBatchNorm)"
-    r"|nn\.AdaptiveLogSoftmaxWithLoss|tensor|as_tensor|asarray|from_numpy|numpy|tolist|load|save|no_grad|inference_mode"
-    r"|enable_grad|autocast|nn\.functional\.gumbel_softmax|vmap|manual_seed|seed|set_default_device|set_default_dtype"
-)
-# Functions and modules that are called otherwise than the operator they compute with.
-_OPERATORS = {
-    "nn.functional.affine_grid": "affine_grid_generator",
-    "nn.functional.dropout1d": "feature_dropout",
-    "nn.functional.fold": "col2im",
-    "nn.functional.unfold": "im2col",
-    "cpu": "to",
-}
-_FUNCTIONS = {
-    "nn.Upsample": "nn.functional.interpolate",
-    "nn.UpsamplingBilinear2d": "upsample_bilinear2d",
-    "nn.UpsamplingNearest2d": "upsample_nearest2d",
-    "nn.functional.upsample": "nn.functional.interpolate",
-}
-_DTYPES = {"float64": "double", "complex128": "cdouble"}  # and the methods that make a tensor of them
+_SPELLINGS = yaml.safe_load(Path(__file__).with_name("spellings.yaml").read_text("utf-8"))
+_PYTHON_UNLESS_AN_OPERATOR = re.compile("|".join(_SPELLINGS["python_unless_an_operator"]))
+_OPERATORS: dict[str, str] = _SPELLINGS["operators"]
 
 
 @dataclass(frozen=True)
@@ -103,8 +84,8 @@ class Names:
         for private in (f"_{last}", f"{last}_"):
             if private in self.overloads:
                 return self._of_operator(private)
-        if _PYTHON_ELSE.fullmatch(plain) or _PYTHON_ELSE.fullmatch(last):
-            raise MpsmithError(_around_operators(plain))
+        if any(map(_PYTHON_UNLESS_AN_OPERATOR.fullmatch, (plain, last))):
+            raise MpsmithError(_traced(plain))
         raise MpsmithError(self._unknown(text, last))
 
     def has_match(self, pattern: str) -> bool:
@@ -120,22 +101,17 @@ class Names:
     def _refuse_elsewhere(self, plain: str) -> None:
         """Raise MpsmithError for a name of another library, or of a part of torch that is not an operator."""
         first, _, rest = plain.partition(".")
-        if rest and first in _LIBRARIES:
-            raise MpsmithError(
-                f"{plain} is not of torch; `mpsmith trace train.py` shows which operators a program calls"
-            )
-        if plain == "compile":
-            raise MpsmithError(
-                "torch.compile generates Metal of a program: `mpsmith audit --compile --ops OP` checks that of an "
-                "operator, and `mpsmith compiled defects` lists what is known to be wrong"
-            )
-        if rest and first in _PYTHON:
+        if refusal := _SPELLINGS["refused"].get(plain):
+            raise MpsmithError(refusal)
+        if rest and first in _SPELLINGS["libraries"]:
+            raise MpsmithError(_traced(plain, "not of torch"))
+        if rest and first in _SPELLINGS["python"]:
             fused = f"_fused_{rest.lower()}"
             more = f"; with fused=True it calls one: mpsmith why {fused}_" if fused in self.overloads else ""
-            raise MpsmithError(_around_operators(plain) + more)
+            raise MpsmithError(_traced(plain) + more)
 
     def _exact(self, name: str) -> ResolvedName | None:
-        name = _FUNCTIONS.get(name, name)
+        name = _SPELLINGS["functions"].get(name, name)
         if name in self._functions:
             operator = operator_behind(name, self.overloads)
             return self._of_operator(operator, name) if operator else ResolvedName(name, "", public=(name,))
@@ -184,11 +160,11 @@ def _of_python(text: str) -> str:
         return "index_put_" if item[1] else "__getitem__"
     called, _, arguments = text.partition("(")
     dtype = re.search(r"\b(float64|complex128)\b", arguments if called.endswith(".to") else called)
-    return _DTYPES[dtype[1]] if dtype else ""
+    return str(_SPELLINGS["dtypes"][dtype[1]]) if dtype else ""
 
 
-def _around_operators(plain: str) -> str:
-    return f"{plain} is Python code around operators; `mpsmith trace train.py` shows which operators a program calls"
+def _traced(plain: str, what: str = "Python code around operators") -> str:
+    return f"{plain} is {what}; `mpsmith trace train.py` shows which operators a program calls"
 
 
 def _squeezed(name: str) -> str:

@@ -20,10 +20,7 @@ NEWEST_MACOS = "26"
 
 
 def require_buildable(asked: str) -> None:
-    """Raise MpsmithError for what is neither a release nor a folder with PyTorch's source, and if nothing builds here.
-
-    This is known at once; fetching and compiling take minutes.
-    """
+    """Raise MpsmithError, before minutes of fetching and compiling, for what cannot be built here."""
     from ...simulator.objc.compiler import host_compiler
     from ...simulator.upstream.operations import require_tree
     from ...simulator.upstream.sources import is_release
