@@ -17,7 +17,7 @@ DEVICE_TESTS := $(if $(filter Darwin,$(shell uname -s)),tests/mps,tests/simulate
 # C++ and Metal, but what .clang-format-ignore names.
 NATIVE_SOURCES = $(shell find kernels scaffold simulator -name '*.c' -o -name '*.cpp' -o -name '*.h' -o -name '*.mm' -o -name '*.metal')
 
-.PHONY: help setup hooks audit test test-wheel test-network test-mps lint types format drawings bench package clean
+.PHONY: help setup hooks audit test test-wheel test-network test-mac test-mps lint types format drawings bench package clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -52,10 +52,16 @@ test-wheel: $(STAMP)  ## tests that read the macOS wheel of the pinned torch, wh
 	  $(BIN)/python -m pytest $(SHIPPED_TESTS) -m network $(PARALLEL) --durations 20; \
 	else echo "The package index does not answer: no test read the macOS wheel of torch."; fi
 
-# Its first tests fill empty caches: wheels are read, and loaders, headers and libraries are compiled.
 test-network: $(STAMP)  ## all tests that need a package index, and the rehearsals: under an hour on two cores
-	$(BIN)/python -m pytest tests/unit -m "network or rehearsal" --timeout 1800 $(PARALLEL) --durations 20
-	$(BIN)/python -m pytest tests/simulated -m "network or rehearsal" --timeout 1800 $(PARALLEL) --durations 20
+	$(BIN)/python -m pytest tests/unit -m "network or rehearsal" $(PARALLEL) --durations 20
+	$(BIN)/python -m pytest tests/simulated -m "network or rehearsal" $(PARALLEL) --durations 20
+
+test-mac: $(STAMP)  ## unit tests and rehearsals of a Mac; fails if none executes some line that runs on a Mac alone
+	rm -rf build/mac-lines && mkdir -p build/mac-lines
+	MPSMITH_MAC_LINES=$(CURDIR)/build/mac-lines $(BIN)/python -m pytest tests/unit $(PARALLEL)
+	MPSMITH_MAC_LINES=$(CURDIR)/build/mac-lines $(BIN)/python -m pytest tests/simulated/reports/evidence \
+	  -m "not network" -k "not each_family" $(PARALLEL)
+	PYTHONPATH=tests $(BIN)/python -m support.mac_lines build/mac-lines
 
 test-mps: $(STAMP)  ## the tests that need a real mps device (a Mac with Apple silicon)
 	$(BIN)/python -m pytest tests/mps

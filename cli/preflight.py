@@ -7,7 +7,7 @@ import sys
 import typer
 
 from .options import AsJson
-from .printing import print_json
+from .printing import print_json, say
 
 
 def preflight(as_json: AsJson = False) -> None:
@@ -20,20 +20,20 @@ def preflight(as_json: AsJson = False) -> None:
 
     from ..errors import MpsmithError
     from ..reports.evidence.machine import is_mac, is_virtual
-    from ..reports.evidence.preflight import no_real_device
+    from ..reports.evidence.preflight import BEGINS, what_to_do
     from ..reports.evidence.preflight import preflight as tried
 
     if not is_mac():
-        raise MpsmithError(no_real_device())
+        raise MpsmithError(f"preflight tries the real mps device of a Mac; this is {sys.platform}, which has none")
+    say(BEGINS)
     result = tried()
     virtual = is_virtual()
     if as_json:
-        parts = {"steps": result.steps, "problem": result.problem, "seconds": result.seconds, "virtual": virtual}
-        print_json(parts)
+        print_json({"steps": result.steps, "problem": result.problem, "seconds": result.seconds, "virtual": virtual})
     elif result.steps:
         print(tabulate(list(result.steps.items()), headers=("step", "passed")))
     if virtual and not as_json:
         print("This Mac is a virtual machine: audits run here, evidence of it is refused.")
     if result.problem:
-        print(f"error: preflight failed at {result.problem}", file=sys.stderr)
+        print(f"error: preflight failed at {result.problem} ({what_to_do(result.problem)})", file=sys.stderr)
         raise typer.Exit(1)

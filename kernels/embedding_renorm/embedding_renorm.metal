@@ -16,10 +16,17 @@ template <> inline float magnitude(float2 x) {
 }
 
 template <typename T> inline float with_square(float sum, T x) { return fma(float(x), float(x), sum); }
-template <> inline float with_square(float sum, float2 x) { return fma(x.x, x.x, fma(x.y, x.y, sum)); }
+// A number with an infinite part is infinite, even if the other part is NaN.
+template <> inline float with_square(float sum, float2 x) {
+  return isinf(x.x) || isinf(x.y) ? sum + INFINITY : fma(x.x, x.x, fma(x.y, x.y, sum));
+}
 
 template <typename T> inline T scaled(T x, float scale) { return T(float(x) * scale); }
-template <> inline float2 scaled(float2 x, float scale) { return x * scale; }
+// As by a complex number without an imaginary part: zero times an infinity is NaN.
+template <> inline float2 scaled(float2 x, float scale) {
+  const float2 y = x * scale;
+  return float2(isfinite(x.y) ? y.x : NAN, isfinite(x.x) ? y.y : NAN);
+}
 
 // Norms but the Euclidean one: what they are of no elements, and with one of magnitude x more.
 struct number_of_nonzeros {

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 
 from ..runtime.autocast import without_autocast
+from ..runtime.convergence import warn_of_the_cpu
 from ..runtime.operands import require_device, scalar_type
 from ..runtime.outputs import refuse_internal_overlap, resize_output
 
@@ -33,7 +36,7 @@ def linalg_lstsq_out(
 
     The driver decides, as on the CPU, what else is returned: residuals except for gelsy, the rank except for gels,
     singular values for gelsd and gelss. Residuals need full rank of every matrix, so gelsd and gelss read the ranks
-    back, as the CPU's do.
+    back, as the CPU's do. A call of gels with a matrix that may not have full rank goes to the CPU, which may raise.
     """
     side = _checked(self, b, driver, solution, residuals, rank, singular_values)
     if self.dtype not in (torch.float32, torch.complex64):
@@ -47,12 +50,12 @@ def linalg_lstsq_out(
     left, values, right = _aten._linalg_svd(matrices, False, True)
     unit = torch.finfo(values.dtype).eps * max(m, n) if rcond is None else rcond
     kept = values > 0 if driver == "gels" else values > unit * values[..., :1]
-    # A zero matrix has the solution zero, as in LAPACK.
-    if driver == "gels" and values.numel() and bool(((values[..., :1] > 0) & ~kept).any()):
-        raise torch.linalg.LinAlgError(  # type: ignore[attr-defined]
-            f"{_NAME}: The least squares solution could not be computed because the input matrix does not have full "
-            f"rank (error code: {int(kept.sum(-1).min()) + 1})."
-        )
+    outputs = solution, residuals, rank, singular_values
+    tiny = torch.finfo(values.dtype).eps * max(m, n)
+    if driver == "gels" and (min(m, n) == 0 or bool((values <= tiny * values[..., :1]).any())):
+        # LAPACK raises if its triangular factor has a zero. Where it has one, the value here is of rounding errors.
+        warn_of_the_cpu(_NAME, "a matrix may not have full rank")
+        return _filled(outputs, _aten.linalg_lstsq(self.cpu(), b.cpu(), rcond, driver=driver))
     inverse = torch.where(kept, values.reciprocal(), 0).unsqueeze(-1)
 
     def nearest(sides: torch.Tensor) -> torch.Tensor:
@@ -64,24 +67,24 @@ def linalg_lstsq_out(
     rest = side_by_side - matrices @ found
     found = _times_power_of_two(found, of_side - exponents.mT)
     ranks = kept.sum(-1) if side.numel() else kept.new_zeros(kept.shape[:-1], dtype=torch.int64)
-    results = {
-        "solution": (solution, found.squeeze(-1) if side.dim() > b.dim() else found),
-        "residuals": (residuals, values.new_empty(0)),
-        "rank": (rank, ranks.new_empty(0) if driver == "gels" else ranks),
-        "singular_values": (singular_values, values.new_empty(0)),
-    }
+    results = [found.squeeze(-1) if side.dim() > b.dim() else found, *(values.new_empty(0) for _ in range(3))]
+    if driver != "gels":
+        results[2] = ranks
     if driver in ("gelsd", "gelss"):
-        results["singular_values"] = (singular_values, _times_power_of_two(values, exponents.squeeze(-1)))
+        results[3] = _times_power_of_two(values, exponents.squeeze(-1))
     if m > n and driver != "gelsy" and (driver == "gels" or bool((ranks == n).all())):
-        squares = _times_power_of_two(rest.abs().square().sum(-2), 2 * of_side.squeeze(-1))
-        # The residual of gels is zero for a zero matrix.
-        solved = (values > 0).any(-1, keepdim=True) if driver == "gels" else torch.ones_like(squares, dtype=torch.bool)
-        results["residuals"] = (residuals, torch.where(solved, squares, 0))
-    for output, result in results.values():
+        results[1] = _times_power_of_two(rest.abs().square().sum(-2), 2 * of_side.squeeze(-1))
+    return _filled(outputs, results)
+
+
+def _filled(
+    outputs: tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor], results: Sequence[torch.Tensor]
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    for output, result in zip(outputs, results, strict=True):
         resize_output(output, result.shape)
         refuse_internal_overlap(output)
         output.copy_(result)
-    return solution, residuals, rank, singular_values
+    return outputs
 
 
 def _exponents(x: torch.Tensor, dims: tuple[int, ...]) -> torch.Tensor:

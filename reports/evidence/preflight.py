@@ -6,7 +6,6 @@ The steps run in a separate process (`preflight_steps`), which may crash or hang
 from __future__ import annotations
 
 import json
-import platform
 import signal
 import subprocess
 import sys
@@ -23,6 +22,7 @@ from .schema import LONGEST_MESSAGE, PreflightPart
 COMMAND = (sys.executable, "-c", "from mpsmith.reports.evidence.preflight_steps import main; raise SystemExit(main())")
 # Of wall time; a Mac needs most of it to compile the kernels for the first time.
 SECONDS = 120.0
+BEGINS = "preflight: trying the mps device of this machine (under 2 minutes)"
 
 
 class PreflightError(MpsmithError):
@@ -98,22 +98,17 @@ def require_working_device(
     """
     if kind is DeviceKind.SIMULATED or not is_mac():
         return None
-    say("preflight: trying the mps device of this machine (under 2 minutes)")
+    say(BEGINS)
     result = run()
     if result.problem:
-        needs = "restart the Mac or free memory"
-        if result.problem.startswith("device:"):
-            needs = "mps needs Apple silicon with macOS 14 or newer"
         raise PreflightError(
             f"the mps device of this machine does not work, so nothing was run. Preflight failed at {result.problem} "
-            f"({needs}; `mpsmith preflight` tries again)"
+            f"({what_to_do(result.problem)}; `mpsmith preflight` tries again)"
         )
     return result
 
 
-def no_real_device() -> str:
-    """Why there is nothing to try on this system."""
-    return (
-        f"preflight tries the real mps device of a Mac; this is {platform.system()} {platform.machine()}, where "
-        "mpsmith simulates one"
-    )
+def what_to_do(problem: str) -> str:
+    """What a user may try after a problem."""
+    is_missing = problem.startswith("device:")
+    return "mps needs Apple silicon with macOS 14 or newer" if is_missing else "restart the Mac or free memory"

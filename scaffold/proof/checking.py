@@ -209,7 +209,8 @@ def _examine(file: CheckedFile, macos: MacosCompiler | None) -> CheckResult:
     if macos is None or path.suffix in METAL:
         return _examine_metal(file)
     if path.suffix in PATCH:
-        return CheckResult(path, ("patch",), (), tuple(check_patch(path, text, macos.toolchain.torch)), 0.0)
+        made_for = file.manifest.torch if file.manifest and file.manifest.torch != macos.toolchain.release else ""
+        return CheckResult(path, ("patch",), (), tuple(check_patch(path, text, macos.toolchain.torch, made_for)), 0.0)
     findings: list[Diagnostic] = []
     steps: list[str] = []
     for place, programs in file.embedded_metal:

@@ -26,10 +26,10 @@ _CHANGED = re.compile(r"^diff --git a/(\S+) b/", re.MULTILINE)
 _NEW_FILE = re.compile(r"^diff --git a/(\S+) b/\S+\nnew file", re.MULTILINE)
 
 
-def check_patch(path: Path, text: str, wheel: Path) -> list[Diagnostic]:
+def check_patch(path: Path, text: str, wheel: Path, made_for: str = "") -> list[Diagnostic]:
     """Findings about a patch; a file that the wheel does not ship cannot be judged and gives a note.
 
-    `wheel`: the folder that holds `torch` and `torchgen` of the release.
+    `wheel`: the folder that holds `torch` and `torchgen` of the release. `made_for`: that of the patch, if known.
     """
     with tempfile.TemporaryDirectory(prefix="mpsmith-patch-") as temporary:
         tree = Path(temporary)
@@ -38,16 +38,15 @@ def check_patch(path: Path, text: str, wheel: Path) -> list[Diagnostic]:
             (tree / place).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(shipped, tree / place)
         unknown = sorted(set(_CHANGED.findall(text)) - set(_NEW_FILE.findall(text)) - {str(place) for place in there})
+        lacks = "is not in the wheel: not judged"
         findings = [
-            Diagnostic(
-                str(path), line_of(text, f"a/{name}"), 0, "note", f"{name} is not in the wheel: not judged", "patch"
-            )
-            for name in unknown
+            Diagnostic(str(path), line_of(text, f"a/{name}"), 0, "note", f"{name} {lacks}", "patch") for name in unknown
         ]
-        excluded = [f"--exclude={name}" for name in unknown]
-        problem = apply_patch(path, tree, excluded)
+        problem = apply_patch(path, tree, [f"--exclude={name}" for name in unknown])
         if problem:
-            return [*findings, Diagnostic(str(path), problem[0], 0, "error", problem[1], "patch")]
+            known = f"it was made for torch {made_for}" if made_for else "if it was made for another release"
+            said = f"{problem[1]}; {known}: mpsmith check --setup --torch {made_for or 'RELEASE'} {path}"
+            return [*findings, Diagnostic(str(path), problem[0], 0, "error", said, "patch")]
         problems = torchgen_problems(tree / TREE_YAML, wheel)
         return findings + [Diagnostic(str(path), 0, 0, "error", text, "patch") for text in problems]
 

@@ -7,6 +7,7 @@ their calls replayed; an operator that has a kernel on the CPU is left alone, if
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
@@ -212,12 +213,11 @@ def register() -> torch.library.Library:
         exists = hasattr(aten, name)  # another release may not have the operator
         if exists and not torch._C._dispatch_has_kernel_for_dispatch_key(f"aten::{name}", "CPU"):
             library.impl(name, kernel, "CPU")  # type: ignore[no-untyped-call]
-    mended: dict[str, Callable[..., Any]] = {
-        **dict.fromkeys(INTO_ROWS, in_rows),
-        **dict.fromkeys(FROM_ROWS, from_rows),
-        **dict.fromkeys(OF_BAGS, to_last_offset),
-    }
-    for name, mend in mended.items() if hasattr(torch.library, "get_kernel") else ():
-        library.impl(name, mend(name), "CPU", with_keyset=True)  # type: ignore[no-untyped-call]
-    library.impl("binary_cross_entropy.out", binary_cross_entropy_out, "CPU")  # type: ignore[no-untyped-call]
+    mended = ((INTO_ROWS, in_rows), (FROM_ROWS, from_rows), (OF_BAGS, to_last_offset))
+    with warnings.catch_warnings():  # of replaced kernels, for each
+        warnings.simplefilter("ignore")
+        for names, mend in mended if hasattr(torch.library, "get_kernel") else ():
+            for name in names:
+                library.impl(name, mend(name), "CPU", with_keyset=True)  # type: ignore[no-untyped-call]
+        library.impl("binary_cross_entropy.out", binary_cross_entropy_out, "CPU")  # type: ignore[no-untyped-call]
     return library

@@ -114,10 +114,13 @@ def test_repeated_index_scales_once() -> None:
 
 
 @pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.complex64])
 @pytest.mark.parametrize("columns", [64, 65])
-def test_nan_keeps_its_row(columns: int, norm: float) -> None:
-    table = numbers(4, columns)
+def test_nan_keeps_its_row(columns: int, dtype: torch.dtype, norm: float) -> None:
+    table = numbers(4, columns, dtype)
     table[1, 3], table[2, 60] = math.nan, math.inf
+    if dtype.is_complex:
+        table[0, 1:3] = torch.tensor([complex(1, -math.inf), complex(math.nan, math.inf)])
     expected = torch.embedding_renorm_(table.clone(), torch.arange(4), LIMIT, norm)
     actual = torch.embedding_renorm_(table.to("mps"), torch.arange(4, device="mps"), LIMIT, norm)
     torch.testing.assert_close(actual.cpu(), expected, equal_nan=True)

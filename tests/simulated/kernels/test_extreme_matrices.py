@@ -65,6 +65,18 @@ def test_least_squares_ignore_autocast() -> None:
     assert torch.equal(found.cpu(), expected.cpu())
 
 
+def test_gels_refuses_equal_columns_as_the_cpu_does() -> None:
+    rows = [
+        [0.46738246, 0.21962328, 0.11738874],
+        [-0.02117828, 0.9690335, -0.09892],
+        [-0.4322067, 0.10218325, 0.8917019],
+    ]
+    a = torch.tensor([*rows, [0.7709228, -0.04902172, 0.42608440]])[:, [0, 1, 2, 0]]
+    for device in ("cpu", "mps"):
+        with pytest.raises(torch.linalg.LinAlgError, match="does not have full rank"):
+            torch.linalg.lstsq(a.to(device), a.to(device), driver="gels")
+
+
 @pytest.mark.parametrize("driver", ["gels", "gelsd"])
 def test_residuals_of_a_zero_matrix(driver: str) -> None:
     a, b = torch.zeros(4, 3), torch.ones(4, 2)

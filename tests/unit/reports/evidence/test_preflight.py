@@ -7,9 +7,17 @@ import sys
 from pathlib import Path
 
 import pytest
+import typer
 
+from mpsmith.cli.preflight import preflight as command
 from mpsmith.reports.evidence import machine
-from mpsmith.reports.evidence.preflight import Preflight, PreflightError, preflight, require_working_device
+from mpsmith.reports.evidence.preflight import (
+    Preflight,
+    PreflightError,
+    preflight,
+    require_working_device,
+    what_to_do,
+)
 from mpsmith.reports.evidence.preflight_steps import STEPS
 from mpsmith.reports.evidence.privacy import PrivateNames
 from mpsmith.reports.evidence.schema import PREFLIGHT_STEPS
@@ -86,6 +94,23 @@ def test_a_device_that_fails_is_one_line(monkeypatch: pytest.MonkeyPatch) -> Non
         require_working_device(DeviceKind.AUTO, print, lambda: Preflight({}, "memory: out of memory", 1.0))
     assert "Preflight failed at memory: out of memory" in str(raised.value)
     assert "\n" not in str(raised.value)
+    assert "macOS 14 or newer" in what_to_do("device: none")
+
+
+def test_the_command_says_what_to_do_after_a_failure(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(machine.platform, "system", lambda: "Darwin")
+    monkeypatch.setattr(machine, "is_virtual", lambda: True)
+    result = Preflight({"device": "torch has one"}, "memory: none", 1.0)
+    monkeypatch.setattr("mpsmith.reports.evidence.preflight.preflight", lambda: result)
+    with pytest.raises(typer.Exit):
+        command()
+    said = capsys.readouterr()
+    assert "virtual machine: audits run here" in said.out
+    begins, error = said.err.splitlines()
+    assert "under 2 minutes" in begins
+    assert error == "error: preflight failed at memory: none (restart the Mac or free memory)"
 
 
 def test_evidence_needs_the_steps_that_run() -> None:

@@ -134,6 +134,9 @@ def test_a_patch_that_does_not_apply_is_refused(toolchain: Toolchain, patch: str
     (finding,) = check_patch(file, file.read_text(), toolchain.torch)
     assert finding.severity == "error"
     assert "patch failed: aten/src/ATen/native/native_functions.yaml" in finding.message
+    assert finding.message.endswith(f"another release: mpsmith check --setup --torch RELEASE {file}")
+    (finding,) = check_patch(file, file.read_text(), toolchain.torch, "2.15.0")
+    assert finding.message.endswith(f"it was made for torch 2.15.0: mpsmith check --setup --torch 2.15.0 {file}")
 
 
 def test_a_row_that_torchgen_refuses_is_refused(toolchain: Toolchain, patch: str, tmp_path: Path) -> None:
