@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .prediction import Prediction, Ulp
+from .prediction import Model, Prediction, Ulp
 
 
 def _saturated(values: Tensor, dtype: torch.dtype | None) -> Tensor | None:
@@ -41,6 +41,16 @@ def summed(ulp: Ulp, input: Tensor, dim: Any = None, keepdim: bool = False, *, d
     return None if converted is None else torch.sum(converted, dim, keepdim)
 
 
+def scanned(overload: str) -> Model:
+    """The scan of converted numbers, along one dimension."""
+
+    def model(ulp: Ulp, input: Tensor, dim: Any, *, dtype: Any = None) -> Tensor | None:
+        converted = _saturated(input, dtype)
+        return None if converted is None else getattr(torch.ops.aten, overload)(converted, dim, dtype=dtype)
+
+    return model
+
+
 def foreach_copy(ulp: Ulp, inputs: list[Tensor], sources: list[Tensor], non_blocking: bool = False) -> Any:
     """Each as by `copy`."""
     return [copy(ulp, *pair) for pair in zip(inputs, sources, strict=False)]
@@ -49,6 +59,12 @@ def foreach_copy(ulp: Ulp, inputs: list[Tensor], sources: list[Tensor], non_bloc
 CONVERSIONS = (
     Prediction(
         "float-beyond-the-integers",
-        {"aten::_to_copy": to_copy, "aten::copy": copy, "aten::_foreach_copy": foreach_copy, "aten::sum": summed},
+        {
+            "aten::_to_copy": to_copy,
+            "aten::copy": copy,
+            "aten::_foreach_copy": foreach_copy,
+            "aten::sum": summed,
+            **{f"aten::{name}": scanned(name) for name in ("cumsum", "cumprod")},
+        },
     ),
 )
