@@ -35,18 +35,12 @@ def copy(ulp: Ulp, input: Tensor, source: Tensor, non_blocking: bool = False) ->
     return None if converted is None else converted.expand_as(input)
 
 
-def summed(ulp: Ulp, input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor | None:
-    """The sum of converted numbers."""
-    converted = _saturated(input, dtype)
-    return None if converted is None else torch.sum(converted, dim, keepdim)
+def of_converted(overload: str) -> Model:
+    """The sum or scan of converted numbers."""
 
-
-def scanned(overload: str) -> Model:
-    """The scan of converted numbers, along one dimension."""
-
-    def model(ulp: Ulp, input: Tensor, dim: Any, *, dtype: Any = None) -> Tensor | None:
+    def model(ulp: Ulp, input: Tensor, *options: Any, dtype: Any = None, **named: Any) -> Tensor | None:
         converted = _saturated(input, dtype)
-        return None if converted is None else getattr(torch.ops.aten, overload)(converted, dim, dtype=dtype)
+        return None if converted is None else getattr(torch.ops.aten, overload)(converted, *options, **named)
 
     return model
 
@@ -56,15 +50,10 @@ def foreach_copy(ulp: Ulp, inputs: list[Tensor], sources: list[Tensor], non_bloc
     return [copy(ulp, *pair) for pair in zip(inputs, sources, strict=False)]
 
 
+CONVERTING = {f"aten::{name}": of_converted(name) for name in ("sum", "cumsum", "cumprod")}
 CONVERSIONS = (
     Prediction(
         "float-beyond-the-integers",
-        {
-            "aten::_to_copy": to_copy,
-            "aten::copy": copy,
-            "aten::_foreach_copy": foreach_copy,
-            "aten::sum": summed,
-            **{f"aten::{name}": scanned(name) for name in ("cumsum", "cumprod")},
-        },
+        {"aten::_to_copy": to_copy, "aten::copy": copy, "aten::_foreach_copy": foreach_copy, **CONVERTING},
     ),
 )

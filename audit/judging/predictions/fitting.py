@@ -112,7 +112,7 @@ class _Explaining:
             return ComparisonWithPredictions(case, wide, accepts, self._known, runs)
 
         def runs() -> list[Execution]:
-            made = (self._models[each.name].first() for each in predictions)
+            made = (self._models[each.name]._execution(False, 0) for each in predictions)
             return [execution for execution in made if execution is not None]
 
         return self._trial.compared_by(make)
@@ -283,10 +283,6 @@ class ModelledRuns:
                 self._runs = self._unmodelled
             self._runs[flush, run] = made
         return self._runs[flush, run]
-
-    def first(self) -> Execution | None:
-        """The run in which nothing is moved."""
-        return self._execution(False, 0)
 
     def _result(self, flush: bool, run: int, place: Position) -> Tensor | None:
         execution = self._execution(flush, run)

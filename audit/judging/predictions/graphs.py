@@ -68,27 +68,11 @@ def tanh_backward(ulp: Ulp, grad: Tensor, output: Tensor) -> Tensor | None:
     return grad * ulp(1 - ulp(ulp(output, 4.0).square())) if output.is_complex() else None
 
 
-class _Linear(torch.autograd.Function):
-    """linear, whose gradients are products with its operands, not with their conjugates."""
-
-    @staticmethod
-    def forward(ctx: Any, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        ctx.save_for_backward(input, weight)
-        product = torch.matmul(input, weight.t())
-        return product if bias is None else product + bias
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        input, weight = ctx.saved_tensors
-        grad = grads[0]
-        rows = grad.reshape(-1, grad.shape[-1])
-        by_weight = rows.t() @ input.reshape(-1, input.shape[-1])
-        return grad @ weight, by_weight, rows.sum(0) if ctx.needs_input_grad[2] else None
-
-
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """The gradients of complex numbers are those of real ones."""
-    return _Linear.apply(input, weight, bias)  # type: ignore[no-untyped-call, no-any-return]
+    """The gradients of complex numbers are products with the operands, not with their conjugates."""
+    result = torch.matmul(input, weight.t()).detach()
+    moves = torch.matmul(input, weight.detach().conj().t()) + torch.matmul(input.detach().conj(), weight.t())
+    return (result if bias is None else result + bias) + (moves - moves.detach())
 
 
 def linear_of_a_counter(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
