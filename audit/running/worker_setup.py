@@ -94,6 +94,7 @@ def _prepare(options: WorkerOptions) -> Worker:
     torch.set_num_threads(1)
     device = open_device(options.settings.device, coverage_profile, options.settings.profile)
     shipped = _interpose_shipped_kernels(options, device)
+    register_references()
     folder, macos = options.settings.host_code, options.settings.macos
     host_code = load_host_code(folder, macos.value if macos else None, device) if folder else None
     _inject_faults(options.settings.faults, device)
@@ -103,7 +104,6 @@ def _prepare(options: WorkerOptions) -> Worker:
     if options.settings.compiled is not None:
         require_compiler(device)
         sources |= compiled_sources()
-    register_references()
     store = Store.open_to_add(options.store)
     capture_output(options.scratch)
     limit_memory(options.settings.memory_limit)
