@@ -13,6 +13,7 @@ import typer
 
 from ..audit.model.selection import MacOS, Settings, Shapes, ShippedSamples
 from ..errors import MpsmithError
+from ..simulator.opening import DeviceKind
 from .options import CASES, DEVICE, EXECUTION
 
 _AFTERWARDS = "Afterwards"
@@ -178,6 +179,8 @@ class AuditRequest:
 
     def check(self, *, workers: bool) -> None:
         """Raise BadParameter for options that cannot be combined; `workers`: --workers was given."""
+        from ..reports.evidence.machine import is_mac
+
         options = {
             "--compile": self.settings.compiled is not None,
             "--host-code": self.host_code is not None,
@@ -203,6 +206,11 @@ class AuditRequest:
                 f"{self.cluster!r} is not the address of a Dask scheduler, such as tcp://host:8786",
                 param_hint="--cluster",
             )
+        if self.cluster is None and self.settings.device is not DeviceKind.SIMULATED and is_mac():
+            shipped = "" if self.shipped in ("none", "auto") else self.shipped
+            given = {"--profile": self.settings.profile, "--shipped": shipped, "--host-code": self.host_code}
+            for option in filter(given.get, given):
+                raise typer.BadParameter("is for the simulated device, which needs Linux", param_hint=option)
         refuse_unknown_operators(self.settings)
 
 

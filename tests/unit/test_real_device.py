@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 import torch
+import typer
 from typer.testing import CliRunner
 
 from mpsmith.audit.model.selection import Settings
@@ -24,6 +25,7 @@ from mpsmith.audit.running.host_code import load_host_code
 from mpsmith.audit.running.worker_exit import DEVICE_LOST
 from mpsmith.audit.running.worker_tasks import ON_DEVICE
 from mpsmith.audit.shipped import requested_releases
+from mpsmith.cli.audit_options import AuditRequest
 from mpsmith.cli.preflight import preflight as preflight_command
 from mpsmith.errors import MpsmithError
 from mpsmith.reports import wording
@@ -95,6 +97,20 @@ def test_what_the_simulated_device_takes_a_real_one_refuses() -> None:
         worker_setup._inject_faults(("wrong add",), REAL)
     with pytest.raises(MpsmithError, match="--host-code is for the simulated device"):
         load_host_code("folder", None, REAL)
+
+
+@pytest.mark.parametrize("option", ["--profile", "--shipped", "--host-code"])
+def test_a_mac_refuses_options_of_the_simulated_device_before_anything_runs(
+    option: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("platform.system", lambda: "Darwin")
+    settings = Settings(profile="2.15.0" if option == "--profile" else None)
+    shipped, host_code = ("2.15.0" if option == name else None for name in ("--shipped", "--host-code"))
+    request = AuditRequest(settings, Path("audit.sqlite"), shipped=shipped or "none", host_code=host_code)
+    with pytest.raises(typer.BadParameter, match="needs Linux") as raised:
+        request.check(workers=False)
+    assert raised.value.param_hint == option
+    AuditRequest(Settings(), Path("audit.sqlite"), shipped="auto").check(workers=False)
 
 
 def test_a_mac_has_its_own_kernels_chip_and_number_of_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
