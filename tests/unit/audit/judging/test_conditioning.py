@@ -223,6 +223,7 @@ def test_a_complex_zero_in_a_negative_view_has_either_sign() -> None:
     negative = torch.ones(2, dtype=torch.complex64)._neg_view()
     assert has_signed_complex_zeros(Case(torch.flip, (negative._neg_view(),)))
     assert not has_signed_complex_zeros(Case(torch.flip, (negative,)))
+    assert not has_signed_complex_zeros(Case(torch.flip, (), {"input": negative}))
 
 
 @pytest.mark.parametrize(("call", "is_wrong"), [(torch.flip, True), (torch.mul, False)])
@@ -341,3 +342,4 @@ def test_a_bound_that_is_a_number_may_be_a_zero_of_the_other_sign(clamp: Any) ->
     negative = torch.tensor([-0.0, 1.0])
     assert [has_signed_zeros(Case(clamp, (negative, bound))) for bound in (negative, -0.0, 0.0, 0)] == [1, 1, 0, 0]
     assert has_signed_zeros(Case(clamp, (torch.tensor([0.0]), 0.0)))
+    assert not has_signed_zeros(Case(clamp, (negative,), {"max": 0.0}))
