@@ -32,7 +32,7 @@ _OF_A_KERNEL = {"MetalRuntimeError", "MetalValueError", "KernelFault", "MetalSyn
 _BY_AN_EXTENSION = ("simulated Metal kernel '", "Metal, simulated: ")
 # An operator or dtype that PyTorch's mps backend lacks.
 _LACKING_ON_A_MAC = ("is not currently implemented for the MPS device", "MPS framework doesn't support float64")
-_LIMITS = ("does not support", "not supported by the simulator", *SIMULATOR_LIMITS)
+_LIMITS = ("does not support", " is not simulated: ", "not supported by the simulator", *SIMULATOR_LIMITS)
 _PLACE = re.compile(r"(?P<file>[^\s:'\"]+\.(?:metal|mm|py|h)|program_source):(?P<line>\d+)")
 _NO_MODULE = re.compile(r"No module named '(?P<name>(?P<top>\w+)[\w.]*)")
 _NO_NAME = re.compile(

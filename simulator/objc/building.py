@@ -49,7 +49,7 @@ def build_extension(
     include: Sequence[Path] = (),
     definitions: Sequence[str] = (),
     options: Sequence[str] = (),
-    stand_ins: Callable[[Sequence[str]], str] = refusing_of_the_host,
+    stand_ins: Callable[[Sequence[str], Sequence[Path]], str] = refusing_of_the_host,
 ) -> BuiltExtension:
     """Compile and link; `load_extension` (loading) loads the result.
 
@@ -61,7 +61,7 @@ def build_extension(
         include: folders to search first.
         definitions: macros, as `NAME` or `NAME=VALUE`.
         options: more options for clang.
-        stand_ins: makes C++ that defines some of the undefined symbols, or an empty string.
+        stand_ins: makes C++ that defines some of the undefined symbols of the sources, or an empty string.
 
     Raises:
         ExtensionBuildError: a file does not compile or link; it has clang's messages, with file and line.
@@ -86,7 +86,7 @@ def build_extension(
         if any(_OF_GRAPHS.match(symbol) for symbol in undefined):
             words = [*(word for path in (torch_graphs_library(), graph_library()) for word in linked(path)), *words]
             undefined = link(objects, built, words)
-        if undefined and (defining := stand_ins(undefined)):
+        if undefined and (defining := stand_ins(undefined, sources)):
             (Path(temporary) / "stand_ins.cpp").write_text(defining)
             objects.append(Path(temporary) / "stand_ins.o")
             compiler.compile(Unit(Path(temporary) / "stand_ins.cpp"), objects[-1])

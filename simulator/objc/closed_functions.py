@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
 _ATEN = re.compile(r"_ZNK?(?=2at)")
 _OF_THE_HOST = re.compile(r"_ZNK?2at(?:6native)?3mps")
@@ -15,38 +17,59 @@ _CODE = """\
 #include <stdexcept>
 #include <string>
 
-[[noreturn]] static void refuse(const char* symbol) {{
+[[noreturn]] static void refuse(const char* symbol, const char* place) {{
   char* name = abi::__cxa_demangle(symbol, nullptr, nullptr, nullptr);
   const std::string said = name != nullptr ? name : symbol;
   std::free(name);
-  throw std::runtime_error(said + " is not simulated: the torch file that defines it needs Apple's closed frameworks");
+  const std::string why = " is not simulated: the torch file that defines it needs Apple's closed frameworks";
+  throw std::runtime_error(said + why + place);
 }}
 {functions}
 """
 _REFUSING = """\
 extern "C" void closed_{number}() __asm__("{symbol}");
-extern "C" void closed_{number}() {{ refuse("{symbol}"); }}
+extern "C" void closed_{number}() {{ refuse("{symbol}", {place}); }}
 """
 
 
-def refusing(symbols: Sequence[str]) -> str:
-    """C++ that defines those of the undefined symbols that are functions of ATen's; empty where none is."""
-    functions = [symbol for symbol in symbols if _is_function(symbol)]
-    texts = [_REFUSING.format(number=number, symbol=symbol) for number, symbol in enumerate(functions)]
+def refusing(symbols: Sequence[str], sources: Sequence[Path] = ()) -> str:
+    """C++ that defines those of the undefined symbols that are functions of ATen's; empty where none is.
+
+    `sources`: files of which the first that names a function is part of its message, with the line.
+    """
+    functions = [symbol for symbol in symbols if _names(symbol)]
+    texts = [
+        _REFUSING.format(number=number, symbol=symbol, place=json.dumps(_place(_names(symbol)[-1], sources)))
+        for number, symbol in enumerate(functions)
+    ]
     return _CODE.format(functions="".join(texts)) if texts else ""
 
 
-def refusing_of_the_host(symbols: Sequence[str]) -> str:
+def refusing_of_the_host(symbols: Sequence[str], sources: Sequence[Path] = ()) -> str:
     """The same for what torch's headers for mps declare; what else is undefined is the extension's mistake."""
-    return refusing([symbol for symbol in symbols if _OF_THE_HOST.match(symbol)])
+    return refusing([symbol for symbol in symbols if _OF_THE_HOST.match(symbol)], sources)
 
 
-def _is_function(symbol: str) -> bool:
-    """Whether it is one of ATen's: behind the name come the types of its arguments, and a variable has none."""
+def _names(symbol: str) -> list[str]:
+    """The parts of its name if it is a function of ATen's: behind the name come the types of its arguments.
+
+    A variable has none.
+    """
     at = _ATEN.match(symbol)
     if at is None:
-        return False
-    place = at.end()
-    while name := _LENGTH.match(symbol, place):
-        place = name.end() + int(name[0])
-    return symbol[place:] != "E"
+        return []
+    place, names = at.end(), []
+    while length := _LENGTH.match(symbol, place):
+        place = length.end() + int(length[0])
+        names.append(symbol[length.end() : place])
+    return [] if symbol[place:] == "E" else names
+
+
+def _place(name: str, sources: Sequence[Path]) -> str:
+    """Where a file uses the name first, as a part of a message."""
+    used = re.compile(rf"^(?!\s*(?://|#)).*\b{re.escape(name)}\b")
+    for path in sources:
+        for number, line in enumerate(path.read_text("utf-8", "replace").splitlines(), 1):
+            if used.match(line):
+                return f" (used at {path}:{number})"
+    return ""

@@ -15,6 +15,7 @@ SAYS = {
     "function_constants": "30 33.25 ",
     "argument_encoder": "40 bytes: 5 10 15 20",
     "blit": "-cdef---",
+    "empty_grid": "0",
     "no_copy": "same given back",
     "events": "0 then 3",
     "macros": "(from_macro)",

@@ -378,6 +378,11 @@ PROGRAM(empty_group) {
   metal.run(4, 0);
   return "ran";
 }
+PROGRAM(empty_grid) {
+  Encoding metal;
+  metal.run(0, 0);
+  return std::to_string(static_cast<int>(static_cast<float*>([metal.out contents])[0]));
+}
 PROGRAM(much_threadgroup_memory) {
   Encoding metal;
   [metal.encoder setThreadgroupMemoryLength:32768 + 16 atIndex:0];
