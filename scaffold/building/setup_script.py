@@ -113,12 +113,22 @@ def _request(extension: dict[str, Any], folder: Path, places: dict[str, str], pa
 
 
 # ------------------------------------------------------------------------------------------ the process of the script
-def _run_own_steps(made: Any) -> None:
-    """What the script adds to build_ext, such as Metal to compile; its extensions are built by `build_extension`."""
-    bases = [
+def _base_commands() -> list[Any]:
+    return [
         importlib.import_module("setuptools.command.build_ext").build_ext,
         importlib.import_module("torch.utils.cpp_extension").BuildExtension,
     ]
+
+
+def _changes_extensions(made: Any) -> bool:
+    """Whether the script's build_ext has a step before the extensions are built: it may add sources and folders."""
+    command = made.get_command_class("build_ext")
+    return all(command.build_extensions is not base.build_extensions for base in _base_commands())
+
+
+def _run_own_steps(made: Any) -> None:
+    """What the script adds to build_ext, such as Metal to compile; its extensions are built by `build_extension`."""
+    bases = _base_commands()
     if made.get_command_class("build_ext") in bases:
         return
     for base in bases:
@@ -153,7 +163,15 @@ def _run_here(report: Path) -> None:
     except (Exception, SystemExit) as error:
         answer: dict[str, Any] = {"problem": one_line(error)}
     else:
-        extensions = [
+        compiles = _COMPILES_METAL.search(script.read_text("utf-8", "replace"))
+        answer = {"package_dir": dict(made.package_dir or {}), "steps": ""}
+        if compiles or _changes_extensions(made):
+            try:
+                with contextlib.redirect_stdout(sys.stderr):
+                    _run_own_steps(made)
+            except (Exception, SystemExit) as error:
+                answer["steps"] = one_line(error) if compiles else ""
+        answer["extensions"] = [
             {
                 "name": extension.name,
                 "sources": [str(source) for source in extension.sources],
@@ -163,13 +181,6 @@ def _run_here(report: Path) -> None:
             }
             for extension in made.ext_modules or ()
         ]
-        answer = {"extensions": extensions, "package_dir": dict(made.package_dir or {}), "steps": ""}
-        if _COMPILES_METAL.search(script.read_text("utf-8", "replace")):
-            try:
-                with contextlib.redirect_stdout(sys.stderr):
-                    _run_own_steps(made)
-            except (Exception, SystemExit) as error:
-                answer["steps"] = one_line(error)
     report.write_text(json.dumps(answer))
 
 

@@ -28,7 +28,7 @@ _MPS = _HERE.parent / "mpsgraph" / "include"  # MPS and MPSGraph as the stand-in
 # Without ARC an unknown selector is only a warning; on a Mac it is a crash.
 _STRICT = ("-Werror=objc-method-access", "-Werror=incompatible-pointer-types", "-Werror=return-type")
 _OBJECTIVE_C = ("-x", "objective-c++", "-fobjc-runtime=macosx-14.0", "-fblocks")
-_CXX = ("-x", "c++")
+_CXX = ("-x", "c++", "-fblocks")  # Apple's clang has blocks in C++, too
 # The code and the headers that affect compilation.
 _DECIDING_CODE = (
     "simulator.objc.compiler",

@@ -234,19 +234,22 @@ def test_setup_py_gets_the_answers_of_a_mac(tmp_path: Path) -> None:
     assert script.packages == tmp_path / "python"
 
 
-def test_a_step_of_the_build_can_write_beside_the_extension(tmp_path: Path) -> None:
+def test_a_step_of_the_build_can_add_sources_and_write_beside_the_extension(tmp_path: Path) -> None:
     (tmp_path / "setup.py").write_text(
         "from pathlib import Path\n"
         "from setuptools import Extension, setup\n"
         "from setuptools.command.build_ext import build_ext\n"
         "class Step(build_ext):\n"
         "    def build_extensions(self):\n"
+        "        self.extensions[0].sources.append('more.cpp')\n"
         "        super().build_extensions()\n"
-        "        Path(self.get_ext_fullpath('own._C')).with_name('k.metallib').write_text('')\n"
+        "        Path(self.get_ext_fullpath('own._C')).with_name('kernels').write_text('')\n"
         "setup(ext_modules=[Extension('own._C', ['a.mm'])], cmdclass={'build_ext': Step})\n"
     )
-    assert requests_of(tmp_path).problem == ""
-    assert len(list(tmp_path.rglob("k.metallib"))) == 1
+    script = requests_of(tmp_path)
+    assert script.problem == ""
+    assert [path.name for path in script.requests[0].sources] == ["a.mm", "more.cpp"]
+    assert len(list(tmp_path.rglob("kernels"))) == 1
 
 
 NOARCH = '[general]\nname = "my-twice"\nhub = { repo-id = "someone/my-twice" }\n[torch-noarch]\n'

@@ -46,12 +46,15 @@ constexpr SimulatedElementType simulated_element_type_of() {
   return kElementUnknown;
 }
 
-// What is passed to setBytes:, a pointer that knows the type of its numbers.
+// What is passed to setBytes:, a pointer that knows the type of its numbers: in its first byte, which no address of a
+// process uses. metal-cpp passes the pointer alone.
 struct SimulatedBytes {
-  const void* address;
-  uint64_t element_type;
-  SimulatedBytes(std::nullptr_t) : address(nullptr), element_type(kElementUnknown) {}
+  uint64_t packed;
+  SimulatedBytes(std::nullptr_t) : packed(0) {}
   template <typename T>
-  SimulatedBytes(const T* numbers) : address(numbers), element_type(simulated_element_type_of<T>()) {}
+  SimulatedBytes(const T* numbers)
+      : packed(reinterpret_cast<uint64_t>(numbers) | uint64_t{simulated_element_type_of<T>()} << 56) {}
+  const void* address() const { return reinterpret_cast<const void*>(packed << 8 >> 8); }
+  uint64_t element_type() const { return packed >> 56; }
 };
 #endif

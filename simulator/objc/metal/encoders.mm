@@ -132,7 +132,7 @@ struct Dispatch {
   }
 }
 - (void)setBytes:(SimulatedBytes)bytes length:(NSUInteger)length atIndex:(NSUInteger)index {
-  [self simulatedBytes:bytes.address ofType:bytes.element_type length:length atIndex:index];
+  [self simulatedBytes:bytes.address() ofType:bytes.element_type() length:length atIndex:index];
 }
 - (void)simulatedBytes:(const void*)bytes ofType:(uint64_t)type length:(NSUInteger)length atIndex:(NSUInteger)index {
   Slot* slot = [self simulatedSlot:index];

@@ -108,6 +108,8 @@ Class objc_getClass(const char* name) {
   return found == names().classes.end() ? nullptr : found->second;
 }
 Class objc_lookUpClass(const char* name) { return objc_getClass(name); }
+// metal-cpp asks for those of Metal when it is loaded. No object here is asked for one.
+id objc_getProtocol(const char*) { return nullptr; }
 Class object_getClass(id object) { return object ? objc::class_of(object) : nullptr; }
 const char* class_getName(Class of) { return of ? of->data()->name : "nil"; }
 const char* object_getClassName(id object) { return class_getName(object_getClass(object)); }

@@ -7,6 +7,8 @@ typedef struct objc_class* Class;
 typedef struct objc_object { Class isa; }* id;
 #ifdef __OBJC__
 @class Protocol;
+#else
+typedef struct objc_object Protocol;
 #endif
 typedef struct objc_selector* SEL;
 typedef void (*IMP)(void);
@@ -26,6 +28,7 @@ const char* sel_getName(SEL);
 SEL sel_registerName(const char*);
 Class objc_getClass(const char*);
 Class objc_lookUpClass(const char*);
+Protocol* objc_getProtocol(const char*);
 Class object_getClass(id);
 const char* object_getClassName(id);
 const char* class_getName(Class);

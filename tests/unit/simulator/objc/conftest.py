@@ -22,7 +22,7 @@ Run = Callable[[str], str]
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Runs a program; answers what it says, or `threw: ` and the text of what it threw."""
     folder = tmp_path_factory.mktemp("programs")
-    units = [compiler.Unit(path) for path in (*sorted(SOURCES.glob("*.mm")), IMAGE)]
+    units = [compiler.Unit(path) for path in (*sorted(SOURCES.glob("*.[mc]*")), IMAGE)]
     objects = [folder / f"{unit.path.name}.o" for unit in units]
     host = compiler.host_compiler(torch=False)
     with ThreadPoolExecutor() as threads:

@@ -16,6 +16,7 @@ SAYS = {
     "argument_encoder": "40 bytes: 5 10 15 20",
     "blit": "-cdef---",
     "empty_grid": "0",
+    "cxx_alone": "6 completed 1, 1 device",
     "no_copy": "same given back",
     "events": "0 then 3",
     "macros": "(from_macro)",

@@ -1,5 +1,7 @@
 #include "programs.h"
 
+std::string as_metal_cpp();
+
 PROGRAM(kernel) {
   Metal metal;
   id<MTLComputePipelineState> state = metal.pipeline(kCount);
@@ -383,6 +385,7 @@ PROGRAM(empty_grid) {
   metal.run(0, 0);
   return std::to_string(static_cast<int>(static_cast<float*>([metal.out contents])[0]));
 }
+PROGRAM(cxx_alone) { return as_metal_cpp(); }
 PROGRAM(much_threadgroup_memory) {
   Encoding metal;
   [metal.encoder setThreadgroupMemoryLength:32768 + 16 atIndex:0];
