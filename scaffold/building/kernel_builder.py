@@ -29,13 +29,9 @@ LOCAL_KERNEL = "MPSMITH_TRY_KERNEL"
 """Environment variable: the kernel that tests get from the module `kernels`, as REPOSITORY=PACKAGE."""
 
 _HEADERS = (".h", ".hh", ".hpp", ".hxx", ".inc", ".cuh")
-_PLACE = "kernel-builder"
-# torch 2.12 and later are compiled with it by the builder, too.
-_STANDARD = "-std=c++20"
 _REGISTRATION = """\
 #pragma once
 #include <Python.h>
-// Macros that expand their arguments before torch's and Python's macros paste them.
 #define TORCH_LIBRARY_EXPAND(name, library) TORCH_LIBRARY(name, library)
 #define TORCH_LIBRARY_IMPL_EXPAND(name, key, library) TORCH_LIBRARY_IMPL(name, key, library)
 #define STABLE_TORCH_LIBRARY_EXPAND(name, library) STABLE_TORCH_LIBRARY(name, library)
@@ -55,12 +51,8 @@ namespace %(name)s_metal {
 static const unsigned char metallib_data[] = {%(bytes)s};
 static const size_t metallib_data_len = sizeof metallib_data;
 inline id<MTLLibrary> createLibrary(id<MTLDevice> device, NSError** error = nullptr) {
-  NSError* failure = nil;
-  dispatch_data_t data =
-      dispatch_data_create(metallib_data, metallib_data_len, dispatch_get_main_queue(), ^{});
-  id<MTLLibrary> library = [device newLibraryWithData:data error:&failure];
-  if (error) *error = failure;
-  return library;
+  dispatch_data_t data = dispatch_data_create(metallib_data, sizeof metallib_data, dispatch_get_main_queue(), ^{});
+  return [device newLibraryWithData:data error:error];
 }
 }
 """
@@ -93,7 +85,10 @@ def asked_by_build_file(folder: Path) -> SetupScript:
     place = packages / package
     if not place.is_dir():
         raise ScaffoldError(f"{folder / BUILD_FILE} needs the folder torch-ext/{package} for its package")
-    kernels = {name: kernel for name, kernel in build.get("kernel", {}).items() if _backend(kernel) == "metal"}
+    of_metal = [
+        key for key, each in build.get("kernel", {}).items() if "metal" in (each.get("backend"), each.get("language"))
+    ]
+    kernels = {key: build["kernel"][key] for key in of_metal}
     name = f"_{package}_metal_mpsmith"
     framework: Mapping[str, Any] = build.get("torch", {})
     compiled = "torch" in build and not framework.get("universal")
@@ -110,16 +105,18 @@ def asked_by_build_file(folder: Path) -> SetupScript:
             raise ScaffoldError(f"{folder / BUILD_FILE}: [{title}] has no src")
     sources = [folder / source for section in (framework, *kernels.values()) for source in section["src"]]
     include = [folder / each for section in (framework, *kernels.values()) for each in section.get("include", ())]
-    generated = folder / _PLACE
+    generated = folder / "kernel-builder"
     generated.mkdir(exist_ok=True)
     (packages / "registration.h").write_text(_REGISTRATION)
     definitions = ["METAL_KERNEL", *_stable_abi(framework.get("stable-abi", {}).get("metal", ""))]
     metal = [path for path in sources if path.suffix == ".metal"]
+    if gone := [path for path in metal if not path.is_file()]:
+        raise ScaffoldError(f"{BUILD_FILE} names {gone[0]}, which is not there")
     if metal:
-        data = _compiled(metal, include)
+        data = library_of(metal, include, ())
         (generated / f"{name}_metallib.h").write_text(_LIBRARY % {"name": name, "bytes": ",".join(map(str, data))})
         definitions += [f'EMBEDDED_METALLIB_HEADER="{name}_metallib.h"', f"EMBEDDED_METALLIB_NAMESPACE={name}_metal"]
-    options = CompileOptions(False, (folder / "csrc", *include, generated), tuple(definitions), (_STANDARD,))
+    options = CompileOptions(False, (folder / "csrc", *include, generated), tuple(definitions), ("-std=c++20",))
     others = tuple(path for path in sources if path.suffix not in (".metal", *_HEADERS))
     return SetupScript((ExtensionRequest(f"{package}.{name}", others, options, place),), packages)
 
@@ -139,22 +136,11 @@ def _package(folder: Path, general: Mapping[str, Any]) -> str:
     return str(general["name"]).replace("-", "_")
 
 
-def _backend(kernel: Mapping[str, Any]) -> str:
-    return str(kernel.get("backend", kernel.get("language", "cuda")))  # the first edition had languages
-
-
 def _stable_abi(version: str) -> list[str]:
     if not version:
         return []
     major, minor = (int(part) for part in version.split(".")[:2])
     return [f"TORCH_TARGET_VERSION={major << 56 | minor << 48:#x}"]
-
-
-def _compiled(metal: list[Path], include: list[Path]) -> bytes:
-    gone = next((path for path in metal if not path.is_file()), None)
-    if gone is not None:
-        raise ScaffoldError(f"{BUILD_FILE} names {gone}, which is not there")
-    return library_of(metal, include, ())
 
 
 def offer_local_kernel(named: str) -> None:
@@ -167,17 +153,14 @@ def offer_local_kernel(named: str) -> None:
         module = importlib.import_module("kernels")
         others = module.get_kernel
     except ImportError:
-        module, others = ModuleType("kernels"), _no_others
+        module, others = ModuleType("kernels"), None
         sys.modules["kernels"] = module
 
-    def get_kernel(repo_id: str, *arguments: Any, **options: Any) -> ModuleType:
-        return importlib.import_module(package) if repo_id == repository else others(repo_id, *arguments, **options)
+    def get_kernel(repo_id: str, *arguments: Any, **options: Any) -> Any:
+        if repo_id == repository:
+            return importlib.import_module(package)
+        if others is None:
+            raise ModuleNotFoundError(f"No module named 'kernels' to fetch {repo_id}", name="kernels")
+        return others(repo_id, *arguments, **options)
 
-    def get_local_kernel(*arguments: Any, **options: Any) -> ModuleType:
-        return importlib.import_module(package)
-
-    vars(module).update(get_kernel=get_kernel, get_local_kernel=get_local_kernel)
-
-
-def _no_others(repo_id: str, *arguments: Any, **options: Any) -> ModuleType:
-    raise ModuleNotFoundError(f"No module named 'kernels' to fetch {repo_id}", name="kernels")
+    vars(module).update(get_kernel=get_kernel, get_local_kernel=lambda folder: importlib.import_module(package))

@@ -39,8 +39,6 @@ _NAMES = {
     "primitive_acceleration_structure": "ray tracing",
     "instance_acceleration_structure": "ray tracing",
     "imageblock": "imageblocks",
-    "mesh_grid_properties": "mesh shading",
-    "patch_control_point": "tessellation",
 }
 """The names of them that programs use, through <metal_stdlib>."""
 

@@ -35,12 +35,12 @@ extern "C" void closed_{number}() {{ refuse("{symbol}", {place}); }}
 def refusing(symbols: Sequence[str], sources: Sequence[Path] = ()) -> str:
     """C++ that defines those of the undefined symbols that are functions of ATen's; empty where none is.
 
-    `sources`: files of which the first that names a function is part of its message, with the line.
+    A message names the first line of the `sources` that uses the function.
     """
-    functions = [symbol for symbol in symbols if _names(symbol)]
+    named = {symbol: name for symbol in symbols if (name := _name(symbol))}
     texts = [
-        _REFUSING.format(number=number, symbol=symbol, place=json.dumps(_place(_names(symbol)[-1], sources)))
-        for number, symbol in enumerate(functions)
+        _REFUSING.format(number=number, symbol=symbol, place=json.dumps(_place(name, sources)))
+        for number, (symbol, name) in enumerate(named.items())
     ]
     return _CODE.format(functions="".join(texts)) if texts else ""
 
@@ -50,26 +50,20 @@ def refusing_of_the_host(symbols: Sequence[str], sources: Sequence[Path] = ()) -
     return refusing([symbol for symbol in symbols if _OF_THE_HOST.match(symbol)], sources)
 
 
-def _names(symbol: str) -> list[str]:
-    """The parts of its name if it is a function of ATen's: behind the name come the types of its arguments.
-
-    A variable has none.
-    """
+def _name(symbol: str) -> str:
+    """The last part of its name if it is a function of ATen's, or "": behind a variable come no arguments."""
     at = _ATEN.match(symbol)
-    if at is None:
-        return []
-    place, names = at.end(), []
+    place, name = at.end() if at else len(symbol), ""
     while length := _LENGTH.match(symbol, place):
         place = length.end() + int(length[0])
-        names.append(symbol[length.end() : place])
-    return [] if symbol[place:] == "E" else names
+        name = symbol[length.end() : place]
+    return "" if symbol[place:] == "E" else name
 
 
 def _place(name: str, sources: Sequence[Path]) -> str:
     """Where a file uses the name first, as a part of a message."""
-    used = re.compile(rf"^(?!\s*(?://|#)).*\b{re.escape(name)}\b")
+    used = re.compile(rf"^(?!\s*(?://|#)).*\b{re.escape(name)}\b", re.MULTILINE)
     for path in sources:
-        for number, line in enumerate(path.read_text("utf-8", "replace").splitlines(), 1):
-            if used.match(line):
-                return f" (used at {path}:{number})"
+        if found := used.search(text := path.read_text("utf-8", "replace")):
+            return f" (used at {path}:{text.count(chr(10), 0, found.end()) + 1})"
     return ""

@@ -122,8 +122,5 @@ id<MTLDevice> simulated_device() {
 extern "C" id<MTLDevice> MTLCreateSystemDefaultDevice() { return simulated_device(); }
 extern "C" NSArray<id<MTLDevice>>* MTLCopyAllDevices() { return [NSArray arrayWithObject:simulated_device()]; }
 // Devices neither come nor go. metal-cpp refers to these.
-extern "C" NSArray<id<MTLDevice>>* MTLCopyAllDevicesWithObserver(id* observer, id) {
-  *observer = nil;
-  return MTLCopyAllDevices();
-}
+extern "C" NSArray<id<MTLDevice>>* MTLCopyAllDevicesWithObserver(id*, id) { return MTLCopyAllDevices(); }
 extern "C" void MTLRemoveDeviceObserver(id) {}
