@@ -13,6 +13,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import yaml
+
 from ...errors import one_line
 from ...simulator.objc.compile_options import CompileOptions
 from ..errors import ScaffoldError
@@ -24,52 +26,12 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+_GENERATED: dict[str, str] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text("utf-8"))
 BUILD_FILE = "build.toml"
 LOCAL_KERNEL = "MPSMITH_TRY_KERNEL"
 """Environment variable: the kernel that tests get from the module `kernels`, as REPOSITORY=PACKAGE."""
 
 _HEADERS = (".h", ".hh", ".hpp", ".hxx", ".inc", ".cuh")
-_REGISTRATION = """\
-#pragma once
-#include <Python.h>
-#define TORCH_LIBRARY_EXPAND(name, library) TORCH_LIBRARY(name, library)
-#define TORCH_LIBRARY_IMPL_EXPAND(name, key, library) TORCH_LIBRARY_IMPL(name, key, library)
-#define STABLE_TORCH_LIBRARY_EXPAND(name, library) STABLE_TORCH_LIBRARY(name, library)
-#define STABLE_TORCH_LIBRARY_IMPL_EXPAND(name, key, library) STABLE_TORCH_LIBRARY_IMPL(name, key, library)
-#define MPSMITH_MODULE(name) \\
-  PyMODINIT_FUNC PyInit_##name() { \\
-    static PyModuleDef definition{PyModuleDef_HEAD_INIT, #name}; \\
-    return PyModule_Create(&definition); \\
-  }
-#define REGISTER_EXTENSION(name) MPSMITH_MODULE(name)
-"""
-_LIBRARY = """\
-#pragma once
-#include <cstddef>
-#import <Metal/Metal.h>
-namespace %(name)s_metal {
-static const unsigned char metallib_data[] = {%(bytes)s};
-static const size_t metallib_data_len = sizeof metallib_data;
-inline id<MTLLibrary> createLibrary(id<MTLDevice> device, NSError** error = nullptr) {
-  dispatch_data_t data = dispatch_data_create(metallib_data, sizeof metallib_data, dispatch_get_main_queue(), ^{});
-  return [device newLibraryWithData:data error:error];
-}
-}
-"""
-_OPERATORS = """\
-import torch
-%(loaded)sops = torch.ops.%(name)s
-
-def add_op_namespace_prefix(op_name: str) -> str:
-    return f"%(name)s::{op_name}"
-"""
-
-
-def local_kernel(folder: Path) -> str:
-    """The value of LOCAL_KERNEL for a folder, or "" where its build.toml names no repository."""
-    general = _read(folder).get("general", {})
-    repository = general.get("hub", {}).get("repo-id", "")
-    return f"{repository}={_package(folder, general)}" if repository else ""
 
 
 def asked_by_build_file(folder: Path) -> SetupScript:
@@ -81,7 +43,8 @@ def asked_by_build_file(folder: Path) -> SetupScript:
     build = _read(folder)
     general = build.get("general", {})
     package = _package(folder, general)
-    packages = folder / "torch-ext"
+    packages, repository = folder / "torch-ext", general.get("hub", {}).get("repo-id", "")
+    local = f"{repository}={package}" if repository else ""
     place = packages / package
     if not place.is_dir():
         raise ScaffoldError(f"{folder / BUILD_FILE} needs the folder torch-ext/{package} for its package")
@@ -93,10 +56,10 @@ def asked_by_build_file(folder: Path) -> SetupScript:
     framework: Mapping[str, Any] = build.get("torch", {})
     compiled = "torch" in build and not framework.get("universal")
     loaded = f"from . import {name}\n" if compiled else ""
-    (place / "_ops.py").write_text(_OPERATORS % {"name": name, "loaded": loaded})
+    (place / "_ops.py").write_text(_GENERATED["operators"] % {"name": name, "loaded": loaded})
     if not compiled:
         if "torch-noarch" in build or framework:
-            return SetupScript((), packages)
+            return SetupScript((), packages, kernel=local)
         raise ScaffoldError(f"{folder / BUILD_FILE} has no [torch]: only kernels for torch are built here")
     if "metal" not in general.get("backends", ["metal"] if kernels else []):
         raise ScaffoldError(f"{folder / BUILD_FILE} does not list the backend metal")
@@ -107,18 +70,20 @@ def asked_by_build_file(folder: Path) -> SetupScript:
     include = [folder / each for section in (framework, *kernels.values()) for each in section.get("include", ())]
     generated = folder / "kernel-builder"
     generated.mkdir(exist_ok=True)
-    (packages / "registration.h").write_text(_REGISTRATION)
+    (packages / "registration.h").write_text(_GENERATED["registration"])
     definitions = ["METAL_KERNEL", *_stable_abi(framework.get("stable-abi", {}).get("metal", ""))]
     metal = [path for path in sources if path.suffix == ".metal"]
     if gone := [path for path in metal if not path.is_file()]:
         raise ScaffoldError(f"{BUILD_FILE} names {gone[0]}, which is not there")
     if metal:
         data = library_of(metal, include, ())
-        (generated / f"{name}_metallib.h").write_text(_LIBRARY % {"name": name, "bytes": ",".join(map(str, data))})
+        (generated / f"{name}_metallib.h").write_text(
+            _GENERATED["library"] % {"name": name, "bytes": ",".join(map(str, data))}
+        )
         definitions += [f'EMBEDDED_METALLIB_HEADER="{name}_metallib.h"', f"EMBEDDED_METALLIB_NAMESPACE={name}_metal"]
     options = CompileOptions(False, (folder / "csrc", *include, generated), tuple(definitions), ("-std=c++20",))
     others = tuple(path for path in sources if path.suffix not in (".metal", *_HEADERS))
-    return SetupScript((ExtensionRequest(f"{package}.{name}", others, options, place),), packages)
+    return SetupScript((ExtensionRequest(f"{package}.{name}", others, options, place),), packages, kernel=local)
 
 
 def _read(folder: Path) -> dict[str, Any]:

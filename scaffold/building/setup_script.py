@@ -49,11 +49,15 @@ class ExtensionRequest:
 
 @dataclass(frozen=True)
 class SetupScript:
-    """What a setup.py asks for, the folder that its packages are in, and why it cannot compile Metal, or ""."""
+    """What a setup.py asks for, the folder that its packages are in, and why it cannot compile Metal, or "".
+
+    `kernel`: the value of LOCAL_KERNEL of a build.toml.
+    """
 
     requests: tuple[ExtensionRequest, ...]
     packages: Path
     problem: str = ""
+    kernel: str = ""
 
 
 def requests_of(folder: Path, limit: float = LIMIT) -> SetupScript:
@@ -113,23 +117,17 @@ def _request(extension: dict[str, Any], folder: Path, places: dict[str, str], pa
 
 
 # ------------------------------------------------------------------------------------------ the process of the script
-def _base_commands() -> list[Any]:
-    return [
+def _run_own_steps(made: Any, compiles: bool) -> None:
+    """What the script adds to build_ext, such as Metal to compile; its extensions are built by `build_extension`.
+
+    Its own `build_extensions` may add sources and folders; else it runs only where it compiles Metal.
+    """
+    bases = [
         importlib.import_module("setuptools.command.build_ext").build_ext,
         importlib.import_module("torch.utils.cpp_extension").BuildExtension,
     ]
-
-
-def _changes_extensions(made: Any) -> bool:
-    """Whether the script's build_ext has a step before the extensions are built: it may add sources and folders."""
-    command = made.get_command_class("build_ext")
-    return all(command.build_extensions is not base.build_extensions for base in _base_commands())
-
-
-def _run_own_steps(made: Any) -> None:
-    """What the script adds to build_ext, such as Metal to compile; its extensions are built by `build_extension`."""
-    bases = _base_commands()
-    if made.get_command_class("build_ext") in bases:
+    own = made.get_command_class("build_ext")
+    if own in bases or not (compiles or all(own.build_extensions is not base.build_extensions for base in bases)):
         return
     for base in bases:
         base.build_extensions = _make_folders
@@ -163,14 +161,13 @@ def _run_here(report: Path) -> None:
     except (Exception, SystemExit) as error:
         answer: dict[str, Any] = {"problem": one_line(error)}
     else:
-        compiles = _COMPILES_METAL.search(script.read_text("utf-8", "replace"))
+        compiles = _COMPILES_METAL.search(script.read_text("utf-8", "replace")) is not None
         answer = {"package_dir": dict(made.package_dir or {}), "steps": ""}
-        if compiles or _changes_extensions(made):
-            try:
-                with contextlib.redirect_stdout(sys.stderr):
-                    _run_own_steps(made)
-            except (Exception, SystemExit) as error:
-                answer["steps"] = one_line(error) if compiles else ""
+        try:
+            with contextlib.redirect_stdout(sys.stderr):
+                _run_own_steps(made, compiles)
+        except (Exception, SystemExit) as error:
+            answer["steps"] = one_line(error) if compiles else ""
         answer["extensions"] = [
             {
                 "name": extension.name,

@@ -15,7 +15,7 @@ from filelock import FileLock
 from ...cache import cache_folder, fingerprint
 from ...errors import MpsmithError, one_line
 from ..building.apple_tools import tools_folder
-from ..building.kernel_builder import BUILD_FILE, LOCAL_KERNEL, asked_by_build_file, local_kernel
+from ..building.kernel_builder import BUILD_FILE, LOCAL_KERNEL, asked_by_build_file
 from ..building.setup_script import ExtensionRequest, SetupScript, requests_of
 from ..building.simulated import built
 from ..building.subject import SETUP
@@ -111,11 +111,11 @@ def _rows(checkout: Checkout, limit: float, say: Say) -> Iterator[TryRow]:
         say(f"reading {build}")
         try:
             script = requests_of(checkout.copy) if build == SETUP else asked_by_build_file(checkout.copy)
-            kernel = local_kernel(checkout.copy) if build == BUILD_FILE else ""
         except ScaffoldError as error:
             yield script_row(build, one_line(error), has_host_code=bool(host))
         else:
             packages, extensions = script.packages, {request.name for request in script.requests}
+            kernel = script.kernel
             if script.problem:
                 yield TryRow("metal", build, TryResult.WRONG, f"build_ext fails: {script.problem}", build)
             yield from _extension_rows(checkout, script, say)

@@ -189,9 +189,6 @@ struct Dispatch {
 - (void)dispatchThreads:(MTLSize)grid threadsPerThreadgroup:(MTLSize)group {
   [self simulatedOpen];
   require(pipeline_ != nil, "dispatchThreads: was called before setComputePipelineState:");
-  if (threads_in(grid) == 0 && threads_in(group) == 0) {
-    return; // of an empty tensor: an Apple GPU runs nothing, and only Metal's validation layer objects
-  }
   [self simulatedCheckGroup:group];
   [self simulatedCheckBuffers];
   auto dispatch = std::make_shared<Dispatch>();

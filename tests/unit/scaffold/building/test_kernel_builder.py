@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.scaffold.building.kernel_builder import asked_by_build_file, local_kernel, offer_local_kernel
+from mpsmith.scaffold.building.kernel_builder import asked_by_build_file, offer_local_kernel
 from mpsmith.scaffold.errors import ScaffoldError
 from mpsmith.simulator.air.metallib import programs_in
 
@@ -69,7 +69,7 @@ def test_the_kernels_for_metal_are_built_as_the_builder_does(tmp_path: Path) -> 
     assert "kernel void twice" in program.text
     assert "PyInit_" in (tmp_path / "torch-ext" / "registration.h").read_text()
     assert f"torch.ops.{name}" in (script.packages / "my_twice" / "_ops.py").read_text()
-    assert local_kernel(tmp_path) == "someone/my-twice=my_twice"
+    assert script.kernel == "someone/my-twice=my_twice"
 
 
 def test_a_stable_interface_is_asked_for_by_backend(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_a_kernel_without_compiled_code_has_its_package_alone(tmp_path: Path) ->
     assert script.requests == ()
     operators = (script.packages / "my_twice" / "_ops.py").read_text()
     assert "from . import" not in operators
-    assert local_kernel(tmp_path) == ""
+    assert script.kernel == ""
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,6 @@ SAYS = {
     "function_constants": "30 33.25 ",
     "argument_encoder": "40 bytes: 5 10 15 20",
     "blit": "-cdef---",
-    "empty_grid": "0",
     "cxx_alone": "6 completed 1, 1 device",
     "no_copy": "same given back",
     "events": "0 then 3",

@@ -380,11 +380,6 @@ PROGRAM(empty_group) {
   metal.run(4, 0);
   return "ran";
 }
-PROGRAM(empty_grid) {
-  Encoding metal;
-  metal.run(0, 0);
-  return std::to_string(static_cast<int>(static_cast<float*>([metal.out contents])[0]));
-}
 PROGRAM(cxx_alone) { return as_metal_cpp(); }
 PROGRAM(much_threadgroup_memory) {
   Encoding metal;
