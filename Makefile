@@ -52,9 +52,10 @@ test-wheel: $(STAMP)  ## tests that read the macOS wheel of the pinned torch, wh
 	  $(BIN)/python -m pytest $(SHIPPED_TESTS) -m network $(PARALLEL) --durations 20; \
 	else echo "The package index does not answer: no test read the macOS wheel of torch."; fi
 
+# Its first tests fill empty caches: wheels are read, and loaders, headers and libraries are compiled.
 test-network: $(STAMP)  ## all tests that need a package index, and the rehearsals: under an hour on two cores
-	$(BIN)/python -m pytest tests/unit -m "network or rehearsal" $(PARALLEL) --durations 20
-	$(BIN)/python -m pytest tests/simulated -m "network or rehearsal" $(PARALLEL) --durations 20
+	$(BIN)/python -m pytest tests/unit -m "network or rehearsal" --timeout 1800 $(PARALLEL) --durations 20
+	$(BIN)/python -m pytest tests/simulated -m "network or rehearsal" --timeout 1800 $(PARALLEL) --durations 20
 
 test-mac: $(STAMP)  ## unit tests and rehearsals of a Mac; fails if none executes some line that runs on a Mac alone
 	rm -rf build/mac-lines && mkdir -p build/mac-lines

@@ -38,7 +38,7 @@ from .audit_options import (
     shipped_samples,
 )
 from .compiled import show_ended, sync_compiled_run
-from .host_code import built_folder, touched_operators
+from .host_code import built_folders, touched_operators
 from .options import (
     DEFAULT_STORE,
     AsJson,
@@ -187,7 +187,7 @@ def _subjects(request: AuditRequest) -> list[Settings]:
 
     settings, shipped = request.settings, request.shipped
     if request.host_code is not None:
-        folders = [built_folder(name) for name in request.host_code.split(",")]
+        folders = built_folders(request.host_code.split(","))
         ops = settings.ops or touched_operators(folders)
         return [replace(settings, host_code=folder, ops=ops) for folder in folders]
     return [

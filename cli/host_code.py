@@ -15,8 +15,18 @@ if TYPE_CHECKING:
     from ..simulator.upstream.manifest import TreeBuild
 
 
-def built_folder(asked: str) -> str:
-    """Build host code for an audit, and say in lines what lacks; the folder that notes the build."""
+def built_folders(asked: Sequence[str]) -> list[str]:
+    """Build host code for audits; the folders that note the builds. Raises MpsmithError before the first is built."""
+    from ..audit.running.host_code import require_buildable
+
+    for name in asked:
+        require_buildable(name)
+    if len(set(asked)) < len(asked):
+        raise MpsmithError("--host-code names the same host code twice: give a base and what was changed")
+    return [_built_folder(name) for name in asked]
+
+
+def _built_folder(asked: str) -> str:
     from ..audit.running.host_code import prepare_host_code
 
     say(f"building the host code of {asked}, where it is not built yet (minutes)")

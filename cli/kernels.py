@@ -12,7 +12,7 @@ from .options import AsJson
 from .printing import print_json, say
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from ..kernels.verification.timing import Timing
     from ..kernels.verification.verify import FamilyResult
@@ -26,8 +26,9 @@ Operators = Annotated[
     typer.Argument(metavar="[OP]...", help="Operators, such as aten::mode or mode, or families; all by default."),
 ]
 
-
 _FAILURES_SHOWN = 5
+# What `bench` times. A simulated launch of 2^20 elements takes minutes where a kernel works with matrices.
+_ELEMENTS, _SIMULATED_ELEMENTS = 2**20, 2**12
 
 
 @app.command("list")
@@ -82,11 +83,12 @@ def verify(
     _require_working_device()
     simulated = _open_device(lacking=True)
     from ..kernels.verification.evidence import record as record_evidence
+    from ..kernels.verification.verify import verify as verify_family
     from ..registry.folder import registry_folder
     from ..registry.problems import shown
     from ..reports.counting import counted
 
-    results = _verified(_families(operators), quiet=as_json)
+    results = [verify_family(name) for name in _tracked(_families(operators), "verifying", quiet=as_json)]
     written = record_evidence(None, results, simulated=simulated) if record else []
     if as_json:
         families = [_result_json(result) for result in results]
@@ -103,7 +105,10 @@ def verify(
 @app.command()
 def bench(
     operators: Operators = None,
-    elements: Annotated[int, typer.Option(min=1, help="Elements of the largest tensor.")] = 2**20,
+    elements: Annotated[
+        int | None,
+        typer.Option(min=1, help="Elements of the largest tensor. Default: 2^20; 2^12 on the simulated device."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Time kernels beside what runs without them (a fallback or torch's own kernel) and the CPU."""
@@ -112,7 +117,8 @@ def bench(
     simulated = _open_device(lacking=True)
     from ..kernels.verification.timing import measure
 
-    timings = [measure(family, elements) for family in _families(operators)]
+    elements = elements or (_SIMULATED_ELEMENTS if simulated else _ELEMENTS)
+    timings = [measure(family, elements) for family in _tracked(_families(operators), "timing", quiet=as_json)]
     if as_json:
         print_json({"simulated": simulated, "timings": [asdict(timing) for timing in timings]})
     else:
@@ -192,14 +198,12 @@ def _families(operators: Sequence[str] | None) -> list[str]:
     return sorted({kernel.family for kernel in named(operators)}) if operators else list(families())
 
 
-def _verified(families: Sequence[str], quiet: bool) -> list[FamilyResult]:
+def _tracked(families: Sequence[str], what: str, *, quiet: bool) -> Iterable[str]:
+    """The families, with a progress bar on standard error."""
     from rich.console import Console
     from rich.progress import track
 
-    from ..kernels.verification.verify import verify as verify_family
-
-    console = Console(stderr=True, quiet=quiet)
-    return [verify_family(name) for name in track(families, description="verifying", console=console, transient=True)]
+    return track(families, description=what, console=Console(stderr=True, quiet=quiet), transient=True)
 
 
 def _print_results(results: Sequence[FamilyResult], simulated: bool) -> None:

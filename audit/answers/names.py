@@ -10,6 +10,9 @@ import fnmatch
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
 
 from ...errors import MpsmithError, near
 from ..releases.surface.native_functions import functional_name
@@ -17,10 +20,9 @@ from ..releases.surface.native_functions import functional_name
 _NAMESPACES = ("nn.functional.", "nn.", "linalg.", "fft.", "special.", "")
 _PREFIXES = ("torch.ops.aten.", "torch.ops.", "torch.Tensor.", "torch.", "Tensor.", "aten::", "aten.")
 _ALIASES = {"F.": "nn.functional.", "functional.": "nn.functional.", "LA.": "linalg."}
-# Other libraries, and parts of torch that are Python code around operators.
-_LIBRARIES = ("einops", "jax", "np", "numpy", "scipy", "timm", "torchaudio", "torchvision", "transformers")
-_PYTHON = ("amp", "autograd", "backends", "compile", "cuda", "distributed", "func", "jit", "mps", "optim")
-_DTYPES = {"float64": "double", "complex128": "cdouble"}  # and the methods that make a tensor of them
+_SPELLINGS = yaml.safe_load(Path(__file__).with_name("spellings.yaml").read_text("utf-8"))
+_PYTHON_UNLESS_AN_OPERATOR = re.compile("|".join(_SPELLINGS["python_unless_an_operator"]))
+_OPERATORS: dict[str, str] = _SPELLINGS["operators"]
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,8 @@ class Names:
             if operator:
                 self.public.setdefault(operator, []).append(name)
         self._modules = {name.lower(): name for name in self._functions if not _is_function(name)}
+        functions = (*self.overloads, *filter(_is_function, self._functions), *_OPERATORS)
+        self._of_modules = {f"nn.{_squeezed(name.removeprefix('nn.functional.'))}": name for name in functions}
 
     @property
     def functions(self) -> list[str]:
@@ -70,14 +74,18 @@ class Names:
         for candidate in _candidates(plain):
             if meant := self._exact(candidate):
                 return meant
-        _refuse_elsewhere(plain)
+        if plain.startswith("nn.") and (function := self._of_modules.get(plain.lower())):
+            return self._exact(function) or self._of_operator(_OPERATORS[function])
+        self._refuse_elsewhere(plain)
         # Not `x.mode`, but `net.layer.mode`: the last part is what is called.
         last = plain.rpartition(".")[2]
-        if "." in plain and (meant := self._exact(last)):
+        if "." in plain and (meant := self._exact(_OPERATORS.get(last, last))):
             return meant
         for private in (f"_{last}", f"{last}_"):
             if private in self.overloads:
                 return self._of_operator(private)
+        if any(map(_PYTHON_UNLESS_AN_OPERATOR.fullmatch, (plain, last))):
+            raise MpsmithError(_traced(plain))
         raise MpsmithError(self._unknown(text, last))
 
     def has_match(self, pattern: str) -> bool:
@@ -90,7 +98,20 @@ class Names:
         every |= {name.rpartition(".")[2] for name in self._functions} | {name.replace(".", "_") for name in every}
         return bool(fnmatch.filter(every, plain))
 
+    def _refuse_elsewhere(self, plain: str) -> None:
+        """Raise MpsmithError for a name of another library, or of a part of torch that is not an operator."""
+        first, _, rest = plain.partition(".")
+        if refusal := _SPELLINGS["refused"].get(plain):
+            raise MpsmithError(refusal)
+        if rest and first in _SPELLINGS["libraries"]:
+            raise MpsmithError(_traced(plain, "not of torch"))
+        if rest and first in _SPELLINGS["python"]:
+            fused = f"_fused_{rest.lower()}"
+            more = f"; with fused=True it calls one: mpsmith why {fused}_" if fused in self.overloads else ""
+            raise MpsmithError(_traced(plain) + more)
+
     def _exact(self, name: str) -> ResolvedName | None:
+        name = _SPELLINGS["functions"].get(name, name)
         if name in self._functions:
             operator = operator_behind(name, self.overloads)
             return self._of_operator(operator, name) if operator else ResolvedName(name, "", public=(name,))
@@ -99,8 +120,9 @@ class Names:
             return self._of_operator(operator)
         if name in self.overloads.get(operator, ()):
             return ResolvedName(name, operator, name)
-        if name.lower() in self._modules:
-            return self._exact(self._modules[name.lower()])
+        for module in (name.lower(), f"nn.{_squeezed(name.removeprefix('nn.functional.'))}"):
+            if module in self._modules and (module == name.lower() or name.startswith("nn.functional.")):
+                return self._exact(self._modules[module])
         underscored = name.replace(".", "_")
         return self._of_operator(underscored) if underscored in self.overloads else None
 
@@ -117,7 +139,7 @@ class Names:
         hint = near(last.lower(), cased)
         for lower, name in cased.items():
             hint = re.sub(rf"\b{re.escape(lower)}\b", name, hint) if lower != name else hint
-        return f"torch has no operator, function or module {text!r}{hint}"
+        return f"mpsmith knows no operator, function or module {text!r}{hint}"
 
 
 def without_call(text: str) -> str:
@@ -129,7 +151,7 @@ def without_call(text: str) -> str:
     for short, long in _ALIASES.items():
         if plain.startswith(short):
             plain = long + plain.removeprefix(short)
-    return plain
+    return re.sub(r"^nn\.(modules\.(\w+\.)?)?(Lazy)?", "nn.", plain)
 
 
 def _of_python(text: str) -> str:
@@ -138,15 +160,15 @@ def _of_python(text: str) -> str:
         return "index_put_" if item[1] else "__getitem__"
     called, _, arguments = text.partition("(")
     dtype = re.search(r"\b(float64|complex128)\b", arguments if called.endswith(".to") else called)
-    return _DTYPES[dtype[1]] if dtype else ""
+    return str(_SPELLINGS["dtypes"][dtype[1]]) if dtype else ""
 
 
-def _refuse_elsewhere(plain: str) -> None:
-    """Raise MpsmithError for a name of another library, or of a part of torch that is not an operator."""
-    first, _, rest = plain.partition(".")
-    if first == "compile" or (rest and first in (*_LIBRARIES, *_PYTHON)):
-        what = "not of torch" if first in _LIBRARIES else "Python code around operators"
-        raise MpsmithError(f"{plain} is {what}; `mpsmith trace train.py` shows which operators a program calls")
+def _traced(plain: str, what: str = "Python code around operators") -> str:
+    return f"{plain} is {what}; `mpsmith trace train.py` shows which operators a program calls"
+
+
+def _squeezed(name: str) -> str:
+    return name.replace("_", "").lower()
 
 
 def _candidates(plain: str) -> list[str]:
@@ -155,12 +177,14 @@ def _candidates(plain: str) -> list[str]:
     spellings = [plain, *(f"{space}{plain}" for space in _NAMESPACES if space)]
     if cased.lower() == cased and not plain.startswith("nn."):
         spellings = [plain.replace(".", "_"), *spellings] if "." in plain else spellings
-    return spellings
+    if plain.startswith("sparse."):
+        spellings.append(f"_{plain.replace('.', '_')}")
+    return [_OPERATORS.get(each, each) for each in spellings]
 
 
 def operator_behind(public: str, overloads: Mapping[str, object]) -> str:
     """The functional operator that a public function is: `linalg_svd` of `linalg.svd`; "" for one of several."""
-    function = public.removeprefix("nn.functional.")
+    function = _OPERATORS.get(public, public.removeprefix("nn.functional."))
     if public.startswith("nn.") and function == public:
         return ""
     for name in (function, function.replace(".", "_")):

@@ -49,8 +49,7 @@ class Step:
 
     def as_data(self) -> dict[str, str]:
         """The parts that are not empty, by name."""
-        parts = {"text": self.text, "command": self.command, "link": self.link}
-        return {name: value for name, value in parts.items() if value}
+        return {name: value for name, value in asdict(self).items() if value}
 
 
 def headline(answer: Answer) -> str:
@@ -125,7 +124,9 @@ def steps(answer: Answer) -> list[Step]:
         return []
     found = replacements(answer)
     right = answer.dtypes.get(CaseVerdict.PASSED, ())
-    if CaseVerdict.DTYPE_GAP in answer.dtypes and right and not answer.lacking:
+    refused = answer.dtypes.get(CaseVerdict.DTYPE_GAP, ())
+    loses = "complex" in str(refused) and "complex" not in str(right)  # a real dtype has no imaginary part
+    if refused and right and not loses and not answer.lacking:
         found.append(Step(f"Convert first: it is right in {listed(right)}"))
     if answer.wrong or CaseVerdict.WRONG in (*answer.some, *answer.dtypes):
         fixed = [each.right_from for each in answer.wrong if each.right_from]
@@ -206,14 +207,8 @@ def as_data(answer: Answer) -> dict[str, object]:
         "some": by_word(answer.some),
         "lacking": {f"aten::{part}": round(share, 3) for part, share in answer.lacking.items()},
         "wrong": [
-            {
-                "summary": each.summary,
-                "first": each.first or None,
-                "last": each.last or None,
-                "right_from": each.right_from or None,
-                "issue": each.issue or None,
-                "dtypes": list(each.dtypes),
-            }
+            {key: getattr(each, key) or None for key in ("summary", "first", "last", "right_from", "issue")}
+            | {"dtypes": list(each.dtypes)}
             for each in answer.wrong
         ],
         "kernels": [

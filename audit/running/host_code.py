@@ -19,6 +19,19 @@ if TYPE_CHECKING:
 NEWEST_MACOS = "26"
 
 
+def require_buildable(asked: str) -> None:
+    """Raise MpsmithError, before minutes of fetching and compiling, for what cannot be built here."""
+    from ...simulator.objc.compiler import host_compiler
+    from ...simulator.upstream.operations import require_tree
+    from ...simulator.upstream.sources import is_release
+
+    if not is_release(asked):
+        if not asked or not Path(asked).is_dir():
+            raise MpsmithError(f"{asked!r} is neither a release of PyTorch such as 2.6.0 nor a folder with its source")
+        require_tree(Path(asked).resolve())
+    host_compiler(torch=False)
+
+
 def build_host_code(asked: str, say: Callable[[str], None]) -> tuple[Path, TreeBuild]:
     """Build the host code of a release such as `2.6.0`, or of a folder with PyTorch's source; the folder that notes it.
 
@@ -32,9 +45,8 @@ def build_host_code(asked: str, say: Callable[[str], None]) -> tuple[Path, TreeB
     from ...simulator.upstream.sources import is_release, source_of_release
     from ..releases.surface.native_functions import installed_release
 
+    require_buildable(asked)
     release = public_version(asked) if is_release(asked) else ""
-    if not asked or (not release and not Path(asked).is_dir()):
-        raise MpsmithError(f"{asked!r} is neither a release of PyTorch such as 2.6.0 nor a folder with its source")
     root = source_of_release(release) if release else Path(asked).resolve()
     kernels = _kernels_of(release, say) if release else ""
     return kept_build(root, release or str(root), kernels, installed_release(), say)

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from ...cache import cache_folder, fingerprint, fingerprint_of_code
 from ..clang import installed
-from ..errors import UpstreamError
 from .manifest import TreeBuild, read_manifest, write_manifest
-from .operations import NATIVE_FUNCTIONS, OPERATIONS
+from .operations import require_tree
 from .sources import wanted_files
 
 _CODE = ("simulator.upstream", "simulator.objc", "simulator.mpsgraph", "simulator.device.build")
@@ -29,9 +28,7 @@ def kept_build(
         UpstreamError: it is not a tree of PyTorch, or lacks what every file needs.
         ExtensionError: this machine lacks what a build needs.
     """
-    for place in (OPERATIONS, NATIVE_FUNCTIONS):
-        if not (root / place).exists():
-            raise UpstreamError(f"{root} has no {place}: give a whole checkout of PyTorch")
+    require_tree(root)
     texts = [part for path in wanted_files(root) for part in (str(path.relative_to(root)), path.read_bytes())]
     key = fingerprint(installed().identity, fingerprint_of_code(*_CODE), torch, source, kernels, *texts)
     folder = cache_folder() / "upstream" / "builds" / key

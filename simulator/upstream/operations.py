@@ -19,6 +19,10 @@ OPERATIONS = ATEN / "ATen/native/mps/operations"
 KERNELS = ATEN / "ATen/native/mps/kernels"
 NATIVE_FUNCTIONS = ATEN / "ATen/native/native_functions.yaml"
 TAGS = NATIVE_FUNCTIONS.with_name("tags.yaml")
+# Beside operations/: what a tree's host code is linked with.
+SHARED = (OPERATIONS.parent / "OperationUtils.mm", ATEN / "ATen/mps/MPSStream.mm", ATEN / "ATen/mps/MPSDevice.mm")
+# What no tree can be built without.
+NEEDED = (OPERATIONS, NATIVE_FUNCTIONS, TAGS, OPERATIONS.parent / "OperationUtils.h", *SHARED)
 
 METALLIB = re.compile(r"#\s*include\s*<ATen/native/mps/(\w+)_metallib\.h>")
 _MODULE = re.compile(r"^(linalg|special|fft)_")
@@ -74,6 +78,13 @@ def defines(host: str, function: str) -> bool:
     """Whether Objective-C++ text defines a kernel of that name, structured or not, by a macro too."""
     head = rf"^(?!\s)(?:[A-Z][A-Z0-9_]*\s*\(\s*{function}\s*[,)]|[^\n;=]*\b{function}\s*\([^;]*?\)\s*\{{)"
     return re.search(head, host, re.MULTILINE) is not None
+
+
+def require_tree(root: Path) -> None:
+    """Raise UpstreamError for a folder that lacks what the host code of every tree needs."""
+    for place in NEEDED:
+        if not (root / place).exists():
+            raise UpstreamError(f"{root} has no {place}: give a whole checkout of PyTorch")
 
 
 def operation_files(root: Path, names: Iterable[str] | None = None) -> list[OperationFile]:

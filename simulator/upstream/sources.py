@@ -18,10 +18,8 @@ _REPOSITORY = "https://github.com/pytorch/pytorch"
 _FOLDERS = ("aten/src/ATen/mps", "aten/src/ATen/native/mps")
 _FILES = ("aten/src/ATen/native/native_functions.yaml", "aten/src/ATen/native/tags.yaml", "aten/src/ATen/native/*.cpp")
 # Releases that Debian has: for a machine that reaches Debian, and not GitHub.
-_DEBIAN = {
-    "1.13.1": "http://deb.debian.org/debian/pool/main/p/pytorch/pytorch_1.13.1+dfsg.orig.tar.xz",
-    "2.6.0": "http://deb.debian.org/debian/pool/main/p/pytorch/pytorch_2.6.0+dfsg.orig.tar.xz",
-}
+_IN_DEBIAN = ("1.13.1", "2.6.0")
+_DEBIAN = "http://deb.debian.org/debian/pool/main/p/pytorch/pytorch_{}+dfsg.orig.tar.xz"
 _RELEASE = re.compile(r"\d+\.\d+\.\d+")
 _TIMEOUT_S = 600
 
@@ -47,11 +45,12 @@ def source_of_release(release: str) -> Path:
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix="new-") as temporary:
         made = Path(temporary) / release
         problem = _checked_out(release, made)
-        if problem and release in _DEBIAN:
-            problem = _unpacked(_DEBIAN[release], made)
+        if problem and release in _IN_DEBIAN:
+            other = _unpacked(_DEBIAN.format(release), made)
+            problem = f"{problem}; {other}" if other else ""
         if problem:
             raise UpstreamError(
-                f"cannot fetch the source of PyTorch {release}: {problem}; give a folder with its source"
+                f"cannot fetch the source of PyTorch {release}: {problem}; check the network, or give a folder with it"
             )
         made.rename(folder)
     return folder
@@ -66,17 +65,10 @@ def wanted_files(root: Path) -> list[Path]:
 def _checked_out(release: str, target: Path) -> str:
     """Clone the folders of the release's tag; returns why that failed, or ""."""
     clone = ("clone", "--quiet", "--depth", "1", "--branch", f"v{release}", "--filter=blob:none", "--no-checkout")
+    wanted = (f"/{place}" for place in (*_FOLDERS, *_FILES))
     steps = (
         ("git", *clone, _REPOSITORY, str(target)),
-        (
-            "git",
-            "-C",
-            str(target),
-            "sparse-checkout",
-            "set",
-            "--no-cone",
-            *(f"/{place}" for place in (*_FOLDERS, *_FILES)),
-        ),
+        ("git", "-C", str(target), "sparse-checkout", "set", "--no-cone", *wanted),
         ("git", "-C", str(target), "checkout", "--quiet"),
     )
     for words in steps:

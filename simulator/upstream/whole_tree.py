@@ -28,6 +28,7 @@ from .operations import (
     METALLIB,
     NATIVE_FUNCTIONS,
     OPERATIONS,
+    SHARED,
     TAGS,
     OperationFile,
     operation_files,
@@ -41,8 +42,7 @@ from .text_changes import changed_text
 _HOST = Path(__file__).parent / "host"
 _TORCH_PROFILER = Path(__file__).parents[1] / "objc" / "torch_host" / "profiler.mm"
 _BACKEND = ATEN / "ATen/mps"
-# Beside operations/: what a tree's host code is linked with, where the tree has it.
-_SHARED = (OPERATIONS.parent / "OperationUtils.mm", *(_BACKEND / f"MPS{name}.mm" for name in ("Stream", "Device")))
+# The same as SHARED, where the tree has it.
 _OPTIONAL = (_BACKEND / "MPSGeneratorImpl.mm",)
 # NDEBUG as in torch's own build: without it some classes have more fields.
 _DEFINITIONS = ("USE_MPS", "AT_PER_OPERATOR_HEADERS", "NDEBUG")
@@ -200,7 +200,7 @@ def _methods_alone(root: Path) -> str:
 
 def _compiled_shared(root: Path, objects: _Objects, threads: ThreadPoolExecutor) -> list[Path]:
     """The object files of the backend itself: the tree's, and our own. Raises UpstreamError if one does not compile."""
-    places = [*(root / place for place in _SHARED), *(p for place in _OPTIONAL if (p := root / place).is_file())]
+    places = [*(root / place for place in SHARED), *(p for place in _OPTIONAL if (p := root / place).is_file())]
     sources = [_source(OperationFile(root, path)) for path in places]
     ours = [*sorted(_HOST.glob("*.mm")), _TORCH_PROFILER]
     sources += [_Source(path.stem, path, _methods_alone(root) + _text(path)) for path in ours]
@@ -274,7 +274,7 @@ def _linked(root: Path, objects: Sequence[Path]) -> Path:
 def _senders(selectors: Sequence[str], root: Path, files: Sequence[OperationFile]) -> dict[str, tuple[str, ...]]:
     """The files whose text has the words of each selector."""
     texts = {file.path.name: file.text for file in files}
-    texts |= {place.name: _text(root / place) for place in _SHARED}
+    texts |= {place.name: _text(root / place) for place in SHARED}
     found = {}
     for selector in selectors:
         words = [f"{word}:" for word in selector.split(":") if word] if ":" in selector else [selector]

@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.network
+@pytest.mark.timeout(1800)  # an environment with nothing in it
 def test_a_release_is_built_installed_and_tried() -> None:
     """Its evidence, which is simulated where there is no Mac, is added, shown on the site, and verifies no kernel.
 
@@ -25,9 +26,7 @@ def test_a_release_is_built_installed_and_tried() -> None:
     assert torch is not None
     packages = Path(str(torch.origin)).parents[1]
     environment = {**os.environ, "PYTHON": sys.executable, "PACKAGES_FROM": str(packages)}
-    done = subprocess.run(
-        [str(ROOT / ".ci" / "package")], env=environment, capture_output=True, text=True, timeout=580, check=False
-    )
+    done = subprocess.run([str(ROOT / ".ci" / "package")], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.splitlines()[-1].startswith(f"mpsmith {__version__}: built, installed and tried")
 

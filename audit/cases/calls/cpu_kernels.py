@@ -208,7 +208,6 @@ def binary_cross_entropy_out(x: Tensor, *args: Any, out: Tensor) -> Tensor:
 @cache
 def register() -> torch.library.Library:
     """Give the CPU the kernels it lacks, and sound ones for those that are not. They last as long as the process."""
-    warnings.filterwarnings("ignore", message="(?s).*verriding a previously registered kernel")  # said once a process
     library = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
     for name, kernel in KERNELS.items():
         exists = hasattr(aten, name)  # another release may not have the operator

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from importlib import import_module
+from pkgutil import iter_modules
 
 from ..plan import Planner
 
@@ -26,49 +27,8 @@ def join(tables: Iterable[Mapping[str, Planner]]) -> dict[str, Planner]:
     return joined
 
 
-# Modules of this folder with a table `PLANNERS`, in alphabetical order.
-FAMILIES = (
-    "advanced_indexing",
-    "along_index",
-    "argument_reductions",
-    "assertions",
-    "attention",
-    "binary",
-    "bucketing",
-    "concatenation",
-    "copies",
-    "derived",
-    "distances",
-    "embeddings",
-    "factorizations",
-    "fills",
-    "flips",
-    "gated_linear",
-    "gather_scatter",
-    "graph_operators",
-    "grid_sampler",
-    "losses",
-    "nonzero",
-    "normalizations",
-    "optimizers",
-    "packed_products",
-    "padding",
-    "parameters",
-    "pooling",
-    "products",
-    "random",
-    "ranges",
-    "reductions",
-    "scans",
-    "softmax",
-    "sorting",
-    "ternary",
-    "triangles",
-    "unary",
-    "unfolding",
-    "upsample",
-    "vector_norms",
-    "vectors",
-)
+_MODULES = {found.name: import_module(f".{found.name}", __name__) for found in iter_modules(__path__)}
+# The modules of this folder with a table `PLANNERS`, in alphabetical order.
+FAMILIES = tuple(name for name, module in _MODULES.items() if hasattr(module, "PLANNERS"))
 
-PLANNERS: dict[str, Planner] = join(import_module(f".{family}", __name__).PLANNERS for family in FAMILIES)
+PLANNERS: dict[str, Planner] = join(_MODULES[family].PLANNERS for family in FAMILIES)

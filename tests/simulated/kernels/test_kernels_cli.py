@@ -48,7 +48,8 @@ def test_bench(fresh_python: FreshPython) -> None:
     (timing,) = report["timings"]
     assert timing["without_is"] == "fallback"
     assert min(timing["kernel"], timing["without"], timing["cpu"]) > 0
-    text = run(fresh_python, "bench", "heaviside", "--elements", "64").stdout
+    text = run(fresh_python, "bench", "heaviside").stdout
+    assert "4096 elements, float32, medians" in text
     assert "say nothing about a GPU" in text
 
 

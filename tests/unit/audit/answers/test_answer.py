@@ -36,6 +36,13 @@ from mpsmith.errors import MpsmithError
         ("torch.ops.aten.mode.default", "aten::mode", "mode"),
         ("x[a, b] = v", "aten::index_put", "index_put"),
         ("x.to(torch.float64)", "", "double"),
+        ("nn.modules.batchnorm.LazyBatchNorm2d(8)", "", "nn.BatchNorm2d"),
+        ("nn.PixelShuffle", "aten::pixel_shuffle", "nn.functional.pixel_shuffle"),
+        ("nn.Unfold", "aten::im2col", "nn.functional.unfold"),
+        ("F.lp_pool2d", "", "nn.LPPool2d"),
+        ("torch.sparse.mm(a, b)", "aten::_sparse_mm", "_sparse_mm"),
+        ("x.cpu()", "aten::to", "to"),
+        ("nn.utils.rnn.pack_padded_sequence", "aten::_pack_padded_sequence", "_pack_padded_sequence"),
     ],
 )
 def test_names_as_users_write_them(written: str, operator: str, shown: str) -> None:
@@ -48,6 +55,13 @@ def test_an_unknown_name_is_refused_with_near_ones() -> None:
         answer("sofmax")
     with pytest.raises(MpsmithError, match=r"np\.median is not of torch"):
         answer("np.median")
+    for python in ("nn.Sequential", "nn.utils.clip_grad_norm_", "torch.distributions.Normal", "x.numpy()"):
+        with pytest.raises(MpsmithError, match=r"is Python code around operators; `mpsmith trace"):
+            answer(python)
+    with pytest.raises(MpsmithError, match=r"with fused=True it calls one: mpsmith why _fused_adamw_$"):
+        answer("torch.optim.AdamW(fused=True)")
+    with pytest.raises(MpsmithError, match="`mpsmith audit --compile --ops OP`"):
+        answer("torch.compile(model)")
     with pytest.raises(MpsmithError) as refused:
         answer("nosuch")
     assert "cosh" not in str(refused.value)

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from mpsmith.audit.answers.answer import answer, known_names
 from mpsmith.audit.answers.sentences import steps
+from mpsmith.audit.model.verdicts import CaseVerdict
 from mpsmith.audit.releases import data as release_data
 from mpsmith.audit.releases.data import release_order
 from mpsmith.cli import app
@@ -53,3 +54,11 @@ def test_only_what_lacks_a_kernel_is_scaffolded() -> None:
     commands = [step.command for step in steps(lacking)]
     assert "mpsmith scaffold aten::mode" in commands
     assert "mpsmith scaffold aten::add" not in commands
+
+
+def test_a_complex_tensor_is_not_to_be_made_real() -> None:
+    refusing = answer("linalg.solve", "2.13.0")
+    assert refusing.dtypes[CaseVerdict.DTYPE_GAP] == ("complex64",)
+    assert not [step for step in steps(refusing) if step.text.startswith("Convert first")]
+    real = replace(refusing, dtypes={**refusing.dtypes, CaseVerdict.DTYPE_GAP: ("int64",)})
+    assert [step for step in steps(real) if step.text.startswith("Convert first")]

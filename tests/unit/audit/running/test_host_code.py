@@ -12,6 +12,7 @@ import pytest
 from mpsmith.audit.model.verdicts import CaseVerdict, Grade, Outcome
 from mpsmith.audit.running import host_code
 from mpsmith.audit.running.host_code import HostCode, build_host_code, load_host_code
+from mpsmith.cli.host_code import built_folders
 from mpsmith.errors import MpsmithError
 from mpsmith.simulator.errors import MachOError
 from mpsmith.simulator.objc import bridge
@@ -105,6 +106,17 @@ def test_what_is_neither_a_release_nor_a_folder_is_refused(asked: str) -> None:
 def test_a_folder_that_is_no_pytorch_is_refused(tmp_path: Path) -> None:
     with pytest.raises(MpsmithError, match=r"has no aten/src/.*: give a whole checkout of PyTorch"):
         build_host_code(str(tmp_path), print)
+
+
+def test_nothing_is_fetched_or_built_before_all_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host_code, "prepare_host_code", lambda asked, say: pytest.fail("built"))
+    monkeypatch.setattr("mpsmith.simulator.objc.compiler.apple_folder", lambda: tmp_path)
+    for asked, refusal in ((["2.6.0", "nowhere"], "'nowhere' is neither"), (["2.6.0"] * 2, "the same host code twice")):
+        with pytest.raises(MpsmithError, match=refusal):
+            built_folders(asked)
+    monkeypatch.setattr("mpsmith.simulator.objc.compiler.apple_folder", lambda: tmp_path / "none")
+    with pytest.raises(MpsmithError, match="fetch them once with: mpsmith check --setup"):
+        built_folders(["2.6.0"])
 
 
 def test_a_real_device_has_its_own_host_code(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from mpsmith.simulator.errors import UpstreamError
 from mpsmith.simulator.upstream import kept_builds, whole_tree
 from mpsmith.simulator.upstream.kept_builds import kept_build
 from mpsmith.simulator.upstream.manifest import BuiltFile, TreeBuild, read_manifest, write_manifest
-from mpsmith.simulator.upstream.operations import NATIVE_FUNCTIONS, OPERATIONS
+from mpsmith.simulator.upstream.operations import NATIVE_FUNCTIONS, NEEDED, OPERATIONS
 
 
 @pytest.fixture
@@ -61,6 +61,9 @@ def test_a_damaged_note_says_what_to_do(tmp_path: Path, text: str) -> None:
 def tree(tmp_path: Path) -> Path:
     root = tmp_path / "tree"
     (root / OPERATIONS).mkdir(parents=True)
+    for place in NEEDED[1:]:
+        (root / place).parent.mkdir(parents=True, exist_ok=True)
+        (root / place).touch()
     (root / OPERATIONS / "Eye.mm").write_text("one")
     (root / NATIVE_FUNCTIONS).write_text("- func: eye")
     return root
@@ -91,7 +94,7 @@ def test_a_tree_is_built_again_only_when_what_it_is_made_of_changed(
     assert builds == ["a", "a", "a", "a", "b"]
 
 
-@pytest.mark.parametrize("missing", [OPERATIONS, NATIVE_FUNCTIONS])
+@pytest.mark.parametrize("missing", NEEDED)
 def test_a_folder_without_pytorch_or_half_of_it_is_refused(
     tree: Path, missing: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
