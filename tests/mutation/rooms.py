@@ -35,7 +35,7 @@ ROOMS: dict[str, dict[str, list[str]]] = {
         "audit/findings/evidence.py": _in(FINDINGS, "evidence", "summary"),
         "audit/findings/explanations.py": _in(FINDINGS, "explanations", "rules"),
         "audit/findings/rules/rule.py": _in(FINDINGS, "rules", "explanations"),
-        "audit/findings/summary.py": _in(FINDINGS, "summary"),
+        "audit/findings/summary.py": _in(FINDINGS, "summary", "known_reports", "measurements"),
     },
     "registration": {
         "kernels/runtime/catalog.py": _in(KERNELS, "registration_states", "catalog_names"),

@@ -36,9 +36,14 @@ from mpsmith.errors import MpsmithError
         ("torch.ops.aten.mode.default", "aten::mode", "mode"),
         ("x[a, b] = v", "aten::index_put", "index_put"),
         ("x.to(torch.float64)", "", "double"),
-        ("nn.modules.batchnorm.LazyBatchNorm2d(8)", "", "nn.BatchNorm2d"),
+        ("torch.nn.modules.activation.ReLU", "", "nn.ReLU"),
+        ("nn.LazyBatchNorm2d(8)", "", "nn.BatchNorm2d"),
         ("nn.PixelShuffle", "aten::pixel_shuffle", "nn.functional.pixel_shuffle"),
+        ("nn.Dropout(0.5)", "aten::dropout", "nn.functional.dropout"),
         ("nn.Unfold", "aten::im2col", "nn.functional.unfold"),
+        ("x.unfold(0, 2, 1)", "aten::unfold", "unfold"),
+        ("F.fold", "aten::col2im", "col2im"),
+        ("nn.Upsample", "", "nn.functional.interpolate"),
         ("F.lp_pool2d", "", "nn.LPPool2d"),
         ("torch.sparse.mm(a, b)", "aten::_sparse_mm", "_sparse_mm"),
         ("x.cpu()", "aten::to", "to"),
@@ -60,6 +65,7 @@ def test_an_unknown_name_is_refused_with_near_ones() -> None:
             answer(python)
     with pytest.raises(MpsmithError, match=r"with fused=True it calls one: mpsmith why _fused_adamw_$"):
         answer("torch.optim.AdamW(fused=True)")
+    assert answer("_fused_adamw_").operator == "aten::_fused_adamw"
     with pytest.raises(MpsmithError, match="`mpsmith audit --compile --ops OP`"):
         answer("torch.compile(model)")
     with pytest.raises(MpsmithError) as refused:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -331,7 +331,9 @@ def test_the_largest_error_is_the_worst_case_and_an_exception_is_worse(built: Bu
     errors = [fault(CaseVerdict.WRONG, f"{e}", max_error=e) for e in (2.0, 90.0, 3.0)]
     built.case("relu", *errors, calls={"relu": True}, dtype="float32")
     built.case("relu", fault(CaseVerdict.WRONG, "raises"), dtype="bool")
+    built.case("relu6", fault(CaseVerdict.WRONG, "1", max_error=1.0), calls={"relu": True})
     summary = built.summary()
+    assert summary.cases["opinfo:relu6:float32:0"].max_error == 1.0, "the worst of its entry"
     relu = summary.overloads[0]
     assert relu.worst_case is not None
     assert summary.cases[relu.worst_case].message == "raises"
@@ -358,6 +360,18 @@ def test_every_overload_of_the_surface_has_a_verdict_and_a_reason(built: Built) 
     assert [o.name for o in summary.overloads] == [o.name for o in SURFACE.overloads]
     assert all(o.reason for o in summary.overloads)
     assert summary.supported == 0
+
+
+@pytest.mark.parametrize(
+    ("source", "shown"),
+    [
+        ("/x/torchgen/a.yaml", "torchgen/a.yaml"),
+        ("C:\\torchgen/a.yaml", "torchgen/a.yaml"),
+        ("my torchgen", "my torchgen"),
+    ],
+)
+def test_the_origin_of_the_surface_is_shown_without_this_machines_folder(built: Built, source: str, shown: str) -> None:
+    assert built.summary(replace(SURFACE, source=source)).surface_source == shown
 
 
 def test_an_unfinished_run_says_how_far_it_came(built: Built) -> None:
@@ -436,9 +450,10 @@ def test_the_registry_is_shown_and_changes_no_verdict(built: Built) -> None:
 
 def test_runs_of_one_store_do_not_mix(built: Built) -> None:
     built.case("relu", PASSED, calls={"relu": True})
-    second = built.store.begin_run({}, {})
+    second = built.store.begin_run({"ops": ["relu", "sum"], "dtypes": ["int8"]}, {})
     summary = summarize(built.store, second, SURFACE)
     assert summary.run.executed == 0
+    assert summary.overloads[0].reason.endswith("(0 cases, selected by: ops relu, sum; dtypes int8)")
     assert not summary.run.simulated
     assert all(o.verdict is OverloadVerdict.UNREACHABLE for o in summary.overloads)
 

@@ -17,8 +17,11 @@ from mpsmith.errors import MpsmithError
 from mpsmith.simulator.errors import MachOError
 from mpsmith.simulator.objc import bridge
 from mpsmith.simulator.opening import MpsDevice
+from mpsmith.simulator.upstream import sources
 from mpsmith.simulator.upstream.host_work import HostWork
 from mpsmith.simulator.upstream.manifest import BuiltFile, TreeBuild, write_manifest
+from mpsmith.simulator.upstream.operations import SHARED, TAGS
+from support.upstream_trees import empty_tree
 
 PASSED = Outcome(CaseVerdict.PASSED)
 BUILT = TreeBuild("2.6.0", "2.6.0", (BuiltFile("Eye", ("eye.out",), "eye.so"),))
@@ -108,15 +111,28 @@ def test_a_folder_that_is_no_pytorch_is_refused(tmp_path: Path) -> None:
         build_host_code(str(tmp_path), print)
 
 
-def test_nothing_is_fetched_or_built_before_all_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_trees_are_looked_at_before_one_is_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host_code, "prepare_host_code", lambda asked, say: pytest.fail("built"))
     monkeypatch.setattr("mpsmith.simulator.objc.compiler.apple_folder", lambda: tmp_path)
-    for asked, refusal in ((["2.6.0", "nowhere"], "'nowhere' is neither"), (["2.6.0"] * 2, "the same host code twice")):
+    for asked, refusal in (
+        ((str(whole := empty_tree(tmp_path / "whole")), "nowhere"), "'nowhere' is neither"),
+        (
+            (str(whole), str(empty_tree(tmp_path / "half", without=SHARED[0]))),
+            r"no aten/src/.*/OperationUtils\.mm: give a whole",
+        ),
+        ((str(whole), str(empty_tree(tmp_path / "old", without=TAGS))), r"no aten/src/.*/tags\.yaml: give a whole"),
+        ((str(whole), str(whole)), "the same host code twice"),
+    ):
         with pytest.raises(MpsmithError, match=refusal):
             built_folders(asked)
+
+
+def test_nothing_is_fetched_where_nothing_can_be_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mpsmith.simulator.objc.compiler.apple_folder", lambda: tmp_path / "none")
-    with pytest.raises(MpsmithError, match="fetch them once with: mpsmith check --setup"):
-        built_folders(["2.6.0"])
+    monkeypatch.setattr(sources, "source_of_release", lambda release: pytest.fail("fetched"))
+    for build in (lambda: built_folders(["2.6.0"]), lambda: build_host_code("2.6.0", print)):
+        with pytest.raises(MpsmithError, match="fetch them once with: mpsmith check --setup"):
+            build()
 
 
 def test_a_real_device_has_its_own_host_code(tmp_path: Path) -> None:

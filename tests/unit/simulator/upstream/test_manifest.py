@@ -11,6 +11,7 @@ from mpsmith.simulator.upstream import kept_builds, whole_tree
 from mpsmith.simulator.upstream.kept_builds import kept_build
 from mpsmith.simulator.upstream.manifest import BuiltFile, TreeBuild, read_manifest, write_manifest
 from mpsmith.simulator.upstream.operations import NATIVE_FUNCTIONS, NEEDED, OPERATIONS
+from support.upstream_trees import empty_tree
 
 
 @pytest.fixture
@@ -59,11 +60,7 @@ def test_a_damaged_note_says_what_to_do(tmp_path: Path, text: str) -> None:
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    root = tmp_path / "tree"
-    (root / OPERATIONS).mkdir(parents=True)
-    for place in NEEDED[1:]:
-        (root / place).parent.mkdir(parents=True, exist_ok=True)
-        (root / place).touch()
+    root = empty_tree(tmp_path / "tree")
     (root / OPERATIONS / "Eye.mm").write_text("one")
     (root / NATIVE_FUNCTIONS).write_text("- func: eye")
     return root
