@@ -61,7 +61,7 @@ def make_summary(
             calls = {name: True} if f"aten::{name}" in SURFACE.by_name and name != "sin" else {}
             for position, outcome in list(enumerate(outcomes))[::step]:
                 timed = replace(outcome, seconds=seconds)
-                recording.add(opinfo(name, dtype, mode), timed, inputs="(float32[2, 3])", calls=calls, start=position)
+                recording.add(opinfo(name, dtype, mode), timed, inputs=f"({dtype}[2, 3])", calls=calls, start=position)
         for name in ("torch.mps.a", "torch.mps.b")[::step]:
             store.add_module_row(run.id, ModuleRow(name, ModuleStatus.WORKS))
         if finished:
