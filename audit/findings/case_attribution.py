@@ -273,12 +273,9 @@ class _Attributing:
 
 
 def dtype_of(case: StoredCase) -> str:
-    """The dtype that a non-pass counts under: of a refusal or a wrong result that of the case's own tensors.
-
-    What fell back is looked up by group.
-    """
+    """The dtype that a case counts under: its group's; that of its own tensors where the device refuses it."""
     group = case.group
-    if case.outcome.verdict not in UNNAMED or f"torch.{group.dtype}" in case.inputs:
+    if case.outcome.verdict is not CaseVerdict.DTYPE_GAP or f"torch.{group.dtype}" in case.inputs:
         return group.dtype
     return own_dtype(group.dtype, group.source, [dtype for dtype in TENSOR.findall(case.inputs) if dtype in DTYPES])
 

@@ -109,6 +109,11 @@ def test_a_refused_call_counts_under_the_dtype_of_its_tensors(run: Run, inputs: 
     assert {*found} == {dtype, "bfloat16"}
 
 
+def test_a_wrong_call_counts_under_the_dtype_of_its_group(run: Run) -> None:
+    run.case("relu", outcome(V.WRONG), calls={"relu": True}, dtype="int64", inputs="([float32[1]])")
+    assert {*run.evidence().overloads["aten::relu"].dtypes} == {"int64"}  # as do the passes of such calls
+
+
 # ---- passes of other entries clear an overload
 
 
