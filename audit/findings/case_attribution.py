@@ -273,7 +273,7 @@ class _Attributing:
 
 
 def dtype_of(case: StoredCase) -> str:
-    """The dtype that a case counts under: its group's; that of its own tensors where the device refuses it."""
+    """The dtype that a case counts under: its group's, or that of its tensors where the device refuses them."""
     group = case.group
     if case.outcome.verdict is not CaseVerdict.DTYPE_GAP or f"torch.{group.dtype}" in case.inputs:
         return group.dtype
