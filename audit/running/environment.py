@@ -10,9 +10,6 @@ from typing import Any
 from ... import __version__
 from ...simulator.opening import MpsDevice
 
-# The dtypes of half precision that oneDNN may compute in, and the operator that reports whether it does here.
-_ONEDNN = {"bfloat16": "_is_mkldnn_bf16_supported", "float16": "_is_mkldnn_fp16_supported"}
-
 
 def environment(device: MpsDevice) -> dict[str, Any]:
     """Versions, machine, device and every PYTORCH_MPS_* variable."""
@@ -33,21 +30,15 @@ def environment(device: MpsDevice) -> dict[str, Any]:
 
 
 def cpu_kernels() -> str:
-    """The CPU kernels that torch and oneDNN choose on this processor: they compute the references."""
+    """The CPU kernels that torch, MKL and oneDNN choose in this process: they compute the references."""
     import torch
 
-    half = [f"oneDNN in {dtype}" for dtype, query in _ONEDNN.items() if _onednn_supports(query)]
-    return ", ".join([torch.backends.cpu.get_cpu_capability(), *half])
-
-
-def _onednn_supports(query: str) -> bool:
-    """The result of an operator of torch.ops.mkldnn without arguments; False if this build has no oneDNN."""
-    import torch
-
-    try:
-        return bool(getattr(torch.ops.mkldnn, query)())
-    except (AttributeError, RuntimeError):
-        return False
+    chosen = [torch.backends.cpu.get_cpu_capability()]
+    if "MKL_CBWR" in os.environ:
+        chosen.append(f"MKL {os.environ['MKL_CBWR']}")
+    if torch._C._has_mkldnn and torch._C._get_mkldnn_enabled():
+        chosen.append("oneDNN")
+    return ", ".join(chosen)
 
 
 def chip() -> str:

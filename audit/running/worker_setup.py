@@ -79,8 +79,6 @@ def _prepare(options: WorkerOptions) -> Worker:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole process group; the parent handles it
     time_limit.prepare()
     os.environ["PYTORCH_ENABLE_MPS_FALLBACK"] = "0" if options.mode == STRICT else "1"
-    # oneDNN's float16 exists on some processors alone, rounds later, and is slow where they have no AMX.
-    os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
     warnings.simplefilter("ignore")
     threading.Thread(target=end_with_parent, args=(options.parent,), daemon=True).start()
 
@@ -92,7 +90,9 @@ def _prepare(options: WorkerOptions) -> Worker:
     from ..releases.coverage.refusals import refuse_as_profile
     from ..releases.surface.profiles import coverage_profile
     from .environment import environment
+    from .processor_independence import choose_kernels_of_any_processor
 
+    choose_kernels_of_any_processor()
     torch.set_num_threads(1)
     device = open_device(options.settings.device, coverage_profile, options.settings.profile)
     shipped = _interpose_shipped_kernels(options, device)

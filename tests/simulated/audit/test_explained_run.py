@@ -75,7 +75,6 @@ SHOWN_BY_LAYOUTS = {
 SHOWN_BY_MIXED_DTYPES = {
     "ldexp-of-bools": "ldexp",
     "powsum-without-its-kernel": "_foreach_powsum.Scalar",
-    "lstm-of-onednn": "lstm.input",
 }
 SHOWN_BY_COMPLEX_DTYPES = {"linear-second-derivative": "nn.functional.linear"}
 SHOWN_BY_PAIRS = {"addr-in-place-resizes": "addr"}

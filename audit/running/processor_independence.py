@@ -1,0 +1,24 @@
+"""CPU kernels that compute the same bits on every x86-64 processor with AVX2.
+
+They compute the references and, on the simulated device, most results. By default torch, oneDNN and MKL choose kernels
+by the processor: an audit would give other verdicts on another machine.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+
+
+def choose_kernels_of_any_processor() -> None:
+    """Fix the CPU kernels of this process. It may not have computed anything with torch before."""
+    import torch
+
+    if platform.machine() not in ("x86_64", "AMD64"):
+        return
+    # MKL's only branch that AMD's processors have too. With others, its complex transforms over leading dimensions of
+    # odd sizes write beyond their memory (MKL 2024.2).
+    os.environ.setdefault("MKL_CBWR", "COMPATIBLE")
+    if torch.cpu._is_avx2_supported():
+        os.environ.setdefault("ATEN_CPU_CAPABILITY", "avx2")
+    torch._C._set_mkldnn_enabled(False)  # oneDNN generates code for each processor, and some lack its bfloat16
