@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import cmath
-import math
-
 import torch
 
 from ..runtime.layout import layout_of
-from ..runtime.operands import FLOATING, require_device, require_scalar_type, require_supported, wrap_dim
+from ..runtime.operands import FLOATING, require_device, require_scalar_type, require_supported
 from ..runtime.rows import row_group
 from ..runtime.shader import METAL_TYPES, Shader, reporting
+from .argument_checks import check_channels, check_range, check_sizes, is_on, prepare_state, refuse_dtype, require_one
 
 _shader = Shader(__file__)
 _ENABLED = 1
@@ -26,13 +24,13 @@ def fake_quantize_per_channel_affine_cachemask(
     A NaN becomes the smallest value, as on the CPU; infinities are clamped.
     An integral zero point out of range gives torch.AcceleratorError at the next synchronisation, from torch 2.11 on.
     """
-    _check_channels(self, scale, zero_point, axis, quant_min, quant_max)
+    check_channels(self, scale, zero_point, axis, quant_min, quant_max)
     if not zero_point.is_floating_point():
         check = _shader.kernel("check_zero_points", self.device)
         limits = [quant_min, quant_max]
         if zero_point.numel():
             check(zero_point.contiguous(), limits, threads=zero_point.numel(), arg_casts=None, **reporting(2))
-    return _masked(self, _along(scale, self, axis), _along(zero_point, self, axis), quant_min, quant_max)
+    return _quantize_with_mask(self, _along(scale, self, axis), _along(zero_point, self, axis), quant_min, quant_max)
 
 
 def fake_quantize_learnable_per_tensor_affine(
@@ -47,10 +45,10 @@ def fake_quantize_learnable_per_tensor_affine(
 
     A zero point that is NaN gives torch.AcceleratorError at the next synchronisation, from torch 2.11 on.
     """
-    _check_range(quant_min, quant_max)
+    check_range(quant_min, quant_max)
     require_device(self, {"scale": scale, "zero_point": zero_point}, "_fake_quantize_learnable_per_tensor_affine")
     step, zero = _first(scale), _rounded(_first(zero_point), quant_min, quant_max)
-    return _alone(self, step.expand(self.shape), zero.expand(self.shape), quant_min, quant_max)
+    return _quantize(self, step.expand(self.shape), zero.expand(self.shape), quant_min, quant_max)
 
 
 def fake_quantize_learnable_per_channel_affine(
@@ -64,8 +62,8 @@ def fake_quantize_learnable_per_channel_affine(
 ) -> torch.Tensor:
     """`_fake_quantize_learnable_per_channel_affine`; a NaN zero point is reported as above."""
     rounded = _rounded(zero_point, quant_min, quant_max)
-    _check_channels(self, scale, rounded, axis, quant_min, quant_max)
-    return _alone(self, _along(scale, self, axis), _along(rounded, self, axis), quant_min, quant_max)
+    check_channels(self, scale, rounded, axis, quant_min, quant_max)
+    return _quantize(self, _along(scale, self, axis), _along(rounded, self, axis), quant_min, quant_max)
 
 
 def fake_quantize_learnable_per_tensor_affine_backward(
@@ -111,7 +109,7 @@ def fake_quantize_learnable_per_channel_affine_backward(
         raise RuntimeError("`X` and `dY` are not the same size")
     if not quant_min <= 0 <= quant_max:
         raise RuntimeError("Expecting `quant_min` <= 0 and `quant_max` >= 0")
-    _check_sizes(x, step, zero, axis)
+    check_sizes(x, step, zero, axis)
     if not 0 <= axis < x.dim():
         raise RuntimeError("`axis` must be between 0 and number of dimensions of input")
     if x.numel() == 0:
@@ -149,16 +147,16 @@ def fused_moving_avg_obs_fq_helper(
     state = {"running_min": running_min, "running_max": running_max, "scale": scale, "zero_point": zero_point}
     require_device(self, {"observer_on": observer_on, "fake_quant_on": fake_quant_on, **state}, name)
     for switch in (observer_on, fake_quant_on):
-        _require_one(switch)
+        require_one(switch)
     sizes_fit = per_row_fake_quant or all(tensor.numel() == 1 for tensor in state.values())
     dtypes_fit = self.dtype in FLOATING and running_min.dtype == running_max.dtype == scale.dtype == torch.float32
     written = list(state.values())
     if not (sizes_fit and dtypes_fit and zero_point.dtype == torch.int32 and quant_min <= quant_max):
-        observing, quantizing = _is_on(observer_on), _is_on(fake_quant_on)
+        observing, quantizing = is_on(observer_on), is_on(fake_quant_on)
         if not (observing or quantizing):
             return self.clone(), torch.ones_like(self, dtype=torch.bool)
         if self.dtype not in FLOATING:
-            _refuse_numbers(self, running_min, running_max, observing, per_row_fake_quant)
+            refuse_dtype(self, running_min, running_max, observing, per_row_fake_quant)
         if not quantizing:
             written, quant_min, quant_max = written[:2], 0, 0
             if not per_row_fake_quant:
@@ -167,8 +165,8 @@ def fused_moving_avg_obs_fq_helper(
     for tensor in (running_min, running_max):
         require_scalar_type(tensor, torch.float32)
     observes, quantizes = (switch.reshape(1).to(torch.int64) for switch in (observer_on, fake_quant_on))
-    channels = _prepare_state(self, list(state.values()), ch_axis, per_row_fake_quant)
-    _check_range(quant_min, quant_max)
+    channels = prepare_state(self, list(state.values()), ch_axis, per_row_fake_quant)
+    check_range(quant_min, quant_max)
     limits = _limits(self, channels, observes)
     dtypes = torch.float32, torch.float32, torch.float32, torch.int32
     working = [tensor.to(dtype).contiguous() for tensor, dtype in zip(state.values(), dtypes, strict=True)]
@@ -182,27 +180,7 @@ def fused_moving_avg_obs_fq_helper(
         _along(tensor, self, 0) if per_row_fake_quant else tensor.reshape(()).expand(self.shape)
         for tensor in working[2:]
     )
-    return _masked(self, step, zero, quant_min, quant_max, quantizes)
-
-
-def _refuse_numbers(
-    x: torch.Tensor, running_min: torch.Tensor, running_max: torch.Tensor, observing: bool, per_row: bool
-) -> None:
-    """Raise what the CPU raises for numbers that are not floating; it checks them last if it only quantizes."""
-    if observing:
-        require_scalar_type(x, torch.float32)
-    if not per_row:
-        _require_one(running_min)
-        _require_one(running_max)
-    raise NotImplementedError(f"_fused_moving_avg_obs_fq_helper is not implemented for {x.dtype} on mps")
-
-
-def _is_on(switch: torch.Tensor) -> bool:
-    """The value of a switch, read back; a fraction is truncated."""
-    value = complex(switch.item())
-    if not cmath.isfinite(value):
-        raise RuntimeError("value cannot be converted to type int without overflow")
-    return int(value.real) != 0
+    return _quantize_with_mask(self, step, zero, quant_min, quant_max, quantizes)
 
 
 def _limits(x: torch.Tensor, channels: int, observes: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -215,67 +193,6 @@ def _limits(x: torch.Tensor, channels: int, observes: torch.Tensor) -> tuple[tor
             "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
         )
     return torch.zeros(channels, device=x.device), torch.zeros(channels, device=x.device)
-
-
-def _prepare_state(x: torch.Tensor, state: list[torch.Tensor], axis: int, per_row: bool) -> int:
-    """Check the observed state, resize it if it is empty, and return the number of channels."""
-    if not per_row:
-        for tensor in state:
-            _require_one(tensor)
-        return 1
-    if axis != 0:
-        raise RuntimeError("Per-channel FakeQuant in fused_moving_avg_obs_fake_quant is only supported on axis == 0")
-    if x.dim() < 2:
-        raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)")
-    for tensor, first in zip(state, (math.inf, -math.inf, 1.0, 0), strict=True):
-        if tensor.numel() == 0 and state[0].numel() in (0, len(x)):
-            tensor.resize_(len(x)).fill_(first)
-    if state[3].dtype not in (torch.int32, torch.float32, torch.float16):
-        raise RuntimeError(f"Zero-point must be Int32, Float or Half, found {state[3].dtype}")
-    if any(tensor.numel() != len(x) for tensor in state):
-        raise RuntimeError("dimensions of scale and zero-point are not consistent with input tensor")
-    return len(x)
-
-
-def _require_one(x: torch.Tensor) -> None:
-    if x.numel() != 1:
-        raise RuntimeError(f"a Tensor with {x.numel()} elements cannot be converted to Scalar")
-
-
-def _check_range(quant_min: int, quant_max: int) -> None:
-    if quant_min > quant_max:
-        raise RuntimeError("`quant_min` should be less than or equal to `quant_max`.")
-
-
-def _check_sizes(x: torch.Tensor, scale: torch.Tensor, zero_point: torch.Tensor, axis: int) -> None:
-    if scale.dim() != 1:
-        raise RuntimeError("scale should be a 1-D tensor")
-    if zero_point.dim() != 1:
-        raise RuntimeError("zero point should be a 1-D tensor")
-    if scale.numel() != zero_point.numel():
-        raise RuntimeError("scale and zero-point need to have the same dimensions")
-    if scale.numel() != x.shape[wrap_dim(axis, x.dim())]:
-        raise RuntimeError("dimensions of scale and zero-point are not consistent with input tensor")
-
-
-def _check_channels(
-    x: torch.Tensor, scale: torch.Tensor, zero_point: torch.Tensor, axis: int, quant_min: int, quant_max: int
-) -> None:
-    """The CPU's checks of parameters by channel, in its order."""
-    if scale.dtype != torch.float32:
-        raise RuntimeError(f"Scale must be Float or BFloat16, found {scale.dtype}")
-    if zero_point.dtype not in (torch.int32, torch.float32, torch.float16):
-        raise RuntimeError(f"Zero-point must be Int32, Float or Half, found {zero_point.dtype}")
-    require_device(x, {"scale": scale, "zero_point": zero_point}, "fake_quantize_per_channel_affine_cachemask")
-    _check_sizes(x, scale, zero_point, axis)
-    _check_range(quant_min, quant_max)
-    if axis < 0:
-        raise RuntimeError("`axis` must be between 0 and number of dimensions of input")
-    if zero_point.dtype == torch.int32 and zero_point.numel() == 0:
-        raise RuntimeError(
-            "min(): Expected reduction dim to be specified for input.numel() == 0. "
-            "Specify the reduction dim with the 'dim' argument."
-        )
 
 
 def _first(x: torch.Tensor) -> torch.Tensor:
@@ -302,7 +219,7 @@ def _along(parameters: torch.Tensor, x: torch.Tensor, axis: int) -> torch.Tensor
     return parameters.reshape([-1 if d == axis else 1 for d in range(x.dim())]).expand(x.shape)
 
 
-def _masked(
+def _quantize_with_mask(
     x: torch.Tensor,
     scale: torch.Tensor,
     zero_point: torch.Tensor,
@@ -320,7 +237,7 @@ def _masked(
     return out, kept
 
 
-def _alone(
+def _quantize(
     x: torch.Tensor, scale: torch.Tensor, zero_point: torch.Tensor, quant_min: int, quant_max: int
 ) -> torch.Tensor:
     require_supported(x, "fake_quantize")
