@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from random import Random
 
 import torch
@@ -26,6 +27,26 @@ def maker(function: Maker) -> Maker:
     """Register a maker under the name of its condition: the function's name without its underscore."""
     MAKERS[function.__name__.strip("_")] = function
     return function
+
+
+def _one_tensor(change: Callable[[Tensor], Tensor | None], arguments: Arguments, rng: Random, name: str) -> bool:
+    return changed_tensor(arguments, name, change)
+
+
+MAKERS |= {
+    condition: partial(_one_tensor, change)
+    for condition, change in {
+        "transposed": as_transposed,
+        "stepped": as_stepped,
+        "inner_strided": as_inner_strided,
+        "offset": at_offset,
+        "expanded": as_expanded,
+        "conjugate": lambda t: torch.conj(t) if t.is_complex() else None,
+        "negated": lambda t: torch._neg_view(t) if t.is_floating_point() else None,
+        "no_dimension": lambda t: t.flatten()[0].clone() if t.numel() else None,
+        "far_mean": lambda t: t * 0.5 + 3000 if t.dtype is torch.float32 and t.numel() > 1 else None,
+    }.items()
+}
 
 
 # ---- dtype
@@ -63,41 +84,6 @@ def _non_contiguous(arguments: Arguments, rng: Random, name: str) -> bool:
     ways = [as_transposed, as_stepped, as_inner_strided]
     rng.shuffle(ways)
     return any(changed_tensor(arguments, name, way) for way in ways)
-
-
-@maker
-def _transposed(arguments: Arguments, rng: Random, name: str) -> bool:
-    return changed_tensor(arguments, name, as_transposed)
-
-
-@maker
-def _stepped(arguments: Arguments, rng: Random, name: str) -> bool:
-    return changed_tensor(arguments, name, as_stepped)
-
-
-@maker
-def _inner_strided(arguments: Arguments, rng: Random, name: str) -> bool:
-    return changed_tensor(arguments, name, as_inner_strided)
-
-
-@maker
-def _offset(arguments: Arguments, rng: Random, name: str) -> bool:
-    return changed_tensor(arguments, name, at_offset)
-
-
-@maker
-def _expanded(arguments: Arguments, rng: Random, name: str) -> bool:
-    return changed_tensor(arguments, name, as_expanded)
-
-
-@maker
-def _conjugate(arguments: Arguments, rng: Random, name: str) -> bool:
-    return changed_tensor(arguments, name, lambda t: torch.conj(t) if t.is_complex() else None)
-
-
-@maker
-def _negated(arguments: Arguments, rng: Random, name: str) -> bool:
-    return changed_tensor(arguments, name, lambda t: torch._neg_view(t) if t.is_floating_point() else None)
 
 
 @maker
@@ -153,11 +139,6 @@ def _one_element(arguments: Arguments, rng: Random, name: str) -> bool:
     return changed_together(
         arguments, name, lambda t: t[(slice(0, 1),) * t.dim()].clone() if t.dim() and t.numel() else None
     )
-
-
-@maker
-def _no_dimension(arguments: Arguments, rng: Random, name: str) -> bool:
-    return changed_tensor(arguments, name, lambda t: t.flatten()[0].clone() if t.numel() else None)
 
 
 @maker
@@ -252,14 +233,6 @@ def _near_zero(arguments: Arguments, rng: Random, name: str, bound: float) -> bo
 @maker
 def _large(arguments: Arguments, rng: Random, name: str, bound: float) -> bool:
     return with_value(arguments, rng, name, bound * 1.3, floats=True)
-
-
-@maker
-def _far_mean(arguments: Arguments, rng: Random, name: str) -> bool:
-    def far(tensor: Tensor) -> Tensor | None:
-        return tensor * 0.5 + 3000 if tensor.dtype is torch.float32 and tensor.numel() > 1 else None
-
-    return changed_tensor(arguments, name, far)
 
 
 @maker
