@@ -30,15 +30,15 @@ class Round:
 
 
 def rounds_of(planted: Sequence[PlantedFault], reach: Reach) -> list[Round]:
-    """Put each fault into the first round where no entry of either fault calls the overload of the other."""
+    """Put each fault into the first round in which no fault's entries call the overload of another fault."""
     rounds: list[Round] = []
-    for each in planted:
-        entries = reach.entries(each)
-        chosen = next((r for r in rounds if len(r.entries) < LARGEST_ROUND and _fits(each, entries, r, reach)), None)
+    for fault in planted:
+        entries = reach.entries(fault)
+        chosen = next((r for r in rounds if len(r.entries) < LARGEST_ROUND and _fits(fault, entries, r, reach)), None)
         if chosen is None:
             chosen = Round({})
             rounds.append(chosen)
-        chosen.entries[each] = entries
+        chosen.entries[fault] = entries
     return rounds
 
 

@@ -12,18 +12,18 @@ from ...simulator.device.faults.fault import Term
 from .proposal import Proposal, Propose, one, read, term, wrong_values
 from .schemas import Facts
 
-# How many elements a result has: beyond 2^24 it takes gigabytes, which no audit has for a case.
-COUNTS = ("repeats",)
-# Running statistics, which the schema does not say are written.
-RUNNING = ("running_mean", "running_var")
+# Arguments that set the size of the result: above 2^24 it takes gigabytes, too much for one case.
+SIZE_ARGUMENTS = ("repeats",)
+# Running statistics: a call writes them, but its schema does not say so.
+RUNNING_STATISTICS = ("running_mean", "running_var")
 
 
 def of_input(corrupt: Callable[[str, Random], Term], *conditions: str, alone: bool = False) -> Propose:
-    """A fault about one tensor; `alone`: the others are contiguous."""
+    """A fault that depends on one tensor; `alone`: only if the other tensors are contiguous."""
 
     def propose(facts: Facts, rng: Random) -> Proposal | None:
         names = read(facts)
-        # Torch refuses to write where two elements have one place, or leaves open what is there then.
+        # torch refuses to write to a tensor whose elements overlap, or the result is undefined.
         fitting = [name for name in names if "expanded" not in conditions or name not in facts.written]
         name = one(fitting, rng)
         if name is None or facts.random or (alone and len(names) < 2):
@@ -35,7 +35,7 @@ def of_input(corrupt: Callable[[str, Random], Term], *conditions: str, alone: bo
 
 
 def sized(word: str, *numbers: int, corrupt: Callable[[str, Random], Term] = wrong_values) -> Propose:
-    """A fault above a size."""
+    """A fault of tensors above a size."""
 
     def propose(facts: Facts, rng: Random) -> Proposal | None:
         name = one(read(facts), rng)
@@ -47,7 +47,7 @@ def sized(word: str, *numbers: int, corrupt: Callable[[str, Random], Term] = wro
 
 
 def special(condition: str, *corruptions: str) -> Propose:
-    """A fault about one value in one argument; "word@" takes the argument."""
+    """A fault of one value in one argument; a corruption that ends in "@" gets the argument's name."""
 
     def propose(facts: Facts, rng: Random) -> Proposal | None:
         name = one(read(facts), rng)
@@ -60,10 +60,10 @@ def special(condition: str, *corruptions: str) -> Propose:
 
 
 def integers(corrupt: str, bound: int) -> Propose:
-    """A fault of integers beyond a bound."""
+    """A fault of integers above a bound."""
 
     def propose(facts: Facts, rng: Random) -> Proposal | None:
-        name = one([each for each in read(facts) if each not in COUNTS], rng)
+        name = one([argument for argument in read(facts) if argument not in SIZE_ARGUMENTS], rng)
         if name is None or facts.random or facts.view:
             return None
         return term(corrupt, name), (term("beyond", name, bound),)
@@ -84,7 +84,7 @@ def one_dtype(dtypes: Sequence[str], *, backward: bool | None = None) -> Propose
 
 
 def two_inputs(corrupt: Callable[[str, str, Random], Term], word: str, *, zero_dim: bool = False) -> Propose:
-    """A fault about two tensors together."""
+    """A fault that depends on two tensors."""
 
     def propose(facts: Facts, rng: Random) -> Proposal | None:
         names = [name for name in read(facts) if name not in facts.lists]
@@ -98,7 +98,7 @@ def two_inputs(corrupt: Callable[[str, str, Random], Term], word: str, *, zero_d
 
 
 def shared_storage(facts: Facts, rng: Random) -> Proposal | None:
-    """Two views of one storage: one of them is read from its beginning."""
+    """Two views of one storage: the kernel ignores the offset of one."""
     if facts.random:
         return None
     if facts.lists and rng.random() < 0.6:
@@ -112,7 +112,7 @@ def shared_storage(facts: Facts, rng: Random) -> Proposal | None:
 
 
 def target(*conditions: str) -> Propose:
-    """An in-place call on a target that is laid out oddly: the result is lost, or written in part."""
+    """An in-place call on a target with an unusual layout: the result is not written, or only in part."""
 
     def propose(facts: Facts, rng: Random) -> Proposal | None:
         if not facts.written or facts.random:
@@ -125,7 +125,7 @@ def target(*conditions: str) -> Propose:
 
 
 def out_target(*conditions: str) -> Propose:
-    """out= into a tensor that is laid out oddly."""
+    """out= with a tensor of an unusual layout."""
 
     def propose(facts: Facts, rng: Random) -> Proposal | None:
         if not facts.outs or facts.random:
@@ -146,15 +146,15 @@ def out_of_another_dtype(facts: Facts, rng: Random) -> Proposal | None:
 
 
 def not_updated(facts: Facts, rng: Random) -> Proposal | None:
-    """An argument that is written besides the result stays as it was: running statistics, states of optimisers."""
+    """An argument that the call should write is unchanged: running statistics, states of optimizers."""
     names = [name for name in facts.written if name != "self" or len(facts.written) > 1]
-    hidden = [name for name in facts.inputs if name in RUNNING and not facts.backward]
+    hidden = [name for name in facts.inputs if name in RUNNING_STATISTICS and not facts.backward]
     name = one([*names, *hidden], rng)
     return None if name is None else (term("unwritten", name), ())
 
 
 def backward_of(corrupt: Callable[[str, Random], Term], condition: str) -> Propose:
-    """A fault of a backward about the gradient that it gets, its first argument."""
+    """A fault of a backward that depends on its first argument, the incoming gradient."""
 
     def propose(facts: Facts, rng: Random) -> Proposal | None:
         if not facts.backward or not facts.inputs:

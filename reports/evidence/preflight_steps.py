@@ -86,7 +86,7 @@ def fallback() -> str:
 
 
 def kernels() -> str:
-    """Metal compiles each kernel library of mpsmith and makes every pipeline, with room for the groups we launch."""
+    """Metal compiles each kernel library of mpsmith and makes every pipeline, each large enough for our groups."""
     import torch
 
     from ...kernels.runtime.shader import assembled

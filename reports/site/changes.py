@@ -18,7 +18,7 @@ def changes(before: AuditSummary, after: AuditSummary) -> Counter[str]:
     earlier = {o.name: o.verdict for o in before.overloads}
     kinds: Counter[str] = Counter()
     for o in after.overloads:
-        was = earlier.pop(o.name, OverloadVerdict.UNREACHABLE if o.executed == 0 else None)  # counts as absent
+        was = earlier.pop(o.name, OverloadVerdict.UNREACHABLE if o.executed == 0 else None)  # not executed: not new
         if was is not o.verdict:
             kinds[_kind(was, o.verdict)] += 1
     kinds["not there now"] += sum(was is not OverloadVerdict.UNREACHABLE for was in earlier.values())

@@ -165,7 +165,7 @@ class Site:
         return devices.NOTE if any(kind.simulated for kind in self._findings) else ""
 
     def _titled(self, file: str, title: str, **more: Any) -> HtmlPage:
-        """A page outside of the list of pages."""
+        """A page that the navigation does not link."""
         scripts = ("site.js", "tables.js")
         return HtmlPage(file=file, title=title, links=self._links, scripts=scripts, **more)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from .coverage_profile import CoverageProfile
 
 _STUB = "composite, but asks a DispatchStub for mps, which a torch built without mps does not know"
-_MEMORY = "tensors cannot be made, viewed, filled or read without it"
+_MEMORY = "tensors cannot be created, viewed, filled or read without it"
 _RENAMED = "older releases had it under another name"
 
 # Native in every profile: overload -> reason.

@@ -1,7 +1,7 @@
 """Builds the whole mps host code of a PyTorch tree into one library, which registers its kernels when it is loaded.
 
-The tree's own stream, device, views, copies and generator are in it; simulator/mpsgraph replaces MPSGraph, and
-`host/` for the rest of the backend. Object files are kept by the content of everything they are made of.
+The library has the tree's own stream, device, views, copies and generator. simulator/mpsgraph replaces MPSGraph, and
+`host/` the rest of the backend. Object files are cached by the content of all that they are compiled from.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ from .text_changes import changed_text
 _HOST = Path(__file__).parent / "host"
 _TORCH_PROFILER = Path(__file__).parents[1] / "objc" / "torch_host" / "profiler.mm"
 _BACKEND = ATEN / "ATen/mps"
-# The same as SHARED, where the tree has it.
-_OPTIONAL = (_BACKEND / "MPSGeneratorImpl.mm",)
+# Compiled with the files of SHARED, which all trees have; older trees lack it.
+_OPTIONAL_SHARED = (_BACKEND / "MPSGeneratorImpl.mm",)
 # NDEBUG as in torch's own build: without it some classes have more fields.
 _DEFINITIONS = ("USE_MPS", "AT_PER_OPERATOR_HEADERS", "NDEBUG")
-# Without it host code asks for the compiled kernels of its binary.
+# Without it host code loads compiled kernels.
 _FROM_SOURCE = "PYTORCH_JIT_COMPILE_SHADERS"
-# Older trees include the headers of all operators, which this refuses.
+# For all but older trees, which include the headers of all operators: those this macro forbids.
 _METHODS_ALONE = "#define TORCH_ASSERT_ONLY_METHOD_OPERATORS\n"
 _ALL_OPERATORS = "#include <ATen/ATen.h>"
 _PROFILER = "ATen/mps/MPSProfiler.h"
@@ -70,7 +70,7 @@ _INCLUDES = """\
 
 @dataclass(frozen=True)
 class _Source:
-    """A text to compile, and the file that it is of."""
+    """A text to compile, and the file that it comes from."""
 
     name: str
     path: Path
@@ -80,7 +80,7 @@ class _Source:
 
 @dataclass(frozen=True)
 class _Objects:
-    """Compiles sources of one tree; what was compiled from the same text and headers is kept."""
+    """Compiles sources of one tree; an object file from the same text and headers is taken from the cache."""
 
     compiler: HostCompiler
     include: tuple[Path, ...]
@@ -88,7 +88,7 @@ class _Objects:
     definitions: tuple[str, ...]
 
     def compile(self, source: _Source) -> Path | str:
-        """The object file, or why there is none."""
+        """The object file, or the compiler's error."""
         key = fingerprint(self.compiler.identity, self.headers, source.suffix, source.text, *self.definitions)
         folder = cache_folder() / "upstream" / "objects" / key[:2]
         target = folder / f"{key}.o"
@@ -107,7 +107,7 @@ class _Objects:
 
 
 def build_tree(root: Path, source: str, kernels: str, report: Callable[[str], None]) -> TreeBuild:
-    """Build the files of operations/ with all that they are linked with; `report` gets a line for each.
+    """Build the files of operations/ and the code that they need into one library.
 
     A file that does not compile is left out, and so are overloads whose schema the installed torch has changed.
 
@@ -115,7 +115,7 @@ def build_tree(root: Path, source: str, kernels: str, report: Callable[[str], No
         root: the tree.
         source: what the tree is, for the result.
         kernels: the release whose compiled kernels are launched; "" for those of the tree's Metal sources.
-        report: gets the lines.
+        report: gets a line for each file.
 
     Raises:
         UpstreamError: the tree lacks what every file needs, or that does not compile here.
@@ -183,9 +183,9 @@ def _objects(root: Path, yaml: MpsYaml, include: Path, definitions: tuple[str, .
 
 
 def _source(file: OperationFile, *, embedded: bool = False) -> _Source:
-    """A file with the includes that are precompiled; `embedded`: and the Metal sources that it asks for in place.
+    """A file with the precompiled includes before it; `embedded`: with the Metal sources that it includes in its text.
 
-    It is named from the tree's root on, so that the same file of two trees is compiled once.
+    Its `#line` is relative to the tree's root, so that the same file of two trees is compiled once.
     """
     text = changed_text(file.text)
     if embedded:
@@ -200,7 +200,7 @@ def _methods_alone(root: Path) -> str:
 
 def _compiled_shared(root: Path, objects: _Objects, threads: ThreadPoolExecutor) -> list[Path]:
     """The object files of the backend itself: the tree's, and our own. Raises UpstreamError if one does not compile."""
-    places = [*(root / place for place in SHARED), *(p for place in _OPTIONAL if (p := root / place).is_file())]
+    places = [*(root / place for place in SHARED), *(p for place in _OPTIONAL_SHARED if (p := root / place).is_file())]
     sources = [_source(OperationFile(root, path)) for path in places]
     ours = [*sorted(_HOST.glob("*.mm")), _TORCH_PROFILER]
     sources += [_Source(path.stem, path, _methods_alone(root) + _text(path)) for path in ours]
@@ -213,7 +213,7 @@ def _compiled_shared(root: Path, objects: _Objects, threads: ThreadPoolExecutor)
 
 
 # ------------------------------------------------------------------------------------------ registrations and linking
-# torch for Linux does not know in its copy_ that mps has its own.
+# The copy_ of torch for Linux does not call mps_copy_.
 _COPY = """
 namespace at::native::mps { at::Tensor& mps_copy_(at::Tensor& dst, const at::Tensor& src, bool non_blocking); }
 TORCH_LIBRARY_IMPL(aten, MPS, m) { m.impl("copy_", TORCH_FN(at::native::mps::mps_copy_)); }
@@ -223,7 +223,7 @@ TORCH_LIBRARY_IMPL(aten, MPS, m) { m.impl("copy_", TORCH_FN(at::native::mps::mps
 def _with_overloads(
     files: Iterable[OperationFile], compiled: Mapping[str, Path | str], yaml: MpsYaml, changed: frozenset[str]
 ) -> list[BuiltFile]:
-    """The overloads of each file. One that several files serve belongs to the first that compiled."""
+    """The overloads of each file. If several files define one, the first that compiled has it."""
     taken: set[str] = set(changed)
     built = []
     for file in files:
@@ -241,7 +241,7 @@ def _registrations(file: BuiltFile, yaml: MpsYaml) -> _Source:
 
 
 def _linked(root: Path, objects: Sequence[Path]) -> Path:
-    """The library of these object files. What no built file defines raises when it is called."""
+    """Link these object files into a library. A function that none of them defines raises when it is called."""
     graphs, frameworks = graph_library(), frameworks_library()
     key = fingerprint(str(graphs), str(frameworks), note.current("").host, *(path.name for path in objects))
     folder = cache_folder() / "upstream" / "libraries" / key
@@ -249,13 +249,13 @@ def _linked(root: Path, objects: Sequence[Path]) -> Path:
     if library.is_file():
         return library
     folder.mkdir(parents=True, exist_ok=True)
-    # torch_host defines the same names, and is global: a library's own come first.
+    # torch_host defines the same symbols globally: the library must bind to its own.
     words = [*linked(graphs), *linked(frameworks), *torch_libraries(), "-Wl,-Bsymbolic"]
     compiler = host_compiler(torch=True)
     with tempfile.TemporaryDirectory(dir=folder, prefix="new-") as temporary:
         noted = Path(temporary) / "note.o"
         # Selectors that nothing implements are looked for after linking, and reported with their files.
-        # A tensor's memory stays its own: the backend itself follows addresses, which an extension must not.
+        # The backend itself may use addresses of device memory; an extension must not.
         text = note.write(Path(temporary), library.name.partition(".")[0], (note.ANY_SELECTOR,), (IMAGE,))
         compiler.compile(Unit(text), noted)
         made = Path(temporary) / library.name
@@ -272,7 +272,7 @@ def _linked(root: Path, objects: Sequence[Path]) -> Path:
 
 
 def _senders(selectors: Sequence[str], root: Path, files: Sequence[OperationFile]) -> dict[str, tuple[str, ...]]:
-    """The files whose text has the words of each selector."""
+    """By selector: the files whose text contains all its parts, and so may send it."""
     texts = {file.path.name: file.text for file in files}
     texts |= {place.name: _text(root / place) for place in SHARED}
     found = {}

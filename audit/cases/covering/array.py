@@ -1,7 +1,7 @@
 """Covering arrays: few rows in which each valid pair of levels occurs.
 
-covertable makes them: it completes what its greedy search leaves, where allpairspy stops early once levels exclude each
-other. An array takes up to a tenth of a second, and most operators have the same few factors: each is made once.
+covertable makes them: unlike allpairspy it reaches every pair if some levels exclude each other. An array takes up to a
+tenth of a second, and most operators have the same few factors, so arrays are cached.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def excluding(*pairs: tuple[str, tuple[str, ...], str, tuple[str, ...]]) -> Excl
 
 @cache
 def covering_array(factors: Factors, excluded: Excluded = frozenset()) -> tuple[Row, ...]:
-    """Rows, the same ones every time, that hold every valid pair; a level of each factor in a row."""
+    """Rows that contain every valid pair, with one level of each factor in a row; the same rows every time."""
     if len(factors) < 2:
         return tuple({factor: level} for factor, levels in factors for level in levels)
     together: dict[tuple[str, str], set[frozenset[Level]]] = {}
@@ -39,13 +39,15 @@ def covering_array(factors: Factors, excluded: Excluded = frozenset()) -> tuple[
         one, other = sorted(factor for factor, _ in pair)
         together.setdefault((one, other), set()).add(pair)
     names = {factor for factor, _ in factors}
-    constraints = [_never(one, other, together[one, other]) for one, other in sorted(together) if {one, other} <= names]
-    made = covertable.make(dict(factors), constraints=constraints or None)
-    return tuple({factor: row[factor] for factor, _ in factors} for row in made)
+    constraints = [
+        _no_row_with(one, other, together[one, other]) for one, other in sorted(together) if {one, other} <= names
+    ]
+    rows = covertable.make(dict(factors), constraints=constraints or None)
+    return tuple({factor: row[factor] for factor, _ in factors} for row in rows)
 
 
-def _never(one: str, other: str, pairs: set[frozenset[Level]]) -> dict[str, object]:
-    """That none of the pairs of levels of two factors is in a row, as covertable reads it."""
+def _no_row_with(one: str, other: str, pairs: set[frozenset[Level]]) -> dict[str, object]:
+    """The constraint of covertable that no row contains one of these pairs of levels of two factors."""
 
     def holds(row: Row) -> bool:
         return frozenset(((one, row[one]), (other, row[other]))) not in pairs

@@ -30,7 +30,7 @@ from .write_targets import (
     written_in,
 )
 
-# Of many tensors, those of a list most often, the first three: a kernel that looks at the first two misses the third.
+# How many tensors of a call or of a list are varied: a kernel that checks only the first two misses the third.
 MOST_TENSORS = 3
 
 OTHERS: dict[torch.dtype, tuple[torch.dtype, ...]] = {
@@ -45,14 +45,14 @@ OTHERS: dict[torch.dtype, tuple[torch.dtype, ...]] = {
     torch.uint8: (torch.bool, torch.int64),
     torch.bool: (torch.uint8, torch.float32),
 }
-# Tried beside those, where more than one is.
+# Tried too if more than one other dtype is tried.
 FURTHER: dict[torch.dtype, tuple[torch.dtype, ...]] = {torch.float32: (torch.bool,)}
-# Numbers of each category; torch gives a tensor the category of a number that is above its own.
+# A number of each category: torch promotes a tensor to the category of a number if that is higher.
 NUMBERS: tuple[bool | int | float | complex, ...] = (True, 2, 2.5, 1 + 2j)
 
 
 def in_dtype(tensor: Tensor, dtype: torch.dtype) -> Tensor:
-    """The tensor in another dtype; what would become an integer 0 is 1, so that nothing is divided by it."""
+    """The tensor in another dtype; what an integer dtype rounds to 0 becomes 1, so that nothing divides by 0."""
     if tensor.is_complex() and not dtype.is_complex:
         tensor = tensor.real
     other = tensor.resolve_conj().resolve_neg().to(dtype)
@@ -63,15 +63,15 @@ def in_dtype(tensor: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def others_of(dtype: torch.dtype, beside: Iterable[torch.dtype]) -> tuple[torch.dtype, ...]:
-    """The dtypes that one of a call's tensors is tried in; only integers are tried as other integers alone."""
+    """The other dtypes to try for one tensor; beside floating tensors, int64 and int32 are tried as each other only."""
     others = OTHERS.get(dtype, ())
-    if dtype in (torch.int64, torch.int32) and any(each.is_floating_point or each.is_complex for each in beside):
-        return others[:1]  # places in the other tensors, or a count of them
+    if dtype in (torch.int64, torch.int32) and any(d.is_floating_point or d.is_complex for d in beside):
+        return others[:1]  # they are indices or sizes
     return others
 
 
 def one_in(case: Case, position: int, dtype: torch.dtype) -> Case | None:
-    """The case with one tensor in another dtype, or None where it has no other; refusals count."""
+    """The case with one tensor in another dtype, or None if it has this dtype already."""
     if tensors_of(case)[position].dtype is dtype:
         return None
     title = f"tensor {position} {DTYPE_NAMES[dtype]}"
@@ -79,12 +79,12 @@ def one_in(case: Case, position: int, dtype: torch.dtype) -> Case | None:
 
 
 def of_mixed_dtypes(case: Case) -> Case:
-    """The case for inputs that the CPU may refuse; PyTorch promises strides for operands of one dtype only."""
+    """The case marked: the CPU may refuse it, and strides are not compared: PyTorch defines them for one dtype."""
     return replace(unsure(case), elementwise=False)
 
 
 def each_in_others(case: Case, most: int, turn: int = 0, but: Sequence[int] = ()) -> Iterator[Case]:
-    """Each tensor alone in at most so many of `OTHERS`, from another on for each turn; beside several, in `FURTHER`."""
+    """Each tensor in at most `most` of its `OTHERS`, rotated by `turn`; if `most` is above 1, in `FURTHER` too."""
     dtypes = {tensor.dtype for tensor in tensors_of(case)}
     for position in [p for p in strided_positions(case) if p not in but][:MOST_TENSORS]:
         own = tensors_of(case)[position].dtype
@@ -96,9 +96,9 @@ def each_in_others(case: Case, most: int, turn: int = 0, but: Sequence[int] = ()
 
 
 def each_as_scalar_tensor(case: Case, turn: int) -> Iterator[Case]:
-    """Each of several tensors alone as a 0-dim tensor of another dtype, which promotes by its category alone.
+    """Each of several tensors as a 0-dim tensor of another dtype, whose category alone counts for promotion.
 
-    Of what is not elementwise, the first alone, where the CPU takes it: what addr adds to its product broadcasts.
+    If the call is not elementwise, only the first tensor, if the CPU accepts it: the input of addr broadcasts.
     """
     tensors = tensors_of(case)
     if len(tensors) < 2:
@@ -109,7 +109,7 @@ def each_as_scalar_tensor(case: Case, turn: int) -> Iterator[Case]:
             continue
         in_turn = rotated(others, turn + position)
         varied = (_as_scalar_tensor(case, position, dtype) for dtype in (in_turn[:1] if case.elementwise else in_turn))
-        yield from islice((each for each in varied if case.elementwise or accepts(each)), 1)
+        yield from islice((made for made in varied if case.elementwise or accepts(made)), 1)
 
 
 def _as_scalar_tensor(case: Case, position: int, dtype: torch.dtype) -> Case:
@@ -148,7 +148,7 @@ def _three(tensors: Sequence[Tensor]) -> list[Tensor]:
 
 
 def out_in_others(case: Case, targets: Sequence[int], most: int, turn: int = 0) -> Iterator[Case]:
-    """The case with its first target of at most so many other dtypes: cast where its category allows, else refused."""
+    """The case with its first target in at most `most` other dtypes: torch casts the result or refuses the call."""
     if not targets:
         return
     tensor = tensors_of(case)[targets[0]]
@@ -160,13 +160,13 @@ def out_in_others(case: Case, targets: Sequence[int], most: int, turn: int = 0) 
 
 # ---- the factors
 
-# Overloads whose CPU kernel trusts the dtype of what it is given: what it writes is undefined, or refused later.
+# Overloads whose CPU kernel does not check dtypes: its results are undefined, or the backward refuses them.
 UNCHECKED_OPERATORS = frozenset({"_compute_linear_combination.out", "multilabel_margin_loss_forward.output"})
 IN_TURN = ("float16", "int64", "bool")
 
 
 def _variations(group: BaseGroup, case: Case) -> Iterator[Case]:
-    """Plain calls, then in place with the others in another dtype, then out= of another dtype."""
+    """Plain calls; in-place calls with the other tensors in another dtype; out= of another dtype."""
     turn = group.first_variation
     most = 3 if group.key.dtype == THOROUGH else 1
     listed = with_three(case)
@@ -192,7 +192,7 @@ def _applies_to_call(group: BaseGroup) -> bool:
 
 
 def _variations_of_call(group: BaseGroup, case: Case) -> Iterator[Case]:
-    """Of what writes, the source, then the target in another dtype, in a slice; of others some tensors."""
+    """Calls that write: the source, then the target in another dtype, in a slice. Other calls: some of the tensors."""
     turn = group.first_variation
     if not group.writes:
         if len(tensors_of(case)) > 1:
@@ -210,7 +210,7 @@ def _variations_of_call(group: BaseGroup, case: Case) -> Iterator[Case]:
                 yield in_slice
 
 
-# Of OpInfos one dtype of each category but complex, which float32 meets; of modules and overloads float32.
+# OpInfos: one dtype of each category but complex, with which float32 is combined. Modules and overloads: float32.
 MIXED_DTYPE_FACTOR = Factor(
     "mixed dtypes", in_each_case(_variations), applies=lambda group: group.key.dtype in (THOROUGH, *IN_TURN)
 )

@@ -26,12 +26,12 @@ from .mixed_dtypes import MOST_TENSORS as FIRST_MIXED
 from .mixed_dtypes import each_as_scalar_tensor, each_in_others
 from .number_ranges import (
     far_from_zero,
-    in_all_directions,
     near_zero,
     partly_near_zero,
     results_on_cpu,
-    spread,
+    with_both_signs,
     with_distinguishable_results,
+    with_unequal_elements,
 )
 from .schema_sizes import grown, in_many_dimensions_of, in_one_shape, in_sizes, is_elementwise, with_one_element
 from .shared_storage import in_one_memory
@@ -132,7 +132,7 @@ def _variations(group: BaseGroup, cases: Sequence[Case]) -> Iterator[Case]:
     of_dtype = [case for case in plain if any(tensor.dtype is dtype for tensor in tensors_of(case))]
     for recorded_case in filled(of_dtype or plain):
         enlarged = recorded_case if is_any_of(key.operator, FIXED_SIZE_OPERATORS) else grown(recorded_case)
-        case = with_distinguishable_results(in_all_directions(spread(enlarged)))
+        case = with_distinguishable_results(with_both_signs(with_unequal_elements(enlarged)))
         resizes = not is_any_of(key.operator, NOT_RESIZED) and contiguous_results(case)
         variants = chain(
             variations(key, case), batches(key, of_dtype), requiring_gradients(key, case), rare_variations(key, case)

@@ -1,8 +1,7 @@
 """The gated linear unit and its gradient, which 2.13.0 leaves to MPSGraph.
 
-The host code is that of the 2.15.0 binary (`structured_glu_out_mps`, `glu_backward_mps_out`): dense tensors have
-separate kernels, in which x runs over a half of what lies together; others go through TensorIterator over the
-halves.
+This follows the host code of the 2.15.0 binary (`structured_glu_out_mps`, `glu_backward_mps_out`): contiguous tensors
+have separate kernels, whose x index runs over one half of a contiguous block; others use TensorIterator over halves.
 """
 
 from __future__ import annotations
@@ -33,6 +32,7 @@ def _glu(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
 
 
 def _plane(half: Tensor, dimension: int) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+    """Grid and threadgroup for one half: x from `dimension` on, y over the dimensions before it."""
     return in_plane(prod(half.shape[dimension:]), prod(half.shape[:dimension]))
 
 

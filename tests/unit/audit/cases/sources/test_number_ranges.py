@@ -7,28 +7,28 @@ import torch
 from mpsmith.audit.cases.calls.invocation import SchemaCall
 from mpsmith.audit.cases.sources.number_ranges import (
     far_from_zero,
-    in_all_directions,
     partly_near_zero,
-    spread,
+    with_both_signs,
     with_distinguishable_results,
+    with_unequal_elements,
 )
 from mpsmith.audit.model.case import Case
 
 
 def test_equal_elements_are_made_different() -> None:
-    made = spread(Case(SchemaCall("aten::exp"), (torch.full((2, 4), 3.0),)))
+    made = with_unequal_elements(Case(SchemaCall("aten::exp"), (torch.full((2, 4), 3.0),)))
     assert len(made.args[0].unique()) == 8
     assert float(made.args[0].min()) > 0
 
 
 def test_numbers_of_either_sign_alone_get_both() -> None:
     for sign in (1, -1):
-        made = in_all_directions(Case(SchemaCall("aten::exp"), (sign * torch.ones(4),)))
+        made = with_both_signs(Case(SchemaCall("aten::exp"), (sign * torch.ones(4),)))
         assert made.args[0].sign().unique().tolist() == [-1.0, 1.0]
 
 
 def test_complex_numbers_without_imaginary_parts_get_some() -> None:
-    made = in_all_directions(Case(SchemaCall("aten::exp"), (torch.tensor([1, -2, 3, -4], dtype=torch.complex64),)))
+    made = with_both_signs(Case(SchemaCall("aten::exp"), (torch.tensor([1, -2, 3, -4], dtype=torch.complex64),)))
     assert (made.args[0].imag != 0).any()
 
 
