@@ -112,10 +112,10 @@ class CxxHost(Host):
         launch = self.launch
         if launch.row_dim:
             return self.row_count
-        if launch.a_thread_a_matrix and launch.source:
+        if launch.thread_per_matrix and launch.source:
             return f"{self.support}matrix_count({launch.source.name}.sizes())"
         name = (launch.outputs or launch.tensors)[0].name
-        return f"row_length ? {name}.numel() / row_length : 0" if launch.a_thread_a_row else f"{name}_dense.numel()"
+        return f"row_length ? {name}.numel() / row_length : 0" if launch.thread_per_row else f"{name}_dense.numel()"
 
     @property
     def first_tensor(self) -> str:
@@ -198,7 +198,9 @@ class CxxHost(Host):
             return f"{argument}.has_value() ? {self.contiguous(f'(*{argument})')} : {stand_in}"
         if name in launch.in_rows:
             return self.rows(name)
-        if launch.outputs and (launch.is_elementwise_out or (len(launch.spread) > 1 and buffer in launch.spread)):
+        if launch.outputs and (
+            launch.is_elementwise_out or (len(launch.broadcast_inputs) > 1 and buffer in launch.broadcast_inputs)
+        ):
             return self.expanded(name, f"{launch.outputs[0].name}.sizes()")
         return self.contiguous(name)
 

@@ -135,5 +135,5 @@ class Host(ABC):
             has_keepdim = any(argument.name == "keepdim" for argument in self.launch.overload.arguments)
             return self.reduced_shape(source.name, "keepdim" if has_keepdim else "false")
         if rule == "broadcast":
-            return self.broadcast([self.sizes(buffer.name) for buffer in self.launch.spread])
+            return self.broadcast([self.sizes(buffer.name) for buffer in self.launch.broadcast_inputs])
         return self.no_dimensions if rule == "one" else self.sizes(rule.removeprefix("like "))

@@ -1,4 +1,4 @@
-"""The launch of one overload's kernel: what is bound, as Metal buffers, in one order for host and shader.
+"""Describes the launch of one overload's kernel: its Metal buffers, in the order of host code and shader.
 
 It is the same for every language; `python_host`, `aten_host` and `upstream_host` write its host code.
 """
@@ -18,9 +18,9 @@ from .buffers import ROW_LENGTH, BoundBuffer, Result
 from .elements import FLOATING_ELEMENTS, METAL_ELEMENTS, metal_name
 from .windows import Windows, windows_of
 
-# Kinds with one thread a row; the length of a row is bound.
+# Kinds with one thread per row; the length of a row is bound.
 ROW_KINDS = (KernelKind.REDUCTION, KernelKind.SCAN, KernelKind.SORT)
-# Products of the kind linalg: one thread an element of the result. All others have one thread a matrix.
+# Products, of the kind linalg: one thread per element of the result. Other kernels of it have one per matrix.
 _MULTIPLIES = re.compile(r"(^|_)b?mm(_|$)|conv|rnn|linear(_|$)")
 
 
@@ -33,8 +33,8 @@ class Launch:
         kind: the kind of its kernel.
         bound: the tensors and numbers of the schema that are bound, outputs first.
         results: the tensors that the host allocates, for a functional form.
-        left: arguments that are bound by hand where they are needed: lists of tensors, generators, words that are not
-            one of a few.
+        left: arguments that the author binds by hand if the kernel needs them: lists of tensors, generators, strings of
+            any value.
         observation: of calls on the CPU; None if there are none.
         reference: the lines of torch's definition of the operator.
         elements: the types that the kernel is instantiated for.
@@ -143,12 +143,12 @@ class Launch:
         return (*(named or [self.inputs[0].name]), *(b.name for b in self.outputs if self.is_row(b)))
 
     @property
-    def a_thread_a_row(self) -> bool:
-        """Whether a thread writes a row, or what a row is reduced to; else it writes an element of the first output."""
+    def thread_per_row(self) -> bool:
+        """Whether a thread writes a row or its reduction; else it writes an element of the first output."""
         return bool(self.row_dim) or (self.by_rows and bool(self.outputs) and self.is_row(self.outputs[0]))
 
     @property
-    def a_thread_a_matrix(self) -> bool:
+    def thread_per_matrix(self) -> bool:
         """Whether a thread works on a matrix of a batch. Results that the call does not request are empty."""
         factors = self.kind is KernelKind.LINALG and not _MULTIPLIES.search(self.overload.function.operator)
         return factors and self.source is not None and self.has_bound_sizes(self.source)
@@ -171,8 +171,8 @@ class Launch:
         return windows_of(self.overload.function.operator) if needed <= sized else None
 
     @property
-    def spread(self) -> tuple[BoundBuffer, ...]:
-        """The inputs of an elementwise kind that have the output's shape, or are broadcast to it."""
+    def broadcast_inputs(self) -> tuple[BoundBuffer, ...]:
+        """The inputs of an elementwise kernel that are broadcast to the output's shape."""
         if not self.kind.elementwise:
             return ()
         seen = self.observation
@@ -250,7 +250,7 @@ class Launch:
             and self.form == "out"
             and len(self.outputs) == 1
             and bool(self.inputs)
-            and len(self.spread) == len(self.read)
+            and len(self.broadcast_inputs) == len(self.read)
         )
 
     @property
@@ -262,7 +262,7 @@ class Launch:
             and not self.left
             and len(self.outputs) == 1
             and len(self.inputs) in (1, 2)
-            and len(self.spread) == len(self.read)
+            and len(self.broadcast_inputs) == len(self.read)
             and all(buffer.metal == "T" for buffer in self.tensors)
             and not any(buffer.many or buffer.aspect or buffer.optional or buffer.is_word for buffer in self.bound)
         )

@@ -110,9 +110,9 @@ class PythonHost(Host):
         launch = self.launch
         if launch.row_dim:
             return f"{launch.inputs[0].name}_dense.shape[0]"
-        if launch.a_thread_a_matrix and launch.source:
+        if launch.thread_per_matrix and launch.source:
             return f"matrix_count({launch.source.name})"
-        if launch.a_thread_a_row:
+        if launch.thread_per_row:
             return f"{launch.outputs[0].name}.numel() // row_length if row_length else 0"
         return f"{(launch.outputs or launch.tensors)[0].name}.numel()"
 
@@ -229,7 +229,7 @@ class PythonHost(Host):
             return f"{name}_dense = {stand_in} if {name} is None else {name}.contiguous()"
         if name in launch.in_rows:
             return f"{name}_dense = rows_of({name}, {launch.row_dim})"
-        if len(launch.spread) > 1 and buffer in launch.spread:
+        if len(launch.broadcast_inputs) > 1 and buffer in launch.broadcast_inputs:
             shape = f"{launch.outputs[0].name}.shape" if launch.form == "out" else self.shape_by_rule("broadcast")
             return f"{name}_dense = {name}.expand({shape}).contiguous()"
         return f"{name}_dense = {name}.contiguous()"

@@ -79,11 +79,11 @@ def launch_of(overload: OverloadModel, kind: KernelKind, observation: Observatio
 
 def _sized(launch: Launch) -> list[BoundBuffer]:
     """The tensors whose sizes are bound: those neither spread over the output nor laid out by rows."""
-    arranged = {*launch.in_rows, *(buffer.name for buffer in launch.spread)}
+    arranged = {*launch.in_rows, *(buffer.name for buffer in launch.broadcast_inputs)}
     whole = [buffer for buffer in launch.inputs if buffer.name not in arranged]
     whole += [buffer for buffer in launch.read if buffer.written and buffer.name not in arranged]
     if launch.kind.elementwise:
-        return [*launch.spread[:1], *whole] if whole else []
+        return [*launch.broadcast_inputs[:1], *whole] if whole else []
     if launch.by_rows:
         return whole
     written = [buffer for buffer in launch.outputs if buffer.name not in arranged]

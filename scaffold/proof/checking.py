@@ -24,7 +24,7 @@ from .host_code import check_host_code
 from .literal_launches import check_encoders, check_literal_launches, kernel_parameters, named_types
 from .mach_object import MachObject
 from .macos_compiler import CompilationUnit, MacosCompiler
-from .metal_sources import COMPILED_METAL, METAL, UNCHECKED, check_metal, kernel_names, metal_keys, metal_programs
+from .metal_sources import COMPILED_METAL, METAL, UNCHECKED, cache_keys, check_metal, kernel_names, metal_programs
 from .patches import check_patch
 from .registrations import check_registrations, known_overloads, read_registrations
 from .signatures import signature_assertions
@@ -282,9 +282,9 @@ def _key(file: CheckedFile, macos: MacosCompiler | None) -> str:
     """The key of the result: the file, its includes, its Metal source, the manifest, the tools and our code."""
     path = file.path
     if macos is None or path.suffix in METAL:
-        return result_key(path, "metal", metal_keys(path, metal_programs(path, file.text), file.metal))
+        return result_key(path, "metal", cache_keys(path, metal_programs(path, file.text), file.metal))
     parts: list[str | bytes] = [
-        key for place, programs in file.embedded_metal for key in metal_keys(place, programs, file.metal)
+        key for place, programs in file.embedded_metal for key in cache_keys(place, programs, file.metal)
     ]
     parts += [header.read_bytes() for header in (*file.with_includes, *file.generated_headers)]
     parts += [file.manifest.to_json() if file.manifest else repr(file.options)]

@@ -1,4 +1,4 @@
-"""Small questions about findings and the texts that they are about."""
+"""Helpers for the checker's findings."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ def has_errors(findings: Iterable[Diagnostic]) -> bool:
 
 
 def line_of(text: str, needle: str) -> int:
-    """The line of the first place where `needle` stands, from 1; 0 when it is nowhere."""
+    """The line of the first `needle` in the text, from 1; 0 if it is not there."""
     position = text.find(needle)
     return text.count("\n", 0, position) + 1 if position >= 0 else 0

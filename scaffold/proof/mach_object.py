@@ -1,6 +1,6 @@
-"""Reads what the checker needs of an arm64 Mach-O object: symbols, and what code refers to, in the order of the code.
+"""Reads the symbols of an arm64 Mach-O object, and which strings and functions its code refers to.
 
-In an object file every reference is a relocation with a name, so that no instruction has to be decoded.
+In an object file every reference is a relocation with a symbol, so no instruction has to be decoded.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class MachObject:
             raise ToolchainError("the compiler wrote an object file that cannot be read") from None
 
     def undefined(self) -> list[str]:
-        """The names that the linker has to find elsewhere."""
+        """The names of undefined external symbols."""
         return [symbol.name for symbol in self.symbols if not symbol.defined and symbol.external]
 
     def references(self, start: int, end: int) -> Iterator[CodeReference]:

@@ -1,4 +1,4 @@
-"""Metal source in files and inside C++ string literals, handed to the shader checker of the simulator."""
+"""Finds Metal source in files and in C++ string literals, and checks it with the simulator's Metal compiler."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..errors import ScaffoldError
 
 METAL = (".metal",)
 COMPILED_METAL = (".metallib",)
-# The rule of the note that stands where there is no shader checker.
+# The rule of the note that says that no compiler is here.
 UNCHECKED = "metal: not checked"
 
 _RAW_STRING = re.compile(r'R"(?P<mark>\w*)\((?P<body>.*?)\)(?P=mark)"', re.DOTALL)
@@ -48,7 +48,7 @@ def metal_version(text: str) -> MetalVersion:
 
 
 def check_metal(path: Path, programs: Iterable[str], metal: MetalVersion) -> list[Diagnostic]:
-    """What is wrong with the programs of a file, at its lines; a note where there is no compiler to say so."""
+    """The compiler's findings in the programs of a file, at its lines; a note if there is no compiler."""
     try:
         return [_of_metal(d) for program in programs for d in check(program, path, strict=True, metal=metal)]
     except CompilerMissingError as error:
@@ -56,9 +56,9 @@ def check_metal(path: Path, programs: Iterable[str], metal: MetalVersion) -> lis
 
 
 def kernel_names(program: str, path: Path) -> frozenset[str]:
-    """The kernels that a program can be asked for; none where it does not compile, which is said elsewhere.
+    """The names of a program's kernels; empty if it does not compile, which `check_metal` reports.
 
-    Raises CompilerMissingError where there is no compiler.
+    Raises CompilerMissingError if there is no compiler.
     """
     try:
         return frozenset(dir(compile_metal(program, filename=path)))
@@ -66,8 +66,8 @@ def kernel_names(program: str, path: Path) -> frozenset[str]:
         return frozenset()
 
 
-def metal_keys(path: Path, programs: Iterable[str], metal: MetalVersion) -> list[str]:
-    """What the findings about these programs hang on."""
+def cache_keys(path: Path, programs: Iterable[str], metal: MetalVersion) -> list[str]:
+    """The cache keys of the findings in these programs."""
     try:
         return [check_key(program, path, strict=True, metal=metal) for program in programs]
     except CompilerMissingError:

@@ -1,7 +1,7 @@
 """Target `upstream`: a patch against PyTorch's tree, with the files that it adds beside it.
 
-The files of the tree that it changes ship in every wheel, so that the patch can be made, applied and judged without
-the tree: native_functions.yaml, common_mps.py, and common_methods_invocations.py for an operator without an OpInfo.
+Every wheel has the files that the patch changes, so it can be generated, applied and checked without a checkout:
+native_functions.yaml, common_mps.py, and common_methods_invocations.py for an operator without an OpInfo.
 The tests beside the patch are for its author: PyTorch's OpInfo tests cover the operator.
 """
 
@@ -42,7 +42,7 @@ class Tree:
     Attributes:
         native_functions: the text of native_functions.yaml.
         tags: the path of tags.yaml.
-        common_mps, opinfos: the text of common_mps.py and common_methods_invocations.py, "" where they are not there.
+        common_mps, opinfos: the text of common_mps.py and common_methods_invocations.py, "" where they are missing.
         include: the folder of torch's headers, where dispatch stubs are declared.
     """
 
@@ -142,7 +142,7 @@ def _lines_of(host: UpstreamHost) -> list[str]:
 
 
 def _rows_used(lines: str) -> list[str]:
-    """Which functions for rows and lists these lines of host code call, and those call in turn."""
+    """The helper functions for rows and lists that these lines of host code need."""
     called = [
         name
         for name in ("number_of", "matrix_count", "list_of", "dims", "rows_of", "from_rows", "reduced_shape")

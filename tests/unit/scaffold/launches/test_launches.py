@@ -302,8 +302,8 @@ def test_a_loss_is_one_number_unless_it_is_wanted_for_each() -> None:
     two = replace(LOSS, bound=(LOSS.bound[0], BoundBuffer("marks", "T", written=True), *LOSS.bound[1:]))
     results = (ObservedTensor("T", "one"), ObservedTensor("T", "like self"))
     seen = replace(two.observation, results=results) if two.observation else None
-    assert not replace(two, observation=seen).a_thread_a_row, "the first output says what a thread writes"
-    assert not LOSS.a_thread_a_row
+    assert not replace(two, observation=seen).thread_per_row, "the first output says what a thread writes"
+    assert not LOSS.thread_per_row
     functional = launch_of(
         overload("demo(Tensor self, Tensor target, int reduction=Mean) -> Tensor"),
         KernelKind.REDUCTION,
@@ -314,8 +314,8 @@ def test_a_loss_is_one_number_unless_it_is_wanted_for_each() -> None:
 
 
 def test_threads_and_windows_follow_from_rows_and_bound_sizes() -> None:
-    assert MODE.a_thread_a_row, "its outputs have unknown shapes, but it works along dim"
-    assert not OUT.a_thread_a_row
+    assert MODE.thread_per_row, "its outputs have unknown shapes, but it works along dim"
+    assert not OUT.thread_per_row
     assert [LOSS.has_bound_sizes(buffer) for buffer in LOSS.tensors] == [False, True, True]
     assert launch("adaptive_max_pool2d(Tensor self, int[2] size) -> Tensor", KernelKind.POOLING).windows is not None
     assert launch("adaptive_max_pool2d(int n) -> Tensor", KernelKind.POOLING).windows is None
@@ -506,11 +506,11 @@ def test_a_dimension_that_depends_on_a_flag_and_a_result_that_is_not_requested()
 
 
 def test_a_factorisation_has_a_thread_for_each_matrix_and_a_product_one_for_each_element() -> None:
-    assert FACTORS.a_thread_a_matrix
+    assert FACTORS.thread_per_matrix
     assert PythonHost(FACTORS).threads == "matrix_count(A)"
     assert AtenHost(FACTORS, "mps_support::").threads == "mps_support::matrix_count(A.sizes())"
     product = launch("_int_mm(Tensor self, Tensor mat2) -> Tensor", KernelKind.LINALG)
-    assert not product.a_thread_a_matrix
+    assert not product.thread_per_matrix
     assert PythonHost(product).threads == "result.numel()"
 
 

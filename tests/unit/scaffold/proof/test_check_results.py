@@ -75,9 +75,9 @@ def test_what_a_program_includes_is_part_of_it(tmp_path: Path) -> None:
     header, file = tmp_path / "factor.h", tmp_path / "twice.metal"
     header.write_text("constant float factor = 2.0f;\n")
     file.write_text('#include "factor.h"\n' + WITH_DOUBLE.replace("double(x[i])", "factor"))
-    before = metal_sources.metal_keys(file, [file.read_text()], "3.1")
+    before = metal_sources.cache_keys(file, [file.read_text()], "3.1")
     header.write_text("constant double factor = 2.0;\n")
-    assert metal_sources.metal_keys(file, [file.read_text()], "3.1") != before
+    assert metal_sources.cache_keys(file, [file.read_text()], "3.1") != before
 
 
 def test_address_spaces_are_real_in_a_check(file: Path) -> None:
