@@ -117,7 +117,9 @@ class SharedMemory:
                 raise MachOError(f"the arguments take more than the {_FOR_ARGUMENTS >> 20} MiB that are shared")
             self._placed[key] = self.address + self._used, storage
             ctypes.memmove(self._placed[key][0], source, size)
-            self._used += (size // _ALIGNMENT + 1) * _ALIGNMENT
+            taken = (size // _ALIGNMENT + 1) * _ALIGNMENT
+            ctypes.memset(self._placed[key][0] + size, 0, taken - size)  # kernels may read further
+            self._used += taken
         dtype = DTYPES.index(str(tensor.dtype).removeprefix("torch."))
         place = int(on_mps), self._placed[key][0], size, dtype, tensor.storage_offset()
         return *place, list(tensor.shape), list(tensor.stride()), tensor.is_conj(), tensor.is_neg()

@@ -190,8 +190,7 @@ using namespace mpsgraph;
   const int64_t batch = product.dim() > 2 ? product.size(-3) : 1;
   const bool sums = sourceArrays.count > 2;
   if (sums && is_beyond("MPSNDArrayMatrixMultiplication", "batch of a product and a sum", batch)) {
-    constexpr int64_t kWrap = 65536; // of a counter of 16 bits
-    destination->tensor_.index_copy_(-3, at::arange(batch, at::kLong).remainder(kWrap), product);
+    copy_wrapped(destination->tensor_, product, -3);
     return;
   }
   destination->tensor_.copy_(product);

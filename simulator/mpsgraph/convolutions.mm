@@ -10,8 +10,6 @@ using namespace mpsgraph;
 
 namespace {
 
-constexpr int64_t kWrap = 65536; // of a counter of 16 bits
-
 // `pads` begin with the innermost dimension, left before right; the other lists with the outermost one.
 struct Window {
   Shape pads, stride, dilation;
@@ -102,7 +100,9 @@ MPSGraphTensor* convolution(MPSGraph* graph, MPSGraphTensor* source, MPSGraphTen
     const Tensor x = channels_first(inputs[0], window);
     Tensor y = convolved(x, filters_first(inputs[1], window), window);
     if (is_beyond("convolution", "channels", y.size(1))) {
-      y = at::zeros_like(y).index_copy(1, at::arange(y.size(1), at::kLong).remainder(kWrap), y);
+      const Tensor all = y;
+      y = at::zeros_like(all);
+      copy_wrapped(y, all, 1);
     }
     return channels_back(y, window);
   });

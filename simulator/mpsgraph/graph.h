@@ -44,6 +44,10 @@ Shape elements(const Tensor& tensor);
 // A negative axis counts from the end.
 int64_t wrapped(int64_t axis, int64_t rank);
 bool is_whole(const Tensor& x);
+// Copies along a dimension with a counter of 16 bits: elements beyond it overwrite the first ones. No order is known of
+// MPSGraph; that the later ones stay is what reports show.
+constexpr int64_t kWrap = 65536;
+void copy_wrapped(const Tensor& destination, const Tensor& source, int64_t dim);
 // Whether a limit of this macOS changes the results of an operation. Raises if it ends the process (limits.yaml).
 bool is_beyond(const std::string& operation, const char* measure, int64_t value);
 // Raises if an axis lies further out than the operation takes.

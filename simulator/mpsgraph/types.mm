@@ -2,6 +2,7 @@
 #import <MetalPerformanceShadersGraph/MetalPerformanceShadersGraph.h>
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <array>
 #include <exception>
 #include <stdexcept>
@@ -85,6 +86,13 @@ Shape elements(const Tensor& tensor) {
 }
 
 int64_t wrapped(int64_t axis, int64_t rank) { return axis < 0 ? axis + rank : axis; }
+
+void copy_wrapped(const Tensor& destination, const Tensor& source, int64_t dim) {
+  for (int64_t from = 0; from < source.size(dim); from += kWrap) {
+    const int64_t count = std::min(kWrap, source.size(dim) - from);
+    destination.narrow(dim, 0, count).copy_(source.narrow(dim, from, count));
+  }
+}
 
 bool is_whole(const Tensor& x) { return !x.is_floating_point() && !x.is_complex(); }
 

@@ -1,5 +1,6 @@
 """Arguments in memory that two processes share, and how they are described."""
 
+import ctypes
 import math
 import pickle
 from collections.abc import Iterator
@@ -74,6 +75,13 @@ def test_tensors_in_one_memory_share_it_there(memory: SharedMemory) -> None:
     assert whole[2] == 2
     memory.take_back()  # what a call wrote
     assert whole[2] == 9
+
+
+def test_zeros_follow_an_argument_whatever_was_there_before(memory: SharedMemory) -> None:
+    memory.place(torch.full((64,), 7, dtype=torch.uint8))
+    memory.begin_call()
+    _, address, *_ = memory.place(torch.tensor([1, 2], dtype=torch.uint8))
+    assert ctypes.string_at(address, 64) == bytes([1, 2]) + bytes(62)
 
 
 def test_arguments_are_forgotten_with_the_next_call(memory: SharedMemory) -> None:
