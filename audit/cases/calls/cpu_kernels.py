@@ -166,16 +166,23 @@ def in_rows(overload: str) -> Callable[..., Tensor]:
     return kernel
 
 
-# Whose kernels read inputs without their strides, and so beyond the memory of some.
-FROM_ROWS = ("_weight_norm_interface",)
+# How many of its inputs a kernel takes for contiguous: it reads them without their strides, and so beyond the memory of
+# some, or, a batch norm into given moments, takes what was in these for the mean of an input of other strides.
+FROM_ROWS = {
+    "_weight_norm_interface": 2,
+    "native_batch_norm.out": 1,
+    "_native_batch_norm_legit.out": 1,
+    "_native_batch_norm_legit.no_stats_out": 1,
+}
 
 
 def from_rows(overload: str) -> Callable[..., Any]:
     """The CPU's kernel, with contiguous inputs."""
     original = torch.library.get_kernel(f"aten::{overload}", "CPU")
 
-    def kernel(keys: torch._C.DispatchKeySet, *args: Any) -> Any:
-        return original.call_boxed(keys, *(x.contiguous() if isinstance(x, Tensor) else x for x in args))
+    def kernel(keys: torch._C.DispatchKeySet, *args: Any, **outputs: Tensor) -> Any:
+        inputs = (x.contiguous() for x in args[: FROM_ROWS[overload]])
+        return original.call_boxed(keys, *inputs, *args[FROM_ROWS[overload] :], **outputs)
 
     return kernel
 

@@ -5,9 +5,23 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import torch
+
+from mpsmith.audit.cases.calls.cpu_kernels import register
+
 REGISTERS = "from mpsmith.audit.cases.calls.cpu_kernels import register; register()"
 
 
 def test_a_user_sees_no_warning_of_replaced_kernels() -> None:
     done = subprocess.run([sys.executable, "-c", REGISTERS], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_batch_norm_into_given_moments_takes_the_mean_of_an_input_of_any_strides() -> None:
+    register()
+    x = torch.tensor([[1.0, 5.0], [3.0, 9.0]]).t()  # channels of (1, 5) and (3, 9)
+    batch_norm = torch.ops.aten._native_batch_norm_legit.no_stats_out
+    given = [torch.full(size, 7.0) for size in ((2, 2), (2,), (2,))]
+    result, mean, _ = batch_norm(x, None, None, True, 0.1, 0.0, out=given[0], save_mean=given[1], save_invstd=given[2])
+    assert mean.tolist() == [3.0, 6.0]
+    assert result.sign().tolist() == [[-1.0, -1.0], [1.0, 1.0]]
