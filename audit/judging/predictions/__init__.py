@@ -5,6 +5,7 @@ from __future__ import annotations
 from .complex_functions import COMPLEX_FUNCTIONS
 from .conversions import CONVERSIONS
 from .cpu_results import CPU_RESULTS
+from .embedding_bags import EMBEDDING_BAGS
 from .factorizations import FACTORIZATIONS
 from .given_tensors import GIVEN_TENSORS
 from .graphs import GRAPHS
@@ -42,4 +43,4 @@ PREDICTIONS: tuple[Prediction, ...] = (
 )
 
 # Tried, too, where PyTorch's own host code computes: on a real device, and with --host-code.
-OF_HOST_CODE: tuple[Prediction, ...] = GRAPHS + GIVEN_TENSORS + OPTIMIZERS_OF_HOST_CODE
+OF_HOST_CODE: tuple[Prediction, ...] = GRAPHS + GIVEN_TENSORS + EMBEDDING_BAGS + OPTIMIZERS_OF_HOST_CODE

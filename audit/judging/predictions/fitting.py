@@ -245,9 +245,12 @@ class ModelledRuns:
         whole = values.is_complex()
         relative = TOLERANCES.get(values.dtype, (0.0, 0.0))[0]
         values, right, *parts = map(_in_parts, (values, right, *results))
-        fits = torch.stack([_same(values, part) for part in parts]).any(0)
+        zeros = (values == 0) & (right == 0)  # what differs there is their sign
+        fits = torch.stack([_same(values, part) & ~_of_other_sign(zeros, values, part) for part in parts]).any(0)
         saying = parts[:-COTANGENT_RUNS] if self._prediction.alternatives == 1 else parts
-        changed = torch.stack([~_same(right, part) for part in saying or parts]).any(0)
+        changed = torch.stack(
+            [~_same(right, part) | _of_other_sign(zeros, right, part) for part in saying or parts]
+        ).any(0)
         if self._prediction.nan_is_any_non_finite:
             undefined, lost = parts[0].isnan(), ~values.isfinite()
             if whole:  # one part of a complex number is enough
@@ -260,7 +263,7 @@ class ModelledRuns:
             least = wide.nan_to_num(torch.inf, torch.inf, -torch.inf).amin(0)
             moves = (largest - least).nan_to_num(0.0, 0.0, 0.0) * (self._prediction.alternatives == 1)
             near = (values.double() - wide).abs() <= relative * wide.abs() + CONDITION * moves
-            fits |= (near & wide.isfinite()).any(0) & values.isfinite()
+            fits |= (near & wide.isfinite()).any(0) & values.isfinite() & ~zeros
         return fits.all(-1) & changed.any(-1) if whole else fits & changed
 
     def _numbers(self) -> Sequence[int]:
@@ -319,6 +322,10 @@ def _run(
 def _in_parts(values: Tensor) -> Tensor:
     """Real and imaginary parts apart, in a last dimension."""
     return torch.view_as_real(values) if values.is_complex() else values
+
+
+def _of_other_sign(zeros: Tensor, values: Tensor, predicted: Tensor) -> Tensor:
+    return zeros & (values.signbit() != predicted.signbit())
 
 
 def _same(values: Tensor, predicted: Tensor) -> Tensor:

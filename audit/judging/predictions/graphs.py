@@ -142,6 +142,11 @@ def threshold_backward(ulp: Ulp, grad: Tensor, input: Tensor, threshold: Any) ->
     return torch.where(input > threshold, grad, 0)
 
 
+def hardtanh_backward(ulp: Ulp, grad: Tensor, input: Tensor, lower: Any, upper: Any) -> Tensor | None:
+    """Zero times a gradient that is not let through: -0 of a negative one; NaN lets it through."""
+    return grad * ((input > lower) & (input < upper) | input.isnan()) if grad.is_floating_point() else None
+
+
 def logit_backward(ulp: Ulp, grad: Tensor, input: Tensor, eps: float | None = None) -> Tensor | None:
     """Without eps the interval is that of eps = -1."""
     if eps is not None:
@@ -278,6 +283,7 @@ GRAPHS = (
     Prediction(
         "thresholds-replace-nan", {"aten::threshold": threshold, "aten::threshold_backward": threshold_backward}
     ),
+    Prediction("hardtanh-gradient-as-a-product", {"aten::hardtanh_backward": hardtanh_backward}),
     Prediction("logit-gradient-between-minus-one-and-two", {"aten::logit_backward": logit_backward}),
     Prediction(
         "bias-of-a-variance-that-overflows",

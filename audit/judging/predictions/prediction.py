@@ -174,7 +174,11 @@ class Calls(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 if isinstance(values, InRows):
                     values.write(tensor)
                 elif isinstance(values, Instead):
-                    others[id(tensor)] = values.values
+                    is_given = any(tensor is each for each in kwargs.values())
+                    if is_given and tensor.dtype is values.values.dtype:
+                        tensor.resize_(values.values.shape).copy_(values.values)
+                    else:
+                        others[id(tensor)] = values.values
                 elif values is not None:
                     tensor.copy_(values)
         except Exception as error:

@@ -199,6 +199,24 @@ SHOWN: dict[str, Shown] = {
         ATEN._embedding_bag_forward_only,
         (torch.eye(4), torch.tensor([0, 1, 2]), torch.tensor([0, 2]), False, 0, False, None, True),
     ),
+    "bags-noted-in-full": Shown(
+        lambda *of: ATEN._embedding_bag(*of)[2],
+        (torch.eye(4), torch.tensor([0, 1, 2]), torch.tensor([0, 1]), False, 0, False, None, False, 2),
+    ),
+    "bags-of-a-noted-size": Shown(
+        ATEN._embedding_bag_backward,
+        (
+            *(torch.ones(2, 2), torch.tensor([0, 1, 2]), torch.tensor([0, 1]), torch.tensor([], dtype=torch.int64)),
+            *(torch.tensor([0, 2]), torch.tensor([0, 0]), 3, False, 0, False, None),
+        ),
+    ),
+    "bags-read-in-another-dtype": Shown(
+        ATEN._embedding_bag_per_sample_weights_backward,
+        (
+            *(torch.tensor([[1.0], [3.0]]), torch.ones(4, 1), torch.tensor([0, 1, 2]).int(), torch.tensor([0, 1])),
+            *(torch.tensor([0, 1, 1]), 0),
+        ),
+    ),
     "frequency-ignored": Shown(
         ATEN._embedding_bag_dense_backward,
         (
@@ -248,6 +266,7 @@ SHOWN: dict[str, Shown] = {
         torch.fft.fft, (numbers(99, 99, 99, 99),), device=lambda x: torch.fft.fft(x) + 2e-4
     ),
     "logit-gradient-between-minus-one-and-two": Shown(ATEN.logit_backward, (numbers(1, 2, 3), numbers(0.5, 1.5, 7))),
+    "hardtanh-gradient-as-a-product": Shown(ATEN.hardtanh_backward, (numbers(INF, 2), numbers(9, 0.5), -1.0, 1.0)),
     "bias-of-a-variance-that-overflows": Shown(
         torch.nn.functional.batch_norm,
         (torch.tensor([[65504.0], [-65504.0]]).half(), None, None, None, torch.tensor([3.0]).half(), True),
@@ -363,6 +382,19 @@ def test_another_value_fits_nothing(played: Any, name: str, index: int) -> None:
     assert set(fitting_predictions(trial, EVERY)) <= {ROUNDING}
 
 
+@pytest.mark.parametrize(("second", "fits"), [(0.0, True), (-0.0, False)])
+def test_the_sign_of_a_zero_is_predicted(played: Any, second: float, fits: bool) -> None:
+    def device(grad: Tensor, input: Tensor, lower: float, upper: float) -> Tensor:
+        return numbers(-0.0, second)
+
+    call = played.does(ATEN.hardtanh_backward, device)
+    case = Case(call, (numbers(-1, 3), numbers(9, 7), -1.0, 1.0), entry="hardtanh_backward")
+    trials: list[Trial] = []
+    outcome = judge.judge(case, played, 0, "example", on_executed=trials.append)
+    assert outcome.message.startswith("the sign of zero")
+    assert ("hardtanh-gradient-as-a-product" in fitting_predictions(trials[0], EVERY)) is fits
+
+
 def test_what_a_model_writes_around_a_view_is_compared(played: Any) -> None:
     """Rows in the memory of a transposed out= with gaps: beside its elements, too."""
 
@@ -380,6 +412,17 @@ def test_what_a_model_writes_around_a_view_is_compared(played: Any) -> None:
         judge.judge(Case(played.does(into, in_rows), args), played, 0, "example", on_executed=trials.append)
         assert trials[0].differs_in_values
         assert ("results-in-rows" in fitting_predictions(trials[0], EVERY)) == (moved == 0)
+
+
+def test_a_model_gives_a_given_output_another_shape() -> None:
+    given = [torch.ones(2, 4), *(torch.ones(2, dtype=torch.int64) for _ in range(3))]
+    with Calls(BY_NAME["bags-noted-in-full"].models, Ulp()):
+        ATEN._embedding_bag.out(
+            *(torch.eye(4), torch.tensor([0, 1, 2]), torch.tensor([0, 1])),
+            **{f"out{place}": output for place, output in enumerate(given)},
+        )
+    assert given[2].tolist() == [1, 2]
+    assert given[3].shape == (0,)
 
 
 def test_a_model_sees_what_was_in_an_output_to_which_the_overload_adds() -> None:

@@ -1,0 +1,75 @@
+"""What a release's host code and kernels make of the bags of embedding_bag."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .prediction import Instead, Prediction, Ulp
+
+_SUM, _MEAN, _MAX = 0, 1, 2
+# scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx
+_DEFAULTS = (False, _SUM, False, None, False, -1)
+
+
+def noted(ulp: Ulp, weight: Tensor, indices: Tensor, offsets: Tensor, *rest: Any) -> tuple[Any, ...] | None:
+    """How many indices each bag adds up, whether a gradient needs it or not; the maxima for their mode alone."""
+    given = [*rest, *_DEFAULTS[len(rest) :]]
+    mode, includes_last, padding = given[1], given[4], given[5]
+    if includes_last or not offsets.numel():
+        return None
+    ends = torch.cat([offsets[1:], offsets.new_tensor([indices.numel()])])
+    bags = zip(offsets.tolist(), ends.tolist(), strict=True)
+    sizes = torch.tensor([int((indices[first:end] != padding).sum()) for first, end in bags], dtype=indices.dtype)
+    return None, None, sizes, None if mode == _MAX else Instead(indices.new_empty(0))
+
+
+def gradient(
+    ulp: Ulp, grad: Tensor, indices: Tensor, bags: Tensor, sizes: Tensor, maxima: Tensor, rows: int, *rest: Any
+) -> Tensor | None:
+    """Nothing flows back to a bag whose noted size is zero, and frequencies do not count."""
+    _, mode, weights, padding = (*rest, -1)[:4]
+    if mode == _MAX or bags.shape != indices.shape:
+        return None
+    counts = sizes[bags]
+    taken = (counts != 0) & (indices != padding)
+    moved = grad[bags]
+    if mode == _MEAN:
+        moved = moved / counts.unsqueeze(-1)
+    elif weights is not None:
+        moved = moved * weights.unsqueeze(-1)
+    return grad.new_zeros(rows, grad.shape[1]).index_add(0, indices[taken], moved[taken])
+
+
+def gradient_by_offsets(
+    ulp: Ulp, grad: Tensor, indices: Tensor, offsets: Tensor, bags: Tensor, sizes: Tensor, *rest: Any
+) -> Tensor | None:
+    """The same; where no bags are given, the offsets say which one an index is in."""
+    maxima, rows, scale, mode, sparse, *others = rest
+    bags = bags if bags.numel() else _bags(indices, offsets)
+    return None if sparse else gradient(ulp, grad, indices, bags, sizes, maxima, rows, scale, mode, *others)
+
+
+def _bags(indices: Tensor, offsets: Tensor) -> Tensor:
+    return (offsets.unsqueeze(-1) <= torch.arange(indices.numel())).sum(0) - 1
+
+
+def gradient_of_weights(
+    ulp: Ulp, grad: Tensor, weight: Tensor, indices: Tensor, offsets: Tensor, *rest: Any
+) -> Tensor | None:
+    """The number of an index's bag is read in the dtype of the index, and was written in that of the offsets."""
+    if indices.dtype is not torch.int32 or offsets.dtype is not torch.int64:
+        return None
+    return ulp(grad[_bags(indices, offsets).view(torch.int32)[: indices.numel()]] * weight[indices]).sum(-1)
+
+
+EMBEDDING_BAGS = (
+    Prediction("bags-noted-in-full", {f"aten::_embedding_bag{suffix}": noted for suffix in ("", "_forward_only")}),
+    Prediction(
+        "bags-of-a-noted-size",
+        {"aten::_embedding_bag_dense_backward": gradient, "aten::_embedding_bag_backward": gradient_by_offsets},
+    ),
+    Prediction("bags-read-in-another-dtype", {"aten::_embedding_bag_per_sample_weights_backward": gradient_of_weights}),
+)
