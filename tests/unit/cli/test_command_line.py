@@ -73,6 +73,8 @@ def test_the_readme_names_every_command_and_no_other() -> None:
     first_cells = [line.split(" | ")[0] for line in table.splitlines() if line.startswith("| `")]
     named = {name for cell in first_cells for name in re.findall(r"`mpsmith ([a-z-]+)", cell)}
     assert named == {words[0] for words, _ in commands()}
+    groups = {words[0] for words, _ in commands() if len(words) > 1}
+    assert not [group for group in groups if f"`mpsmith {group}`" in table], "without a command it prints its help"
 
 
 def mpsmith(*arguments: str, **keywords: Any) -> subprocess.CompletedProcess[str]:

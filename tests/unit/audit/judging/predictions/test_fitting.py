@@ -181,13 +181,7 @@ SHOWN: dict[str, Shown] = {
         ATEN.grid_sampler_2d_backward, (torch.ones(1, 1, 1, 2), SIXTEEN, GRID, 0, 0, False, [True, True])
     ),
     "moments-as-sums-of-products": Shown(
-        lambda *lists: ATEN._fused_adam(
-            *([each] for each in lists[:4]),
-            [],
-            [lists[4]],
-            lr=0.01,
-            **ADAM,
-        ),
+        lambda *lists: ATEN._fused_adam(*([each] for each in lists[:4]), [], [lists[4]], lr=0.01, **ADAM),
         (numbers(1, 2), numbers(INF, 1), numbers(INF, 1), numbers(1, 1), torch.tensor(3.0)),
     ),
     "rounded-before-digits-cancel": Shown(lambda x: x - torch.tanh(x), (numbers(0.01, 0.02, 2),), moves=True),
