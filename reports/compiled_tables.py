@@ -35,7 +35,7 @@ def break_table(summary: AuditSummary) -> Table:
         for operator in summary.operators
         if operator.compiled and operator.compiled.breaks
     ]
-    return _table("Compiling breaks it: the call works as it is", summary, rows)
+    return _table("Compiling breaks it: the eager call works", summary, rows)
 
 
 def found_table(summary: AuditSummary) -> Table:
@@ -73,7 +73,7 @@ def _row(operator: OperatorSummary, compiled: CompiledBeside, dtypes: tuple[str,
 
 
 def _table(heading: str, summary: AuditSummary, rows: list[tuple[Cell, ...]]) -> Table:
-    columns = ("operator", "dtypes", "as it is", "compiled", "kernel of ours")
+    columns = ("operator", "dtypes", "eager", "compiled", "kernel of ours")
     return Table(marked(heading, summary), columns, tuple(rows), NOTE, frozenset({"operator"}))
 
 

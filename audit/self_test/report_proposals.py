@@ -18,16 +18,18 @@ MANY_DIMENSIONS = 5
 
 
 def reported(facts: Facts, rng: Random) -> Proposal | None:
-    """Values are wrong where the tensors have the dtype, the layout, the size and the special values of a report."""
+    """Values are wrong if the tensors have the dtype, layout, size and special values of a report."""
     cases = _cases_by_overload().get(facts.name)
     if not cases or facts.random:
         return None
     case = rng.choice(cases)
-    given = [each for each in (*case.args, *case.kwargs.values()) if isinstance(each, TensorInput)]
-    conditions = [each for name, tensor in zip(read(facts), given, strict=False) for each in _conditions(name, tensor)]
+    tensors = [value for value in (*case.args, *case.kwargs.values()) if isinstance(value, TensorInput)]
+    conditions = [
+        word for name, tensor in zip(read(facts), tensors, strict=False) for word in _conditions(name, tensor)
+    ]
     if not conditions:
         return None
-    return term("values"), (term("dtype", read(facts)[0], given[0].dtype), *dict.fromkeys(conditions))
+    return term("values"), (term("dtype", read(facts)[0], tensors[0].dtype), *dict.fromkeys(conditions))
 
 
 @cache
@@ -41,7 +43,7 @@ def _cases_by_overload() -> dict[str, list[KnownCase]]:
 
 
 def _conditions(name: str, tensor: TensorInput) -> Iterator[Term]:
-    """What sets a tensor of a report apart from a plain one."""
+    """The conditions that a report's tensor meets and a plain one does not."""
     for view in tensor.views:
         yield from (term(word, name) for word in _words(view))
     shape = tensor.shape or ()

@@ -221,7 +221,7 @@ def _compiled_table(summary: AuditSummary) -> Table:
         for o in sorted(summary.operators, key=lambda o: SEVERITY.index(o.verdict))
         if o.compiled is not None
     ]
-    columns = ("operator", "compiled", "as it is", "by dtype")
+    columns = ("operator", "compiled", "eager", "by dtype")
     return Table(
         marked("Operators under torch.compile", summary), columns, tuple(rows), COMPILED_NOTE, frozenset({"operator"})
     )

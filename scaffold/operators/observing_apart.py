@@ -17,9 +17,9 @@ _SECONDS = 120.0
 
 
 def observations_of(operator: OperatorModel) -> dict[str, Observation]:
-    """What is seen of each overload of an operator that gets a kernel; nothing where that ends the process or hangs."""
-    found = {overload.name: _observed_apart(overload.name) for overload in operator.kernels}
-    return {name: observation for name, observation in found.items() if observation is not None}
+    """The observation of each overload that gets a kernel, but for those whose calls crash the process or hang."""
+    observations = {overload.name: _observed_apart(overload.name) for overload in operator.kernels}
+    return {name: observation for name, observation in observations.items() if observation is not None}
 
 
 @functools.cache
@@ -33,7 +33,7 @@ def _observed_apart(name: str) -> Observation | None:
 
 @functools.cache
 def _pool() -> ProcessPool:
-    """One process for all operators of this one, which is replaced when it dies."""
+    """A pool of one process, shared by all operators; pebble replaces the process if it crashes."""
     pool = ProcessPool(max_workers=1, context=multiprocessing.get_context("spawn"))
 
     def end() -> None:

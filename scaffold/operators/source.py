@@ -56,9 +56,9 @@ class Source:
         return [operator for name in sorted(names) if (operator := self.operator(name)).kernels]
 
     def serving(self, operator: OperatorModel) -> OperatorModel:
-        """The operator whose kernel serves this one: itself, or the one that it shares a structured kernel with.
+        """The operator whose kernel computes this one: itself, or the one whose structured kernel it delegates to.
 
-        Raises ScaffoldError for an operator that is composed of others altogether.
+        Raises ScaffoldError if all its overloads are composed of other operators.
         """
         if operator.kernels:
             return operator
@@ -108,8 +108,9 @@ class Source:
         return f"{plain}_private" if name.startswith("_") and plain in self.by_operator else plain
 
     def _relatives(self, name: str) -> tuple[str, ...]:
-        twin = name.removesuffix("_") if name.endswith("_") and not name.endswith("__") else f"{name}_"
-        return tuple(function.name for function in self.by_operator.get(twin, []))
+        """The overloads of the in-place form, or of the functional form of an in-place operator."""
+        other_form = name.removesuffix("_") if name.endswith("_") and not name.endswith("__") else f"{name}_"
+        return tuple(function.name for function in self.by_operator.get(other_form, []))
 
 
 def _parsed(function: NativeFunction) -> FunctionSchema | None:

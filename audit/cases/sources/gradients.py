@@ -24,7 +24,7 @@ from .layouts import Layout, offset, stepped
 IN_TURN = ("float16", "complex64")
 # How many variations other dtypes, and modules in evaluation mode, get.
 SOME = 2
-# Of more inputs than these, a list most often, or more outputs, the first ones are enough.
+# How many inputs, most often of a list, and how many outputs are varied.
 MOST_INPUTS = 4
 MOST_OUTPUTS = 3
 
@@ -35,7 +35,7 @@ def as_of_a_sum(tensor: Tensor) -> Tensor:
 
 
 def zero(tensor: Tensor) -> Tensor:
-    """Zeros, as what follows a mask gives."""
+    """Zeros, as the backward of a mask gives."""
     return torch.zeros_like(tensor)
 
 
@@ -50,7 +50,7 @@ def _applies(group: BaseGroup) -> bool:
 
 
 def _variations(group: BaseGroup, case: Case) -> Iterator[Case]:
-    """The backward of the case asked for in all other ways in float32, in some in turn in other dtypes."""
+    """All variations in float32; in other dtypes, and for modules in evaluation mode, `SOME` of them in turn."""
     if not case.differentiable or not differentiable_leaves((case.args, case.kwargs)):
         return
     every = [*with_cotangents(case), *of_some_inputs(case), *of_some_outputs(case)]
@@ -69,7 +69,7 @@ GRADIENT_FACTOR = Factor("gradients", in_each_case(_variations), _applies)
 
 
 def with_cotangents(case: Case) -> Iterator[Case]:
-    """The case with its cotangents in the memory, or of the values, that programs give them."""
+    """The case with cotangents of the layouts and values that occur in programs."""
     for layout in COTANGENTS:
         yield with_cotangent(case, layout)
 
@@ -80,11 +80,11 @@ def with_cotangent(case: Case, layout: Layout) -> Case:
     return replace(case, cotangent_layout=layout, title=title, form=title)
 
 
-# ---- which inputs want a gradient
+# ---- which inputs require a gradient
 
 
 def of_some_inputs(case: Case) -> Iterator[Case]:
-    """Each input alone wanting its gradient; then, of three or more, each alone not wanting it."""
+    """The case with the gradient of one input only; of three or more inputs, also with the gradients of all but one."""
     wanted = positions_with_gradient(case)
     if len(wanted) < 2:
         return
@@ -97,12 +97,12 @@ def of_some_inputs(case: Case) -> Iterator[Case]:
 
 
 def positions_with_gradient(case: Case) -> list[int]:
-    """The positions of the tensors that want a gradient."""
+    """The positions of the tensors that require a gradient."""
     return [position for position, tensor in enumerate(tensors_of(case)) if tensor.requires_grad]
 
 
 def of_inputs(case: Case, positions: Sequence[int], title: str) -> Case:
-    """The case with gradients for the tensors at these positions alone."""
+    """The case with gradients for only the tensors at these positions."""
     tensors = tensors_of(case)
     others = {i: tensors[i].detach() for i in positions_with_gradient(case) if i not in positions}
     return with_tensors(case, others, title)
@@ -112,7 +112,7 @@ def of_inputs(case: Case, positions: Sequence[int], title: str) -> Case:
 
 
 def of_some_outputs(case: Case) -> Iterator[Case]:
-    """Each of several outputs alone used: the others' cotangents are not there at all."""
+    """The case with one of several outputs used: the other outputs have no cotangent."""
     try:
         outputs = differentiable_outputs(case.process_output(call_on_cpu(case)))
     except Exception:  # whatever the CPU refuses has no outputs
@@ -141,18 +141,18 @@ def only(process_output: Callable[[Any], Any], number: int) -> Callable[[Any], A
 
 
 def used_otherwise(case: Case, start: int) -> Iterator[Case]:
-    """The case with the gradients from other uses of it, the first of them another for each `start`."""
+    """The case with its gradients used in each of `USES`, rotated by `start`."""
     for use in rotated(USES, start):
         yield use(case)
 
 
 def stepped_cotangent(case: Case) -> Case:
-    """With cotangents of which memory holds every other element."""
+    """With cotangents that take every other element of their memory."""
     return with_cotangent(case, stepped)
 
 
 def of_views(case: Case) -> Case:
-    """With inputs that are views of what wants the gradient."""
+    """With views of the leaves as inputs."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         return case.call(*map_leaves(_view, args), **map_leaves(_view, kwargs))
@@ -165,7 +165,7 @@ def _view(leaf: Any) -> Any:
 
 
 def used_twice(case: Case) -> Case:
-    """Called twice with the same inputs, whose gradients add up."""
+    """Called twice with the same inputs, whose gradients are summed."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         return [case.call(*args, **kwargs), case.call(*args, **kwargs)]
@@ -178,7 +178,7 @@ def used_twice(case: Case) -> Case:
 
 
 def backward_twice(case: Case) -> Case:
-    """With the graph kept and gone through twice, the gradients accumulated in the inputs."""
+    """With two backward passes through one graph; gradients accumulate in the inputs."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         outputs = differentiable_outputs(case.process_output(case.call(*args, **kwargs)))

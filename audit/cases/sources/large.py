@@ -75,23 +75,23 @@ def _periodic(flat: Tensor) -> Tensor:
 
 
 def ends() -> Tensor:
-    """The first position, the last that fits into 31 bits, and the last of all."""
+    """The first two positions, the last that fits into 31 bits, and the last."""
     return torch.tensor([0, 1, (1 << 31) - 1, ELEMENTS - 1])
 
 
 def last(x: Tensor) -> Tensor:
-    """A copy of a slice that starts behind 2^31 - 8 elements."""
+    """A copy of the slice after 2^31 - 8 elements."""
     return x[(1 << 31) - 8 :].clone()
 
 
 def fill_last(x: Tensor) -> Tensor:
-    """Writes the last elements, and returns the ends of what is there then."""
+    """Fills the elements after 2^31 - 8, and returns those at `ends`."""
     x[(1 << 31) - 8 :].fill_(7)
     return x[ends().to(x.device)]
 
 
 def sum_in_own_dtype(x: Tensor) -> Tensor:
-    """The sum, wrapped around where it overflows: in 64 bits the CPU would make a copy of eight times the size."""
+    """The sum, which may overflow and wrap: in int64 the CPU would make a copy of eight times the size."""
     return torch.sum(x, dtype=x.dtype)
 
 
@@ -132,7 +132,7 @@ class LargeSource(CaseSource):
         return self._calls
 
     def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
-        """The one case of a group; skipped, and nothing made, where memory does not suffice."""
+        """The only case of a group; it is skipped, and no tensor made, if there is too little memory."""
         large = self._calls[replace(key, mode="fallback")]  # the strict mode repeats the same cases
         title = f"{ELEMENTS:,} elements"
         skipped = lacking_memory(large.need_gib)

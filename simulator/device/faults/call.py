@@ -108,11 +108,11 @@ def on_device(values: Tensor) -> Tensor:
     values = values.detach().resolve_conj().resolve_neg()
     if torch._debug_has_internal_overlap(values) == 1:  # an element has several indices
         values = values.contiguous()
-    made = torch.empty_strided(values.size(), values.stride(), dtype=values.dtype, device="mps")
-    host(made).copy_(values)
-    return made
+    tensor = torch.empty_strided(values.size(), values.stride(), dtype=values.dtype, device="mps")
+    host(tensor).copy_(values)
+    return tensor
 
 
 def share_memory(left: Tensor, right: Tensor) -> bool:
     """Whether two device tensors share a storage."""
-    return left.numel() > 0 < right.numel() and left.untyped_storage()._cdata == right.untyped_storage()._cdata
+    return min(left.numel(), right.numel()) > 0 and left.untyped_storage()._cdata == right.untyped_storage()._cdata
