@@ -1,7 +1,7 @@
 """The arguments of a kernel, from `!air.kernel`, which Apple's compiler writes into every module.
 
-It has the names of arguments and struct members. A launch binds by name: it works after a release has
-renumbered its buffers.
+Names are kept, of the arguments and of the members of structs. So a launch can bind by name, and goes on to work when a
+release numbers its buffers anew.
 """
 
 from __future__ import annotations
@@ -222,7 +222,7 @@ _DEEPEST_STRUCT = 16
 def _fields(metadata: Metadata, node: tuple[Value, ...], depth: int = 0) -> Iterator[StructField]:
     """The members in a `struct_type_info`. The type info of a nested struct precedes its member."""
     if depth > _DEEPEST_STRUCT:
-        raise MalformedKernelError("a struct in its arguments contains itself")
+        raise MalformedKernelError("a struct of its arguments holds itself")
     at = 0
     inner: tuple[StructField, ...] = ()
     pending: StructField | None = None
@@ -244,6 +244,6 @@ def _fields(metadata: Metadata, node: tuple[Value, ...], depth: int = 0) -> Iter
 
 def _field(values: tuple[Value, ...], inner: tuple[StructField, ...]) -> StructField:
     if [type(value) for value in values] != [int, int, int, str, str]:
-        raise MalformedKernelError("a member of a struct of its arguments has no offset, type and name")
+        raise MalformedKernelError("a member of a struct of its arguments has no place, type and name")
     offset, size, array_length, type_name, name = cast(tuple[int, int, int, str, str], values)
     return StructField(name, type_name, offset, size, array_length, fields=inner)

@@ -108,7 +108,7 @@ DAMAGED = {
     "a struct that holds itself": (
         kernel("k", "ptr %a", [buffer("a", "S", 0, '!"air.struct_type_info", !50', size=4)], "",
                metadata='!50 = !{!"air.struct_type_info", !50, i32 0, i32 4, i32 0, !"S", !"s"}'),
-        "a struct in its arguments contains itself",
+        "a struct of its arguments holds itself",
     ),
     "another kernel": (NOTHING.replace("@k", "@other"), "its module has no function of its name"),
     "a buffer that is a number": (NOTHING.replace("ptr addrspace(1) %out", "i32 %out"), "its buffer out is passed as"),
