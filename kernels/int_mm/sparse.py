@@ -21,7 +21,8 @@ def sspaddmm_out(
     """`sspaddmm.out`: beta self + alpha mat1 mat2, not coalesced: the product follows `self`."""
     _check(self, mat1, mat2, out)
     require_device(self, {"mat1": mat1, "mat2": mat2, "out": out}, "sspaddmm")
-    values = self._values().clone().mul_(beta)
+    # As on the CPU: without values, as in `smm`, a beta such as 0.0 is not refused beside integers.
+    values = self._values().clone().mul_(beta) if self._nnz() else self._values()
     if values.dtype != out.dtype:
         raise RuntimeError(f"dtype of values ({values.dtype}) must match dtype of sparse tensor ({out.dtype})")
     if mat1.dtype in _HALVES:

@@ -45,6 +45,12 @@ def twice(device: str) -> Tensor:
 
 FORMS: dict[str, Callable[[str], Tensor]] = {
     "smm": lambda device: torch.smm(*operands(device)[1:]),
+    "smm of integers": lambda device: torch.smm(*operands(device, torch.int16)[1:]),
+    "a fraction of no integers": lambda device: torch.sspaddmm(
+        torch.sparse_coo_tensor(size=(3, 3), dtype=torch.int64, device=device),
+        *operands(device, torch.int64)[1:],
+        beta=0.5,
+    ),
     "without columns": lambda device: torch.smm(operands(device)[1], torch.ones(2, 0, device=device)),
     "a place twice": lambda device: torch.sspaddmm(operands(device)[0], twice(device), operands(device)[2]),
     "transposed": lambda device: torch.sspaddmm(*operands(device)[:2], torch.ones(3, 2, device=device).cumsum(0).mT),
