@@ -70,6 +70,11 @@ def ldl_solve(ulp: Ulp, factor: Tensor, pivots: Tensor, sides: Tensor, *, hermit
     return solved.to(sides.dtype)
 
 
+def ormqr(ulp: Ulp, input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
+    """The CPU's, rounded otherwise: its gradient undoes the reflectors, and so divides by tau |v|^2 - 1 for each."""
+    return ulp(torch.ormqr(input, tau, other, left, transpose))
+
+
 def of_finite_matrices(overload: str) -> Model:
     """The model of an operator whose every result is not finite where the matrix is not."""
 
@@ -93,6 +98,7 @@ FACTORIZATIONS = (
         nan_is_any_non_finite=True,
     ),
     Prediction("divided-by-an-infinite-pivot", {"aten::linalg_ldl_solve": ldl_solve}),
+    Prediction("reflectors-undone-in-the-gradient", {"aten::ormqr": ormqr}),
     Prediction(
         "factors-of-what-is-not-finite",
         {

@@ -147,6 +147,12 @@ SHOWN: dict[str, Shown] = {
         torch.linalg.ldl_solve,
         (torch.diag(torch.tensor([1 + 1j, complex(INF, 1)])), torch.tensor([1, 2]).int(), torch.ones(2, 1) + 0j),
     ),
+    "reflectors-undone-in-the-gradient": Shown(
+        torch.ormqr,
+        (torch.ones(4, 4).requires_grad_(), (1.02 / numbers(4, 3, 2, 1)).requires_grad_(), SIXTEEN[0, 0] / 7),
+        differentiable=True,
+        moves=True,
+    ),
     "factors-of-what-is-not-finite": Shown(
         lambda x: tuple(torch.geqrf(x)),
         (torch.tensor([[[1.0, NAN], [2, 3]], [[1, 2], [3, 4]]], dtype=torch.complex64),),
