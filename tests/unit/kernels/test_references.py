@@ -9,6 +9,9 @@ import pytest
 import torch
 
 from mpsmith.errors import MpsmithError
+from mpsmith.kernels.eig.eig import MOST_ROWS
+from mpsmith.kernels.verification.matrix_kinds import Residuals, svd_residuals
+from mpsmith.kernels.verification.references import systems
 from mpsmith.kernels.verification.references.measured import largest, library, spacing
 
 
@@ -31,3 +34,16 @@ def test_a_reference_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(sys.modules, "scipy.special", None)
     with pytest.raises(MpsmithError, match="scipy is not installed, which our kernels are compared with: pip install"):
         library("scipy.special")
+
+
+def test_no_row_has_a_size_that_a_kernel_leaves_to_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    def compared(n: int, _: object, __: str, decompose: object, residuals: Residuals, *, hermitian: bool) -> object:
+        on_cpu = decompose is torch.linalg.eig and n > MOST_ROWS
+        lapacks = torch.ones(3 if residuals is svd_residuals else 2, 24)
+        return lapacks * (math.nan if on_cpu else 1.0), lapacks
+
+    monkeypatch.setattr(systems, "compared", compared)
+    monkeypatch.setattr(systems, "kinds", lambda n, dtype: range(24))
+    rows = list(systems.of_all_kinds())
+    assert len(rows) == 14
+    assert [row.what for row in rows if math.isnan(row.ours)] == []
