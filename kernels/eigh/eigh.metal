@@ -44,7 +44,7 @@ inline scaling scaling_of(
   return scaling{largest, scale, norm * 0x1p-26f / float(n)};
 }
 
-// Whether value i of `w` stands before value j.
+// Whether value i of `w` comes before value j.
 inline bool comes_before(float left, int i, float right, int j) { return left < right || (left == right && i < j); }
 
 constant float NOT_A_NUMBER = NAN;
