@@ -10,14 +10,14 @@ device that is not simulated.
 from __future__ import annotations
 
 import ast
+import builtins
 import os
 import sys
-import threading
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Iterator, Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
-from types import FrameType
-from typing import Any
+from types import CodeType, ModuleType
 
 VARIABLE = "MPSMITH_MAC_LINES"
 ROOT = Path(__file__).parents[2]
@@ -36,22 +36,24 @@ MODULES: dict[str, tuple[str, ...]] = {
 }
 # Lines by a part of their text that no test can execute without a Mac.
 REASONS: dict[str, str] = {}
+# A module without one of them has no condition that asks for a Mac.
+_WORDS = ("arwin", "simulated", "_real", "is_mac()", "on_a_mac", "real and kind")
 _ENDS = (ast.Return, ast.Raise, ast.Continue)
 
 
-@cache
 def mac_only_lines(root: Path = ROOT) -> dict[Path, set[int]]:
     """The lines of statements that run on a Mac alone, by file."""
-    found = {}
-    for path in sorted(file for room in ROOMS for file in (root / room).rglob("*.py")):
-        tree = ast.parse(path.read_text("utf-8"))
-        lines = set(_behind_conditions(tree))
-        names = MODULES.get(path.relative_to(root).as_posix())
-        if names is not None:
-            lines |= set(_of_functions(tree, names))
-        if lines:
-            found[path] = lines
-    return found
+    files = sorted(file for room in ROOMS for file in (root / room).rglob("*.py"))
+    return {file: lines for file in files if (lines := _lines_of(file, root))}
+
+
+def _lines_of(file: Path, root: Path = ROOT) -> set[int]:
+    text = file.read_text("utf-8")
+    names = MODULES.get(file.relative_to(root).as_posix())
+    if names is None and not any(word in text for word in _WORDS):
+        return set()
+    tree = ast.parse(text)
+    return {*_behind_conditions(tree), *(_of_functions(tree, names) if names is not None else ())}
 
 
 def _of_functions(tree: ast.AST, names: tuple[str, ...]) -> Iterator[int]:
@@ -100,27 +102,63 @@ def _on_a_mac(test: ast.expr) -> bool | None:
     return True if text in ("self._real", "is_mac()", "on_a_mac", "real and kind is not DeviceKind.SIMULATED") else None
 
 
+class _Noting(SourceFileLoader):
+    """Compiles a module with a call before each of its lines of a Mac, which notes the line: all else stays fast."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        """The module's code, which is not written to the cache of other processes."""
+        file = Path(self.path)
+        tree = ast.parse(file.read_bytes())
+        _insert_calls(tree, file.relative_to(ROOT).as_posix(), _lines_of(file))
+        return compile(tree, file, "exec", dont_inherit=True)
+
+
+def _insert_calls(tree: ast.Module, module: str, lines: set[int]) -> None:
+    for node in list(ast.walk(tree)):
+        for name in ("body", "orelse", "finalbody"):
+            body = getattr(node, name, None)
+            if isinstance(body, list):
+                setattr(node, name, [each for one in body for each in (*_calls(one, module, lines), one)])
+
+
+def _calls(statement: ast.stmt, module: str, lines: set[int]) -> list[ast.stmt]:
+    if statement.lineno not in lines:
+        return []
+    (call,) = ast.parse(f"note_mac_line({f'{module}:{statement.lineno}'!r})").body
+    ast.increment_lineno(call, statement.lineno - 1)  # what a traceback shows
+    return [call]
+
+
+class _Finder(MetaPathFinder):
+    """Finds the modules with lines of a Mac."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """The spec of such a module; None for others."""
+        spec = PathFinder.find_spec(name, path) if name.startswith("mpsmith.") else None
+        file = Path(spec.origin or "") if spec is not None else Path()
+        if spec is None or ROOT not in file.parents or file.suffix != ".py" or not _lines_of(file):
+            return None
+        spec.loader = _Noting(name, str(file))
+        return spec
+
+
 def record() -> None:
     """Note from now on which of these lines this process executes, if the environment names a folder."""
     folder = os.environ.get(VARIABLE)
     if not folder:
         return
-    wanted = {str(path): lines for path, lines in mac_only_lines().items()}
-    seen: set[tuple[str, int]] = set()
-    notes = (Path(folder) / f"{os.getpid()}.txt").open("a", buffering=1, encoding="utf-8")
+    seen: set[str] = set()
 
-    def on_line(frame: FrameType, event: str, argument: Any) -> Any:
-        at = frame.f_code.co_filename, frame.f_lineno
-        if at[1] in wanted[at[0]] and at not in seen:
-            seen.add(at)
-            notes.write(f"{Path(at[0]).relative_to(ROOT)}:{at[1]}\n")
-        return on_line
+    def note(line: str) -> None:
+        if line not in seen:
+            seen.add(line)
+            with (Path(folder) / f"{os.getpid()}.txt").open("a", encoding="utf-8") as notes:
+                notes.write(f"{line}\n")
 
-    def on_call(frame: FrameType, event: str, argument: Any) -> Any:
-        return on_line if frame.f_code.co_filename in wanted else None
-
-    threading.settrace(on_call)
-    sys.settrace(on_call)
+    builtins.note_mac_line = note  # type: ignore[attr-defined]
+    sys.meta_path.insert(0, _Finder())
 
 
 def main(folder: Path) -> int:

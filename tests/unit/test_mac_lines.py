@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -35,6 +38,19 @@ def test_what_is_behind_a_condition_runs_on_a_mac_alone(tmp_path: Path) -> None:
     file.parent.mkdir()
     file.write_text(SOURCE)
     assert mac_lines.mac_only_lines(tmp_path) == {file: {6, 7, 12, 17}}
+
+
+def test_a_process_notes_the_lines_that_it_executes(tmp_path: Path) -> None:
+    program = (
+        "from support import mac_lines; mac_lines.record(); from mpsmith.reports.evidence import preflight as p; "
+        "p.what_to_do('x'); p.what_to_do('y')"
+    )
+    environment = {**os.environ, mac_lines.VARIABLE: str(tmp_path), "PYTHONPATH": str(mac_lines.ROOT / "tests")}
+    subprocess.run([sys.executable, "-c", program], env=environment, check=True)
+    (notes,) = tmp_path.glob("*.txt")
+    source = (mac_lines.ROOT / "reports/evidence/preflight.py").read_text().splitlines()
+    noted = [line.removeprefix("reports/evidence/preflight.py:") for line in notes.read_text().splitlines()]
+    assert [source[int(line) - 1].split()[0] for line in noted] == ["is_missing", "return"]
 
 
 @pytest.mark.parametrize("module", mac_lines.MODULES)
