@@ -57,9 +57,12 @@ test-network: $(STAMP)  ## all tests that need a package index, and the rehearsa
 	$(BIN)/python -m pytest tests/unit -m "network or rehearsal" --timeout 1800 $(PARALLEL) --durations 20
 	$(BIN)/python -m pytest tests/simulated -m "network or rehearsal" --timeout 1800 $(PARALLEL) --durations 20
 
+# The unit tests of code that runs on a Mac; the others execute no line that these do not.
+MAC_TESTS = tests/unit/test_real_device.py tests/unit/test_on_macos.py tests/unit/reports/evidence tests/unit/scaffold/building \
+  tests/unit/audit/running/test_lost_devices.py tests/unit/tracing/test_instruments.py
 test-mac: $(STAMP)  ## unit tests and rehearsals of a Mac; fails if none executes some line that runs on a Mac alone
 	rm -rf build/mac-lines && mkdir -p build/mac-lines
-	MPSMITH_MAC_LINES=$(CURDIR)/build/mac-lines $(BIN)/python -m pytest tests/unit $(PARALLEL)
+	MPSMITH_MAC_LINES=$(CURDIR)/build/mac-lines $(BIN)/python -m pytest $(MAC_TESTS) $(PARALLEL)
 	MPSMITH_MAC_LINES=$(CURDIR)/build/mac-lines $(BIN)/python -m pytest tests/simulated/reports/evidence \
 	  -m "not network" -k "not each_family" $(PARALLEL)
 	PYTHONPATH=tests $(BIN)/python -m support.mac_lines build/mac-lines
