@@ -21,6 +21,8 @@ from .process import TraceOptions
 from .recording import Recording
 
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# A program that waits for a device that hangs takes no Ctrl-C: this one ends it.
+LAST_INTERRUPT = 3
 
 
 @dataclass(frozen=True)
@@ -82,10 +84,13 @@ def run(
 
 @contextmanager
 def _forwarding(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Forward signals to the program, and report after it has ended."""
+    """Forward signals to the program, and report after it has ended; it must end at the third SIGINT."""
+    interrupts = iter(range(1, LAST_INTERRUPT))
 
     def forward(number: int, frame: Any) -> None:
-        if number != signal.SIGINT or not _is_in_foreground():
+        if number == signal.SIGINT and next(interrupts, LAST_INTERRUPT) == LAST_INTERRUPT:
+            process.kill()
+        elif number != signal.SIGINT or not _is_in_foreground():
             process.send_signal(number)
 
     before = {number: signal.signal(number, forward) for number in _FORWARDED}

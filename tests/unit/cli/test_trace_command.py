@@ -84,6 +84,25 @@ def test_forwards_signals_to_the_program(tmp_path: Path, number: int, source: st
     assert (process.returncode, output) == (status, NOTHING)
 
 
+def test_the_third_ctrl_c_ends_a_program_that_hangs(tmp_path: Path) -> None:
+    script = tmp_path / "program.py"
+    script.write_text(
+        "import os, signal\nsignal.signal(signal.SIGINT, lambda *_: print('taken', flush=True))\n"
+        "print('ready', flush=True)\nwhile True:\n    signal.pause()\n"
+    )
+    with subprocess.Popen([*TRACE, script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            for said in ("ready\n", "taken\n", "taken\n"):
+                assert process.stdout.readline() == said
+                process.send_signal(signal.SIGINT)
+            output, error = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert (process.returncode, output) == (137, NOTHING)
+    assert error == "the program was ended by SIGKILL; this is what was seen until then\n"
+
+
 @pytest.mark.parametrize("options", [[], ["--json"]], ids=["tables", "JSON"])
 def test_a_closed_pipe_keeps_the_exit_code(tmp_path: Path, options: list[str]) -> None:
     script = tmp_path / "program.py"
