@@ -13,12 +13,14 @@ from pathlib import Path
 
 from ...errors import MpsmithError
 from .canary import canary
-from .worker_exit import DEVICE_LOST, log_path
+from .worker_exit import DEVICE_LOST, at_risk, log_path
 
 # The exit code of a worker that ended itself because it has taken enough memory.
 RECYCLED = 87
 # MPSGraph keeps a graph for each shape for ever (pytorch #181213), outside of what the driver reports, too.
 MOST_CASES = 4000
+# Seconds of processor time, see time_limit, in which the device must compute something in a new process.
+SECONDS_TO_START = 60.0
 
 # The end of what Metal prints when a command buffer fails, and what it means.
 _FAULT = re.compile(r"kIOGPUCommandBufferCallbackError(\w+)")
@@ -50,15 +52,23 @@ class DeviceHealth:
         self._log = log_path(scratch, os.getpid())
         self._memory = memory
         self._cases = 0
+        self._has_computed = False
 
     def require_at_start(self) -> None:
-        """Raise MpsmithError if the device does not compute in a process that has executed nothing."""
-        problem = canary()
+        """Raise MpsmithError if the device does not compute in a process that has executed nothing.
+
+        This process ends if the device does not answer. Not where a pool starts it, which would start others for ever.
+        """
+        if self._has_computed:
+            return
+        with at_risk(SECONDS_TO_START):
+            problem = canary()
         if problem:
             raise MpsmithError(
                 f"the mps device does not compute in a new process: {problem} (restart the Mac, then continue with "
                 "--resume)"
             )
+        self._has_computed = True
 
     def require(self) -> None:
         """End this process if a command buffer failed or the device does not compute."""

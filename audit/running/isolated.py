@@ -225,6 +225,12 @@ class IsolatedExecution:
             try:
                 pool.schedule(worker.run_groups, args=((alone,),)).result()
             except ProcessExpired as expired:
+                if expired.exitcode != RECYCLED and announced_case(task) is None:
+                    raise MpsmithError(
+                        f"{task.key.label}:{position}: the mps device does not compute in a new process, "
+                        f"{exit_of(expired, self._scratch)} (restart the Mac, then continue with --resume; if this "
+                        "repeats, the case hangs the device)"
+                    ) from None
                 task.marker.unlink(missing_ok=True)
                 if position not in self._store.positions(task.group) and expired.exitcode != RECYCLED:
                     self._store.add_case(task.group, position, _crash(exit_of(expired, self._scratch)), "")

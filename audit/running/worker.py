@@ -85,8 +85,11 @@ def run_groups(tasks: Sequence[Task]) -> list[int]:
 
     Several come at a time because sending one costs as much as executing a case.
     """
+    health = current_worker().health
+    if health is not None:
+        health.require_at_start()
     executed = [run_group(task) for task in tasks]
-    if (health := current_worker().health) is not None:
+    if health is not None:
         health.recycle_if_full(sum(executed))
     elif holds_too_much():
         os._exit(RECYCLED)
@@ -217,6 +220,8 @@ def _judged_compiled(worker: Worker, task: Task, case: Case) -> CompiledOutcome:
 
 def _only_case(task: Task) -> tuple[Worker, Case, str, GroupComputing]:
     worker = current_worker()
+    if worker.health is not None:
+        worker.health.require_at_start()
     position = _position(task)
     chosen = _choose_cases(worker, task.key)
     cases = chosen.cases

@@ -109,16 +109,11 @@ def _prepare(options: WorkerOptions) -> Worker:
     store = Store.open_to_add(options.store)
     capture_output(options.scratch)
     limit_memory(options.settings.memory_limit)
-    health = _health(options) if not device.simulated else None
+    memory = device_memory_of_a_worker(options.settings.workers)
+    health = DeviceHealth(options.scratch, memory) if not device.simulated else None
     outcomes = outcome_cache(options.settings, environment(device)) if options.settings.compiled is not None else None
     pending = PendingRows(store, health.require) if health else PendingRows(store)
     return Worker(options, sources, device, store, shipped, host_code, pending, outcomes, health)
-
-
-def _health(options: WorkerOptions) -> DeviceHealth:
-    health = DeviceHealth(options.scratch, device_memory_of_a_worker(options.settings.workers))
-    health.require_at_start()
-    return health
 
 
 def _interpose_shipped_kernels(options: WorkerOptions, device: MpsDevice) -> AuditedKernels | None:

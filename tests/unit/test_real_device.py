@@ -54,12 +54,15 @@ def health(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DeviceHealth:
 
 
 def test_a_worker_ends_when_its_device_does_not_compute(health: DeviceHealth, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device_health, "canary", lambda: "wrong result of sum")
+    for _ in range(2):
+        with pytest.raises(MpsmithError, match="does not compute in a new process: wrong result of sum"):
+            health.require_at_start()
     monkeypatch.setattr(device_health, "canary", lambda: "")
     health.require_at_start()
     health.require()
     monkeypatch.setattr(device_health, "canary", lambda: "wrong result of sum")
-    with pytest.raises(MpsmithError, match="does not compute in a new process: wrong result of sum"):
-        health.require_at_start()
+    health.require_at_start()  # it looks once
     with pytest.raises(EndedError, match=str(DEVICE_LOST)):
         health.require()
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import signal
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
+from typing import NoReturn
 
 import pytest
 from pebble import ProcessExpired
@@ -17,6 +21,7 @@ from mpsmith.audit.running.pending_rows import PendingRows
 from mpsmith.audit.running.worker_exit import DEVICE_LOST, exit_of
 from mpsmith.audit.running.worker_tasks import MARK, ON_DEVICE, Task
 from mpsmith.audit.store.store import Store
+from mpsmith.errors import MpsmithError
 from support.stores import begun, opinfo
 
 
@@ -45,6 +50,28 @@ def test_a_lost_device_blames_no_case_at_first(store: Store, tmp_path: Path) -> 
 def test_the_case_after_which_it_is_lost_again_is_judged_alone(store: Store, tmp_path: Path) -> None:
     _, alone = after_exit(store, tmp_path, task_of(store, tmp_path, cautious=True), DEVICE_LOST)
     assert alone == [3]
+
+
+@pytest.mark.parametrize("announces", [True, False])
+def test_a_case_that_never_began_is_not_blamed_for_a_device_that_hangs(
+    announces: bool, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = task_of(store, tmp_path)
+
+    def ended(*arguments: object, **options: object) -> NoReturn:
+        if announces:
+            task.marker.write_bytes(MARK.pack(task.group, 3, ON_DEVICE))
+        raise ProcessExpired("gone", -signal.SIGALRM, 4711)
+
+    pool = nullcontext(SimpleNamespace(schedule=ended))
+    execution = IsolatedExecution(Settings(), store, tmp_path)
+    monkeypatch.setattr(execution, "_fresh_processes", lambda mode, workers: pool)
+    if announces:
+        execution._judge_alone(task, 3)
+    else:
+        with pytest.raises(MpsmithError, match=r"abs.*:3: the mps device does not compute in a new process, time-out"):
+            execution._judge_alone(task, 3)
+    assert store.positions(task.group) == ({3} if announces else set())
 
 
 def test_the_exit_of_a_worker_without_its_device_has_its_own_words(tmp_path: Path) -> None:
