@@ -114,6 +114,7 @@ def bench(
     """Time kernels beside what runs without them (a fallback or torch's own kernel) and the CPU."""
     os.environ["MPSMITH_KERNELS"] = "off"
     os.environ.setdefault("PYTORCH_ENABLE_MPS_FALLBACK", "1")  # torch reads it while it is imported
+    _require_working_device()
     simulated = _open_device(lacking=True)
     from ..kernels.verification.timing import measure
 

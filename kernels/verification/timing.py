@@ -14,6 +14,7 @@ import torch
 from ...errors import MpsmithError
 from ..runtime import catalog, dispatcher
 from ..runtime.registration import registered, use
+from .computing import require_computing
 from .workload import Workload
 
 _ROUNDS = 7
@@ -44,7 +45,7 @@ class Timing:
 def measure(family: str, elements: int) -> Timing:
     """Time the workload of a family. Fallbacks must be enabled for a time without a kernel where torch has none.
 
-    Raises MpsmithError for a family without a workload.
+    Raises MpsmithError for a family without a workload, and StoppedDeviceError where the device has stopped computing.
     """
     work = workload_of(family)
     torch.manual_seed(0)
@@ -62,6 +63,7 @@ def measure(family: str, elements: int) -> Timing:
             without_is = "native" if native else "fallback"
         except NotImplementedError:
             without, without_is = None, "refused: PYTORCH_ENABLE_MPS_FALLBACK is off"
+    require_computing(family)
     cpu = median_milliseconds(work.call, list(arguments), lambda: None)
     return Timing(work.operator, elements, kernel, without, without_is, cpu)
 

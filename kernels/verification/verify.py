@@ -13,11 +13,10 @@ from ...audit.cases.sources.layouts import LAYOUTS, Layout
 from ...audit.judging.acceptance import JudgedCase, judged
 from ...audit.model.case import Case, described
 from ...audit.releases.surface.profiles import coverage_profile
-from ...audit.running.canary import canary
-from ...errors import MpsmithError
 from ...simulator.opening import device_of_this_process
 from ..runtime import catalog
 from ..runtime.registration import counting, registered
+from .computing import require_computing
 from .source import calls_of, cases_of, refused_calls, remembered_calls
 
 SEED = 20230524
@@ -67,7 +66,7 @@ class FamilyResult:
 def verify(family: str, layouts: Sequence[Layout] = LAYOUTS) -> FamilyResult:
     """Run every case of a family with its kernels, as far as the running torch lacks them.
 
-    Raises UnknownKernelError for an unknown family, and MpsmithError where the device has stopped computing.
+    Raises UnknownKernelError for an unknown family, and StoppedDeviceError where the device has stopped computing.
     """
     result = FamilyResult(family)
     with _one_thread(), counting(*catalog.overloads(family)) as calls:
@@ -91,17 +90,8 @@ def verify(family: str, layouts: Sequence[Layout] = LAYOUTS) -> FamilyResult:
         if result.cases:
             idle = [overload for overload in ours if not calls[overload]]
             result.failures += [Failure(overload, "no case called its kernel") for overload in idle]
-            _require_device(family)
+            require_computing(family)
     return result
-
-
-def _require_device(family: str) -> None:
-    """Raise MpsmithError if a real device computes no more: macOS ignores a process after a fault, without an error."""
-    if not device_of_this_process(coverage_profile).simulated and (problem := canary()):
-        raise MpsmithError(
-            f"the mps device of this process has stopped computing, so its results say nothing of {family}: {problem} "
-            "(try again; if this repeats, one of its kernels faults)"
-        )
 
 
 def _not_refused(family: str, calls: Counter[str]) -> list[Failure]:

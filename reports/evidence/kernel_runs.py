@@ -11,6 +11,7 @@ from multiprocessing import get_context
 
 from pebble import ProcessExpired, ProcessPool
 
+from ...audit.running.worker_exit import DEVICE_LOST
 from ...errors import MpsmithError, one_line
 from ...registry.model import in_dtype_order
 from .files import EvidenceError
@@ -70,7 +71,8 @@ def _measured(tasks: Sequence[KernelTask], seconds: float) -> Iterator[KernelRow
             except ProcessExpired as expired:
                 code = expired.exitcode
                 cause = f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
-                yield _failed_row(task, f"its process ended with {cause}")
+                stopped = "the device computed nothing after its kernels ran"
+                yield _failed_row(task, stopped if code == DEVICE_LOST else f"its process ended with {cause}")
             except FutureTimeoutError:
                 yield _failed_row(task, f"it did not end in {seconds:.0f} seconds")
             except MpsmithError as error:
@@ -102,11 +104,15 @@ def measure_family(task: KernelTask) -> KernelRow:
     os.environ.setdefault("MPSMITH_METAL_MODE", "fast")
     if _opened(task.open_device) != task.simulated:
         raise MpsmithError("the kernels ran on another kind of device than the audit")
+    from ...kernels.verification.computing import StoppedDeviceError
     from ...kernels.verification.evidence import source_digest
     from ...kernels.verification.verify import verify
 
-    result = verify(task.family)
-    timing, untimed = _timed(task)
+    try:
+        result = verify(task.family)
+        timing, untimed = _timed(task)
+    except StoppedDeviceError:
+        os._exit(DEVICE_LOST)  # the next family needs another process
     return KernelRow(
         family=task.family,
         simulated=task.simulated,
@@ -133,10 +139,13 @@ def _opened(open_device: OpenDevice) -> bool:
 
 
 def _timed(task: KernelTask) -> tuple[KernelTiming | None, str]:
+    from ...kernels.verification.computing import StoppedDeviceError
     from ...kernels.verification.timing import measure
 
     try:
         timing = measure(task.family, ELEMENTS_SIMULATED if task.simulated else ELEMENTS)
+    except StoppedDeviceError:
+        raise
     except Exception as error:  # whatever the device raises, the verification is kept
         return None, _message(one_line(error), task)
     return KernelTiming.model_validate(asdict(timing)), ""

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from mpsmith.reports.evidence.preflight import BEGINS
+
 ROOT = Path(__file__).parents[2]
 POSING = ROOT / "tests" / "support" / "posing_as_macos"
 pytestmark = pytest.mark.skipif(sys.platform == "darwin", reason="this system is macOS already")
@@ -66,4 +68,6 @@ def test_without_a_usable_gpu_one_line_says_why(command: str, tmp_path: Path) ->
     assert last.startswith("error: ")
     assert (LINUX if command == "self-test" else GONE) in last
     assert "restart the Mac" not in last
-    assert command != "self-test" or len(done.stderr.splitlines()) == 1  # nothing was begun
+    begun = command not in ("self-test", "kernels list")
+    assert done.stderr.startswith(BEGINS) == begun
+    assert begun or len(done.stderr.splitlines()) == 1

@@ -9,6 +9,7 @@ import json
 import sys
 import warnings
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -28,8 +29,12 @@ from mpsmith.audit.shipped import requested_releases
 from mpsmith.cli.audit_options import AuditRequest
 from mpsmith.cli.preflight import preflight as preflight_command
 from mpsmith.errors import MpsmithError
+from mpsmith.kernels.verification import computing, timing, verify
+from mpsmith.kernels.verification.computing import StoppedDeviceError
+from mpsmith.kernels.verification.verify import FamilyResult
 from mpsmith.reports import wording
-from mpsmith.reports.evidence import machine, preflight, preflight_steps
+from mpsmith.reports.evidence import kernel_runs, machine, preflight, preflight_steps
+from mpsmith.reports.evidence.privacy import NO_NAMES
 from mpsmith.simulator import opening
 from mpsmith.simulator.fallback_recorders import WarningRecorder
 from mpsmith.simulator.opening import DeviceKind, MpsDevice
@@ -90,6 +95,29 @@ def test_a_case_that_ends_a_worker_is_judged_alone(monkeypatch: pytest.MonkeyPat
     ended: Any = None
     assert runs._record_case(ended, ended, (3, ON_DEVICE), ended, "")
     assert alone == [3]
+
+
+@pytest.mark.parametrize("stops_in", ["verify", "measure"])
+def test_the_process_of_kernels_ends_when_its_device_computes_no_more(
+    stops_in: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*arguments: object) -> None:
+        raise StoppedDeviceError("wrong result of sum")
+
+    monkeypatch.setattr("os._exit", end)
+    monkeypatch.setattr(verify, "verify", stop if stops_in == "verify" else lambda family: FamilyResult(family))
+    monkeypatch.setattr(timing, "measure", stop)
+    with pytest.raises(EndedError, match=str(DEVICE_LOST)):
+        kernel_runs.measure_family(kernel_runs.KernelTask("mode", partial(bool, False), False, NO_NAMES))
+
+
+def test_times_of_a_device_that_computes_no_more_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.mps, "synchronize", lambda: None)
+    monkeypatch.setattr(timing, "moved", lambda argument, device: argument)
+    monkeypatch.setattr(computing, "device_of_this_process", lambda profile: REAL)
+    monkeypatch.setattr(computing, "canary", lambda: "wrong result of sum")
+    with pytest.raises(StoppedDeviceError, match="say nothing of heaviside: wrong result of sum"):
+        timing.measure("heaviside", 8)
 
 
 def test_what_the_simulated_device_takes_a_real_one_refuses() -> None:

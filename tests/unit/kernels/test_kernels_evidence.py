@@ -9,8 +9,7 @@ import pytest
 import torch
 
 from mpsmith import kernels
-from mpsmith.errors import MpsmithError
-from mpsmith.kernels.verification import verify as verifying
+from mpsmith.kernels.verification import computing
 from mpsmith.kernels.verification.evidence import record, source_digest
 from mpsmith.kernels.verification.verify import Failure, FamilyResult, verify
 from mpsmith.registry.files import load
@@ -62,13 +61,13 @@ def test_verifies_nothing_without_registered_kernels() -> None:
 def test_a_device_that_stopped_computing_fails_no_kernel(
     simulated: bool, problem: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(verifying, "device_of_this_process", lambda profile: SimpleNamespace(simulated=simulated))
-    monkeypatch.setattr(verifying, "canary", lambda: problem)
+    monkeypatch.setattr(computing, "device_of_this_process", lambda profile: SimpleNamespace(simulated=simulated))
+    monkeypatch.setattr(computing, "canary", lambda: problem)
     if simulated or not problem:
-        verifying._require_device("mode")
+        computing.require_computing("mode")
         return
-    with pytest.raises(MpsmithError, match="say nothing of mode: wrong result of copy"):
-        verifying._require_device("mode")
+    with pytest.raises(computing.StoppedDeviceError, match="say nothing of mode: wrong result of copy"):
+        computing.require_computing("mode")
 
 
 def test_the_digest_follows_included_files(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,12 +6,14 @@ import json
 import os
 import signal
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from mpsmith.audit.model.selection import Settings
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
+from mpsmith.audit.running.worker_exit import DEVICE_LOST
 from mpsmith.audit.store.store import Store
 from mpsmith.reports.evidence import collecting
 from mpsmith.reports.evidence.checking import problems_of
@@ -98,6 +100,14 @@ def test_a_crash_fails_one_family() -> None:
     ]
     assert done == ["mode", "heaviside"]
     assert [row.simulated for row in rows] == [True, True]
+
+
+def test_a_device_that_stops_computing_fails_one_family() -> None:
+    rows = run_kernels([task("mode", open_device=partial(os._exit, DEVICE_LOST)), task("heaviside")], lambda _: None)
+    assert [row.ended for row in rows] == [
+        "the device computed nothing after its kernels ran",
+        "its process ended with signal 6",
+    ]
 
 
 def test_a_hang_fails_one_family() -> None:
