@@ -9,13 +9,14 @@ import threading
 import time
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 # After so many cases, the process's command buffers are ignored.
 CASES_UNTIL_IGNORED = 30
 SECONDS_OF_THE_FIRST_COMPILE = 20.0
-# The case whose kernel writes outside of its output, and how many cases later its process ends by that.
-WRITES_OUTSIDE = "opinfo:cos:float32:0"
+# The case whose kernel hangs or writes outside of its output, and how many cases later its process ends by that.
+CASE_AT_FAULT = "opinfo:cos:float32:0"
 CASES_UNTIL_THE_END = 40
 
 
@@ -95,7 +96,7 @@ class WritesOutside:
 
         def run_on_device(trial: Any) -> Any:
             execution = usual(trial)
-            if trial._seed_cpu.args[1] == WRITES_OUTSIDE:
+            if trial._seed_cpu.args[1] == CASE_AT_FAULT:
                 self.later = max(self.later, 0)
             elif self.later >= 0:
                 self.later += 1
@@ -117,64 +118,97 @@ class SlowFirstCompile:
     """The first work of each process waits for the compiler service."""
 
     def install(self, tensor: Any) -> None:
-        """Let the first copy from the device take seconds."""
-        usual, waits = tensor.cpu, iter([SECONDS_OF_THE_FIRST_COMPILE])
-
-        def cpu(self: Any, *args: Any, **options: Any) -> Any:
-            if self.device.type == "mps":
-                time.sleep(next(waits, 0))
-            return usual(self, *args, **options)
-
-        tensor.cpu = cpu
+        """Let the first wait for the device take seconds."""
+        waits = iter([SECONDS_OF_THE_FIRST_COMPILE])
+        _at_each_wait(tensor, lambda: time.sleep(next(waits, 0)))
 
 
 class Threads:
     """A second thread that uses the device ends the process (pytorch #197805)."""
 
     def install(self, tensor: Any) -> None:
-        """Let a copy from the device look at its thread."""
-        usual, users = tensor.cpu, set[int]()
+        """Let each wait for the device look at its thread."""
+        users = set[int]()
 
-        def cpu(self: Any, *args: Any, **options: Any) -> Any:
-            if self.device.type == "mps":
-                users.add(threading.get_ident())
-                if len(users) > 1:
-                    print("a second thread uses the mps device", file=sys.stderr, flush=True)
-                    os.kill(os.getpid(), signal.SIGSEGV)
-            return usual(self, *args, **options)
+        def look() -> None:
+            users.add(threading.get_ident())
+            if len(users) > 1:
+                print("a second thread uses the mps device", file=sys.stderr, flush=True)
+                os.kill(os.getpid(), signal.SIGSEGV)
 
-        tensor.cpu = cpu
+        _at_each_wait(tensor, look)
 
 
 class Abort:
     """Metal's assertion ends the process at the first copy back."""
 
     def install(self, tensor: Any) -> None:
-        """Let a copy from the device end the process."""
-        usual = tensor.cpu
+        """Let a wait for the device end the process."""
 
-        def cpu(self: Any, *args: Any, **options: Any) -> Any:
-            if self.device.type == "mps":
-                print("-[IOGPUMetalCommandBuffer validate]:214: failed assertion", file=sys.stderr, flush=True)
-                os.kill(os.getpid(), signal.SIGABRT)
-            return usual(self, *args, **options)
+        def end() -> None:
+            print("-[IOGPUMetalCommandBuffer validate]:214: failed assertion", file=sys.stderr, flush=True)
+            os.kill(os.getpid(), signal.SIGABRT)
 
-        tensor.cpu = cpu
+        _at_each_wait(tensor, end)
 
 
 class Hang:
     """synchronize never returns, as after a shader that traps (pytorch #144634)."""
 
     def install(self, tensor: Any) -> None:
-        """Let a copy from the device wait for ever."""
-        usual = tensor.cpu
+        """Let each wait for the device last for ever."""
+        _at_each_wait(tensor, _wait_for_ever)
 
-        def cpu(self: Any, *args: Any, **options: Any) -> Any:
-            while self.device.type == "mps":
-                signal.pause()
+
+class HangsLater:
+    """One case's kernel hangs. `system`: from then on the device hangs in every process."""
+
+    def __init__(self, system: bool = False) -> None:
+        self.system = system
+        self.hung = Path("the device hangs")
+
+    def install(self, tensor: Any) -> None:
+        """Let each wait for the device last for ever, once the whole system hangs."""
+        _at_each_wait(tensor, lambda: _wait_for_ever() if self.hung.exists() else None)
+
+    def judge(self, module: Any) -> None:
+        """Let the case at fault never end."""
+        usual = module.Trial._run_on_device
+
+        def run_on_device(trial: Any) -> Any:
+            execution = usual(trial)
+            if trial._seed_cpu.args[1] == CASE_AT_FAULT:
+                if self.system:
+                    self.hung.touch()
+                _wait_for_ever()
+            return execution
+
+        module.Trial._run_on_device = run_on_device
+
+
+def _wait_for_ever() -> None:
+    """As in C: Ctrl-C does not end it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    while True:
+        signal.pause()
+
+
+def _at_each_wait(tensor: Any, act: Callable[[], None]) -> None:
+    """Act each time before the host waits for the device."""
+
+    def waiting(usual: Any) -> Any:
+        def wait(self: Any, *args: Any, **options: Any) -> Any:
+            if self.device.type == "mps":
+                act()
             return usual(self, *args, **options)
 
-        tensor.cpu = cpu
+        return wait
+
+    for name in ("cpu", "item", "tolist"):
+        setattr(tensor, name, waiting(getattr(tensor, name)))
+    mps = sys.modules["torch"].mps
+    synchronize = mps.synchronize
+    mps.synchronize = lambda: (act(), synchronize())[1]
 
 
 FAULTS: dict[str, Callable[[], Any]] = {
@@ -184,6 +218,8 @@ FAULTS: dict[str, Callable[[], Any]] = {
     "out-of-bounds write": WritesOutside,
     "abort": Abort,
     "hang": Hang,
+    "hang in one case": HangsLater,
+    "hang after one case": partial(HangsLater, system=True),
     "slow first compile": SlowFirstCompile,
     "threads": Threads,
 }

@@ -147,6 +147,17 @@ def machine_of_a_mac(machine: Any) -> None:
     )
 
 
+def releases_of_a_mac(requested_releases: Any) -> None:
+    """A real device launches its own kernels, whatever is asked for."""
+    requested_releases.sys = SimpleNamespace(platform="darwin")
+
+
+def impatient(device_health: Any) -> None:
+    """A device that hangs for good is noticed in seconds."""
+    if isinstance(FAULT, posed_faults.HangsLater):
+        device_health.SECONDS_TO_START = 10.0
+
+
 def short_timings(kernel_runs: Any) -> None:
     """Shaders run on the CPU here: a million elements would take minutes."""
     kernel_runs.ELEMENTS = 2**10
@@ -195,7 +206,9 @@ sys.meta_path.insert(
             "torch.backends.mps": torch_of_a_mac,
             "mpsmith.simulator.opening": device_of_a_mac,
             "mpsmith.audit.running.environment": environment_of_a_mac,
+            "mpsmith.audit.running.device_health": impatient,
             "mpsmith.reports.evidence.machine": machine_of_a_mac,
+            "mpsmith.audit.shipped.requested_releases": releases_of_a_mac,
             "mpsmith.reports.evidence.kernel_runs": short_timings,
             "mpsmith.reports.evidence.preflight": patient,
             "mpsmith.reports.evidence.preflight_steps": few_kernels,

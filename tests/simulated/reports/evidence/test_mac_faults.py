@@ -16,7 +16,7 @@ from mpsmith.audit.store.store import Store
 from mpsmith.registry.files import load
 from mpsmith.reports.evidence.checking import checked
 from support.mac import PosedMac
-from support.posing_as_a_mac.posed_faults import FAULTS, WRITES_OUTSIDE
+from support.posing_as_a_mac.posed_faults import CASE_AT_FAULT, FAULTS
 
 # Of a command that hangs; how long one may compute is limited in seconds of the processor.
 pytestmark = pytest.mark.timeout(3 * 3600)
@@ -31,11 +31,17 @@ COMMANDS = {
     "audit of four": ("audit", "--ops", "sin,cos,exp,tanh", *QUICK),
     "audit in 3 s a case": ("audit", "--ops", "sin", *QUICK, "--timeout", "3"),
     "evidence collect of four": ("evidence", "collect", "--ops", "sin,cos,exp,tanh", "--no-kernels", *QUICK),
-    "replay": ("replay", WRITES_OUTSIDE),
+    "audit of four in 5 s a case": ("audit", "--ops", "sin,cos,exp,tanh", *QUICK, "--timeout", "5"),
+    "kernels bench": ("kernels", "bench", "heaviside", "--elements", "1024"),
+    "trace": ("trace", "program.py"),
+    "replay": ("replay", CASE_AT_FAULT),
 }
-ALL = ("preflight", "audit", "kernels verify", "evidence collect")
+ALL = ("preflight", "audit", "kernels verify", "kernels bench", "evidence collect")
+PROGRAM = 'import torch\nprint(torch.ones(9).to("mps").cpu())\n'
 WORKS = "works as without"
 JUDGES = "no operator is wrong, crashes or times out"
+NEVER_ANSWERS = "does not compute in a new process, time-out (restart the Mac, then continue with --resume"
+TIMES_OUT = "one case of cos times out; no other is wrong, crashes or times out"
 OOM = "reflight failed at memory: RuntimeError: MPS backend out of memory"
 PASSES = "now:      passed"
 STOPPED = "now:      crash the device computes nothing afterwards: wrong result of copy"
@@ -56,16 +62,21 @@ class Row:
 ROWS = (
     Row("oom", ALL, OOM, by_default="audit"),
     Row("abort", ALL, ABORT, by_default="evidence collect"),
-    Row("hang", ALL[:3], HANG),
+    Row("oom", ("trace",), "RuntimeError: MPS backend out of memory"),
+    Row("abort", ("trace",), "the program was ended by SIGABRT; this is what was seen until then"),
+    Row("hang", ALL, HANG),
+    Row("hang in one case", ("audit of four in 5 s a case",), TIMES_OUT),
+    Row("hang after one case", ("audit of four in 5 s a case",), NEVER_ANSWERS),
     Row("virtual", ("evidence collect",), "this Mac is a virtual machine", by_default="evidence collect"),
     Row("ignored", ("audit of four",), JUDGES),
     Row("ignored", ("kernels verify",), "has stopped computing, so its results say nothing of heaviside"),
     Row("ignored at once", ("replay",), STOPPED),
     Row("out-of-bounds write", ("audit of four", "evidence collect of four"), JUDGES),
     Row("out-of-bounds write", ("replay",), PASSES),
-    Row("slow first compile", ("preflight",), WORKS),
+    Row("slow first compile", ("preflight", "kernels bench", "trace"), WORKS),
     Row("slow first compile", ("audit in 3 s a case",), JUDGES),
-    Row("threads", ("preflight",), WORKS),
+    Row("threads", ("preflight", "kernels bench", "trace"), WORKS),
+    Row("threads", ("audit of four", "evidence collect of four"), JUDGES),
 )
 
 
@@ -85,19 +96,22 @@ def mac(tmp_path: Path) -> PosedMac:
 
 
 def check(fault: str, command: str, sees: str, mac: PosedMac) -> None:
-    fails = sees not in (WORKS, JUDGES, PASSES, STOPPED)
+    fails = sees not in (WORKS, JUDGES, TIMES_OUT, PASSES, STOPPED)
+    (mac.folder / "program.py").write_text(PROGRAM)
     variables = {"POSED_VIRTUAL": "1"} if fault == "virtual" else {"MPSMITH_POSED_FAULT": fault}
     if command == "replay":
         mac.run("mpsmith", *COMMANDS["audit of four"])
     said = mac.run("mpsmith", *COMMANDS[command], fails=fails, **variables)
-    assert sees in (WORKS, JUDGES) or sees in said
+    assert sees in (WORKS, JUDGES, TIMES_OUT) or sees in said
     if fails:
         assert "aten::heaviside" not in load(mac.folder / "registry")
-        assert not list(mac.folder.glob("**/*.sqlite"))
+        assert sees == NEVER_ANSWERS or not list(mac.folder.glob("**/*.sqlite"))
         assert not list(mac.folder.glob("evidence*"))
-    elif command.startswith("audit"):
+    if command.startswith("audit") and (not fails or sees == NEVER_ANSWERS):
         with Store.open(mac.folder / "audit.sqlite") as store:
-            check_cases(Counter(case.outcome.verdict for case in store.cases(store.latest_run().id)))
+            found = {case.label: case.outcome.verdict for case in store.cases(store.latest_run().id)}
+        assert sees != TIMES_OUT or found.pop(CASE_AT_FAULT) is CaseVerdict.TIMEOUT
+        check_cases(Counter(found.values()))
     elif command.startswith("evidence"):
         check_cases(Counter(checked(mac.folder / "evidence.json.gz").audit.cases))
 

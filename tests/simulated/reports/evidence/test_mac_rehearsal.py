@@ -186,8 +186,8 @@ def test_each_family_on_a_mac(part: int, mac: PosedMac) -> None:
 
 @pytest.mark.rehearsal
 def test_the_audit_of_a_mac(mac: PosedMac) -> None:
-    """`make audit AUDIT_ARGS="--samples quick"` of the macOS job, of one operator."""
-    mac.run("mpsmith", "audit", "--sync", "--report", "--samples", "quick", *NARROW)
+    """`make audit AUDIT_ARGS="--shipped auto --samples quick"`, of one operator."""
+    mac.run("mpsmith", "audit", "--sync", "--report", "--shipped", "auto", "--samples", "quick", *NARROW)
     with Store.open(mac.folder / "audit.sqlite") as store:
         run = store.latest_run()
         cases = [case.outcome for case in store.cases(run.id)]
