@@ -48,7 +48,11 @@ class Buffer:
         return self.base + self.size - self.address
 
 
-NO_THREADS = "no threads: Metal refuses an empty grid; return before the launch if nothing is to do"
+# The validation says of a grid or threadgroup that its size "must not be 0". A Mac without it runs no thread.
+NO_THREADS = (
+    "no threads: Metal's API validation (MTL_DEBUG_LAYER=1) refuses an empty grid or threadgroup; return before the "
+    "launch if nothing is to do"
+)
 
 
 def refused_by_validation(buffer: Buffer, alignment: int, in_constant: bool, checked: bool) -> str | None:
@@ -238,7 +242,16 @@ def _bind_tensor(tensor: torch.Tensor, index: int, device: Device, tight: bool) 
     if tensor.layout is not torch.strided:
         raise MetalRuntimeError(f"argument {index} has the layout {tensor.layout}; a kernel takes strided tensors")
     storage = tensor.untyped_storage()
-    base, size = storage.data_ptr(), storage.nbytes()
+    try:
+        base = storage.data_ptr()
+    except RuntimeError:
+        base = 0
+    size = storage.nbytes()
+    if not base and size:
+        raise MetalRuntimeError(
+            f"argument {index} is a {type(tensor).__name__} without memory: launch the kernel in an operator of "
+            "torch.library, into which torch.compile does not trace"
+        )
     offset = int(tensor.storage_offset()) * tensor.element_size()
     numbers = numbers_of_dtype(tensor.dtype)
     if tight:

@@ -1,6 +1,7 @@
 // Encoders: what is bound, and the commands that use it. Compiled with ARC.
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 
@@ -35,6 +36,9 @@ IGNORED_WITH(insertDebugSignpost, NSString*)
 namespace {
 
 constexpr NSUInteger kBufferSlots = 31;
+constexpr char kNoThreads[] = // as NO_THREADS of simulator/metal/binding.py
+    "no threads: Metal's API validation (MTL_DEBUG_LAYER=1) refuses an empty grid or threadgroup; return before the "
+    "launch if nothing is to do";
 constexpr NSUInteger kInlineBytes = 4096;
 constexpr NSUInteger kThreadgroupMemory = 32768;
 constexpr size_t kAlignment = 32; // of long4, the largest of any type
@@ -72,6 +76,10 @@ struct Slot {
   }
 };
 
+bool mode_is(const char* name) {
+  const char* mode = std::getenv("MPSMITH_METAL_MODE");
+  return mode != nullptr && std::strcmp(mode, name) == 0;
+}
 uint64_t threads_in(const MTLSize& size) { return size.width * size.height * size.depth; }
 
 std::string argument_text(const MetalParameter& parameter) {
@@ -144,8 +152,10 @@ struct Dispatch {
   *slot = {nil, 0, std::make_shared<InlineBytes>(bytes, length), type};
 }
 - (void)setThreadgroupMemoryLength:(NSUInteger)length atIndex:(NSUInteger)index {
-  require(length % 16 == 0, "setThreadgroupMemoryLength: needs a multiple of 16, not " + std::to_string(length));
-  [self simulatedThreadgroupBytes:length atIndex:index];
+  require( // by the validation alone
+      length % 16 == 0 || mode_is("fast"),
+      "setThreadgroupMemoryLength: needs a multiple of 16, not " + std::to_string(length));
+  [self simulatedThreadgroupBytes:(length + 15) / 16 * 16 atIndex:index];
 }
 - (void)simulatedThreadgroupBytes:(NSUInteger)length atIndex:(NSUInteger)index {
   [self simulatedOpen];
@@ -173,7 +183,6 @@ struct Dispatch {
 - (void)simulatedCheckGroup:(MTLSize)group {
   const MetalKernel& kernel = pipeline_->kernel_;
   const uint64_t threads = threads_in(group);
-  require(threads > 0, "a threadgroup has no threads");
   require(
       threads <= kernel.max_threads,
       "a threadgroup of " + std::to_string(threads) + " threads is larger than the " +
@@ -189,6 +198,12 @@ struct Dispatch {
 - (void)dispatchThreads:(MTLSize)grid threadsPerThreadgroup:(MTLSize)group {
   [self simulatedOpen];
   require(pipeline_ != nil, "dispatchThreads: was called before setComputePipelineState:");
+  // The validation alone refuses both; torch's own host code, which runs without it, may ask for an empty grid.
+  require(threads_in(group) > 0 || mode_is("fast"), kNoThreads);
+  require(threads_in(grid) > 0 || !mode_is("checked"), kNoThreads);
+  if (threads_in(grid) == 0 || threads_in(group) == 0) {
+    return;
+  }
   [self simulatedCheckGroup:group];
   [self simulatedCheckBuffers];
   auto dispatch = std::make_shared<Dispatch>();
@@ -214,7 +229,9 @@ struct Dispatch {
   require(offset + 3 * sizeof(uint32_t) <= [buffer length], "the indirect buffer is too small for three counts");
   uint32_t counts[3];
   std::memcpy(counts, (const char*)[buffer contents] + offset, sizeof(counts));
-  [self dispatchThreadgroups:MTLSizeMake(counts[0], counts[1], counts[2]) threadsPerThreadgroup:group];
+  if (counts[0] * counts[1] * counts[2] > 0) { // the validation does not read the buffer
+    [self dispatchThreadgroups:MTLSizeMake(counts[0], counts[1], counts[2]) threadsPerThreadgroup:group];
+  }
 }
 METHOD(MTLDispatchType, dispatchType, MTLDispatchTypeSerial)
 // Dispatches run one after another, so barriers do nothing.

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from mpsmith.metal_limits import MAX_BUFFER_BYTES
 from mpsmith.simulator import metal
@@ -115,8 +116,15 @@ def test_group_sizes(library: metal.ShaderLibrary, threads: Any, group: Any, exp
     assert out.tolist() == expected
 
 
+def test_a_tensor_of_a_trace_is_refused_by_name(library: metal.ShaderLibrary) -> None:
+    with FakeTensorMode():
+        traced = torch.zeros(4)
+    with pytest.raises(RuntimeError, match=r"argument 0 is a FakeTensor without memory: launch the kernel in an oper"):
+        library.fill(traced, 1.0)
+
+
 def test_an_empty_grid_is_refused_as_by_metal(library: metal.ShaderLibrary) -> None:
-    with pytest.raises(RuntimeError, match=r"'fill'.*no threads: Metal refuses an empty grid; return before"):
+    with pytest.raises(RuntimeError, match=r"'fill'.*no threads: Metal's API validation .* refuses an empty grid"):
         library.fill(torch.zeros(0), 1.0)
     with pytest.raises(RuntimeError, match="no threads"):
         library.fill(torch.zeros(4), 1.0, threads=(4, 0), group_size=(4, 1))

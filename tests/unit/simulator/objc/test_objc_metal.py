@@ -6,12 +6,15 @@ from collections.abc import Callable
 
 import pytest
 
+from mpsmith.simulator.metal.binding import NO_THREADS
+
 pytestmark = pytest.mark.network  # Metal's declarations are fetched: mpsmith check --setup
 
 SAYS = {
     "kernel": "0 then 49.5, completed 1",
     "descriptors": "14 retained",
     "threadgroups": "2016 2144",
+    "empty_indirect_grid": "completed 1",
     "function_constants": "30 33.25 ",
     "argument_encoder": "40 bytes: 5 10 15 20",
     "blit": "-cdef---",
@@ -48,7 +51,8 @@ MISUSES = {
     "offset_beyond_buffer": "setBuffer: has the offset 17 beyond the buffer's length of 16 at index 0",
     "large_set_bytes": "setBytes: takes at most 4096 bytes, not 4097: use a buffer at index 1",
     "large_group": "a threadgroup of 2048 threads is larger than the 1024 of maxTotalThreadsPerThreadgroup",
-    "empty_group": "a threadgroup has no threads",
+    "empty_group": NO_THREADS,
+    "uneven_threadgroup_memory": "setThreadgroupMemoryLength: needs a multiple of 16, not 24",
     "much_threadgroup_memory": "a threadgroup takes 32784 bytes of threadgroup memory; the limit is 32768",
     "fill_beyond_buffer": "fillBuffer: goes beyond the buffer's length",
     "copy_beyond_buffer": "copyFromBuffer: goes beyond the length of the destination",
@@ -60,6 +64,22 @@ MISUSES = {
 @pytest.mark.parametrize("name", SAYS)
 def test_an_interface_does_what_it_does_on_a_mac(run: Callable[[str], str], name: str) -> None:
     assert run(name) == SAYS[name]
+
+
+@pytest.mark.parametrize("name", ["empty_grid", "empty_group", "uneven_threadgroup_memory"])
+def test_a_mac_without_validation_goes_on(
+    run: Callable[[str], str], name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MPSMITH_METAL_MODE", "fast")
+    assert run(name) == "ran"
+
+
+def test_an_empty_grid_is_refused_where_metals_validation_is_on(
+    run: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("empty_grid") == "ran"
+    monkeypatch.setenv("MPSMITH_METAL_MODE", "checked")
+    assert run("empty_grid") == f"threw: Metal, simulated: {NO_THREADS}"
 
 
 def test_metal_source_that_does_not_compile_is_an_nserror_with_its_line(run: Callable[[str], str]) -> None:

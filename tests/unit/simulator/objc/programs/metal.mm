@@ -380,10 +380,32 @@ PROGRAM(empty_group) {
   metal.run(4, 0);
   return "ran";
 }
+PROGRAM(empty_grid) {
+  Encoding metal;
+  metal.run(0, 4);
+  return "ran";
+}
+PROGRAM(empty_indirect_grid) { // the validation does not read the buffer
+  Encoding metal;
+  id<MTLBuffer> counts = [metal.device newBufferWithLength:12 options:MTLResourceStorageModeShared];
+  [metal.encoder dispatchThreadgroupsWithIndirectBuffer:counts
+                                   indirectBufferOffset:0
+                                  threadsPerThreadgroup:size(4)];
+  [metal.encoder endEncoding];
+  [metal.commands commit];
+  [metal.commands waitUntilCompleted];
+  return "completed " + std::to_string(metal.commands.status == MTLCommandBufferStatusCompleted);
+}
 PROGRAM(cxx_alone) { return as_metal_cpp(); }
 PROGRAM(much_threadgroup_memory) {
   Encoding metal;
   [metal.encoder setThreadgroupMemoryLength:32768 + 16 atIndex:0];
+  metal.run(4, 4);
+  return "ran";
+}
+PROGRAM(uneven_threadgroup_memory) {
+  Encoding metal;
+  [metal.encoder setThreadgroupMemoryLength:24 atIndex:0];
   metal.run(4, 4);
   return "ran";
 }
