@@ -84,12 +84,60 @@ MPSGraphTensor* castMPSTensor(MPSGraph* graph, MPSGraphTensor* tensor, MPSDataTy
 MPSGraphTensor* castMPSTensor(MPSGraph* graph, MPSGraphTensor* tensor, ScalarType type) {
   return castMPSTensor(graph, tensor, getMPSScalarType(type));
 }
+// Of integers and booleans, reductions know 32 bits alone.
+static bool is_int_half_or_float(MPSDataType type) {
+  return type == MPSDataTypeInt32 || type == MPSDataTypeFloat16 || type == MPSDataTypeFloat32;
+}
+MPSGraphTensor* castToIHFTypes(MPSGraph* graph, MPSGraphTensor* tensor, const TensorBase& input) {
+  const MPSDataType type = getMPSDataType(input.scalar_type());
+  const MPSDataType wide = type & MPSDataTypeFloatBit ? MPSDataTypeFloat32 : MPSDataTypeInt32;
+  return is_int_half_or_float(type) ? tensor : castMPSTensor(graph, tensor, wide);
+}
+MPSGraphTensor* castFromIHFTypes(MPSGraph* graph, MPSGraphTensor* tensor, const TensorBase& input) {
+  return castMPSTensor(graph, tensor, getMPSDataType(input.scalar_type()));
+}
+MPSGraphTensor* convertNHWCtoNCHW(MPSGraph* graph, MPSGraphTensor* tensor) {
+  tensor = [graph transposeTensor:tensor dimension:3 withDimension:2 name:nil];
+  return [graph transposeTensor:tensor dimension:2 withDimension:1 name:nil];
+}
+MPSGraphTensor* log1p(MPSGraph* graph, MPSGraphTensor* tensor) {
+  MPSGraphTensor* one = [graph constantWithScalar:1.0 dataType:tensor.dataType];
+  return [graph logarithmWithTensor:[graph additionWithPrimaryTensor:tensor secondaryTensor:one name:nil] name:nil];
+}
+Tensor getTensorView(const Tensor& t, MPSShape* shape) {
+  std::vector<int64_t> sizes;
+  for (NSNumber* size in shape) {
+    sizes.push_back([size longLongValue]);
+  }
+  return t.view(sizes);
+}
+
+static MPSNDArray* array_in(id<MTLBuffer> buffer, NSUInteger offset, MPSShape* shape, MPSDataType type) {
+  auto* descriptor = [MPSNDArrayDescriptor descriptorWithDataType:type shape:shape];
+  return [[[MPSNDArray alloc] initWithBuffer:buffer offset:offset descriptor:descriptor] autorelease];
+}
+MPSNDArray* getMPSNDArray(const TensorBase& t, MPSShape* sizes, MPSShape* strides) {
+  MPSShape* shape = sizes ?: getMPSShape(t);
+  const MPSDataType type = getMPSScalarType(t.scalar_type());
+  MPSNDArray* array = array_in(getMTLBufferStorage(t), t.storage_offset() * t.element_size(), shape, type);
+  return strides ? [array arrayViewWithShape:shape strides:strides] : array;
+}
+MPSNDArray* getMPSNDArray(const TensorBase& t, const IntArrayRef& sizes, const IntArrayRef& strides) {
+  MPSShape* steps = strides.empty() ? nil : mpsgraph::array_of(strides);
+  return getMPSNDArray(t, sizes.empty() ? nil : getMPSShape(sizes), steps);
+}
+MPSNDArray* getStridedMPSNDArray(const TensorBase& source, MPSNDArray* array) {
+  return [array arrayViewWithShape:getMPSShape(source) strides:mpsgraph::array_of(source.strides())];
+}
+MPSGraphTensorData* getMPSGraphTensorFromScalar(MPSStream* stream, MPSScalar& scalar) {
+  id<MTLBuffer> buffer = [stream->device() newBufferWithBytes:&scalar.value length:scalar.size options:0];
+  MPSNDArray* array = array_in([buffer autorelease], 0, @[ @1 ], getMPSScalarType(scalar.type));
+  return [[[MPSGraphTensorData alloc] initWithMPSNDArray:array] autorelease];
+}
 
 static MPSGraphTensorData* data_of(const TensorBase& tensor, MPSShape* shape, MPSDataType type, bool strided) {
-  auto* descriptor = [MPSNDArrayDescriptor descriptorWithDataType:type shape:shape];
-  MPSNDArray* array = [[[MPSNDArray alloc] initWithBuffer:getMTLBufferStorage(tensor)
-                                                   offset:tensor.storage_offset() * tensor.element_size()
-                                               descriptor:descriptor] autorelease];
+  const NSUInteger offset = tensor.storage_offset() * tensor.element_size();
+  MPSNDArray* array = array_in(getMTLBufferStorage(tensor), offset, shape, type);
   if (strided) {
     array = [array arrayViewWithShape:shape strides:mpsgraph::array_of(tensor.strides())];
   }

@@ -39,6 +39,18 @@ bool MPSEvent::waitLocked(bool syncEvent) {
   m_stream->synchronize(syncEvent ? SyncType::COMMIT : SyncType::NONE);
   return true;
 }
+bool MPSEvent::notify(bool, MTLSharedEventNotificationBlock block) { return notifyLocked(block); }
+bool MPSEvent::notifyLocked(MTLSharedEventNotificationBlock block) {
+  if (m_signalCounter == 0) {
+    return false;
+  }
+  id<MTLSharedEvent> event = m_event;
+  const uint64_t value = m_signalCounter;
+  m_stream->addCompletedHandler(^(id<MTLCommandBuffer>) {
+    block(event, value);
+  });
+  return true;
+}
 void MPSEvent::record(bool, bool syncEvent) { recordLocked(syncEvent); }
 bool MPSEvent::wait(bool, bool syncEvent) { return waitLocked(syncEvent); }
 bool MPSEvent::query() const { return m_signalCounter == 0 || [m_event signaledValue] >= m_signalCounter; }

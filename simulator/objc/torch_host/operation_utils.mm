@@ -75,6 +75,18 @@ std::string getMPSTypeString(ScalarType type, bool short_name) {
 
 std::string getArrayRefString(const IntArrayRef sizes) { return c10::Join(",", sizes); }
 
+std::string to_hex_key(float number) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%a", number);
+  return text;
+}
+
+bool isTooLargeForMPSGraph(const Tensor& tensor, bool strided) {
+  const int64_t in_storage = tensor.storage().nbytes() / tensor.element_size() - tensor.storage_offset();
+  const bool is_view = !tensor.is_contiguous() || tensor.storage_offset() != 0;
+  return std::max(tensor.numel(), strided && is_view ? in_storage : 0) > INT_MAX;
+}
+
 std::string get_mem_format_string(c10::MemoryFormat format) {
   switch (format) {
     case c10::MemoryFormat::Contiguous:

@@ -68,6 +68,18 @@ def test_events_happen_and_measure_time(extension: ModuleType) -> None:
         extension.time_of_nothing()
 
 
+def test_an_event_tells_a_block_that_it_was_reached(extension: ModuleType) -> None:
+    assert extension.notified() == [False, True, True]
+
+
+def test_the_generators_keys_and_limits_of_torchs_host(extension: ModuleType) -> None:
+    assert extension.seeds() == [7, torch.mps._get_default_mps_generator().initial_seed()]
+    assert len({extension.key_of(each) for each in (0.1, -0.1, 0.1000001)}) == 3
+    row = torch.zeros(1, dtype=torch.int8).to("mps")
+    assert not extension.too_large(row)
+    assert extension.too_large(row.expand(2**31))
+
+
 def test_a_grid_has_two_dimensions(extension: ModuleType) -> None:
     rows = torch.arange(3, dtype=torch.int32)[:, None] * 10 + torch.arange(4, dtype=torch.int32)
     assert torch.equal(extension.grid_of(4, 3).cpu(), rows)
@@ -191,6 +203,12 @@ def test_a_graph_in_torchs_own_way_runs_on_the_stand_in(graphs: ModuleType) -> N
     assert torch.equal(graphs.product(on_mps, y.to("mps")).cpu(), x * y)
     assert torch.equal(graphs.product(on_mps[1:], y.to("mps")[1:]).cpu(), (x * y)[1:])
     assert torch.equal(graphs.product(on_mps.t(), y.to("mps").t()).cpu(), (x * y).t())
+
+
+def test_arrays_and_casts_of_torchs_host_reach_a_graph(graphs: ModuleType) -> None:
+    x = torch.arange(120, dtype=torch.int8).reshape(4, 2, 3, 5).transpose(0, 1)
+    expected = torch.log1p(x.permute(0, 3, 1, 2).float()).flatten() * 3
+    assert torch.allclose(graphs.by_arrays(x.to("mps"), 3.0).cpu(), expected)
 
 
 def test_a_graph_of_an_extension_has_the_limits_of_mpsgraph(graphs: ModuleType) -> None:

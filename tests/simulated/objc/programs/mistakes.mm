@@ -1,6 +1,6 @@
 #define AT_PER_OPERATOR_HEADERS
 #include <ATen/native/mps/OperationUtils.h>
-#include <ATen/mps/MPSGeneratorImpl.h>
+#include <ATen/mps/MPSAllocatorInterface.h>
 #include <ATen/ops/full.h>
 #include <torch/csrc/utils/pybind.h>
 #include <torch/mps.h>
@@ -205,7 +205,7 @@ static float first(const at::Tensor& x, const std::string& way) {
 }
 
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
-  m.def("generator", [] { return at::mps::detail::getDefaultMPSGenerator().defined(); });
+  m.def("callbacks", [] { return at::mps::MPSAllocatorCallbacksRegistry() != nullptr; });
   m.def("first", &first);
   m.def("scaled", &scaled);
   m.def("scaled_with_torch", &scaled_with_torch);

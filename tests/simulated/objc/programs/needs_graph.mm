@@ -61,8 +61,33 @@ static void multiply(const at::Tensor& out, const at::Tensor& a, const at::Tenso
                    resultMatrix:matrix(out)];
 }
 
+// log1p of a view with three channels last, in float32, times a scalar; NaN where a cast is not as declared.
+static at::Tensor by_arrays(const at::Tensor& x, double by) {
+  MPSStream* stream = getCurrentMPSStream();
+  MPSGraph* graph = make_mps_graph();
+  MPSGraphTensor* given = mpsGraphRankedPlaceHolder(graph, x);
+  MPSGraphTensor* factor = mpsGraphScalarPlaceHolder(graph, MPSDataTypeFloat32);
+  MPSGraphTensor* wide = castToIHFTypes(graph, given, x);
+  MPSGraphTensor* narrow = castFromIHFTypes(graph, wide, x);
+  const bool is_cast = wide.dataType == MPSDataTypeInt32 && narrow.dataType == MPSDataTypeInt8;
+  MPSGraphTensor* value = convertNHWCtoNCHW(graph, castMPSTensor(graph, narrow, at::kFloat));
+  value = log1p(graph, value);
+  value = [graph multiplicationWithPrimaryTensor:value secondaryTensor:factor name:nil];
+  at::Tensor out = at::empty_like(x.permute({0, 3, 1, 2}), x.options().dtype(at::kFloat), at::MemoryFormat::Contiguous);
+  MPSScalar scalar = getMPSScalar(is_cast ? by : NAN, at::kFloat);
+  MPSNDArray* array = getStridedMPSNDArray(x, getMPSNDArray(x, x.sizes(), {}));
+  NSDictionary* feeds = @{
+    given : [[[MPSGraphTensorData alloc] initWithMPSNDArray:array] autorelease],
+    factor : getMPSGraphTensorFromScalar(stream, scalar)
+  };
+  auto* result = [[[MPSGraphTensorData alloc] initWithMPSNDArray:getMPSNDArray(out, getMPSShape(out))] autorelease];
+  runMPSGraph(stream, graph, feeds, @{value : result});
+  return getTensorView(out, @[ @(out.numel()) ]);
+}
+
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("product", &product);
   m.def("scan", &scan);
   m.def("multiply", &multiply);
+  m.def("by_arrays", &by_arrays);
 }

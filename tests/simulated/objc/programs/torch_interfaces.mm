@@ -1,6 +1,7 @@
 #define AT_PER_OPERATOR_HEADERS
 #include <ATen/mps/MPSAllocatorInterface.h>
 #include <ATen/mps/MPSEvent.h>
+#include <ATen/mps/MPSGeneratorImpl.h>
 #include <ATen/native/mps/Copy.h>
 #include <ATen/native/mps/OperationUtils.h>
 #include <ATen/ops/from_blob.h>
@@ -250,6 +251,26 @@ static bool has_a_command_buffer() {
   return buffer != nil;
 }
 
+// Whether a block is called once its event is recorded and the work committed, and not before it is recorded.
+static std::vector<bool> notified() {
+  auto event = getMPSEventPool()->acquireEvent(false, nullptr);
+  __block bool called = false;
+  MTLSharedEventNotificationBlock block = ^(id<MTLSharedEvent> shared, uint64_t value) {
+    called = shared.signaledValue >= value;
+  };
+  const bool early = event->notify(true, block);
+  event->record(true);
+  const bool taken = event->notify(true, block);
+  getCurrentMPSStream()->synchronize(SyncType::COMMIT_AND_WAIT);
+  return {early, taken, called};
+}
+
+static std::vector<uint64_t> seeds() {
+  return {
+      at::mps::detail::createMPSGenerator(7).current_seed(),
+      at::mps::detail::getDefaultMPSGenerator().current_seed()};
+}
+
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("has_a_command_buffer", &has_a_command_buffer);
   m.def("by_command_buffer", &by_command_buffer);
@@ -270,4 +291,8 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("throw_in_block", &throw_in_block);
   m.def("forget_end_encoding", &forget_end_encoding);
   m.def("asks_first", &asks_first);
+  m.def("notified", &notified);
+  m.def("seeds", &seeds);
+  m.def("key_of", &to_hex_key);
+  m.def("too_large", [](const at::Tensor& t) { return isTooLargeForMPSGraph(t); });
 }
