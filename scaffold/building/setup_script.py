@@ -19,6 +19,7 @@ from typing import Any
 
 from ...errors import one_line
 from ...simulator.device import inheritance
+from ...simulator.objc.building import TORCHS_BUILDER
 from ...simulator.objc.compile_options import CompileOptions, parse_options
 from ..errors import ScaffoldError
 from .apple_tools import tools_folder
@@ -162,6 +163,8 @@ def _run_here(report: Path) -> None:
         answer: dict[str, Any] = {"problem": one_line(error)}
     else:
         compiles = _COMPILES_METAL.search(script.read_text("utf-8", "replace")) is not None
+        own = made.get_command_class("build_ext")
+        of_torch = any(base.__module__ == "torch.utils.cpp_extension" for base in own.__mro__)
         answer = {"package_dir": dict(made.package_dir or {}), "steps": ""}
         try:
             with contextlib.redirect_stdout(sys.stderr):
@@ -173,7 +176,7 @@ def _run_here(report: Path) -> None:
                 "name": extension.name,
                 "sources": [str(source) for source in extension.sources],
                 "flags": extension.extra_compile_args or [],
-                "macros": list(extension.define_macros),
+                "macros": [*extension.define_macros, *([(TORCHS_BUILDER, None)] if of_torch else [])],
                 "include": [str(place) for place in extension.include_dirs],
             }
             for extension in made.ext_modules or ()

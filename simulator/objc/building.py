@@ -22,6 +22,9 @@ from .host_libraries import (
     torch_host_library,
 )
 
+TORCHS_BUILDER = "TORCH_API_INCLUDE_EXTENSION_H"
+"""What torch's own builder defines, for torch/torch.h. It hands all files to clang++."""
+
 _SELECTOR = re.compile(r"@selector\(\s*([\w:]+)\s*\)")
 _CLASS = re.compile(r"OBJC_(?:META)?CLASS_\$_(\w+)")
 # Classes of MPS, and what torch declares for them.
@@ -59,7 +62,7 @@ def build_extension(
         folder: the folder of the library; created if needed.
         arc: automatic reference counting; None for all files that do not include headers of ATen/native/mps.
         include: folders to search first.
-        definitions: macros, as `NAME` or `NAME=VALUE`.
+        definitions: macros, as `NAME` or `NAME=VALUE`. With TORCHS_BUILDER `.c` files are C++.
         options: more options for clang.
         stand_ins: makes C++ that defines some of the undefined symbols of the sources, or an empty string.
 
@@ -70,7 +73,9 @@ def build_extension(
     compiler = host_compiler(torch=True)
     named = (f"TORCH_EXTENSION_NAME={name}", *definitions)
     # Without optimization: compile time matters more, and kernels are optimized anyway.
-    units = [Unit(path, _arc(path, arc), tuple(include), named, ("-O0", *options)) for path in sources]
+    flags = ("-O0", *options)
+    as_c = {path for path in sources if path.suffix == ".c" and TORCHS_BUILDER not in definitions}
+    units = [Unit(path, _arc(path, arc), tuple(include), named, flags, path in as_c) for path in sources]
     libraries = (frameworks_library(), torch_host_library())
     with tempfile.TemporaryDirectory(prefix="mpsmith-build-") as temporary:
         objects = [Path(temporary) / f"{number}-{path.stem}.o" for number, path in enumerate(sources)]

@@ -28,6 +28,7 @@ _MPS = _HERE.parent / "mpsgraph" / "include"  # MPS and MPSGraph as the stand-in
 # Without ARC an unknown selector is only a warning; on a Mac it is a crash.
 _STRICT = ("-Werror=objc-method-access", "-Werror=incompatible-pointer-types", "-Werror=return-type")
 _OBJECTIVE_C = ("-x", "objective-c++", "-fobjc-runtime=macosx-14.0", "-fblocks")
+_C = ("-x", "c", "-fblocks")
 _CXX = ("-x", "c++", "-fblocks")  # Apple's clang has blocks in C++, too
 # The code and the headers that affect compilation.
 _DECIDING_CODE = (
@@ -48,19 +49,29 @@ class ExtensionBuildError(ExtensionError):
 
 @dataclass(frozen=True)
 class Unit:
-    """A file to compile. `arc`: with automatic reference counting; `include`: folders searched before all others."""
+    """A file to compile.
+
+    Attributes:
+        path: the file.
+        arc: with automatic reference counting.
+        include: folders searched before all others.
+        definitions: macros.
+        options: more options for clang.
+        c: as C, not C++.
+    """
 
     path: Path
     arc: bool = True
     include: tuple[Path, ...] = ()
     definitions: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
+    c: bool = False
 
     @property
     def language(self) -> tuple[str, ...]:
         """The flags of its language."""
         if self.path.suffix != ".mm":
-            return _CXX
+            return _C if self.c else _CXX
         return (*_OBJECTIVE_C, "-fobjc-arc") if self.arc else _OBJECTIVE_C
 
 
@@ -88,7 +99,7 @@ class HostCompiler:
         text = unit.path.read_text("utf-8", "replace")
         with tempfile.TemporaryDirectory(prefix="mpsmith-includes-") as folder:
             found = forward_includes(unit.path, text, flags, Path(folder))
-            header = None if found else self._headers.find(text, flags, unit.include)
+            header = None if found or unit.c else self._headers.find(text, flags, unit.include)
             uses = ["-include-pch", str(header)] if header else ["-I", folder] if found else []
             done = self.clang.run("clang", *flags, *uses, *_STRICT, "-c", str(unit.path), "-o", str(target))
         found += [
@@ -119,7 +130,7 @@ class HostCompiler:
             sysconfig.get_paths()["include"],
         ]
         return [
-            *(f"--target={platform.machine()}-linux-gnu", *unit.language, f"-std={self._standard}", "-O1"),
+            *(f"--target={platform.machine()}-linux-gnu", *unit.language, *self._standard_of(unit), "-O1"),
             *("-fexceptions", "-frtti", "-fPIC", "-nostdinc", "-nostdinc++", "-pthread"),
             *("-include", str(INCLUDE / "darwin.h"), "-Wno-everything", "-ferror-limit=30", *PLAIN_MESSAGES),
             *self._torch_flags,
@@ -128,6 +139,9 @@ class HostCompiler:
             *(f"-D{definition}" for definition in unit.definitions),
             *unit.options,
         ]
+
+    def _standard_of(self, unit: Unit) -> list[str]:
+        return [] if unit.c else [f"-std={self._standard}"]
 
     @property
     def _torch_folders(self) -> list[Path]:

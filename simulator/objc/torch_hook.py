@@ -20,7 +20,7 @@ from ...cache import cache_folder, fingerprint
 from ...errors import near
 from ..errors import ExtensionError
 from . import note
-from .building import build_extension
+from .building import TORCHS_BUILDER, build_extension
 from .compile_options import CompileOptions, parse_options
 from .compiler import ExtensionBuildError, host_compiler
 from .loading import load_extension
@@ -146,7 +146,7 @@ def _load(name: str, sources: Sequence[Path], given: dict[str, Any]) -> ModuleTy
                 folder,
                 arc=bool(options.arc),  # as clang, unless the flags ask for it
                 include=options.include,
-                definitions=options.definitions,
+                definitions=(*options.definitions, TORCHS_BUILDER),
                 options=options.others,
             ).library
         module = load_extension(library, name)

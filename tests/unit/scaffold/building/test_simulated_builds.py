@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from mpsmith.scaffold.building.setup_script import requests_of
+from mpsmith.scaffold.building.simulated import built
 from mpsmith.scaffold.errors import ScaffoldError
+from mpsmith.simulator.objc.building import TORCHS_BUILDER
 
 
 def test_a_setup_script_says_what_to_build(tmp_path: Path) -> None:
@@ -30,6 +32,31 @@ def test_a_setup_script_says_what_to_build(tmp_path: Path) -> None:
     assert request.options.include == (tmp_path / "own",)
     assert request.options.others == ()
     assert request.place == tmp_path / "package"
+
+
+def test_torchs_own_builder_defines_what_torchs_headers_ask_for(tmp_path: Path) -> None:
+    (tmp_path / "setup.py").write_text(
+        "from setuptools import setup\n"
+        "from torch.utils.cpp_extension import BuildExtension, CppExtension\n"
+        "builder = BuildExtension.with_options(use_ninja=True)\n"
+        "setup(name='x', ext_modules=[CppExtension('x', ['x.c'])], cmdclass={'build_ext': builder})\n"
+    )
+    (request,) = requests_of(tmp_path).requests
+    assert request.options.definitions == (TORCHS_BUILDER,)
+
+
+@pytest.mark.network  # Apple's declarations are fetched: mpsmith check --setup
+def test_a_file_of_c_is_compiled_as_c_beside_objective_cxx(tmp_path: Path) -> None:
+    (tmp_path / "twice.c").write_text(
+        "#include <stdlib.h>\n"
+        "int twice(int class) { int* new = malloc(4); *new = 2 * class; int y = *new; free(new); return y; }\n"
+    )
+    (tmp_path / "x.mm").write_text('extern "C" int twice(int);\nint four() { return twice(2); }\n')
+    (tmp_path / "setup.py").write_text(
+        "from setuptools import Extension, setup\nsetup(name='x', ext_modules=[Extension('x', ['twice.c', 'x.mm'])])\n"
+    )
+    (request,) = requests_of(tmp_path).requests
+    assert built(request).library.is_file()
 
 
 def test_a_setup_script_that_fails_or_asks_for_nothing_is_one_line(tmp_path: Path) -> None:
