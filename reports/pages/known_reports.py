@@ -17,7 +17,7 @@ _ISSUES = "https://github.com/pytorch/pytorch/issues/"
 
 
 def document(inputs: PageInputs) -> Document:
-    """What registry/known_wrong notes of host code."""
+    """The page of what registry/known_wrong says about host code."""
     from ...registry import known_wrong
 
     return known_reports_document(sorted(known_wrong.load().values(), key=lambda report: report.issue))

@@ -70,12 +70,12 @@ def requests_of(folder: Path, limit: float = LIMIT) -> SetupScript:
     script = folder / SETUP
     with tempfile.TemporaryDirectory(prefix="mpsmith-setup-") as temporary:
         report = Path(temporary) / "report.json"
-        words = [sys.executable, "-m", __name__, str(report)]
+        command = [sys.executable, "-m", __name__, str(report)]
         path = os.pathsep.join([str(tools_folder()), os.environ.get("PATH", os.defpath)])
         environment = os.environ | {inheritance.VARIABLE: "1", "PATH": path}
         try:
             done = subprocess.run(
-                words, cwd=folder, env=environment, capture_output=True, text=True, timeout=limit, check=False
+                command, cwd=folder, env=environment, capture_output=True, text=True, timeout=limit, check=False
             )
         except subprocess.TimeoutExpired:
             raise ScaffoldError(f"{script} runs longer than {limit:g} s without calling setup()") from None
@@ -118,8 +118,8 @@ def _request(extension: dict[str, Any], folder: Path, places: dict[str, str], pa
 
 
 # ------------------------------------------------------------------------------------------ the process of the script
-def _run_own_steps(made: Any, compiles: bool) -> None:
-    """What the script adds to build_ext, such as Metal to compile; its extensions are built by `build_extension`.
+def _run_own_steps(distribution: Any, compiles: bool) -> None:
+    """Run the script's own steps of build_ext, such as compiling Metal; `build_extension` builds its extensions.
 
     Its own `build_extensions` may add sources and folders; else it runs only where it compiles Metal.
     """
@@ -127,21 +127,21 @@ def _run_own_steps(made: Any, compiles: bool) -> None:
         importlib.import_module("setuptools.command.build_ext").build_ext,
         importlib.import_module("torch.utils.cpp_extension").BuildExtension,
     ]
-    own = made.get_command_class("build_ext")
+    own = distribution.get_command_class("build_ext")
     if own in bases or not (compiles or all(own.build_extensions is not base.build_extensions for base in bases)):
         return
     for base in bases:
         base.build_extensions = _make_folders
         for method in ("build_extension", "copy_extensions_to_source"):
             setattr(base, method, lambda self, *arguments: None)
-    command = made.get_command_obj("build_ext")
-    command.inplace = True  # modules stand in the packages, and what is compiled beside them
+    command = distribution.get_command_obj("build_ext")
+    command.inplace = True  # modules and other compiled files are written into the packages
     command.ensure_finalized()
     command.run()
 
 
 def _make_folders(command: Any) -> None:
-    """Of what building extensions does: the folders that the script may write beside them."""
+    """Make the folders of the extensions, into which the script may write."""
     for extension in command.extensions:
         Path(command.get_ext_fullpath(extension.name)).parent.mkdir(parents=True, exist_ok=True)
 
@@ -158,17 +158,17 @@ def _run_here(report: Path) -> None:
     answer_as_a_mac(Path.cwd())
     try:
         with contextlib.redirect_stdout(sys.stderr):
-            made: Any = run_setup(SETUP, stop_after="init")
+            distribution: Any = run_setup(SETUP, stop_after="init")
     except (Exception, SystemExit) as error:
         answer: dict[str, Any] = {"problem": one_line(error)}
     else:
         compiles = _COMPILES_METAL.search(script.read_text("utf-8", "replace")) is not None
-        own = made.get_command_class("build_ext")
+        own = distribution.get_command_class("build_ext")
         of_torch = any(base.__module__ == "torch.utils.cpp_extension" for base in own.__mro__)
-        answer = {"package_dir": dict(made.package_dir or {}), "steps": ""}
+        answer = {"package_dir": dict(distribution.package_dir or {}), "steps": ""}
         try:
             with contextlib.redirect_stdout(sys.stderr):
-                _run_own_steps(made, compiles)
+                _run_own_steps(distribution, compiles)
         except (Exception, SystemExit) as error:
             answer["steps"] = one_line(error) if compiles else ""
         answer["extensions"] = [
@@ -179,7 +179,7 @@ def _run_here(report: Path) -> None:
                 "macros": [*extension.define_macros, *([(TORCHS_BUILDER, None)] if of_torch else [])],
                 "include": [str(place) for place in extension.include_dirs],
             }
-            for extension in made.ext_modules or ()
+            for extension in distribution.ext_modules or ()
         ]
     report.write_text(json.dumps(answer))
 

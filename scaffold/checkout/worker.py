@@ -18,10 +18,10 @@ from typing import Any
 from ...simulator.device import inheritance
 from . import pytest_plugin
 
-# What importing the tests may take beyond the limit of a test: extensions may be built then.
+# Seconds that importing the tests may take beyond the limit of a test: extensions may be built then.
 _IMPORTING = 600.0
 _POLL = 0.05
-# How a fault begins that the simulated device explains (simulator/objc/torch_host/tensor_memory.mm).
+# How the simulated device's message about a fault begins (simulator/objc/torch_host/tensor_memory.mm).
 _OURS = "mpsmith: the host "
 
 
@@ -82,7 +82,7 @@ class _Events:
 def run_tests(
     folder: Path, files: Sequence[Path], path: Sequence[Path], limit: float, environment: Mapping[str, str]
 ) -> Iterator[TestEnd]:
-    """The end of each test, as it comes.
+    """Run the tests, and yield the end of each when it comes.
 
     Args:
         folder: the working folder.
@@ -123,10 +123,10 @@ def _ended(events: Path) -> list[str]:
 def _one_process(
     folder: Path, files: Sequence[Path], log: Path, limit: float, events: _Events, environment: Mapping[str, str]
 ) -> Generator[TestEnd, None, TestEnd | None]:
-    """Run what is left; returns the test that ended the process, or None where pytest came to its end."""
+    """Run the tests that are left; returns the test that ended the process, or None if pytest finished."""
     words = [sys.executable, "-m", "pytest", *map(str, files), "-q", "-p", pytest_plugin.__name__]
     words += ["-p", "no:cacheprovider", "-o", "addopts=", "--continue-on-collection-errors", f"--rootdir={folder}"]
-    words.append("--capture=sys")  # what explains a fault goes to the file of standard error
+    words.append("--capture=sys")  # a message about a fault goes to the file of standard error
     inherited = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
     with log.open("w") as output:
         process = subprocess.Popen(

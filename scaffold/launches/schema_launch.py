@@ -78,7 +78,7 @@ def launch_of(overload: OverloadModel, kind: KernelKind, observation: Observatio
 
 
 def _sized(launch: Launch) -> list[BoundBuffer]:
-    """The tensors whose sizes are bound: those neither spread over the output nor laid out by rows."""
+    """The tensors whose sizes are bound: those neither broadcast to the output nor laid out by rows."""
     arranged = {*launch.in_rows, *(buffer.name for buffer in launch.broadcast_inputs)}
     whole = [buffer for buffer in launch.inputs if buffer.name not in arranged]
     whole += [buffer for buffer in launch.read if buffer.written and buffer.name not in arranged]

@@ -1,4 +1,4 @@
-"""What host code binds to a kernel's buffers: the arguments of a call, against the parameters that they are for."""
+"""Compares the arguments that host code binds to a kernel's buffers with the kernel's parameters."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class DeclaredBuffer:
 
 
 def split_arguments(text: str, opening: int) -> list[str]:
-    """The texts between the commas of a bracket that opens there; empty where it does not close."""
+    """The texts between the commas of the bracket that opens there; empty if it does not close."""
     parts: list[str] = []
     depth, start = 0, opening + 1
     for place in range(opening, len(text)):
@@ -80,7 +80,7 @@ _SIZES = {
 
 
 def _number(argument: str) -> str:
-    """The C++ type of a number that says its own; empty for what does not."""
+    """The C++ type of a number if its text shows it, else empty."""
     if match := re.match(r"^static_cast<(?P<type>\w+)>\(", argument):
         return match["type"]
     if argument == "row_length":

@@ -1,7 +1,7 @@
 """Assertions that each registered kernel has the signature of its schema, for those that a file does not assert itself.
 
 What `TORCH_FN` registers is called with the arguments of the schema, whatever the function takes: another signature is
-refused at load time at best. Nothing but the compiler knows both, so that it is asked.
+refused at load time at best. Only the compiler knows both, so the assertions are compiled.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _REGISTERED = re.compile(
 
 
 def signature_assertions(path: Path, text: str, known: Collection[str]) -> str:
-    """The lines to compile behind a file; empty where there is nothing to add.
+    """The lines to compile after a file's text; empty if there is nothing to assert.
 
     `known`: the existing overloads; others have no schema to compare with, and are reported separately.
     """
     if re.search(r"^\s*namespace\b", text, re.MULTILINE):
-        return ""  # the end of the file cannot name what stands inside of one
+        return ""  # code after the file's text cannot name a function in a namespace
     lines = []
     for block in _BLOCK.finditer(text):
         for match in _REGISTERED.finditer(block["body"]):

@@ -21,11 +21,11 @@ from .case_tensors import TensorChange, map_tensors, tensors_of, tensors_on_cpu
 
 # The two sizes that a dimension is tried with; no sample has them.
 TRIED = (11, 22)
-# With more elements in a tensor only a little more than the first: a kernel of which all sizes grow takes a minute.
+# If the second size makes a tensor of more elements, it is only a little above the first: the call may take a minute.
 MOST_TRIED = 2**20
-# How much of its value a repeated floating element loses at most, so that no two are equal.
+# Repeated floating elements are reduced, by at most this share, so that no two are equal.
 LOSS = 2.0**-4
-# Of so many tensors the dimensions are looked at.
+# How many tensors have their dimensions tried.
 FIRST_TENSORS = 4
 
 Place = tuple[int, int]  # a tensor, counted from left to right, and one of its dimensions
@@ -131,7 +131,7 @@ class Dimensions:
         return [tuple(shape) for shape in shapes]
 
     def _axis(self, place: Place) -> Axis | None:
-        """The likeliest axis that the CPU takes; one whose results grow with pairs only where there is no other."""
+        """The first axis that the CPU accepts; one whose results grow faster than linearly if there is no other."""
         steep: Axis | None = None
         for axis in self._candidates(place):
             if axis not in self._measured:
@@ -145,7 +145,7 @@ class Dimensions:
         return steep
 
     def _with_growth(self, axis: Axis) -> Axis | None:
-        """The axis with what its results grow with, or None where the CPU refuses the sizes tried."""
+        """The axis with the growth of its results, or None if the CPU refuses the sizes tried."""
         small, large = TRIED
         if max(map(math.prod, self._resized_shapes({axis: large}))) > MOST_TRIED:
             large = small + 2
@@ -208,7 +208,7 @@ def broadcast(case: Case) -> Case:
 
 
 def stretched(tensor: Tensor, shape: Sequence[int]) -> Tensor:
-    """The tensor in another shape with as many dimensions: cut, or its elements repeated where they stand.
+    """The tensor in another shape with as many dimensions: cut, or with its elements repeated in place.
 
     Sorted elements stay sorted; other floating ones become a little smaller, each by another part, so that a large
     tensor does not consist of a few values.

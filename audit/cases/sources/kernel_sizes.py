@@ -50,7 +50,7 @@ SCANNED_COLUMNS = (2, 3, 4, 5, 6, 7, 8, 12, 16, 20, 30)
 NORMALIZED = ((3, 5_000), (200, 1_500), (70, 64))
 HEAD_SIZES, KEYS = (64, 96, 128, 256), (40, 1_100)
 QUERIES = (2, 3, 4)
-# Elements from which on a copy that converts takes several a thread.
+# From this number of elements on, a copy that converts handles several per thread.
 COPIED = 131_072
 
 
@@ -85,7 +85,7 @@ def _reductions(call: Callable[..., Any], dtype: torch.dtype) -> Iterator[Case]:
 
 
 def _near_one(call: Callable[..., Any], given: Tensor) -> Tensor:
-    """For a product, values near one: of others it is 0 or infinite after a few, whatever they are."""
+    """For a product, values near one: a product of other values is soon 0 or infinite."""
     products = (torch.prod, torch.cumprod)
     return 1 + given / 4_096 if given.dtype.is_floating_point and call in products else given
 
@@ -144,7 +144,7 @@ def _attention(dtype: torch.dtype) -> Iterator[Case]:
 
 
 def _copies(dtype: torch.dtype) -> Iterator[Case]:
-    """Views that say how to read them, copied into their own dtype and into another one: small, large and strided."""
+    """Conjugate and negative views, copied into their own dtype and into another one: small, large and strided."""
     other = torch.float16 if dtype in (torch.float32, torch.bfloat16) else torch.float32
     for shape in (*((rows, 20) for rows in (3, 5, 7)), *((rows, COPIED // 2 + 3) for rows in (2, 3, 4))):
         for into in (dtype, other):
@@ -212,7 +212,7 @@ def _distances(dtype: torch.dtype) -> Iterator[Case]:
 
 
 def _filled(dtype: torch.dtype) -> Iterator[Case]:
-    """Few places of many, which no mask marks, in rows and in columns."""
+    """A few indices of many, in rows and in columns."""
     for size in (200, 300, 400):
         index = torch.tensor([3, size - 1])
         yield case_of(torch.index_fill, f"{size} rows", values((size, 3), dtype), 0, index, 1)

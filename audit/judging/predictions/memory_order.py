@@ -1,4 +1,4 @@
-"""What the CPU makes of memory that it takes for rows, whatever strides it has; the device looks at the strides."""
+"""Calls whose CPU kernel ignores strides and reads memory as contiguous; the device uses the strides."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _OVERLOADS = (
 )
 
 
-def in_rows(overload: str) -> Model:
-    """The model of a call that gives what the CPU gives for contiguous tensors."""
+def of_contiguous_tensors(overload: str) -> Model:
+    """The model of a call whose result is that of the CPU for contiguous tensors."""
 
     def model(ulp: Ulp, *args: Any, **kwargs: Any) -> Any:
         args, kwargs = map_leaves(_contiguous, (args, kwargs))
@@ -33,5 +33,7 @@ def _contiguous(leaf: Any) -> Any:
 
 
 MEMORY_ORDER = (
-    Prediction("cpu-takes-memory-for-rows", {f"aten::{overload}": in_rows(overload) for overload in _OVERLOADS}),
+    Prediction(
+        "cpu-takes-memory-for-rows", {f"aten::{overload}": of_contiguous_tensors(overload) for overload in _OVERLOADS}
+    ),
 )

@@ -1,8 +1,8 @@
 """Sampling a grid, in two and three dimensions, and its gradients.
 
 The host code is aten/src/ATen/native/mps/operations/GridSampler.mm. Public versions are older than 2.13.0, whose binary
-says the rest: kernels with 64-bit indices for tensors of 2**31 elements and more, the order in which results are set to
-zero, and a kernel a gradient. In two dimensions one thread samples all channels of a point of the grid.
+has the rest: kernels with 64-bit indices for tensors of 2**31 elements and more, the order in which results are set to
+zero, and one kernel per gradient. In two dimensions one thread samples all channels of a point of the grid.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _sampled(call: Call, kernels: ReleaseKernels, operator: str, threads: int) -
     source, grid, result = call["input"], call["grid"], call.result
     mode = f"{_INTERPOLATION[call['interpolation_mode']]}_{_PADDING[call['padding_mode']]}"
     name = required(kernels, f"{operator}_{mode}_{_indices(source, grid, result)}_{metal_name(source.dtype)}")
-    arguments = {"output": result, "input": source, "grid": grid, "params": _forward(call, result, grid)}
+    arguments = {"output": result, "input": source, "grid": grid, "params": _forward(call, result, source, grid)}
     return KernelLaunch(name, arguments, *in_line(threads))
 
 
@@ -46,14 +46,13 @@ def _indices(*tensors: Tensor) -> str:
     return "i32" if all(last < 2**31 for last in reach) else "i64"
 
 
-def _forward(call: Call, output: Tensor, grid: Tensor) -> dict[str, object]:
-    source = call["input"]
-    walks = {"output": output, "input": source, "grid": grid}
+def _forward(call: Call, output: Tensor, source: Tensor, grid: Tensor) -> dict[str, object]:
+    tensors = {"output": output, "input": source, "grid": grid}
     return {
         "sampler_dims": source.dim() - 2,
         "align_corners": call["align_corners"],
-        **{f"{name}_sizes": tuple(tensor.shape) for name, tensor in walks.items()},
-        **{f"{name}_strides": tensor.stride() for name, tensor in walks.items()},
+        **{f"{name}_sizes": tuple(tensor.shape) for name, tensor in tensors.items()},
+        **{f"{name}_strides": tensor.stride() for name, tensor in tensors.items()},
     }
 
 
@@ -112,15 +111,8 @@ def _gradients(call: Call) -> tuple[Tensor | None, Tensor]:
 
 def _backward(call: Call, of_input: Tensor | None, of_grid: Tensor, *contiguous: Tensor) -> dict[str, object]:
     gradient, source, grid = contiguous or (call["grad_output"], call["input"], call["grid"])
-    walks = {"output": gradient, "input": source, "grid": grid}
-    forward = {
-        "sampler_dims": source.dim() - 2,
-        "align_corners": call["align_corners"],
-        **{f"{name}_sizes": tuple(tensor.shape) for name, tensor in walks.items()},
-        **{f"{name}_strides": tensor.stride() for name, tensor in walks.items()},
-    }
     return {
-        "forward": forward,
+        "forward": _forward(call, gradient, source, grid),
         "grad_output_strides": gradient.stride(),
         **({"grad_input_strides": of_input.stride()} if of_input is not None else {}),
         "grad_grid_strides": of_grid.stride(),
