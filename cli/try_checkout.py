@@ -42,7 +42,9 @@ def try_checkout(
     """
     from ..scaffold.checkout.results import TryResult, passed
     from ..scaffold.checkout.trying import try_checkout as tried
+    from ..simulator.opening import require_simulation
 
+    require_simulation("try")
     form = TryFormat.JSON if as_json else form
     rows: list[TryRow] = []
     for row in tried(folder, limit, say):
