@@ -166,13 +166,14 @@ def in_rows(overload: str) -> Callable[..., Tensor]:
     return kernel
 
 
-# How many of its inputs a kernel takes for contiguous: it reads them without their strides, and so beyond the memory of
-# some, or, a batch norm into given moments, takes what was in these for the mean of an input of other strides.
+# Which arguments a kernel takes for contiguous: it reads them without their strides, and so beyond the memory of some,
+# or, a batch norm into given moments, takes what was in these for the mean of an input of other strides.
 FROM_ROWS = {
-    "_weight_norm_interface": 2,
-    "native_batch_norm.out": 1,
-    "_native_batch_norm_legit.out": 1,
-    "_native_batch_norm_legit.no_stats_out": 1,
+    "_weight_norm_interface": (0, 1),
+    "_weight_norm_interface_backward": (0,),
+    "native_batch_norm.out": (0,),
+    "_native_batch_norm_legit.out": (0,),
+    "_native_batch_norm_legit.no_stats_out": (0,),
 }
 
 
@@ -181,8 +182,9 @@ def from_rows(overload: str) -> Callable[..., Any]:
     original = torch.library.get_kernel(f"aten::{overload}", "CPU")
 
     def kernel(keys: torch._C.DispatchKeySet, *args: Any, **outputs: Tensor) -> Any:
-        inputs = (x.contiguous() for x in args[: FROM_ROWS[overload]])
-        return original.call_boxed(keys, *inputs, *args[FROM_ROWS[overload] :], **outputs)
+        places = FROM_ROWS[overload]
+        inputs = (each.contiguous() if place in places else each for place, each in enumerate(args))
+        return original.call_boxed(keys, *inputs, **outputs)
 
     return kernel
 

@@ -38,14 +38,18 @@ def _kept(overload: str) -> Model:
 
 
 def _in_rows(overload: str) -> Model:
-    """The result in rows, in the memory of a tensor with other strides; behind them stays what was there."""
+    """The result in rows, in the memory of a tensor with other strides; behind them stays what was there.
+
+    A gradient's tensor is zero before, in its own strides.
+    """
 
     def model(ulp: Ulp, *args: Any, out: Tensor | None = None, **named: Any) -> InRows | None:
         output: Tensor | None = named.pop("grad_input", out)
         if output is None:
             return None
         result: Tensor = getattr(aten, overload)(*args, **named)
-        return InRows(result, output) if result.shape == output.shape else None
+        before = torch.zeros_like(output) if "_pool" in overload and overload.endswith("_backward") else output
+        return InRows(result, before) if result.shape == output.shape else None
 
     return model
 

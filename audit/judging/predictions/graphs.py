@@ -147,6 +147,11 @@ def hardtanh_backward(ulp: Ulp, grad: Tensor, input: Tensor, lower: Any, upper: 
     return grad * ((input > lower) & (input < upper) | input.isnan()) if grad.is_floating_point() else None
 
 
+def constant_pad_nd(ulp: Ulp, input: Tensor, pad: list[int], value: Any = 0) -> Tensor | None:
+    """Of truth values, what surrounds them is cut to an integer first."""
+    return torch.ops.aten.constant_pad_nd(input, pad, int(value)) if input.dtype is torch.bool else None
+
+
 def logit_backward(ulp: Ulp, grad: Tensor, input: Tensor, eps: float | None = None) -> Tensor | None:
     """Without eps the interval is that of eps = -1."""
     if eps is not None:
@@ -283,6 +288,7 @@ GRAPHS = (
     Prediction(
         "thresholds-replace-nan", {"aten::threshold": threshold, "aten::threshold_backward": threshold_backward}
     ),
+    Prediction("truth-values-padded-by-integers", {"aten::constant_pad_nd": constant_pad_nd}),
     Prediction("hardtanh-gradient-as-a-product", {"aten::hardtanh_backward": hardtanh_backward}),
     Prediction("logit-gradient-between-minus-one-and-two", {"aten::logit_backward": logit_backward}),
     Prediction(

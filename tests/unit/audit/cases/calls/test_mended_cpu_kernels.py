@@ -25,3 +25,13 @@ def test_batch_norm_into_given_moments_takes_the_mean_of_an_input_of_any_strides
     result, mean, _ = batch_norm(x, None, None, True, 0.1, 0.0, out=given[0], save_mean=given[1], save_invstd=given[2])
     assert mean.tolist() == [3.0, 6.0]
     assert result.sign().tolist() == [[-1.0, -1.0], [1.0, 1.0]]
+
+
+def test_the_gradient_of_weight_norm_reads_the_strides_of_what_flows_back() -> None:
+    register()
+    backward = torch.ops.aten._weight_norm_interface_backward
+    grad, v, g = torch.arange(6.0).view(2, 3), torch.arange(1.0, 7.0).view(2, 3), torch.tensor([[2.0], [3.0]])
+    norms = v.norm(dim=1, keepdim=True)
+    expected = backward(grad, v, g, norms, 0)
+    found = backward(torch.stack([grad, grad + 9], -1)[..., 0], v, g, norms, 0)
+    assert all(torch.equal(mine, right) for mine, right in zip(found, expected, strict=True))

@@ -266,6 +266,9 @@ SHOWN: dict[str, Shown] = {
         torch.fft.fft, (numbers(99, 99, 99, 99),), device=lambda x: torch.fft.fft(x) + 2e-4
     ),
     "logit-gradient-between-minus-one-and-two": Shown(ATEN.logit_backward, (numbers(1, 2, 3), numbers(0.5, 1.5, 7))),
+    "truth-values-padded-by-integers": Shown(
+        torch.nn.functional.pad, (torch.tensor([True, False]), (1, 0), "constant", 0.5)
+    ),
     "hardtanh-gradient-as-a-product": Shown(ATEN.hardtanh_backward, (numbers(INF, 2), numbers(9, 0.5), -1.0, 1.0)),
     "bias-of-a-variance-that-overflows": Shown(
         torch.nn.functional.batch_norm,
