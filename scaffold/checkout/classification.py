@@ -34,6 +34,8 @@ _BY_AN_EXTENSION = ("simulated Metal kernel '", "Metal, simulated: ")
 # An operator or dtype that PyTorch's mps backend lacks.
 _LACKING_ON_A_MAC = ("is not currently implemented for the MPS device", "MPS framework doesn't support float64")
 _LIMITS = ("does not support", " is not simulated: ", "not supported by the simulator", *SIMULATOR_LIMITS)
+# Fixtures of pytest's plugins.
+_PLUGINS = {"benchmark": "pytest-benchmark", "mocker": "pytest-mock"}
 _PLACE = re.compile(r"(?P<file>[^\s:'\"]+\.(?:metal|mm|py|h)|program_source):(?P<line>\d+)")
 _NO_MODULE = re.compile(r"No module named '(?P<name>(?P<top>\w+)[\w.]*)")
 _NO_NAME = re.compile(
@@ -101,6 +103,8 @@ def test_row(end: TestEnd, own: frozenset[str], extensions: Collection[str]) -> 
         found = _first([Diagnostic(**each) for each in end.diagnostics])
         return replace(diagnostic_row("test", end.test, found), reason=f"an extension does not build: {found.message}")
     if "FixtureLookupError" in end.kinds:
+        if plugin := next((name for fixture, name in _PLUGINS.items() if f"'{fixture}'" in end.text), ""):
+            return TryRow("test", end.test, TryResult.SKIPPED, f"it needs the module {plugin}: install it")
         return TryRow("test", end.test, TryResult.DEFECT, "pytest has no fixture for one of its arguments")
     missing, absent = _NO_MODULE.search(end.text), _NO_NAME.search(end.text)
     wanted = f"{absent['package']}.{absent['name']}" if absent else missing["name"] if missing else ""

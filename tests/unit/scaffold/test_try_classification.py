@@ -18,6 +18,7 @@ from mpsmith.simulator.clang import Diagnostic
         ("'utils.h' file not found", TryResult.DEFECT, "'utils.h' file not found"),
         ("'torch/gone.h' file not found", TryResult.DEFECT, "'torch/gone.h' file not found"),
         ("'Metal/MTLFoo.h' file not found", TryResult.REFUSED, "'Metal/MTLFoo.h' file not found"),
+        ("'simd/simd.h' file not found", TryResult.REFUSED, "'simd/simd.h' file not found"),
         ("instance method '-foo:' not found", TryResult.REFUSED, "instance method '-foo:' not found"),
         ("expected ';'", TryResult.DEFECT, "expected ';'"),
     ],
@@ -31,6 +32,19 @@ def test_a_build_script_that_needs_a_module_is_no_defect() -> None:
     row = classification.script_row("setup.py", "setup.py fails: No module named 'mlx'", has_host_code=True)
     assert (row.result, row.reason) == (TryResult.SKIPPED, "it needs the module mlx: install it")
     assert classification.script_row("setup.py", "no Xcode", has_host_code=True).result is TryResult.DEFECT
+
+
+@pytest.mark.parametrize(
+    ("fixture", "result", "reason"),
+    [
+        ("benchmark", TryResult.SKIPPED, "it needs the module pytest-benchmark: install it"),
+        ("x", TryResult.DEFECT, "pytest has no fixture for one of its arguments"),
+    ],
+)
+def test_a_fixture_of_a_plugin_is_to_be_installed(fixture: str, result: TryResult, reason: str) -> None:
+    text = f"('{fixture}', <SubRequest '{fixture}' for <Function test_a>>)"
+    row = classification.test_row(TestEnd("test.py::test_a", "failed", text, ("FixtureLookupError",)), frozenset(), ())
+    assert (row.result, row.reason) == (result, reason)
 
 
 def test_a_process_that_died_is_a_defect_where_the_device_explains_it() -> None:
