@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import platform
 import re
@@ -125,7 +126,7 @@ class HostCompiler:
             *with_cxx,
             str(self.clang.headers / "include"),
             *others,
-            *map(str, (INCLUDE, *([_MPS] if self.torch else []), STUBS, self.apple)),
+            *map(str, (INCLUDE, *([_MPS] if self.torch else []), STUBS, self.apple, self._simd)),
             *map(str, self._torch_folders),
             sysconfig.get_paths()["include"],
         ]
@@ -139,6 +140,16 @@ class HostCompiler:
             *(f"-D{definition}" for definition in unit.definitions),
             *unit.options,
         ]
+
+    @functools.cached_property
+    def _simd(self) -> Path:
+        """A folder that has, of all headers of macOS that zig brings, Apple's simd alone."""
+        headers = self.clang.headers / "libc" / "include" / "any-darwin-any" / "simd"
+        folder = cache_folder() / "objc" / f"simd-{fingerprint(str(headers))}"
+        folder.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileExistsError):
+            (folder / headers.name).symlink_to(headers)
+        return folder
 
     def _standard_of(self, unit: Unit) -> list[str]:
         return [] if unit.c else [f"-std={self._standard}"]

@@ -15,6 +15,7 @@ SAYS = {
     "descriptors": "14 retained",
     "threadgroups": "2016 2144",
     "empty_indirect_grid": "completed 1",
+    "simd": "16: -3 6 14 5",
     "function_constants": "30 33.25 ",
     "argument_encoder": "40 bytes: 5 10 15 20",
     "blit": "-cdef---",

@@ -1,5 +1,7 @@
 #include "programs.h"
 
+#include <simd/simd.h>
+
 std::string as_metal_cpp();
 
 PROGRAM(kernel) {
@@ -384,6 +386,11 @@ PROGRAM(empty_grid) {
   Encoding metal;
   metal.run(0, 4);
   return "ran";
+}
+PROGRAM(simd) {
+  const simd_float3 a = simd_make_float3(1, 2, 3), c = simd_cross(a, simd_float3{4, 5, 6});
+  return std::to_string(sizeof(a)) + ": " + std::to_string(int(c.x)) + " " + std::to_string(int(c.y)) + " " +
+      std::to_string(int(simd_dot(a, a))) + " " + std::to_string(int(simd_length(simd_make_float2(3, 4))));
 }
 PROGRAM(empty_indirect_grid) { // the validation does not read the buffer
   Encoding metal;
