@@ -8,7 +8,9 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -139,7 +141,6 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[object, 
     return found
 
 
-@pytest.mark.timeout(900)
 @pytest.mark.rehearsal  # minutes, so the nightly run has it
 def test_an_audit_killed_at_random_moments_resumes_to_the_same_result(
     tmp_path: Path, undisturbed: list[tuple[object, ...]]
@@ -164,15 +165,23 @@ def _run_until(store: Path, options: tuple[str, ...], cases: int) -> None:
     with subprocess.Popen(
         audit_command(store, *options), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as parent:
-        while parent.poll() is None and _count(store) < cases:
-            os.sched_yield()
-        parent.send_signal(signal.SIGKILL)
+        try:
+            _wait_for(parent, store, cases)
+        finally:
+            parent.kill()
+
+
+def _wait_for(audit: subprocess.Popen[Any], store: Path, cases: int) -> None:
+    """Wait until the store has so many cases or the audit has ended, without taking a processor from the audit."""
+    while audit.poll() is None and _count(store) < cases:
+        with suppress(subprocess.TimeoutExpired):
+            audit.wait(0.01)
 
 
 def _count(store: Path) -> int:
     try:
-        connection = sqlite3.connect(f"file:{store}?mode=ro", uri=True)
-        return int(connection.execute("SELECT count(*) FROM cases").fetchone()[0])
+        with closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as connection:
+            return int(connection.execute("SELECT count(*) FROM cases").fetchone()[0])
     except sqlite3.OperationalError:
         return 0
 
@@ -183,8 +192,7 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(tmp_path: Path) -> None:
     # A shell starts background jobs with SIGINT ignored, and then it would stay ignored here.
     listening = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL), "start_new_session": True}
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, **listening) as parent:
-        while parent.poll() is None and _count(store) < 50:
-            os.sched_yield()
+        _wait_for(parent, store, 50)
         os.killpg(parent.pid, signal.SIGINT)
         _, errors = parent.communicate(timeout=60)
     assert parent.returncode == 130
@@ -196,8 +204,7 @@ def test_two_audits_do_not_share_a_store(tmp_path: Path) -> None:
     store = tmp_path / "store.sqlite"
     command = audit_command(store, "--sources", "opinfo", "--ops", RESUMED_OPS)
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as first:
-        while first.poll() is None and _count(store) < 1:
-            os.sched_yield()
+        _wait_for(first, store, 1)
         second = run(audit_command(store, "--ops", "add"))
         first.send_signal(signal.SIGINT)
     assert second.returncode == 2
