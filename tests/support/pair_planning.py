@@ -2,7 +2,7 @@
 
 Reads from the store which pairs of an argument's level with a level of the tensors are open, and looks for calls of the
 same entry that bring several of them at once. Each is tried on the CPU, in a separate process, because a kernel of the
-CPU may die of it. The plan is written to the file that `planned_pairs` reads.
+CPU may die of it. The calls are added to the file that `planned_pairs` reads; an empty file makes a new plan.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ UNPLANNED = (*UNPAIRED, *KERNEL_DIES, *STRIDES_IGNORED, "*_aa*", "*grid_sample*"
 # Limits for an entry, so that all together are a few in a hundred cases of an audit; seconds are of the processor.
 MOST_TRIED, MOST_PLANNED, FEWEST_NEW, MOST_SECONDS = 200, 40, 2, 30
 # Entries that lack fewer pairs than the first ones are left as they are.
-MOST_ENTRIES = 1_200
+MOST_ENTRIES = 3_000
 
 
 @dataclass
@@ -70,20 +70,20 @@ class CandidateCall:
 def open_pairs(store: Store, run: int) -> tuple[dict[str, set[Pair]], dict[str, list[GroupKey]]]:
     """The pairs that are open, and the groups whose calls may be varied, by entry."""
     seen: defaultdict[str, set[Pair]] = defaultdict(set)
+    refused: defaultdict[str, set[Pair]] = defaultdict(set)
     groups: defaultdict[str, list[GroupKey]] = defaultdict(list)
     for covered in store.covered(run):
         key, name = covered.group, entry_name(covered.group)
-        if "planned pairs" in key.source:
-            continue
         if key.source in BASES:
             groups[name].append(key)
-        for own, arguments in {(counted(key, each), argument_levels(each)) for each in covered.levels}:
-            seen[name].update(product(arguments, own))
+        for levels, pairs in ((covered.levels, seen[name]), (covered.refused, refused[name])):
+            for own, arguments in {(counted(key, each), argument_levels(each)) for each in levels}:
+                pairs.update(product(arguments, own))
     wanted = {}
     for name, pairs in seen.items():
         arguments, own = ({pair[side] for pair in pairs} for side in (0, 1))
         possible = product(arguments, (level for level in own if level[0] in FACTORS))
-        wanted[name] = {pair for pair in possible if frozenset(pair) not in IMPOSSIBLE_PAIRS} - pairs
+        wanted[name] = {pair for pair in possible if frozenset(pair) not in IMPOSSIBLE_PAIRS} - pairs - refused[name]
     return wanted, groups
 
 
@@ -198,8 +198,9 @@ def main(store: Path) -> None:
         wanted, groups = open_pairs(opened, opened.latest_run().id)
     for source in sources.values():
         list(source.groups())  # loads what each process would load again
-    planned: set[Planned] = set()
-    for name in sorted(groups.keys() & wanted.keys(), key=lambda each: (-len(wanted[each]), each))[:MOST_ENTRIES]:
+    planned = set(parsed(PLAN.read_text()))
+    lacking = (name for name in groups if wanted.get(name))
+    for name in sorted(lacking, key=lambda each: (-len(wanted[each]), each))[:MOST_ENTRIES]:
         print(name, len(planned), len(wanted[name]), flush=True)
         planned.update(in_separate_process(sources, groups[name], wanted[name]))
     PLAN.write_text(written(planned))

@@ -33,6 +33,8 @@ POLYNOMIALS = {
     "aten::special_shifted_chebyshev_polynomial_v": torch.special.shifted_chebyshev_polynomial_v,
     "aten::special_shifted_chebyshev_polynomial_w": torch.special.shifted_chebyshev_polynomial_w,
 }
+# Of the largest 64-bit degree, at both ends of the interval: the kernels compute 2n + 1 and n + 1 there, which wrap.
+CHEBYSHEV_AT_ENDS = {"t": (1.0, -1.0), "u": (-(2.0**63), -(2.0**63)), "v": (1.0, 1.0), "w": (-1.0, -1.0)}
 # Widths for which the kernels shift: narrower integers are converted to 32 bits.
 NARROWEST_SHIFT = 32
 
@@ -212,17 +214,35 @@ def zeta(ulp: Ulp, input: Any, other: Any) -> Tensor | None:
     return torch.where(x == 1, torch.inf, torch.where(undefined, torch.nan, torch.where(at_pole, torch.inf, result)))
 
 
-def polynomial(operator: Callable[[Tensor, Tensor], Tensor]) -> Model:
+def polynomial(name: str, operator: Callable[[Tensor, Tensor], Tensor]) -> Model:
     """The model of a polynomial: a degree beyond the integers is the largest one, and the recurrence goes on to NaN."""
+    at_ends = CHEBYSHEV_AT_ENDS[name[-1]] if "chebyshev" in name else ()
+    ends = (1, 0 if "shifted" in name else -1)
 
     def model(ulp: Ulp, input: Any, degree: Any) -> Tensor:
         x, n = _floating(input, degree)
         # Between -1 and 1 the angle times the degree is rounded to any angle.
         one = torch.ones_like(x)
         moved = x + sum((ulp(one, ulps) - one for ulps in (1, 2, 4)), torch.zeros_like(x))
-        return operator(torch.where(x.abs() < 1, moved, x), n.clamp(max=LARGEST_DEGREE))
+        result = operator(torch.where(x.abs() < 1, moved, x), n.clamp(max=LARGEST_DEGREE))
+        for end, value in zip(ends, at_ends, strict=False):
+            result = torch.where((x == end) & (n > LARGEST_DEGREE), value, result)
+        return result
 
     return model
+
+
+def subtract(ulp: Ulp, input: Any, other: Any, alpha: float = 1) -> Tensor | None:
+    """The product is rounded, and may overflow, before it is subtracted."""
+    if any(isinstance(each, Tensor) and each.dtype != torch.float32 for each in (input, other)):
+        return None
+    minuend, subtrahend = _floating(input, other)
+    return minuend - subtrahend * alpha
+
+
+def subtract_from(ulp: Ulp, input: Any, other: Any, alpha: float = 1) -> Tensor | None:
+    """As `subtract`, with the operands of rsub."""
+    return subtract(ulp, other, input, alpha)
 
 
 def dropout_backward(ulp: Ulp, grad_output: Tensor, mask: Tensor, scale: float) -> Tensor:
@@ -322,8 +342,9 @@ REAL_FUNCTIONS = (
     Prediction("hypot-overflows", {"aten::hypot": hypot}),
     Prediction("lerp-from-the-first-end-alone", {"aten::lerp": lerp, "aten::_foreach_lerp": foreach_lerp}),
     Prediction(
-        "infinite-degree-of-a-polynomial", {name: polynomial(operator) for name, operator in POLYNOMIALS.items()}
+        "infinite-degree-of-a-polynomial", {name: polynomial(name, operator) for name, operator in POLYNOMIALS.items()}
     ),
+    Prediction("product-rounded-before-a-sum", {"aten::sub": subtract, "aten::rsub": subtract_from}),
     Prediction("zeta-in-single-precision", {"aten::special_zeta": zeta}),
     Prediction("elu-by-exp-less-one", {"aten::elu": elu}),
     Prediction("factors-of-elu-in-halves", {"aten::elu_backward": elu_backward}),

@@ -185,9 +185,12 @@ def _normalized(values: Tensor, dims: tuple[int, ...], weight: Any, bias: Any, e
     mean = values.mean(dims, keepdim=True)
     variance = ((values - mean) ** 2).mean(dims, keepdim=True)
     normal = (values - mean) * (variance + eps).rsqrt()
-    normal = torch.where(variance.isinf(), 0.0, normal)
+    # The kernels take the mean of squares for it, less the square of the mean.
+    overflows = (values * values).mean(dims, keepdim=True).isinf()
+    normal = torch.where(overflows, 0.0, normal)
     normal = normal if weight is None else normal * weight
-    return ((normal if bias is None else normal + bias).to(dtype), None, None)
+    deviations = torch.where(overflows, 0.0, (variance + eps).rsqrt()) if dtype == torch.float32 else None
+    return ((normal if bias is None else normal + bias).to(dtype), None, deviations)
 
 
 def householder_product(ulp: Ulp, input: Tensor, tau: Tensor) -> Tensor:
