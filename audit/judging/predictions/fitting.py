@@ -245,7 +245,10 @@ class ModelledRuns:
         whole = values.is_complex()
         relative = TOLERANCES.get(values.dtype, (0.0, 0.0))[0]
         values, right, *parts = map(_in_parts, (values, right, *results))
-        zeros = (values == 0) & (right == 0)  # what differs there is their sign
+        # Zeros of other sign, where nothing else of the number differs.
+        zeros = (values == 0) & (right == 0) & (values.signbit() != right.signbit())
+        if whole:
+            zeros &= (values == right).all(-1, keepdim=True)
         fits = torch.stack([_same(values, part) & ~_of_other_sign(zeros, values, part) for part in parts]).any(0)
         saying = parts[:-COTANGENT_RUNS] if self._prediction.alternatives == 1 else parts
         changed = torch.stack(

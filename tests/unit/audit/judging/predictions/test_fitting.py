@@ -418,6 +418,14 @@ def test_what_a_model_writes_around_a_view_is_compared(played: Any) -> None:
         assert ("results-in-rows" in fitting_predictions(trials[0], EVERY)) == (moved == 0)
 
 
+def test_a_part_that_is_zero_on_both_sides_may_have_any_sign(played: Any) -> None:
+    model = BY_NAME["complex-arcsines-cancel"].models["aten::asin"]
+    case = Case(played.does(torch.asin, lambda x: -model(Ulp(), x).conj()), (torch.tensor([3e-3j]),), entry="asin")
+    trials: list[Trial] = []
+    judge.judge(case, played, 0, "example", on_executed=trials.append)
+    assert "complex-arcsines-cancel" in fitting_predictions(trials[0], EVERY)
+
+
 def test_a_model_gives_a_given_output_another_shape() -> None:
     given = [torch.ones(2, 4), *(torch.ones(2, dtype=torch.int64) for _ in range(3))]
     with Calls(BY_NAME["bags-noted-in-full"].models, Ulp()):
