@@ -201,7 +201,8 @@ def _base_names(operator: str) -> frozenset[str]:
     parts = operator.split(".")
     if "aten" in parts:  # torch.ops.aten.NAME.OVERLOAD
         parts = parts[parts.index("aten") + 1 :][:1] or parts
-    return frozenset(name.strip("_") for name in (parts[-1], "_".join(parts)))
+    of_module = (parts[-1].lower(),) if parts[:-1] == ["nn"] else ()  # nn.LSTM calls aten::lstm
+    return frozenset(name.strip("_") for name in (parts[-1], "_".join(parts), *of_module))
 
 
 @cache

@@ -58,6 +58,7 @@ def test_an_entry_named_after_an_overload_answers_as_that_overload_whatever_it_c
 
 def test_of_outermost_calls_those_named_like_the_entry_answer() -> None:
     assert suspects("nn.functional.shrink", {"shrink_": True, "relu": True}) == (["shrink_"], True)
+    assert suspects("nn.Shrink", {"shrink_": True, "relu": True}, source="modules") == (["shrink_"], True)
     assert suspects("linalg.svd", {"linalg_svd": True, "relu": True}) == (["linalg_svd"], True)
     assert suspects("torch.ops.aten.shrink.Scalar", {"shrink.Scalar": True, "relu": True}) == (["shrink.Scalar"], True)
     assert suspects("relu.shrink", {"relu": True, "widen": True}) == (["relu", "widen"], False)
