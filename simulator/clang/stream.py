@@ -105,7 +105,8 @@ class _Process:
         """The output up to the place that `end_in` finds in it, -1 before. Raises OSError where there is none."""
         while (end := end_in(self._left)) < 0:
             ready, _, _ = select.select([self._output, self._errors], [], [], self._seconds)
-            more = b"" if self._errors in ready or not ready else os.read(self._output, 1 << 16)
+            # A process that has read its last input ends both, and its output is whole.
+            more = os.read(self._output, 1 << 16) if self._output in ready else b""
             if not more:
                 raise OSError("the compiler refuses it, or takes too long")
             self._left += more
