@@ -130,7 +130,9 @@ def import_torch() -> Any:
 
 def require_simulation(command: str) -> None:
     """Raise MpsmithError on a Mac, for a command that needs the simulated device."""
-    if import_torch().backends.mps.is_built():
+    from .device import loading
+
+    if import_torch().backends.mps.is_built() and not loading.is_loaded():
         raise MpsmithError(
             f"{command} needs the simulated mps device, which runs on Linux only; this torch is built with mps, for a "
             "Mac, so nothing was run"
