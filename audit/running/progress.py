@@ -68,11 +68,11 @@ class AuditProgress:
         self._cost_until = list(accumulate(costs, initial=0.0))
         self._done = 0
         self._cases = 0
-        self._findings = 0
+        self._crashed = 0
         self._printed = -1
         self._start = time.monotonic()
-        # When the first groups were done, and how many: workers start before, which says nothing of the others.
-        self._begun: tuple[float, int] | None = None
+        # When the first group was done: workers start before, which says nothing of the other groups.
+        self._first_done: float | None = None
         self._last_line = self._start
         self._stream = stream or sys.stderr
         self._bar = _bar(self._stream) if alone and self._stream.isatty() else None
@@ -93,9 +93,9 @@ class AuditProgress:
         """Count executed cases, and a group when it is done."""
         self._cases += cases
         self._done += int(group_done)
-        if self._begun is None and group_done:
-            self._begun = (time.monotonic(), self._done)
-        self._findings += int(crashed)
+        if self._first_done is None and group_done:
+            self._first_done = time.monotonic()
+        self._crashed += int(crashed)
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, completed=self._done, status=self._status())
         elif time.monotonic() - self._last_line >= SECONDS_BETWEEN_LINES:
@@ -103,7 +103,7 @@ class AuditProgress:
 
     def _status(self) -> str:
         rate = self._cases / max(time.monotonic() - self._start, 1e-9)
-        crashes = f", {self._findings} crashes" if self._findings else ""
+        crashes = f", {self._crashed} crashed or timed out" if self._crashed else ""
         left = self.seconds_left()
         rest = "" if left is None else f", about {left:.0f} s left"
         return f"{self._cases:,} cases, {rate:,.0f}/s{crashes}{rest}"
@@ -111,11 +111,10 @@ class AuditProgress:
     def seconds_left(self) -> float | None:
         """The time that the other groups take, by the time and the costs of those that are done; None at first."""
         done, all_costs = self._cost_until[min(self._done, self._groups)], self._cost_until[-1]
-        if self._begun is None or not FORESEEABLE * all_costs <= done < all_costs:
+        since = done - self._cost_until[min(1, self._groups)]  # since the first group
+        if self._first_done is None or since <= 0 or not FORESEEABLE * all_costs <= done < all_costs:
             return None
-        begun, first = self._begun
-        since = done - self._cost_until[first]
-        return (time.monotonic() - begun) / since * (all_costs - done) if since else None
+        return (time.monotonic() - self._first_done) / since * (all_costs - done)
 
     def found(self, text: str) -> None:
         """Print a line about findings."""

@@ -179,10 +179,9 @@ FROM_ROWS = {
 
 def from_rows(overload: str) -> Callable[..., Any]:
     """The CPU's kernel, with contiguous inputs."""
-    original = torch.library.get_kernel(f"aten::{overload}", "CPU")
+    original, places = torch.library.get_kernel(f"aten::{overload}", "CPU"), FROM_ROWS[overload]
 
     def kernel(keys: torch._C.DispatchKeySet, *args: Any, **outputs: Tensor) -> Any:
-        places = FROM_ROWS[overload]
         inputs = (each.contiguous() if place in places else each for place, each in enumerate(args))
         return original.call_boxed(keys, *inputs, **outputs)
 

@@ -1,4 +1,4 @@
-"""What a release's host code and kernels make of the bags of embedding_bag."""
+"""Models of how a release's host code and kernels compute embedding_bag and its gradients."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _SUM, _MEAN, _MAX = 0, 1, 2
 _DEFAULTS = (False, _SUM, False, None, False, -1)
 
 
-def noted(ulp: Ulp, weight: Tensor, indices: Tensor, offsets: Tensor, *rest: Any) -> tuple[Any, ...] | None:
-    """How many indices each bag adds up, whether a gradient needs it or not; the maxima for their mode alone."""
+def bag_sizes(ulp: Ulp, weight: Tensor, indices: Tensor, offsets: Tensor, *rest: Any) -> tuple[Any, ...] | None:
+    """The number of indices of each bag, also if no gradient needs it; the maxima only with mode="max"."""
     given = [*rest, *_DEFAULTS[len(rest) :]]
     mode, includes_last, padding = given[1], given[4], given[5]
     if includes_last or not offsets.numel():
@@ -29,24 +29,24 @@ def noted(ulp: Ulp, weight: Tensor, indices: Tensor, offsets: Tensor, *rest: Any
 def gradient(
     ulp: Ulp, grad: Tensor, indices: Tensor, bags: Tensor, sizes: Tensor, maxima: Tensor, rows: int, *rest: Any
 ) -> Tensor | None:
-    """Nothing flows back to a bag whose noted size is zero, and frequencies do not count."""
+    """A bag whose given size is zero gets no gradient, and scale_grad_by_freq is ignored."""
     _, mode, weights, padding = (*rest, -1)[:4]
     if mode == _MAX or bags.shape != indices.shape:
         return None
     counts = sizes[bags]
-    taken = (counts != 0) & (indices != padding)
-    moved = grad[bags]
+    counted = (counts != 0) & (indices != padding)
+    rows_of_grad = grad[bags]
     if mode == _MEAN:
-        moved = moved / counts.unsqueeze(-1)
+        rows_of_grad = rows_of_grad / counts.unsqueeze(-1)
     elif weights is not None:
-        moved = moved * weights.unsqueeze(-1)
-    return grad.new_zeros(rows, grad.shape[1]).index_add(0, indices[taken], moved[taken])
+        rows_of_grad = rows_of_grad * weights.unsqueeze(-1)
+    return grad.new_zeros(rows, grad.shape[1]).index_add(0, indices[counted], rows_of_grad[counted])
 
 
 def gradient_by_offsets(
     ulp: Ulp, grad: Tensor, indices: Tensor, offsets: Tensor, bags: Tensor, sizes: Tensor, *rest: Any
 ) -> Tensor | None:
-    """The same; where no bags are given, the offsets say which one an index is in."""
+    """As `gradient`; if no bag indices are given, they are computed from the offsets."""
     maxima, rows, scale, mode, sparse, *others = rest
     bags = bags if bags.numel() else _bags(indices, offsets)
     return None if sparse else gradient(ulp, grad, indices, bags, sizes, maxima, rows, scale, mode, *others)
@@ -59,17 +59,19 @@ def _bags(indices: Tensor, offsets: Tensor) -> Tensor:
 def gradient_of_weights(
     ulp: Ulp, grad: Tensor, weight: Tensor, indices: Tensor, offsets: Tensor, *rest: Any
 ) -> Tensor | None:
-    """The number of an index's bag is read in the dtype of the index, and was written in that of the offsets."""
+    """The kernel reads bag indices in the dtype of the indices; the forward wrote them in that of the offsets."""
     if indices.dtype is not torch.int32 or offsets.dtype is not torch.int64:
         return None
     return ulp(grad[_bags(indices, offsets).view(torch.int32)[: indices.numel()]] * weight[indices]).sum(-1)
 
 
 EMBEDDING_BAGS = (
-    Prediction("bags-noted-in-full", {f"aten::_embedding_bag{suffix}": noted for suffix in ("", "_forward_only")}),
     Prediction(
-        "bags-of-a-noted-size",
+        "bag-sizes-always-returned", {f"aten::_embedding_bag{suffix}": bag_sizes for suffix in ("", "_forward_only")}
+    ),
+    Prediction(
+        "no-gradient-for-bags-of-size-zero",
         {"aten::_embedding_bag_dense_backward": gradient, "aten::_embedding_bag_backward": gradient_by_offsets},
     ),
-    Prediction("bags-read-in-another-dtype", {"aten::_embedding_bag_per_sample_weights_backward": gradient_of_weights}),
+    Prediction("bag-indices-read-as-int32", {"aten::_embedding_bag_per_sample_weights_backward": gradient_of_weights}),
 )

@@ -143,12 +143,12 @@ def threshold_backward(ulp: Ulp, grad: Tensor, input: Tensor, threshold: Any) ->
 
 
 def hardtanh_backward(ulp: Ulp, grad: Tensor, input: Tensor, lower: Any, upper: Any) -> Tensor | None:
-    """Zero times a gradient that is not let through: -0 of a negative one; NaN lets it through."""
+    """The gradient times 0 or 1: -0 for a negative gradient outside of the range; a NaN input counts as inside."""
     return grad * ((input > lower) & (input < upper) | input.isnan()) if grad.is_floating_point() else None
 
 
 def constant_pad_nd(ulp: Ulp, input: Tensor, pad: list[int], value: Any = 0) -> Tensor | None:
-    """Of truth values, what surrounds them is cut to an integer first."""
+    """For booleans the padding value is truncated to an integer first."""
     return torch.ops.aten.constant_pad_nd(input, pad, int(value)) if input.dtype is torch.bool else None
 
 
@@ -288,7 +288,7 @@ GRAPHS = (
     Prediction(
         "thresholds-replace-nan", {"aten::threshold": threshold, "aten::threshold_backward": threshold_backward}
     ),
-    Prediction("truth-values-padded-by-integers", {"aten::constant_pad_nd": constant_pad_nd}),
+    Prediction("booleans-padded-as-integers", {"aten::constant_pad_nd": constant_pad_nd}),
     Prediction("hardtanh-gradient-as-a-product", {"aten::hardtanh_backward": hardtanh_backward}),
     Prediction("logit-gradient-between-minus-one-and-two", {"aten::logit_backward": logit_backward}),
     Prediction(

@@ -185,12 +185,12 @@ def _normalized(values: Tensor, dims: tuple[int, ...], weight: Any, bias: Any, e
     mean = values.mean(dims, keepdim=True)
     variance = ((values - mean) ** 2).mean(dims, keepdim=True)
     normal = (values - mean) * (variance + eps).rsqrt()
-    # The kernels take the mean of squares for it, less the square of the mean.
+    # The kernels compute the variance as the mean of squares less the squared mean: it overflows where the squares do.
     overflows = (values * values).mean(dims, keepdim=True).isinf()
     normal = torch.where(overflows, 0.0, normal)
     normal = normal if weight is None else normal * weight
-    deviations = torch.where(overflows, 0.0, (variance + eps).rsqrt()) if dtype == torch.float32 else None
-    return ((normal if bias is None else normal + bias).to(dtype), None, deviations)
+    rstd = torch.where(overflows, 0.0, (variance + eps).rsqrt()) if dtype == torch.float32 else None
+    return ((normal if bias is None else normal + bias).to(dtype), None, rstd)
 
 
 def householder_product(ulp: Ulp, input: Tensor, tau: Tensor) -> Tensor:

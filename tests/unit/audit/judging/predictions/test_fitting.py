@@ -200,18 +200,18 @@ SHOWN: dict[str, Shown] = {
         ATEN._embedding_bag_forward_only,
         (torch.eye(4), torch.tensor([0, 1, 2]), torch.tensor([0, 2]), False, 0, False, None, True),
     ),
-    "bags-noted-in-full": Shown(
+    "bag-sizes-always-returned": Shown(
         lambda *of: ATEN._embedding_bag(*of)[2],
         (torch.eye(4), torch.tensor([0, 1, 2]), torch.tensor([0, 1]), False, 0, False, None, False, 2),
     ),
-    "bags-of-a-noted-size": Shown(
+    "no-gradient-for-bags-of-size-zero": Shown(
         ATEN._embedding_bag_backward,
         (
             *(torch.ones(2, 2), torch.tensor([0, 1, 2]), torch.tensor([0, 1]), torch.tensor([], dtype=torch.int64)),
             *(torch.tensor([0, 2]), torch.tensor([0, 0]), 3, False, 0, False, None),
         ),
     ),
-    "bags-read-in-another-dtype": Shown(
+    "bag-indices-read-as-int32": Shown(
         ATEN._embedding_bag_per_sample_weights_backward,
         (
             *(torch.tensor([[1.0], [3.0]]), torch.ones(4, 1), torch.tensor([0, 1, 2]).int(), torch.tensor([0, 1])),
@@ -267,7 +267,7 @@ SHOWN: dict[str, Shown] = {
         torch.fft.fft, (numbers(99, 99, 99, 99),), device=lambda x: torch.fft.fft(x) + 2e-4
     ),
     "logit-gradient-between-minus-one-and-two": Shown(ATEN.logit_backward, (numbers(1, 2, 3), numbers(0.5, 1.5, 7))),
-    "truth-values-padded-by-integers": Shown(
+    "booleans-padded-as-integers": Shown(
         torch.nn.functional.pad, (torch.tensor([True, False]), (1, 0), "constant", 0.5)
     ),
     "hardtanh-gradient-as-a-product": Shown(ATEN.hardtanh_backward, (numbers(INF, 2), numbers(9, 0.5), -1.0, 1.0)),
@@ -428,7 +428,7 @@ def test_a_part_that_is_zero_on_both_sides_may_have_any_sign(played: Any) -> Non
 
 def test_a_model_gives_a_given_output_another_shape() -> None:
     given = [torch.ones(2, 4), *(torch.ones(2, dtype=torch.int64) for _ in range(3))]
-    with Calls(BY_NAME["bags-noted-in-full"].models, Ulp()):
+    with Calls(BY_NAME["bag-sizes-always-returned"].models, Ulp()):
         ATEN._embedding_bag.out(
             *(torch.eye(4), torch.tensor([0, 1, 2]), torch.tensor([0, 1])),
             **{f"out{place}": output for place, output in enumerate(given)},
