@@ -69,10 +69,10 @@ def reason(answer: Answer) -> str:
     if CaseVerdict.PASSED not in answer.dtypes and answer.dtypes:
         verdict = next(iter(answer.dtypes))
         return f"Its calls in {listed(answer.dtypes[verdict])}: {_VERDICTS[verdict]}."
-    how = "it is composed of operators that run on mps" if answer.composite else "it has its own kernel on mps"
+    how = "It is composed of operators that run on mps" if answer.composite else "It has its own kernel on mps"
     if answer.support is Support.PARTLY and CaseVerdict.DTYPE_GAP in answer.some:
-        return f"{how[0].upper()}{how[1:]}, which refuses some inputs that the CPU takes."
-    return f"{how[0].upper()}{how[1:]}."
+        return f"{how}, but refuses some inputs that the CPU takes."
+    return f"{how}."
 
 
 def _what_is_lacking(answer: Answer) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from ..releases.change_points import NOTHING
@@ -52,12 +52,22 @@ class ReleaseSupport:
     def of_names(self, overloads: Iterable[str], public: Iterable[str], position: int) -> Runs:
         """How calls of these overloads, and of these functions and modules, run in the release at a position.
 
-        Overloads that no device has count for nothing.
+        Overloads that no device has are left out. Whether the name is composite depends on its overloads, if it has
+        any: `nn.functional.gelu` is the Python name of `aten::gelu`.
         """
-        runs = [self._of_overload(overload, position) for overload in overloads]
-        found = [self._compositions[name] for name in public if name in self._compositions]
-        runs += [self._of_parts(composition, position) for composition in found]
-        return _together([each for each in runs if each is not None])
+        of_overloads = [self._of_overload(overload, position) for overload in overloads]
+        runs = [run for run in of_overloads if run is not None]
+        composed = [self._compositions[name] for name in public if name in self._compositions]
+        of_public = [self._of_public(composition, position) for composition in composed]
+        composite = any(run.composite for run in runs or of_public)
+        return replace(_together([*runs, *of_public]), composite=composite)
+
+    def _of_public(self, composition: Composition, position: int) -> Runs:
+        """How a function or module runs; it is not composite if it calls one overload, which has a kernel."""
+        runs = self._of_parts(composition, position)
+        parts = composition.computing_parts
+        part = self._of_overload(parts[0], position) if len(parts) == 1 else None
+        return runs if part is None else replace(runs, composite=part.composite)
 
     def _of_overload(self, overload: str, position: int, inside: frozenset[str] = frozenset()) -> Runs | None:
         state = self._data.dispatch(overload, position)

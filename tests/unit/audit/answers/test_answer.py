@@ -234,3 +234,11 @@ def test_a_malformed_line_is_named(tmp_path: Path) -> None:
     path.write_text(f"# torch 2.13.0, simulated\n{titles}\na\tfine=float32\tdispatch only\t-\t-\n")
     with pytest.raises(MpsmithError, match=r"measured\.tsv:3"):
         measured.measured(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "composite"),
+    [("gelu", False), ("softshrink", False), ("nn.GELU", False), ("conv2d", True), ("nn.CrossEntropyLoss", True)],
+)
+def test_the_python_name_of_one_kernel_is_not_composite(name: str, composite: bool) -> None:
+    assert answer(name, "2.13.0").composite is composite
