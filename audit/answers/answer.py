@@ -116,7 +116,7 @@ def answer(name: str, torch: str | None = None) -> Answer:
     results = _Results(overloads, meant.public) if is_audited else _Results((), ())
     wrong = _wrong(meant, overloads, data.releases[position].release)
     passed = results.dtypes.get(CaseVerdict.PASSED, ())
-    also_wrong = tuple(dtype for each in wrong for dtype in each.dtypes if dtype in passed)
+    also_wrong = tuple(dtype for result in wrong for dtype in result.dtypes if dtype in passed)
     unreachable = "" if results.rows else _unreachable(meant, overloads, position)
     support = Support.UNKNOWN if unreachable else results.support or runs.support
     lacking = runs.lacking if support is not Support.WORKS else {}
@@ -228,20 +228,20 @@ def _unreachable(meant: ResolvedName, overloads: Sequence[str], position: int) -
 def _inside(overloads: Sequence[str], public: Sequence[str], release: str) -> tuple[HostFact, ...]:
     """The work on the host of these overloads, and of the parts that at least half of their calls reach."""
     composed = [compositions()[name] for name in (*overloads, *public) if name in compositions()]
-    parts = [part for each in composed for part in each.parts if each.share(part) >= 0.5]
-    known = host_facts(release)
+    parts = [part for composition in composed for part in composition.parts if composition.share(part) >= 0.5]
+    facts = host_facts(release)
     names = dict.fromkeys(f"aten::{name}" for name in (*overloads, *parts))
-    return tuple(known[name] for name in names if name in known)
+    return tuple(facts[name] for name in names if name in facts)
 
 
 def _wrong(meant: ResolvedName, overloads: Sequence[str], release: str) -> tuple[WrongResult, ...]:
-    """The wrong results of an operator, and of the one that each of its calls computes with."""
+    """The wrong results of an operator, and of the operator that its calls compute with, if there is only one."""
     composed = [compositions()[name] for name in (*overloads, *meant.public) if name in compositions()]
-    parts = [part for each in composed if each.is_one_operator for part in each.computing_parts]
+    parts = [part for composition in composed if composition.is_one_operator for part in composition.computing_parts]
     of_parts = wrong_results(frozenset(f"aten::{part.split('.')[0].removesuffix('_')}" for part in parts))
     own = wrong_results(frozenset({f"aten::{meant.operator}"}))
-    known = (*own, *(each for each in of_parts if not each.only_out and each not in own))
-    return tuple(each for each in known if each.is_in(release))
+    results = (*own, *(result for result in of_parts if not result.only_out and result not in own))
+    return tuple(result for result in results if result.is_in(release))
 
 
 @cache
@@ -251,8 +251,8 @@ def _registered(variable: str | None) -> Mapping[str, KernelEntry]:
 
 
 def _kernels(operators: set[str]) -> tuple[ReplacementKernel, ...]:
-    known = _registered(os.environ.get(VARIABLE))
-    entries = [known[name] for name in sorted(f"aten::{operator}" for operator in operators) if name in known]
+    registered = _registered(os.environ.get(VARIABLE))
+    entries = [registered[name] for name in sorted(f"aten::{operator}" for operator in operators) if name in registered]
     return tuple(ReplacementKernel(entry.operator, entry.kernel, entry.status or "") for entry in entries)
 
 
@@ -265,9 +265,9 @@ def _notes(meant: ResolvedName, main: Sequence[str], position: int) -> tuple[str
             continue
         if data.dispatch(overload, position) == "missing everywhere":
             notes.append(f"{overload}: the CPU has no kernel for it either")
-        elif (found := measured().names.get(overload)) and is_rare(overload):
-            bad = [verdict for verdict in found.prevailing if verdict is not CaseVerdict.PASSED]
-            if bad and CaseVerdict.PASSED not in found.prevailing:
+        elif (calls := measured().names.get(overload)) and is_rare(overload):
+            bad = [verdict for verdict in calls.prevailing if verdict is not CaseVerdict.PASSED]
+            if bad and CaseVerdict.PASSED not in calls.prevailing:
                 notes.append(f"{overload}: {bad[0].value}")
     return tuple(notes)
 
@@ -310,10 +310,10 @@ class _Results:
 
 
 def _by_verdict(verdicts: Mapping[str, CaseVerdict]) -> dict[CaseVerdict, tuple[str, ...]]:
-    found: dict[CaseVerdict, list[str]] = {}
+    dtypes: dict[CaseVerdict, list[str]] = {}
     for dtype in sorted(verdicts, key=dtype_position):
-        found.setdefault(verdicts[dtype], []).append(dtype)
-    return {verdict: tuple(found[verdict]) for verdict in reversed(CASE_SEVERITY) if verdict in found}
+        dtypes.setdefault(verdicts[dtype], []).append(dtype)
+    return {verdict: tuple(dtypes[verdict]) for verdict in reversed(CASE_SEVERITY) if verdict in dtypes}
 
 
 def _merged(parts: Sequence[Mapping[CaseVerdict, tuple[str, ...]]]) -> dict[CaseVerdict, tuple[str, ...]]:

@@ -90,15 +90,15 @@ def _parsed(text: str) -> tuple[Mapping[CaseVerdict, tuple[str, ...]], Mapping[C
 def write(data: MeasuredNames, path: Path = FILE) -> None:
     """Write the file in the order of names, so that a new audit changes only the lines that differ."""
     lines = [f"# torch {data.release}, {'simulated' if data.simulated else 'real'}", "\t".join(_TITLES)]
-    for name, found in sorted(data.names.items()):
+    for name, calls in sorted(data.names.items()):
         parts = [
-            f"{verdict.value.replace(' ', '-')}={','.join(dtypes)}" for verdict, dtypes in found.prevailing.items()
+            f"{verdict.value.replace(' ', '-')}={','.join(dtypes)}" for verdict, dtypes in calls.prevailing.items()
         ]
         parts += [
-            f"{verdict.value.replace(' ', '-')}{_SOME}={','.join(dtypes)}" for verdict, dtypes in found.some.items()
+            f"{verdict.value.replace(' ', '-')}{_SOME}={','.join(dtypes)}" for verdict, dtypes in calls.some.items()
         ]
-        shown = (found.case, found.message)
-        lines.append("\t".join((name, " ".join(parts), found.grade.value, *(text or _ABSENT for text in shown))))
+        shown = (calls.case, calls.message)
+        lines.append("\t".join((name, " ".join(parts), calls.grade.value, *(text or _ABSENT for text in shown))))
     path.write_text("\n".join(lines) + "\n", "utf-8")
 
 

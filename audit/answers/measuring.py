@@ -105,17 +105,17 @@ def measured_names(cases: Iterable[StoredCase]) -> dict[str, MeasuredCalls]:
         counts = key.mode == "fallback" and key.source in SOURCES and case.outcome.verdict.executed
         if counts and not has_empty_tensor(case.inputs):
             names[key.operator].add(case)
-    return {name: found.measured() for name, found in names.items()}
+    return {name: calls.measured() for name, calls in names.items()}
 
 
-def write_host_facts(release: str, found: Mapping[str, HostWork], path: Path = HOST_WORK) -> None:
-    """Replace the lines of a release; what people wrote of its calls stays."""
-    known = host_facts(release, path)
+def write_host_facts(release: str, work_by_name: Mapping[str, HostWork], path: Path = HOST_WORK) -> None:
+    """Replace the lines of a release. Keep what people wrote about its calls."""
+    facts = host_facts(release, path)
     title, *lines = path.read_text("utf-8").splitlines()
     lines = [line for line in lines if not line.startswith(f"{release}\t")]
-    for name, work in found.items():
+    for name, work in work_by_name.items():
         if work.waits or work.computed_on_cpu:
-            when = known[name].when if name in known else "in some calls"
+            when = facts[name].when if name in facts else "in some calls"
             lines.append(
                 "\t".join((release, name, f"{work.calls}\t{work.waits}", " ".join(work.computed_on_cpu), when))
             )
@@ -136,8 +136,8 @@ def main(store_path: Path) -> None:
         if run.finished is None or (is_part and not host_code):
             raise MpsmithError(f"{store_path}: run {run.id} is not a whole audit (`make audit` makes one)")
         if host_code:
-            known = known_work(host_code["source"]) if is_part else {}
-            return write_host_facts(host_code["source"], store.host_work(run.id) | known)
+            recorded = known_work(host_code["source"]) if is_part else {}
+            return write_host_facts(host_code["source"], store.host_work(run.id) | recorded)
         names = measured_names(store.cases(run.id, "1"))
     environment = run.environment
     release = str(environment.get("profile") or environment["torch"]).split("+")[0]

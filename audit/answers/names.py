@@ -179,7 +179,7 @@ def _candidates(plain: str) -> list[str]:
         spellings = [plain.replace(".", "_"), *spellings] if "." in plain else spellings
     if plain.startswith("sparse."):
         spellings.append(f"_{plain.replace('.', '_')}")
-    return [_OPERATORS.get(each, each) for each in spellings]
+    return [_OPERATORS.get(spelling, spelling) for spelling in spellings]
 
 
 def operator_behind(public: str, overloads: Mapping[str, object]) -> str:

@@ -122,42 +122,42 @@ def steps(answer: Answer) -> list[Step]:
         return [Step("Ask with your own call", f"mpsmith audit --ops {answer.name}")]
     if answer.unreachable:
         return []
-    found = replacements(answer)
+    advice = replacements(answer)
     right = answer.dtypes.get(CaseVerdict.PASSED, ())
     refused = answer.dtypes.get(CaseVerdict.DTYPE_GAP, ())
     loses = "complex" in str(refused) and "complex" not in str(right)  # a real dtype has no imaginary part
     if refused and right and not loses and not answer.lacking:
-        found.append(Step(f"Convert first: it is right in {listed(right)}"))
+        advice.append(Step(f"Convert first: it is right in {listed(right)}"))
     if answer.wrong or CaseVerdict.WRONG in (*answer.some, *answer.dtypes):
-        fixed = [each.right_from for each in answer.wrong if each.right_from]
+        fixed = [result.right_from for result in answer.wrong if result.right_from]
         if fixed and len(fixed) == len(answer.wrong):
             last = max(fixed, key=release_data.release_order)
-            found.append(Step(f"Upgrade to torch {last}, which is right", f"pip install --upgrade 'torch>={last}'"))
-        found.append(Step("Where the result matters, compute on the CPU: `f(x.cpu()).to('mps')`"))
-    found += [
-        Step(f"Upstream report #{each.issue}: {each.summary.rstrip('.')}", link=each.link)
-        for each in answer.wrong
-        if each.link
+            advice.append(Step(f"Upgrade to torch {last}, which is right", f"pip install --upgrade 'torch>={last}'"))
+        advice.append(Step("Where the result matters, compute on the CPU: `f(x.cpu()).to('mps')`"))
+    advice += [
+        Step(f"Upstream report #{result.issue}: {result.summary.rstrip('.')}", link=result.link)
+        for result in answer.wrong
+        if result.link
     ]
-    return found
+    return advice
 
 
 def replacements(answer: Answer) -> list[Step]:
-    """What replaces the kernels that calls lack, the best first; nothing where they lack none."""
+    """The steps that replace the missing kernels, the best first; empty if no kernel is missing."""
     if not answer.lacking:
         return []
-    found = []
+    advice = []
     if answer.upgrade:
-        found.append(Step(f"Upgrade to torch {answer.upgrade}", f"pip install --upgrade 'torch>={answer.upgrade}'"))
+        advice.append(Step(f"Upgrade to torch {answer.upgrade}", f"pip install --upgrade 'torch>={answer.upgrade}'"))
     finished = [kernel for kernel in answer.kernels if kernel.is_finished]
     covered = {kernel.operator for kernel in finished}
     missing = sorted({f"aten::{part.split('.')[0]}" for part in answer.lacking} - covered)
     if finished and release_data.release_order(answer.release) >= OLDEST_WITH_KERNELS:
         which = "" if not missing else f" for {listed(sorted(covered))}"
-        found.append(Step(f"Use mpsmith's kernel{which}: after `import torch`", "import mpsmith.kernels"))
-    found.append(Step("See where your program calls it", "mpsmith trace train.py"))
+        advice.append(Step(f"Use mpsmith's kernel{which}: after `import torch`", "import mpsmith.kernels"))
+    advice.append(Step("See where your program calls it", "mpsmith trace train.py"))
     gaps = [name for name in missing if is_a_gap(name, answer.release)]
-    return [*found, *(Step("Write the kernel", f"mpsmith scaffold {name}") for name in gaps)]
+    return [*advice, *(Step("Write the kernel", f"mpsmith scaffold {name}") for name in gaps)]
 
 
 @cache
@@ -207,9 +207,9 @@ def as_data(answer: Answer) -> dict[str, object]:
         "some": by_word(answer.some),
         "lacking": {f"aten::{part}": round(share, 3) for part, share in answer.lacking.items()},
         "wrong": [
-            {key: getattr(each, key) or None for key in ("summary", "first", "last", "right_from", "issue")}
-            | {"dtypes": list(each.dtypes)}
-            for each in answer.wrong
+            {key: getattr(result, key) or None for key in ("summary", "first", "last", "right_from", "issue")}
+            | {"dtypes": list(result.dtypes)}
+            for result in answer.wrong
         ],
         "kernels": [
             {"operator": kernel.operator, "family": kernel.family, "status": kernel.status} for kernel in answer.kernels

@@ -105,19 +105,19 @@ class ReleaseSupport:
 
 
 def _together(runs: list[Runs]) -> Runs:
-    """The same of several overloads: PARTLY where they differ."""
+    """Combine how several overloads run: PARTLY where they differ."""
     if not runs:
         return Runs(Support.UNKNOWN, {})
     lacking: dict[str, float] = {}
-    for each in runs:
-        for part, share in each.lacking.items():
+    for run in runs:
+        for part, share in run.lacking.items():
             lacking[part] = lacking.get(part, 0.0) + share / len(runs)
-    decided = {each.support for each in runs} - {Support.UNKNOWN} or {Support.UNKNOWN}
+    decided = {run.support for run in runs} - {Support.UNKNOWN} or {Support.UNKNOWN}
     support = decided.pop() if len(decided) == 1 else Support.PARTLY
     return Runs(
         support,
         lacking,
-        composite=any(each.composite for each in runs),
-        always_on_cpu=any(each.always_on_cpu for each in runs),
-        uncertain=any(each.uncertain for each in runs),
+        composite=any(run.composite for run in runs),
+        always_on_cpu=any(run.always_on_cpu for run in runs),
+        uncertain=any(run.uncertain for run in runs),
     )

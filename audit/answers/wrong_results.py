@@ -53,7 +53,7 @@ class WrongResult:
 
 
 def wrong_results(operators: frozenset[str]) -> tuple[WrongResult, ...]:
-    """What is known of these operators (`aten::mode`), by issue; what mpsmith found last.
+    """The known wrong results of these operators (`aten::mode`), by issue; those that mpsmith found come last.
 
     Raises RegistryError where a file is malformed.
     """
@@ -62,12 +62,14 @@ def wrong_results(operators: frozenset[str]) -> tuple[WrongResult, ...]:
         for report in known_wrong.load().values()
         if not operators.isdisjoint(_bases(report.operators))
     ]
-    found = [
-        WrongResult(each.summary, *each.wrong_in, each.right_from or "", each.issue or 0, *_shown_by([each.case]))
-        for each in found_wrong.load().values()
-        if not operators.isdisjoint(_bases(each.operators))
+    in_shipped_kernels = [
+        WrongResult(
+            report.summary, *report.wrong_in, report.right_from or "", report.issue or 0, *_shown_by([report.case])
+        )
+        for report in found_wrong.load().values()
+        if not operators.isdisjoint(_bases(report.operators))
     ]
-    return (*sorted(reported, key=lambda each: each.issue), *found)
+    return (*sorted(reported, key=lambda result: result.issue), *in_shipped_kernels)
 
 
 def _bases(overloads: list[str]) -> set[str]:

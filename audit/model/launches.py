@@ -42,22 +42,24 @@ def grade_of_case(launches: Mapping[str, Launches], outcome: Outcome) -> Grade:
 
     It is *shipped kernel* only if a shipped kernel computed, and nothing else did: neither a stand-in nor the CPU.
     """
-    launched = any(each.calls for each in launches.values())
-    whole = not outcome.fallbacks and not any(each.stood_in for each in launches.values())
+    launched = any(counts.calls for counts in launches.values())
+    whole = not outcome.fallbacks and not any(counts.stood_in for counts in launches.values())
     return Grade.SHIPPED_KERNEL if launched and whole else Grade.DISPATCH_ONLY
 
 
 def kernels_in(launches: Mapping[str, Launches]) -> list[str]:
     """The names of the kernels that were launched, each once."""
-    return list(dict.fromkeys(kernel for each in launches.values() for kernel in each.kernels))
+    return list(dict.fromkeys(kernel for counts in launches.values() for kernel in counts.kernels))
 
 
 def count_case(into: LaunchesByOverload, launches: Mapping[str, Launches], grade: Grade | None) -> None:
-    """Add the calls of one case, of this grade, to those of others.
+    """Add the calls of one case with this grade to those of other cases.
 
     Each kernel and each reason counts once: how many calls two threads make in a case depends on time.
     """
-    for overload, each in launches.items():
-        each.cases = int(grade is Grade.SHIPPED_KERNEL and each.calls > 0)
-        each.kernels, each.stood_in = (Counter(dict.fromkeys(counts, 1)) for counts in (each.kernels, each.stood_in))
-        into.setdefault(overload, Launches()).add(each)
+    for overload, added in launches.items():
+        added.cases = int(grade is Grade.SHIPPED_KERNEL and added.calls > 0)
+        added.kernels, added.stood_in = (
+            Counter(dict.fromkeys(counts, 1)) for counts in (added.kernels, added.stood_in)
+        )
+        into.setdefault(overload, Launches()).add(added)

@@ -15,18 +15,18 @@ def leaves(tree: Any) -> Iterator[Any]:
     """Every value that is not a container, from left to right; torch's named returns count as tuples."""
     if not isinstance(tree, CONTAINERS):
         return iter((tree,))
-    found: list[Any] = []
-    _collect(tree, found)
-    return iter(found)
+    values: list[Any] = []
+    _collect(tree, values)
+    return iter(values)
 
 
-def _collect(container: Any, found: list[Any]) -> None:
-    # One call a container and none a leaf: a case's inputs are walked dozens of times, and most of it is leaves.
+def _collect(container: Any, values: list[Any]) -> None:
+    # One call for each container, none for a leaf: inputs are visited dozens of times, and most values are leaves.
     for branch in container.values() if isinstance(container, dict) else container:
         if isinstance(branch, CONTAINERS):
-            _collect(branch, found)
+            _collect(branch, values)
         else:
-            found.append(branch)
+            values.append(branch)
 
 
 def map_leaves(change: Callable[[Any], Any], tree: Any) -> Any:

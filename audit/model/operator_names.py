@@ -25,20 +25,20 @@ def matching(pattern: str, names: Iterable[str]) -> set[str]:
 
     A name ("pow", "softshrink", "linalg.svd", "nn.functional.softshrink", with "aten::" or without) matches all
     groups of the operator, from every source, its in-place and out= overloads among them. One overload
-    ("pow.Tensor_Tensor") matches its own groups; written "aten::pow.Tensor_Tensor" also for those of its operator
-    that name no overload, which may reach it. A shell pattern ("linalg.*") matches all such names.
+    ("pow.Tensor_Tensor") matches its own groups. With "aten::" it also matches the groups of its operator that name
+    no overload, because they may call it. A shell pattern ("linalg.*") matches all such names.
     Raises MpsmithError for a pattern that matches nothing.
     """
     names = set(names)
     wanted = pattern.removeprefix("aten::")
-    found = {name for spelling in _also_written(wanted, names) for name in _spelled(names, spelling)}
-    if not found or pattern.startswith("aten::"):
-        found |= _reaching(wanted, names)
-    if not found:
+    matches = {name for spelling in _also_written(wanted, names) for name in _spelled(names, spelling)}
+    if not matches or pattern.startswith("aten::"):
+        matches |= _reaching(wanted, names)
+    if not matches:
         spellings = {form for name in names for form in _spellings(name)}
         hint = near(wanted, spellings, "`mpsmith coverage --operators` lists all operators")
         raise MpsmithError(f"no cases for operator {pattern!r}{hint}")
-    return found
+    return matches
 
 
 def _also_written(wanted: str, names: set[str]) -> set[str]:

@@ -300,8 +300,12 @@ class StoreQueries:
                 levels = json.loads(zlib.decompress(packed))
                 pairs = (map(tuple, of_case) for of_case in levels)
                 of_cases = tuple(tuple(once.setdefault(level, level) for level in of_case) for of_case in pairs)
-                refused = tuple(each[:-1] for each in of_cases if each[-1:] == (REFUSED_BY_CPU,))
-                accepted = tuple(each for each in of_cases if each[-1:] != (REFUSED_BY_CPU,)) if refused else of_cases
+                refused = tuple(case_levels[:-1] for case_levels in of_cases if case_levels[-1:] == (REFUSED_BY_CPU,))
+                accepted = (
+                    tuple(case_levels for case_levels in of_cases if case_levels[-1:] != (REFUSED_BY_CPU,))
+                    if refused
+                    else of_cases
+                )
                 yield Covered(GroupKey(*key), repeating, accepted, refused)
 
     # ---- shipped kernels
@@ -325,7 +329,7 @@ class StoreQueries:
 
     def host_work(self, run: int) -> dict[str, HostWork]:
         """What the host code of each overload did in a run besides encoding commands."""
-        found: dict[str, HostWork] = {}
+        totals: dict[str, HostWork] = {}
         with clear_errors(self.path):
             cursor = self._connection.execute(
                 "SELECT w.overload, w.calls, w.graphs, w.waits, w.on_cpu FROM host_work w"
@@ -334,8 +338,8 @@ class StoreQueries:
             )
             for overload, calls, graphs, waits, on_cpu in cursor:
                 work = host_work_from(calls, graphs, waits, on_cpu)
-                found[overload] = found.get(overload, HostWork()) + work
-        return found
+                totals[overload] = totals.get(overload, HostWork()) + work
+        return totals
 
     # ---- torch.compile and torch.mps
 
@@ -351,8 +355,8 @@ class StoreQueries:
                 (run,),
             )
             for row in cursor:
-                found = compiled_outcome_from(cache.outcome(row[:8]), row[15:])
-                yield StoredCompiledCase(cache.group(list(row[8:13])), row[13], row[14], found)
+                compiled = compiled_outcome_from(cache.outcome(row[:8]), row[15:])
+                yield StoredCompiledCase(cache.group(list(row[8:13])), row[13], row[14], compiled)
 
     def module_rows(self, run: int) -> list[ModuleRow]:
         """The results of the probes of torch.mps in a run, by name."""

@@ -99,7 +99,7 @@ class StoredCompiledCase:
     group: GroupKey
     position: int
     inputs: str
-    found: CompiledOutcome
+    compiled: CompiledOutcome
 
     @property
     def label(self) -> str:

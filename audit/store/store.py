@@ -315,22 +315,22 @@ class Store(StoreQueries):
 
     # ---- torch.compile and torch.mps
 
-    def add_compiled(self, group: int, position: int, found: CompiledOutcome) -> None:
-        """Record what torch.compile made of a case, beside its outcome.
+    def add_compiled(self, group: int, position: int, outcome: CompiledOutcome) -> None:
+        """Record the outcome of a case under torch.compile.
 
         The source of a right result is not recorded; it can be generated again.
         """
-        source = "" if found.verdict.is_right else found.source
+        source = "" if outcome.verdict.is_right else outcome.source
         row = (
-            found.verdict.value,
-            json.dumps(found.aten),
-            found.kernels,
-            found.graphs,
-            json.dumps(found.breaks),
-            found.recompilations,
-            found.reason,
-            found.line,
-            found.faulty_stage.value if found.faulty_stage else "",
+            outcome.verdict.value,
+            json.dumps(outcome.aten),
+            outcome.kernels,
+            outcome.graphs,
+            json.dumps(outcome.breaks),
+            outcome.recompilations,
+            outcome.reason,
+            outcome.line,
+            outcome.faulty_stage.value if outcome.faulty_stage else "",
             zlib.compress(source.encode()) if source else b"",
         )
         with self._writing() as connection:

@@ -142,8 +142,8 @@ def summarize_compiled(store: Store, run: Run) -> CompiledSummary:
     by_operator: dict[str, list[StoredCompiledCase]] = {}
     counts: Counter[CompiledVerdict] = Counter()
     for case in store.compiled_cases(run.id):
-        counts[case.found.verdict] += 1
-        if case.found.verdict.executed:
+        counts[case.compiled.verdict] += 1
+        if case.compiled.verdict.executed:
             by_operator.setdefault(operator_of(case.group.operator), []).append(case)
     operators = tuple(_operator(name, cases) for name, cases in sorted(by_operator.items()))
     findings = [finding for name, cases in by_operator.items() for finding in _findings(name, cases)]
@@ -184,19 +184,19 @@ def aten_names(name: str) -> tuple[str, ...]:
 def _operator(name: str, cases: list[StoredCompiledCase]) -> CompiledOperator:
     by_dtype: dict[str, set[CompiledVerdict]] = {}
     for case in cases:
-        by_dtype.setdefault(case.group.dtype, set()).add(case.found.verdict)
-    worst = worst_compiled(case.found.verdict for case in cases)
+        by_dtype.setdefault(case.group.dtype, set()).add(case.compiled.verdict)
+    worst = worst_compiled(case.compiled.verdict for case in cases)
     assert worst is not None
-    untraced = {c.found.reason for c in cases if c.found.verdict is CompiledVerdict.CANNOT_TRACE}
+    untraced = {c.compiled.reason for c in cases if c.compiled.verdict is CompiledVerdict.CANNOT_TRACE}
     return CompiledOperator(
         name,
         worst,
         {dtype: verdict for dtype, verdicts in by_dtype.items() if (verdict := worst_compiled(verdicts))},
-        tuple(sorted({each for case in cases for each in case.found.aten})),
-        tuple(sorted({each for case in cases for each in case.found.outcome.fallbacks})),
+        tuple(sorted({each for case in cases for each in case.compiled.aten})),
+        tuple(sorted({each for case in cases for each in case.compiled.outcome.fallbacks})),
         len(cases),
-        sum(len(case.found.breaks) for case in cases),
-        sum(case.found.recompilations for case in cases),
+        sum(len(case.compiled.breaks) for case in cases),
+        sum(case.compiled.recompilations for case in cases),
         tuple(sorted(untraced)),
     )
 
@@ -204,14 +204,14 @@ def _operator(name: str, cases: list[StoredCompiledCase]) -> CompiledOperator:
 def _findings(name: str, cases: Iterable[StoredCompiledCase]) -> list[CompiledFinding]:
     alike: dict[tuple[object, ...], list[StoredCompiledCase]] = {}
     for case in cases:
-        if case.found.verdict not in NO_FINDING:
+        if case.compiled.verdict not in NO_FINDING:
             alike.setdefault(_what_it_shows(case), []).append(case)
     return [_finding(name, each) for each in alike.values()]
 
 
 def _what_it_shows(case: StoredCompiledCase) -> tuple[object, ...]:
     """What two cases of an operator have in common that show the same; numbers and places differ."""
-    found = case.found
+    found = case.compiled
     if found.verdict is CompiledVerdict.WRONG:
         return found.verdict, found.faulty_stage, found.reason.partition(":")[0], case.group.variant
     return found.verdict, re.sub(r"\d+", "0", found.reason.partition(": data race")[0][:80])
@@ -227,7 +227,7 @@ def _worst_first(finding: CompiledFinding) -> tuple[object, ...]:
 def _finding(name: str, cases: list[StoredCompiledCase]) -> CompiledFinding:
     first = min(cases, key=lambda case: (case.group.mode == DYNAMIC, len(case.inputs)))
     dtypes = tuple(dict.fromkeys(case.group.dtype for case in cases))
-    found = first.found
+    found = first.compiled
     return CompiledFinding(
         name,
         found.verdict,
@@ -247,6 +247,6 @@ def _finding(name: str, cases: list[StoredCompiledCase]) -> CompiledFinding:
 
 def _beyond_tolerance(cases: Iterable[StoredCompiledCase]) -> float | None:
     """The largest error of what is wrong in its values; a NaN has no size."""
-    outcomes = [case.found.outcome for case in cases if case.found.verdict is CompiledVerdict.WRONG]
+    outcomes = [case.compiled.outcome for case in cases if case.compiled.verdict is CompiledVerdict.WRONG]
     errors = [outcome.max_error for outcome in outcomes if outcome.max_error is not None and outcome.max_error > 1]
     return max(errors, default=None)

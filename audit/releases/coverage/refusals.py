@@ -206,9 +206,9 @@ def refuse_as(release: str) -> list[Refusal]:
     if release == NOTHING:
         return []
     data = release_data.load()
-    found = refusals_of(from_data(data, data.index(release)))
-    refusals.refuse(found)
-    return found
+    refused = refusals_of(from_data(data, data.index(release)))
+    refusals.refuse(refused)
+    return refused
 
 
 def refuse_as_profile(release: str) -> list[Refusal]:

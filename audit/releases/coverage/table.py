@@ -132,11 +132,11 @@ def support_of(overloads: Sequence[OverloadCoverage]) -> OperatorSupport:
 
 def support_by_release(data: ReleaseData) -> dict[str, tuple[OperatorSupport | None, ...]]:
     """The support of every operator in each release, oldest first; None where a release does not have it."""
-    found: dict[str, list[OperatorSupport | None]] = {}
+    support: dict[str, list[OperatorSupport | None]] = {}
     for position in range(len(data.releases)):
         for operator, overloads in from_data(data, position).by_operator.items():
-            found.setdefault(operator, [None] * len(data.releases))[position] = support_of(overloads)
-    return {operator: tuple(row) for operator, row in found.items()}
+            support.setdefault(operator, [None] * len(data.releases))[position] = support_of(overloads)
+    return {operator: tuple(row) for operator, row in support.items()}
 
 
 def _native_since(data: ReleaseData, coverage: ReleaseCoverage) -> dict[str, str]:

@@ -31,9 +31,9 @@ def host_files(release: str) -> Path:
 
     Raises WheelError for a release without such a wheel or a damaged one, UnreachableError where there is no network.
     """
-    found = cached_host_files(release)
-    if found is not None:
-        return found
+    cached = cached_host_files(release)
+    if cached is not None:
+        return cached
     archive = open_release(full_release(release))
     target = _folder(full_release(release))
     try:

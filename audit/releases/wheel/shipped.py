@@ -70,20 +70,20 @@ def cached_library(release: str) -> Path | None:
 def shipped_library(release: str) -> Path:
     """The `.metallib` file with the kernels of a release: from the cache, else out of its wheel.
 
-    The wheel is the one in the cache, or the index's, of which only what is needed is fetched. Raises
+    The wheel is the one in the cache, or the index's, of which only the needed parts are fetched. Raises
     NoMetalKernelsError for a release that ships none, UnreachableError where the index is needed and cannot be reached,
-    and MpsmithError for what else goes wrong.
+    and MpsmithError for other failures.
     """
-    found = cached_library(release)
-    if found is not None:
-        return found
+    cached = cached_library(release)
+    if cached is not None:
+        return cached
     from filelock import FileLock
 
     name = full_release(release)
     folder = _folder(name)
     with _keeping(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        # Of two processes that want the same library at once the second one waits, and then finds it.
+        # If two processes want the same library at once, the second waits and then finds it in the cache.
         with FileLock(folder / ".lock"):
             return cached_library(name) or _extract_release(name, folder)
 

@@ -48,7 +48,7 @@ def test_a_call_that_is_never_compiled_to_its_end_costs_one_case(
     path = tmp_path / "store.sqlite"
     run = run_audit(settings, path, resume=False, say=lambda text: None)
     with Store.open(path) as store:
-        right, slow, large, after, endless = [case.found for case in store.compiled_cases(run.id)]
+        right, slow, large, after, endless = [case.compiled for case in store.compiled_cases(run.id)]
     assert right.verdict is after.verdict is CompiledVerdict.METAL
     assert slow.verdict is large.verdict is CompiledVerdict.REFERENCE_FAILED
     assert slow.reason.endswith("CompilerLimitError: it takes the compiler more than 1 s of processor time")

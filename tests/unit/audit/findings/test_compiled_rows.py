@@ -51,20 +51,20 @@ class TestCompiledRows:
     def test_a_case_is_read_as_it_was_written(self, tmp_path: Path) -> None:
         with stored(tmp_path, (opinfo("add", mode=COMPILED), WRONG)) as store:
             (case,) = store.compiled_cases(store.latest_run(compiled=True).id)
-        assert case.found == WRONG
+        assert case.compiled == WRONG
         assert case.label == "opinfo:add:float32:0:compiled"
 
     def test_the_source_of_what_is_right_is_not_kept(self, tmp_path: Path) -> None:
         with stored(tmp_path, (opinfo("add", mode=COMPILED), METAL)) as store:
             (case,) = store.compiled_cases(1)
-        assert (case.found.verdict, case.found.kernels, case.found.source) == (CompiledVerdict.METAL, 2, "")
+        assert (case.compiled.verdict, case.compiled.kernels, case.compiled.source) == (CompiledVerdict.METAL, 2, "")
 
     def test_a_case_that_killed_its_worker_keeps_what_the_parent_wrote(self, tmp_path: Path) -> None:
         with new_store(tmp_path) as store:
             recording = begun(store, {"compiled": "static"})
             recording.add(opinfo("add", mode=COMPILED), Outcome(CaseVerdict.CRASH, message="SIGSEGV"))
             (case,) = store.compiled_cases(recording.finish().id)
-        assert (case.found.verdict, case.found.reason) == (CompiledVerdict.CRASH, "SIGSEGV")
+        assert (case.compiled.verdict, case.compiled.reason) == (CompiledVerdict.CRASH, "SIGSEGV")
 
     def test_the_lanes_do_not_hide_each_other(self, tmp_path: Path) -> None:
         with stored(tmp_path, (opinfo("add", mode=COMPILED), METAL)) as store:

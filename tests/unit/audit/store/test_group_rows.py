@@ -104,4 +104,4 @@ def test_compiled_cases_travel_with_their_sources(tmp_path: Path) -> None:
         a.add_compiled(group.id, 0, found)
         number = planned(b)
         b.add_rows([(number, a.rows_of([group])[0])])
-        assert next(b.compiled_cases(1)).found.source == "kernel void f() {}"
+        assert next(b.compiled_cases(1)).compiled.source == "kernel void f() {}"
