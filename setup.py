@@ -20,8 +20,8 @@ class FreshBuild(build_py):
 
     def find_package_modules(self, package: str, package_dir: str) -> list[tuple[str, str, str]]:
         """The modules of a package as (package, module, path)."""
-        found = super().find_package_modules(package, package_dir)
-        return [row for row in found if row[:2] != ("mpsmith", "setup")]
+        modules = super().find_package_modules(package, package_dir)
+        return [row for row in modules if row[:2] != ("mpsmith", "setup")]
 
 
 setup(cmdclass={"build_py": FreshBuild})

@@ -34,7 +34,8 @@ def text_lines(differences: Differences) -> Iterator[str]:
     if len(differences.failures) > LISTED:
         yield f"  … {len(differences.failures) - LISTED:,} more (--json lists them)"
     yield from (
-        f"  {each.operator}: {_ms(each.before)} -> {_ms(each.after)}{_ratio(each)}" for each in differences.times
+        f"  {timing.operator}: {_ms(timing.before)} -> {_ms(timing.after)}{_ratio(timing)}"
+        for timing in differences.times
     )
 
 
@@ -63,7 +64,8 @@ def markdown_lines(differences: Differences) -> Iterator[str]:
     if differences.times:
         yield from ("", "| kernel | ms before | ms after |", "|---|---|---|")
         yield from (
-            f"| {escaped(each.operator)} | {_ms(each.before)} | {_ms(each.after)} |" for each in differences.times
+            f"| {escaped(timing.operator)} | {_ms(timing.before)} | {_ms(timing.after)} |"
+            for timing in differences.times
         )
 
 

@@ -70,17 +70,17 @@ def defects(
         print_json(_as_json(measured))
     else:
         print(_as_text(measured))
-    installed = next(each for each in measured if not each.overlay)
-    if not all(each.as_expected for each in installed.shown):
+    installed = next(measured_release for measured_release in measured if not measured_release.overlay)
+    if not all(defect_shown.as_expected for defect_shown in installed.shown):
         raise typer.Exit(1)
 
 
 def _chosen(defects: Sequence[Defect], numbers: Sequence[str]) -> list[Defect]:
-    known = {defect.number: defect for defect in defects}
-    unknown = [number for number in numbers if number not in known]
+    by_number = {defect.number: defect for defect in defects}
+    unknown = [number for number in numbers if number not in by_number]
     if unknown:
         raise MpsmithError(f"there is no defect {unknown[0]}; there are {_numbers(defects)}")
-    return [known[number] for number in numbers] if numbers else list(defects)
+    return [by_number[number] for number in numbers] if numbers else list(defects)
 
 
 def _numbers(defects: Sequence[Defect]) -> str:
@@ -125,20 +125,24 @@ def _as_json(measured: Sequence[MeasuredRelease]) -> dict[str, Any]:
 def _as_text(measured: Sequence[MeasuredRelease]) -> str:
     from tabulate import tabulate
 
-    able = [each for each in measured if not each.cannot]
+    runnable = [release for release in measured if not release.cannot]
     rows = [
-        (shown.defect.number, shown.defect.title, *(each.shown[at].outcome.verdict.value for each in able))
-        for at, shown in enumerate(able[0].shown)
+        (shown.defect.number, shown.defect.title, *(release.shown[at].outcome.verdict.value for release in runnable))
+        for at, shown in enumerate(runnable[0].shown)
     ]
-    headers = ["", "on the SIMULATED mps device", *(f"{each.release}{' overlay' * each.overlay}" for each in able)]
+    headers = [
+        "",
+        "on the SIMULATED mps device",
+        *(f"{release.release}{' overlay' * release.overlay}" for release in runnable),
+    ]
     lines = [tabulate(rows, headers=headers)]
-    lines += [f"torch {each.release}: {each.cannot}" for each in measured if each.cannot]
+    lines += [f"torch {release.release}: {release.cannot}" for release in measured if release.cannot]
     lines += [
         f"{shown.defect.number} showed {shown.outcome.verdict.value}, not {shown.defect.verdict.value}:"
         f" {shown.outcome.reason}".rstrip(": ")
-        for each in measured
-        if not each.overlay
-        for shown in each.shown
+        for release in measured
+        if not release.overlay
+        for shown in release.shown
         if not shown.as_expected
     ]
     return "\n".join(lines)

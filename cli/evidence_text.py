@@ -37,12 +37,12 @@ def file_lines(evidence: EvidenceFile) -> Iterator[str]:
         yield f"  the coverage of torch {evidence.machine.profile} was simulated"
     yield from (f"  {name}={value}" for name, value in evidence.machine.variables.items())
     asked = [f"{name} {', '.join(values)}" for name, values in _asked(evidence).items() if values]
-    yield f"audit: samples {audit.samples}{''.join(f', {each}' for each in asked)}" + (
+    yield f"audit: samples {audit.samples}{''.join(f', {option}' for option in asked)}" + (
         "" if audit.complete else ", NOT COMPLETE"
     )
     counts = ", ".join(f"{number:,} {verdict.value}" for verdict, number in audit.cases.items())
     yield f"  {audit.executed:,} cases executed: {counts}"
-    verdicts = Counter(each.verdict.value for row in audit.overloads.values() for each in row.dtypes.values())
+    verdicts = Counter(dtype_row.verdict.value for row in audit.overloads.values() for dtype_row in row.dtypes.values())
     counted = ", ".join(f"{number:,} {verdict}" for verdict, number in verdicts.most_common())
     yield f"  {len(audit.overloads):,} overloads; overload and dtype: {counted}"
     failing = [case for case in audit.failing_cases() if case[1].value not in ("fallback", "missing")]

@@ -59,12 +59,12 @@ def networks(
     except KeyboardInterrupt:
         say("stopped; the same command goes on where it was")
         raise typer.Exit(130) from None
-    found = network_support(observations, finished_kernels())
+    supports = network_support(observations, finished_kernels())
     if as_json:
-        print_json(output.to_json(found, observations))
+        print_json(output.to_json(supports, observations))
     else:
-        print(output.as_text(found, observations, torch))
-    if own and not any(support.network == network.name for network in own for support in found):
+        print(output.as_text(supports, observations, torch))
+    if own and not any(support.network == network.name for network in own for support in supports):
         raise typer.Exit(1)  # a network of the user's own that did not run is what the command was asked for
 
 
@@ -77,12 +77,12 @@ def _modes(given: list[str] | None) -> tuple[Mode, ...]:
     from ..errors import MpsmithError, near
     from ..tracing.networks.observation import Mode
 
-    found = []
+    chosen = []
     for name in values_of(given, "--modes"):
         if name not in Mode.__members__:
             raise MpsmithError(f"--modes {name}: one of {', '.join(Mode.__members__)}{near(name, Mode.__members__)}")
-        found.append(Mode[name])
-    return tuple(found) or tuple(Mode)
+        chosen.append(Mode[name])
+    return tuple(chosen) or tuple(Mode)
 
 
 def _check_release(release: str | None) -> None:

@@ -111,7 +111,7 @@ def _show_entry(registry: Registry, operator: str, as_json: bool) -> None:
     answered_by = _answered(entry.operator)
     if as_json:
         answered = {"answer": as_data(answered_by)} if answered_by else {}
-        print_json({**entry_json(entry, place), "known_wrong": [report_json(each) for each in reports], **answered})
+        print_json({**entry_json(entry, place), "known_wrong": [report_json(report) for report in reports], **answered})
     else:
         said = f"{headline(answered_by)}, torch {answered_by.release}: {reason(answered_by)}" if answered_by else ""
         first = [f"  {'answer':<13} {said}"] if said else []
@@ -195,9 +195,9 @@ def _status(word: str) -> Status:
     from ..registry.model import Status
     from ..registry.problems import RegistryError
 
-    known = [status.value for status in Status]
-    if word not in known:
-        raise RegistryError(f"'{word}' is not a status; there are {', '.join(known)}{near(word, known)}")
+    statuses = [status.value for status in Status]
+    if word not in statuses:
+        raise RegistryError(f"'{word}' is not a status; there are {', '.join(statuses)}{near(word, statuses)}")
     return Status(word)
 
 

@@ -40,28 +40,30 @@ def replay(
 
 def _launches(launches: LaunchesByOverload) -> Iterator[str]:
     """What became of the native calls, where shipped kernels computed."""
-    for overload, each in launches.items():
-        kernels = ", ".join(f"{kernel} ({number})" if number > 1 else kernel for kernel, number in each.kernels.items())
+    for overload, launched in launches.items():
+        kernels = ", ".join(
+            f"{kernel} ({number})" if number > 1 else kernel for kernel, number in launched.kernels.items()
+        )
         if kernels:
             yield f"shipped:  {overload}: {kernels}"
-        for reason, calls in each.stood_in.items():
+        for reason, calls in launched.stood_in.items():
             yield f"stand-in: {overload}: {reason}" + (f" ({calls} calls)" if calls > 1 else "")
 
 
-def _compiled_lines(found: CompiledOutcome) -> Iterator[str]:
+def _compiled_lines(outcome: CompiledOutcome) -> Iterator[str]:
     """What became of a call under torch.compile, and the Metal that was generated for it."""
-    yield f"now:      {found.verdict.value} {found.reason}".rstrip()
-    if found.line:
-        yield f"line:     {found.line}"
-    if found.faulty_stage:
-        yield f"due to:   {found.faulty_stage.value}"
-    yield f"graphs:   {found.graphs}, {found.kernels} Metal kernels, {found.recompilations} recompilations"
-    for reason in found.breaks:
+    yield f"now:      {outcome.verdict.value} {outcome.reason}".rstrip()
+    if outcome.line:
+        yield f"line:     {outcome.line}"
+    if outcome.faulty_stage:
+        yield f"due to:   {outcome.faulty_stage.value}"
+    yield f"graphs:   {outcome.graphs}, {outcome.kernels} Metal kernels, {outcome.recompilations} recompilations"
+    for reason in outcome.breaks:
         yield f"break:    {reason}"
-    if found.aten:
-        yield f"aten:     {', '.join(found.aten)}"
-    if found.source:
-        yield f"--- generated Metal\n{found.source}"
+    if outcome.aten:
+        yield f"aten:     {', '.join(outcome.aten)}"
+    if outcome.source:
+        yield f"--- generated Metal\n{outcome.source}"
 
 
 def _lines(replayed: Replayed) -> Iterator[str]:
@@ -71,8 +73,8 @@ def _lines(replayed: Replayed) -> Iterator[str]:
         yield "on the SIMULATED mps device: not evidence about a Mac"
     yield f"recorded: {recorded.outcome.verdict.value} ({recorded.grade.value}) {recorded.outcome.message}".rstrip()
     if recorded.at_fault is not None:
-        found = recorded.at_fault
-        yield f"at fault: {found.overload}{found.call}: {found.message}"
+        inner_call = recorded.at_fault
+        yield f"at fault: {inner_call.overload}{inner_call.call}: {inner_call.message}"
     if replayed.replay is None:
         yield f"now:      {replayed.verdict} {replayed.death}"
         return

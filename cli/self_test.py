@@ -107,8 +107,8 @@ def _as_text(done: SelfTest) -> str:
     from ..audit.self_test import MAX_MISATTRIBUTED, MIN_RECALL
 
     counts = done.counts()
-    rows = [(name, *(found[result] or "" for result in RESULTS)) for name, found in counts.items()]
-    totals = [sum(found[result] for found in counts.values()) for result in RESULTS]
+    rows = [(name, *(by_result[result] or "" for result in RESULTS)) for name, by_result in counts.items()]
+    totals = [sum(by_result[result] for by_result in counts.values()) for result in RESULTS]
     lines = [
         f"self-test on the SIMULATED mps device, seed {done.options.seed}: {done.executed:,} cases with faults"
         f" in {done.rounds} rounds and {done.seconds:.0f} s",

@@ -61,13 +61,15 @@ def wrong(
         print_json({"release": release, "findings": [asdict(result) for result in results]})
 
 
-def _findings(known: dict[str, FoundWrong], names: Sequence[str]) -> dict[str, FoundWrong]:
+def _findings(findings: dict[str, FoundWrong], names: Sequence[str]) -> dict[str, FoundWrong]:
     from ..errors import MpsmithError, near
 
-    unknown = next((name for name in names if name not in known), None)
+    unknown = next((name for name in names if name not in findings), None)
     if unknown is not None:
-        raise MpsmithError(f"no finding is called {unknown}{near(unknown, known, '`mpsmith shipped wrong` runs all')}")
-    return {name: known[name] for name in names} or known
+        raise MpsmithError(
+            f"no finding is called {unknown}{near(unknown, findings, '`mpsmith shipped wrong` runs all')}"
+        )
+    return {name: findings[name] for name in names} or findings
 
 
 def _announce(release: str) -> None:

@@ -34,15 +34,15 @@ def why(
     from ..audit.answers.sentences import as_data, as_text
 
     try:
-        found = answer(operator, torch)
+        answered = answer(operator, torch)
     except MpsmithError:
         if not _print_other_library(operator, as_json=as_json):
             raise
         return
     if as_json:
-        print_json(as_data(found))
+        print_json(as_data(answered))
     else:
-        print(as_text(found))
+        print(as_text(answered))
 
 
 def _print_other_library(name: str, *, as_json: bool) -> bool:
@@ -58,8 +58,8 @@ def _print_other_library(name: str, *, as_json: bool) -> bool:
     reason = f"An operator of {library}, not of torch: no audit says whether {library}'s own kernel is right."
     step = {"text": "Use mpsmith's kernel", "command": "import mpsmith.kernels"}
     if as_json:
-        found = [{"operator": kernel.operator, "family": kernel.family} for kernel in kernels]
-        print_json({"name": name, "library": library, "reason": reason, "kernels": found, "next": [step]})
+        kernel_rows = [{"operator": kernel.operator, "family": kernel.family} for kernel in kernels]
+        print_json({"name": name, "library": library, "reason": reason, "kernels": kernel_rows, "next": [step]})
     else:
         print(f"{kernels[0].operator} has a Metal kernel in mpsmith")
         print(f"  why       {reason}")

@@ -78,7 +78,7 @@ def _with_compiled(operator: str, recorded: Measured, compiled: CompiledDtypes) 
     executed = {dtype for dtypes in compiled.values() for dtype in dtypes}
     together = {
         word: in_dtype_order(
-            [*compiled.get(word, ()), *(each for each in recorded.compiled.get(word, ()) if each not in executed)]
+            [*compiled.get(word, ()), *(dtype for dtype in recorded.compiled.get(word, ()) if dtype not in executed)]
         )
         for word in (*get_args(CompiledWord), *(word for word in compiled if word not in get_args(CompiledWord)))
     }

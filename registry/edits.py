@@ -194,8 +194,8 @@ def _above_comments(text: str, index: int) -> int:
 
 
 def _line_end(text: str, index: int) -> int:
-    found = _LINE_BREAK.search(text, index)
-    return found.end() if found else len(text)
+    line_break = _LINE_BREAK.search(text, index)
+    return line_break.end() if line_break else len(text)
 
 
 def _indented(lines: str, indent: int) -> str:

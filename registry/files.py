@@ -142,8 +142,8 @@ def examine(folder: Path | None = None) -> tuple[Registry, list[Problem]]:
         except (OSError, UnicodeDecodeError) as error:
             problems.append(_unreadable(path, error))
             continue
-        found, malformed = parse(texts[path], path)
-        blocks += found
+        file_blocks, malformed = parse(texts[path], path)
+        blocks += file_blocks
         problems += malformed
     entries, invalid = entries_of(blocks)
     problems += invalid
@@ -195,10 +195,10 @@ def record_evidence(folder: Path | None, device: Device, verified: Mapping[str, 
     with exclusive(chosen):
         registry = load(chosen)
         fields = {}
-        for operator, found in verified.items():
+        for operator, kernel in verified.items():
             old = registry.fields(operator)
-            by_device = merged_devices(old.get("evidence"), {device: data_of(found.evidence)})
-            changes = {"status": found.status, "kernel": found.family, "evidence": by_device}
+            by_device = merged_devices(old.get("evidence"), {device: data_of(kernel.evidence)})
+            changes = {"status": kernel.status, "kernel": kernel.family, "evidence": by_device}
             fields[operator] = merged_fields(old, changes)
         return replace_entries(registry, fields)
 
@@ -268,11 +268,11 @@ def _plain(value: object) -> Plain:
 
 
 def _valid(operator: str, fields: dict[str, Plain]) -> Entry:
-    found = entry_from(operator, fields)
-    if isinstance(found, ValidationError):
-        wrong: Sequence[str] = [described(details) for details in found.errors()]
+    entry_or_error = entry_from(operator, fields)
+    if isinstance(entry_or_error, ValidationError):
+        wrong: Sequence[str] = [described(details) for details in entry_or_error.errors()]
         raise RegistryError(f"{operator}: {'; '.join(wrong)}")
-    return found
+    return entry_or_error
 
 
 def _listed(folder: Path) -> list[Path]:

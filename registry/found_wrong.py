@@ -59,7 +59,7 @@ class FoundWrong(Part):
 
     @model_validator(mode="after")
     def _is_the_same_everywhere(self) -> FoundWrong:
-        if any(each.fill in RANDOM_FILLS for each in self.case.tensors()):
+        if any(tensor.fill in RANDOM_FILLS for tensor in self.case.tensors()):
             raise ValueError("a finding has values that are the same everywhere, no random fill")
         if self.case.refused or self.case.memory_gib is not None:
             raise ValueError("a finding is a call that the CPU computes on an ordinary machine")
@@ -71,10 +71,10 @@ class FoundWrong(Part):
 @cache
 def load() -> dict[str, FoundWrong]:
     """All findings by name, in the order of the files. Raises RegistryError that lists every problem with its place."""
-    found, problems = examine(PACKAGED)
+    findings, problems = examine(PACKAGED)
     if problems:
         raise error_of(problems)
-    return found
+    return findings
 
 
 def of_kernels() -> dict[str, FoundWrong]:
@@ -87,26 +87,26 @@ def examine(folder: Path, operators: Collection[str] = ()) -> tuple[dict[str, Fo
 
     `operators`: the names of all operators, to find misspelt ones; empty when they are not known.
     """
-    found: dict[str, FoundWrong] = {}
+    findings: dict[str, FoundWrong] = {}
     problems: list[Problem] = []
     for path in registry_files(folder):
         blocks, malformed = parse(read_text(path), path)
         problems += malformed
         for block in blocks:
-            if block.operator in found:
+            if block.operator in findings:
                 problems.append(block.problem((), "the name is taken already", at_key=True))
                 continue
             finding = _finding_of(block)
             if isinstance(finding, list):
                 problems += finding
                 continue
-            found[finding.name] = finding
+            findings[finding.name] = finding
             problems += [
                 block.problem(("operators", position), f"there is no operator {overload}")
                 for position, overload in enumerate(finding.operators)
                 if operators and overload.split(".")[0] not in operators
             ]
-    return found, sorted(problems)
+    return findings, sorted(problems)
 
 
 def _finding_of(block: Block) -> FoundWrong | list[Problem]:
@@ -116,6 +116,6 @@ def _finding_of(block: Block) -> FoundWrong | list[Problem]:
         return FoundWrong.model_validate({"name": block.operator, **block.data})
     except ValidationError as error:
         return [
-            block.problem(tuple(s for s in each["loc"] if not str(s).startswith("<")), described(each), at_key=True)
-            for each in error.errors()
+            block.problem(tuple(s for s in detail["loc"] if not str(s).startswith("<")), described(detail), at_key=True)
+            for detail in error.errors()
         ]

@@ -49,15 +49,15 @@ def scan(text: str) -> list[KernelEntry]:
     """The entries with a kernel in the text of one file."""
     if "\n  kernel:" not in text:
         return []
-    found: list[KernelEntry] = []
+    entries: list[KernelEntry] = []
     operator = kernel = status = None
     for match in _LINE.finditer(text):
         if match["operator"]:
-            found += _finished(operator, kernel, status)
+            entries += _finished(operator, kernel, status)
             operator, kernel, status = match["operator"], None, None
         kernel = match["kernel"] or kernel
         status = match["status"] or status
-    return found + _finished(operator, kernel, status)
+    return entries + _finished(operator, kernel, status)
 
 
 def _finished(operator: str | None, kernel: str | None, status: str | None) -> list[KernelEntry]:

@@ -145,8 +145,8 @@ def _kind(value: Any) -> str:
     if isinstance(value, list):
         return "<list>"
     if isinstance(value, dict):
-        found = next((name for name in ("slice", "tuple", "torch") if list(value) == [name]), "tensor")
-        return f"<{found}>"
+        tag = next((name for name in ("slice", "tuple", "torch") if list(value) == [name]), "tensor")
+        return f"<{tag}>"
     if isinstance(value, TensorInput | SliceInput | TupleInput | TorchInput):
         return f"<{type(value).__name__.removesuffix('Input').lower()}>"
     return "<plain>"

@@ -183,22 +183,22 @@ def examine(folder: Path, operators: Collection[str] = ()) -> tuple[dict[int, Kn
         problems += malformed
         for block in blocks:
             earlier = places.setdefault(block.operator, block)
-            found = report_of(block)
+            report_or_problems = report_of(block)
             if earlier is not block:
                 place = f"{shown(earlier.path)}:{earlier.key.start_mark.line + 1}"
                 problems.append(block.problem((), f"the issue has an entry already, at {place}", at_key=True))
-            elif isinstance(found, KnownReport):
-                reports[found.issue] = found
-                problems += _unknown_operators(block, found, operators)
+            elif isinstance(report_or_problems, KnownReport):
+                reports[report_or_problems.issue] = report_or_problems
+                problems += _unknown_operators(block, report_or_problems, operators)
             else:
-                problems += found
+                problems += report_or_problems
     return reports, sorted(problems)
 
 
 def reports_of(operator: str, reports: Iterable[KnownReport]) -> list[KnownReport]:
     """The reports about any overload of an operator (`aten::where`), by issue."""
-    named = (one for one in reports if any(name.split(".")[0] == operator for name in one.operators))
-    return sorted(named, key=lambda one: one.issue)
+    named = (report for report in reports if any(name.split(".")[0] == operator for name in report.operators))
+    return sorted(named, key=lambda report: report.issue)
 
 
 def report_of(block: Block) -> KnownReport | list[Problem]:

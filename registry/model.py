@@ -253,8 +253,8 @@ def data_of(model: Measured | Evidence) -> dict[str, Plain]:
 
 def in_dtype_order(names: Sequence[str]) -> list[str]:
     """Dtype names without repeats: floating point, complex, integers, bool, each from the widest; others at the end."""
-    known = {name: position for position, name in enumerate(_DTYPE_ORDER)}
-    return sorted(set(names), key=lambda name: (known.get(name, len(known)), name))
+    order = {name: position for position, name in enumerate(_DTYPE_ORDER)}
+    return sorted(set(names), key=lambda name: (order.get(name, len(order)), name))
 
 
 _DTYPE_ORDER = (

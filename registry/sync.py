@@ -176,18 +176,18 @@ def _report(steps: Sequence[_Step], entries: Iterable[Entry]) -> SyncReport:
 
 def _by_operator(measurements: Iterable[Measurement]) -> dict[str, dict[Device, Measured]]:
     """The measurements in the model's form, by operator in the order of names, then by device."""
-    found: dict[str, dict[Device, Measured]] = {}
+    by_operator: dict[str, dict[Device, Measured]] = {}
     for measurement in measurements:
         device = next((device for device in DEVICES if device == measurement.device), None)
         if device is None:
             raise RegistryError(
                 f"{measurement.operator} was measured on '{measurement.device}', not on mps or simulated"
             )
-        by_device = found.setdefault(measurement.operator, {})
+        by_device = by_operator.setdefault(measurement.operator, {})
         if device in by_device:
             raise RegistryError(f"there are two measurements of {measurement.operator} on the {device} device")
         by_device[device] = _measured(measurement)
-    return dict(sorted(found.items()))
+    return dict(sorted(by_operator.items()))
 
 
 def _measured(measurement: Measurement) -> Measured:

@@ -42,10 +42,10 @@ def entry_of(block: Block) -> Entry | list[Problem]:
         return [block.problem((), "an entry is a mapping of fields, such as 'status: missing'")]
     if "operator" in block.data:
         return [block.problem(("operator",), "the entry's key names the operator: remove this field", at_key=True)]
-    found = entry_from(block.operator, block.data)
-    if isinstance(found, Entry):
-        return found
-    return [_located(block, details) for details in found.errors()]
+    entry_or_error = entry_from(block.operator, block.data)
+    if isinstance(entry_or_error, Entry):
+        return entry_or_error
+    return [_located(block, details) for details in entry_or_error.errors()]
 
 
 def entry_from(operator: str, data: dict[str, Plain]) -> Entry | ValidationError:
@@ -67,17 +67,17 @@ def entries_of(blocks: Sequence[Block]) -> tuple[dict[str, tuple[Entry, Block]],
             place = f"{shown(earlier.path)}:{earlier.key.start_mark.line + 1}"
             problems.append(block.problem((), f"the operator has an entry already, at {place}", at_key=True))
             continue
-        found = entry_of(block)
-        if isinstance(found, Entry):
-            entries[block.operator] = (found, block)
+        entry_or_problems = entry_of(block)
+        if isinstance(entry_or_problems, Entry):
+            entries[block.operator] = (entry_or_problems, block)
         else:
-            problems.extend(found)
+            problems.extend(entry_or_problems)
     return entries, problems
 
 
 def index_problems(texts: Iterable[str], entries: Mapping[str, tuple[Entry, Block]]) -> list[Problem]:
     """Entries whose kernel the quick scan for `mpsmith.kernels` would overlook, misread or give to another entry."""
-    seen = {found.operator: found for text in texts for found in kernel_index.scan(text)}
+    seen = {entry.operator: entry for text in texts for entry in kernel_index.scan(text)}
     meant = {
         operator: kernel_index.KernelEntry(operator, entry.kernel, entry.status.value if entry.status else None)
         for operator, (entry, _) in entries.items()

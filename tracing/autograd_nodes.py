@@ -63,7 +63,7 @@ class ForwardLines:
         name: str = node.name()
         if len(candidates) > 1:
             plain = name.lower()
-            candidates = [each for each in candidates if _plain(each[2]) in plain] or candidates
+            candidates = [candidate for candidate in candidates if _plain(candidate[2]) in plain] or candidates
         site, before, _ = candidates[-1]
         return before or site if name.endswith(_CREATED_LATE) else site
 

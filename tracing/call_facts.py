@@ -22,14 +22,14 @@ FALLBACK, NATIVE, TO_MPS, FROM_MPS, SYNCHRONISATION = range(len(KINDS))
 
 def tensors_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
     """The tensors among the arguments, in order, those in lists too."""
-    found = []
+    tensors = []
     tensor_type = torch.Tensor
     for value in (*args, *kwargs.values()) if kwargs else args:
         if isinstance(value, tensor_type):
-            found.append(value)
+            tensors.append(value)
         elif isinstance(value, (list, tuple)):
-            found += [item for item in value if isinstance(item, tensor_type)]
-    return found
+            tensors += [item for item in value if isinstance(item, tensor_type)]
+    return tensors
 
 
 def are_dense(tensors: list[Any]) -> bool:

@@ -127,5 +127,5 @@ class Recording:
         self.rows += other.rows
         self.facts |= other.facts
         self.dropped_calls += other.dropped_calls
-        spans = [each for each in (self.span, other.span) if each]
+        spans = [span for span in (self.span, other.span) if span]
         self.span = (min(start for start, _ in spans), max(end for _, end in spans)) if spans else None

@@ -146,12 +146,12 @@ def advice(summary: Summary) -> str:
 
 def upgrades(summary: Summary) -> dict[str, list[str]]:
     """The operators among the fallbacks that a later release runs on mps, by that release."""
-    found: dict[str, list[str]] = {}
+    by_release: dict[str, list[str]] = {}
     for name in sorted((*summary.replaced, *summary.lacking)):
         answered = _answer(name, summary.recording.fact("profile") or summary.recording.fact("torch"))
         if answered and answered.upgrade:
-            found.setdefault(answered.upgrade, []).append(name)
-    return dict(sorted(found.items(), key=lambda item: release_order(item[0])))
+            by_release.setdefault(answered.upgrade, []).append(name)
+    return dict(sorted(by_release.items(), key=lambda item: release_order(item[0])))
 
 
 def _answer(operator: str, release: str | None) -> Answer | None:

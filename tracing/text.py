@@ -245,7 +245,7 @@ def show_both(before: Summary, after: Summary, console: Console | None = None) -
     calls = [_calls_by_overload(summary) for summary in (before, after)]
     table = _table("operator on the CPU", "calls", "with mpsmith.kernels", right=("calls", "with mpsmith.kernels"))
     for overload in sorted(calls[0] | calls[1], key=lambda name: (-calls[0].get(name, 0), name)):
-        table.add_row(escape(overload), *(_number(found.get(overload, 0)) for found in calls))
+        table.add_row(escape(overload), *(_number(by_overload.get(overload, 0)) for by_overload in calls))
     if table.row_count:
         out.print()
         out.print(table)
@@ -257,7 +257,7 @@ def show_both(before: Summary, after: Summary, console: Console | None = None) -
 
 
 def _calls_by_overload(summary: Summary) -> dict[str, int]:
-    found = dict(summary.unseen)
+    calls = dict(summary.unseen)
     for at in summary.fallbacks:
-        found[at.overload] = found.get(at.overload, 0) + at.calls
-    return found
+        calls[at.overload] = calls.get(at.overload, 0) + at.calls
+    return calls

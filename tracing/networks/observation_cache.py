@@ -68,11 +68,11 @@ def _version(library: str) -> str:
 
 
 def _read(path: Path) -> list[tuple[str, Mapping[str, object]]]:
-    found = []
+    cached = []
     for line in path.read_text("utf-8").splitlines() if path.is_file() else ():
         try:
             data = json.loads(line)
         except ValueError:
             continue
-        found.append((data["key"], data["observation"]))
-    return found
+        cached.append((data["key"], data["observation"]))
+    return cached

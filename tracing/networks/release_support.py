@@ -68,19 +68,21 @@ def support(
     overload runs in the release by its parts, for those that were not composed when they were recorded.
     """
     by: dict[str, set[str]] = {name: set() for name in ("native", "composite", "fallback", "missing", "unknown")}
-    for each in called:
-        for overload in each.overloads:
+    for run_calls in called:
+        for overload in run_calls.overloads:
             if overload.startswith(_NAMESPACE):  # coverage data hold aten overloads only
                 name = overload.removeprefix(_NAMESPACE)
-                kind = _kind(name, overload in each.composite, on, recorded)
+                kind = _kind(name, overload in run_calls.composite, on, recorded)
                 if kind == "unknown" and name in on.by_name:
                     kind, parts = _by_parts(composed(name))
                     by["missing"].update(_NAMESPACE + part for part in parts)
                 by[kind].add(overload)
-    found = {name: frozenset(overloads) for name, overloads in by.items()}
+    overloads_by_kind = {name: frozenset(overloads) for name, overloads in by.items()}
     replaceable = kernels if release_order(on.release) >= OLDEST_WITH_KERNELS else ()
-    lacking = found["fallback"] | found["missing"]
-    return OverloadSupport(**found, replaced=frozenset(name for name in lacking if operator_of(name) in replaceable))
+    lacking = overloads_by_kind["fallback"] | overloads_by_kind["missing"]
+    return OverloadSupport(
+        **overloads_by_kind, replaced=frozenset(name for name in lacking if operator_of(name) in replaceable)
+    )
 
 
 def _kind(name: str, was_composite: bool, on: ReleaseCoverage, recorded: ReleaseCoverage) -> str:
@@ -144,10 +146,10 @@ class NetworkSupport:
 def since(kernels_by_release: Mapping[str, OverloadSupport], *, with_kernels: bool = False) -> Since:
     """The first release without fallbacks; `with_kernels`: after `import mpsmith.kernels`."""
     first = None
-    for release, found in reversed([*kernels_by_release.items()]):
-        if found.remaining if with_kernels else found.lacking:
+    for release, overload_support in reversed([*kernels_by_release.items()]):
+        if overload_support.remaining if with_kernels else overload_support.lacking:
             return Since(first)
-        if found.unknown:
+        if overload_support.unknown:
             return Since(first, at_latest=first is not None)
         first = release
     return Since(first)
@@ -174,12 +176,12 @@ def network_support(observations: Sequence[NetworkObservation], kernels: Collect
     of_network: dict[str, list[NetworkObservation]] = {}
     for observation in observations:
         of_network.setdefault(observation.network, []).append(observation)
-    found = []
+    supports = []
     for network, its in of_network.items():
-        telling = [each for each in its if each.outcome is NetworkOutcome.ran and not each.mode.is_specific_to_release]
-        if not telling:
+        finished = [run for run in its if run.outcome is NetworkOutcome.ran and not run.mode.is_specific_to_release]
+        if not finished:
             continue
-        facts = release_data.facts_for(telling[0].release)
+        facts = release_data.facts_for(finished[0].release)
         recorded = by_name[facts.release] if facts else coverages[0]
 
         def on_each(called: Sequence[Called], recorded: ReleaseCoverage = recorded) -> dict[str, OverloadSupport]:
@@ -188,7 +190,7 @@ def network_support(observations: Sequence[NetworkObservation], kernels: Collect
                 for position, on in enumerate(coverages)
             }
 
-        by_mode = {each.mode: on_each([each.called]) for each in telling}
-        together = on_each([each.called for each in telling])
-        found.append(NetworkSupport(network, tuple(its), by_mode, together, recorded.release))
-    return found
+        by_mode = {run.mode: on_each([run.called]) for run in finished}
+        together = on_each([run.called for run in finished])
+        supports.append(NetworkSupport(network, tuple(its), by_mode, together, recorded.release))
+    return supports

@@ -51,7 +51,7 @@ def observations(
     cache = ObservationCache(options.device.value, options.profile, folder)
     tasks = [(network, mode) for network in options.networks for mode in options.modes]
     cached = {(network.name, mode): cache.get(network, mode) for network, mode in tasks}
-    done = {run: known for run, known in cached.items() if known and known.outcome is not NetworkOutcome.not_installed}
+    done = {run: hit for run, hit in cached.items() if hit and hit.outcome is not NetworkOutcome.not_installed}
     missing = [(network, mode) for network, mode in tasks if (network.name, mode) not in done]
     if missing:
         before()

@@ -32,7 +32,7 @@ METHOD = (
 
 def all_tables(network_support: Sequence[NetworkSupport], observations: Sequence[NetworkObservation]) -> list[Table]:
     """Every table with rows, the most important first."""
-    found = (
+    tables = (
         since_which_release(network_support),
         kernels_by_release(network_support),
         lacking_operators(network_support),
@@ -40,13 +40,13 @@ def all_tables(network_support: Sequence[NetworkSupport], observations: Sequence
         not_run(observations),
         catalogue(),
     )
-    return [table for table in found if table.rows]
+    return [table for table in tables if table.rows]
 
 
 def in_brief(network_support: Sequence[NetworkSupport], observations: Sequence[NetworkObservation]) -> str:
     """The numbers of networks and runs, torch and the device, in one sentence."""
     releases = sorted({observation.release for observation in observations if observation.release})
-    device = "the SIMULATED mps device" if any(each.simulated for each in observations) else "an mps device"
+    device = "the SIMULATED mps device" if any(run.simulated for run in observations) else "an mps device"
     ran = sum(observation.outcome is NetworkOutcome.ran for observation in observations)
     return f"{len(network_support)} networks, {ran} runs with torch {', '.join(releases)} on {device}."
 
@@ -69,13 +69,13 @@ def since_which_release(network_support: Sequence[NetworkSupport]) -> Table:
 
 
 def _kernels(support: NetworkSupport) -> str:
-    found: Since = since(support.together, with_kernels=True)
-    return str(found)
+    first_release: Since = since(support.together, with_kernels=True)
+    return str(first_release)
 
 
 def _compiled(support: NetworkSupport) -> str:
     """The outcome under torch.compile, which is known only for the torch that ran."""
-    observation = next((each for each in support.observations if each.mode is Mode.compile), None)
+    observation = next((run for run in support.observations if run.mode is Mode.compile), None)
     if observation is None or observation.outcome is NetworkOutcome.not_installed:
         return "-"
     if observation.outcome is not NetworkOutcome.ran:
@@ -90,9 +90,12 @@ def kernels_by_release(network_support: Sequence[NetworkSupport]) -> Table:
     rows = []
     for support in network_support:
         cells = []
-        for found in support.together.values():
-            lacking, remaining = len(found.lacking), len(found.remaining)
-            cells.append((f"{lacking} > {remaining}" if found.replaced else str(lacking)) + "?" * bool(found.unknown))
+        for overload_support in support.together.values():
+            lacking, remaining = len(overload_support.lacking), len(overload_support.remaining)
+            cells.append(
+                (f"{lacking} > {remaining}" if overload_support.replaced else str(lacking))
+                + "?" * bool(overload_support.unknown)
+            )
         rows.append((support.network, *cells))
     return Table(
         "Overloads without a kernel, release by release",
@@ -108,17 +111,17 @@ def lacking_operators(network_support: Sequence[NetworkSupport], release: str | 
 
     `release`: only overloads that lack a kernel there.
     """
-    found: dict[str, tuple[dict[str, None], dict[str, None], set[bool]]] = {}
+    by_overload: dict[str, tuple[dict[str, None], dict[str, None], set[bool]]] = {}
     order = {name: number for number, name in enumerate(network_support[0].together)} if network_support else {}
     for support in network_support:
         for name, on in support.together.items():
             for overload in sorted(on.lacking) if release in (None, name) else ():
-                releases, networks, replaced = found.setdefault(overload, ({}, {}, set()))
+                releases, networks, replaced = by_overload.setdefault(overload, ({}, {}, set()))
                 releases[name] = None
                 networks[support.network] = None
                 replaced.add(overload in on.replaced)
     rows = []
-    for overload, (releases, networks, replaced) in sorted(found.items()):
+    for overload, (releases, networks, replaced) in sorted(by_overload.items()):
         spans = _spans(sorted(order[name] for name in releases), list(order))
         of = _some(list(networks), len(network_support))
         asked = release or network_support[0].recorded
@@ -130,10 +133,10 @@ def lacking_operators(network_support: Sequence[NetworkSupport], release: str | 
 def what_to_do(overload: str, release: str) -> str:
     """The first step of the answer about an overload in a release; "" where its operator works there."""
     try:
-        found = replacements(answer(overload.split(".")[0], release))
+        steps = replacements(answer(overload.split(".")[0], release))
     except MpsmithError:  # of another namespace
         return ""
-    return found[0].text if found else ""
+    return steps[0].text if steps else ""
 
 
 def _some(names: Sequence[str], of: int) -> str:
@@ -157,10 +160,10 @@ def _spans(positions: Sequence[int], names: Sequence[str]) -> str:
 def runs(observations: Iterable[NetworkObservation]) -> Table:
     """For each finished run the numbers of overloads, and its fallbacks."""
     rows = []
-    for each in observations:
-        if each.outcome is NetworkOutcome.ran:
+    for run in observations:
+        if run.outcome is NetworkOutcome.ran:
             rows.append(
-                (each.network, each.mode.value, *_counts(each.called), _inside(each), _after(each), *_compilation(each))
+                (run.network, run.mode.value, *_counts(run.called), _inside(run), _after(run), *_compilation(run))
             )
     return Table(
         "Each run",
@@ -202,17 +205,17 @@ def not_run(observations: Iterable[NetworkObservation]) -> Table:
     """Each unfinished run; one row for all networks that lack the same library."""
     rows = []
     absent: dict[str, list[str]] = {}
-    for each in observations:
-        if each.outcome is NetworkOutcome.not_installed:
-            names = absent.setdefault(each.reason, [])
-            names += [each.network] if each.network not in names else []
-        elif each.outcome is not NetworkOutcome.ran:
-            rows.append((f"{each.network}, {each.mode.value}", each.outcome.value, each.reason))
+    for run in observations:
+        if run.outcome is NetworkOutcome.not_installed:
+            names = absent.setdefault(run.reason, [])
+            names += [run.network] if run.network not in names else []
+        elif run.outcome is not NetworkOutcome.ran:
+            rows.append((f"{run.network}, {run.mode.value}", run.outcome.value, run.reason))
     rows += [(", ".join(names), "not run", reason) for reason, names in absent.items()]
     return Table("What did not run to its end", ("network", "outcome", "why"), tuple(rows))
 
 
 def catalogue() -> Table:
     """Every network of the catalogue."""
-    rows = tuple((each.name, each.title, each.library or "torch") for each in NETWORKS)
+    rows = tuple((network.name, network.title, network.library or "torch") for network in NETWORKS)
     return Table("The networks", ("network", "what it is", "of"), rows)

@@ -26,7 +26,7 @@ class HashEncoding(nn.Module):
 
     def forward(self, points: Tensor) -> Tensor:
         """The features of all levels for points of (number, 3) in the unit cube."""
-        found = []
+        features = []
         for table, resolution in zip(self.tables, self.resolutions, strict=True):
             scaled = points * resolution
             low = torch.floor(scaled)
@@ -36,8 +36,8 @@ class HashEncoding(nn.Module):
             for axis in (1, 2):
                 hashed = torch.bitwise_xor(hashed, cells[..., axis] * self.PRIMES[axis])
             weights = torch.where(self.corners.bool(), inside, 1 - inside).prod(-1, keepdim=True)
-            found.append((table[torch.remainder(hashed, self.size)] * weights).sum(1))
-        return torch.cat(found, -1)
+            features.append((table[torch.remainder(hashed, self.size)] * weights).sum(1))
+        return torch.cat(features, -1)
 
 
 class RadianceField(nn.Module):

@@ -40,19 +40,19 @@ class TableTransformer(nn.Module):
 
     def forward(self, table: Tensor, classes: Tensor) -> Tensor:
         """Logits of the rows behind those of `classes`; cells that are NaN are missing."""
-        known = len(classes)
-        mean = table[:known].nanmean(0)
-        spread = (table[:known] - mean).nan_to_num().square().mean(0).sqrt() + 1e-6
+        num_labelled = len(classes)
+        mean = table[:num_labelled].nanmean(0)
+        spread = (table[:num_labelled] - mean).nan_to_num().square().mean(0).sqrt() + 1e-6
         rows = ((table - mean) / spread).nan_to_num().clamp(-10.0, 10.0)
         with torch.no_grad():
-            _, _, directions = torch.linalg.svd(rows[:known].float(), full_matrices=False)
+            _, _, directions = torch.linalg.svd(rows[:num_labelled].float(), full_matrices=False)
         rows = torch.cat([rows, rows @ directions[: self.components].T.to(rows)], 1)
         tokens = self.cells(rows)
-        tokens = torch.cat([tokens[:known] + self.classes(classes), tokens[known:]])
+        tokens = torch.cat([tokens[:num_labelled] + self.classes(classes), tokens[num_labelled:]])
         mask = torch.zeros(len(table), len(table), dtype=torch.bool, device=table.device)
-        mask[:, known:] = True
+        mask[:, num_labelled:] = True
         mask.fill_diagonal_(False)
-        answers: Tensor = self.head(self.layer(tokens[None], src_mask=mask)[0, known:])
+        answers: Tensor = self.head(self.layer(tokens[None], src_mask=mask)[0, num_labelled:])
         return answers
 
 
