@@ -34,6 +34,15 @@ def test_a_setup_script_says_what_to_build(tmp_path: Path) -> None:
     assert request.place == tmp_path / "package"
 
 
+def test_a_module_stands_in_its_package_beside_a_folder_of_sources(tmp_path: Path) -> None:
+    script = "from setuptools import Extension, setup\nsetup(name='x', ext_modules=[Extension('x._C', ['src/x.mm'])])\n"
+    (tmp_path / "setup.py").write_text(script)
+    (tmp_path / "src").mkdir()
+    assert requests_of(tmp_path).requests[0].place == tmp_path / "src" / "x"
+    (tmp_path / "x").mkdir()
+    assert requests_of(tmp_path).requests[0].place == tmp_path / "x"
+
+
 def test_torchs_own_builder_defines_what_torchs_headers_ask_for(tmp_path: Path) -> None:
     (tmp_path / "setup.py").write_text(
         "from setuptools import setup\n"
