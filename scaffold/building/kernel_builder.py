@@ -81,7 +81,8 @@ def asked_by_build_file(folder: Path) -> SetupScript:
             _GENERATED["library"] % {"name": name, "bytes": ",".join(map(str, data))}
         )
         definitions += [f'EMBEDDED_METALLIB_HEADER="{name}_metallib.h"', f"EMBEDDED_METALLIB_NAMESPACE={name}_metal"]
-    options = CompileOptions(False, (folder / "csrc", *include, generated), tuple(definitions), ("-std=c++20",))
+    # The C++ standard is the one of torch's own builder; files of C have none.
+    options = CompileOptions(False, (folder / "csrc", *include, generated), tuple(definitions))
     others = tuple(path for path in sources if path.suffix not in (".metal", *_HEADERS))
     return SetupScript((ExtensionRequest(f"{package}.{name}", others, options, place),), packages, kernel=local)
 

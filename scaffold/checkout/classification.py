@@ -20,8 +20,8 @@ _OF_APPLE = re.compile(r"'(?:[^' ]* )?-?\[?(?:NS|MTL|MPS|CF|dispatch_|os_|objc_|
 _METHOD = re.compile(r"no (?:known|visible) .*(?:method|@interface)|(?:method|property) '.*' not found")
 _FRAMEWORKS = r"Foundation|Core\w+|IOSurface|Metal\w*|Accelerate|AppKit|QuartzCore|IOKit|mach|dispatch|os|simd"
 _HEADER = re.compile(rf"'(?:{_FRAMEWORKS})/.*not found")
-# A header of another package, such as nanobind or OpenMP.
-_NO_HEADER = re.compile(r"'(?!torch/|ATen/|c10/)(?:(?P<name>[\w.-]+)/[^']*|omp\.h)' file not found")
+# A header of another package, such as nanobind.
+_NO_HEADER = re.compile(r"'(?!torch/|ATen/|c10/)(?P<name>[\w.-]+)/[^']*' file not found")
 # A name that lines before the first of the file would declare.
 _UNDECLARED = re.compile(
     r"undeclared identifier|unknown type name|expected namespace name|no (?:member|template) named"
@@ -47,7 +47,7 @@ def diagnostic_row(kind: str, name: str, diagnostic: Diagnostic) -> TryRow:
     """The row of a file that has this error."""
     absent = _NO_HEADER.search(diagnostic.message)
     if absent and kind != "metal" and not _HEADER.search(diagnostic.message):
-        reason = f"it needs the headers of {absent['name'] or 'OpenMP'}: install it"
+        reason = f"it needs the headers of {absent['name']}: install it"
         return TryRow(kind, name, TryResult.SKIPPED, reason, diagnostic.file, diagnostic.line)
     limit = diagnostic.rule.endswith(_NOT_SUPPORTED) or _is_limit(diagnostic.message)
     result = TryResult.REFUSED if limit else TryResult.DEFECT

@@ -7,9 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 # Options for macOS that take a value.
-_MACOS_OPTIONS = ("-framework", "-arch", "-target")
-# Options for Apple's processors, its compiler's libraries and its linker. Host code is not optimized here.
+_MACOS_OPTIONS = ("-framework", "-arch", "-target", "-isysroot")
+# Options for Apple's processors, its compiler's libraries and its linker. Host code is not optimized here, and has no
+# OpenMP, which Apple's clang takes behind one of _PREFIXES.
 _LEFT_OUT = ("-mmacosx-version-min", "-mcpu=", "-march=", "-mtune=", "-stdlib=", "-ObjC", "-flto", "-O", "-l", "-L")
+_OPENMP = "-fopenmp"
+_PREFIXES = ("-Xpreprocessor", "-Xclang")
 
 
 @dataclass(frozen=True)
@@ -45,8 +48,8 @@ def parse_options(flags: Sequence[str]) -> CompileOptions:
             arc = flag == "-fobjc-arc"
         elif flag in _MACOS_OPTIONS:
             next(remaining, None)
-        elif flag.startswith(_LEFT_OUT):
-            continue
+        elif flag.startswith((*_LEFT_OUT, _OPENMP)):
+            others = others[:-1] if others and others[-1] in _PREFIXES else others
         elif flag[:2] == "-I":
             include.append(Path(flag[2:] or next(remaining, ".")))
         elif flag[:2] == "-D":

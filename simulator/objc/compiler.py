@@ -227,7 +227,8 @@ def torch_libraries() -> list[str]:
     """Linker options for the installed torch."""
     folder = _torch_folder() / "lib"
     names = ("c10", "torch_cpu", "torch", "torch_python")
-    return [*(str(folder / f"lib{name}.so") for name in names), f"-Wl,-rpath,{folder}"]
+    openmp = sorted(folder.glob("libgomp*.so*"))
+    return [*(str(folder / f"lib{name}.so") for name in names), *map(str, openmp), f"-Wl,-rpath,{folder}"]
 
 
 def _torch_folder() -> Path:

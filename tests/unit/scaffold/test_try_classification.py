@@ -14,7 +14,6 @@ from mpsmith.simulator.clang import Diagnostic
     ("message", "result", "reason"),
     [
         ("'nanobind/nanobind.h' file not found", TryResult.SKIPPED, "it needs the headers of nanobind: install it"),
-        ("'omp.h' file not found", TryResult.SKIPPED, "it needs the headers of OpenMP: install it"),
         ("'utils.h' file not found", TryResult.DEFECT, "'utils.h' file not found"),
         ("'torch/gone.h' file not found", TryResult.DEFECT, "'torch/gone.h' file not found"),
         ("'Metal/MTLFoo.h' file not found", TryResult.REFUSED, "'Metal/MTLFoo.h' file not found"),

@@ -53,7 +53,7 @@ def test_the_kernels_for_metal_are_built_as_the_builder_does(tmp_path: Path) -> 
         "metal/twice.mm",
     ]
     assert request.place == script.packages / "my_twice"
-    assert (request.options.arc, request.options.others) == (False, ("-std=c++20",))
+    assert (request.options.arc, request.options.others) == (False, ())
     definitions = dict(each.partition("=")[::2] for each in request.options.definitions)
     assert definitions["METAL_KERNEL"] == ""
     assert definitions["EMBEDDED_METALLIB_NAMESPACE"] == f"{name}_metal"

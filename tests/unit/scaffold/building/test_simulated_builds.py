@@ -55,12 +55,14 @@ def test_torchs_own_builder_defines_what_torchs_headers_ask_for(tmp_path: Path) 
 
 
 @pytest.mark.network  # Apple's declarations are fetched: mpsmith check --setup
-def test_a_file_of_c_is_compiled_as_c_beside_objective_cxx(tmp_path: Path) -> None:
+def test_a_file_of_c_is_compiled_as_c_beside_objective_cxx_with_openmps_functions(tmp_path: Path) -> None:
     (tmp_path / "twice.c").write_text(
         "#include <stdlib.h>\n"
         "int twice(int class) { int* new = malloc(4); *new = 2 * class; int y = *new; free(new); return y; }\n"
     )
-    (tmp_path / "x.mm").write_text('extern "C" int twice(int);\nint four() { return twice(2); }\n')
+    (tmp_path / "x.mm").write_text(
+        'extern "C" int twice(int);\n#include <omp.h>\nint four() { return twice(omp_get_max_threads()); }\n'
+    )
     (tmp_path / "setup.py").write_text(
         "from setuptools import Extension, setup\nsetup(name='x', ext_modules=[Extension('x', ['twice.c', 'x.mm'])])\n"
     )
