@@ -92,6 +92,8 @@ METHOD(id<MTLEvent>, newEvent, (id)[SimulatedEvent new])
 - (id<MTLLibrary>)newLibraryWithFile:(NSString*)path error:(NSError* __autoreleasing*)error {
   return [self newLibraryWithURL:path == nil ? nil : [NSURL fileURLWithPath:path] error:error];
 }
+// The bundle of a Python program has no default.metallib.
+METHOD(id<MTLLibrary>, newDefaultLibrary, nil)
 - (id<MTLComputePipelineState>)newComputePipelineStateWithFunction:(id<MTLFunction>)function
                                                              error:(NSError* __autoreleasing*)error {
   require(function != nil, "newComputePipelineStateWithFunction: needs a function, not nil");

@@ -48,6 +48,8 @@ def test_other_shapes_are(code: str) -> None:
         "\n  auto x = at::empty({3}, y.options());\n  int* p = x.mutable_data_ptr<int>();\n  p[0] = 1;\n",
         "\n\n  std::memcpy(to, x.mutable_data_ptr(), bytes);\n",
         "\n\n  id<MTLBuffer> b = [device newBufferWithBytes:x.data_ptr() length:n options:0];\n",
+        "void f() { if (x.is_mps()) return;\n}\n  memcpy(to, x.data_ptr(), bytes);\n",
+        "  TORCH_CHECK(x.is_mps());\n\n  memcpy(to, x.data_ptr(), bytes);\n",
     ],
 )
 def test_the_host_cannot_follow_the_address_of_a_tensor(code: str) -> None:
@@ -66,6 +68,7 @@ def test_the_host_cannot_follow_the_address_of_a_tensor(code: str) -> None:
         "  return x.cpu().data_ptr<float>()[0];\n",
         "  const auto n = at::empty({3}, at::dtype(kInt));\n  auto* p = n.mutable_data_ptr<int>();\n  p[0] = 1;\n",
         "  // x.data_ptr<float>()[0]\n",
+        "  if (x.device().is_mps()) {\n    return f(x);\n  }\n  memcpy(to, x.data_ptr(), bytes);\n",
         "  if (x.data_ptr() == y.data_ptr()) return x;\n  bool same = a * x.data_ptr();\n",
     ],
 )

@@ -24,7 +24,7 @@ SAYS = {
     "events": "0 then 3",
     "macros": "(from_macro)",
     "no_such_function": "nil",
-    "metallib": "nil: there is no library x.metallib",
+    "metallib": "nil nil: there is no library x.metallib",
     "labels": "k k: 8 of 8",
     "device": "Apple GPU, simulated by mpsmith Apple7 32768",
 }

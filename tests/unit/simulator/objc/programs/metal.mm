@@ -198,7 +198,7 @@ PROGRAM(metallib) {
   Metal metal;
   NSError* error = nil;
   id<MTLLibrary> library = [metal.device newLibraryWithURL:[NSURL fileURLWithPath:@"x.metallib"] error:&error];
-  return text(library) + ": " + text(error);
+  return text(library) + " " + text([metal.device newDefaultLibrary]) + ": " + text(error);
 }
 PROGRAM(labels) {
   Metal metal;
