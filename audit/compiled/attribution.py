@@ -33,18 +33,18 @@ DECOMPOSED = "aot_eager_decomp_partition"
 
 
 def faulty_stage_of(
-    case: Case, recorder: FallbackRecorder, seed: int, label: str, found: CompiledOutcome
+    case: Case, recorder: FallbackRecorder, seed: int, label: str, compiled: CompiledOutcome
 ) -> FaultyStage:
     """The compilation stage at fault for the wrong result of a case.
 
     Args:
         case: the case with its eager call.
-        found: the outcome of the compiled call.
+        compiled: the outcome of the compiled call.
     """
-    stage = found.outcome.stage
+    stage = compiled.outcome.stage
     if _is_wrong(case, recorder, seed, label, stage):
         return FaultyStage.EAGER
-    if _decomposed_is_wrong(case, seed, label, stage, random=found.outcome.compared in RANDOM):
+    if _decomposed_is_wrong(case, seed, label, stage, random=compiled.outcome.compared in RANDOM):
         return FaultyStage.DECOMPOSITION
     try:
         on_mps = CompiledCall(case, dynamic=False, backend=DECOMPOSED)
@@ -70,14 +70,14 @@ def _decomposed_is_wrong(case: Case, seed: int, label: str, stage: str, *, rando
     seed_cpu = partial(seed_generators, seed, label)
     comparison = Comparison(case, WideRuns(case, cotangents, seed_cpu), "cpu", random=random)
     try:
-        expected, actual = (_on_cpu(each, seed_cpu) for each in (case, replace(case, call=call)))
+        expected, actual = (_on_cpu(variant, seed_cpu) for variant in (case, replace(case, call=call)))
         if isinstance(comparison.forward(actual, expected), Difference):
             return True
         if stage != "backward" or not expected.differentiable or not expected.inputs:
             return False
         cotangents.extend(map(torch.randn_like, expected.differentiable))
         for execution in (expected, actual):
-            execution.gradients = gradients(execution, [each.clone() for each in cotangents])
+            execution.gradients = gradients(execution, [cotangent.clone() for cotangent in cotangents])
         return isinstance(comparison.backward(actual, expected), Difference)
     except Exception:  # an error of the decomposed call is not a wrong result
         return False

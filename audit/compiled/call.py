@@ -66,4 +66,4 @@ def _on_device(inputs: Any) -> bool:
     named = [leaf for leaf in leaves(inputs) if isinstance(leaf, torch.device)]
     if not tensors and not named:
         return torch.get_default_device().type == DEVICE
-    return any(tensor.device.type == DEVICE for tensor in tensors) or any(each.type == DEVICE for each in named)
+    return any(tensor.device.type == DEVICE for tensor in tensors) or any(device.type == DEVICE for device in named)

@@ -47,7 +47,7 @@ def compiled_call(
         checked: run a right result again with every access checked, if threads of its kernels communicate. A real
             device cannot: its second run would show nothing, or noise.
         on_device: called after the CPU run and before the compiled call.
-        on_graph: called when the code of a graph is complete; an error of it ends the call.
+        on_graph: called when the code of a graph is complete; an error that it raises ends the call.
 
     Raises errors that are not about the call: OSError where the disk is full, MpsmithError where the compiler fails.
     """
@@ -58,15 +58,15 @@ def compiled_call(
         outcome = _outcome(call.case, recorder, seed, label, on_device)
         if call.raised is not None and (fault := fault_of_this_machine(call.raised)):
             raise fault
-        found = _found(lowering, call, outcome)
-        if checked and found.verdict.lowered and lowering.threads_meet:
-            found = _checked(found, call.case, recorder, seed, label)
-    found = replace(found, breaks=lowering.breaks, recompilations=lowering.recompilations)
-    if found.verdict.is_right and lowering.graphs == 0 and lowering.breaks:
-        return replace(found, verdict=CompiledVerdict.CANNOT_TRACE, reason="; ".join(lowering.breaks))
-    if found.verdict is CompiledVerdict.WRONG:
-        return replace(found, faulty_stage=faulty_stage_of(case, recorder, seed, label, found))
-    return found
+        compiled = _first_outcome(lowering, call, outcome)
+        if checked and compiled.verdict.lowered and lowering.threads_meet:
+            compiled = _checked(compiled, call.case, recorder, seed, label)
+    compiled = replace(compiled, breaks=lowering.breaks, recompilations=lowering.recompilations)
+    if compiled.verdict.is_right and lowering.graphs == 0 and lowering.breaks:
+        return replace(compiled, verdict=CompiledVerdict.CANNOT_TRACE, reason="; ".join(lowering.breaks))
+    if compiled.verdict is CompiledVerdict.WRONG:
+        return replace(compiled, faulty_stage=faulty_stage_of(case, recorder, seed, label, compiled))
+    return compiled
 
 
 def _outcome(
@@ -75,8 +75,8 @@ def _outcome(
     return Trial(case, recorder, seed, label, on_device=on_device).outcome()
 
 
-def _found(lowering: Lowering, call: CompiledCall, outcome: Outcome) -> CompiledOutcome:
-    """The verdict on the first run."""
+def _first_outcome(lowering: Lowering, call: CompiledCall, outcome: Outcome) -> CompiledOutcome:
+    """The outcome of the first run."""
     verdict, reason, line = _verdict(lowering, call.raised, outcome)
     return CompiledOutcome(
         verdict,
@@ -108,19 +108,21 @@ def _how_computed(lowering: Lowering) -> CompiledVerdict:
     return CompiledVerdict.ATEN if lowering.aten else CompiledVerdict.NO_KERNEL
 
 
-def _checked(found: CompiledOutcome, case: Case, recorder: FallbackRecorder, seed: int, label: str) -> CompiledOutcome:
+def _checked(
+    compiled: CompiledOutcome, case: Case, recorder: FallbackRecorder, seed: int, label: str
+) -> CompiledOutcome:
     """Run the call again on the simulated device: every access checked, poison in lanes without a thread."""
     from ...simulator import metal
 
     with metal.checking("checked"):
         outcome = _outcome(case, recorder, seed, label)
     if outcome.verdict in (CaseVerdict.PASSED, CaseVerdict.FALLBACK):
-        return found
+        return compiled
     if outcome.message.startswith("raises "):
         verdict = next((v for word, v in _OF_CHECKS.items() if word in outcome.message), CompiledVerdict.ERROR)
     else:
         verdict = CompiledVerdict.UNDEFINED_LANES
-    return replace(found, verdict=verdict, reason=f"{outcome.stage}, checked: {outcome.message}")
+    return replace(compiled, verdict=verdict, reason=f"{outcome.stage}, checked: {outcome.message}")
 
 
 @contextmanager

@@ -14,18 +14,18 @@ LONGEST_REASON = 400
 
 
 def verdict_of_exception(error: BaseException) -> CompiledVerdict:
-    """What an exception of a compiled call says became of it."""
+    """The verdict that an exception of a compiled call gives."""
     from torch._dynamo.exc import BackendCompilerFailed, Unsupported
     from torch._inductor.exc import InductorError
 
     chain = list(chain_of(error))
-    if any(isinstance(each, MemoryError) for each in chain):
+    if any(isinstance(exception, MemoryError) for exception in chain):
         return CompiledVerdict.CRASH
-    if any(_is_of_metal(each) for each in chain):
+    if any(_is_of_metal(exception) for exception in chain):
         return CompiledVerdict.REJECTED
-    if any(isinstance(each, Unsupported) for each in chain):
+    if any(isinstance(exception, Unsupported) for exception in chain):
         return CompiledVerdict.CANNOT_TRACE
-    if any(isinstance(each, (InductorError, BackendCompilerFailed)) for each in chain):
+    if any(isinstance(exception, (InductorError, BackendCompilerFailed)) for exception in chain):
         return CompiledVerdict.NOT_LOWERED
     return CompiledVerdict.ERROR
 
@@ -56,16 +56,16 @@ def chain_of(error: BaseException) -> Iterator[BaseException]:
     waiting: list[BaseException | None] = [error]
     seen: set[int] = set()
     while waiting:
-        each = waiting.pop(0)
-        if each is None or id(each) in seen:
+        exception = waiting.pop(0)
+        if exception is None or id(exception) in seen:
             continue
-        seen.add(id(each))
-        yield each
-        waiting += [each.__cause__, each.__context__, getattr(each, "inner_exception", None)]
+        seen.add(id(exception))
+        yield exception
+        waiting += [exception.__cause__, exception.__context__, getattr(exception, "inner_exception", None)]
 
 
 def reason_of(error: BaseException) -> str:
-    """Why it came to the exception, in one line: its text, or of a bare one where it rose."""
+    """The reason for the exception in one line: its text, or the function that raised it if it has no text."""
     verdict = verdict_of_exception(error)
     if verdict is CompiledVerdict.CRASH:
         return "out of memory"
@@ -73,8 +73,8 @@ def reason_of(error: BaseException) -> str:
         return refused[0]
     cause = _of_inductor(error) if verdict is CompiledVerdict.NOT_LOWERED else error
     name = type(cause).__name__
-    if name == "CppCompileError" and (found := _FIRST_ERROR.search(str(cause))):
-        return f"{name}: {_joined(found['message'])}"  # what the host's compiler says, behind pages of its options
+    if name == "CppCompileError" and (match := _FIRST_ERROR.search(str(cause))):
+        return f"{name}: {_joined(match['message'])}"  # the host compiler's error, which follows pages of options
     text = _joined(_without_hints(str(cause)))
     if text:
         return f"{name}: {text}"
@@ -83,9 +83,9 @@ def reason_of(error: BaseException) -> str:
 
 
 def _of_inductor(error: BaseException) -> BaseException:
-    """The exception that Inductor packed into its own."""
-    packed = (getattr(each, "inner_exception", None) for each in chain_of(error))
-    return next((each for each in packed if isinstance(each, BaseException)), error)
+    """The exception that Inductor wrapped in its own."""
+    packed = (getattr(exception, "inner_exception", None) for exception in chain_of(error))
+    return next((inner for inner in packed if isinstance(inner, BaseException)), error)
 
 
 def _joined(text: str) -> str:
@@ -105,9 +105,9 @@ def refused_line(error: BaseException) -> str:
 
 def _refusal(error: BaseException) -> tuple[str, str] | None:
     """The Metal compiler's first error, and the line of the source that it is about."""
-    for each in chain_of(error):
-        if _is_of_metal(each) and (found := _FIRST_ERROR.search(str(each))):
-            return _joined(found["message"]), _joined(found["line"] or "")
+    for exception in chain_of(error):
+        if _is_of_metal(exception) and (match := _FIRST_ERROR.search(str(exception))):
+            return _joined(match["message"]), _joined(match["line"] or "")
     return None
 
 

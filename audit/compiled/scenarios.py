@@ -34,9 +34,9 @@ class ScenarioSource(CaseSource):
     def groups(self) -> Iterable[GroupKey]:
         """One group for each row and dtype."""
         return [
-            GroupKey(self.name, each.operator, each.variant, dtype, "fallback")
-            for each in SCENARIOS
-            for dtype in each.dtypes
+            GroupKey(self.name, scenario.operator, scenario.variant, dtype, "fallback")
+            for scenario in SCENARIOS
+            for dtype in scenario.dtypes
         ]
 
     def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
@@ -45,7 +45,7 @@ class ScenarioSource(CaseSource):
         dtype: torch.dtype = getattr(torch, key.dtype)
         for args in scenario.inputs(dtype):
             if scenario.differentiable:
-                args = tuple(_wanting_gradient(each) for each in args)
+                args = tuple(_wanting_gradient(arg) for arg in args)
             yield Case(
                 scenario.call,
                 args,

@@ -68,9 +68,9 @@ class Attribution:
         self._outermost: defaultdict[SourceEntry, set[str]] = defaultdict(set)
         for key, overloads in called_overloads.items():
             entry = SourceEntry.of(key)
-            known = self._by_dtype.setdefault((entry, key.dtype), {})
+            outermost_by_name = self._by_dtype.setdefault((entry, key.dtype), {})
             for name, outermost in overloads.items():
-                known[name] = known.get(name, False) or outermost
+                outermost_by_name[name] = outermost_by_name.get(name, False) or outermost
                 if outermost:
                     self._outermost[entry].add(name)
         self._suspects: dict[tuple[SourceEntry, str], Suspects] = {}
@@ -81,10 +81,10 @@ class Attribution:
         return self._by_dtype.get((entry, dtype), {})
 
     def called(self, entry: SourceEntry, dtype: str) -> set[str]:
-        """The overloads that the entry is known to call with this dtype; where nothing was traced, with any other."""
+        """The overloads that the entry calls with this dtype; with any dtype, if nothing was traced for this one."""
         if with_this_dtype := self._by_dtype.get((entry, dtype)):
             return set(with_this_dtype)
-        return {name for (known, _), names in self._by_dtype.items() if known == entry for name in names}
+        return {name for (traced_entry, _), names in self._by_dtype.items() if traced_entry == entry for name in names}
 
     def suspects(self, entry: SourceEntry, dtype: str) -> Suspects:
         """The suspects of a finding that names no operator: a wrong result, a crash, a time-out, a refused dtype.
@@ -101,23 +101,23 @@ class Attribution:
     def fallen_back(self, entry: SourceEntry, dtype: str, named: Iterable[str]) -> tuple[str, ...]:
         """The overloads that fell back when the device reported `named`.
 
-        A structured operator is reported as its out overload: the functional and in-place ones that the entry called
-        and that hand over to it are added.
+        A structured operator is reported as its out overload. The functional and in-place overloads that the entry
+        called and that delegate to it are added.
         """
-        found = dict.fromkeys(named)
-        for name in tuple(found):
+        fallbacks = dict.fromkeys(named)
+        for name in tuple(fallbacks):
             key = (entry, dtype, name)
             if key not in self._delegating:
                 self._delegating[key] = tuple(self._delegating_to(name, self.called_overloads(entry, dtype)))
-            found.update(dict.fromkeys(self._delegating[key]))
-        return tuple(found)
+            fallbacks.update(dict.fromkeys(self._delegating[key]))
+        return tuple(fallbacks)
 
     def _delegating_to(self, name: str, called_overloads: Iterable[str]) -> list[str]:
         out = self._surface.by_name.get(name)
         if out is None or not out.schema or (wanted := out_arguments(out.schema)) is None:
             return []
-        known = (self._surface.by_name.get(tracer) for tracer in called_overloads)
-        return [w.name for w in known if w and w.name != name and _is_twin(w, out, wanted)]
+        overloads = (self._surface.by_name.get(tracer) for tracer in called_overloads)
+        return [w.name for w in overloads if w and w.name != name and _is_twin(w, out, wanted)]
 
     def _find_suspects(self, entry: SourceEntry, dtype: str) -> Suspects:
         exact = f"aten::{entry.operator}"

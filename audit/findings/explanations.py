@@ -132,7 +132,9 @@ class Explainer:
         rules = self._of_entry.get((group.operator, group.variant, verdict))
         if rules is None:  # most rules are for other operators
             name = SourceEntry.of(group).name
-            rules = [each for each in self._by_verdict[verdict] if _matches(name, each[0].operators or ("*",))]
+            rules = [
+                candidate for candidate in self._by_verdict[verdict] if _matches(name, candidate[0].operators or ("*",))
+            ]
             self._of_entry[group.operator, group.variant, verdict] = rules
         matching = (
             rule for rule, message in rules if message.search(case.outcome.message) and self._applies(rule, case)
@@ -142,13 +144,13 @@ class Explainer:
     def _is_predicted(
         self, rule: ExplainingRule, case: StoredCase, rules: Sequence[tuple[ExplainingRule, re.Pattern[str]]]
     ) -> bool:
-        """Whether the rule's model gives every element that differs, alone or with those of other rules that match.
+        """Whether the rule's model predicts every differing element, alone or with the models of other matching rules.
 
-        The kernels of a backward are not recorded where the forward differs already, so the others need no kernels.
+        Kernels of the backward are not recorded if the forward differs already, so those of the others are not checked.
         """
         if not rule.prediction or rule.prediction in case.predictions:
             return True
-        sets = [each for fitting in case.predictions if rule.prediction in (each := set(fitting.split(TOGETHER)))]
+        sets = [names for fitting in case.predictions if rule.prediction in (names := set(fitting.split(TOGETHER)))]
         if not sets:
             return False
         hold = {other.prediction for other, _ in rules if self._applies(other, case, also_kernels=False)}
@@ -176,9 +178,9 @@ class Explainer:
 
     def _has_no_kernel(self, name: str) -> bool:
         if name not in self._kernelless:
-            known = self._surface.by_name.get(name)
-            elsewhere = known is None and not name.startswith("aten::")  # a package's own operator: none of torch's
-            self._kernelless[name] = elsewhere or (known is not None and lacks_kernel(known))
+            overload = self._surface.by_name.get(name)
+            elsewhere = overload is None and not name.startswith("aten::")  # a package's own operator: none of torch's
+            self._kernelless[name] = elsewhere or (overload is not None and lacks_kernel(overload))
         return self._kernelless[name]
 
 
@@ -232,7 +234,9 @@ def explain(
     explanation = Explanation(
         non_passes=len(non_passes),
         rules=tuple(sorted(map(_rule_use, used, used.values()), key=lambda use: (-use.total, use.name))),
-        unexplained=tuple(sorted(left.values(), key=lambda each: (CASE_SEVERITY.index(each.verdict), each.entry))),
+        unexplained=tuple(
+            sorted(left.values(), key=lambda non_pass: (CASE_SEVERITY.index(non_pass.verdict), non_pass.entry))
+        ),
         stale=tuple(stale) if data.is_full else (),
     )
     return explanation, by_case
@@ -247,12 +251,12 @@ def _add(left: dict[tuple[str, str, CaseVerdict, str, str], Unexplained], case: 
     outcome, entry = case.outcome, SourceEntry.of(case.group).name
     said = outcome.message or ", ".join(outcome.fallbacks)
     key = (case.group.source, entry, outcome.verdict, outcome.stage, without_numbers(said))
-    known = left.get(key)
-    if known is None:
+    existing = left.get(key)
+    if existing is None:
         where = (case.group.source, entry, outcome.verdict, outcome.stage, said)
         grade = case.grade if outcome.verdict.executed else None
         left[key] = Unexplained(*where, (case.group.dtype,), 1, case.label, grade)
         return
-    dtypes = tuple(dict.fromkeys((*known.dtypes, case.group.dtype)))
-    grade = strongest((known.grade, case.grade)) if outcome.verdict.executed else None
-    left[key] = replace(known, dtypes=dtypes, cases=known.cases + 1, grade=grade)
+    dtypes = tuple(dict.fromkeys((*existing.dtypes, case.group.dtype)))
+    grade = strongest((existing.grade, case.grade)) if outcome.verdict.executed else None
+    left[key] = replace(existing, dtypes=dtypes, cases=existing.cases + 1, grade=grade)

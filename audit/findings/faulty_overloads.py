@@ -10,8 +10,8 @@ from .results import FaultyOverload
 
 def at_fault(evidence: RunEvidence) -> tuple[FaultyOverload, ...]:
     """The overloads at fault in a run: certain ones before suspects, then by severity and number of cases."""
-    found = [_faulty(name, findings) for name, findings in evidence.overloads.items() if findings.faults]
-    return tuple(sorted(found, key=_seriousness))
+    faulty = [_faulty(name, findings) for name, findings in evidence.overloads.items() if findings.faults]
+    return tuple(sorted(faulty, key=_seriousness))
 
 
 def message_at_fault(case: CaseReference) -> str:

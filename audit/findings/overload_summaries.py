@@ -105,7 +105,10 @@ def _failure_text(case: CaseReference, shared: Sequence[str]) -> str:
 
 
 def _failures_text(breakages: Iterable[Breakage], executed: int) -> str:
-    return "".join(f"; {each.verdict.value} in {each.cases} of {executed} cases, {each.message}" for each in breakages)
+    return "".join(
+        f"; {breakage.verdict.value} in {breakage.cases} of {executed} cases, {breakage.message}"
+        for breakage in breakages
+    )
 
 
 def _worst_of(findings: Iterable[DtypeFindings], verdicts: Iterable[CaseVerdict]) -> CaseReference | None:

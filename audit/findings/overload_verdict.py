@@ -100,8 +100,8 @@ def verdict_over(
 
 def _together(cases: Iterable[Cases]) -> Cases:
     together: Counter[CaseVerdict] = Counter()
-    for each in cases:
-        together.update(each)
+    for counts in cases:
+        together.update(counts)
     return together
 
 

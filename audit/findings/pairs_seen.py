@@ -1,9 +1,9 @@
-"""Which pairs of levels the executed cases of an entry were at, and which they could have been at.
+"""The pairs of levels at which cases of an entry were executed, and the pairs that are possible.
 
-Counted are the levels that covering arrays pair; of those, an entry's possible ones are what its cases were at alone.
-Beside these, each level of an argument (a flag, a mode, the kind of a number) counts with each of them, in cases that
-call the operator in a counted form: what wraps it (a row of calls, out= of another size) has arguments of its making. A
-case that was not executed counts for nothing. A pair at which the CPU refused each case is counted apart.
+The levels that covering arrays pair are counted. A pair is possible for an entry if its cases were at both levels.
+Each level of an argument (a flag, a mode, the kind of a number) is also paired with each of these levels, in cases
+that call the operator in a counted form: a wrapper (a row of calls, out= of another size) has different arguments.
+Cases that were not executed do not count. Pairs at which the CPU refused every case are counted separately.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ COUNTED_LEVELS.update(COUNTED_AS)
 
 OF_TENSORS = frozenset({*COUNTED, DIMENSIONS, STORAGE})
 
-# What no case can be at together: the factor and levels of the one, those of the other.
+# Levels that no case can combine: a factor with its levels, and another factor with its levels.
 IMPOSSIBLE: tuple[tuple[str, tuple[str, ...], str, tuple[str, ...]], ...] = (
     (DTYPE, INTEGERS, VALUES, FLOATING_VALUES),
     (DTYPE, (*FLOATING, "bool"), VALUES, INTEGER_VALUES),
@@ -62,13 +62,13 @@ IMPOSSIBLE: tuple[tuple[str, tuple[str, ...], str, tuple[str, ...]], ...] = (
     (VALUES, (*FLOATING_VALUES, *INTEGER_VALUES), GRADIENT, WITH_GRADIENT),
     (FORM, WRITING, GRADIENT, WITH_GRADIENT),
     (FORM, ("in place",), LAYOUT, ("expanded",)),
-    # What has one dimension has no order of dimensions, and what has none no strides at all.
+    # A tensor of one dimension has no order of dimensions, and a tensor of none has no strides.
     (SHAPES, ("others of 0 dimensions",), OTHER_LAYOUTS, ("transposed", "expanded")),
     (SHAPES, ("others of 1 dimensions", "others of 0, 1 dimensions"), OTHER_LAYOUTS, ("transposed",)),
 )
 IMPOSSIBLE_PAIRS = {
-    frozenset(((one, level), (other, other_level)))
-    for one, levels, other, other_levels in IMPOSSIBLE
+    frozenset(((factor, level), (other_factor, other_level)))
+    for factor, levels, other_factor, other_levels in IMPOSSIBLE
     for level in levels
     for other_level in other_levels
 }
@@ -83,7 +83,9 @@ def pairs_seen(covered: Iterable[Covered]) -> dict[str, PairsSeen]:
         name = entry_name(group.group)
         of_entry = seen.setdefault(name, set())
         for levels, of_arguments in ((group.levels, with_arguments[name]), (group.refused, refused[name])):
-            for own, arguments in {(counted(group.group, each), argument_levels(each)) for each in levels}:
+            for own, arguments in {
+                (counted(group.group, case_levels), argument_levels(case_levels)) for case_levels in levels
+            }:
                 of_arguments.update(product(arguments, own))
                 if levels is group.levels:
                     of_entry.update(pairs_of(own))
@@ -115,17 +117,17 @@ def _summed(seen: set[Pair], with_arguments: set[Pair], refused: set[Pair]) -> P
     alone = sorted({level for pair in seen for level in pair})
     missing: dict[str, list[str]] = {}
     possible = 0
-    for one, other in combinations(alone, 2):
-        if one[0] == other[0] or frozenset((one, other)) in IMPOSSIBLE_PAIRS:
+    for first, second in combinations(alone, 2):
+        if first[0] == second[0] or frozenset((first, second)) in IMPOSSIBLE_PAIRS:
             continue
         possible += 1
-        if (one, other) not in seen:
-            missing.setdefault(_spelled(one), []).append(_spelled(other))
-    found = possible - sum(map(len, missing.values()))
+        if (first, second) not in seen:
+            missing.setdefault(_spelled(first), []).append(_spelled(second))
+    seen_count = possible - sum(map(len, missing.values()))
     sides = [{pair[side] for pair in with_arguments} for side in (0, 1)]
     with_all = {pair for pair in product(*sides) if frozenset(pair) not in IMPOSSIBLE_PAIRS}
     return PairsSeen(
-        found,
+        seen_count,
         possible,
         {level: tuple(others) for level, others in missing.items()},
         with_arguments=len(with_arguments),

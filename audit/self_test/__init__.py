@@ -84,7 +84,7 @@ class SelfTest:
     def counts(self) -> dict[str, Counter[str]]:
         """For each class of faults, the numbers found, misattributed and missed."""
         counted: dict[str, Counter[str]] = {}
-        for finding in sorted(self.findings, key=lambda each: each.planted.class_name):
+        for finding in sorted(self.findings, key=lambda fault_finding: fault_finding.planted.class_name):
             counted.setdefault(finding.planted.class_name, Counter())[finding.result] += 1
         return counted
 
@@ -118,19 +118,19 @@ def self_test(options: SelfTestOptions, folder: Path, say: Callable[[str], None]
     reach = reach_of(options.workers, say)
     planted = generated(options.faults, options.seed, options.classes, say)
     rounds = rounds_of(planted, reach)
-    everything = tuple(sorted({name for each in rounds for name in each.audited}))
+    everything = tuple(sorted({name for fault_round in rounds for name in fault_round.audited}))
     say(f"self-test: {len(planted)} faults in {len(rounds)} rounds, after a clean run over {len(everything)} entries")
     clean = _audited((), everything, options, folder / "clean.sqlite")
     judged = _judged_clean(clean, folder / "clean.sqlite")
     findings: list[FaultFinding] = []
     executed = 0
-    for number, each in enumerate(rounds, 1):
+    for number, fault_round in enumerate(rounds, 1):
         store = folder / f"round-{number}.sqlite"
-        run = _audited(each.faults, each.audited, options, store)
-        found, cases = _judged(each, run, store, judged.verdicts)
-        findings += found
+        run = _audited(fault_round.faults, fault_round.audited, options, store)
+        round_findings, cases = _judged(fault_round, run, store, judged.verdicts)
+        findings += round_findings
         executed += cases
-        say(f"self-test: round {number} of {len(rounds)}: {_in_words(found)}; so far {_in_words(findings)}")
+        say(f"self-test: round {number} of {len(rounds)}: {_in_words(round_findings)}; so far {_in_words(findings)}")
     return SelfTest(
         options,
         sorted(findings, key=lambda finding: finding.planted.number),

@@ -45,8 +45,8 @@ def changed_together(arguments: Arguments, name: str, change: Callable[[Tensor],
         failed |= made is None
         return leaf if made is None else made
 
-    for each in list(arguments):
-        arguments[each] = map_leaves(of_that_shape, arguments[each])
+    for argument in list(arguments):
+        arguments[argument] = map_leaves(of_that_shape, arguments[argument])
     return not failed
 
 

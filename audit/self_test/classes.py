@@ -199,7 +199,7 @@ def chosen(names: Sequence[str] | None) -> tuple[FaultClass, ...]:
     if not names:
         return FAULT_CLASSES
     for name in names:
-        if not any(name in each.name for each in FAULT_CLASSES):
-            listed = "; ".join(each.name for each in FAULT_CLASSES)
+        if not any(name in fault_class.name for fault_class in FAULT_CLASSES):
+            listed = "; ".join(fault_class.name for fault_class in FAULT_CLASSES)
             raise MpsmithError(f"no class of faults has {name!r} in its name (there are {listed})")
-    return tuple(each for each in FAULT_CLASSES if any(name in each.name for name in names))
+    return tuple(fault_class for fault_class in FAULT_CLASSES if any(name in fault_class.name for name in names))

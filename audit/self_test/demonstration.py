@@ -204,7 +204,7 @@ def uses_memory(fault: Fault, arguments: Arguments, rng: Random) -> bool:
 def _shows(fault: Fault, calls: list[Arguments], *, threads: bool = False, refused: bool = False) -> bool:
     overload = overload_of(fault.overload)
     cpu = execute(overload, calls, "cpu", threads=threads)
-    if not refused and any(isinstance(each, Raised) for each in cpu):
+    if not refused and any(isinstance(result, Raised) for result in cpu):
         return False
     with device_with_fault(None):
         clean = execute(overload, calls, "mps", threads=threads)
@@ -237,7 +237,7 @@ def _other_values(arguments: Arguments) -> Arguments:
 def differs_in_distribution(fault: Fault, arguments: Arguments, rng: Random) -> bool:
     """Many draws have another distribution."""
     many = _enlarged(arguments)
-    clean, faulty = (_draws(each, fault.overload, many, 1) for each in (None, fault))
+    clean, faulty = (_draws(planted, fault.overload, many, 1) for planted in (None, fault))
     again = _draws(None, fault.overload, many, 2)
     if clean is None or faulty is None or again is None or clean.shape != faulty.shape:
         return False
@@ -245,10 +245,10 @@ def differs_in_distribution(fault: Fault, arguments: Arguments, rng: Random) -> 
 
 
 def differs_by_seed(fault: Fault, arguments: Arguments, rng: Random) -> bool:
-    """One seed gives other draws the second time, or two seeds the same."""
+    """A seed gives other draws the second time, or two seeds give the same draws."""
     many = _enlarged(arguments)
-    draws = [[_draws(each, fault.overload, many, seed) for seed in (3, 3, 4)] for each in (None, fault)]
-    if any(d is None for each in draws for d in each):
+    draws = [[_draws(planted, fault.overload, many, seed) for seed in (3, 3, 4)] for planted in (None, fault)]
+    if any(d is None for device_draws in draws for d in device_draws):
         return False
     (a, b, c), (d, e, f) = draws
     right = torch.equal(a, b) and not torch.equal(b, c)  # type: ignore[arg-type]
@@ -262,8 +262,8 @@ def differs_by_generator(fault: Fault, arguments: Arguments, rng: Random) -> boo
     """A generator with the same seed gives other draws."""
     overload, given = overload_of(fault.overload), dict(_enlarged(arguments))
     observed = []
-    for each in (None, fault):
-        with device_with_fault(each):
+    for planted in (None, fault):
+        with device_with_fault(planted):
             torch.mps.manual_seed(7)
             pair = []
             for _ in range(2):

@@ -52,9 +52,9 @@ def finding_of(
     """
     overload = planted.fault.overload
     blamed: Counter[str] = Counter()
-    for each in at_fault:
-        if failing and (each.overload == overload or any(_is_of(entry, audited) for entry in each.entries)):
-            blamed[each.overload] += each.total
+    for faulty in at_fault:
+        if failing and (faulty.overload == overload or any(_is_of(entry, audited) for entry in faulty.entries)):
+            blamed[faulty.overload] += faulty.total
     for case in failing:
         blamed.update(case.outcome.fallbacks)
     result = "found" if blamed[overload] else "misattributed" if failing else "missed"

@@ -104,12 +104,12 @@ def rounds_of(faults: Iterable[HostFault]) -> list[list[HostFault]]:
     return rounds
 
 
-def _apart(one: HostFault, other: HostFault) -> bool:
+def _apart(fault: HostFault, other: HostFault) -> bool:
     return (
         not other.alone
-        and one.conditions == other.conditions
-        and one.file != other.file
-        and set(one.operators).isdisjoint(other.operators)
+        and fault.conditions == other.conditions
+        and fault.file != other.file
+        and set(fault.operators).isdisjoint(other.operators)
     )
 
 
@@ -201,26 +201,27 @@ def fault_result(fault: HostFault, results: Mapping[str, CaseResult], clean: Map
 def table(results: Collection[FaultResult]) -> str:
     """The kinds with the numbers planted and found, and each fault with the cases that show it."""
     lines = ["| kind | file | operators | macOS | cases that fail | of |", "|---|---|---|--:|--:|--:|"]
-    for each in results:
-        fault = each.fault
-        cells = (fault.kind, fault.file, ", ".join(fault.operators), fault.macos.value, each.failing, each.executed)
+    for result in results:
+        fault = result.fault
+        cells = (fault.kind, fault.file, ", ".join(fault.operators), fault.macos.value, result.failing, result.executed)
         lines.append(f"| {' | '.join(map(str, cells))} |")
-    shown = sum(each.failing > 0 for each in results)
+    shown = sum(result.failing > 0 for result in results)
     return "\n".join((*lines, "", f"{shown} of {len(results)} faults are found"))
 
 
 def main(words: Sequence[str]) -> int:
-    """Plant the faults whose kind or file has one of the words, all without words; 1 unless all are found."""
+    """Inject the faults whose kind or file has one of the words, or all faults; returns 1 unless all are found."""
     faults = [f for f in host_faults() if not words or any(word in f"{f.kind} {f.file}" for word in words)]
     if not faults:
         raise MpsmithError(f"no fault has one of these words: {', '.join(words)}")
     say = partial(print, file=sys.stderr, flush=True)
     results = []
-    for each in audit_faults(faults, len(os.sched_getaffinity(0)), say):
-        results.append(each)
-        say(f"{each.failing:5} of {each.executed:5}: {each.fault.kind}, {each.fault.file}: {each.message[:100]}")
+    for result in audit_faults(faults, len(os.sched_getaffinity(0)), say):
+        results.append(result)
+        counted = f"{result.failing:5} of {result.executed:5}"
+        say(f"{counted}: {result.fault.kind}, {result.fault.file}: {result.message[:100]}")
     print(table(results))
-    return 0 if all(each.failing for each in results) else 1
+    return 0 if all(result.failing for result in results) else 1
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ class Raised:
 def execute(
     overload: Any, calls: list[Arguments], device: str, *, threads: bool = False, whole: bool = False
 ) -> list[Any]:
-    """Run the calls and return for each its results and arguments afterwards in a comparable form, or Raised.
+    """Run the calls. Return the results and the arguments after each call in a comparable form, or Raised.
 
     `threads`: all but the first run in separate threads. `whole`: return only the arguments, as tensors.
     """
@@ -53,8 +53,8 @@ def execute(
         else:
             run(arguments)
     if whole:
-        return [each if isinstance(each, Raised) else each[1] for each in kept]
-    return [each if isinstance(each, Raised) else _observed(*each) for each in kept]
+        return [result if isinstance(result, Raised) else result[1] for result in kept]
+    return [result if isinstance(result, Raised) else _observed(*result) for result in kept]
 
 
 def any_tensor(arguments: Arguments) -> bool:

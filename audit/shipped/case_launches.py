@@ -63,12 +63,12 @@ class GroupComputing:
 def launches() -> LaunchesByOverload:
     """The launches of native calls since the last call of this function, without those that compute no values."""
     planned = interposition.drain()
-    found = {
-        overload: Launches(each.launched, Counter(each.kernels), Counter(each.stood_in))
-        for overload, each in planned.items()
-        if each.launched or each.stood_in
+    by_overload = {
+        overload: Launches(counts.launched, Counter(counts.kernels), Counter(counts.stood_in))
+        for overload, counts in planned.items()
+        if counts.launched or counts.stood_in
     }
     for overload, calls in device.drain_calls().items():
         if calls.native and overload not in planned and computes_values(overload):
-            found[overload] = Launches(stood_in=Counter({NO_CONVENTION: calls.native}))
-    return found
+            by_overload[overload] = Launches(stood_in=Counter({NO_CONVENTION: calls.native}))
+    return by_overload

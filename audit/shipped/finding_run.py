@@ -24,33 +24,33 @@ from .ulp_sensitivity import ulp_sensitivity_of
 SEED = 0
 
 
-def result_of(found: FoundWrong, kernels: AuditedKernels, recorder: FallbackRecorder) -> FindingResult:
+def result_of(finding: FoundWrong, kernels: AuditedKernels, recorder: FallbackRecorder) -> FindingResult:
     """Run the call of a finding with shipped kernels.
 
     Args:
-        found: the finding.
+        finding: a wrong result of a release, with its call.
         kernels: the shipped kernels of this process.
         recorder: records which operators fall back.
     """
-    case = made(found.name, found.case)
+    case = made(finding.name, finding.case)
     places: list[FurthestElement] = []
     launches()
-    outcome = _judged(case, recorder, found.name, lambda trial: places.extend(_largest_difference(trial)))
+    outcome = _judged(case, recorder, finding.name, lambda trial: places.extend(_largest_difference(trial)))
     launched = launches()
     grade = grade_of_case(launched, outcome)
-    stood_in = tuple(f"{name}: {reason}" for name, each in launched.items() for reason in each.stood_in)
+    stood_in = tuple(f"{name}: {reason}" for name, counts in launched.items() for reason in counts.stood_in)
     names = tuple(kernels_in(launched))
     ulp_sensitivity = None
     if outcome.verdict is CaseVerdict.WRONG and grade is Grade.SHIPPED_KERNEL:
 
         def judge_again() -> tuple[Outcome, Grade | None]:
             launches()
-            again = _judged(case, recorder, found.name, lambda trial: None)
+            again = _judged(case, recorder, finding.name, lambda trial: None)
             return again, grade_of_case(launches(), again)
 
         ulp_sensitivity = ulp_sensitivity_of(kernels, names, judge_again)
     return FindingResult(
-        name=found.name,
+        name=finding.name,
         verdict=outcome.verdict,
         grade=grade,
         message=outcome.message,

@@ -77,7 +77,7 @@ def calls() -> Iterator[tuple[str, str, tuple[Any, ...]]]:
 
 def compare(process: HostProcess, library: AirLibrary) -> list[Compared]:
     """Every call of `calls` that the installed torch computes on the CPU. Raises MachOError if the process ends."""
-    found = []
+    compared = []
     for overload, layout, arguments in calls():
         try:
             plan = _planned(overload, arguments, library)
@@ -89,22 +89,24 @@ def compare(process: HostProcess, library: AirLibrary) -> list[Compared]:
             outcome = f"{_NOT_RECORDED}: {str(error).splitlines()[0]}"
         else:
             outcome = plan if isinstance(plan, str) else difference(plan, trace, library) or _AGREES
-        found.append(Compared(overload, layout, outcome))
-    return found
+        compared.append(Compared(overload, layout, outcome))
+    return compared
 
 
-def table(found: Sequence[Compared]) -> str:
+def table(compared: Sequence[Compared]) -> str:
     """A line for each overload with counts, then each call that does not agree."""
     from tabulate import tabulate
 
     counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for call in found:
+    for call in compared:
         kind = next((kind for kind in (_AGREES, _NO_PLAN, _NOT_RECORDED) if call.outcome.startswith(kind)), "differs")
         counts[call.overload][kind] += 1
     columns = (_AGREES, "differs", _NO_PLAN, _NOT_RECORDED)
-    rows: list[tuple[object, ...]] = [(name, *(each[column] for column in columns)) for name, each in counts.items()]
-    rows.append(("all", *(sum(each[column] for each in counts.values()) for column in columns)))
-    others = [f"{call.overload}, {call.layout}: {call.outcome}" for call in found if call.outcome != _AGREES]
+    rows: list[tuple[object, ...]] = [
+        (name, *(by_outcome[column] for column in columns)) for name, by_outcome in counts.items()
+    ]
+    rows.append(("all", *(sum(by_outcome[column] for by_outcome in counts.values()) for column in columns)))
+    others = [f"{call.overload}, {call.layout}: {call.outcome}" for call in compared if call.outcome != _AGREES]
     return "\n".join([tabulate(rows, headers=("overload", *columns)), "", *others])
 
 

@@ -42,6 +42,6 @@ def _is_view(overload: str) -> bool:
         schema = getattr(getattr(getattr(torch.ops, namespace), name), variant or "default")._schema
     except AttributeError:
         return False
-    aliased = [each.alias_info for each in schema.returns if each.alias_info is not None]
-    written = any(each.alias_info is not None and each.alias_info.is_write for each in schema.arguments)
+    aliased = [result.alias_info for result in schema.returns if result.alias_info is not None]
+    written = any(argument.alias_info is not None and argument.alias_info.is_write for argument in schema.arguments)
     return bool(aliased) and not written

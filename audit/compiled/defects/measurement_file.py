@@ -53,13 +53,13 @@ class StoredRelease:
 def kept(measured: MeasuredRelease) -> StoredRelease:
     """The stored form of a measurement."""
     shown = {
-        each.defect.number: StoredResult(
-            verdict=each.outcome.verdict.value,
-            reason=each.outcome.reason,
-            faulty_stage=_faulty_stage(each),
-            source="" if measured.overlay else each.outcome.source,
+        measurement.defect.number: StoredResult(
+            verdict=measurement.outcome.verdict.value,
+            reason=measurement.outcome.reason,
+            faulty_stage=_faulty_stage(measurement),
+            source="" if measured.overlay else measurement.outcome.source,
         )
-        for each in measured.shown
+        for measurement in measured.shown
     }
     return StoredRelease(measured.release, measured.overlay, measured.cannot, shown)
 
@@ -72,30 +72,30 @@ def _faulty_stage(shown: Shown) -> str:
 def joined(before: Sequence[StoredRelease], anew: Sequence[StoredRelease]) -> list[StoredRelease]:
     """The stored outcomes, updated by new measurements of some defects.
 
-    Raises MpsmithError where the releases are not the same ones: a row of the page has a verdict for each.
+    Raises MpsmithError if the releases differ: a row of the page has a verdict for each release.
     """
-    known = {each.release: each for each in before}
-    if set(known) != {each.release for each in anew}:
+    by_release = {stored.release: stored for stored in before}
+    if set(by_release) != {measured.release for measured in anew}:
         raise MpsmithError(
             f"--record of single defects keeps the releases of the page: --codegen"
-            f" {','.join(each.release for each in before if each.overlay)}"
+            f" {','.join(stored.release for stored in before if stored.overlay)}"
         )
-    return [replace(each, shown={**known[each.release].shown, **each.shown}) for each in anew]
+    return [replace(measured, shown={**by_release[measured.release].shown, **measured.shown}) for measured in anew]
 
 
 def write(releases: Sequence[StoredRelease], path: Path = FILE) -> None:
     """Write the outcomes of all releases."""
-    path.write_text(json.dumps([asdict(each) for each in releases], indent=1) + "\n", encoding="utf-8")
+    path.write_text(json.dumps([asdict(stored) for stored in releases], indent=1) + "\n", encoding="utf-8")
 
 
 def read(path: Path = FILE) -> list[StoredRelease]:
     """Read the stored outcomes."""
     return [
         StoredRelease(
-            each["release"],
-            each["overlay"],
-            each["cannot"],
-            {number: StoredResult(**shown) for number, shown in each["shown"].items()},
+            fields["release"],
+            fields["overlay"],
+            fields["cannot"],
+            {number: StoredResult(**shown) for number, shown in fields["shown"].items()},
         )
-        for each in json.loads(path.read_text(encoding="utf-8"))
+        for fields in json.loads(path.read_text(encoding="utf-8"))
     ]

@@ -98,10 +98,12 @@ def beside(
     worst = worst_compiled(compiled.values())
     if worst is None:
         return None
-    cures = [dtype for dtype, each in compiled.items() if each is CompiledVerdict.METAL and eager.get(dtype) in CURED]
+    cures = [
+        dtype for dtype, verdict in compiled.items() if verdict is CompiledVerdict.METAL and eager.get(dtype) in CURED
+    ]
     breaks = [
         dtype
-        for dtype, each in compiled.items()
-        if each.is_broken and dtype in eager and eager[dtype].is_support and not tuple(broken.get(dtype, ()))
+        for dtype, verdict in compiled.items()
+        if verdict.is_broken and dtype in eager and eager[dtype].is_support and not tuple(broken.get(dtype, ()))
     ]
     return CompiledBeside(worst, compiled, tuple(cures), tuple(breaks))

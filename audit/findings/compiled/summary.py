@@ -176,9 +176,9 @@ def operator_of(group: str) -> str:
 
 
 def aten_names(name: str) -> tuple[str, ...]:
-    """What the operator of a summary may be called in aten, the likeliest first: OpInfo's names are torch's paths."""
+    """Possible names in aten of a summary's operator, the likeliest first; OpInfo's names are paths in torch."""
     last = name.rpartition(".")[2]
-    return tuple(f"aten::{each}" for each in dict.fromkeys((name, name.replace(".", "_"), last, f"{last}_")))
+    return tuple(f"aten::{spelling}" for spelling in dict.fromkeys((name, name.replace(".", "_"), last, f"{last}_")))
 
 
 def _operator(name: str, cases: list[StoredCompiledCase]) -> CompiledOperator:
@@ -192,8 +192,8 @@ def _operator(name: str, cases: list[StoredCompiledCase]) -> CompiledOperator:
         name,
         worst,
         {dtype: verdict for dtype, verdicts in by_dtype.items() if (verdict := worst_compiled(verdicts))},
-        tuple(sorted({each for case in cases for each in case.compiled.aten})),
-        tuple(sorted({each for case in cases for each in case.compiled.outcome.fallbacks})),
+        tuple(sorted({overload for case in cases for overload in case.compiled.aten})),
+        tuple(sorted({overload for case in cases for overload in case.compiled.outcome.fallbacks})),
         len(cases),
         sum(len(case.compiled.breaks) for case in cases),
         sum(case.compiled.recompilations for case in cases),
@@ -206,42 +206,42 @@ def _findings(name: str, cases: Iterable[StoredCompiledCase]) -> list[CompiledFi
     for case in cases:
         if case.compiled.verdict not in NO_FINDING:
             alike.setdefault(_what_it_shows(case), []).append(case)
-    return [_finding(name, each) for each in alike.values()]
+    return [_finding(name, alike_cases) for alike_cases in alike.values()]
 
 
 def _what_it_shows(case: StoredCompiledCase) -> tuple[object, ...]:
-    """What two cases of an operator have in common that show the same; numbers and places differ."""
-    found = case.compiled
-    if found.verdict is CompiledVerdict.WRONG:
-        return found.verdict, found.faulty_stage, found.reason.partition(":")[0], case.group.variant
-    return found.verdict, re.sub(r"\d+", "0", found.reason.partition(": data race")[0][:80])
+    """A key that is equal for cases of an operator that show the same defect; it ignores numbers and positions."""
+    outcome = case.compiled
+    if outcome.verdict is CompiledVerdict.WRONG:
+        return outcome.verdict, outcome.faulty_stage, outcome.reason.partition(":")[0], case.group.variant
+    return outcome.verdict, re.sub(r"\d+", "0", outcome.reason.partition(": data race")[0][:80])
 
 
 def _worst_first(finding: CompiledFinding) -> tuple[object, ...]:
-    """By verdict; unknown defects first; what is wrong by more than its last digits before what is not."""
+    """Sorts by verdict, then unknown defects first, then errors beyond the last digits first."""
     last_digits = finding.error is not None and finding.error < LAST_DIGITS
-    known = bool(finding.known_defect)
-    return SEVERITY.index(finding.verdict), known, last_digits, finding.operator, finding.example
+    has_known_defect = bool(finding.known_defect)
+    return SEVERITY.index(finding.verdict), has_known_defect, last_digits, finding.operator, finding.example
 
 
 def _finding(name: str, cases: list[StoredCompiledCase]) -> CompiledFinding:
     first = min(cases, key=lambda case: (case.group.mode == DYNAMIC, len(case.inputs)))
     dtypes = tuple(dict.fromkeys(case.group.dtype for case in cases))
-    found = first.compiled
+    outcome = first.compiled
     return CompiledFinding(
         name,
-        found.verdict,
-        found.faulty_stage,
-        found.reason,
-        found.line,
+        outcome.verdict,
+        outcome.faulty_stage,
+        outcome.reason,
+        outcome.line,
         first.label,
         first.inputs,
         dtypes,
         len(cases),
         all(case.group.mode == DYNAMIC for case in cases),
-        found.source,
+        outcome.source,
         _beyond_tolerance(cases),
-        known_defect(found.verdict, found.faulty_stage, name, dtypes, found.reason, found.source),
+        known_defect(outcome.verdict, outcome.faulty_stage, name, dtypes, outcome.reason, outcome.source),
     )
 
 

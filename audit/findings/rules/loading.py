@@ -24,22 +24,22 @@ TOPICS = (
 @cache
 def entries() -> Mapping[str, ExplainingRule]:
     """All rules by name, in order. Raises RegistryError that lists every problem with its place."""
-    found: dict[str, ExplainingRule] = {}
+    rules: dict[str, ExplainingRule] = {}
     problems: list[Problem] = []
     for topic in TOPICS:
         blocks, malformed = parse(read_text(path := PACKAGED / f"{topic}.yaml"), path)
         problems += malformed
         for block in blocks:
-            if block.operator in found:
+            if block.operator in rules:
                 problems.append(block.problem((), "the name is taken already", at_key=True))
             entry = _entry_of(block)
             if isinstance(entry, ExplainingRule):
-                found[block.operator] = entry
+                rules[block.operator] = entry
             else:
                 problems += entry
     if problems:
         raise error_of(problems)
-    return found
+    return rules
 
 
 @cache
@@ -53,4 +53,4 @@ def _entry_of(block: Block) -> ExplainingRule | list[Problem]:
     try:
         return ExplainingRule(**{**fields, "name": block.operator})  # type: ignore[arg-type]
     except ValidationError as error:
-        return [block.problem(tuple(each["loc"]), described(each), at_key=True) for each in error.errors()]
+        return [block.problem(tuple(details["loc"]), described(details), at_key=True) for details in error.errors()]

@@ -114,10 +114,10 @@ class GroupLaunches:
         self._kernels: Counter[str] = Counter()
         for key, of_group in groupby(launches, key=lambda row: row[0]):
             most: Counter[str] = Counter()
-            for _, overload, each in of_group:
-                self._by_overload[overload].add(each)
-                most |= each.kernels
-                if each.cases:
+            for _, overload, counts in of_group:
+                self._by_overload[overload].add(counts)
+                most |= counts.kernels
+                if counts.cases:
                     self._dtypes[overload].add(key.dtype)
             self._kernels.update(most)
 
@@ -128,28 +128,30 @@ class GroupLaunches:
 
     def of(self, overload: str) -> ShippedLaunches | None:
         """What became of the overload's calls; None where no case with shipped kernels called it."""
-        found = self._by_overload.get(overload)
-        if found is None:
+        launches = self._by_overload.get(overload)
+        if launches is None:
             return None
-        return ShippedLaunches(found.cases, found.calls, _by_number(found.kernels), _by_number(found.stood_in))
+        return ShippedLaunches(
+            launches.cases, launches.calls, _by_number(launches.kernels), _by_number(launches.stood_in)
+        )
 
     def kernels(self) -> Counter[str]:
         """How many cases launched each kernel; where several overloads of a group did, those of one of them."""
         return self._kernels
 
     def standing_in(self, overloads: Iterable[str]) -> tuple[StoodIn, ...]:
-        """Why these overloads took no shipped kernel, by the reason most frequent with each."""
+        """Why these overloads ran no shipped kernel; for each overload, its most frequent reason."""
         by_reason: defaultdict[str, list[tuple[str, int]]] = defaultdict(list)
         for overload in overloads:
-            found = self._by_overload.get(overload)
-            if found is not None and not self.computed(overload):
-                reason, cases = _first_reason(found)
+            launches = self._by_overload.get(overload)
+            if launches is not None and not self.computed(overload):
+                reason, cases = _first_reason(launches)
                 by_reason[reason].append((overload, cases))
         listed = [
             StoodIn(reason, tuple(name for name, _ in named), sum(cases for _, cases in named))
             for reason, named in by_reason.items()
         ]
-        return tuple(sorted(listed, key=lambda each: (-len(each.overloads), each.reason)))
+        return tuple(sorted(listed, key=lambda stood_in: (-len(stood_in.overloads), stood_in.reason)))
 
 
 def _first_reason(launches: Launches) -> tuple[str, int]:
@@ -179,12 +181,12 @@ def kernel_templates(names: Iterable[str], launched: Mapping[str, int]) -> tuple
     by_template: defaultdict[str, list[str]] = defaultdict(list)
     for name in names:
         by_template["_".join(words_without_types(name))].append(name)
-    found = []
+    templates = []
     for template, kernels in by_template.items():
         cases = [launched[kernel] for kernel in kernels if kernel in launched]
         reason = next((reason for pattern, reason in _reasons() if fnmatchcase(template, pattern)), "")
-        found.append(KernelTemplate(template, len(kernels), len(cases), sum(cases), reason))
-    return tuple(sorted(found, key=lambda each: (each.cases, each.name)))
+        templates.append(KernelTemplate(template, len(kernels), len(cases), sum(cases), reason))
+    return tuple(sorted(templates, key=lambda kernel_template: (kernel_template.cases, kernel_template.name)))
 
 
 def missed_templates(store: Store, run: Run) -> list[KernelTemplate]:
@@ -201,7 +203,7 @@ def missed_templates(store: Store, run: Run) -> list[KernelTemplate]:
     ):
         return []
     launched = GroupLaunches(store.launches(run.id)).kernels()
-    return [each for each in kernel_templates(store.shipped_kernels(run.id), launched) if each.is_missed]
+    return [template for template in kernel_templates(store.shipped_kernels(run.id), launched) if template.is_missed]
 
 
 def shipped_evidence(data: RunData, surface: Surface, launches: GroupLaunches) -> ShippedEvidence | None:
