@@ -27,7 +27,7 @@ def changes_with_rules(runs: Sequence[tuple[Store, Run]]) -> tuple[ReleaseChange
 
 
 def changes_table(changes: Sequence[ReleaseChange], releases: Sequence[str]) -> str:
-    """A line for each wrong result, and how many are new, standing and fixed."""
+    """A line for each wrong result, and how many are new, unchanged and fixed."""
     from tabulate import tabulate
 
     counted = Counter(change.change.value for change in changes)

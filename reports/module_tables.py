@@ -13,7 +13,7 @@ from .wording import graded, marked
 
 # In a list, what does not work comes first; "missing" is before "not probed", and what works is last.
 ORDER = (ModuleStatus.FAILS, ModuleStatus.MISSING, ModuleStatus.NOT_PROBED, ModuleStatus.WORKS)
-STANDINGS = tuple(ReportStatus)
+STATUSES = tuple(ReportStatus)
 SHOW_NO_FAULT = (ReportStatus.RIGHT, ReportStatus.DISPATCH_ONLY, ReportStatus.NOT_TRIED)
 
 
@@ -36,7 +36,7 @@ def known_report_table(summary: AuditSummary, *, faults_only: bool = False) -> T
 
     `faults_only`: what is neither right nor untried nor computed by the CPU, and the number of its case.
     """
-    reports = sorted(summary.known_reports, key=lambda report: (STANDINGS.index(report.status), report.issue))
+    reports = sorted(summary.known_reports, key=lambda report: (STATUSES.index(report.status), report.issue))
     rows: list[tuple[Cell, ...]] = [
         (
             f"#{r.issue}",

@@ -31,12 +31,12 @@ class ReleaseHistory:
 
     releases: tuple[str, ...]
     audited: str
-    standings: Mapping[str, tuple[OperatorSupport | None, ...]]
+    support: Mapping[str, tuple[OperatorSupport | None, ...]]
 
     def row(self, operator: str) -> str:
         """A letter of LETTERS for each release, oldest first; "" for an operator that no release is known to have."""
-        by_release = self.standings.get(functional_name(operator.removeprefix("aten::")), ())
-        return "".join(LETTERS[standing] for standing in by_release)
+        by_release = self.support.get(functional_name(operator.removeprefix("aten::")), ())
+        return "".join(LETTERS[support] for support in by_release)
 
 
 def history_of(summary: AuditSummary) -> ReleaseHistory | None:

@@ -221,8 +221,8 @@ def enable_from_environment() -> None:
 
 def _shown(kernel: Kernel, complete: set[str]) -> State:
     """The state to show: another library may have registered the overload since."""
-    standing = _registered.get(kernel.overload)
-    return State.replaced if standing is not None and not standing.is_active else _state(kernel, complete)
+    registration = _registered.get(kernel.overload)
+    return State.replaced if registration is not None and not registration.is_active else _state(kernel, complete)
 
 
 def _state(kernel: Kernel, complete: set[str] | None = None) -> State:
@@ -263,11 +263,11 @@ def _update_dispatcher() -> None:
     for overload in [overload for overload in _registered if overload not in wanted]:
         _registered.pop(overload).unregister()
     for overload, kernel in wanted.items():
-        standing = _registered.get(overload)
-        if standing is None:
+        registration = _registered.get(overload)
+        if registration is None:
             _registered[overload] = KernelRegistration.of(kernel)
-        elif standing.kernel != kernel:
-            _registered[overload] = standing.replaced_by(kernel)
+        elif registration.kernel != kernel:
+            _registered[overload] = registration.replaced_by(kernel)
     call_from_compiled_code(kernel.operator for kernel in wanted.values() if kernel.extern)
 
 

@@ -60,15 +60,15 @@ class Wheels:
 
     Attributes:
         releases: oldest first.
-        standings: by operator without its namespace and in-place suffix, one for each release.
+        support: by operator without its namespace and in-place suffix, one for each release.
     """
 
     releases: Sequence[str] = ()
-    standings: Mapping[str, Sequence[OperatorSupport | None]] = field(default_factory=dict)
+    support: Mapping[str, Sequence[OperatorSupport | None]] = field(default_factory=dict)
 
     def of(self, operator: str, release: str) -> OperatorSupport | None:
         """The declaration for an operator ("aten::mode") in a release; None where nothing is known."""
-        row = self.standings.get(functional_name(operator.removeprefix("aten::")))
+        row = self.support.get(functional_name(operator.removeprefix("aten::")))
         return row[self.releases.index(release)] if row is not None and release in self.releases else None
 
 

@@ -31,7 +31,7 @@ def findings_with(summary: AuditSummary, devices: Findings) -> Findings:
 
 def matrix_of(summary: AuditSummary, findings: Findings, history: ReleaseHistory | None) -> Matrix:
     """Every operator of the audit or of a device, by devices and releases."""
-    wheels = Wheels(history.releases, history.standings) if history else Wheels()
+    wheels = Wheels(history.releases, history.support) if history else Wheels()
     return Matrix(findings, wheels, [operator.name for operator in summary.operators])
 
 

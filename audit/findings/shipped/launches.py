@@ -139,7 +139,7 @@ class GroupLaunches:
         """How many cases launched each kernel; where several overloads of a group did, those of one of them."""
         return self._kernels
 
-    def standing_in(self, overloads: Iterable[str]) -> tuple[StoodIn, ...]:
+    def reasons_stood_in(self, overloads: Iterable[str]) -> tuple[StoodIn, ...]:
         """Why these overloads ran no shipped kernel; for each overload, its most frequent reason."""
         by_reason: defaultdict[str, list[tuple[str, int]]] = defaultdict(list)
         for overload in overloads:
@@ -222,7 +222,7 @@ def shipped_evidence(data: RunData, surface: Surface, launches: GroupLaunches) -
         templates=kernel_templates(names, launched),
         native=len(native),
         native_shipped=sum(map(launches.computed, native)),
-        stood_in=launches.standing_in(native),
+        stood_in=launches.reasons_stood_in(native),
     )
 
 

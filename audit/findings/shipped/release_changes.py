@@ -24,7 +24,7 @@ class Change(str, Enum):
     """How a wrong result changed from the first of the releases to the last, the worst news first."""
 
     NEW = "new"
-    STANDING = "standing"
+    UNCHANGED = "unchanged"
     FIXED = "fixed"
     UNKNOWN = "not comparable"
 
@@ -108,7 +108,7 @@ def _kind(results: Sequence[str]) -> Change:
         return Change.UNKNOWN
     if comparable[-1] == RIGHT:
         return Change.FIXED
-    return Change.NEW if RIGHT in comparable else Change.STANDING
+    return Change.NEW if RIGHT in comparable else Change.UNCHANGED
 
 
 def audited_code(run: Run) -> str:

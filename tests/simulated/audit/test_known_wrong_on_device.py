@@ -18,7 +18,7 @@ from mpsmith.audit.store.store import Store
 from mpsmith.simulator.opening import DeviceKind
 
 
-def standings(path: Path, ops: tuple[str, ...], *faults: str) -> dict[int, ReportStatus]:
+def statuses(path: Path, ops: tuple[str, ...], *faults: str) -> dict[int, ReportStatus]:
     settings = Settings(
         device=DeviceKind.SIMULATED, workers=1, timeout=20.0, sources=("known wrong",), ops=ops, faults=faults
     )
@@ -38,10 +38,8 @@ BACK = {
 
 @pytest.fixture(scope="module")
 def clean(tmp_path_factory: pytest.TempPathFactory) -> dict[int, ReportStatus]:
-    """The standings without a fault."""
-    return standings(
-        tmp_path_factory.mktemp("clean") / "store.sqlite", tuple(operator for operator, _ in BACK.values())
-    )
+    """The statuses without a fault."""
+    return statuses(tmp_path_factory.mktemp("clean") / "store.sqlite", tuple(operator for operator, _ in BACK.values()))
 
 
 @pytest.mark.parametrize("issue", BACK)
@@ -50,7 +48,7 @@ def test_a_bug_that_is_back_is_reported_by_its_issue(
 ) -> None:
     operator, fault = BACK[issue]
     assert clean[issue] is ReportStatus.DISPATCH_ONLY
-    assert standings(tmp_path / "faulty.sqlite", (operator,), fault)[issue] is ReportStatus.STILL_WRONG
+    assert statuses(tmp_path / "faulty.sqlite", (operator,), fault)[issue] is ReportStatus.STILL_WRONG
 
 
 def test_the_cases_run_first_and_carry_the_number_of_their_issue(tmp_path: Path) -> None:

@@ -19,8 +19,8 @@ NATIVE, MISSING, COMPOSITE = OperatorSupport.NATIVE, OperatorSupport.MISSING, Op
 RELEASES = ("2.0.1", "2.1.2", "2.2.2", "2.3.1")
 
 
-def history(*standings: OperatorSupport | None, audited: str = "2.2.2") -> ReleaseHistory:
-    return ReleaseHistory(RELEASES, audited, {"mode": standings})
+def history(*support: OperatorSupport | None, audited: str = "2.2.2") -> ReleaseHistory:
+    return ReleaseHistory(RELEASES, audited, {"mode": support})
 
 
 def advice(
@@ -123,8 +123,8 @@ def test_what_is_broken_in_some_cases_is_not_called_right() -> None:
 
 
 def test_an_open_upstream_report_is_shown_for_operators_that_work() -> None:
-    def report(standing: ReportStatus) -> ReportResult:
-        return ReportResult(7, "https://x/7", "It is wrong.", "silent", ("aten::mode",), "2.0", standing, 1)
+    def report(status: ReportStatus) -> ReportResult:
+        return ReportResult(7, "https://x/7", "It is wrong.", "silent", ("aten::mode",), "2.0", status, 1)
 
     still = advice(OverloadVerdict.NATIVE, reports=(report(ReportStatus.STILL_WRONG),))
     assert [(step.text, step.link) for step in still.steps] == [

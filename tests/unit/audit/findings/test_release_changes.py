@@ -1,4 +1,4 @@
-"""The same cases through the kernels of several releases: fixed, new and standing wrong results, each told once."""
+"""The same cases through the kernels of several releases: fixed, new and unchanged wrong results, each once."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def changes(store: Store, *releases: Sequence[Case | None]) -> tuple[ReleaseChan
     [
         (((WRONG, SHIPPED), (PASSED, SHIPPED)), Change.FIXED, ("wrong", "right")),
         (((PASSED, SHIPPED), (WRONG, SHIPPED)), Change.NEW, ("right", "wrong")),
-        (((WRONG, SHIPPED), (TIMEOUT, SHIPPED)), Change.STANDING, ("wrong", "timeout")),
+        (((WRONG, SHIPPED), (TIMEOUT, SHIPPED)), Change.UNCHANGED, ("wrong", "timeout")),
         (((WRONG, SHIPPED), (PASSED, STOOD_IN)), Change.UNKNOWN, ("wrong", "stand-in")),
         (((PASSED, STOOD_IN), (WRONG, SHIPPED)), Change.UNKNOWN, ("stand-in", "wrong")),
         ((None, (WRONG, SHIPPED)), Change.UNKNOWN, ("not run", "wrong")),
@@ -61,7 +61,7 @@ def changes(store: Store, *releases: Sequence[Case | None]) -> tuple[ReleaseChan
         (((WRONG, SHIPPED), (PASSED, STOOD_IN), (PASSED, SHIPPED)), Change.FIXED, ("wrong", "stand-in", "right")),
     ],
 )
-def test_a_wrong_result_is_new_standing_or_fixed(
+def test_a_wrong_result_is_new_unchanged_or_fixed(
     store: Store, cases: tuple[Case | None, ...], change: Change, words: tuple[str, ...]
 ) -> None:
     (found,) = changes(store, *[[case] for case in cases])
