@@ -197,12 +197,12 @@ def breakage_table(summary: AuditSummary, *, numbers: bool = False) -> Table:
     """Cases that crash, time out or are wrong, of overloads with another verdict: that of most of their cases."""
     rows: list[tuple[Cell, ...]] = []
     for o in summary.overloads:
-        for each in o.breakages:
-            case = number_of(summary, each.worst_case) if numbers else each.worst_case
-            share = f"{each.verdict.value} in {each.cases:,} of {o.executed:,} cases"
-            shown = summary.cases[each.worst_case]
-            dtypes, grade, rule = ", ".join(each.dtypes), graded(shown.grade), shown.rule or UNEXPLAINED
-            rows.append((o.name, o.verdict.value, share, dtypes, grade, each.message, rule, case))
+        for breakage in o.breakages:
+            case = number_of(summary, breakage.worst_case) if numbers else breakage.worst_case
+            share = f"{breakage.verdict.value} in {breakage.cases:,} of {o.executed:,} cases"
+            shown = summary.cases[breakage.worst_case]
+            dtypes, grade, rule = ", ".join(breakage.dtypes), graded(shown.grade), shown.rule or UNEXPLAINED
+            rows.append((o.name, o.verdict.value, share, dtypes, grade, breakage.message, rule, case))
     rows.sort(key=lambda row: row[6] != UNEXPLAINED)
     last = ("evidence", "explained by", "case" if numbers else "worst case")
     columns = ("overload", "verdict", "but", "dtypes", "grade", *last)

@@ -112,8 +112,8 @@ def _fields(case: StoredCase, run: Run, rule_of: RuleOf) -> dict[str, object]:
     device = "simulated" if run.environment.get("simulated") else "mps"
     verdict = (o.verdict.value, _grade(case))
     values = (case.group.mode, case.label, o.stage, list(o.fallbacks), o.message, case.inputs, device, rule_of(case))
-    found = (case.at_fault.overload, case.at_fault.call) if case.at_fault else ("", "")
-    return dict(zip(COLUMNS, (case.id, *verdict, *values, *found), strict=True))
+    at_fault = (case.at_fault.overload, case.at_fault.call) if case.at_fault else ("", "")
+    return dict(zip(COLUMNS, (case.id, *verdict, *values, *at_fault), strict=True))
 
 
 def _grade(case: StoredCase) -> str:

@@ -38,7 +38,7 @@ def against_eager(operator: CompiledOperator, eager: Mapping[str, str]) -> str:
 
 def eager_verdict(name: str, eager: Mapping[str, str]) -> str:
     """The measured verdict of the eager operator, "" where its name is unknown."""
-    return next((eager[each] for each in aten_names(name) if each in eager), "")
+    return next((eager[aten_name] for aten_name in aten_names(name) if aten_name in eager), "")
 
 
 def terminal_lines(summary: CompiledSummary, eager: Mapping[str, str]) -> list[str]:
@@ -49,7 +49,7 @@ def terminal_lines(summary: CompiledSummary, eager: Mapping[str, str]) -> list[s
     lines.append(f"  cases: {_counted(summary.counts)}")
     lines.append(f"  {summary.breaks:,} graph breaks, {summary.recompilations:,} recompilations")
     for word, text in (("cure", "compiled, Metal does what mps lacks"), ("breaks", "works until it is compiled")):
-        names = [each.name for each in summary.operators if against_eager(each, eager) == word]
+        names = [operator.name for operator in summary.operators if against_eager(operator, eager) == word]
         if names:
             lines.append(f"  {text}: {shortened(names, 10)}")
     for finding in summary.findings[:LINES_OF_TERMINAL]:
@@ -60,10 +60,10 @@ def terminal_lines(summary: CompiledSummary, eager: Mapping[str, str]) -> list[s
             notes.append(f"looks like {finding.known_defect}")
         notes_text = f" ({', '.join(notes)})" if notes else ""
         lines.append(f"  {finding.verdict.value}{notes_text}: {finding.example}: {_cut(finding.reason)}")
-    known = sum(bool(finding.known_defect) for finding in summary.findings)
-    if known:
+    num_known = sum(bool(finding.known_defect) for finding in summary.findings)
+    if num_known:
         lines.append(
-            f"  {known:,} of {len(summary.findings):,} findings look like known defects, shown by"
+            f"  {num_known:,} of {len(summary.findings):,} findings look like known defects, shown by"
             " `mpsmith compiled defects U1`"
         )
     left = len(summary.findings) - LINES_OF_TERMINAL
@@ -114,7 +114,7 @@ _AGAINST_EAGER = {
 
 
 def _against_eager_table(summary: CompiledSummary, eager: Mapping[str, str], word: str, heading: str) -> Table:
-    chosen = [each for each in summary.operators if against_eager(each, eager) == word]
+    chosen = [operator for operator in summary.operators if against_eager(operator, eager) == word]
     rows = tuple((o.name, eager_verdict(o.name, eager), o.verdict.value) for o in chosen)
     return Table(heading, ("operator", "eager", "compiled"), rows, code=_CODE)
 
@@ -132,14 +132,14 @@ def as_data(summary: CompiledSummary, eager: Mapping[str, str]) -> dict[str, Any
         "recompilations": summary.recompilations,
         "verdicts": {verdict.value: number for verdict, number in summary.counts.most_common()},
         "operators": {
-            each.name: {
-                **_plain(asdict(each)),
-                "eager": eager_verdict(each.name, eager),
-                "against_eager": against_eager(each, eager),
+            operator.name: {
+                **_plain(asdict(operator)),
+                "eager": eager_verdict(operator.name, eager),
+                "against_eager": against_eager(operator, eager),
             }
-            for each in summary.operators
+            for operator in summary.operators
         },
-        "findings": [_plain(asdict(each)) for each in summary.findings],
+        "findings": [_plain(asdict(finding)) for finding in summary.findings],
     }
 
 
@@ -187,5 +187,5 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, Mapping):
-        return {str(_plain(key)): _plain(each) for key, each in value.items() if each not in ("", None, (), False)}
-    return [_plain(each) for each in value] if isinstance(value, (tuple, list)) else value
+        return {str(_plain(key)): _plain(field) for key, field in value.items() if field not in ("", None, (), False)}
+    return [_plain(element) for element in value] if isinstance(value, (tuple, list)) else value

@@ -40,19 +40,19 @@ def break_table(summary: AuditSummary) -> Table:
 
 def found_table(summary: AuditSummary) -> Table:
     """The findings of the audit under torch.compile, the worst first."""
-    found = summary.compiled.findings if summary.compiled else ()
+    findings = summary.compiled.findings if summary.compiled else ()
     rows = [
         (
-            each.verdict.value,
-            each.operator,
-            ", ".join(each.dtypes),
-            each.faulty_stage.value if each.faulty_stage else "",
-            each.known_defect,
-            each.reason,
-            each.example,
-            each.cases,
+            finding.verdict.value,
+            finding.operator,
+            ", ".join(finding.dtypes),
+            finding.faulty_stage.value if finding.faulty_stage else "",
+            finding.known_defect,
+            finding.reason,
+            finding.example,
+            finding.cases,
         )
-        for each in found
+        for finding in findings
     ]
     columns = ("verdict", "operator", "dtypes", "blame", "looks like", "reason", "case", "cases")
     return Table(

@@ -64,7 +64,7 @@ def render(summary: AuditSummary) -> str:
 def _module_row(summary: AuditSummary, row: ModuleRow) -> list[str | int]:
     """A name of torch.mps itself, in the columns of the overloads: its verdict is the status of its probe."""
     environment = summary.run.environment
-    known: dict[str, str | int] = {
+    cells: dict[str, str | int] = {
         "overload": row.name,
         "operator": MODULE,
         "verdict": row.status.value,
@@ -73,7 +73,7 @@ def _module_row(summary: AuditSummary, row: ModuleRow) -> list[str | int]:
         "torch": str(environment.get("torch", "")),
         "profile": str(environment.get("profile") or ""),
     }
-    return [known.get(column, "") for column in COLUMNS]
+    return [cells.get(column, "") for column in COLUMNS]
 
 
 def _row(summary: AuditSummary, o: OverloadSummary, compiled: str) -> list[str | int]:
@@ -90,7 +90,7 @@ def _row(summary: AuditSummary, o: OverloadSummary, compiled: str) -> list[str |
         *(o.cases.get(verdict, 0) for verdict in CaseVerdict if verdict is not CaseVerdict.SKIPPED),
         *(o.dtypes[dtype].verdict.value if dtype in o.dtypes else "" for dtype in DTYPES),
         *(graded(o.dtypes[dtype].grade) if dtype in o.dtypes else "" for dtype in DTYPES),
-        " ".join(f"{each.verdict.value}:{each.cases}" for each in o.breakages),
+        " ".join(f"{breakage.verdict.value}:{breakage.cases}" for breakage in o.breakages),
         o.worst_case or "",
         worst_case_rule(summary, o),
         " ".join(o.through),

@@ -102,9 +102,9 @@ def cut(text: str) -> str:
 
 def legend(summary: AuditSummary, history: ReleaseHistory | None = None) -> dict[str, Any]:
     """The meanings of the positions in the tables, and the releases of the rows of releases."""
-    known = {} if history is None else {"releases": list(history.releases), "audited": history.audited}
+    releases = {} if history is None else {"releases": list(history.releases), "audited": history.audited}
     return {
-        **known,
+        **releases,
         "releaseLetters": _release_letters(),
         "simulated": summary.run.simulated,
         "compiled": summary.compiled is not None,
@@ -132,12 +132,18 @@ def function_table(release: str | None) -> dict[str, list[Any]]:
     """The functions and modules of several operators, with their answers in a release."""
     rows = []
     for name in known_names().functions:
-        found = answer(name, release)
-        if not found.operator:
-            works = [sentences.reason(found), sentences.dtypes(found), f"Evidence: {sentences.evidence(found)}."]
-            steps = [step.as_data() for step in sentences.steps(found)]
-            since = sentences.since(found) or "Since which release is not known."
-            rows.append((name, sentences.headline(found), _STYLES[found.support], [*filter(None, works)], since, steps))
+        answered = answer(name, release)
+        if not answered.operator:
+            works = [
+                sentences.reason(answered),
+                sentences.dtypes(answered),
+                f"Evidence: {sentences.evidence(answered)}.",
+            ]
+            steps = [step.as_data() for step in sentences.steps(answered)]
+            since = sentences.since(answered) or "Since which release is not known."
+            rows.append(
+                (name, sentences.headline(answered), _STYLES[answered.support], [*filter(None, works)], since, steps)
+            )
     return _columns(FUNCTION_COLUMNS, rows)
 
 
@@ -154,8 +160,8 @@ def overload_table(summary: AuditSummary, before: Mapping[str, OverloadVerdict])
             _grade(o.grade),
             texts.position(o.reason),
             _verdict(before.get(o.name)),
-            _digits(summary.dtypes, {dtype: SEVERITY.index(each.verdict) for dtype, each in o.dtypes.items()}),
-            _digits(summary.dtypes, {dtype: _grade(each.grade) for dtype, each in o.dtypes.items()}),
+            _digits(summary.dtypes, {dtype: SEVERITY.index(evidence.verdict) for dtype, evidence in o.dtypes.items()}),
+            _digits(summary.dtypes, {dtype: _grade(evidence.grade) for dtype, evidence in o.dtypes.items()}),
             _digits(summary.dtypes, _broken(o)),
         )
         for o in summary.overloads
@@ -175,7 +181,9 @@ def entry_table(summary: AuditSummary) -> dict[str, Any]:
             entry.executed,
             _grade(entry.grade),
             texts.position(_entry_reason(summary, entry)),
-            _digits(summary.dtypes, {dtype: _case_verdict(each.verdict) for dtype, each in entry.dtypes.items()}),
+            _digits(
+                summary.dtypes, {dtype: _case_verdict(evidence.verdict) for dtype, evidence in entry.dtypes.items()}
+            ),
             _digits(summary.dtypes, dict.fromkeys(entry.dtypes, _grade(entry.grade))),
         )
         for entry in summary.entries
@@ -195,7 +203,7 @@ def release_table(history: ReleaseHistory, pages: Mapping[str, str]) -> dict[str
 
 
 def _release_letters() -> dict[str, str]:
-    return {letter: each.value if each else "not there" for each, letter in RELEASE_LETTERS.items()}
+    return {letter: support.value if support else "not there" for support, letter in RELEASE_LETTERS.items()}
 
 
 def details(
@@ -254,7 +262,7 @@ def _operator(
         texts.position(compiled_tables.in_a_sentence(o.compiled)),
         _digits(dtypes, {dtype: SEVERITY.index(verdict) for dtype, verdict in o.dtypes.items()}),
         _digits(dtypes, {dtype: _grade(grade) for dtype, grade in o.dtype_grades.items()}),
-        _digits(dtypes, {dtype: _case_verdict(found[0]) for dtype, found in o.dtype_breakages.items() if found}),
+        _digits(dtypes, {dtype: _case_verdict(broken[0]) for dtype, broken in o.dtype_breakages.items() if broken}),
     )
 
 
@@ -287,7 +295,7 @@ def _entry_detail(summary: AuditSummary, entry: EntrySummary, overloads: Sequenc
         "grade": _grade(entry.grade),
         "overloads": list(overloads),
         "dtypes": _evidence(summary, entry.dtypes, _case_verdict),
-        "cases": _cases(summary, [each.worst_case for each in entry.dtypes.values()]),
+        "cases": _cases(summary, [evidence.worst_case for evidence in entry.dtypes.values()]),
     }
 
 
@@ -299,11 +307,11 @@ def _evidence(
     return [
         [
             order[dtype],
-            position(each.verdict),
-            _grade(each.grade) if isinstance(each, DtypeEvidence) else -1,
-            {_case_verdict(verdict): number for verdict, number in each.cases.items() if number},
+            position(evidence.verdict),
+            _grade(evidence.grade) if isinstance(evidence, DtypeEvidence) else -1,
+            {_case_verdict(verdict): number for verdict, number in evidence.cases.items() if number},
         ]
-        for dtype, each in dtypes.items()
+        for dtype, evidence in dtypes.items()
         if dtype in order
     ]
 
@@ -333,20 +341,20 @@ def _cases(summary: AuditSummary, labels: Iterable[str | None]) -> list[dict[str
 
 def _entry_reason(summary: AuditSummary, entry: EntrySummary) -> str:
     """The message of the worst case of an entry."""
-    shown = [each for each in entry.dtypes.values() if each.worst_case is not None]
+    shown = [entry_dtype for entry_dtype in entry.dtypes.values() if entry_dtype.worst_case is not None]
     if not shown:
         return ""
-    worst = min(shown, key=lambda each: _case_verdict(each.verdict))
+    worst = min(shown, key=lambda entry_dtype: _case_verdict(entry_dtype.verdict))
     return summary.cases[worst.worst_case or ""].message
 
 
 def _broken(o: OverloadSummary) -> dict[str, int]:
     """The worst breakage of some cases, by dtype."""
-    found: dict[str, int] = {}
-    for each in o.breakages:
-        for dtype in each.dtypes:
-            found[dtype] = min(found.get(dtype, len(CASE_SEVERITY)), _case_verdict(each.verdict))
-    return found
+    worst: dict[str, int] = {}
+    for breakage in o.breakages:
+        for dtype in breakage.dtypes:
+            worst[dtype] = min(worst.get(dtype, len(CASE_SEVERITY)), _case_verdict(breakage.verdict))
+    return worst
 
 
 def _columns(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> dict[str, list[Any]]:

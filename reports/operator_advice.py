@@ -116,7 +116,7 @@ def _works(
         sentences = [f"In part, by overload: {_by_word(words, joined=': ')}."]
     if operator.verdict.is_support and operator.breakages:
         sentences = ["Mostly: most calls tried are right on mps itself, and some are not."]
-    beside = {dtype: found[0].value for dtype, found in operator.dtype_breakages.items() if found}
+    beside = {dtype: broken[0].value for dtype, broken in operator.dtype_breakages.items() if broken}
     if beside:
         sentences.append(f"In some cases: {_by_word(beside, every=len(operator.dtypes))}.")
     verdicts = {dtype: verdict.value for dtype, verdict in operator.dtypes.items()}
@@ -176,10 +176,10 @@ def address_of(reference: str) -> str:
 
 def _by_word(words: dict[str, str], every: int = 0, joined: str = " in ") -> str:
     """The names grouped by word, "native in float32, float16; missing in bool"; `every`: the number of all dtypes."""
-    names: dict[str, list[str]] = {}
+    by_word: dict[str, list[str]] = {}
     for name, word in words.items():
-        names.setdefault(word, []).append(name)
+        by_word.setdefault(word, []).append(name)
     return "; ".join(
-        f"{word}{joined}{'every dtype tried' if len(found) == every > 1 else shortened(found, 10)}"
-        for word, found in names.items()
+        f"{word}{joined}{'every dtype tried' if len(names) == every > 1 else shortened(names, 10)}"
+        for word, names in by_word.items()
     )

@@ -148,8 +148,8 @@ def section_of(summary: AuditSummary) -> CoverageSection | None:
     verdicts = {operator.name: operator.verdict.value for operator in summary.operators}
     grades = {operator.name: operator.grade.value for operator in summary.operators if operator.grade}
     audit = AuditVerdicts(verdicts, "simulated" if summary.run.simulated else "mps", grades)
-    known = {operator.name: operator.registered for operator in summary.operators}
-    rows = [_with_registry(row, known) for row in operator_rows(coverage, data, audit=audit)]
+    statuses = {operator.name: operator.registered for operator in summary.operators}
+    rows = [_with_registry(row, statuses) for row in operator_rows(coverage, data, audit=audit)]
     return section(coverage, rows, committed_history())
 
 
@@ -159,6 +159,6 @@ def committed_history() -> tuple[ReleaseCounts, ...]:
     return history(release_data.load())
 
 
-def _with_registry(row: OperatorRow, known: Mapping[str, RegistryStatus | None]) -> OperatorRow:
-    registered = known.get(f"aten::{row.operator}") or known.get(f"aten::{row.operator}_")
+def _with_registry(row: OperatorRow, statuses: Mapping[str, RegistryStatus | None]) -> OperatorRow:
+    registered = statuses.get(f"aten::{row.operator}") or statuses.get(f"aten::{row.operator}_")
     return replace(row, status=registered.status, replacement=registered.kernel) if registered else row

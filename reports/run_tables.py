@@ -54,7 +54,7 @@ def pairs_table(summary: AuditSummary) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for entry in summary.entries:
         if entry.pairs is not None and "pairs" in entry.sources and entry.pairs.missing:
-            missing = [f"{one} with {', '.join(others)}" for one, others in entry.pairs.missing.items()]
+            missing = [f"{level} with {', '.join(others)}" for level, others in entry.pairs.missing.items()]
             rows.append((entry.name, entry.pairs.seen, entry.pairs.possible, shortened(missing, 2)))
     return Table(
         marked("Pairs that no case was at", summary),
@@ -69,9 +69,9 @@ def pairs_table(summary: AuditSummary) -> Table:
 def _with_arguments(summary: AuditSummary) -> str:
     """How many pairs of a level of an argument with a level of a factor the cases of all entries were at."""
     counted = [entry.pairs for entry in summary.entries if entry.pairs is not None]
-    seen = sum(each.with_arguments for each in counted)
-    possible = sum(each.possible_with_arguments for each in counted)
-    refused = sum(each.refused_with_arguments for each in counted)
+    seen = sum(pairs.with_arguments for pairs in counted)
+    possible = sum(pairs.possible_with_arguments for pairs in counted)
+    refused = sum(pairs.refused_with_arguments for pairs in counted)
     share = f" ({seen / possible:.1%})" if possible else ""
     apart = f"; at {refused:,} of the others the CPU refused each case" if refused else ""
     return f"Of {possible:,} pairs of a level of an argument with one of these, cases were at {seen:,}{share}{apart}."
@@ -79,8 +79,8 @@ def _with_arguments(summary: AuditSummary) -> str:
 
 def without_effect_table(summary: AuditSummary) -> Table:
     """The inputs on which no result depends in most of an entry's groups of cases."""
-    most = [each for each in summary.without_effect if 2 * each.groups > each.of]
-    rows = [(each.entry, each.name, f"{each.groups} of {each.of}") for each in most]
+    most = [unused for unused in summary.without_effect if 2 * unused.groups > unused.of]
+    rows = [(unused.entry, unused.name, f"{unused.groups} of {unused.of}") for unused in most]
     return Table(
         marked("Inputs on which results do not depend", summary),
         ("entry", "input", "groups"),

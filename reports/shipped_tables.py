@@ -30,7 +30,7 @@ def shipped_table(summary: AuditSummary) -> Table:
             ("kernel templates: names without dtypes", len(shipped.templates)),
             (
                 f"templates that {ENOUGH_CASES} cases or more launch",
-                sum(each.cases >= ENOUGH_CASES for each in shipped.templates),
+                sum(template.cases >= ENOUGH_CASES for template in shipped.templates),
             ),
             *((f"cases: {grade.value}", number) for grade, number in summary.run.grades.items()),
         ]
@@ -94,8 +94,8 @@ def stood_in_table(summary: AuditSummary) -> Table:
     rows: list[tuple[Cell, ...]] = []
     if summary.shipped is not None:
         rows = [
-            (each.reason, len(each.overloads), each.cases, shortened(each.overloads, 6))
-            for each in summary.shipped.stood_in
+            (stood_in.reason, len(stood_in.overloads), stood_in.cases, shortened(stood_in.overloads, 6))
+            for stood_in in summary.shipped.stood_in
         ]
     return Table(
         marked("Why native overloads took no shipped kernel", summary),
@@ -109,15 +109,15 @@ def stood_in_table(summary: AuditSummary) -> Table:
 def never_launched_table(summary: AuditSummary) -> Table:
     """The templates of which too few cases launch a kernel, by reason."""
     by_reason: defaultdict[str, list[KernelTemplate]] = defaultdict(list)
-    for each in summary.shipped.templates if summary.shipped else ():
-        if each.cases < ENOUGH_CASES:
-            by_reason[each.reason].append(each)
+    for template in summary.shipped.templates if summary.shipped else ():
+        if template.cases < ENOUGH_CASES:
+            by_reason[template.reason].append(template)
     rows: list[tuple[Cell, ...]] = [
         (
             reason or UNEXPLAINED,
             len(templates),
-            sum(each.kernels - each.launched for each in templates),
-            shortened([each.name for each in templates], MOST_TEMPLATES),
+            sum(template.kernels - template.launched for template in templates),
+            shortened([template.name for template in templates], MOST_TEMPLATES),
         )
         for reason, templates in sorted(by_reason.items())
     ]

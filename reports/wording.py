@@ -170,7 +170,7 @@ def _of_shipped_kernels(summary: AuditSummary) -> list[str]:
     shipped = summary.shipped
     if shipped is None:
         return []
-    wrong = [each for each in summary.wrong_kernels if not each.rule]
+    wrong = [kernel for kernel in summary.wrong_kernels if not kernel.rule]
     launched = f"{len(shipped.launches):,} of {shipped.kernels:,} launched"
     native = f"{shipped.native_shipped:,} of {shipped.native:,} native overloads"
     return [
@@ -189,11 +189,11 @@ def of_compiled_calls(summary: AuditSummary) -> list[str]:
     lane = summary.compiled
     if lane is None:
         return []
-    found = ", ".join(f"{lane.operators[v]:,} {v.value}" for v in reversed(COMPILED_SEVERITY) if lane.operators.get(v))
+    counts = ", ".join(f"{lane.operators[v]:,} {v.value}" for v in reversed(COMPILED_SEVERITY) if lane.operators.get(v))
     beside = [operator.compiled for operator in summary.operators if operator.compiled]
-    cures, breaks = sum(bool(each.cures) for each in beside), sum(bool(each.breaks) for each in beside)
+    cures, breaks = sum(bool(compiled.cures) for compiled in beside), sum(bool(compiled.breaks) for compiled in beside)
     return [
-        f"Under torch.compile, {counted(lane.executed, 'case')} of {', '.join(lane.dtypes)}, operators are: {found}. "
+        f"Under torch.compile, {counted(lane.executed, 'case')} of {', '.join(lane.dtypes)}, operators are: {counts}. "
         f"Compiling is the cure for {counted(cures, 'operator')} here, and breaks {counted(breaks, 'operator')}."
     ]
 
@@ -235,10 +235,10 @@ def settings_text(settings: Mapping[str, Any]) -> str:
 
 def surface_note(summary: AuditSummary) -> str | None:
     """A warning where the surface is not that of the torch that ran, else None."""
-    ran, known = str(summary.run.environment.get("torch", "")), summary.surface_release
-    if summary.run.simulated or not ran or ran.split("+")[0] == known.split("+")[0]:
+    ran, declared = str(summary.run.environment.get("torch", "")), summary.surface_release
+    if summary.run.simulated or not ran or ran.split("+")[0] == declared.split("+")[0]:
         return None
-    return f"The run used torch {ran}, the list of overloads is that of torch {known}: some may not match."
+    return f"The run used torch {ran}, the list of overloads is that of torch {declared}: some may not match."
 
 
 def duration_text(seconds: float | None) -> str:

@@ -91,7 +91,7 @@ def _copied(path: Path, contents: bytes, simulated: bool) -> AddedFile:
 
 
 def _verified_kernels(
-    files: Sequence[EvidenceFile], known: Registry
+    files: Sequence[EvidenceFile], registry: Registry
 ) -> tuple[Mapping[str, VerifiedKernel], dict[str, str]]:
     """The operators that families which passed on real devices verify here, and the families that verify nothing.
 
@@ -102,14 +102,14 @@ def _verified_kernels(
     digest_here = cache(source_digest)
     verified: dict[str, VerifiedKernel] = {}
     refused: dict[str, str] = {}
-    for file in sorted(files, key=lambda each: each.collected):
+    for file in sorted(files, key=lambda evidence_file: evidence_file.collected):
         for row in (row for row in file.kernels if row.passed):
             if reason := _mismatch(row, digest_here):
                 refused[row.family] = reason
                 continue
             evidence = Evidence(torch=file.machine.torch, source=row.source, checks=row.checks, dtypes=row.dtypes)
             for operator in row.operators:
-                current = known[operator].status if operator in known else None
+                current = registry[operator].status if operator in registry else None
                 status = current if current is Status.upstreamed else Status.verified
                 verified[operator] = VerifiedKernel(row.family, evidence, status)
     return verified, refused

@@ -97,9 +97,9 @@ def collect(
 
 def audit_part(store: Store, run: Run, private: PrivateNames) -> AuditPart:
     """The verdicts, counts and failing cases of a run; `private` names are removed from its messages."""
-    found = verdicts(store, run, audited_surface(run))
+    judged = verdicts(store, run, audited_surface(run))
     totals: Counter[CaseVerdict] = Counter()
-    for cases in found.totals.values():
+    for cases in judged.totals.values():
         totals.update(cases)
     return AuditPart(
         simulated=run.simulated,
@@ -108,10 +108,10 @@ def audit_part(store: Store, run: Run, private: PrivateNames) -> AuditPart:
         ops=list(run.settings.get("ops", ())),
         dtypes=list(run.settings.get("dtypes", ())),
         sources=list(run.settings.get("sources", ())),
-        complete=found.run.complete,
-        executed=found.run.executed,
+        complete=judged.run.complete,
+        executed=judged.run.executed,
         cases={verdict: totals[verdict] for verdict in CaseVerdict if totals[verdict]},
-        overloads=overload_rows(found),
+        overloads=overload_rows(judged),
         failing=_failing(store, run, private),
     )
 

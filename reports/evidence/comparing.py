@@ -98,7 +98,7 @@ def side_of_run(store: Store, run: Run) -> Side:
 
 def _side_of_release(release: str) -> Side:
     coverage = release_coverage(release)
-    verdicts = {f"aten::{each.name}": SideVerdict(_DECLARED[each.dispatch]) for each in coverage.overloads}
+    verdicts = {f"aten::{overload.name}": SideVerdict(_DECLARED[overload.dispatch]) for overload in coverage.overloads}
     return Side(release, f"torch {coverage.release}, from its wheel (nothing was run)", None, verdicts)
 
 

@@ -90,7 +90,7 @@ Findings = dict[DeviceFamily, dict[str, OperatorFinding]]
 def findings_by_device(evidence: Iterable[EvidenceFile]) -> Findings:
     """For each kind of device the newest finding of each operator; kinds and operators in order."""
     findings: Findings = {}
-    for file in sorted(evidence, key=lambda each: each.collected):
+    for file in sorted(evidence, key=lambda evidence_file: evidence_file.collected):
         of_kind = findings.setdefault(DeviceFamily.of(file), {})
         for operator, finding in findings_of(file.audit.overloads).items():
             of_kind[operator] = replace(finding, day=file.day)
@@ -182,7 +182,7 @@ def real_measurements(findings: Findings) -> list[Measurement]:
 
 
 def _measurement(operator: str, by_kind: Sequence[tuple[DeviceFamily, OperatorFinding]]) -> Measurement | None:
-    kind, worst = min(by_kind, key=lambda each: SEVERITY.index(each[1].verdict))
+    kind, worst = min(by_kind, key=lambda kind_and_finding: SEVERITY.index(kind_and_finding[1].verdict))
     if worst.verdict is OverloadVerdict.UNREACHABLE:
         return None
     verdicts = {kind: finding.verdict for kind, finding in by_kind}
@@ -209,5 +209,5 @@ def newest_first(releases: Iterable[str]) -> list[str]:
     return sorted(sorted(releases), key=cmp_to_key(_compare_releases))
 
 
-def _compare_releases(one: str, other: str) -> int:
-    return is_older(one, other) - is_older(other, one)
+def _compare_releases(release: str, other: str) -> int:
+    return is_older(release, other) - is_older(other, release)

@@ -82,7 +82,7 @@ def _gpu_cores(profile: str) -> int | None:
     """The largest number of GPU cores that system_profiler lists."""
     try:
         displays = json.loads(profile or "{}").get("SPDisplaysDataType", [])
-        cores = [int(each["sppci_cores"]) for each in displays if str(each.get("sppci_cores", "")).isdecimal()]
+        cores = [int(display["sppci_cores"]) for display in displays if str(display.get("sppci_cores", "")).isdecimal()]
     except (ValueError, AttributeError, TypeError):
         return None
     return max(cores, default=None)

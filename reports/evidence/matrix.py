@@ -83,7 +83,7 @@ class OperatorRelease:
     @property
     def in_conflict(self) -> bool:
         """Whether real devices with this release disagree."""
-        return len({each.verdict for column, each in self.findings.items() if column.chip}) > 1
+        return len({finding.verdict for column, finding in self.findings.items() if column.chip}) > 1
 
 
 class Matrix:
@@ -112,11 +112,11 @@ class Matrix:
     def of(self, operator: str) -> Iterator[OperatorRelease]:
         """The rows of an operator, the newest release first, without releases of which nothing is known."""
         for release in self.releases:
-            found = {
+            findings = {
                 MatrixColumn.of(kind): self._findings[kind][operator]
                 for kind in self._kinds_by_release.get(release, [])
                 if operator in self._findings[kind]
             }
             declared = self.wheels.of(operator, release)
-            if found or declared is not None:
-                yield OperatorRelease(release, declared, found)
+            if findings or declared is not None:
+                yield OperatorRelease(release, declared, findings)

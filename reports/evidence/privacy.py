@@ -70,8 +70,8 @@ class PrivateNames:
 
     @cached_property
     def _folders(self) -> re.Pattern[str] | None:
-        known = sorted((folder for folder in self.folders if len(folder) > 1), key=len, reverse=True)
-        return re.compile("|".join(map(re.escape, known)) + r"(?=$|\W)") if known else None
+        folders = sorted((folder for folder in self.folders if len(folder) > 1), key=len, reverse=True)
+        return re.compile("|".join(map(re.escape, folders)) + r"(?=$|\W)") if folders else None
 
 
 NO_NAMES = PrivateNames()
@@ -80,7 +80,7 @@ NO_NAMES = PrivateNames()
 def redacted(text: str, private: PrivateNames = NO_NAMES) -> str:
     """The text on one line, with marks such as `<path>` for what was removed; names of source files stay."""
     if not text.isprintable():
-        text = "".join(each if each.isprintable() else " " for each in text)
+        text = "".join(character if character.isprintable() else " " for character in text)
     text = " ".join(text.split())
     if private._folders is not None:
         text = private._folders.sub("/Users/x", text)  # as any other home: the rest of the path goes too

@@ -61,9 +61,9 @@ def defects_document(defects: Sequence[Defect], releases: Sequence[StoredRelease
         defects: the defects, the most certain first.
         releases: what was measured, the installed release among them.
     """
-    installed = next(each for each in releases if not each.overlay)
-    usable = [each for each in releases if not each.cannot]
-    overlays = ",".join(each.release for each in releases if each.overlay)
+    installed = next(release for release in releases if not release.overlay)
+    usable = [release for release in releases if not release.cannot]
+    overlays = ",".join(release.release for release in releases if release.overlay)
     return Document(
         "What torch.compile's Metal for mps gets wrong",
         [_INTRODUCTION.format(releases=overlays)],
@@ -76,14 +76,14 @@ def defects_document(defects: Sequence[Defect], releases: Sequence[StoredRelease
             ),
             Table(
                 "Over the releases",
-                ("", *(each.release if each.overlay else f"{each.release} (installed)" for each in usable)),
-                tuple((d.number, *(_cell(each.shown.get(d.number)) for each in usable)) for d in defects),
+                ("", *(release.release if release.overlay else f"{release.release} (installed)" for release in usable)),
+                tuple((d.number, *(_cell(release.shown.get(d.number)) for release in usable)) for d in defects),
                 _RELEASES.format(installed=installed.release),
             ),
         ],
         [
             *_changes(usable),
-            *(f"torch {each.release}: {each.cannot}" for each in releases if each.cannot),
+            *(f"torch {release.release}: {release.cannot}" for release in releases if release.cannot),
             *("\n".join(_section(defect, installed)) for defect in defects),
         ],
     )

@@ -28,9 +28,11 @@ def backlog(inputs: PageInputs) -> Document:
 
 def backlog_document(backlogs: Sequence[Backlog]) -> Document:
     """The same from backlogs, one for each release."""
-    device = "the SIMULATED mps device" if any(each.simulated for each in backlogs) else "an mps device"
-    audits = [f"mpsmith audit --with-kernels --profile {each.release} --store backlog.sqlite" for each in backlogs]
-    releases = [each.release for each in backlogs]
+    device = "the SIMULATED mps device" if any(backlog.simulated for backlog in backlogs) else "an mps device"
+    audits = [
+        f"mpsmith audit --with-kernels --profile {backlog.release} --store backlog.sqlite" for backlog in backlogs
+    ]
+    releases = [backlog.release for backlog in backlogs]
     return Document(
         "What torch lacks on mps, with and without our kernels",
         [
@@ -73,8 +75,8 @@ def _release_row(backlog: Backlog) -> tuple[Cell, ...]:
 def _overload_rows(backlogs: Sequence[Backlog]) -> Iterator[tuple[str, ...]]:
     from ...kernels.verification.backlog import family_of
 
-    for name in sorted({name for each in backlogs for name in each.overloads}):
-        cells = (_backlog_cell(each.overloads.get(name)) for each in backlogs)
+    for name in sorted({name for backlog in backlogs for name in backlog.overloads}):
+        cells = (_backlog_cell(backlog.overloads.get(name)) for backlog in backlogs)
         yield name.removeprefix("aten::"), family_of(name), *cells
 
 
@@ -89,11 +91,11 @@ def _backlog_cell(overload: BacklogRow | None) -> str:
 
 
 def _rule_rows(backlogs: Sequence[Backlog]) -> Iterator[tuple[str, ...]]:
-    uses = [{rule.name: rule for rule in each.explanation.rules} for each in backlogs]
-    for name in sorted({name for each in uses for name in each}):
-        rules = [rule for each in uses if (rule := each.get(name)) is not None]
+    uses = [{rule.name: rule for rule in backlog.explanation.rules} for backlog in backlogs]
+    for name in sorted({name for by_name in uses for name in by_name}):
+        rules = [rule for by_name in uses if (rule := by_name.get(name)) is not None]
         entries = sorted({entry for rule in rules for entry in rule.entries})
-        counts = (str(each[name].total) if name in each else "-" for each in uses)
+        counts = (str(by_name[name].total) if name in by_name else "-" for by_name in uses)
         yield name, rules[0].reason, shortened(entries), *counts
 
 
@@ -101,8 +103,8 @@ def _unexplained_rows(backlogs: Sequence[Backlog]) -> Iterator[tuple[str, ...]]:
     """A row for each entry and verdict, with the message of its first case."""
     messages: dict[tuple[str, str], str] = {}
     counts: list[Counter[tuple[str, str]]] = [Counter() for _ in backlogs]
-    for each, counted in zip(backlogs, counts, strict=True):
-        for finding in each.explanation.unexplained:
+    for backlog, counted in zip(backlogs, counts, strict=True):
+        for finding in backlog.explanation.unexplained:
             key = (finding.entry, finding.verdict.value)
             message = finding.message
             cut = message if len(message) <= SHOWN_MESSAGE else message[:SHOWN_MESSAGE].rpartition(" ")[0] + " ..."
@@ -171,8 +173,14 @@ def references(inputs: PageInputs) -> Document:
 def references_document(errors: Sequence[AgainstReference], *, simulated: bool) -> Document:
     """The same from measured errors."""
     rows = [
-        (each.family, each.what, each.unit, *(f"{value:.3g}" for value in (each.ours, each.torchs)), each.reference)
-        for each in errors
+        (
+            error.family,
+            error.what,
+            error.unit,
+            *(f"{value:.3g}" for value in (error.ours, error.torchs)),
+            error.reference,
+        )
+        for error in errors
     ]
     columns = ("family", "what", "unit", "ours", "torch's CPU", "reference")
     return Document(

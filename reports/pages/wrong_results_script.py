@@ -65,16 +65,16 @@ def script_of(release: str, findings: Mapping[str, FoundWrong], results: Sequenc
     return PROGRAM.replace("{release}", release).replace("@FINDINGS@", "\n".join(rows))
 
 
-def _row(found: FoundWrong, result: FindingResult) -> str:
+def _row(finding: FoundWrong, result: FindingResult) -> str:
     place = result.place
     output, index, seen = (place.number, place.index, place.given_bits) if place else (0, 0, "a read out of bounds")
     is_nan = place is not None and "nan" in place.given
-    return f"    ({found.name!r}, lambda device: {call_text(found)}, {output}, {index}, {seen!r}, {is_nan}),"
+    return f"    ({finding.name!r}, lambda device: {call_text(finding)}, {output}, {index}, {seen!r}, {is_nan}),"
 
 
-def call_text(found: FoundWrong) -> str:
+def call_text(finding: FoundWrong) -> str:
     """The call of a finding as Python, its tensors on `device`."""
-    case = found.case
+    case = finding.case
     written = [_text(value) for value in case.args]
     written += [f"{name}={_text(value)}" for name, value in case.kwargs.items()]
     if case.form == "out":

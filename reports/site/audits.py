@@ -49,8 +49,8 @@ def data_files(*audits: AuditSummary) -> dict[str, str]:
 
 def index(folder: Path, *own: str) -> str:
     """The data file with the names of all audits in the folder of a site. `own`: paths of new ones, which come last."""
-    known = folder / INDEX
-    before = re.findall(r'"([^"]+)"', known.read_text("utf-8").partition("[")[2]) if known.is_file() else []
+    index_file = folder / INDEX
+    before = re.findall(r'"([^"]+)"', index_file.read_text("utf-8").partition("[")[2]) if index_file.is_file() else []
     names = [Path(path).name.removesuffix(".js") for path in own]
     kept = [name for name in before if name not in names and (folder / FOLDER / f"{name}.js").is_file()]
     return data_script("audits", kept + names)

@@ -138,14 +138,14 @@ class Site:
         )
 
     def _releases(self) -> str:
-        found = section_of(self._summary)
-        if found is None:
+        coverage = section_of(self._summary)
+        if coverage is None:
             page = self._page("releases.html")
             lead = ("The data of the releases lack the audited one; `mpsmith coverage --history` lists them.",)
             return page.render("listings.html.j2", lead=lead, tables=(), links=())
         scripts = ("site.js", "tables.js", "changes.js")
         page = self._page("releases.html", scripts=scripts, data=("releases",), wide=True)
-        return page.render("releases.html.j2", coverage=found)
+        return page.render("releases.html.j2", coverage=coverage)
 
     def _of_operators(self) -> Iterator[tuple[str, str]]:
         """A page for each operator: its verdicts by release and device."""
@@ -183,9 +183,9 @@ class Site:
 
     def _all_listings(self) -> Iterator[_Listing]:
         summary, content = self._summary, self._content
-        found = finding_tables(summary)
+        findings = finding_tables(summary)
         about = "What is wrong, missing or not explained, with upstream's reports and the rules that explain the rest."
-        yield _Listing("findings.html", "Findings", about, tuple(found))
+        yield _Listing("findings.html", "Findings", about, tuple(findings))
         wrong = [table for table in (wrong_kernel_table(summary),) if table.rows]
         if content.found_wrong:
             wrong.append(found_wrong_table(content.found_wrong))
@@ -198,8 +198,8 @@ class Site:
         yield _Listing("kernels.html", "Kernels", about, tuple(table for table in gaps if table.rows))
         if summary.compiled is not None:
             about = "The verdict of each operator under torch.compile."
-            found = [table for table in (found_table(summary),) if table.rows]
-            tables = (*found, *compiled(summary), _compiled_table(summary))
+            compiled_findings = [table for table in (found_table(summary),) if table.rows]
+            tables = (*compiled_findings, *compiled(summary), _compiled_table(summary))
             yield _Listing("compiled.html", "torch.compile", about, tables, tuple(of_compiled_calls(summary)))
         about = "Cases, grades of evidence, skips, the environment, and the data of the audit."
         yield _Listing("run.html", "This audit", about, tuple(tables_of_run(summary)), links=tuple(DATA_FILES.items()))

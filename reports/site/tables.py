@@ -49,5 +49,5 @@ def tables_of_run(summary: AuditSummary) -> list[Table]:
     )
 
 
-def _with_rows(*found: Table) -> list[Table]:
-    return [table for table in found if table.rows]
+def _with_rows(*tables: Table) -> list[Table]:
+    return [table for table in tables if table.rows]
