@@ -125,18 +125,18 @@ def finished_families(registry: Registry) -> list[FinishedFamily]:
     for name, entry in registry.items():
         if entry.kernel and entry.status in (Status.implemented, Status.verified) and _has_host_code(entry.kernel):
             try:
-                found = answer(name)
+                answered = answer(name)
             except MpsmithError:
                 continue
-            if found.support is Support.NO and not found.upgrade:
+            if answered.support is Support.NO and not answered.upgrade:
                 lacking.setdefault(entry.kernel, []).append(name)
     families = []
     for family, operators in lacking.items():
-        known = {name: by_people.get(name.removeprefix("aten::"), Estimate(1, 0, 0, 0)) for name in operators}
-        first = sorted(operators, key=lambda name: (-known[name].met, name.startswith("aten::_"), name))
+        estimated = {name: by_people.get(name.removeprefix("aten::"), Estimate(1, 0, 0, 0)) for name in operators}
+        first = sorted(operators, key=lambda name: (-estimated[name].met, name.startswith("aten::_"), name))
         calls = len({caller for name in operators for caller in _callers().get(name, ())})
-        families.append(FinishedFamily(family, tuple(first), calls, known[first[0]]))
-    return sorted(families, key=lambda each: (-each.score, each.family))
+        families.append(FinishedFamily(family, tuple(first), calls, estimated[first[0]]))
+    return sorted(families, key=lambda finished: (-finished.score, finished.family))
 
 
 def _has_host_code(family: str) -> bool:
@@ -149,8 +149,8 @@ def _has_host_code(family: str) -> bool:
 @cache
 def _callers() -> Mapping[str, frozenset[str]]:
     """The functions, modules and operators of which an operator is a part, by `aten::NAME`, from recorded calls."""
-    found: dict[str, set[str]] = {}
+    callers: dict[str, set[str]] = {}
     for name, composition in compositions().items():
         for part in composition.parts:
-            found.setdefault(f"aten::{part.split('.')[0]}", set()).add(name.split(".")[0])
-    return {operator: frozenset(names) for operator, names in found.items()}
+            callers.setdefault(f"aten::{part.split('.')[0]}", set()).add(name.split(".")[0])
+    return {operator: frozenset(names) for operator, names in callers.items()}

@@ -49,7 +49,9 @@ def asked_by_build_file(folder: Path) -> SetupScript:
     if not place.is_dir():
         raise ScaffoldError(f"{folder / BUILD_FILE} needs the folder torch-ext/{package} for its package")
     of_metal = [
-        key for key, each in build.get("kernel", {}).items() if "metal" in (each.get("backend"), each.get("language"))
+        key
+        for key, kernel in build.get("kernel", {}).items()
+        if "metal" in (kernel.get("backend"), kernel.get("language"))
     ]
     kernels = {key: build["kernel"][key] for key in of_metal}
     name = f"_{package}_metal_mpsmith"
@@ -63,11 +65,11 @@ def asked_by_build_file(folder: Path) -> SetupScript:
         raise ScaffoldError(f"{folder / BUILD_FILE} has no [torch]: only kernels for torch are built here")
     if "metal" not in general.get("backends", ["metal"] if kernels else []):
         raise ScaffoldError(f"{folder / BUILD_FILE} does not list the backend metal")
-    for title, section in {"torch": framework, **{f"kernel.{each}": kernels[each] for each in kernels}}.items():
+    for title, section in {"torch": framework, **{f"kernel.{key}": kernels[key] for key in kernels}}.items():
         if "src" not in section:
             raise ScaffoldError(f"{folder / BUILD_FILE}: [{title}] has no src")
     sources = [folder / source for section in (framework, *kernels.values()) for source in section["src"]]
-    include = [folder / each for section in (framework, *kernels.values()) for each in section.get("include", ())]
+    include = [folder / path for section in (framework, *kernels.values()) for path in section.get("include", ())]
     generated = folder / "kernel-builder"
     generated.mkdir(exist_ok=True)
     (packages / "registration.h").write_text(_GENERATED["registration"])

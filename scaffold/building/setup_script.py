@@ -112,8 +112,8 @@ def _request(extension: dict[str, Any], folder: Path, places: dict[str, str], pa
     package = extension["name"].rpartition(".")[0].split(".") if "." in extension["name"] else []
     place = packages.joinpath(*package)
     for count in range(1, len(package) + 1):
-        known = places.get(".".join(package[:count]))
-        place = folder.joinpath(known, *package[count:]) if known is not None else place
+        package_dir = places.get(".".join(package[:count]))
+        place = folder.joinpath(package_dir, *package[count:]) if package_dir is not None else place
     options = replace(options.from_folder(folder).including(own), arc=bool(options.arc))  # clang's default is without
     return ExtensionRequest(extension["name"], sources, options, place)
 

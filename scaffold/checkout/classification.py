@@ -100,8 +100,10 @@ def test_row(end: TestEnd, own: frozenset[str], extensions: Collection[str]) -> 
         result = TryResult.DEFECT if explained else TryResult.WRONG
         return TryRow("test", end.test, result, f"the process died of {end.text}")
     if end.diagnostics:
-        found = _first([Diagnostic(**each) for each in end.diagnostics])
-        return replace(diagnostic_row("test", end.test, found), reason=f"an extension does not build: {found.message}")
+        diagnostic = _first([Diagnostic(**fields) for fields in end.diagnostics])
+        return replace(
+            diagnostic_row("test", end.test, diagnostic), reason=f"an extension does not build: {diagnostic.message}"
+        )
     if "FixtureLookupError" in end.kinds:
         if plugin := next((name for fixture, name in _PLUGINS.items() if f"'{fixture}'" in end.text), ""):
             return TryRow("test", end.test, TryResult.SKIPPED, f"it needs the module {plugin}: install it")

@@ -113,15 +113,17 @@ def pytest_runtest_logfinish(nodeid: str) -> None:
 
 
 def _of_exception(error: BaseException) -> dict[str, Any]:
-    """An exception with the names of its classes and of its causes' classes; the cause that mpsmith raised counts."""
+    """The text and the classes of an exception; if mpsmith raised one of its causes, those of the cause."""
     chain, seen = [], error
     while seen not in chain:
         chain.append(seen)
         seen = seen.__cause__ or seen.__context__ or seen
-    ours = [each for each in chain if any(kind.__module__.startswith("mpsmith.") for kind in type(each).__mro__)]
+    ours = [cause for cause in chain if any(kind.__module__.startswith("mpsmith.") for kind in type(cause).__mro__)]
     shown = ours[0] if ours else error
     kinds = [kind.__name__ for kind in type(shown).__mro__]
-    diagnostics = [vars(each) for each in getattr(shown, "diagnostics", ()) if each.severity == "error"]
+    diagnostics = [
+        vars(diagnostic) for diagnostic in getattr(shown, "diagnostics", ()) if diagnostic.severity == "error"
+    ]
     return {"text": str(shown) or type(shown).__name__, "kinds": kinds, "ours": bool(ours), "diagnostics": diagnostics}
 
 

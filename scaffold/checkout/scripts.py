@@ -73,7 +73,7 @@ class ScriptItem(pytest.Item):
         names: dict[str, Any] = {"__name__": SCRIPT, "__file__": str(self.path)}
         with _as_command(self.path):
             for is_guard in (False, True):
-                part = ast.Module([each for each in tree.body if _is_guard(each) is is_guard], [])
+                part = ast.Module([statement for statement in tree.body if _is_guard(statement) is is_guard], [])
                 try:
                     exec(compile(part, str(self.path), "exec"), names)
                 except SystemExit as end:
@@ -103,11 +103,11 @@ class ScriptItem(pytest.Item):
 
 @contextmanager
 def _as_command(path: Path) -> Iterator[None]:
-    """As `python FILE` begins; in the file's folder where it has Metal or Objective-C++ beside it."""
+    """As `python FILE` starts; in the file's folder if there is Metal or Objective-C++ beside it."""
     before, folder = (sys.argv, list(sys.path)), Path.cwd()
     sys.argv = [str(path)]
     sys.path.insert(0, str(path.parent))
-    if any(each.suffix in (".mm", ".metal") for each in path.parent.iterdir()):
+    if any(sibling.suffix in (".mm", ".metal") for sibling in path.parent.iterdir()):
         os.chdir(path.parent)
     try:
         yield
@@ -122,4 +122,4 @@ def _is_guard(statement: ast.stmt) -> bool:
 
 def _required(function: ast.FunctionDef) -> set[str]:
     arguments = function.args.posonlyargs + function.args.args
-    return {each.arg for each in arguments[: len(arguments) - len(function.args.defaults)]}
+    return {argument.arg for argument in arguments[: len(arguments) - len(function.args.defaults)]}

@@ -101,7 +101,7 @@ def _rows(checkout: Checkout, limit: float, say: Say) -> Iterator[TryRow]:
     for path in metal:
         say(f"checking {checkout.named(path)}")
         row = _metal_row(path)
-        readers = (checkout.named(each) for each in (*host, *python) if _names(each, path))
+        readers = (checkout.named(source) for source in (*host, *python) if _names(source, path))
         yield joined_row(row, reader) if (reader := next(readers, "")) else row
     packages = checkout.copy / "src" if (checkout.copy / "src").is_dir() else checkout.copy
     extensions: set[str] = set()
@@ -135,12 +135,12 @@ def _rows(checkout: Checkout, limit: float, say: Say) -> Iterator[TryRow]:
     }
     own = frozenset(path.stem for folder in (packages, checkout.copy) for path in folder.iterdir())
     folders = list(dict.fromkeys([packages, checkout.copy]))
-    seen: set[str] = set()  # each process meets the files that cannot be imported
+    seen: set[str] = set()  # each process reports the files that cannot be imported
     for end in run_tests(checkout.copy, tests, folders, limit, environment):
         if end.test in seen:
             continue
         file = end.test.removesuffix(SCRIPT)
-        if end.outcome == "hung" and file != end.test and any(f"{file}test" in each for each in seen):
+        if end.outcome == "hung" and file != end.test and any(f"{file}test" in test for test in seen):
             end = replace(end, outcome="skipped", text=f"what follows the script's tests takes longer than {end.text}")
         seen.add(end.test)
         yield test_row(end, own, extensions)

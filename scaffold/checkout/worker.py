@@ -75,8 +75,8 @@ class _Events:
             elif kind == "start":
                 self.running = event["test"]
             else:
-                kinds, found = tuple(event.pop("kinds", ())), tuple(event.pop("diagnostics", ()))
-                yield TestEnd(**event, kinds=kinds, diagnostics=found)
+                kinds, diagnostics = tuple(event.pop("kinds", ())), tuple(event.pop("diagnostics", ()))
+                yield TestEnd(**event, kinds=kinds, diagnostics=diagnostics)
 
 
 def run_tests(

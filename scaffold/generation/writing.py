@@ -68,9 +68,9 @@ def plan(destination: Destination, files: Mapping[str, str], manifest: Manifest)
     Raises ScaffoldError if a path is not a file, or if marks are damaged.
     """
     there = destination.manifest
-    known, texts = (there.files, there.texts) if there else ({}, {})
+    old_digests, texts = (there.files, there.texts) if there else ({}, {})
     changes = tuple(
-        _change(destination.folder / name, text, known.get(name), texts.get(name)) for name, text in files.items()
+        _change(destination.folder / name, text, old_digests.get(name), texts.get(name)) for name, text in files.items()
     )
     digests = {name: digest_of(bare(text, name)) for name, text in files.items()}
     recorded = replace(manifest, files=digests, texts=dict(files))

@@ -81,9 +81,9 @@ class CxxHost(Host):
         launch = self.launch
         lines = [f"const int64_t {buffer.name}_number = {self.word_number(buffer)};" for buffer in launch.words]
         for result in launch.results:
-            known = self.shape(result.name, result)
+            shape = self.shape(result.name, result)
             lines += [
-                *([] if known else [_unknown(result.name)]),
+                *([] if shape else [_unknown(result.name)]),
                 *_shape_lines(result.name, result.sizes, result.requested_by),
                 f"{self.tensor} {result.name} = {self.allocated(result)};",
             ]
@@ -103,7 +103,10 @@ class CxxHost(Host):
         empty = [
             f"{self.tensor} {result.name} = {self.empty('{0}', source, result.element)};" for result in launch.results
         ]
-        words = [*(one.name for one in launch.overload.arguments), *(result.name for result in launch.results)]
+        words = [
+            *(argument.name for argument in launch.overload.arguments),
+            *(result.name for result in launch.results),
+        ]
         return [*empty, f"return {function}({', '.join(words)});"]
 
     @property
@@ -163,10 +166,10 @@ class CxxHost(Host):
         numbers = ", ".join(f'{{"{word}", {number}}}' for word, number in buffer.number_of.items())
         return f'{self.support}number_of("{argument}", {argument}, {{{numbers}}})'
 
-    def shape(self, name: str, known: Result | ObservedTensor) -> str:
+    def shape(self, name: str, result: Result | ObservedTensor) -> str:
         """The shape of what has that name; empty where it is not known."""
-        shape = f"{name}_shape" if known.sizes and self.launch.source else self.shape_by_rule(known.shape)
-        return self.of_loss(shape) if known.is_loss and shape else shape
+        shape = f"{name}_shape" if result.sizes and self.launch.source else self.shape_by_rule(result.shape)
+        return self.of_loss(shape) if result.is_loss and shape else shape
 
     def allocated(self, result: Result) -> str:
         """How a result is allocated; like the first input where no rule is known, for the author to change."""

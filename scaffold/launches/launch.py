@@ -273,8 +273,8 @@ class Launch:
         return (
             (self.form, other.form) == ("out", "functional")
             and other.source is not None
-            and [(one.name, str(one.type)) for one in self.overload.inputs]
-            == [(one.name, str(one.type)) for one in other.overload.arguments]
+            and [(argument.name, str(argument.type)) for argument in self.overload.inputs]
+            == [(argument.name, str(argument.type)) for argument in other.overload.arguments]
             and len(other.results) == len(self.overload.outputs) == len(self.outputs)
             and seen is not None
             and all(self.is_elementwise_out or result.shape or result.sizes for result in seen.results)

@@ -85,9 +85,9 @@ class PythonHost(Host):
     def runtime(self) -> dict[str, list[str]]:
         """What the function needs of the runtime's modules, by module."""
         text = "\n".join([*self.prepared, *self.finished, *self.bound])
-        known = {"operands": _OPERAND_FUNCTIONS, "outputs": _OUTPUT_FUNCTIONS, "row_layout": _ROW_FUNCTIONS}
-        found = {module: [name for name in names if f"{name}(" in text] for module, names in known.items()}
-        return {module: names for module, names in found.items() if names}
+        functions = {"operands": _OPERAND_FUNCTIONS, "outputs": _OUTPUT_FUNCTIONS, "row_layout": _ROW_FUNCTIONS}
+        used = {module: [name for name in names if f"{name}(" in text] for module, names in functions.items()}
+        return {module: names for module, names in used.items() if names}
 
     @cached_property
     def prepared(self) -> list[str]:
@@ -217,7 +217,7 @@ class PythonHost(Host):
         """The same where there is no meta kernel to ask, for outputs whose shape is known."""
         source = self.launch.source
         seen = [(buffer.name, self.launch.observed_output(buffer)) for buffer in self.launch.outputs]
-        shapes = [(name, self._shape(known)) for name, known in seen if known and source]
+        shapes = [(name, self._shape(result)) for name, result in seen if result and source]
         return [f"resize_output({name}, {shape})" for name, shape in shapes if shape]
 
     def _dense(self, buffer: BoundBuffer) -> str:
@@ -271,12 +271,12 @@ class PythonHost(Host):
         shape = self._shape(result) or f"{source.name}.shape"
         return f"torch.empty({shape}, dtype={dtype}, device={source.name}.device)"
 
-    def _shape(self, known: Result | ObservedTensor) -> str:
+    def _shape(self, result: Result | ObservedTensor) -> str:
         """The shape of a result; empty if it is not known."""
-        shape = _shape(known.sizes) if known.sizes else self.shape_by_rule(known.shape)
-        if known.is_loss and shape:
+        shape = _shape(result.sizes) if result.sizes else self.shape_by_rule(result.shape)
+        if result.is_loss and shape:
             return f"{shape} if reduction == 0 else ()"
-        return f"{shape} if {known.requested_by} else (0,)" if known.requested_by and shape else shape
+        return f"{shape} if {result.requested_by} else (0,)" if result.requested_by and shape else shape
 
     def _threads(self) -> list[str]:
         launch = self.launch

@@ -95,12 +95,12 @@ def _sized(launch: Launch) -> list[BoundBuffer]:
 def _of_different_shapes(launch: Launch, written: Sequence[BoundBuffer]) -> list[BoundBuffer]:
     """The first output of each shape: the indices and values of a pool share one."""
     kept: list[BoundBuffer] = []
-    known: set[tuple[object, ...]] = set()
+    shapes: set[tuple[object, ...]] = set()
     for buffer in written:
         seen = launch.observed_output(buffer)
         shape = (seen.shape, seen.sizes) if seen and (seen.shape or seen.sizes) else (buffer.name,)
-        kept += [] if shape in known else [buffer]
-        known.add(shape)
+        kept += [] if shape in shapes else [buffer]
+        shapes.add(shape)
     return kept
 
 
@@ -129,9 +129,11 @@ def _results(overload: OverloadModel, observation: Observation | None) -> list[R
         element = seen.element if seen else element_by_name(name)
         metal = METAL_ELEMENTS.get(element, "T")
         own = metal_name(f"{name}_" if name in taken else name)
-        known = seen or ObservedTensor(element, "")
+        observed = seen or ObservedTensor(element, "")
         own_element = element if metal != "T" else FOLLOWS
-        results.append(Result(own, metal, own_element, known.shape, known.sizes, known.is_loss, known.requested_by))
+        results.append(
+            Result(own, metal, own_element, observed.shape, observed.sizes, observed.is_loss, observed.requested_by)
+        )
     return results
 
 

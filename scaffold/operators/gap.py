@@ -34,19 +34,21 @@ def why_not_missing(operator: OperatorModel) -> str:
     if dispatches == {Dispatch.MISSING_EVERYWHERE}:
         return f"{operator.full_name} has no kernel for the CPU either: there is nothing to compare a kernel with"
     try:
-        found = answer(operator.full_name, operator.release)
+        answered = answer(operator.full_name, operator.release)
     except MpsmithError:  # a nightly, or an operator that is newer than the release data
         return f"{operator.full_name} is composed of other operators, or has kernels on mps"
     if any(dispatch.has_kernel for dispatch in dispatches):
-        since = f" since torch {found.since}" if found.since else ""
+        since = f" since torch {answered.since}" if answered.since else ""
         return f"{operator.full_name} has native kernels on mps{since}"
     composed = f"{operator.full_name} is composed of other operators and needs no kernel"
-    if not found.lacking:
+    if not answered.lacking:
         return composed
-    instead = " or ".join(f"`{step.command}`" for step in sentences.replacements(found) if "trace" not in step.command)
-    if operator.name in found.lacking:
+    instead = " or ".join(
+        f"`{step.command}`" for step in sentences.replacements(answered) if "trace" not in step.command
+    )
+    if operator.name in answered.lacking:
         return f"torch always runs {operator.full_name} on the CPU; instead: {instead}"
-    return f"{composed}; mps lacks {sentences.listed(found.lacking)}: {instead}"
+    return f"{composed}; mps lacks {sentences.listed(answered.lacking)}: {instead}"
 
 
 def require_no_kernel(operator: OperatorModel, registry: Path | None) -> None:

@@ -141,17 +141,17 @@ class OperatorModel:
 
     @property
     def is_reached_by_samples(self) -> bool:
-        """Whether calls of its functional form can reach a kernel of it: not where that is composed of others alone.
+        """Whether calls of its functional form can reach a kernel; not if that form is composed of others alone.
 
         One that is composed explicitly calls its own out form.
         """
         functional = [overload for overload in self.overloads if overload.form != "out"]
         served = {overload.name for overload in (*self.kernels, *self.delegates)}
         return any(
-            one.name in served
-            or not one.surface.declared.is_composite
-            or any(key.startswith("CompositeExplicit") for key in one.function.dispatch)
-            for one in functional
+            overload.name in served
+            or not overload.surface.declared.is_composite
+            or any(key.startswith("CompositeExplicit") for key in overload.function.dispatch)
+            for overload in functional
         )
 
     @property

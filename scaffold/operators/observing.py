@@ -38,20 +38,21 @@ def observed(name: str) -> Observation | None:
         for reduced in _with_each_reduction(overload, call)
         for made in _with_each_flag(overload, reduced)
     ]
-    seen = [one for call in called if (one := _seen(overload, call)) is not None]
+    seen = [observed_call for call in called if (observed_call := _seen(overload, call)) is not None]
     if not seen:
         return None
-    names = list(dict.fromkeys(name for one in seen for name in one.inputs))
+    names = list(dict.fromkeys(name for call in seen for name in call.inputs))
     first = names[0] if names else ""
-    count = min(len(one.results) for one in seen)
+    count = min(len(call.results) for call in seen)
     return Observation(
         inputs={
-            name: _element((one.dtype, one.inputs[name].dtype) for one in seen if name in one.inputs) for name in names
+            name: _element((call.dtype, call.inputs[name].dtype) for call in seen if name in call.inputs)
+            for name in names
         },
         like_first=frozenset(
             name
             for name in names
-            if all(one.inputs[name].shape == one.inputs[first].shape for one in seen if name in one.inputs)
+            if all(call.inputs[name].shape == call.inputs[first].shape for call in seen if name in call.inputs)
         ),
         results=tuple(_tensor(seen, place) for place in range(count)),
         has_meta=all(_answers_on_meta(overload, call) for call in main[:2]),
@@ -147,14 +148,14 @@ def _seen(overload: Any, call: KnownCall) -> ObservedCall | None:
 
 
 def _tensor(seen: Sequence[ObservedCall], place: int) -> ObservedTensor:
-    element = _element((one.dtype, one.results[place].dtype) for one in seen)
-    each = [one for one in seen if one.arguments.get("reduction") == UNREDUCED]
-    whole = [one for one in seen if one.arguments.get("reduction") != UNREDUCED]
-    is_loss = bool(each and whole) and all(one.results[place].dim() == 0 for one in whole)
-    shaped = each if is_loss else seen
+    element = _element((call.dtype, call.results[place].dtype) for call in seen)
+    unreduced = [call for call in seen if call.arguments.get("reduction") == UNREDUCED]
+    whole = [call for call in seen if call.arguments.get("reduction") != UNREDUCED]
+    is_loss = bool(unreduced and whole) and all(call.results[place].dim() == 0 for call in whole)
+    shaped = unreduced if is_loss else seen
     requested_by = requesting_flag(shaped, place)
     if requested_by:
-        asked = [one for one in shaped if one.arguments[requested_by]]
+        asked = [call for call in shaped if call.arguments[requested_by]]
         rule = shape_rule(asked, place)
         like = (Size("leading", rule.removeprefix("like ")),) if rule.startswith("like ") else size_rules(asked, place)
         return ObservedTensor(element, "", like, requested_by=requested_by) if like else ObservedTensor(element, "")
@@ -163,11 +164,11 @@ def _tensor(seen: Sequence[ObservedCall], place: int) -> ObservedTensor:
 
 
 def _element(pairs: Iterable[tuple[str, torch.dtype]]) -> str:
-    """FOLLOWS where a tensor's dtype is the call's; the one dtype that it always had, else."""
+    """FOLLOWS if a tensor's dtype is that of the call; else the only dtype that it ever had."""
     own = {(dtype, str(seen).removeprefix("torch.")) for dtype, seen in pairs}
-    found = {seen for _, seen in own}
-    if len(found) == 1 and not all(dtype == seen for dtype, seen in own):
-        return found.pop()
+    dtypes = {seen for _, seen in own}
+    if len(dtypes) == 1 and not all(dtype == seen for dtype, seen in own):
+        return dtypes.pop()
     return FOLLOWS
 
 

@@ -91,15 +91,15 @@ def _functional(overload: OverloadModel) -> Any:
     packet = getattr(torch.ops.aten, overload.function.operator)
     wanted = [argument.name for argument in own._schema.arguments if not argument.is_out]
     for name in packet.overloads():
-        one = getattr(packet, name)
-        if [argument.name for argument in one._schema.arguments] == wanted:
-            return one
+        candidate = getattr(packet, name)
+        if [argument.name for argument in candidate._schema.arguments] == wanted:
+            return candidate
     return own
 
 
 def _word(value: Any, words: dict[Any, str]) -> str:
     if isinstance(value, tuple | list):
-        return f"[{', '.join(_word(one, words) for one in value)}]"
+        return f"[{', '.join(_word(element, words) for element in value)}]"
     try:
         return words.get(value, str(value))
     except TypeError:  # unhashable, so not a node

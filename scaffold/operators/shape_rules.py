@@ -38,17 +38,17 @@ class ObservedCall:
 def shape_rule(seen: Sequence[ObservedCall], place: int) -> str:
     """The first rule that gives a result's shape in every call; empty if there is none."""
     # An optional argument may have no shape in another call.
-    names = list(dict.fromkeys(name for one in seen for name in one.inputs if name in one.always))
+    names = list(dict.fromkeys(name for call in seen for name in call.inputs if name in call.always))
     rules: dict[str, Callable[[ObservedCall], Sequence[int] | None]] = {}
-    if any("dim" in one.arguments for one in seen):
+    if any("dim" in call.arguments for call in seen):
         rules["reduced"] = _reduced
     for name in names:
-        rules[f"like {name}"] = lambda one, name=name: one.inputs[name].shape if name in one.inputs else None  # type: ignore[misc]
-    rules |= {"broadcast": _broadcast, "one": lambda one: ()}
+        rules[f"like {name}"] = lambda call, name=name: call.inputs[name].shape if name in call.inputs else None  # type: ignore[misc]
+    rules |= {"broadcast": _broadcast, "one": lambda call: ()}
     for rule, shape_of in rules.items():
-        shapes = [shape_of(one) for one in seen]
+        shapes = [shape_of(call) for call in seen]
         if all(
-            s is not None and tuple(s) == tuple(one.results[place].shape) for s, one in zip(shapes, seen, strict=True)
+            s is not None and tuple(s) == tuple(call.results[place].shape) for s, call in zip(shapes, seen, strict=True)
         ):
             return rule
     return ""
@@ -59,14 +59,14 @@ def size_rules(seen: Sequence[ObservedCall], place: int) -> tuple[Size, ...]:
 
     Calls with equal shapes prove no rule.
     """
-    shapes = [tuple(one.results[place].shape) for one in seen]
+    shapes = [tuple(call.results[place].shape) for call in seen]
     if len(shapes) > 1 and set(shapes) == {(1,)}:
         return (Size("fixed", "", 1),)
     if len(set(shapes)) < 2:
         return ()
     flags = _flags(seen)
     for leading in _leading(seen):
-        heads = [tuple(_value(leading, one)) if leading else () for one in seen]
+        heads = [tuple(_value(leading, call)) if leading else () for call in seen]
         if any(shape[: len(head)] != head for shape, head in zip(shapes, heads, strict=True)):
             continue
         rests = [shape[len(head) :] for shape, head in zip(shapes, heads, strict=True)]
@@ -81,7 +81,7 @@ def size_rules(seen: Sequence[ObservedCall], place: int) -> tuple[Size, ...]:
 def _leading(seen: Sequence[ObservedCall]) -> Iterator[Size | None]:
     for changed in range(1, _MOST_CHANGED + 1):
         for name in _tensors(seen):
-            ranks = [one.inputs[name].dim() for one in seen]
+            ranks = [call.inputs[name].dim() for call in seen]
             # A 0-dim tensor has no last dimension to drop; its leading dimensions are empty in any case.
             if (min(ranks) >= changed or changed == 1) and max(ranks) > changed:
                 yield Size("leading", name, changed)
@@ -91,10 +91,10 @@ def _leading(seen: Sequence[ObservedCall]) -> Iterator[Size | None]:
 def requesting_flag(seen: Sequence[ObservedCall], place: int) -> str:
     """The flag that requests a result; without it the result has no elements. Empty if there is no such flag."""
     for flag in _flags(seen):
-        refused = [one for one in seen if not one.arguments[flag]]
-        others = [one for one in seen if one.arguments[flag]]
-        if all(tuple(one.results[place].shape) == (0,) for one in refused) and any(
-            one.results[place].numel() for one in others
+        refused = [call for call in seen if not call.arguments[flag]]
+        others = [call for call in seen if call.arguments[flag]]
+        if all(tuple(call.results[place].shape) == (0,) for call in refused) and any(
+            call.results[place].numel() for call in others
         ):
             return flag
     return ""
@@ -102,18 +102,18 @@ def requesting_flag(seen: Sequence[ObservedCall], place: int) -> str:
 
 def _flags(seen: Sequence[ObservedCall]) -> list[str]:
     """The arguments that were true in some calls and false in others."""
-    return [name for name in seen[0].arguments if {one.arguments.get(name) is True for one in seen} == {True, False}]
+    return [name for name in seen[0].arguments if {call.arguments.get(name) is True for call in seen} == {True, False}]
 
 
 def _fitting(seen: Sequence[ObservedCall], wanted: Sequence[int], flags: Sequence[str] = ()) -> Size | None:
     """The expression for a dimension in all of these calls, or one with a flag and one without it."""
     for size in _sizes(seen):
-        if [_value(size, one) for one in seen] == list(wanted):
+        if [_value(size, call) for call in seen] == list(wanted):
             return size
     for flag in flags:
         sizes = []
         for is_on in (True, False):
-            chosen = [place for place, one in enumerate(seen) if (one.arguments[flag] is True) is is_on]
+            chosen = [place for place, call in enumerate(seen) if (call.arguments[flag] is True) is is_on]
             sizes.append(_fitting([seen[place] for place in chosen], [wanted[place] for place in chosen]))
         with_flag, without = sizes
         if with_flag and without:
@@ -123,8 +123,8 @@ def _fitting(seen: Sequence[ObservedCall], wanted: Sequence[int], flags: Sequenc
 
 def _sizes(seen: Sequence[ObservedCall]) -> Iterator[Size]:
     """The expressions that a dimension may have, the simplest first."""
-    for name in sorted(frozenset.intersection(*(one.always for one in seen)) - _tensors(seen).keys()):
-        values = [one.arguments.get(name) for one in seen]
+    for name in sorted(frozenset.intersection(*(call.always for call in seen)) - _tensors(seen).keys()):
+        values = [call.arguments.get(name) for call in seen]
         lists = [value for value in values if isinstance(value, list | tuple) and value and isinstance(value[0], int)]
         if len(lists) == len(values):
             yield from (Size("item", name, place) for place in range(min(map(len, lists))))
@@ -144,12 +144,12 @@ def _sizes(seen: Sequence[ObservedCall]) -> Iterator[Size]:
 
 def _tensors(seen: Sequence[ObservedCall]) -> dict[str, int]:
     """The tensors that every call has, with their smallest number of dimensions."""
-    names = [name for name in seen[0].inputs if all(name in one.inputs and name in one.always for one in seen)]
-    return {name: min(one.inputs[name].dim() for one in seen) for name in names}
+    names = [name for name in seen[0].inputs if all(name in call.inputs and name in call.always for call in seen)]
+    return {name: min(call.inputs[name].dim() for call in seen) for name in names}
 
 
-def _value(size: Size, one: ObservedCall) -> Any:
-    given = one.arguments[size.of]
+def _value(size: Size, call: ObservedCall) -> Any:
+    given = call.arguments[size.of]
     match size.what:
         case "leading":
             return tuple(given.shape[: given.dim() - size.place])
@@ -166,21 +166,21 @@ def _value(size: Size, one: ObservedCall) -> Any:
     return given
 
 
-def _reduced(one: ObservedCall) -> Sequence[int] | None:
-    first = next(iter(one.inputs.values()), None)
+def _reduced(call: ObservedCall) -> Sequence[int] | None:
+    first = next(iter(call.inputs.values()), None)
     if first is None:
         return None
-    dims = one.arguments["dim"]
+    dims = call.arguments["dim"]
     wrapped = {dim % max(first.dim(), 1) for dim in ([dims] if isinstance(dims, int) else dims or range(first.dim()))}
-    if one.arguments.get("keepdim"):
+    if call.arguments.get("keepdim"):
         return [1 if dim in wrapped else size for dim, size in enumerate(first.shape)]
     return [size for dim, size in enumerate(first.shape) if dim not in wrapped]
 
 
-def _broadcast(one: ObservedCall) -> Sequence[int] | None:
-    if not one.inputs:
+def _broadcast(call: ObservedCall) -> Sequence[int] | None:
+    if not call.inputs:
         return None
     try:
-        return tuple(torch.broadcast_tensors(*one.inputs.values())[0].shape)  # type: ignore[no-untyped-call]
+        return tuple(torch.broadcast_tensors(*call.inputs.values())[0].shape)  # type: ignore[no-untyped-call]
     except RuntimeError:
         return None

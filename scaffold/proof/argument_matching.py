@@ -49,7 +49,7 @@ def argument_problems(arguments: Sequence[str], declared: Sequence[DeclaredBuffe
     if len(arguments) != len(declared):
         yield f"{len(arguments)} arguments are bound, and the kernel has {len(declared)} buffers"
         return
-    known = {p.name for p in declared}
+    parameter_names = {p.name for p in declared}
     named = [_variable(argument) for argument in arguments]
     # A variable may be bound twice on purpose; one that its own parameter does not get is in the wrong place.
     in_place = {name for name, parameter in zip(named, declared, strict=True) if name == parameter.name}
@@ -58,9 +58,9 @@ def argument_problems(arguments: Sequence[str], declared: Sequence[DeclaredBuffe
         dense = _DENSE.match(argument)
         if dense and not (parameter.is_pointer and not parameter.is_constant):
             yield f"{where}, is a number, and the tensor {argument} is bound"
-        elif dense and dense["name"] in known and dense["name"] != parameter.name:
+        elif dense and dense["name"] in parameter_names and dense["name"] != parameter.name:
             yield f"{where}, is bound to {argument}, which belongs to the parameter {dense['name']}"
-        elif not dense and named[index] in known - in_place:
+        elif not dense and named[index] in parameter_names - in_place:
             yield f"{where}, is bound to {argument}, which belongs to the parameter {named[index]}"
         number = _number(argument)
         if number and parameter.is_pointer:

@@ -264,8 +264,8 @@ def _against_metal(checked: CheckedFile) -> list[Diagnostic]:
     except CompilerMissingError:
         return findings
     names |= set(_KERNEL.findall(text)) if names else set()  # in a string that is not checked, such as a format
-    found = check_literal_launches(path, text, names, kernel_parameters(programs), named_types(texts.values()))
-    return [*findings, *found]
+    findings += check_literal_launches(path, text, names, kernel_parameters(programs), named_types(texts.values()))
+    return findings
 
 
 def _metal_step(findings: Sequence[Diagnostic]) -> tuple[str, ...]:

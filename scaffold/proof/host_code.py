@@ -38,24 +38,24 @@ _ASKS_WHERE = re.compile(r"\bif\s*\([^;{}]*?\b(\w+)\s*(?:\.|->)\s*(?:is_mps|is_c
 def check_host_code(path: Path, text: str) -> list[Diagnostic]:
     """Findings for one file of C++ or Objective-C++."""
     code = blanked(text)
-    found = list(_coalesced_shapes(path, code, text))
-    return found if path.suffix != ".mm" else [*found, *_addresses_on_the_host(path, code)]
+    findings = list(_coalesced_shapes(path, code, text))
+    return findings if path.suffix != ".mm" else [*findings, *_addresses_on_the_host(path, code)]
 
 
 def _coalesced_shapes(path: Path, code: str, text: str) -> Iterator[Diagnostic]:
-    """A TensorIterator joins dimensions when it is built, and orders them anew: of tensors of 5x5 its shape is 25."""
-    names = {found["declared"] or found["built"] for found in _ITERATOR.finditer(code)}
+    """A TensorIterator coalesces and reorders dimensions when it is built: for tensors of 5x5 its shape is 25."""
+    names = {match["declared"] or match["built"] for match in _ITERATOR.finditer(code)}
     for name in sorted(names):
         used = re.compile(rf"{_SHAPED}(?:[^;()]|\([^;()]*\)|\()*?\b{name}\s*(?:\.|->)\s*shape\s*\(\s*\)")
-        for found in used.finditer(code):
-            line = text.count("\n", 0, found.start()) + 1
-            column = found.start() - text.rfind("\n", 0, found.start())
+        for match in used.finditer(code):
+            line = text.count("\n", 0, match.start()) + 1
+            column = match.start() - text.rfind("\n", 0, match.start())
             yield Diagnostic(
                 str(path),
                 line,
                 column,
                 "error",
-                f"{found['call']}(... {name}.shape() ...): a TensorIterator joins dimensions when it is built, so that "
+                f"{match['call']}(... {name}.shape() ...): a TensorIterator joins dimensions when it is built, so that "
                 "its shape is not that of the operands; use the sizes of the output",
                 COALESCED,
             )

@@ -47,7 +47,7 @@ def kernel_parameters(programs: Sequence[str]) -> dict[str, list[DeclaredBuffer]
 
     In the order of their indices.
     """
-    found = {}
+    parameters = {}
     for program in programs:
         text = without_comments(program)
         for kernel in _KERNEL.finditer(text):
@@ -55,8 +55,8 @@ def kernel_parameters(programs: Sequence[str]) -> dict[str, list[DeclaredBuffer]
             bound = [word for word in words if word and word["attribute"] in ("buffer", None)]
             if all(word["index"] for word in bound):
                 bound.sort(key=lambda word: int(word["index"]))
-            found[kernel["name"]] = [_parameter(word) for word in bound]
-    return found
+            parameters[kernel["name"]] = [_parameter(word) for word in bound]
+    return parameters
 
 
 def _parameter(match: re.Match[str]) -> DeclaredBuffer:
@@ -68,8 +68,8 @@ def _parameter(match: re.Match[str]) -> DeclaredBuffer:
 def named_types(texts: Iterable[str]) -> Sequence[str]:
     """The types that the `metal_type` of generated host code puts behind a kernel's name."""
     for text in texts:
-        if found := _NAMES_TYPES.search(without_comments(text)):
-            return _NAMED_TYPE.findall(found["body"]) or _TYPES
+        if match := _NAMES_TYPES.search(without_comments(text)):
+            return _NAMED_TYPE.findall(match["body"]) or _TYPES
     return _TYPES
 
 

@@ -44,8 +44,8 @@ def check_patch(path: Path, text: str, wheel: Path, made_for: str = "") -> list[
         ]
         problem = apply_patch(path, tree, [f"--exclude={name}" for name in unknown])
         if problem:
-            known = f"it was made for torch {made_for}" if made_for else "if it was made for another release"
-            said = f"{problem[1]}; {known}: mpsmith check --setup --torch {made_for or 'RELEASE'} {path}"
+            hint = f"it was made for torch {made_for}" if made_for else "if it was made for another release"
+            said = f"{problem[1]}; {hint}: mpsmith check --setup --torch {made_for or 'RELEASE'} {path}"
             return [*findings, Diagnostic(str(path), problem[0], 0, "error", said, "patch")]
         problems = torchgen_problems(tree / TREE_YAML, wheel)
         return findings + [Diagnostic(str(path), 0, 0, "error", text, "patch") for text in problems]

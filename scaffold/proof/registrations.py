@@ -64,7 +64,7 @@ def known_overloads(yaml_text: bytes, source: str) -> frozenset[str]:
 
 
 def check_registrations(
-    registered: Iterable[RegisteredKernel], known: frozenset[str], path: Path, text: str, expected: Mapping[str, str]
+    registered: Iterable[RegisteredKernel], existing: frozenset[str], path: Path, text: str, expected: Mapping[str, str]
 ) -> list[Diagnostic]:
     """Findings for names that do not exist, and for expected ones that are not registered.
 
@@ -79,7 +79,7 @@ def check_registrations(
         name = row.name.removeprefix(f"{row.namespace}::")
         line = line_of(text, f'"{row.name}"')
         if row.namespace == "aten":
-            problem = unknown_overload(name, known)
+            problem = unknown_overload(name, existing)
         else:
             problem = "" if (row.namespace, name) in defined else f"{row.namespace}::{name} is not defined in this file"
         if problem:
@@ -92,15 +92,17 @@ def check_registrations(
     return findings
 
 
-def unknown_overload(name: str, known: frozenset[str]) -> str:
+def unknown_overload(name: str, existing: frozenset[str]) -> str:
     """What is wrong with a registered name of aten; empty when it exists."""
-    if name in known:
+    if name in existing:
         return ""
     operator, _, overload = name.partition(".")
     overloads = sorted(
-        overload.partition(".")[2] or "default" for overload in known if overload.partition(".")[0] == operator
+        overload.partition(".")[2] or "default" for overload in existing if overload.partition(".")[0] == operator
     )
     if overloads:
         shown = f"no overload '{overload}'" if overload else "no default overload"
         return f"aten::{operator} has {shown}; it has {', '.join(overloads)}"
-    return f"there is no operator aten::{operator}{near(operator, {overload.partition('.')[0] for overload in known})}"
+    return (
+        f"there is no operator aten::{operator}{near(operator, {overload.partition('.')[0] for overload in existing})}"
+    )

@@ -18,10 +18,10 @@ _REGISTERED = re.compile(
 )
 
 
-def signature_assertions(path: Path, text: str, known: Collection[str]) -> str:
+def signature_assertions(path: Path, text: str, existing: Collection[str]) -> str:
     """The lines to compile after a file's text; empty if there is nothing to assert.
 
-    `known`: the existing overloads; others have no schema to compare with, and are reported separately.
+    `existing`: the overloads that exist; others have no schema to compare with, and are reported separately.
     """
     if re.search(r"^\s*namespace\b", text, re.MULTILINE):
         return ""  # code after the file's text cannot name a function in a namespace
@@ -31,7 +31,7 @@ def signature_assertions(path: Path, text: str, known: Collection[str]) -> str:
             name, function = match["name"], match["function"]
             identifier = name.replace(".", "_")
             own = re.search(rf"decltype\(\s*&?{function}\s*\)[^;]*at::_ops::{identifier}::schema", text)
-            if own or name not in known:
+            if own or name not in existing:
                 continue
             base = re.sub(r"(?<=[^_])_$", "", name.partition(".")[0])
             line = text.count("\n", 0, block.start("body") + match.start()) + 1

@@ -56,7 +56,9 @@ class Request:
         operator = self.operator
         served = {overload.name for overload in (*operator.kernels, *operator.delegates)}
         if any(lacks_kernel(overload.surface) for overload in operator.overloads):
-            return [one.name for one in operator.overloads if one.name in served or not one.has_kernel]
+            return [
+                overload.name for overload in operator.overloads if overload.name in served or not overload.has_kernel
+            ]
         return self.family
 
     @property
@@ -68,7 +70,9 @@ class Request:
             launches.append(replace(launch, reference=self.references.get(overload.name, ())))
         # All kernels have the same element types, because the host chooses a kernel by its dtype only.
         integers = [set(launch.integer_elements) for launch in launches]
-        shared = [metal for metal in METAL_ELEMENTS.values() if integers and all(metal in each for each in integers)]
+        shared = [
+            metal for metal in METAL_ELEMENTS.values() if integers and all(metal in elements for elements in integers)
+        ]
         launches = [replace(launch, elements=(*FLOATING_ELEMENTS, *shared)) for launch in launches]
         # A function is defined before its callers.
         return sorted((_served(launch, launches) for launch in launches), key=lambda launch: bool(launch.served_by))
@@ -97,10 +101,10 @@ class Request:
 
 def _served(launch: Launch, launches: Sequence[Launch]) -> Launch:
     """The launch, served by one of the others if that computes the same: then it needs no kernel."""
-    by = next((one for one in launches if one.can_serve(launch)), None)
+    by = next((other for other in launches if other.can_serve(launch)), None)
     if by is None:
         return launch
-    return replace(launch, served_by=by.name, served_outputs=tuple(one.name for one in by.overload.outputs))
+    return replace(launch, served_by=by.name, served_outputs=tuple(output.name for output in by.overload.outputs))
 
 
 @dataclass(frozen=True)

@@ -34,8 +34,8 @@ def with_complex(text: str, opinfos: Iterable[str]) -> str:
     for name in sorted(opinfos):
         for node in ast.walk(ast.parse("".join(lines))):
             if isinstance(node, ast.Assign) and _is_named(node.targets, _COMPLEX) and isinstance(node.value, ast.Set):
-                known = {item.value: item for item in node.value.elts if isinstance(item, ast.Constant)}
-                names = {value: item for value, item in known.items() if isinstance(value, str)}
+                constants = {item.value: item for item in node.value.elts if isinstance(item, ast.Constant)}
+                names = {value: item for value, item in constants.items() if isinstance(value, str)}
                 if name in names:
                     continue
                 behind = next((item.lineno for value, item in names.items() if value > name), None)

@@ -118,7 +118,7 @@ def generate(family: Family, source: Source, tree: Tree, evidence: FamilyEvidenc
     host = _host_code(family, operators, tree)
     data = release_data.load()
     newest = from_data(data, len(data.releases) - 1)
-    if host is None and not any(each.name in overloads for each in lacking(newest.overloads)):
+    if host is None and not any(overload.name in overloads for overload in lacking(newest.overloads)):
         raise NothingToPatchError(
             f"torch {newest.release} has kernels on mps for all that {family.name} serves: nothing to patch"
         )
@@ -131,7 +131,13 @@ def generate(family: Family, source: Source, tree: Tree, evidence: FamilyEvidenc
     natives = {
         operator.name: native_code(operator, entries_of(yaml_text, _grouped(operator)), tree.tags, chosen)
         for operator in operators
-        if (chosen := {one.name: rows.kernels[one.name] for one in operator.overloads if one.name in rows.kernels})
+        if (
+            chosen := {
+                overload.name: rows.kernels[overload.name]
+                for overload in operator.overloads
+                if overload.name in rows.kernels
+            }
+        )
     }
     if host:
         host = without_unused(host, rows.kernels.values())

@@ -61,14 +61,14 @@ def without_unused(text: str, kernels: Collection[str]) -> str:
 
     A release has some kernels itself, and lacks some operators.
     """
-    found = {match["structured"] or match["name"]: match[0] for match in _FUNCTION.finditer(text)}
-    waiting = [name for name in found if name.endswith("_mps")]
+    functions = {match["structured"] or match["name"]: match[0] for match in _FUNCTION.finditer(text)}
+    waiting = [name for name in functions if name.endswith("_mps")]
     while waiting:
         name = waiting.pop()
-        if name in found and name not in kernels and len(re.findall(rf"\b{name}\b", text)) == 1:
-            function = found.pop(name)
+        if name in functions and name not in kernels and len(re.findall(rf"\b{name}\b", text)) == 1:
+            function = functions.pop(name)
             text = text.replace(function, "")
-            waiting += [word for word in re.findall(r"\w+", function) if word in found]
+            waiting += [word for word in re.findall(r"\w+", function) if word in functions]
     return text
 
 

@@ -101,9 +101,9 @@ def _with_tag(entries: str, overload: str) -> str:
 def _put_together(group: NativeFunctionsGroup) -> tuple[str, ...]:
     parts = group.out.precomputed.replace if group.out.precomputed else {}
     return tuple(
-        f"const std::array<int64_t, {len(numbers)}> {name} = {{{', '.join(one.name for one in numbers)}}};"
+        f"const std::array<int64_t, {len(numbers)}> {name} = {{{', '.join(argument.name for argument in numbers)}}};"
         for name, numbers in parts.items()
-        if len(numbers) > 1 and all(str(one.type) == "int" for one in numbers)
+        if len(numbers) > 1 and all(str(argument.type) == "int" for argument in numbers)
     )
 
 

@@ -17,13 +17,13 @@ _LIST = re.compile(r"^op_db: (?:list|List)\[OpInfo\] = \[\n.*?^(?=\]$)", re.MULT
 
 
 def with_opinfo(text: str, operator: OperatorModel) -> str:
-    """The text of common_methods_invocations.py with an OpInfo of the operator; as it is where no call can be written.
+    """The text of common_methods_invocations.py with an OpInfo of the operator; unchanged if no call can be written.
 
     Its samples are recorded calls of the functional form, with other numbers between the same bounds. Imports torch.
     """
-    found = _LIST.search(text)
+    match = _LIST.search(text)
     functional = [overload for overload in operator.overloads if overload.form == "functional"]
-    if found is None or not functional:
+    if match is None or not functional:
         return text
     samples, dtypes = _samples(functional[0])
     if not samples:
@@ -52,7 +52,7 @@ def with_opinfo(text: str, operator: OperatorModel) -> str:
         f"        sample_inputs_func={function},",
     ]
     entry = "\n".join(["    OpInfo(", *words, "    ),", ""]).replace("\n        ),", ",),\n        ),", 1)
-    return f"{text[: found.start()]}{made}\n\n{found[0]}{entry}{text[found.end() :]}"
+    return f"{text[: match.start()]}{made}\n\n{match[0]}{entry}{text[match.end() :]}"
 
 
 def _samples(overload: OverloadModel) -> tuple[list[list[str]], list[str]]:
@@ -63,20 +63,20 @@ def _samples(overload: OverloadModel) -> tuple[list[list[str]], list[str]]:
 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)  # a scaffold that is made again has the same numbers
-        known = [call for call in known_calls(f"aten::{overload.name}") if isinstance(call[1][0], torch.Tensor)]
-    known.sort(key=lambda call: _size(call[1]), reverse=True)
+        calls = [call for call in known_calls(f"aten::{overload.name}") if isinstance(call[1][0], torch.Tensor)]
+    calls.sort(key=lambda call: _size(call[1]), reverse=True)
     written = [
         [*map(_word, args), *(f"{name}={_word(value)}" for name, value in kwargs.items())]
-        for dtype, args, kwargs in known
+        for dtype, args, kwargs in calls
         if dtype == "float32"
     ]
     samples = [words for words in written if not any("?" in word for word in words)][:_MOST_CALLS]
     if not samples:
         return [], []
     if not any(word.startswith("make_arg(") for word in samples[0]):
-        return samples, [str(known[0][1][0].dtype).removeprefix("torch.")]  # no argument follows the dtype
-    (args, kwargs), *_ = [call[1:] for call in known if call[0] == "float32"]
-    taken = {call[0] for call in known}
+        return samples, [str(calls[0][1][0].dtype).removeprefix("torch.")]  # no argument follows the dtype
+    (args, kwargs), *_ = [call[1:] for call in calls if call[0] == "float32"]
+    taken = {call[0] for call in calls}
     return samples, [dtype for dtype in DTYPE_ORDER if dtype in taken and _runs(overload, dtype, args, kwargs)]
 
 
@@ -123,7 +123,7 @@ def _word(value: Any) -> str:
             return f"torch.tensor({value.tolist()}, dtype={value.dtype}, device=device)"
         return f"make_tensor({tuple(value.shape)}, dtype={value.dtype}, device=device{_bounds(value)})"
     if isinstance(value, list | tuple):
-        return f"[{', '.join(_word(one) for one in value)}]"
+        return f"[{', '.join(_word(element) for element in value)}]"
     return repr(value) if value is None or isinstance(value, bool | int | float | str) else "?"
 
 

@@ -16,7 +16,7 @@ _UNWRITTEN = re.compile(
 
 def without_marks(text: str) -> str:
     """The text for a patch: without marks, and without code behind the check of a kernel that is not written yet."""
-    return _MARK.sub("", _UNWRITTEN.sub(lambda found: found["check"], text))
+    return _MARK.sub("", _UNWRITTEN.sub(lambda match: match["check"], text))
 
 
 def folded(text: str) -> str:
