@@ -73,10 +73,10 @@ def _binomial(count: torch.Tensor, prob: torch.Tensor) -> tuple[torch.Tensor, ..
         y = torch.binomial(count, prob)
         torch.manual_seed(5)
         again = torch.binomial(count, prob)
-    known = ~((prob > 0) & (prob < 1) & (count > 0))
+    certain = ~((prob > 0) & (prob < 1) & (count > 0))
     in_range = (y >= 0) & (y <= count) & (y == y.floor())
     equal = (y == again) | y.isnan()
-    return in_range | known, equal, torch.where(known, y, torch.zeros_like(y))
+    return in_range | certain, equal, torch.where(certain, y, torch.zeros_like(y))
 
 
 CASES = (

@@ -57,8 +57,8 @@ def _pairs(x: torch.Tensor) -> torch.Tensor:
     """Whether each value above the real axis is followed by its exact conjugate, as LAPACK guarantees."""
     w = torch.linalg.eig(x).eigenvalues.cpu()
     behind = torch.cat([w[..., 1:], torch.zeros_like(w[..., :1])], -1)
-    found: torch.Tensor = (w.imag <= 0) | (behind == w.conj())
-    return found.all(-1).to(x.device)
+    paired: torch.Tensor = (w.imag <= 0) | (behind == w.conj())
+    return paired.all(-1).to(x.device)
 
 
 def _of_pairs(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
@@ -70,10 +70,10 @@ def _of_pairs(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
 
 def _into(x: torch.Tensor, w: torch.Tensor, v: torch.Tensor) -> tuple[torch.Tensor, ...]:
     torch.linalg.eig(x, out=(w, v))
-    found = _defining(x.cpu(), w.cpu(), v.cpu(), x.device)
+    checks = _defining(x.cpu(), w.cpu(), v.cpu(), x.device)
     w.zero_()  # arguments are compared after a call, but their order is undefined
     v.zero_()
-    return found
+    return checks
 
 
 def _defining(x: torch.Tensor, w: torch.Tensor, v: torch.Tensor, device: torch.device) -> tuple[torch.Tensor, ...]:
@@ -98,9 +98,9 @@ def _eigvals(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
 
 def _eigvals_into(x: torch.Tensor, out: torch.Tensor) -> tuple[torch.Tensor, ...]:
     torch.linalg.eigvals(x, out=out)
-    found = _power_sums(x.cpu(), out.cpu(), x.device)
+    sums = _power_sums(x.cpu(), out.cpu(), x.device)
     out.zero_()
-    return found
+    return sums
 
 
 def _power_sums(x: torch.Tensor, w: torch.Tensor, device: torch.device) -> tuple[torch.Tensor, ...]:

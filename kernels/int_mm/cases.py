@@ -45,13 +45,13 @@ def _vectors(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
             yield values(shape, dtype), values((3,), dtype), values((4,), dtype), beta, alpha
 
 
-def _outer(x: torch.Tensor, one: torch.Tensor, other: torch.Tensor, beta: int, alpha: int) -> torch.Tensor:
-    return torch.addr(x, one, other, beta=beta, alpha=alpha)
+def _outer(x: torch.Tensor, vec1: torch.Tensor, vec2: torch.Tensor, beta: int, alpha: int) -> torch.Tensor:
+    return torch.addr(x, vec1, vec2, beta=beta, alpha=alpha)
 
 
-def _outer_into(x: torch.Tensor, one: torch.Tensor, other: torch.Tensor, beta: int, alpha: int) -> torch.Tensor:
-    out = torch.ones(len(one), len(other), dtype=x.dtype, device=x.device)
-    return torch.addr(x, one, other, beta=beta, alpha=alpha, out=out)
+def _outer_into(x: torch.Tensor, vec1: torch.Tensor, vec2: torch.Tensor, beta: int, alpha: int) -> torch.Tensor:
+    out = torch.ones(len(vec1), len(vec2), dtype=x.dtype, device=x.device)
+    return torch.addr(x, vec1, vec2, beta=beta, alpha=alpha, out=out)
 
 
 def _sparse(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
@@ -63,8 +63,8 @@ def _sparse(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
 
 
 def _sparse_product(self: torch.Tensor, mat1: torch.Tensor, mat2: torch.Tensor, beta: int, alpha: int) -> Any:
-    found = torch.sspaddmm(self.to_sparse(), mat1.to_sparse(), mat2, beta=beta, alpha=alpha)
-    return found._indices(), found._values()
+    product = torch.sspaddmm(self.to_sparse(), mat1.to_sparse(), mat2, beta=beta, alpha=alpha)
+    return product._indices(), product._values()
 
 
 _DTYPES = (torch.int8, torch.uint8)

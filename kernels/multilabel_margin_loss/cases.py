@@ -46,12 +46,12 @@ def refused() -> Iterator[RefusedCall]:
     aten = torch.ops.aten
     rows, labels = values((4, 5), torch.float32), torch.tensor([[1, 2, -1, 0, 0]] * 4)
     losses, marks = aten.multilabel_margin_loss_forward(rows, labels, 0)
-    for title, gradient, found in (
+    for title, gradient, is_target in (
         ("marks in int8", losses, marks.char()),
         ("one gradient for four rows", losses[:1], marks),
         ("gradients in half", losses.half(), marks),
     ):
-        yield RefusedCall(title, aten.multilabel_margin_loss_backward, (gradient, rows, labels, 0, found))
+        yield RefusedCall(title, aten.multilabel_margin_loss_backward, (gradient, rows, labels, 0, is_target))
 
 
 def _labels(elements: int) -> tuple[torch.Tensor, torch.Tensor]:

@@ -46,9 +46,9 @@ def _rrelu_in_place(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         torch.ops.aten.rrelu_with_noise_.default(y, noise, 0.125, 0.5, True)
     if y is not x:
         x.copy_(y)
-    found = (noise == 1) == ~(before <= 0), torch.isclose(x, before * noise.to(x.dtype), rtol=1e-2, equal_nan=True)
+    checks = (noise == 1) == ~(before <= 0), torch.isclose(x, before * noise.to(x.dtype), rtol=1e-2, equal_nan=True)
     x.copy_(before)  # arguments are compared after a call, and this one is random
-    return found
+    return checks
 
 
 def _slopes(x: torch.Tensor) -> torch.Tensor:

@@ -131,8 +131,8 @@ def pool(
         if part.stop - part.start == planes:
             launch_fractional(shader, name, (values, positions), x, samples, windows)
         else:
-            found, places, given = (y.reshape(planes, *y.shape[-pooled:])[part] for y in (values, positions, x))
-            launch_fractional(shader, name, (found, places), given, samples.reshape(1, -1, pooled)[:, part], windows)
+            maxima, places, given = (y.reshape(planes, *y.shape[-pooled:])[part] for y in (values, positions, x))
+            launch_fractional(shader, name, (maxima, places), given, samples.reshape(1, -1, pooled)[:, part], windows)
     return finish(outputs[0], values), finish(outputs[1], positions)
 
 

@@ -76,8 +76,8 @@ def _accepted(
 
 
 def _call_signature(overload: Any, args: Sequence[Any], *named: dict[str, Any]) -> tuple[Any, ...]:
-    """What the meta kernel knows of a call, to be a key; `named`: the keyword arguments, and the outputs if any."""
-    by_name = [(*each, _signature(each.values())) for each in named]
+    """A key made of what the meta kernel sees of a call; `named`: the keyword arguments, and the outputs if any."""
+    by_name = [(*keywords, _signature(keywords.values())) for keywords in named]
     return (overload, torch.get_default_dtype(), _signature(args), *by_name)
 
 

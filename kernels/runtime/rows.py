@@ -93,8 +93,8 @@ def fill_on_cpu(
     `dtype`: in which it computes with floats; the CPU sums millions of float32 one after another, and loses digits.
     """
     named = {name: _on_cpu(argument, dtype) for name, argument in keywords.items()}
-    found = function(*(_on_cpu(argument, dtype) for argument in arguments), **named)
-    for output, result in zip(outputs, (found,) if isinstance(found, torch.Tensor) else found, strict=True):
+    results = function(*(_on_cpu(argument, dtype) for argument in arguments), **named)
+    for output, result in zip(outputs, (results,) if isinstance(results, torch.Tensor) else results, strict=True):
         output.copy_(result.view(output.shape).to(output.dtype))
 
 

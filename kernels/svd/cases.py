@@ -50,8 +50,8 @@ def _function_of(a: torch.Tensor, full: bool) -> tuple[torch.Tensor, torch.Tenso
 
 
 def _values_of(a: torch.Tensor, full: bool) -> torch.Tensor:
-    found: torch.Tensor = torch.linalg.svdvals(a)
-    return found
+    singular_values: torch.Tensor = torch.linalg.svdvals(a)
+    return singular_values
 
 
 def _systems(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:

@@ -108,12 +108,12 @@ def ulps(actual: torch.Tensor, exact: torch.Tensor) -> float:
     if actual.is_complex():
         actual, exact = torch.view_as_real(actual.resolve_conj()), torch.view_as_real(exact.resolve_conj())
     limits = torch.finfo(actual.dtype)
-    wide, found = exact.to(torch.float64), actual.to(torch.float64)
-    counts = wide.isfinite() & found.isfinite()
+    wide, computed = exact.to(torch.float64), actual.to(torch.float64)
+    counts = wide.isfinite() & computed.isfinite()
     if not bool(counts.any()):
         return 0.0
-    wide, found = wide[counts], found[counts]
+    wide, computed = wide[counts], computed[counts]
     exponent = wide.abs().clamp(min=limits.smallest_normal).log2().floor()
     unit = torch.exp2(exponent) * limits.eps
-    worst = float(((found - wide).abs() / unit).max())
+    worst = float(((computed - wide).abs() / unit).max())
     return worst if math.isfinite(worst) else 0.0

@@ -68,7 +68,7 @@ class Backlog:
     @property
     def left(self) -> tuple[str, ...]:
         """The overloads that still fall back or are refused somewhere."""
-        return tuple(name for name, one in self.overloads.items() if any(one.left.get(each) for each in LACKING))
+        return tuple(name for name, row in self.overloads.items() if any(row.left.get(verdict) for verdict in LACKING))
 
 
 def backlogs_of(path: Path) -> list[Backlog]:
@@ -77,12 +77,12 @@ def backlogs_of(path: Path) -> list[Backlog]:
     Raises StoreError for a file that is not a store, MpsmithError for a store without such an audit.
     """
     with Store.open(path) as store:
-        found = [_backlog(store, before, after) for before, after in _newest_pairs(store.runs())]
-    if not found:
+        backlogs = [_backlog(store, before, after) for before, after in _newest_pairs(store.runs())]
+    if not backlogs:
         raise MpsmithError(
             f"{path} holds no audit with kernels; write one with: mpsmith audit --with-kernels --store {path}"
         )
-    return sorted(found, key=lambda backlog: release_order(backlog.release))
+    return sorted(backlogs, key=lambda backlog: release_order(backlog.release))
 
 
 def _backlog(store: Store, before: Run, after: Run) -> Backlog:

@@ -117,7 +117,7 @@ class Subject:
         drawn = [redrawn(case, seed)]
         if self.elementwise and len(shapes_of(case)) == 1:  # several shapes, as of glu's gradients, must match
             drawn.insert(0, redrawn(case, seed, shape))
-        self._judge_all([next((one for one in drawn if runs_on_cpu(one)), case)])
+        self._judge_all([next((candidate for candidate in drawn if runs_on_cpu(candidate)), case)])
 
     def check_same_twice(self, dtype: str) -> None:
         """The same inputs give the same bits."""
@@ -163,7 +163,10 @@ class Subject:
     def _recorded_reads(self, dtype: str) -> list[Case]:
         """Recorded calls of the operator's overloads that write to no argument, which can be in any layout."""
         packet = getattr(torch.ops.aten, self.operator.removeprefix("aten::"))
-        names = [str(getattr(packet, one)).removeprefix("aten.").removesuffix(".default") for one in packet.overloads()]
+        names = [
+            str(getattr(packet, overload)).removeprefix("aten.").removesuffix(".default")
+            for overload in packet.overloads()
+        ]
         return [case for name in names if not _writes(name) for case in self._recorded(dtype, name)]
 
     def _of_source(self, name: str, dtype: str | None, samples: Samples = Samples.QUICK) -> list[Case]:
@@ -198,16 +201,18 @@ class Subject:
         listed = [case for case in cases if not case.skipped]
         self._require(listed)
         accepted = 0
-        for one in judged(listed, device().recorder, SEED, self.operator):
-            if NOT_WRITTEN in one.outcome.message:
-                raise KernelNotWrittenError(one.outcome.message)
-            if one.refused and self._lacks_backward(one.reason):
-                forward = replace(one.case, differentiable=False)
-                (one,) = judged([forward], device().recorder, SEED, f"{self.operator} {one.position}")
-                if one.refused and self._lacks_backward(one.reason):
+        for judged_case in judged(listed, device().recorder, SEED, self.operator):
+            if NOT_WRITTEN in judged_case.outcome.message:
+                raise KernelNotWrittenError(judged_case.outcome.message)
+            if judged_case.refused and self._lacks_backward(judged_case.reason):
+                forward = replace(judged_case.case, differentiable=False)
+                (judged_case,) = judged([forward], device().recorder, SEED, f"{self.operator} {judged_case.position}")
+                if judged_case.refused and self._lacks_backward(judged_case.reason):
                     continue  # the overload itself is a derivative
-            assert not one.refused, f"{one.case.title or 'sample'} {one.position}: {one.reason}"
-            accepted += one.accepted
+            assert not judged_case.refused, (
+                f"{judged_case.case.title or 'sample'} {judged_case.position}: {judged_case.reason}"
+            )
+            accepted += judged_case.accepted
         assert accepted, f"{self.operator}: no case could be executed on the CPU, so nothing was compared"
 
     def _lacks_backward(self, reason: str) -> bool:

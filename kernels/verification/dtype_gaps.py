@@ -160,16 +160,16 @@ class _Family:
 
 
 def _answering() -> dict[tuple[str, str], _Family]:
-    """By operator and dtype the family that answers, for the dtypes that its calls are verified in."""
-    found = {key: _Family(name, overrides=False) for key, name in _LATER.items()}
+    """The family that answers, by operator and dtype, for the dtypes in which its calls are verified."""
+    families = {key: _Family(name, overrides=False) for key, name in _LATER.items()}
     for name in catalog.families():
         overridden = catalog.overridden(name)
         for call in calls_of(name):
             for operator in call.operators:
                 for dtype in call.dtypes:
                     key = (operator.removeprefix("aten::"), str(dtype).removeprefix("torch."))
-                    found[key] = _Family(name, operator in overridden)
-    return found
+                    families[key] = _Family(name, operator in overridden)
+    return families
 
 
 def dtypes_on_the_cpu() -> dict[str, frozenset[str]]:

@@ -44,7 +44,7 @@ def record(folder: Path | None, results: Sequence[FamilyResult], *, simulated: b
     from ...registry.files import VerifiedKernel, load, record_evidence
 
     device: Device = "simulated" if simulated else "mps"
-    known = load(folder)
+    registry = load(folder)
     verified: dict[str, VerifiedKernel] = {}
     for result in results:
         if not result.passed:
@@ -56,7 +56,7 @@ def record(folder: Path | None, results: Sequence[FamilyResult], *, simulated: b
             dtypes=in_dtype_order(sorted(result.dtypes)),
         )
         for operator in sorted(result.operators - (catalog.overridden(result.family) if simulated else set())):
-            current = known[operator].status if operator in known else None
+            current = registry[operator].status if operator in registry else None
             verified[operator] = VerifiedKernel(result.family, evidence, _status_after(current, simulated))
     return list(record_evidence(folder, device, verified).values()) if verified else []
 

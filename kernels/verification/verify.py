@@ -78,13 +78,13 @@ def verify(family: str, layouts: Sequence[Layout] = LAYOUTS) -> FamilyResult:
                 continue
             for dtype in call.dtypes:
                 name = str(dtype).removeprefix("torch.")
-                for one, answered in _answers(cases_of(call, dtype, layouts), f"{call.label}, {name}", calls):
-                    if _count(result, one, answered, f"{call.label}, {name}"):
+                for judged_case, answered in _answers(cases_of(call, dtype, layouts), f"{call.label}, {name}", calls):
+                    if _count(result, judged_case, answered, f"{call.label}, {name}"):
                         result.dtypes.add(name)
         for key, cases in remembered_calls(family, ours):
-            for one, answered in _answers(cases, key.label, calls):
-                if answered or not one.outcome.verdict.executed:  # an override leaves some calls to torch
-                    _count(result, one, answered, key.label)
+            for judged_case, answered in _answers(cases, key.label, calls):
+                if answered or not judged_case.outcome.verdict.executed:  # an override leaves some calls to torch
+                    _count(result, judged_case, answered, key.label)
         if ours:
             result.failures += _not_refused(family, calls)
         if result.cases:
@@ -97,7 +97,11 @@ def verify(family: str, layouts: Sequence[Layout] = LAYOUTS) -> FamilyResult:
 def _not_refused(family: str, calls: Counter[str]) -> list[Failure]:
     """The calls that must be refused and are not. An error is not evidence of right values: these can only fail."""
     cases = (call.case for call in refused_calls(family))
-    return [Failure(described(one.case), one.reason) for one, _ in _answers(cases, family, calls) if one.refused]
+    return [
+        Failure(described(judged_case.case), judged_case.reason)
+        for judged_case, _ in _answers(cases, family, calls)
+        if judged_case.refused
+    ]
 
 
 @contextmanager
@@ -114,25 +118,25 @@ def _one_thread() -> Iterator[None]:
 def _answers(cases: Iterable[Case], label: str, calls: Counter[str]) -> Iterator[tuple[JudgedCase, frozenset[str]]]:
     """Each case, judged, with the overloads that our kernels answered in it."""
     before = calls.copy()
-    for one in judged(cases, device_of_this_process(coverage_profile).recorder, SEED, label):
-        yield one, frozenset(calls - before)
+    for judged_case in judged(cases, device_of_this_process(coverage_profile).recorder, SEED, label):
+        yield judged_case, frozenset(calls - before)
         before = calls.copy()
 
 
-def _count(result: FamilyResult, one: JudgedCase, answered: frozenset[str], label: str) -> bool:
-    """Add to the result what one case showed; whether it speaks for the kernels."""
-    if not (one.accepted or one.refused):
+def _count(result: FamilyResult, judged_case: JudgedCase, answered: frozenset[str], label: str) -> bool:
+    """Add a judged case to the result. Returns whether it is evidence for the kernels."""
+    if not (judged_case.accepted or judged_case.refused):
         result.without_reference += 1
         return False
     result.cases += 1
-    what = f"{label}, {described(one.case)}"
-    if one.refused:
-        result.failures.append(Failure(what, one.reason))
+    what = f"{label}, {described(judged_case.case)}"
+    if judged_case.refused:
+        result.failures.append(Failure(what, judged_case.reason))
     elif not answered:
         result.failures.append(Failure(what, "none of the family's kernels was called"))
     else:
         result.operators.update(map(_operator, answered))
-        result.checks.update({"numerics", "gradients"} if one.outcome.backward else {"numerics"})
+        result.checks.update({"numerics", "gradients"} if judged_case.outcome.backward else {"numerics"})
         return True
     return False
 

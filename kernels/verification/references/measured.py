@@ -44,11 +44,11 @@ def library(name: str) -> Any:
 
 def largest(actual: torch.Tensor, exact: torch.Tensor, unit: torch.Tensor | float) -> float:
     """The largest distance of finite elements in units, all in float64; infinite where only one side is finite."""
-    wide, found = exact.to(torch.complex128 if exact.is_complex() else torch.float64), actual.detach().cpu()
+    wide, computed = exact.to(torch.complex128 if exact.is_complex() else torch.float64), actual.detach().cpu()
     finite = wide.isfinite()
-    if not bool((found.isfinite() == finite).all()):
+    if not bool((computed.isfinite() == finite).all()):
         return float("inf")
-    distances = (found.to(wide.dtype) - wide).abs() / unit
+    distances = (computed.to(wide.dtype) - wide).abs() / unit
     return float(distances[finite].max()) if bool(finite.any()) else 0.0
 
 

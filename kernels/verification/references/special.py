@@ -29,13 +29,13 @@ class _Function:
 def special_functions() -> Iterator[AgainstReference]:
     """The largest errors in units in the last place. Raises MpsmithError where scipy is not installed."""
     scipy = library("scipy.special")
-    for each in (*_functions(scipy), *_polynomials(scipy)):
-        x = each.points.to(torch.float32)
-        exact = torch.from_numpy(each.exact(x.double().numpy()))
-        unit = spacing(exact, each.envelope(x.double()))
-        ours, torchs = (largest(each.call(x.to(device)), exact, unit) for device in ("mps", "cpu"))
-        unit_name = "ulp" if each.envelope is torch.zeros_like else "ulp of the envelope"
-        yield AgainstReference(each.family, each.what, unit_name, ours, torchs, "scipy, float64")
+    for function in (*_functions(scipy), *_polynomials(scipy)):
+        x = function.points.to(torch.float32)
+        exact = torch.from_numpy(function.exact(x.double().numpy()))
+        unit = spacing(exact, function.envelope(x.double()))
+        ours, torchs = (largest(function.call(x.to(device)), exact, unit) for device in ("mps", "cpu"))
+        unit_name = "ulp" if function.envelope is torch.zeros_like else "ulp of the envelope"
+        yield AgainstReference(function.family, function.what, unit_name, ours, torchs, "scipy, float64")
 
 
 def _functions(scipy: Any) -> Iterator[_Function]:

@@ -43,7 +43,7 @@ def linear_algebra() -> Iterator[AgainstReference]:
 
 
 def of_all_kinds() -> Iterator[AgainstReference]:
-    """Of 24 kinds of matrices and all sizes the ones at which our residual is the most times LAPACK's."""
+    """For each property the kind of matrix and the size at which our residual is the largest multiple of LAPACK's."""
     for family, decompose, residuals, names, largest in (
         ("svd", torch.linalg.svd, svd_residuals, ("A - U S V^H", "U^H U - 1", "V^H V - 1"), 256),
         ("eigh", torch.linalg.eigh, eigh_residuals, ("A - V w V^H", "V^H V - 1"), 256),
@@ -57,8 +57,8 @@ def of_all_kinds() -> Iterator[AgainstReference]:
                 for name, of_kinds, of_lapack in zip(names, ours.tolist(), lapacks.tolist(), strict=True):
                     for kind, own, lapack in zip(kinds(n, dtype), of_kinds, of_lapack, strict=True):
                         what = f"{called}: {name}, n = {n}, {kind}"
-                        one = AgainstReference(family, what, "eps", own, lapack, "its properties")
-                        worst[name] = max(worst.get(name, one), one, key=_times_lapacks)
+                        error = AgainstReference(family, what, "eps", own, lapack, "its properties")
+                        worst[name] = max(worst.get(name, error), error, key=_times_lapacks)
             yield from worst.values()
 
 
@@ -93,9 +93,9 @@ def _norm(x: torch.Tensor) -> float:
     return float(torch.linalg.matrix_norm(x, 1)) if x.dim() > 1 else float(x.abs().max())
 
 
-def _apart(found: torch.Tensor, exact: torch.Tensor) -> float:
-    """The distance in epsilons of the exact one's norm."""
-    return _norm(found - exact) / _norm(exact) / _EPS
+def _apart(actual: torch.Tensor, exact: torch.Tensor) -> float:
+    """The distance from `exact`, in epsilons of its norm."""
+    return _norm(actual - exact) / _norm(exact) / _EPS
 
 
 def _from_orthonormal(columns: torch.Tensor) -> float:
