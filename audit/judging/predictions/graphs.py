@@ -153,10 +153,11 @@ def constant_pad_nd(ulp: Ulp, input: Tensor, pad: list[int], value: Any = 0) -> 
 
 
 def logit_backward(ulp: Ulp, grad: Tensor, input: Tensor, eps: float | None = None) -> Tensor | None:
-    """Without eps the interval is that of eps = -1."""
-    if eps is not None:
+    """Zero outside of the interval from eps to 1 - eps, of a negative eps, too; without one it is -1."""
+    least = -1.0 if eps is None else eps
+    if least >= 0:
         return None
-    return torch.where((input < -1) | (input > 2), 0, grad / ulp(input * ulp(1 - input)))
+    return torch.where((input < least) | (input > 1 - least), 0, grad / ulp(input * ulp(1 - input)))
 
 
 def _batch_norm(overload: str) -> Model:
@@ -290,7 +291,7 @@ GRAPHS = (
     ),
     Prediction("booleans-padded-as-integers", {"aten::constant_pad_nd": constant_pad_nd}),
     Prediction("hardtanh-gradient-as-a-product", {"aten::hardtanh_backward": hardtanh_backward}),
-    Prediction("logit-gradient-between-minus-one-and-two", {"aten::logit_backward": logit_backward}),
+    Prediction("logit-gradient-beyond-zero-and-one", {"aten::logit_backward": logit_backward}),
     Prediction(
         "bias-of-a-variance-that-overflows",
         {

@@ -266,7 +266,7 @@ SHOWN: dict[str, Shown] = {
     "small-beside-the-largest": Shown(
         torch.fft.fft, (numbers(99, 99, 99, 99),), device=lambda x: torch.fft.fft(x) + 2e-4
     ),
-    "logit-gradient-between-minus-one-and-two": Shown(ATEN.logit_backward, (numbers(1, 2, 3), numbers(0.5, 1.5, 7))),
+    "logit-gradient-beyond-zero-and-one": Shown(ATEN.logit_backward, (numbers(1, 2, 3), numbers(0.5, 1.5, 7), -0.75)),
     "booleans-padded-as-integers": Shown(
         torch.nn.functional.pad, (torch.tensor([True, False]), (1, 0), "constant", 0.5)
     ),
