@@ -90,7 +90,7 @@ def _is_plain(value: object) -> bool:
 
 def _bound(argument: BufferArgument, value: object, pointed_at: Mapping[int, Buffer]) -> Buffer:
     try:
-        return _buffer(argument, value, {key: each.address for key, each in pointed_at.items()})
+        return _buffer(argument, value, {key: buffer.address for key, buffer in pointed_at.items()})
     except KernelArgumentError as error:
         raise KernelArgumentError(f"argument {argument.name} ({argument.type_name}): {error}") from None
 
@@ -101,11 +101,11 @@ def _pointees(value: object, inside: bool = False) -> Iterator[torch.Tensor]:
         if inside:
             yield value  # type: ignore[misc]  # torch may be missing
     elif isinstance(value, Mapping):
-        for each in value.values():
-            yield from _pointees(each, True)
+        for member in value.values():
+            yield from _pointees(member, True)
     elif isinstance(value, list | tuple):
-        for each in value:
-            yield from _pointees(each, True)
+        for element in value:
+            yield from _pointees(element, True)
 
 
 def _is_tensor(value: object) -> bool:
@@ -122,7 +122,7 @@ def _buffer(argument: BufferArgument, value: object, pointers: Mapping[int, int]
             raise KernelArgumentError("it is not a struct, and takes no dict")
         data = pack_struct(argument.fields, value, argument.size, pointers)
     elif isinstance(value, list | tuple) and value and id(value[0]) in pointers:
-        data = struct.pack(f"<{len(value)}Q", *(pointers[id(each)] for each in value))
+        data = struct.pack(f"<{len(value)}Q", *(pointers[id(tensor)] for tensor in value))
     else:
         data = pack_values(argument.type_name, value)
     if argument.by_reference and len(data) < argument.size:

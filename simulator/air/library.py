@@ -228,7 +228,7 @@ class AirKernel:
         """
         if why := self._refused(buffers, grid):
             raise KernelFault(self._explained([why], buffers))
-        shared = {FIRST_THREADGROUP_SLOT + index: each for index, each in memory.items()}
+        shared = {FIRST_THREADGROUP_SLOT + index: buffer for index, buffer in memory.items()}
         self._prepared(BoundArguments(buffers, ()), shared, grid, group)()
 
     def _prepared(

@@ -19,7 +19,7 @@ def check_library(path: Path) -> list[Diagnostic]:
     """What is wrong with a `.metallib`: an error where it is damaged or none of its kernels runs, else a warning."""
     try:
         file, library = LibraryFile(path), AirLibrary(path)
-        limits = {one.name: why for one in file.functions if (why := _limit(one, file, library))}
+        limits = {function.name: why for function in file.functions if (why := _limit(function, file, library))}
     except AirError as error:
         said = str(error).removeprefix(f"{path}: ")
         severity: Severity = "note" if isinstance(error, OtherPlatformError) else "error"

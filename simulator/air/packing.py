@@ -38,8 +38,8 @@ def _flattened(value: object) -> Iterable[Any]:
         yield value.real
         yield value.imag
     elif isinstance(value, Sequence) and not isinstance(value, str | bytes):
-        for each in value:
-            yield from _flattened(each)
+        for element in value:
+            yield from _flattened(element)
     else:
         yield value
 
@@ -85,13 +85,13 @@ def pack_struct(fields: Sequence[StructField], values: Mapping[str, object], siz
     Raises:
         KernelArgumentError: there is no such member, or a value does not fit its member.
     """
-    known = {field.name: field for field in fields}
-    unknown = [name for name in values if name not in known]
+    by_name = {field.name: field for field in fields}
+    unknown = [name for name in values if name not in by_name]
     if unknown:
-        raise KernelArgumentError(f"has no member {', '.join(unknown)}: its members are {', '.join(known)}")
+        raise KernelArgumentError(f"has no member {', '.join(unknown)}: its members are {', '.join(by_name)}")
     data = bytearray(size)
     for name, value in values.items():
-        field = known[name]
+        field = by_name[name]
         try:
             member = _member(field, value, pointers)
         except KernelArgumentError as error:
@@ -111,7 +111,7 @@ def _member(field: StructField, value: object, pointers: Pointers) -> bytes:
     room = field.size * max(field.array_length, 1)
     if field.is_pointer:
         pointees = value if isinstance(value, list | tuple) else [value]
-        member = struct.pack(f"<{len(pointees)}Q", *(_address(each, pointers) for each in pointees))
+        member = struct.pack(f"<{len(pointees)}Q", *(_address(pointee, pointers) for pointee in pointees))
     elif isinstance(value, bytes):
         member = value
     elif field.fields and isinstance(value, Mapping):

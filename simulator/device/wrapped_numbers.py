@@ -22,8 +22,8 @@ def prepare_wrapped_numbers() -> None:
     for kind in (bool, int, float, complex):
         if kind not in _wrapped:
             with torch.inference_mode(False), torch.enable_grad():
-                one = torch.ones((), dtype=torch.complex64, device="cpu", requires_grad=True)
-                node: Any = (one * kind(1)).grad_fn
+                scalar = torch.ones((), dtype=torch.complex64, device="cpu", requires_grad=True)
+                node: Any = (scalar * kind(1)).grad_fn
             _wrapped[kind] = node._saved_other
 
 

@@ -166,8 +166,8 @@ class _Kernel:
                     return self(keyset, *args, **kwargs)
                 if not _is_lacking(error):
                     classes = _ERRORS | {"LinAlgError": torch.linalg.LinAlgError}  # type: ignore[attr-defined]
-                    known = KernelFault if _FAULT.match(str(error)) else classes.get(error.kind, RuntimeError)
-                    raise known(str(error)) from None
+                    error_class = KernelFault if _FAULT.match(str(error)) else classes.get(error.kind, RuntimeError)
+                    raise error_class(str(error)) from None
                 reason = str(error).splitlines()[0]
             except MachOError as error:
                 reason = str(error)
@@ -222,8 +222,8 @@ def _is_lacking(error: OperatorError) -> bool:
 def _follow(argument: Any, written: Any) -> None:
     """Give the argument the sizes, strides and memory that the call gave it there."""
     if isinstance(argument, (list, tuple)):
-        for one, other in zip(argument, written, strict=True):
-            _follow(one, other)
+        for element, written_element in zip(argument, written, strict=True):
+            _follow(element, written_element)
         return
     if argument is None or argument.device.type != "mps":
         return
@@ -240,7 +240,7 @@ def _on_device(value: Any, made: dict[int, Any]) -> Any:
     import torch
 
     if isinstance(value, list):
-        return [_on_device(each, made) for each in value]
+        return [_on_device(element, made) for element in value]
     if not isinstance(value, torch.Tensor):
         return value
     storage = value.untyped_storage()

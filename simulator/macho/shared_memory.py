@@ -87,7 +87,7 @@ class SharedMemory:
         if isinstance(value, torch.Tensor):
             return self._placed_tensor(value)
         if isinstance(value, (list, tuple)):
-            return [self.place(each) for each in value]
+            return [self.place(element) for element in value]
         if isinstance(value, torch.dtype):
             return DTYPES.index(str(value).removeprefix("torch."))
         if isinstance(value, torch.layout):
@@ -130,7 +130,7 @@ def tensors(value: Any) -> Any:
     import torch
 
     if isinstance(value, list):
-        return [tensors(each) for each in value]
+        return [tensors(element) for element in value]
     if not isinstance(value, tuple):
         return value
     _, address, size, dtype, offset, shape, stride, *_ = value

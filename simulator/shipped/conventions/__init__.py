@@ -27,7 +27,7 @@ def join(tables: Iterable[Mapping[str, Planner]]) -> dict[str, Planner]:
     return joined
 
 
-_MODULES = {found.name: import_module(f".{found.name}", __name__) for found in iter_modules(__path__)}
+_MODULES = {module_info.name: import_module(f".{module_info.name}", __name__) for module_info in iter_modules(__path__)}
 # The modules of this folder with a table `PLANNERS`, in alphabetical order.
 FAMILIES = tuple(name for name, module in _MODULES.items() if hasattr(module, "PLANNERS"))
 

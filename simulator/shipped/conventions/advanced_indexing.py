@@ -96,18 +96,18 @@ def _without_masks(kernels: ReleaseKernels, given: Sequence[Tensor | None], step
             continue
         if index.dim() == 0:
             raise Declined("a mask without dimensions")
-        found = selected(kernels, index, steps)
-        indices += found.unbind(1)
+        positions = selected(kernels, index, steps)
+        indices += positions.unbind(1)
     return indices
 
 
 def selected(kernels: ReleaseKernels, mask: Tensor, steps: list[Step]) -> Tensor:
-    """The coordinates of a mask's elements; the host reads how many there are, too."""
+    """The coordinates of a mask's true elements; the host reads their number, too."""
     count = int(torch.count_nonzero(mask))
-    found = torch.empty((count, mask.dim()), dtype=torch.int64, device="cpu")
+    positions = torch.empty((count, mask.dim()), dtype=torch.int64, device="cpu")
     if count:
-        steps += coordinates(kernels, mask, found, count)
-    return found
+        steps += coordinates(kernels, mask, positions, count)
+    return positions
 
 
 def _side_by_side(tensor: Tensor, indices: list[Tensor | None]) -> tuple[Tensor, list[Tensor | None]]:
@@ -205,13 +205,13 @@ def _masked_scatter(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
     """`index_put` into a copy, which is then copied back (`index_put.out` has no kernel)."""
     mask, target = _together(call["mask"], call.result)
     steps: list[Step] = []
-    found = selected(kernels, mask, steps)
-    if found.size(0) == 0:
+    positions = selected(kernels, mask, steps)
+    if positions.size(0) == 0:
         return []
     changed = torch.empty_like(target)
-    value = call["source"].flatten()[: found.size(0)]
+    value = call["source"].flatten()[: positions.size(0)]
     steps.append(copied(kernels, changed, target))
-    steps += put(kernels, changed, found.unbind(1), value)
+    steps += put(kernels, changed, positions.unbind(1), value)
     return [*steps, copied(kernels, target, changed)]
 
 

@@ -169,7 +169,7 @@ def _index_copy(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
         return steps
     dim = wrapped(call["dim"], own.dim())
     index, source = at_least_1d(index), at_least_1d(source)
-    each = source.numel() // index.numel()
+    slice_numel = source.numel() // index.numel()
     width = 32 if fits_32_bits(target, source, index) else 64
     suffix = f"{metal_name(target.dtype)}_{'long' if index.dtype == torch.int64 else 'int'}_{width}"
     arguments: dict[str, object] = {"output": target, "source": source, "indices": index, "dim_size": target.size(dim)}
@@ -177,7 +177,7 @@ def _index_copy(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
         inner = target.stride(dim)
         arguments |= {"inner": inner, "indices_numel": index.numel()}
         name = required(kernels, f"index_copy_dense_{suffix}")
-        return [*steps, KernelLaunch(name, arguments, *in_box(inner, index.numel(), each // inner))]
+        return [*steps, KernelLaunch(name, arguments, *in_box(inner, index.numel(), slice_numel // inner))]
     others = [d for d in range(target.dim()) if d != dim]
     arguments |= {
         "dim_out_stride": target.stride(dim),
@@ -186,11 +186,11 @@ def _index_copy(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
         "slice_out_strides": at_least_one([target.stride(d) for d in others]),
         "slice_source_strides": at_least_one([source.stride(d) for d in others]),
         "slice_ndim": len(others),
-        "slice_numel": each,
+        "slice_numel": slice_numel,
         "indices_stride": index.stride(0),
     }
     name = required(kernels, f"index_copy_strided_{suffix}")
-    return [*steps, KernelLaunch(name, arguments, *in_line(index.numel() * each))]
+    return [*steps, KernelLaunch(name, arguments, *in_line(index.numel() * slice_numel))]
 
 
 # ------------------------------------------------------------------------------------------------ index_fill
@@ -206,8 +206,8 @@ def index_filled(kernels: ReleaseKernels, target: Tensor, dim: int, index: Tenso
         return _fill_by_mask(kernels, fill, target, dim, index, dense)
     layout = "dense" if dense else "strided"
     name = required(kernels, f"index_fill_{layout}_{metal_name(target.dtype)}")
-    each = target.numel() // target.size(dim)
-    arguments = {**fill, "indices": index, "dim_size": target.size(dim), "slice_numel": each}
+    slice_numel = target.numel() // target.size(dim)
+    arguments = {**fill, "indices": index, "dim_size": target.size(dim), "slice_numel": slice_numel}
     if dense:
         arguments["dim_stride"] = target.stride(dim)
     else:
@@ -219,7 +219,7 @@ def index_filled(kernels: ReleaseKernels, target: Tensor, dim: int, index: Tenso
             "slice_ndim": len(others),
             "indices_stride": index.stride(0),
         }
-    return [KernelLaunch(name, arguments, *in_line(index.numel() * each))]
+    return [KernelLaunch(name, arguments, *in_line(index.numel() * slice_numel))]
 
 
 def _fill_by_mask(

@@ -85,12 +85,12 @@ def _by_layout(kernels: ReleaseKernels, op: ReductionOp, output: Tensor, value: 
     values = torch.empty(count, dtype=value.dtype, device="cpu")
     indices = torch.empty(count, dtype=torch.int32, device="cpu")
     first = f"{op.prefix}reduction{plan.kernel}_p1_{op.input_type}"
-    found: dict[str, object] = {"input": value, "val_out": values, "idx_out": indices}
+    partial_arguments: dict[str, object] = {"input": value, "val_out": values, "idx_out": indices}
     rows = RowLayout.dense(plan.layout.outer * plan.layout.inner, plan.segments, 1)
     second = f"{op.prefix}reduction_combine_{op.input_type}"
     arguments: dict[str, object] = {"input": values, "output": output, "idx_in": indices}
     return [
-        _of_layout(kernels, first, plan, found),
+        _of_layout(kernels, first, plan, partial_arguments),
         _of_layout(kernels, second, LayoutPlan(INNERMOST, rows), arguments),
     ]
 

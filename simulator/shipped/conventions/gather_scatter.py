@@ -143,8 +143,8 @@ def _launch(kernels: ReleaseKernels, name: str, arguments: dict[str, object], in
     return KernelLaunch(required(kernels, name), every, *in_line(index.numel()))
 
 
-def _agree_outside(one: Tensor, other: Tensor, dim: int) -> bool:
-    return all(one.size(i) == other.size(i) for i in range(one.dim()) if i != dim)
+def _agree_outside(tensor: Tensor, other: Tensor, dim: int) -> bool:
+    return all(tensor.size(i) == other.size(i) for i in range(tensor.dim()) if i != dim)
 
 
 def _can_be_dense(target: Tensor, index: Tensor, dim: int) -> bool:

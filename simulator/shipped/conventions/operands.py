@@ -47,13 +47,13 @@ def at_least_one(numbers: Sequence[int]) -> list[int]:
     return list(numbers) or [1]
 
 
-def is_same(one: Tensor, other: Tensor) -> bool:
-    """Whether two tensors are one: `is_same` of the host, as far as the memory tells."""
+def is_same(tensor: Tensor, other: Tensor) -> bool:
+    """Whether two tensors are the same: `is_same` of the host, judged by memory, dtype, shape and strides."""
     return (
-        one.data_ptr() == other.data_ptr()
-        and one.dtype == other.dtype
-        and one.shape == other.shape
-        and one.stride() == other.stride()
+        tensor.data_ptr() == other.data_ptr()
+        and tensor.dtype == other.dtype
+        and tensor.shape == other.shape
+        and tensor.stride() == other.stride()
     )
 
 

@@ -133,10 +133,10 @@ def _with_bias(kernel: str) -> Planner:
 def _batched(
     kernels: ReleaseKernels, kernel: str, result: Tensor, left: Tensor, right: Tensor, more: dict[str, object]
 ) -> KernelLaunch:
-    """Strides go innermost first; those of a result of one matrix for the whole batch have no batch."""
+    """Strides are given innermost first; a result of one matrix for the whole batch has no batch stride."""
     _require_elements(left, right)
     name = required(kernels, f"{kernel}_{metal_name(left.dtype)}")
-    tensors = [left, right, result, *(each for each in more.values() if isinstance(each, Tensor))]
+    tensors = [left, right, result, *(value for value in more.values() if isinstance(value, Tensor))]
     arguments = {
         "mat1Data": left,
         "mat2Data": right,

@@ -136,7 +136,7 @@ def _strides(given: Tensor) -> list[int]:
 
 
 def _merged(kernels: ReleaseKernels, sorting: Sorting, rows: Rows, group: int) -> Sorted:
-    """Blocks are sorted each, then merged by two; floats are merged as integer keys of the same order.
+    """Each block is sorted, then blocks are merged in pairs; floats are merged as integer keys of the same order.
 
     The last merge writes the results where there are any.
     """
@@ -165,8 +165,8 @@ def _merged(kernels: ReleaseKernels, sorting: Sorting, rows: Rows, group: int) -
         merging["desc"] = sorting.descending and (last or not keyed)
         name = required(kernels, f"{name}_tptg{group}{short}")
         steps.append(KernelLaunch(name, merging, *rows.grid(blocks, group)))
-    found = _rounds(blocks) % 2
-    return steps, keys[found], places[found]
+    final_buffer = _rounds(blocks) % 2
+    return steps, keys[final_buffer], places[final_buffer]
 
 
 def _by_digits(kernels: ReleaseKernels, sorting: Sorting, rows: Rows) -> Sorted:

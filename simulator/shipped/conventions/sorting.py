@@ -35,7 +35,7 @@ def _sort(
 def _into_dense(
     kernels: ReleaseKernels, sorting: Sorting, values: Tensor, indices: Tensor, given: Tensor, dimension: int
 ) -> list[Step]:
-    """Rows along the last dimension are read as they lie where they can be; along another one they are copied."""
+    """Rows along the last dimension are read in place if possible; along another dimension they are copied."""
     length = given.size(dimension)
     if dimension == given.dim() - 1:
         rows = Rows(_as_matrix(given), values, indices)
@@ -45,8 +45,8 @@ def _into_dense(
         return sorted_rows(kernels, sorting, Rows(matrix, values, indices))[0]
     steps, sorted_values, sorted_indices = sorted_rows(kernels, sorting, Rows(matrix))
     shape = given.movedim(dimension, -1).shape
-    for result, found in ((values, sorted_values), (indices, sorted_indices)):
-        steps.append(copied(kernels, result, found.view(shape).movedim(-1, dimension)))
+    for result, sorted_result in ((values, sorted_values), (indices, sorted_indices)):
+        steps.append(copied(kernels, result, sorted_result.view(shape).movedim(-1, dimension)))
     return steps
 
 
@@ -76,9 +76,9 @@ def topk(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
         return _sort(kernels, sorting, values, indices, given, dimension)
     moved = given.movedim(dimension, -1).contiguous()
     shape = (*moved.shape[:-1], call["k"])
-    found = [torch.empty(shape, dtype=t.dtype, device="cpu") for t in (values, indices)]
-    steps = _sort(kernels, sorting, found[0], found[1], moved, moved.dim() - 1)
-    for result, part in zip((values, indices), found, strict=True):
+    outputs = [torch.empty(shape, dtype=t.dtype, device="cpu") for t in (values, indices)]
+    steps = _sort(kernels, sorting, outputs[0], outputs[1], moved, moved.dim() - 1)
+    for result, part in zip((values, indices), outputs, strict=True):
         steps.append(copied(kernels, result, part.movedim(-1, dimension)))
     return steps
 
