@@ -95,7 +95,7 @@ def requests_of(folder: Path, limit: float = LIMIT) -> SetupScript:
 def _packages(folder: Path, data: dict[str, Any]) -> Path:
     named = data["package_dir"].get("")
     if named is None:
-        here = any((folder / each["name"].split(".")[0]).is_dir() for each in data["extensions"])
+        here = any((folder / extension["name"].split(".")[0]).is_dir() for extension in data["extensions"])
         named = "src" if (folder / "src").is_dir() and not (here or (folder / "src" / "__init__.py").is_file()) else ""
     return folder / str(named)
 

@@ -10,8 +10,15 @@ SAY_NOTHING = frozenset({"each", "found", "known", "one", "told"})
 # Folders that still have such names.
 NOT_YET_CLEAN = (
     *(f"audit/{folder}/" for folder in ("cases", "judging", "running")),
-    *(f"{folder}/" for folder in ("cli", "kernels", "registry", "reports", "scaffold", "simulator", "tracing")),
-    "setup.py",
+    *(f"simulator/{folder}/" for folder in ("air", "clang", "metal", "objc", "upstream")),
+)
+# Files that keep such a name.
+KEPT = (
+    "cli/doctor.py",  # a field is a key of `mpsmith doctor --json`
+    # The evidence in the registry holds for these very bytes: rename when the evidence is measured again.
+    *(f"kernels/{name}/{name}.py" for name in ("int_mm", "matrix_exp", "mode", "multilabel_margin_loss", "rearrange")),
+    *(f"kernels/{name}/{name}.py" for name in ("scatter_product", "stateless_random")),
+    "kernels/svd/least_squares.py",
 )
 
 
@@ -36,7 +43,11 @@ def test_names_say_what_variables_hold() -> None:
     unclear = [
         f"{path}:{line}: {name}: say what it holds"
         for path in modules
-        if not str(path).startswith(NOT_YET_CLEAN)
+        if not str(path).startswith(NOT_YET_CLEAN + KEPT)
         for line, name in names_that_say_nothing((ROOT / path).read_text("utf-8"))
     ]
     assert unclear == []
+
+
+def test_a_file_that_is_kept_has_such_a_name() -> None:
+    assert [path for path in KEPT if not names_that_say_nothing((ROOT / path).read_text("utf-8"))] == []
