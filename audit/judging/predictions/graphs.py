@@ -32,9 +32,9 @@ def _log_of_one_plus_exp(ulp: Ulp, power: Tensor) -> Tensor:
 
 
 def softplus(ulp: Ulp, input: Tensor, beta: Any = 1, threshold: Any = 20) -> Tensor:
-    """log(1 + exp(beta x)) / beta."""
+    """log(1 + exp(beta x)) / beta, and max(x, 0) where beta x is above the threshold."""
     scaled = input * beta
-    return torch.where(scaled > threshold, input, _log_of_one_plus_exp(ulp, scaled) / beta)
+    return torch.where(scaled > threshold, input.clamp(min=0), _log_of_one_plus_exp(ulp, scaled) / beta)
 
 
 def log_sigmoid_forward(ulp: Ulp, input: Tensor, *, out: Any = None, **given: Any) -> tuple[Any, Any]:
@@ -143,13 +143,21 @@ def threshold_backward(ulp: Ulp, grad: Tensor, input: Tensor, threshold: Any) ->
 
 
 def hardtanh_backward(ulp: Ulp, grad: Tensor, input: Tensor, lower: Any, upper: Any) -> Tensor | None:
-    """The gradient times 0 or 1: -0 for a negative gradient outside of the range; a NaN input counts as inside."""
-    return grad * ((input > lower) & (input < upper) | input.isnan()) if grad.is_floating_point() else None
+    """The gradient times 0 or 1: -0 for a negative gradient outside of the range; limits and NaN count as inside."""
+    return grad * ~((input < lower) | (input > upper)) if grad.is_floating_point() else None
 
 
 def constant_pad_nd(ulp: Ulp, input: Tensor, pad: list[int], value: Any = 0) -> Tensor | None:
     """For booleans the padding value is truncated to an integer first."""
     return torch.ops.aten.constant_pad_nd(input, pad, int(value)) if input.dtype is torch.bool else None
+
+
+def logit(ulp: Ulp, input: Tensor, eps: float | None = None) -> Tensor | None:
+    """With an eps above one half every number is cut off at 1 - eps, the lower of the limits."""
+    if eps is None or eps <= 0.5:
+        return None
+    cut = torch.where(input.isnan(), input, 1 - eps)
+    return ulp(cut / ulp(1 - cut)).log()
 
 
 def logit_backward(ulp: Ulp, grad: Tensor, input: Tensor, eps: float | None = None) -> Tensor | None:
@@ -291,6 +299,7 @@ GRAPHS = (
     ),
     Prediction("booleans-padded-as-integers", {"aten::constant_pad_nd": constant_pad_nd}),
     Prediction("hardtanh-gradient-as-a-product", {"aten::hardtanh_backward": hardtanh_backward}),
+    Prediction("limits-of-logit-crossed", {"aten::logit": logit}),
     Prediction("logit-gradient-beyond-zero-and-one", {"aten::logit_backward": logit_backward}),
     Prediction(
         "bias-of-a-variance-that-overflows",

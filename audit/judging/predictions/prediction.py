@@ -35,10 +35,12 @@ class Ulp:
 
     Attributes:
         run: the number of the run, which chooses one of a model's alternatives.
+        earlier: what models keep of earlier calls of the run.
     """
 
     def __init__(self, run: int = 0, *, moves: bool = True) -> None:
         self.run = run
+        self.earlier: dict[str, Any] = {}
         self._directions = torch.Generator().manual_seed(run) if run and moves else None
 
     def __call__(self, values: Tensor, ulps: float = 1.0) -> Tensor:

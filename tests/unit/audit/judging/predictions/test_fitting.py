@@ -266,11 +266,17 @@ SHOWN: dict[str, Shown] = {
     "small-beside-the-largest": Shown(
         torch.fft.fft, (numbers(99, 99, 99, 99),), device=lambda x: torch.fft.fft(x) + 2e-4
     ),
+    "numbers-alike-in-six-decimals": Shown(
+        lambda x: (torch.threshold(x, 3e-7, 9), torch.threshold(x, 1e-7, 9)), (numbers(2e-7, 1),)
+    ),
+    "limits-of-logit-crossed": Shown(torch.logit, (numbers(0.1, 0.9), 0.75)),
     "logit-gradient-beyond-zero-and-one": Shown(ATEN.logit_backward, (numbers(1, 2, 3), numbers(0.5, 1.5, 7), -0.75)),
     "booleans-padded-as-integers": Shown(
         torch.nn.functional.pad, (torch.tensor([True, False]), (1, 0), "constant", 0.5)
     ),
-    "hardtanh-gradient-as-a-product": Shown(ATEN.hardtanh_backward, (numbers(INF, 2), numbers(9, 0.5), -1.0, 1.0)),
+    "hardtanh-gradient-as-a-product": Shown(
+        ATEN.hardtanh_backward, (numbers(INF, 2, 3), numbers(9, 0.5, 1), -1.0, 1.0)
+    ),
     "bias-of-a-variance-that-overflows": Shown(
         torch.nn.functional.batch_norm,
         (torch.tensor([[65504.0], [-65504.0]]).half(), None, None, None, torch.tensor([3.0]).half(), True),
@@ -424,6 +430,14 @@ def test_a_part_that_is_zero_on_both_sides_may_have_any_sign(played: Any) -> Non
     trials: list[Trial] = []
     judge.judge(case, played, 0, "example", on_executed=trials.append)
     assert "complex-arcsines-cancel" in fitting_predictions(trials[0], EVERY)
+
+
+def test_a_number_is_that_of_an_earlier_call_with_the_same_six_decimals() -> None:
+    with Calls(BY_NAME["numbers-alike-in-six-decimals"].models, Ulp()):
+        results = [ATEN.addmm(torch.zeros(1, 1), *[torch.ones(1, 1)] * 2, alpha=n).item() for n in (3e-7, 1e-7, 2e-6)]
+        padded = [torch.constant_pad_nd(torch.ones(1), [1, 0], number)[0].item() for number in (1, 5e-7, 4e-7, 6e-7)]
+    assert results == pytest.approx([3e-7, 3e-7, 2e-6])
+    assert padded == pytest.approx([1, 5e-7, 5e-7, 6e-7])
 
 
 def test_a_model_gives_a_given_output_another_shape() -> None:
