@@ -147,6 +147,7 @@ KERNELS: dict[str, Callable[..., Any]] = {
 INTO_ROWS = (
     "tril.out",
     "triu.out",
+    *(f"{mode}_pad{dims}d.out" for mode in ("reflection", "replication") for dims in (2, 3)),
     *(f"_{log}softmax{of}.out" for log in ("", "log_") for of in ("", "_backward_data")),
 )
 
@@ -158,10 +159,12 @@ def in_rows(overload: str) -> Callable[..., Tensor]:
     def kernel(keys: torch._C.DispatchKeySet, x: Tensor, *args: Any, **output: Tensor) -> Tensor:
         ((name, out),) = output.items()
         shares = out.untyped_storage().data_ptr() == x.untyped_storage().data_ptr()  # it refuses some of these
-        if out.shape != x.shape or out.is_contiguous() or shares:
-            return original.call_boxed(keys, x, *args, **output)  # type: ignore[no-any-return]
         rows = torch.empty_like(out, memory_format=torch.contiguous_format)
-        return out.copy_(original.call_boxed(keys, x, *args, **{name: rows}))
+        if not (out.is_contiguous() or shares):
+            original.call_boxed(keys, x, *args, **{name: rows})
+            if rows.shape == out.shape:  # else out is resized
+                return out.copy_(rows)
+        return original.call_boxed(keys, x, *args, **output)  # type: ignore[no-any-return]
 
     return kernel
 

@@ -189,10 +189,39 @@ def first_of_its_storage(overload: str) -> Model:
     return model
 
 
+def pad_backward(overload: str) -> Model:
+    """Both gradients are numbers of the input's dtype, in the bytes that they have; the rest of the result is zero."""
+
+    def model(
+        ulp: Ulp,
+        grad: Tensor,
+        input: Tensor,
+        padding: Sequence[int],
+        *,
+        out: Tensor | None = None,
+        grad_input: Tensor | None = None,
+    ) -> Tensor | None:
+        dtype = torch.int8 if input.dtype is torch.bool else input.dtype
+        read = grad.contiguous().flatten().view(torch.uint8)[: grad.numel() * dtype.itemsize]
+        if grad_input is None or grad.dtype is dtype or len(read) < grad.numel() * dtype.itemsize:
+            return None
+        numbers = read.view(dtype).view(grad.shape).to(torch.complex128 if dtype.is_complex else torch.float64)
+        result: Tensor = getattr(aten, overload)(numbers, numbers.new_empty(input.shape), padding)
+        rounded = result.to(dtype) if dtype.is_floating_point or dtype.is_complex else result.long().to(dtype)
+        written = rounded.flatten().view(torch.uint8)
+        memory = torch.zeros(input.numel() * grad.itemsize, dtype=torch.uint8)
+        memory[: len(written)] = written
+        return memory.view(grad.dtype).view(input.shape)
+
+    return model
+
+
 KEEPING = (
     *("nll_loss_forward", "nll_loss2d_forward", "median", "nanmedian", "adaptive_max_pool2d", "adaptive_avg_pool2d"),
     "log_sigmoid_forward",
 )
+
+PAD_BACKWARDS = [f"{mode}_pad{dims}d_backward" for mode in ("reflection", "replication") for dims in (1, 2, 3)]
 
 GIVEN_TENSORS = (
     Prediction("results-left-as-they-were", {f"aten::{name}": _kept(name) for name in KEEPING}),
@@ -223,5 +252,6 @@ GIVEN_TENSORS = (
         "first-of-a-storage",
         {f"aten::{name}": first_of_its_storage(name) for name in ("add", "sub", "mul", "div")},
     ),
+    Prediction("gradients-in-the-dtype-of-the-input", {f"aten::{name}": pad_backward(name) for name in PAD_BACKWARDS}),
     Prediction("parameters-read-in-another-dtype", {"aten::native_layer_norm": layer_norm}),
 )

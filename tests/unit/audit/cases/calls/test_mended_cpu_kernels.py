@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
 import torch
 
 from mpsmith.audit.cases.calls.cpu_kernels import register
@@ -35,3 +36,14 @@ def test_the_gradient_of_weight_norm_reads_the_strides_of_what_flows_back() -> N
     expected = backward(grad, v, g, norms, 0)
     found = backward(torch.stack([grad, grad + 9], -1)[..., 0], v, g, norms, 0)
     assert all(torch.equal(mine, right) for mine, right in zip(found, expected, strict=True))
+
+
+@pytest.mark.parametrize("mode", ["reflection", "replication"])
+def test_padding_leaves_what_lies_between_the_elements_of_an_output(mode: str) -> None:
+    register()
+    pad, x = getattr(torch.ops.aten, f"{mode}_pad2d"), torch.arange(4.0).view(1, 1, 2, 2)
+    memory = torch.full((1, 1, 3, 6), 9.0)
+    pad.out(x, [1, 0, 1, 0], out=memory[..., ::2])
+    assert torch.equal(memory[..., ::2], pad(x, [1, 0, 1, 0]))
+    assert memory[..., 1::2].eq(9).all()
+    assert pad.out(x, [1, 0, 1, 0], out=torch.empty(0)).shape == (1, 1, 3, 3)

@@ -319,6 +319,10 @@ SHOWN: dict[str, Shown] = {
             torch.zeros(1, 1, 1).long(),
         ),
     ),
+    "gradients-in-the-dtype-of-the-input": Shown(
+        lambda grad, input, out: ATEN.replication_pad2d_backward.grad_input(grad, input, [1, 0, 0, 0], grad_input=out),
+        (torch.arange(1.0, 7).view(1, 1, 3, 2), torch.ones(1, 1, 3, 1).half(), torch.zeros(1, 1, 3, 1)),
+    ),
     "parameters-read-in-another-dtype": Shown(
         ATEN.native_layer_norm, (numbers(1, 2, 4).half().view(1, 3), [3], numbers(1.1, 2.3, 3.7), None, 1e-5)
     ),
