@@ -97,7 +97,7 @@ def difference(device: Mapping[str, str], other: Mapping[str, str]) -> str:
     """How the first kind of device differs from the other; "" if they are equal."""
     names = dict.fromkeys((*device, *other))
     both = ((name, device.get(name, "none"), other.get(name, "none")) for name in names)
-    return "; ".join(f"{name} {one}, not {two}" for name, one, two in both if one != two)
+    return "; ".join(f"{name} {first}, not {second}" for name, first, second in both if first != second)
 
 
 def perform(request: TaskRequest) -> TaskAnswer:

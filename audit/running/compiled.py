@@ -60,19 +60,21 @@ class SameVerdict:
         self.source = ""
 
     def __call__(self, case: Case) -> Outcome:
-        """The outcome of the case, its message that of the compiled verdict."""
-        found = self._judge(case)
-        first = self._first = self._first or found.verdict
-        if found.verdict is not first or found.verdict.is_right or not found.verdict.executed:
-            return Outcome(CaseVerdict.REFERENCE_FAILED, message=f"{found.verdict.value} here")
-        self.source = found.source
-        return replace(found.outcome, verdict=CaseVerdict.WRONG, message=f"{found.verdict.value}, {found.reason}")
+        """The outcome of the case, with the message of the compiled verdict."""
+        compiled = self._judge(case)
+        first = self._first = self._first or compiled.verdict
+        if compiled.verdict is not first or compiled.verdict.is_right or not compiled.verdict.executed:
+            return Outcome(CaseVerdict.REFERENCE_FAILED, message=f"{compiled.verdict.value} here")
+        self.source = compiled.source
+        return replace(
+            compiled.outcome, verdict=CaseVerdict.WRONG, message=f"{compiled.verdict.value}, {compiled.reason}"
+        )
 
 
 def judged_compiled(
     device: MpsDevice, key: GroupKey, position: int, case: Case, seed: int, on_device: Callable[[], None]
 ) -> CompiledOutcome:
-    """The verdict on one case of a group; limits of the simulator are skipped. Never raises."""
+    """The verdict on one case of a group; a case beyond a limit of the simulator is skipped. Never raises."""
     from ...errors import one_line
     from ..compiled.judging import compiled_call
     from ..model.nested import leaves
@@ -80,7 +82,7 @@ def judged_compiled(
     case.skipped = case.skipped or device.cannot_run(leaves((case.args, case.kwargs)))
     label = f"{key.label}:{position}"
     try:
-        found = compiled_call(
+        compiled = compiled_call(
             case,
             device.recorder,
             seed,
@@ -93,8 +95,8 @@ def judged_compiled(
         message = f"not judged, {type(error).__name__}: {one_line(error)}"
         outcome = Outcome(CaseVerdict.REFERENCE_FAILED, "judge", message)
         return CompiledOutcome(CompiledVerdict.REFERENCE_FAILED, outcome, reason=message)
-    limit = device.simulator_limit(found.outcome.message)
-    if limit and found.outcome.verdict is CaseVerdict.WRONG:
-        outcome = Outcome(CaseVerdict.SKIPPED, found.outcome.stage, limit)
+    limit = device.simulator_limit(compiled.outcome.message)
+    if limit and compiled.outcome.verdict is CaseVerdict.WRONG:
+        outcome = Outcome(CaseVerdict.SKIPPED, compiled.outcome.stage, limit)
         return CompiledOutcome(CompiledVerdict.SKIPPED, outcome, reason=limit)
-    return found
+    return compiled

@@ -35,15 +35,15 @@ def launch_findings(
     results = []
     with scratch_folder() as scratch:
         path = scratch / "found.sqlite"
-        Store.create(path).close()  # a worker has one
+        Store.create(path).close()  # a worker needs a store
         with worker_pool(settings, "fallback", path, scratch) as pool:
-            for found in findings:
+            for finding in findings:
                 try:
-                    result: FindingResult = pool.schedule(worker.launch_findings, args=(found.name,)).result()
+                    result: FindingResult = pool.schedule(worker.launch_findings, args=(finding.name,)).result()
                 except ProcessExpired as expired:
                     kernel = kernel_that_ran(scratch, expired.pid)
                     result = FindingResult(
-                        found.name,
+                        finding.name,
                         CaseVerdict.CRASH,
                         Grade.SHIPPED_KERNEL if kernel else Grade.DISPATCH_ONLY,
                         f"the call ends its process: {exit_of(expired, scratch)}",

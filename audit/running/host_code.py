@@ -84,9 +84,9 @@ def _of_wheel(release: str, say: Callable[[str], None]) -> tuple[Path, TreeBuild
     folder = host_files(release)
     noted = cache_folder() / "wheel-files" / f"{release} host code"
     with start_wheel(release, NEWEST_MACOS) as process:  # builds what is not built yet
-        if (known := read_manifest(noted)) is not None:
-            return noted, known
-        native = tuple(name.removeprefix("aten::") for name, found in process.operators().items() if found.mps)
+        if (manifest := read_manifest(noted)) is not None:
+            return noted, manifest
+        native = tuple(name.removeprefix("aten::") for name, operator in process.operators().items() if operator.mps)
     file = BuiltFile("macOS wheel", native, str(folder / "lib" / LIBRARIES[-1]))
     built = TreeBuild(release, release, (file,), wheel=True)
     write_manifest(noted, built)

@@ -115,7 +115,7 @@ def _differ(case: Case, before: list[Tensor]) -> bool:
         return True
 
 
-def _same(one: Tensor, other: Tensor) -> bool:
-    if one.layout is not torch.strided or one.shape != other.shape or one.dtype != other.dtype:
+def _same(first: Tensor, second: Tensor) -> bool:
+    if first.layout is not torch.strided or first.shape != second.shape or first.dtype != second.dtype:
         return False
-    return bool(torch.isclose(one, other, rtol=0, atol=0, equal_nan=True).all())
+    return bool(torch.isclose(first, second, rtol=0, atol=0, equal_nan=True).all())

@@ -51,15 +51,15 @@ class OutcomeCache:
     def outcome_of(self, label: str, judge: Callable[[], CompiledOutcome]) -> CompiledOutcome:
         """The cached outcome of a case, or the outcome that `judge` gives now."""
         key = fingerprint(self._decided_by, label)
-        known = self._kept.find(key, SUFFIX)
-        if known is not None:
+        cached = self._kept.find(key, SUFFIX)
+        if cached is not None:
             with contextlib.suppress(ValueError):
-                return _adapter().validate_python(json.loads(known[1]))
-        found = judge()
-        if found.verdict not in NOT_KEPT:
-            with contextlib.suppress(OSError):  # a full disk costs the next audit time, and this one nothing
-                self._kept.store(key, SUFFIX, _as_json(found))
-        return found
+                return _adapter().validate_python(json.loads(cached[1]))
+        outcome = judge()
+        if outcome.verdict not in NOT_KEPT:
+            with contextlib.suppress(OSError):  # with a full disk only the next audit takes longer
+                self._kept.store(key, SUFFIX, _as_json(outcome))
+        return outcome
 
 
 def outcome_cache(settings: Settings, environment: Mapping[str, Any]) -> OutcomeCache | None:
@@ -74,10 +74,10 @@ def outcome_cache(settings: Settings, environment: Mapping[str, Any]) -> Outcome
     variables = {name: value for name, value in os.environ.items() if name.startswith(VARIABLES)}
     depends_on = json.dumps([chosen, dict(environment), variables], sort_keys=True, default=str)
     folder = cache_folder() / "compiled"
-    known = OutcomeCache(folder, fingerprint(depends_on, fingerprint_of_code(*CODE), _torch_files()))
+    outcomes = OutcomeCache(folder, fingerprint(depends_on, fingerprint_of_code(*CODE), _torch_files()))
     with contextlib.suppress(OSError):
         BuildCache(folder).discard_old(DAYS)
-    return known
+    return outcomes
 
 
 def _torch_files() -> str:
@@ -90,9 +90,9 @@ def _torch_files() -> str:
     return fingerprint(*(f"{name} {stat.st_size} {stat.st_mtime_ns}" for name, stat in stats))
 
 
-def _as_json(found: CompiledOutcome) -> bytes:
-    """The outcome, with the source of what is wrong alone; pydantic's own JSON knows no infinite errors."""
-    kept = replace(found, source="") if found.verdict.is_right else found
+def _as_json(outcome: CompiledOutcome) -> bytes:
+    """The outcome as JSON, without the source of a right one; pydantic's own JSON has no infinite errors."""
+    kept = replace(outcome, source="") if outcome.verdict.is_right else outcome
     return json.dumps(_adapter().dump_python(kept, mode="json")).encode()
 
 

@@ -152,7 +152,7 @@ def as_recorded(run: Run, given: Settings) -> Settings:
 
 def _same_environment(run: Run, environment: Mapping[str, Any]) -> None:
     for name in ("torch", "simulated", "profile", "shipped"):
-        before, now = (each.get(name, "none") for each in (run.environment, environment))
+        before, now = run.environment.get(name, "none"), environment.get(name, "none")
         if before != now:
             raise MpsmithError(
                 f"run {run.id} was made with {name} {before}, this is {now}: start a new audit without --resume"

@@ -159,8 +159,8 @@ def replay(task: Task) -> Replay:
 
     worker, case, label, computing = _only_case(task)
     if task.key.mode in COMPILED_MODES:
-        found = _judged_compiled(worker, task, case)
-        return Replay(found.outcome, described(case), "", "", worker.device.simulated, {}, found)
+        compiled = _judged_compiled(worker, task, case)
+        return Replay(compiled.outcome, described(case), "", "", worker.device.simulated, {}, compiled)
     shown: list[str] = []
     launches: LaunchesByOverload = {}
     wrong: list[Trial] = []
@@ -364,9 +364,11 @@ def _run_compiled(worker: Worker, task: Task, cases: list[tuple[int, Case]], mar
         reached_device = partial(marker.announce, position, ON_DEVICE)
         seed = worker.options.settings.seed
         judge = partial(judged_compiled, worker.device, task.key, position, case, seed, reached_device)
-        found = judge() if worker.outcomes is None else worker.outcomes.outcome_of(task.key.label_of(position), judge)
-        worker.pending.add(partial(worker.store.add_compiled, task.group, position, found))
-        worker.pending.add(partial(worker.store.add_case, task.group, position, found.outcome, inputs))
+        compiled = (
+            judge() if worker.outcomes is None else worker.outcomes.outcome_of(task.key.label_of(position), judge)
+        )
+        worker.pending.add(partial(worker.store.add_compiled, task.group, position, compiled))
+        worker.pending.add(partial(worker.store.add_case, task.group, position, compiled.outcome, inputs))
         if task.cautious:
             worker.pending.write()
     return len(cases)

@@ -185,7 +185,7 @@ def from_rows(overload: str) -> Callable[..., Any]:
     original, places = torch.library.get_kernel(f"aten::{overload}", "CPU"), FROM_ROWS[overload]
 
     def kernel(keys: torch._C.DispatchKeySet, *args: Any, **outputs: Tensor) -> Any:
-        inputs = (each.contiguous() if place in places else each for place, each in enumerate(args))
+        inputs = (arg.contiguous() if place in places else arg for place, arg in enumerate(args))
         return original.call_boxed(keys, *inputs, **outputs)
 
     return kernel

@@ -31,25 +31,27 @@ def excluding(*pairs: tuple[str, tuple[str, ...], str, tuple[str, ...]]) -> Excl
 
 @cache
 def covering_array(factors: Factors, excluded: Excluded = frozenset()) -> tuple[Row, ...]:
-    """Rows that contain every valid pair, with one level of each factor in a row; the same rows every time."""
+    """Rows that contain every valid pair, with one level for each factor in a row; the same rows every time."""
     if len(factors) < 2:
         return tuple({factor: level} for factor, levels in factors for level in levels)
     together: dict[tuple[str, str], set[frozenset[Level]]] = {}
     for pair in excluded:
-        one, other = sorted(factor for factor, _ in pair)
-        together.setdefault((one, other), set()).add(pair)
+        first, second = sorted(factor for factor, _ in pair)
+        together.setdefault((first, second), set()).add(pair)
     names = {factor for factor, _ in factors}
     constraints = [
-        _no_row_with(one, other, together[one, other]) for one, other in sorted(together) if {one, other} <= names
+        _no_row_with(first, second, together[first, second])
+        for first, second in sorted(together)
+        if {first, second} <= names
     ]
     rows = covertable.make(dict(factors), constraints=constraints or None)
     return tuple({factor: row[factor] for factor, _ in factors} for row in rows)
 
 
-def _no_row_with(one: str, other: str, pairs: set[frozenset[Level]]) -> dict[str, object]:
+def _no_row_with(first: str, second: str, pairs: set[frozenset[Level]]) -> dict[str, object]:
     """The constraint of covertable that no row contains one of these pairs of levels of two factors."""
 
     def holds(row: Row) -> bool:
-        return frozenset(((one, row[one]), (other, row[other]))) not in pairs
+        return frozenset(((first, row[first]), (second, row[second]))) not in pairs
 
-    return {"operator": "fn", "requires": [one, other], "evaluate": holds}
+    return {"operator": "fn", "requires": [first, second], "evaluate": holds}

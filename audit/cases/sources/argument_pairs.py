@@ -42,7 +42,7 @@ LEVELS_IN_MAIN_DTYPE = 2
 def _applies(group: BaseGroup) -> bool:
     """Each dtype of the overloads whose arguments are varied, and whose CPU kernels say what is right."""
     operator = group.key.operator
-    if operator in KERNEL_DIES | STRIDES_IGNORED or any(fnmatchcase(operator, each) for each in UNPAIRED):
+    if operator in KERNEL_DIES | STRIDES_IGNORED or any(fnmatchcase(operator, pattern) for pattern in UNPAIRED):
         return False
     return bool(varied_dtypes(group)) and not divides_by_zero(operator, group.key.dtype)
 

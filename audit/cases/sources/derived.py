@@ -209,18 +209,18 @@ def _has_a_zero(case: Case) -> bool:
 
 
 def distinct(cases: Iterable[Case], most: int) -> list[Case]:
-    """The representative case, and the first ones of other kinds, at most so many of the first cases in all.
+    """The representative case and the first case of each other kind among the first cases; at most `most` in all.
 
-    Two cases are of one kind when they give the same arguments: tensors with as many dimensions, the same flags and
-    words, numbers of the same type whatever their value. What the base expects to be refused is not varied.
+    Two cases are of the same kind if they pass the same arguments: tensors with as many dimensions, the same flags and
+    strings, numbers of the same type whatever their value. A call that the base expects to be refused is not varied.
     """
     looked_at = [case for case in islice(cases, LOOKED_AT_FOR_KINDS) if not case.skipped and not case.errors_count]
     first = representative(filter(_has_elements, looked_at))
-    found: dict[Hashable, Case] = {} if first is None else {kind(first): first}
+    by_kind: dict[Hashable, Case] = {} if first is None else {kind(first): first}
     for case in looked_at:
-        if _has_elements(case) and len(found) < most:
-            found.setdefault(kind(case), case)
-    return list(found.values())
+        if _has_elements(case) and len(by_kind) < most:
+            by_kind.setdefault(kind(case), case)
+    return list(by_kind.values())
 
 
 def kind(case: Case) -> Hashable:

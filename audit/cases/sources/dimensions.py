@@ -79,22 +79,22 @@ class Dimensions:
 
     @cached_property
     def axes(self) -> list[Axis]:
-        """The axes of the main tensor, from its first dimension to its last; without those that nothing can change."""
+        """The axes of the main tensor, from its first dimension to its last; without axes whose size cannot change."""
         if not self.shapes or self.results is None:
             return []
-        found = (self._axis((self.main, dimension)) for dimension in range(len(self.shapes[self.main])))
-        return list({axis.places: axis for axis in found if axis is not None}.values())
+        candidates = (self._axis((self.main, dimension)) for dimension in range(len(self.shapes[self.main])))
+        return list({axis.places: axis for axis in candidates if axis is not None}.values())
 
     @cached_property
     def further_axes(self) -> list[Axis]:
-        """Those of the other tensors that no axis of the main one moves: the columns of a second matrix."""
-        found: list[Axis] = []
+        """The axes of the other tensors that no axis of the main tensor changes: the columns of a second matrix."""
+        further: list[Axis] = []
         for tensor, shape in enumerate(self.shapes[:FIRST_TENSORS] if self.axes else ()):
             for place in [(tensor, dimension) for dimension in range(len(shape))]:
-                if tensor != self.main and not any(place in axis.places for axis in (*self.axes, *found)):
+                if tensor != self.main and not any(place in axis.places for axis in (*self.axes, *further)):
                     axis = self._axis(place)
-                    found += [] if axis is None or self.main in {i for i, _ in axis.places} else [axis]
-        return found
+                    further += [] if axis is None or self.main in {i for i, _ in axis.places} else [axis]
+        return further
 
     @property
     def of_one_size(self) -> list[Axis]:
@@ -131,17 +131,17 @@ class Dimensions:
         return [tuple(shape) for shape in shapes]
 
     def _axis(self, place: Place) -> Axis | None:
-        """The first axis that the CPU accepts; one whose results grow faster than linearly if there is no other."""
+        """The first axis that the CPU accepts, preferably one whose results grow at most linearly."""
         steep: Axis | None = None
         for axis in self._candidates(place):
             if axis not in self._measured:
                 self._measured[axis] = self._with_growth(axis)
-            found = self._measured[axis]
-            if found is None:
+            measured = self._measured[axis]
+            if measured is None:
                 continue
-            if found.growth <= 1:
-                return found
-            steep = steep or found
+            if measured.growth <= 1:
+                return measured
+            steep = steep or measured
         return steep
 
     def _with_growth(self, axis: Axis) -> Axis | None:

@@ -111,15 +111,15 @@ def _one_operand(case: Case) -> Iterator[Case]:
 def _two_operands(case: Case, matrix: tuple[int, int]) -> Iterator[Case]:
     """Each side repeated or of one element, in one dtype and in two; dense and strided operands of two dtypes.
 
-    The narrower dtype is that of the repeated side, in further matrices that of the other one.
+    The repeated side has the narrower dtype; in further matrices the other side has it.
     """
     left, right = tensors_of(case)
-    row, one = matrix[1:], (1,)
+    row, one_element = matrix[1:], (1,)
     shapes = {
         "left repeated": (row, matrix),
         "right repeated": (matrix, row),
-        "left of one element": (one, matrix),
-        "right of one element": (matrix, one),
+        "left of one element": (one_element, matrix),
+        "right of one element": (matrix, one_element),
     }
     other = PROMOTED.get(right.dtype)
     for title, (first, second) in shapes.items():
@@ -161,7 +161,7 @@ def _out_overload(name: str) -> str | None:
     overload = overload_of(name)
     own = [(argument.name, str(argument.type)) for argument in overload._schema.arguments]
     packet = overload.overloadpacket
-    for other in (getattr(packet, each) for each in packet.overloads()):
+    for other in (getattr(packet, overload_name) for overload_name in packet.overloads()):
         *others, last = [(argument.name, str(argument.type)) for argument in other._schema.arguments]
         if last[0] == "out" and others == own:
             return str(other.name())

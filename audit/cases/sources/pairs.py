@@ -57,9 +57,9 @@ def _variations(group: BaseGroup, bases: Sequence[Case]) -> Iterator[Case]:
         bases = [raised(case, shape) for case, shape in zip((*bases, bases[0]), shapes, strict=True)]
     variations = variations_of(op, dtype)
     family = next(family for family in FAMILIES if dtype in family)
-    models = models_of(op, tuple(each for each in group.dtypes if each in family))
+    models = models_of(op, tuple(group_dtype for group_dtype in group.dtypes if group_dtype in family))
     seen: set[Levels] = set()
-    for row in chain.from_iterable(covering_array(each, EXCLUDED) for each in models):
+    for row in chain.from_iterable(covering_array(model, EXCLUDED) for model in models):
         if row[DTYPE] == dtype:
             case = varied_case(variations, row, bases)
             levels = levels_of(case)
@@ -69,17 +69,17 @@ def _variations(group: BaseGroup, bases: Sequence[Case]) -> Iterator[Case]:
 
 
 def distinct_flags(cases: Iterable[Case], most: int) -> list[Case]:
-    """The representative one of a group's first cases, and those at a level that the ones before are not at."""
+    """The representative case among a group's first cases, and each further case that adds a level."""
     looked_at = [case for case in islice(cases, LOOKED_AT_FOR_KINDS) if not case.skipped and not case.errors_count]
     small = [case for case in looked_at if 0 < elements(case) <= LARGEST_TO_VARY]
     first = representative(small)
     if first is None:
         return []
-    bases, known = [first], set(levels_of(first))
+    bases, seen_levels = [first], set(levels_of(first))
     for case in small:
         levels = levels_of(case)
-        if len(bases) < most and not known.issuperset(levels):
-            known.update(levels)
+        if len(bases) < most and not seen_levels.issuperset(levels):
+            seen_levels.update(levels)
             bases.append(case)
     return bases
 

@@ -63,7 +63,7 @@ class PlannedPairSource(CaseSource):
 
     def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
         """The planned cases of a group: the same calls for every seed."""
-        for base, of_base in groupby(self._by_group[replace(key, mode="fallback")], lambda each: each.base):
+        for base, of_base in groupby(self._by_group[replace(key, mode="fallback")], lambda planned: planned.base):
             rows = list(of_base)
             calls = calls_of(self._bases[base.source], base)
             yield from (at_levels(self._bases[base.source], row, calls[row.call]) for row in rows if row.call in calls)
@@ -72,10 +72,10 @@ class PlannedPairSource(CaseSource):
     def _by_group(self) -> dict[GroupKey, list[Planned]]:
         made = {key for base in self._bases.values() for key in base.groups()}
         groups: dict[GroupKey, list[Planned]] = {}
-        for each in parsed(PLAN.read_text()):
-            if each.base in made:
-                key = replace(each.base, source=self.name, dtype=each.dtype)
-                groups.setdefault(key, []).append(each)
+        for planned in parsed(PLAN.read_text()):
+            if planned.base in made:
+                key = replace(planned.base, source=self.name, dtype=planned.dtype)
+                groups.setdefault(key, []).append(planned)
         return groups
 
 
@@ -87,7 +87,7 @@ def parsed(text: str) -> tuple[Planned, ...]:
         base = GroupKey(source, operator, variant, base_dtype, "fallback")
         for line in lines:
             call, dtype, row = line.split("\t")
-            levels = (each.partition("=") for each in row.split("; ") if each)
+            levels = (assignment.partition("=") for assignment in row.split("; ") if assignment)
             planned.append(Planned(base, call, dtype, tuple((factor, level) for factor, _, level in levels)))
     return tuple(planned)
 
@@ -95,10 +95,12 @@ def parsed(text: str) -> tuple[Planned, ...]:
 def written(planned: Iterable[Planned]) -> str:
     """The text of a plan."""
     groups: dict[str, list[str]] = {}
-    for each in planned:
-        levels = "; ".join(f"{factor}={level}" for factor, level in each.levels)
-        first = "\t".join((each.base.source, each.base.operator, each.base.variant, each.base.dtype))
-        groups.setdefault(first, []).append("\t".join((each.call, each.dtype, levels)))
+    for planned_case in planned:
+        levels = "; ".join(f"{factor}={level}" for factor, level in planned_case.levels)
+        first = "\t".join(
+            (planned_case.base.source, planned_case.base.operator, planned_case.base.variant, planned_case.base.dtype)
+        )
+        groups.setdefault(first, []).append("\t".join((planned_case.call, planned_case.dtype, levels)))
     return "\n".join("\n".join((first, *sorted(lines), "")) for first, lines in sorted(groups.items()))
 
 

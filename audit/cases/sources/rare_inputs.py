@@ -107,10 +107,10 @@ def _products(call: Callable[..., Any], shapes: tuple[tuple[int, ...], ...], dty
 def _beside_one_element(call: Callable[..., Any], dtype: torch.dtype) -> Iterator[Case]:
     """The second operand has one element, with and without a dimension, that does not begin its memory."""
     for shape in ((), (1,), (1, 1)):
-        one = offset(torch.full(shape, 0 if dtype is torch.bool else 3, dtype=dtype))
-        assert one is not None
-        yield case_of(call, f"one element at an offset in {len(shape)} dimensions", values((3, 4), dtype), one)
-        yield case_of(call, f"the same of many elements, {len(shape)}", values((70, 200), dtype), one)
+        element = offset(torch.full(shape, 0 if dtype is torch.bool else 3, dtype=dtype))
+        assert element is not None
+        yield case_of(call, f"one element at an offset in {len(shape)} dimensions", values((3, 4), dtype), element)
+        yield case_of(call, f"the same of many elements, {len(shape)}", values((70, 200), dtype), element)
 
 
 def _to_host(dtype: torch.dtype) -> Iterator[Case]:

@@ -98,8 +98,8 @@ class SchemaSource(CaseSource):
         if recorded.torch != installed_release():
             recorded = recorded.fitting(fingerprint)
         if self._foreign:
-            found = package_calls(self._foreign, self._packages)
-            recorded = RecordedCalls(recorded.torch, {**recorded.overloads, **found.overloads})
+            calls = package_calls(self._foreign, self._packages)
+            recorded = RecordedCalls(recorded.torch, {**recorded.overloads, **calls.overloads})
         return recorded
 
     @cached_property

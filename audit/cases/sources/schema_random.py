@@ -114,7 +114,7 @@ def seeded(case: Case) -> Iterator[Case]:
 
 
 def of_a_draw(draw: Draw, dtype: torch.dtype) -> Iterator[Case]:
-    """What is certain of a call, its distribution, and that of calls that draw one number each."""
+    """What is certain about a call, its distribution, and the distribution of calls that draw one number each."""
     call = SchemaCall(full_name(draw.overload))
     kwargs = {"dtype": dtype, "device": CPU} if draw.factory else {}
     case = Case(call, draw.make(dtype, DRAWN), kwargs)
@@ -126,9 +126,9 @@ def of_a_draw(draw: Draw, dtype: torch.dtype) -> Iterator[Case]:
     if draw.check is certain:
         return
     yield replace(case, call=many_draws(call), distribution=True, title=f"distribution: {draw.title}")
-    one = replace(case, args=draw.make(dtype, 1))
-    if dtype is torch.float32 and draw in ONE_OF_EACH and accepts(one):
-        yield replace(one, call=many_draws(call), distribution=True, title=f"one at a time: {draw.title}")
+    one_draw = replace(case, args=draw.make(dtype, 1))
+    if dtype is torch.float32 and draw in ONE_OF_EACH and accepts(one_draw):
+        yield replace(one_draw, call=many_draws(call), distribution=True, title=f"one at a time: {draw.title}")
 
 
 def into_an_out(draw: Draw, dtype: torch.dtype, operator: str) -> Iterator[Case]:
@@ -223,8 +223,8 @@ def mask_of_the_gradient(call: Call, parameters: tuple[Any, ...]) -> Call:
 
 
 def _device_of(tree: Any) -> torch.device:
-    found = [leaf if isinstance(leaf, torch.device) else leaf.device for leaf in leaves(tree) if _has_device(leaf)]
-    return next((device for device in found if device.type != "cpu"), torch.empty(0).device)
+    devices = [leaf if isinstance(leaf, torch.device) else leaf.device for leaf in leaves(tree) if _has_device(leaf)]
+    return next((device for device in devices if device.type != "cpu"), torch.empty(0).device)
 
 
 def _has_device(leaf: Any) -> bool:

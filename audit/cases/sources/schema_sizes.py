@@ -24,9 +24,9 @@ ROWS = 2_050
 
 
 def in_sizes(case: Case, operator: str) -> Iterator[Case]:
-    """A call without elements, with very many rows, and with so many elements that 16 bits do not count them.
+    """The call without elements, with very many rows, and with more elements than 16 bits can count.
 
-    The other dimensions get slim where the CPU takes that.
+    The other dimensions become slim if the CPU accepts that.
     """
     dimensions = Dimensions(case)
     axes = dimensions.axes
@@ -38,7 +38,11 @@ def in_sizes(case: Case, operator: str) -> Iterator[Case]:
         slim: dict[Axis, int] = {}
         for other in axes:
             tried = {**slim, other: SLIM}
-            if other is not axis and other.size > SLIM and all(apart(other, each) for each in (axis, *slim)):
+            if (
+                other is not axis
+                and other.size > SLIM
+                and all(apart(other, chosen_axis) for chosen_axis in (axis, *slim))
+            ):
                 slim = tried if results_of(dimensions.resized({**tried, axis: SLIM})) is not None else slim
         size = wanted if wanted == ROWS else max(ROWS, wanted // int(dimensions.elements({**slim, axis: 1})) + 1)
         size = min(size, largest_size(operator), ROWS if axis.growth > 1 else size)

@@ -62,9 +62,10 @@ def _parts_of_one(tensors: dict[int, Tensor]) -> Iterator[tuple[int, Tensor]]:
 
 
 def all_the_same(case: Case, but: Collection[int], elementwise: bool) -> Case | None:
-    """The first of several tensors with one shape and dtype in the place of them all; None where no two are alike.
+    """Tensors of equal shape and dtype are replaced by the first of them; None if no two tensors are alike.
 
-    Integers stay apart where they may be places in other tensors, or their sizes; those at `but` stay as they are.
+    Integer tensors of an operator that is not elementwise are not replaced: they may be indices or sizes. Neither are
+    tensors at the positions `but`.
     """
     alike: dict[tuple[torch.Size, torch.dtype], list[int]] = {}
     for position, tensor in _filled(case).items():
@@ -74,8 +75,8 @@ def all_the_same(case: Case, but: Collection[int], elementwise: bool) -> Case | 
     same: dict[int, Tensor] = {}
     for first, *others in alike.values():
         if others:
-            one = tensors_of(case)[first].detach().clone()
-            same.update(dict.fromkeys((first, *others), one))
+            shared = tensors_of(case)[first].detach().clone()
+            same.update(dict.fromkeys((first, *others), shared))
     return with_tensors(unsure(case), same, "all the same tensor") if same else None
 
 
@@ -130,14 +131,14 @@ SHARED: tuple[Shared, ...] = (same_tensor, halves, overlapping_rows, own_transpo
 
 
 def pairs_in_one_storage(cases: Sequence[Case], ways: Sequence[Shared] = SHARED) -> Iterator[Case]:
-    """For each way in which two tensors can be views of one storage, the first of the cases that has two such.
+    """For each way in which two tensors can be views of one storage, the first case that can have two such tensors.
 
-    Operands of elementwise operators are made equal in shape for it, where no case has them so.
+    If no case can, the operands of an elementwise operator are broadcast to one shape.
     """
     equal = [broadcast(case) for case in cases if case.elementwise]
     for way in ways:
         varied = (sharing(case, way) for case in (*cases, *equal))
-        yield from islice((found for found in varied if found is not None), 1)
+        yield from islice((variant for variant in varied if variant is not None), 1)
 
 
 def sharing(case: Case, way: Shared) -> Case | None:

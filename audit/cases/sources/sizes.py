@@ -262,16 +262,19 @@ class Sizes:
                 yield self._sized(sizes, f"{sizes[axis]:,} in dimension {self._number(axis)}")
 
     def _fitting(self, wanted: Mapping[Axis, int]) -> dict[Axis, int]:
-        """The sizes with the other dimensions slim where the CPU takes that, made less until memory suffices.
+        """The sizes, with the other dimensions slim if the CPU accepts that, reduced until memory suffices.
 
-        Empty where nothing that is left is large.
+        Empty if no large size remains.
         """
         sizes = dict(wanted)
         for axis in self._axes:
             if axis.size > SLIM and all(apart(axis, other) for other in sizes):
                 tried = {**sizes, axis: SLIM}
-                # Where all dimensions of a kernel and an image grow at once, work grows with their sixth power.
-                small = {each: min(size, WIDE // 8 if each.growth <= 1 else TRIED[0]) for each, size in tried.items()}
+                # If all dimensions of a kernel and an image grow together, the work grows with their sixth power.
+                small = {
+                    tried_axis: min(size, WIDE // 8 if tried_axis.growth <= 1 else TRIED[0])
+                    for tried_axis, size in tried.items()
+                }
                 if results_of(self._dimensions.resized(small)) is not None:
                     sizes = tried
         (long, *_) = wanted
@@ -290,12 +293,12 @@ class Sizes:
         return min(size, self._most if axis.growth <= 1 else self._most_steep)
 
     def _with_others(self, sizes: Mapping[Axis, int], size: int) -> dict[Axis, int]:
-        """The sizes, and `size` for all other axes that are larger and share no dimension with those before."""
-        found = dict(sizes)
+        """The sizes, and `size` for every other axis that is larger and shares no dimension with an axis before it."""
+        extended = dict(sizes)
         for axis in self._axes:
-            if axis.size > size and axis not in found and all(apart(axis, other) for other in found):
-                found[axis] = size
-        return found
+            if axis.size > size and axis not in extended and all(apart(axis, other) for other in extended):
+                extended[axis] = size
+        return extended
 
     def _sized(self, sizes: Mapping[Axis, int], title: str, *, backward: bool = False) -> Case:
         """The case; what the CPU refuses in this size, the device has to refuse too."""

@@ -108,22 +108,22 @@ SPECIAL_VALUE_FACTOR = Factor(
 def with_special_values(case: Case, operator: str, dtype: str, plan: ValuePlan) -> Iterator[Case]:
     """One case for each class of values that the plan has and that is defined for the operator.
 
-    What the CPU refuses (a singular matrix, a probability of NaN) the device has to refuse too.
+    The device must refuse what the CPU refuses (a singular matrix, a probability of NaN).
     """
     tensors = varied_tensors(case, operator, getattr(torch, dtype))
     if not tensors:
         return
     several = len(tensors) > 1
-    for each in _defined((*plan.together, *(() if several else plan.alone)), operator, dtype):
-        yield with_values(case, tensors, each)
-    for turn, each in enumerate(_defined(plan.alone if several else (), operator, dtype)):
+    for value_class in _defined((*plan.together, *(() if several else plan.alone)), operator, dtype):
+        yield with_values(case, tensors, value_class)
+    for turn, value_class in enumerate(_defined(plan.alone if several else (), operator, dtype)):
         for tensor in tensors[: MOST_IN_ANY_PLACE if turn else MOST_ALONE]:
-            yield replace(with_values(case, [tensor], each), title=f"{each} in tensor {tensor} alone")
+            yield replace(with_values(case, [tensor], value_class), title=f"{value_class} in tensor {tensor} alone")
 
 
 def varied_tensors(case: Case, operator: str, dtype: torch.dtype) -> list[int]:
-    """Which of the case's tensors, counted from left to right, get values: those of the dtype that hold numbers."""
-    found: list[int] = []
+    """The positions, from left to right, of the tensors that get values: those of the dtype that hold numbers."""
+    positions: list[int] = []
     count = 0
     for place, argument in (*enumerate(case.args), *case.kwargs.items()):
         integers = not (dtype.is_floating_point or dtype.is_complex)
@@ -131,26 +131,26 @@ def varied_tensors(case: Case, operator: str, dtype: torch.dtype) -> list[int]:
         for leaf in leaves(argument):
             if isinstance(leaf, Tensor):
                 if numbers and leaf.dtype is dtype and leaf.layout is torch.strided and leaf.numel():
-                    found.append(count)
+                    positions.append(count)
                 count += 1
-    return found
+    return positions
 
 
-def with_values(case: Case, tensors: Collection[int], each: ValueClass) -> Case:
+def with_values(case: Case, tensors: Collection[int], value_class: ValueClass) -> Case:
     """The case with the values of a class in some of its tensors."""
 
     def change(tensor: Tensor, position: int) -> Tensor:
         if position not in tensors:
             return tensor
         plain = tensor.detach().resolve_conj().resolve_neg().clone(memory_format=torch.contiguous_format)
-        return each.change(plain, position)
+        return value_class.change(plain, position)
 
     # Gradients at special values differ between correct implementations; only the values are defined.
     changed = map_tensors(case, change)
-    return replace(changed, differentiable=False, errors_count=True, values=each.name, title=str(each))
+    return replace(changed, differentiable=False, errors_count=True, values=value_class.name, title=str(value_class))
 
 
 def _defined(titles: Iterable[str], operator: str, dtype: str) -> list[ValueClass]:
-    known = classes(getattr(torch, dtype))
-    chosen = [known[title] for title in dict.fromkeys(titles)]
-    return [each for each in chosen if not excluded(operator, dtype, each.name)]
+    by_title = classes(getattr(torch, dtype))
+    chosen = [by_title[title] for title in dict.fromkeys(titles)]
+    return [value_class for value_class in chosen if not excluded(operator, dtype, value_class.name)]

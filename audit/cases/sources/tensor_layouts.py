@@ -127,13 +127,13 @@ def each_alone(case: Case, layouts: Sequence[Layout] = ALONE) -> Iterator[Case]:
 
 
 def each_in_turn(case: Case, start: int, but: Sequence[int] = ()) -> Iterator[Case]:
-    """Each tensor alone in one layout: the first that it can have of `ALONE`, from another one on for each tensor.
+    """Each tensor alone in one layout of `ALONE`: the first that it can have, starting at another for each tensor.
 
-    Those at the positions `but` stay as they are.
+    Tensors at the positions `but` are not varied.
     """
     for position in [p for p in strided_positions(case) if p not in but][:MOST_TENSORS]:
         varied = (alone_in(case, position, layout) for layout in rotated(ALONE, start + position))
-        yield from islice((found for found in varied if found is not None), 1)
+        yield from islice((variant for variant in varied if variant is not None), 1)
 
 
 def alone_in(case: Case, position: int, layout: Layout) -> Case | None:

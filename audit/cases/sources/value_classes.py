@@ -108,18 +108,18 @@ def neighbours(base: int) -> Change:
 def classes(dtype: torch.dtype) -> dict[str, ValueClass]:
     """All classes that a dtype has, by their titles."""
     if dtype is torch.bool:
-        found = [ValueClass("all true", filled(True)), ValueClass("all false", filled(False))]
+        value_classes = [ValueClass("all true", filled(True)), ValueClass("all false", filled(False))]
     elif dtype.is_floating_point or dtype.is_complex:
-        found = _floating(dtype)
+        value_classes = _floating(dtype)
     else:
-        found = _integers(dtype)
-    return {str(each): each for each in found}
+        value_classes = _integers(dtype)
+    return {str(value_class): value_class for value_class in value_classes}
 
 
 def _floating(dtype: torch.dtype) -> list[ValueClass]:
     limits = torch.finfo(dtype)
     small = limits.smallest_normal / 4
-    found = [
+    value_classes = [
         ValueClass("nan", sprinkled(math.nan)),
         ValueClass("infinities", sprinkled(math.inf, -math.inf)),
         ValueClass("signed zeros", sprinkled(0.0, -0.0)),
@@ -136,22 +136,22 @@ def _floating(dtype: torch.dtype) -> list[ValueClass]:
         ValueClass("all equal", all_equal),
     ]
     if dtype.is_complex:
-        found += [
+        value_classes += [
             ValueClass("nan", at("middle", complex(1.0, math.nan)), "nan in an imaginary part"),
             ValueClass("infinities", at("middle", complex(1.0, -math.inf)), "infinite imaginary part"),
         ]
-    return found
+    return value_classes
 
 
 def _integers(dtype: torch.dtype) -> list[ValueClass]:
     limits = torch.iinfo(dtype)
-    found = [
+    value_classes = [
         ValueClass("extreme integers", sprinkled(limits.max, limits.min, limits.max - 1, 0)),
         ValueClass("zeros", filled(0)),
         ValueClass("all equal", all_equal),
     ]
     if limits.min == 0:
-        return [*found, ValueClass("above 127", sprinkled(128, 200, 254))]
-    found.append(ValueClass("negative", negative))
-    found += [ValueClass(name, neighbours(base)) for name, base in BEYOND.items() if base < limits.max]
-    return found
+        return [*value_classes, ValueClass("above 127", sprinkled(128, 200, 254))]
+    value_classes.append(ValueClass("negative", negative))
+    value_classes += [ValueClass(name, neighbours(base)) for name, base in BEYOND.items() if base < limits.max]
+    return value_classes

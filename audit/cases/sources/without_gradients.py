@@ -41,14 +41,14 @@ def _applies(group: BaseGroup) -> bool:
 
 
 def _variations(group: BaseGroup, _: Sequence[Case]) -> Iterator[Case]:
-    """The samples without gradients, but for as many of each description as there are with gradients."""
+    """The samples without gradients; of each description, as many are left out as there are samples with gradients."""
     assert isinstance(group.base, OpInfoSource)
     seed_generators(0, replace(group.key, source=WITHOUT_GRADIENT_FACTOR.name).label)
-    known = Counter(described(case) for case in group.cases(group.samples))
+    remaining = Counter(described(case) for case in group.cases(group.samples))
     for case in group.base.samples(group.key, group.samples, differentiable=False):
         text = described(case)
-        if known[text]:
-            known[text] -= 1
+        if remaining[text]:
+            remaining[text] -= 1
         else:
             yield case
 
@@ -76,7 +76,7 @@ def _asks(function: Any, depth: int, seen: set[CodeType]) -> bool:
     if any(map(_decides, codes)):
         return True
     cells = [cell.cell_contents for cell in function.__closure__ or () if _filled(cell)]
-    named = [function.__globals__.get(name) for each in codes for name in each.co_names]
+    named = [function.__globals__.get(name) for code_object in codes for name in code_object.co_names]
     return depth > 0 and any(_asks(called, depth - 1, seen) for called in (*cells, *named) if callable(called))
 
 

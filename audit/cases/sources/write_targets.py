@@ -134,16 +134,16 @@ def room_of(target: Tensor) -> tuple[torch.Size, int]:
 
 
 def around(target: Tensor, others: Sequence[Tensor] = ()) -> Tensor:
-    """A copy of the whole storage of a tensor, with zeros in its own places, and in those of others of its dtype there.
+    """A copy of the whole storage of a tensor, with zeros at its elements and those of `others` of the same dtype.
 
-    Those are compared as what the call returns.
+    These elements are compared as results of the call.
     """
     storage = target.untyped_storage()
     whole = torch.empty(0, dtype=target.dtype, device=target.device).set_(storage).clone()
     beside = [other for other in others if other.untyped_storage()._cdata == storage._cdata]
-    for each in (target, *(other for other in beside if other.dtype is target.dtype)):
-        shape = [1 if step == 0 else size for size, step in zip(each.shape, each.stride(), strict=True)]
-        whole.as_strided(shape, each.stride(), each.storage_offset()).zero_()
+    for tensor in (target, *(other for other in beside if other.dtype is target.dtype)):
+        shape = [1 if step == 0 else size for size, step in zip(tensor.shape, tensor.stride(), strict=True)]
+        whole.as_strided(shape, tensor.stride(), tensor.storage_offset()).zero_()
     return whole
 
 
@@ -174,7 +174,7 @@ def out_case(case: Case, operator: Callable[..., Any]) -> tuple[Case, list[int]]
 def schema_case(case: Case) -> tuple[Case, list[int]] | None:
     """A schema call that writes, with targets of the shapes that the CPU gives them, and their positions.
 
-    None for a call that writes nothing, or which the CPU refuses.
+    None for a call that writes nothing or that the CPU refuses.
     """
     if not isinstance(case.call, SchemaCall) or not case.call.writes:
         return None
@@ -182,13 +182,13 @@ def schema_case(case: Case) -> tuple[Case, list[int]] | None:
     args, kwargs = move(called.args, called.kwargs, "cpu")
     try:
         case.call(*args, **kwargs)
-    except Exception:  # what the CPU refuses as it is would be refused in every layout
+    except Exception:  # a call that the CPU refuses would be refused in every layout
         return None
     before = tensors_of(called)
     own = tensors_in(case.call.written(called.args, called.kwargs))
     after = tensors_in((args, kwargs))
-    positions = [i for i, t in enumerate(before) if t.layout is torch.strided and any(t is one for one in own)]
-    if any(size < 0 for i in positions for size in after[i].shape):  # some calls make what cannot be made again
+    positions = [i for i, t in enumerate(before) if t.layout is torch.strided and any(t is target for target in own)]
+    if any(size < 0 for i in positions for size in after[i].shape):  # some calls make tensors that cannot be made again
         return None
     fitting = {i: _ones_like(after[i]) for i in positions if after[i].shape != before[i].shape}
     return with_tensors(called, fitting, "out=" if "out" in case.kwargs else "written"), positions
