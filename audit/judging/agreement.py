@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from ..model.case import Case
-from .arguments import Argument, Found, compare_arguments, compare_cotangents
+from .arguments import Argument, DifferenceOrError, compare_arguments, compare_cotangents
 from .compare import Agreement, Difference, NoReference, Reference, compare, same_bits
 from .distributions import compare_draws
 from .eigenvalues import in_cpu_order
@@ -59,7 +59,7 @@ class Comparison:
         self._signed_zeros = {False: has_signed_zeros(case), True: has_signed_complex_zeros(case)}
         self.notes: list[str] = []
 
-    def forward(self, actual: Execution, expected: Execution) -> Found:
+    def forward(self, actual: Execution, expected: Execution) -> DifferenceOrError:
         """Compare outputs, their memory, and the inputs afterwards."""
         if len(actual.outputs) != len(expected.outputs):
             return Difference(f"returns {len(actual.outputs)} values, the CPU {len(expected.outputs)}")
@@ -80,7 +80,7 @@ class Comparison:
         agreement = self._arguments(actual, expected)
         return agreement if isinstance(agreement, Difference) else max(largest, agreement)
 
-    def backward(self, actual: Execution, expected: Execution) -> Found:
+    def backward(self, actual: Execution, expected: Execution) -> DifferenceOrError:
         """Compare gradients, and the side effects of computing them."""
         largest = 0.0
         for position, (mine, cpus) in enumerate(zip(actual.gradients, expected.gradients, strict=True)):
@@ -91,7 +91,7 @@ class Comparison:
         agreement = compare_cotangents(actual, expected) or self._after_backward(actual, expected)
         return agreement if isinstance(agreement, Difference) else largest
 
-    def _after_backward(self, actual: Execution, expected: Execution) -> Found:
+    def _after_backward(self, actual: Execution, expected: Execution) -> DifferenceOrError:
         """Compare outputs and arguments again: a backward may write into tensors that the forward saved."""
         for position, mine in enumerate(actual.outputs):
             agreement = self._output(position, actual, expected) if self._values and isinstance(mine, Tensor) else 0.0
@@ -102,7 +102,7 @@ class Comparison:
             return replace(agreement, text=f"after the backward, {agreement.text}")
         return agreement
 
-    def _arguments(self, actual: Execution, expected: Execution) -> Found:
+    def _arguments(self, actual: Execution, expected: Execution) -> DifferenceOrError:
         written = partial(self._written, actual, expected)
         return compare_arguments(self._case, actual, expected, written, self._accepts_around, values=self._values)
 
@@ -112,7 +112,7 @@ class Comparison:
     def _accepts_around(self, argument: Argument, mine: Tensor, cpus: Tensor, difference: Difference) -> bool:
         return False
 
-    def _written(self, actual: Execution, expected: Execution, argument: Argument) -> Found:
+    def _written(self, actual: Execution, expected: Execution, argument: Argument) -> DifferenceOrError:
         agreement = self._compare(argument.mine, argument.cpus, WideArgument(self._wide, argument.position), True)
         if isinstance(agreement, Difference) and _are_written(argument, actual, expected):
             return 0.0  # it has been compared as an output
@@ -136,7 +136,7 @@ class Comparison:
         if note not in self.notes:
             self.notes.append(note)
 
-    def _output(self, position: int, mine: Execution, cpus: Execution) -> Found:
+    def _output(self, position: int, mine: Execution, cpus: Execution) -> DifferenceOrError:
         actual, expected = mine.outputs[position], cpus.outputs[position]
         if isinstance(expected, Tensor) and isinstance(actual, Tensor):
             agreement = self._compare(actual, expected, WideOutput(self._wide, position), self._values)
@@ -171,13 +171,13 @@ class Comparison:
             return None
         ordered = in_cpu_order(self._case, position, mine.outputs, cpus.outputs)
         rephased = with_cpu_phases(self._case, position, mine.outputs, cpus.outputs)
-        for note, output in ((OTHER_ORDER, ordered), *((OTHER_PHASES, each) for each in rephased)):
+        for note, output in ((OTHER_ORDER, ordered), *((OTHER_PHASES, candidate) for candidate in rephased)):
             if output is None:
                 continue
-            found = self._compare(output, cpus.outputs[position], WideOutput(self._wide, position), True)
-            if isinstance(found, Agreement):
+            comparison = self._compare(output, cpus.outputs[position], WideOutput(self._wide, position), True)
+            if isinstance(comparison, Agreement):
                 self._note(note)
-                return found
+                return comparison
         return None
 
     def _accepted_anyway(self, position: int, mine: Execution, cpus: Execution) -> str:
@@ -194,7 +194,7 @@ class Comparison:
             return FACTOR_OF_INFINITE
         return UNSPECIFIED if is_unspecified_factor(self._case, position, mine.outputs, cpus.outputs) else ""
 
-    def _gradient(self, position: int, actual: Tensor | None, expected: Tensor | None) -> Found:
+    def _gradient(self, position: int, actual: Tensor | None, expected: Tensor | None) -> DifferenceOrError:
         if actual is None or expected is None:
             return 0.0 if actual is expected else Difference(f"is {_presence(actual)}, the CPU's {_presence(expected)}")
         # A gradient through a factor that does not exist is unspecified as that is.
@@ -216,7 +216,7 @@ def _are_written(argument: Argument, actual: Execution, expected: Execution) -> 
     return False
 
 
-def _compare_numbers(actual: Any, expected: Any) -> Found:
+def _compare_numbers(actual: Any, expected: Any) -> DifferenceOrError:
     if isinstance(expected, (float, complex)):
         dtype = torch.complex64 if isinstance(expected, complex) else torch.float32
         left, right = torch.as_tensor(actual, dtype=dtype), torch.as_tensor(expected, dtype=dtype)

@@ -18,7 +18,7 @@ from .compare import Difference, same_bits
 from .execution import Execution
 from .memory import steps, tensors_of
 
-Found = Difference | float  # a difference, or the largest error in units of the tolerance
+DifferenceOrError = Difference | float  # a difference, or the largest error in units of the tolerance
 
 
 class Argument(NamedTuple):
@@ -38,7 +38,7 @@ class Argument(NamedTuple):
     written: int
 
 
-CompareWritten = Callable[[Argument], Found]
+CompareWritten = Callable[[Argument], DifferenceOrError]
 # Whether the elements of an argument's storage on the device, which differ so from the CPU's, are accepted anyway.
 AcceptsAround = Callable[[Argument, Tensor, Tensor, Difference], bool]
 
@@ -51,16 +51,16 @@ def compare_arguments(
     accepts_around: AcceptsAround,
     *,
     values: bool,
-) -> Found:
+) -> DifferenceOrError:
     """Compare every tensor among the arguments after the call.
 
     Args:
         case: has the arguments before the calls.
         actual, expected: the runs on the device and on the CPU.
         compare_written: compares the values of an argument that the CPU's call changed.
-        accepts_around: whether another memory around an argument is accepted.
-        values: False where what is written is random or undefined: then the metadata are compared, and the values of
-            what the CPU's call does not write.
+        accepts_around: whether a difference in the memory around an argument is accepted.
+        values: False if the written values are random or undefined: then the metadata are compared, and the values of
+            arguments that the CPU's call does not write.
     """
     largest = 0.0
     returned = {id(mine): id(cpus) for mine, cpus in zip(actual.outputs, expected.outputs, strict=True)}
@@ -74,10 +74,10 @@ def compare_arguments(
         if argument.mine.layout is not torch.strided:
             continue
         if returned.get(id(argument.mine)) != id(argument.cpus):  # otherwise it has been compared as an output
-            found = _compare_values(argument, compare_written, values=values)
-            if isinstance(found, Difference):
-                return found
-            largest = max(largest, found)
+            result = _compare_values(argument, compare_written, values=values)
+            if isinstance(result, Difference):
+                return result
+            largest = max(largest, result)
         if not _fills_its_storage(argument.original) and argument.original.untyped_storage()._cdata not in seen:
             seen.add(argument.original.untyped_storage()._cdata)
             around = _changes_around(argument, case)
@@ -142,7 +142,7 @@ def _is_in_place(cpus: Tensor, original: Tensor) -> bool:
     return cpus.shape == original.shape or cpus.untyped_storage().nbytes() == original.untyped_storage().nbytes()
 
 
-def _compare_values(argument: Argument, compare_written: CompareWritten, *, values: bool) -> Found:
+def _compare_values(argument: Argument, compare_written: CompareWritten, *, values: bool) -> DifferenceOrError:
     position, mine, cpus, original, written = argument
     if same_bits(cpus, original):
         # An argument that receives random or undefined values may keep its own by chance.
@@ -151,10 +151,10 @@ def _compare_values(argument: Argument, compare_written: CompareWritten, *, valu
         return Difference(f"input {position} was changed, which the CPU leaves alone")
     if not values:
         return 0.0
-    found = compare_written(argument)
-    if isinstance(found, Difference):
-        return replace(found, text=f"input {position} after the call: {found.text}")
-    return found
+    result = compare_written(argument)
+    if isinstance(result, Difference):
+        return replace(result, text=f"input {position} after the call: {result.text}")
+    return result
 
 
 def _fills_its_storage(tensor: Tensor) -> bool:

@@ -151,11 +151,11 @@ def compare(
 
 
 def same_bits(left: Tensor, right: Tensor) -> bool:
-    """Whether two CPU tensors have the same shape and values, NaN being equal to NaN; sparse ones count as equal."""
+    """Whether two CPU tensors have the same shape and values; NaN equals NaN, and sparse tensors count as equal."""
     if left.layout is not torch.strided or right.layout is not torch.strided:
         return True
     if torch.complex32 in (left.dtype, right.dtype):
-        left, right = (each.to(torch.complex64) for each in (left, right))  # the CPU compares no complex32
+        left, right = (tensor.to(torch.complex64) for tensor in (left, right))  # the CPU cannot compare complex32
     if torch.equal(left, right):
         return True
     if left.shape != right.shape or not (left.is_floating_point() or left.is_complex()):
@@ -184,7 +184,7 @@ def _after_cast(actual: Tensor, expected: Tensor) -> str:
         return ""
     wide = torch.complex128 if actual.is_complex() or expected.is_complex() else torch.float64
     own, wanted = on_cpu(actual).to(wide), on_cpu(expected).to(wide)
-    limits = [TOLERANCES[each.dtype] for each in (actual, expected) if each.dtype in TOLERANCES]
+    limits = [TOLERANCES[tensor.dtype] for tensor in (actual, expected) if tensor.dtype in TOLERANCES]
     relative, absolute = max(limits, default=(0.0, 0.0))
     same = (own == wanted) | (own.isnan() & wanted.isnan())
     near = (own - wanted).abs() <= SLACK * (absolute + relative * wanted.abs())
@@ -206,19 +206,19 @@ def _compare_values(
     if wide is None or wide.shape != expected.shape:
         return Elements(actual, expected, expected, same, of_dtype).without_reference()
     elements = Elements(actual, expected, on_cpu(wide), same, of_dtype)
-    found = elements.within()
-    if isinstance(found, Agreement):
-        return found
+    result = elements.within()
+    if isinstance(result, Agreement):
+        return result
     for moves in MOVES[:1] if expected.numel() > LARGEST_TO_MOVE_AGAIN else MOVES:
-        sensitivity = None if isinstance(found, Agreement) else reference.sensitivity(moves)
+        sensitivity = None if isinstance(result, Agreement) else reference.sensitivity(moves)
         if sensitivity is not None and sensitivity.shape == expected.shape:
             elements.sensitivity = on_cpu(sensitivity).nan_to_num(0.0, 0.0, 0.0)
-            found = elements.within()
-    flushed = None if isinstance(found, Agreement) else reference.flushed()
+            result = elements.within()
+    flushed = None if isinstance(result, Agreement) else reference.flushed()
     if flushed is not None and flushed.shape == expected.shape:
         elements.flushed = on_cpu(flushed).to(elements.wide.dtype)
-        found = elements.within()
-    return found
+        result = elements.within()
+    return result
 
 
 def _compare_zeros(actual: Tensor, expected: Tensor, reference: Reference) -> Difference | None:

@@ -84,7 +84,8 @@ def order_of(actual: Tensor, expected: Tensor) -> EigenvalueOrder | None:
         return None
     n = actual.shape[-1]
     left, right = (
-        each.detach().cpu().resolve_conj().reshape(-1, n).to(torch.complex128) for each in (actual, expected)
+        eigenvalues.detach().cpu().resolve_conj().reshape(-1, n).to(torch.complex128)
+        for eigenvalues in (actual, expected)
     )
     if not bool((left.isfinite() & right.isfinite()).all()):
         return None

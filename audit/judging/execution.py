@@ -72,4 +72,4 @@ def shown_execution(execution: Execution | None) -> str:
     if execution is None:
         return "(nothing)"
     named = (("output", execution.outputs), ("gradient", execution.gradients))
-    return "\n".join(f"{name} {i}: {each!r}" for name, results in named for i, each in enumerate(results))
+    return "\n".join(f"{name} {i}: {tensor!r}" for name, results in named for i, tensor in enumerate(results))

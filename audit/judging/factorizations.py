@@ -36,18 +36,18 @@ def is_another_factorization(case: Case, mine: Sequence[Any], cpus: Sequence[Any
     checks = DEFECTS.get(_name(case))
     named = (case.kwargs[name] for name in ("A", "self", "input") if name in case.kwargs)
     matrix: Any = next(iter(case.args), next(named, None))
-    tensors, expected = ([each for each in outputs if isinstance(each, Tensor)] for outputs in (mine, cpus))
+    tensors, expected = ([output for output in outputs if isinstance(output, Tensor)] for outputs in (mine, cpus))
     if checks is None or not isinstance(matrix, Tensor) or [x.shape for x in tensors] != [x.shape for x in expected]:
         return False
     count, defects = checks
-    ours, theirs = ([_wide(each) for each in outputs] for outputs in (tensors, expected))
+    ours, theirs = ([_wide(factor) for factor in outputs] for outputs in (tensors, expected))
     if len(ours) == 0 or len(ours) % count:
         return False
     unit = RESIDUAL * max(matrix.shape[-2:]) * torch.finfo(matrix.dtype).eps
     for start in range(0, len(ours), count):  # a call with out= gives its outputs twice, other values beside them
         if start and all(x.dim() < 2 for x in ours[start : start + count]):
             continue  # the memory around given outputs, which is compared separately
-        own, reference = (defects(case, _wide(matrix), each[start : start + count]) for each in (ours, theirs))
+        own, reference = (defects(case, _wide(matrix), factors[start : start + count]) for factors in (ours, theirs))
         # A comparison with NaN is false, so NaN is not accepted here.
         if not own or not all(
             bool((x <= (SLACK * y).clamp(min=unit)).all()) for x, y in zip(own, reference, strict=True)

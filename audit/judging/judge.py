@@ -192,8 +192,8 @@ class Trial:
     def _growth(self, generation: int) -> int:
         levels = [_settled_memory(generation)]
         growth: list[int] = []
-        # Their median is zero or less as soon as most of the calls leave nothing.
-        while len(growth) < LEAK_REPETITIONS and sum(each <= 0 for each in growth) <= LEAK_REPETITIONS // 2:
+        # The median is zero or less as soon as most calls leave nothing allocated.
+        while len(growth) < LEAK_REPETITIONS and sum(leaked <= 0 for leaked in growth) <= LEAK_REPETITIONS // 2:
             self._repeat_on_device()
             levels.append(_settled_memory(generation))
             growth.append(levels[-1] - levels[-2])
@@ -323,9 +323,11 @@ class Trial:
         order = order_of_outputs(self._case, mps.outputs, cpu.outputs)
         if order is None or not all(map(order.fits, self._cotangents)):
             return self._gradients_on_device(mps)
-        found = self._gradients_on_device(mps, [order.to_device_order(each) for each in self._cotangents])
-        mps.cotangents = [order.to_cpu_order(each) for each in mps.cotangents]
-        return found
+        device_gradients = self._gradients_on_device(
+            mps, [order.to_device_order(cotangent) for cotangent in self._cotangents]
+        )
+        mps.cotangents = [order.to_cpu_order(cotangent) for cotangent in mps.cotangents]
+        return device_gradients
 
     def _guarded(self, stage: str, run: Callable[[], Result]) -> Result:
         """Run on the device: record fallbacks and overloads, and turn an exception into its verdict."""

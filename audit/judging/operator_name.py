@@ -11,5 +11,5 @@ _NAME = re.compile(r"^(?:aten::)?(?:_foreach_)?(\w+?)_?(?:\.\w+)?$")
 
 def operator_name(case: Case) -> str:
     """ "neg" for `torch.neg`, `Tensor.neg_`, "aten::neg.out" and `torch._foreach_neg`; "" for a call without a name."""
-    found = _NAME.match(getattr(case.call, "__name__", ""))
-    return "" if found is None else found[1]
+    match = _NAME.match(getattr(case.call, "__name__", ""))
+    return "" if match is None else match[1]

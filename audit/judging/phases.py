@@ -36,7 +36,7 @@ def with_cpu_phases(case: Case, position: int, mine: Sequence[Any], cpus: Sequen
         return
     if of_svd and not _phases_cancel(mine, cpus):
         return
-    own, wanted = (each.detach().cpu().resolve_conj() for each in (actual, expected))
+    own, wanted = (vectors.detach().cpu().resolve_conj() for vectors in (actual, expected))
     for dim in (-2, -1) if of_svd else (-2,):
         yield (own * phases(own, wanted, dim)).to(actual.device)
 

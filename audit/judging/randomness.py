@@ -69,8 +69,8 @@ def draws_in_any_overload(name: str) -> bool:
 
 def never_draws(name: str) -> bool:
     """Whether an operator of ATen is known to draw no random number."""
-    known = bool(name) and hasattr(torch.ops.aten, name) and name not in HAVE_DROPOUT
-    return known and not draws_in_any_overload(name)
+    decidable = bool(name) and hasattr(torch.ops.aten, name) and name not in HAVE_DROPOUT
+    return decidable and not draws_in_any_overload(name)
 
 
 @contextmanager

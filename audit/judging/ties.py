@@ -47,8 +47,11 @@ def is_in_another_order(case: Case, position: int, mine: Sequence[Any], cpus: Se
     chosen_from, first = _first_tensor(case), position - position % 2
     if chosen_from is None or not _may_be_unsorted(case) or first + 1 >= len(cpus):
         return False
-    pairs = [(each[first], each[first + 1]) for each in (mine, cpus)]
-    if not all(isinstance(each, Tensor) for pair in pairs for each in pair) or pairs[0][0].shape != pairs[1][0].shape:
+    pairs = [(outputs[first], outputs[first + 1]) for outputs in (mine, cpus)]
+    if (
+        not all(isinstance(tensor, Tensor) for pair in pairs for tensor in pair)
+        or pairs[0][0].shape != pairs[1][0].shape
+    ):
         return False
     values, expected = (pair[0].detach().cpu() for pair in pairs)
     for dim in _dims(case, chosen_from):
@@ -68,7 +71,7 @@ def same_for_equal_elements(case: Case, mine: Tensor, cpus: Tensor) -> bool:
         return False
     for dim in _dims(case, chosen_from):
         elements = chosen_from.detach().cpu().movedim(dim, -1)
-        own, expected = (_shared(elements, each.detach().cpu().movedim(dim, -1)) for each in (mine, cpus))
+        own, expected = (_shared(elements, gradient.detach().cpu().movedim(dim, -1)) for gradient in (mine, cpus))
         if torch.allclose(own, expected, rtol=1e-3, atol=1e-5):
             return True
     return False
@@ -88,17 +91,17 @@ def _dims(case: Case, chosen_from: Tensor) -> list[int]:
 
 
 def _named(chosen_from: Tensor, dim: int, *indices: Tensor) -> list[Tensor] | None:
-    """The elements at some indices along a dimension; None where they are no such indices."""
-    listed = [each.detach().cpu() for each in indices]
+    """The elements at these indices along a dimension; None if they are not valid indices."""
+    listed = [tensor.detach().cpu() for tensor in indices]
     if listed[0].dim() < chosen_from.dim():
-        listed = [each.unsqueeze(dim) for each in listed]
+        listed = [tensor.unsqueeze(dim) for tensor in listed]
     size, elements = chosen_from.shape[dim], flushed(chosen_from).detach().cpu()
-    for each in listed:
-        others = [length for axis, length in enumerate(each.shape) if axis != dim % chosen_from.dim()]
+    for index in listed:
+        others = [length for axis, length in enumerate(index.shape) if axis != dim % chosen_from.dim()]
         kept = [length for axis, length in enumerate(chosen_from.shape) if axis != dim % chosen_from.dim()]
-        if each.dtype is not torch.int64 or others != kept or bool(((each < 0) | (each >= size)).any()):
+        if index.dtype is not torch.int64 or others != kept or bool(((index < 0) | (index >= size)).any()):
             return None
-    return [torch.gather(elements, dim, each) for each in listed]
+    return [torch.gather(elements, dim, tensor) for tensor in listed]
 
 
 def _equal(left: Tensor, right: Tensor) -> bool:
@@ -109,9 +112,9 @@ def _shared(elements: Tensor, gradient: Tensor) -> Tensor:
     """For each element the sum of the gradients of all elements equal to it; zero for NaN."""
     rows, gradients = elements.reshape(-1, elements.shape[-1]), gradient.reshape(-1, gradient.shape[-1]).double()
     sums = []
-    for row, each in zip(rows, gradients, strict=True):
+    for row, row_gradient in zip(rows, gradients, strict=True):
         kinds = torch.unique(row, return_inverse=True)[1]
-        total = torch.zeros(len(row), dtype=torch.float64).index_add(0, kinds, each)[kinds]
+        total = torch.zeros(len(row), dtype=torch.float64).index_add(0, kinds, row_gradient)[kinds]
         sums.append(torch.where(row.isnan(), 0, total))
     return torch.stack(sums)
 

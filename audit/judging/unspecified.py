@@ -30,8 +30,8 @@ def is_unspecified_factor(case: Case, position: int, mine: Sequence[Any], cpus: 
     """
     if operator_name(case) not in OPERATORS or len(cpus) != len(mine) or not position + 1 < len(cpus):
         return False
-    factor, factor_cpu, info, info_cpu = (each[p] for p in (position, position + 1) for each in (mine, cpus))
-    if not all(isinstance(each, Tensor) for each in (factor, factor_cpu, info, info_cpu)):
+    factor, factor_cpu, info, info_cpu = (outputs[p] for p in (position, position + 1) for outputs in (mine, cpus))
+    if not all(isinstance(tensor, Tensor) for tensor in (factor, factor_cpu, info, info_cpu)):
         return False
     info = info.cpu()
     if factor.shape != factor_cpu.shape or info_cpu.shape != factor_cpu.shape[:-2] or not torch.equal(info, info_cpu):
@@ -52,11 +52,11 @@ def is_unspecified_mode(case: Case, position: int, mine: Sequence[Any], cpus: Se
     if operator_name(case) != "mode" or not isinstance(elements, Tensor) or not elements.is_floating_point():
         return False
     first = position - position % 2
-    if first + 1 >= len(cpus) or not all(isinstance(each[first + 1], Tensor) for each in (mine, cpus)):
+    if first + 1 >= len(cpus) or not all(isinstance(outputs[first + 1], Tensor) for outputs in (mine, cpus)):
         return False
     dim = case.kwargs.get("dim", case.args[1] if len(case.args) > 1 else -1)
     rows = elements.detach().cpu().movedim(dim, -1) if elements.dim() else elements.reshape(1)
-    values, indices, other = (each.detach().cpu() for each in (mine[first], mine[first + 1], cpus[position]))
+    values, indices, other = (tensor.detach().cpu() for tensor in (mine[first], mine[first + 1], cpus[position]))
     if values.numel() * rows.shape[-1] != rows.numel() or indices.shape != values.shape or other.shape != values.shape:
         return False
     rows, values, indices = rows.reshape(-1, rows.shape[-1]), values.flatten(), indices.flatten()
@@ -85,14 +85,14 @@ def is_factor_of_infinite(case: Case, position: int, mine: Sequence[Any], cpus: 
     first = position - position % 3
     if operator_name(case) not in FACTORS_OF_FINITE or not isinstance(matrices, Tensor) or first >= len(cpus):
         return False
-    factor, mine_here, cpus_here = (each.detach().cpu() for each in (mine[first], mine[position], cpus[position]))
+    factor, mine_here, cpus_here = (tensor.detach().cpu() for tensor in (mine[first], mine[position], cpus[position]))
     if factor.shape != matrices.shape or mine_here.shape != cpus_here.shape:
         return False
     count = matrices.shape[:-2].numel()
     finite = matrices.detach().cpu().tril().isfinite().reshape(count, -1).all(-1)
     if bool(factor.isfinite().reshape(count, -1).all(-1)[~finite].any()):
         return False
-    left, right = (each.reshape(count, -1)[finite] for each in (mine_here, cpus_here))
+    left, right = (tensor.reshape(count, -1)[finite] for tensor in (mine_here, cpus_here))
     return (
         bool(torch.allclose(left, right, rtol=1e-4, atol=1e-4))
         if left.is_floating_point() or left.is_complex()

@@ -78,10 +78,10 @@ def adaptive_max_pool3d_backward(ulp: Ulp, grad: Tensor, input: Tensor, indices:
     inside = torch.ones(grad.shape, dtype=torch.bool)
     for dim, place, size in zip((-3, -2, -1), places, (depth, height, width), strict=True):
         windows = grad.shape[dim]
-        number = torch.arange(windows).view([-1 if each == dim else 1 for each in range(-grad.dim(), 0)])
+        number = torch.arange(windows).view([-1 if axis == dim else 1 for axis in range(-grad.dim(), 0)])
         inside &= (place >= number * size // windows) & (place < -(-(number + 1) * size // windows))
     kept = torch.where(inside, grad, 0)
-    tensors = [each.contiguous() for each in (kept, input, indices)]
+    tensors = [tensor.contiguous() for tensor in (kept, input, indices)]
     return torch.ops.aten.adaptive_max_pool3d_backward(*tensors)  # type: ignore[no-any-return]
 
 

@@ -57,8 +57,8 @@ def _factor_blocks(ulp: Ulp, blocks: Tensor) -> Tensor:
 
 def cholesky(ulp: Ulp, input: Tensor, upper: bool = False) -> Tensor | None:
     """The factor of `cholesky_ex`."""
-    found = cholesky_ex(ulp, input, upper=upper)
-    return None if found is None else found[0]
+    factor_and_info = cholesky_ex(ulp, input, upper=upper)
+    return None if factor_and_info is None else factor_and_info[0]
 
 
 def ldl_solve(ulp: Ulp, factor: Tensor, pivots: Tensor, sides: Tensor, *, hermitian: bool = False) -> Tensor:
@@ -76,7 +76,7 @@ def ormqr(ulp: Ulp, input: Tensor, tau: Tensor, other: Tensor, left: bool = True
 
 
 def of_finite_matrices(overload: str) -> Model:
-    """The model of an operator whose every result is not finite where the matrix is not."""
+    """The model of an operator whose results are not finite for a matrix that is not finite."""
 
     def model(ulp: Ulp, input: Tensor, *args: Any, **kwargs: Any) -> Any:
         finite = input.isfinite().flatten(-2).all(-1)
@@ -84,8 +84,8 @@ def of_finite_matrices(overload: str) -> Model:
         results = getattr(torch.ops.aten, overload)(safe, *args, **kwargs)
         results = results if isinstance(results, tuple) else (results,)
         return [
-            torch.where(finite.view(*finite.shape, *[1] * (each.dim() - finite.dim())), each, math.nan * each)
-            for each in results
+            torch.where(finite.view(*finite.shape, *[1] * (result.dim() - finite.dim())), result, math.nan * result)
+            for result in results
         ]
 
     return model

@@ -25,39 +25,39 @@ from .subnormals import subnormals_flushed
 MOVED_RUNS = 6
 COTANGENT_RUNS = 2
 
-# The comparisons of results so far, by their identity and so with them: they stay as they are after a case is judged.
-Known = dict[Hashable, tuple[Agreement | Difference, Tensor, Tensor]]
+# The comparisons so far, by the identity of the results. They keep the results alive, so that no identity is reused.
+Comparisons = dict[Hashable, tuple[Agreement | Difference, Tensor, Tensor]]
 # By whether subnormal numbers are flushed, and by the run's number; None where it raises. Models that say nothing about
 # the calls of a case, because of their dtypes or sizes, share theirs.
 Runs = dict[tuple[bool, int], Execution | None]
-# Whether the device's result, which differs from the CPU's so, is as predicted.
+# Whether a result of the device that has this difference from the CPU's is as predicted.
 Accepts = Callable[[Tensor, Tensor, Position, Difference], bool]
 
 
 def fitting_predictions(trial: Trial, predictions: Sequence[Prediction]) -> dict[str, float]:
-    """The predictions that explain every element of a judged case which differs, in all outputs, gradients, arguments.
+    """The predictions that explain every differing element of a judged case, in all outputs, gradients and arguments.
 
     Args:
         trial: of a case whose values differ.
         predictions: the models to try.
 
     Returns:
-        The names, and for `ROUNDING` the largest error in units of the tolerance, else 0. Where no model is enough,
+        The names, and for `ROUNDING` the largest error in units of the tolerance, else 0. If no single model is enough
         but several together are, their names joined by `TOGETHER`: one such set for each that fits an element.
     """
     fits: dict[str, float] = {}
-    known: Known = {}
-    error = _rounding_error(trial, known)
+    comparisons: Comparisons = {}
+    error = _rounding_error(trial, comparisons)
     if error is not None:
         fits[ROUNDING] = error
     called = _called(trial)
-    candidates = [each for each in predictions if each.concerns(called)]
-    explaining = _Explaining(trial, known)
-    fits |= {each.name: 0.0 for each in candidates if explaining.explain([each])}
+    candidates = [prediction for prediction in predictions if prediction.concerns(called)]
+    explaining = _Explaining(trial, comparisons)
+    fits |= {prediction.name: 0.0 for prediction in candidates if explaining.explain([prediction])}
     if not fits.keys() - {ROUNDING} and len(candidates) > 1 and explaining.explain(candidates):
-        fitted = [each for each in candidates if each.name in explaining.fitted]
+        fitted = [prediction for prediction in candidates if prediction.name in explaining.fitted]
         for kept in fitted:
-            fits[TOGETHER.join(each.name for each in explaining.needed(fitted, kept))] = 0.0
+            fits[TOGETHER.join(prediction.name for prediction in explaining.needed(fitted, kept))] = 0.0
     return fits
 
 
@@ -68,18 +68,18 @@ class _Explaining:
         fitted: the names of predictions that fit some element that differs; the others cannot be needed.
     """
 
-    def __init__(self, trial: Trial, known: Known) -> None:
+    def __init__(self, trial: Trial, comparisons: Comparisons) -> None:
         self._trial = trial
-        self._known = known
+        self._comparisons = comparisons
         self._models: dict[str, ModelledRuns] = {}
         self._unmodelled: Runs = {}
         self.fitted: set[str] = set()
 
     def needed(self, predictions: list[Prediction], kept: Prediction) -> list[Prediction]:
-        """The predictions without those that the others make up for; `kept` goes last, if it goes."""
+        """The predictions without those that the others replace; `kept` is tried last."""
         needed = list(predictions)
-        for prediction in sorted(predictions, key=lambda each: each is kept):
-            others = [each for each in needed if each is not prediction]
+        for prediction in sorted(predictions, key=lambda candidate: candidate is kept):
+            others = [other for other in needed if other is not prediction]
             if self.explain(others):
                 needed = others
         return needed
@@ -91,7 +91,11 @@ class _Explaining:
             if difference.wrong is None:
                 if actual.shape == expected.shape and actual.dtype is expected.dtype:
                     return False
-                formed = {each.name for each in predictions if self._models[each.name].has_form_of(actual, place)}
+                formed = {
+                    candidate.name
+                    for candidate in predictions
+                    if self._models[candidate.name].has_form_of(actual, place)
+                }
                 self.fitted |= formed
                 return bool(formed)
             left = difference.wrong.clone()
@@ -107,19 +111,21 @@ class _Explaining:
             return not bool(left.any())
 
         def make(case: Case, wide: WideRuns, cotangents: list[Tensor]) -> Comparison:
-            for each in predictions:
-                self._models.setdefault(each.name, ModelledRuns(self._trial, case, each, cotangents, self._unmodelled))
-            return ComparisonWithPredictions(case, wide, accepts, self._known, runs)
+            for prediction in predictions:
+                self._models.setdefault(
+                    prediction.name, ModelledRuns(self._trial, case, prediction, cotangents, self._unmodelled)
+                )
+            return ComparisonWithPredictions(case, wide, accepts, self._comparisons, runs)
 
         def runs() -> list[Execution]:
-            made = (self._models[each.name]._execution(False, 0) for each in predictions)
+            made = (self._models[prediction.name]._execution(False, 0) for prediction in predictions)
             return [execution for execution in made if execution is not None]
 
         return self._trial.compared_by(make)
 
 
-def _rounding_error(trial: Trial, known: Known) -> float | None:
-    """The largest error in units of the tolerance; None where something else differs, or is not finite."""
+def _rounding_error(trial: Trial, comparisons: Comparisons) -> float | None:
+    """The largest error in units of the tolerance; None if something else differs or a value is not finite."""
     errors: list[float] = []
 
     def accepts(actual: Tensor, expected: Tensor, place: Position, difference: Difference) -> bool:
@@ -133,7 +139,7 @@ def _rounding_error(trial: Trial, known: Known) -> float | None:
         return bool((finite | ~difference.wrong).all())
 
     def make(case: Case, wide: WideRuns, cotangents: list[Tensor]) -> Comparison:
-        return ComparisonWithPredictions(case, wide, accepts, known)
+        return ComparisonWithPredictions(case, wide, accepts, comparisons)
 
     return max(errors) if trial.compared_by(make) and errors else None
 
@@ -166,20 +172,25 @@ class ComparisonWithPredictions(Comparison):
     """
 
     def __init__(
-        self, case: Case, wide: WideRuns, accepts: Accepts, known: Known, runs: Callable[[], list[Execution]] = list
+        self,
+        case: Case,
+        wide: WideRuns,
+        accepts: Accepts,
+        comparisons: Comparisons,
+        runs: Callable[[], list[Execution]] = list,
     ) -> None:
         super().__init__(case, wide, judge.DEVICE, random=False)
         self._accepts = accepts
-        self._known = known
+        self._comparisons = comparisons
         self._runs = runs
 
     def _compare(self, actual: Tensor, expected: Tensor, wide: Reference, values: bool) -> Agreement | Difference:
         if not isinstance(wide, Position):
             return super()._compare(actual, expected, wide, values)
         key = id(actual), id(expected), type(wide), wide.position, values
-        if key not in self._known:
-            self._known[key] = super()._compare(actual, expected, wide, values), actual, expected
-        agreement = self._known[key][0]
+        if key not in self._comparisons:
+            self._comparisons[key] = super()._compare(actual, expected, wide, values), actual, expected
+        agreement = self._comparisons[key][0]
         if isinstance(agreement, Difference):
             return Agreement(0.0) if self._accepts(actual, expected, wide, agreement) else agreement
         return agreement

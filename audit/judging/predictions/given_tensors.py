@@ -120,16 +120,16 @@ def layer_norm(
     ulp: Ulp, input: Tensor, shape: Sequence[int], weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> tuple[Tensor, Instead, Instead] | None:
     """Weight and bias are read in the dtype of the input, which the moments have, too."""
-    if all(each is None or each.dtype is input.dtype for each in (weight, bias)):
+    if all(parameter is None or parameter.dtype is input.dtype for parameter in (weight, bias)):
         return None
 
-    def read(each: Tensor | None) -> Tensor | None:
-        if each is None or each.dtype is input.dtype or each.element_size() < input.element_size():
-            return each
-        return each.contiguous().flatten().view(input.dtype)[: each.numel()].view(each.shape)
+    def read(parameter: Tensor | None) -> Tensor | None:
+        if parameter is None or parameter.dtype is input.dtype or parameter.element_size() < input.element_size():
+            return parameter
+        return parameter.contiguous().flatten().view(input.dtype)[: parameter.numel()].view(parameter.shape)
 
     result, *moments = aten.native_layer_norm(input, shape, read(weight), read(bias), eps)
-    return result, *(Instead(each.to(input.dtype)) for each in moments)
+    return result, *(Instead(moment.to(input.dtype)) for moment in moments)
 
 
 def cholesky_ex(ulp: Ulp, input: Tensor, *, upper: bool = False, **named: Any) -> tuple[Tensor, Tensor] | None:
@@ -146,16 +146,16 @@ def cholesky_ex(ulp: Ulp, input: Tensor, *, upper: bool = False, **named: Any) -
 
 
 def _factorize(ulp: Ulp, tile: Tensor) -> int:
-    """Factorize in place as the kernel, whose first thread ends at a pivot that is not positive; which one it is."""
+    """Factorize in place as the kernel, whose first thread ends at a pivot that is not positive. Returns its number."""
     values, failed = tile.clone(), 0
     for step in range(len(values)):
-        known = values[step, :step]
+        computed_row = values[step, :step]
         if not failed:
-            pivot = values[step, step] - ulp(known * known).sum()
+            pivot = values[step, step] - ulp(computed_row * computed_row).sum()
             failed = step + 1 if pivot <= 0 else 0
             values[step, step] = values[step, step] if failed else ulp(pivot.sqrt())
         below = values[step + 1 + bool(failed) :]  # the next row is the first thread's
-        below[:, step] = ulp(below[:, step] - below[:, :step] @ known) / values[step, step]
+        below[:, step] = ulp(below[:, step] - below[:, :step] @ computed_row) / values[step, step]
     written = torch.arange(values.numel()).view(values.shape) % THREADS_OF_A_GROUP > 0
     tile.copy_(torch.where(written, values, tile) if failed else values)
     return failed
@@ -173,15 +173,15 @@ def first_system(ulp: Ulp, left: Tensor, right: Tensor, *options: Any, **named: 
 
 
 def first_of_its_storage(overload: str) -> Model:
-    """In place of a number that is a view, the first one of the memory that it is a view of."""
+    """In place of a number that is a view, the first element of the storage of the view."""
 
-    def first(each: Any) -> Any:
-        is_number = isinstance(each, Tensor) and not each.dim() and each.storage_offset()
-        return each.as_strided((), (), 0) if is_number else each
+    def first(argument: Any) -> Any:
+        is_number = isinstance(argument, Tensor) and not argument.dim() and argument.storage_offset()
+        return argument.as_strided((), (), 0) if is_number else argument
 
     def model(ulp: Ulp, *args: Any, **named: Any) -> Tensor | None:
-        read = [first(each) for each in args]
-        if all(mine is each for mine, each in zip(read, args, strict=True)):
+        read = [first(argument) for argument in args]
+        if all(mine is argument for mine, argument in zip(read, args, strict=True)):
             return None
         result: Tensor = getattr(aten, overload)(*read, **named)
         return result

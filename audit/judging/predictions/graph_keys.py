@@ -25,15 +25,15 @@ IN_SIX_DECIMALS: dict[str, tuple[str, ...]] = {
 
 
 def _of_an_earlier_call(overload: str, names: tuple[str, ...]) -> Model:
-    """The numbers of the first call with the same key; in the second run zero for those below 1e-6, of another case."""
+    """The numbers of the first call with the same key; in the second run, zero for numbers below 1e-6."""
     operator = getattr(torch.ops.aten, overload)
-    order = [each.name for each in getattr(operator, operator.overloads()[0])._schema.arguments]
+    order = [argument.name for argument in getattr(operator, operator.overloads()[0])._schema.arguments]
 
     def model(ulp: Ulp, *args: Any, **named: Any) -> Any:
         given = dict(zip(order, args, strict=False)) | named
         numbers = {name: float(given[name]) for name in names if isinstance(given.get(name), (int, float))}
         texts = [f"{abs(number):f}" for number in numbers.values()]
-        tensors = [(each.shape, each.dtype) for each in given.values() if isinstance(each, Tensor)]
+        tensors = [(tensor.shape, tensor.dtype) for tensor in given.values() if isinstance(tensor, Tensor)]
         first = {
             name: 0.0 if ulp.run and float(text) == 0 else number
             for (name, number), text in zip(numbers.items(), texts, strict=True)

@@ -89,7 +89,7 @@ def linear_of_a_counter(input: Tensor, weight: Tensor, bias: Tensor | None = Non
 
 def product_of_long_rows(ulp: Ulp, *operands: Any, **factors: Any) -> Tensor | None:
     """NaN, where the inner dimension is at least `INNER` and both others are those of a tile."""
-    left, right = [each for each in operands if isinstance(each, Tensor)][-2:]
+    left, right = [operand for operand in operands if isinstance(operand, Tensor)][-2:]
     if left.shape[-1] < INNER or min(left.shape[-2], right.shape[-1]) < TILE:
         return None
     return torch.full((), torch.nan, dtype=left.dtype)
@@ -169,10 +169,10 @@ def logit_backward(ulp: Ulp, grad: Tensor, input: Tensor, eps: float | None = No
 
 
 def _batch_norm(overload: str) -> Model:
-    """The bias is left of a channel whose variance is infinite in the dtype of the tensor."""
+    """Only the bias is left of a channel whose variance is infinite in the dtype of the tensor."""
 
     def model(ulp: Ulp, input: Tensor, weight: Tensor | None, bias: Tensor | None, *rest: Any) -> Any:
-        by_given_moments = any(each is False for each in rest)
+        by_given_moments = any(argument is False for argument in rest)
         if by_given_moments or not input.is_floating_point() or input.dim() < 2 or not input.numel():
             return None
         dims = [dim for dim in range(input.dim()) if dim != 1]

@@ -49,7 +49,7 @@ def group_norm(
     mean, variance = _moments(values, (2,), ulp)
     root = (variance.clamp(min=0) + eps).rsqrt()
     shape = (1, channels, *[1] * (input.dim() - 2))
-    scale, shift = (None if each is None else each.view(shape) for each in (weight, bias))
+    scale, shift = (None if parameter is None else parameter.view(shape) for parameter in (weight, bias))
     normal = _scaled(((values - mean) * root).reshape(input.shape), scale, shift)
     return normal.to(input.dtype), mean.view(batch, groups).to(input.dtype), root.view(batch, groups).to(input.dtype)
 

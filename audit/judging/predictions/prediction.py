@@ -151,7 +151,7 @@ class Calls(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.modelled = False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Make one call, and write what its model gives over the result."""
+        """Make one call, and overwrite its result with the model's."""
         kwargs = kwargs or {}
         name = base_name(func)
         self.names.add(name)
@@ -176,7 +176,7 @@ class Calls(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 if isinstance(values, InRows):
                     values.write(tensor)
                 elif isinstance(values, Instead):
-                    is_given = any(tensor is each for each in kwargs.values())
+                    is_given = any(tensor is argument for argument in kwargs.values())
                     if is_given and tensor.dtype is values.values.dtype:
                         tensor.resize_(values.values.shape).copy_(values.values)
                     else:
@@ -213,12 +213,16 @@ def _without_outputs(func: OpOverload[..., Any], kwargs: dict[str, Any]) -> dict
 
 
 def _results(func: OpOverload[..., Any], args: Any, kwargs: dict[str, Any], returned: Any) -> Any:
-    """What a call returns; the arguments that it writes to where it returns nothing."""
+    """The results of a call; the arguments that it writes, if it returns nothing."""
     schema = func._schema
     if schema.returns:
         return returned
     given = dict(zip((argument.name for argument in schema.arguments), args, strict=False)) | kwargs
-    return [given[each.name] for each in schema.arguments if each.alias_info is not None and each.alias_info.is_write]
+    return [
+        given[argument.name]
+        for argument in schema.arguments
+        if argument.alias_info is not None and argument.alias_info.is_write
+    ]
 
 
 def _copied(leaf: Any) -> Any:

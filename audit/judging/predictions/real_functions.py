@@ -47,7 +47,7 @@ def fused(left: Tensor, right: Tensor, added: Tensor) -> Tensor:
 def _floating(*values: Any) -> list[Tensor]:
     """Numbers and integers as float32, halves widened to it, tensors broadcast together."""
     tensors = [value if isinstance(value, Tensor) else torch.tensor(value) for value in values]
-    return list(torch.broadcast_tensors(*(each.to(torch.float32) for each in tensors)))  # type: ignore[no-untyped-call]
+    return list(torch.broadcast_tensors(*(tensor.to(torch.float32) for tensor in tensors)))  # type: ignore[no-untyped-call]
 
 
 def integer_abs(ulp: Ulp, input: Tensor) -> Tensor | None:
@@ -222,8 +222,8 @@ def polynomial(name: str, operator: Callable[[Tensor, Tensor], Tensor]) -> Model
     def model(ulp: Ulp, input: Any, degree: Any) -> Tensor:
         x, n = _floating(input, degree)
         # Between -1 and 1 the angle times the degree is rounded to any angle.
-        one = torch.ones_like(x)
-        moved = x + sum((ulp(one, ulps) - one for ulps in (1, 2, 4)), torch.zeros_like(x))
+        ones = torch.ones_like(x)
+        moved = x + sum((ulp(ones, ulps) - ones for ulps in (1, 2, 4)), torch.zeros_like(x))
         result = operator(torch.where(x.abs() < 1, moved, x), n.clamp(max=LARGEST_DEGREE))
         for end, value in zip(ends, at_ends, strict=False):
             result = torch.where((x == end) & (n > LARGEST_DEGREE), value, result)
@@ -234,7 +234,7 @@ def polynomial(name: str, operator: Callable[[Tensor, Tensor], Tensor]) -> Model
 
 def subtract(ulp: Ulp, input: Any, other: Any, alpha: float = 1) -> Tensor | None:
     """The product is rounded, and may overflow, before it is subtracted."""
-    if any(isinstance(each, Tensor) and each.dtype != torch.float32 for each in (input, other)):
+    if any(isinstance(operand, Tensor) and operand.dtype != torch.float32 for operand in (input, other)):
         return None
     minuend, subtrahend = _floating(input, other)
     return minuend - subtrahend * alpha

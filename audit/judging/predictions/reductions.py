@@ -151,10 +151,10 @@ def mean_beyond_float(
 
 
 def embedding_bag(ulp: Ulp, weight: Tensor, indices: Tensor, offsets: Tensor, *rest: Any, **keywords: Any) -> Any:
-    """NaN, for whatever is not finite, where a bag has a product or a sum that is beyond float."""
+    """NaN, in place of any value that is not finite, where a product or a sum of a bag overflows float."""
     results = torch.ops.aten._embedding_bag_forward_only(weight, indices, offsets, *rest, **keywords)
     wide = torch.ops.aten._embedding_bag_forward_only(
-        weight.double().abs(), indices, offsets, *(_wide_size(each) for each in rest), **keywords
+        weight.double().abs(), indices, offsets, *(_wide_size(argument) for argument in rest), **keywords
     )
     return (torch.where(wide[0] > FLOAT_LIMIT, math.nan, results[0]), *[None] * (len(results) - 1))
 
@@ -175,7 +175,7 @@ def group_norm(
     """The bias alone where the variance is infinite."""
     grouped = input.float().reshape(batch, groups, -1)
     shape = (1, channels, *[1] * (input.dim() - 2))
-    scale, shift = (None if each is None else each.view(shape) for each in (weight, bias))
+    scale, shift = (None if parameter is None else parameter.view(shape) for parameter in (weight, bias))
     normal = _normalized(grouped, (2,), None, None, eps, torch.float32)[0].reshape(input.shape)
     normal = normal if scale is None else normal * scale
     return ((normal if shift is None else normal + shift).to(input.dtype), None, None)

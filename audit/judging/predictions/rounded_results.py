@@ -28,7 +28,7 @@ def each_rounded(overload: str) -> Model:
     """As `rounded`, for each tensor of a list."""
 
     def model(ulp: Ulp, inputs: list[Tensor], *args: Any, **kwargs: Any) -> Any:
-        return [rounded(overload)(ulp, each) for each in inputs]
+        return [rounded(overload)(ulp, tensor) for tensor in inputs]
 
     return model
 

@@ -57,7 +57,7 @@ def index_reduce(
     if reduce not in ("amax", "amin"):
         return None
     least = -torch.inf if reduce == "amax" else torch.inf
-    numbers = (torch.where(each.isnan(), least, each) for each in (input, source))
+    numbers = (torch.where(tensor.isnan(), least, tensor) for tensor in (input, source))
     target, added = numbers
     return torch.index_reduce(target, dim, index, added, reduce, include_self=include_self)
 
