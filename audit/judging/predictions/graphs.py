@@ -184,6 +184,21 @@ def _batch_norm(overload: str) -> Model:
     return model
 
 
+def _of_no_variance(overload: str) -> Model:
+    """Without eps, zero divided by zero in a channel that does not vary; the CPU leaves the bias."""
+
+    def model(ulp: Ulp, input: Tensor, weight: Tensor | None, bias: Tensor | None, *rest: Any) -> Any:
+        by_given_moments = any(each is False for each in rest)
+        if by_given_moments or rest[-1] or input.dim() < 2 or not input.numel():
+            return None
+        dims = [dim for dim in range(input.dim()) if dim != 1]
+        flat = input.double().var(dims, correction=0, keepdim=True) == 0
+        result = getattr(torch.ops.aten, overload)(input, weight, bias, *rest)[0]
+        return torch.where(flat, torch.nan, result), None, None
+
+    return model
+
+
 def cdist(ulp: Ulp, left: Tensor, right: Tensor, p: float, mode: Any = None) -> Tensor | None:
     """For p = 0 a difference that is NaN counts as one."""
     if p != 0:
@@ -265,6 +280,7 @@ def small_beside(least: float, values: Tensor, right: Tensor, wide: Tensor) -> T
     return values.isfinite() & (differing <= ULPS * eps * largest)
 
 
+BATCH_NORMS = ("native_batch_norm", "_native_batch_norm_legit", "_batch_norm_with_update")
 GRAPHS = (
     Prediction(
         "log-of-one-plus-exp",
@@ -301,13 +317,8 @@ GRAPHS = (
     Prediction("hardtanh-gradient-as-a-product", {"aten::hardtanh_backward": hardtanh_backward}),
     Prediction("limits-of-logit-crossed", {"aten::logit": logit}),
     Prediction("logit-gradient-beyond-zero-and-one", {"aten::logit_backward": logit_backward}),
-    Prediction(
-        "bias-of-a-variance-that-overflows",
-        {
-            f"aten::{name}": _batch_norm(name)
-            for name in ("native_batch_norm", "_native_batch_norm_legit", "_batch_norm_with_update")
-        },
-    ),
+    Prediction("bias-of-a-variance-that-overflows", {f"aten::{name}": _batch_norm(name) for name in BATCH_NORMS}),
+    Prediction("no-variance-and-no-eps", {f"aten::{name}": _of_no_variance(name) for name in BATCH_NORMS}),
     Prediction("nan-counts-as-a-difference", {"aten::_cdist_forward": cdist}),
     Prediction("prelu-as-a-sum", {"aten::_prelu_kernel": prelu}),
     Prediction(

@@ -281,6 +281,10 @@ SHOWN: dict[str, Shown] = {
         torch.nn.functional.batch_norm,
         (torch.tensor([[65504.0], [-65504.0]]).half(), None, None, None, torch.tensor([3.0]).half(), True),
     ),
+    "no-variance-and-no-eps": Shown(
+        lambda *given: torch.native_batch_norm(*given, None, None, True, 0.1, 0.0)[0],
+        (torch.tensor([[2.0, 1], [2, 3]]), None, numbers(7, 8)),
+    ),
     "nan-counts-as-a-difference": Shown(
         ATEN._cdist_forward, (numbers(1, NAN).view(1, 2), numbers(1, 2).view(1, 2), 0.0, None)
     ),
