@@ -9,13 +9,14 @@ Cases that were not executed do not count. Pairs at which the CPU refused every 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations, product
 
 from ..cases.covering.pairs import (
     DIMENSIONS,
     DTYPE,
     FORM,
+    GIVEN,
     GRADIENT,
     LAYOUT,
     OTHER_LAYOUTS,
@@ -79,6 +80,7 @@ def pairs_seen(covered: Iterable[Covered]) -> dict[str, PairsSeen]:
     seen: dict[str, set[Pair]] = {}
     with_arguments: defaultdict[str, set[Pair]] = defaultdict(set)
     refused: defaultdict[str, set[Pair]] = defaultdict(set)
+    tensors: defaultdict[str, set[Level]] = defaultdict(set)
     for group in covered:
         name = entry_name(group.group)
         of_entry = seen.setdefault(name, set())
@@ -89,14 +91,55 @@ def pairs_seen(covered: Iterable[Covered]) -> dict[str, PairsSeen]:
                 of_arguments.update(product(arguments, own))
                 if levels is group.levels:
                     of_entry.update(pairs_of(own))
-    return {name: _summed(pairs, with_arguments[name], refused[name]) for name, pairs in seen.items() if pairs}
+            tensors[name].update(*map(tensor_levels, levels))
+    return {
+        name: _summed(pairs, with_arguments[name], refused[name], tensors[name])
+        for name, pairs in seen.items()
+        if pairs
+    }
 
 
 def argument_levels(levels: Levels) -> Levels:
     """Of a case's levels those of its arguments: kinds of values, which are given, the shapes of its tensors."""
-    if any(factor == FORM and form not in COUNTED[FORM] for factor, form in levels):
-        return ()
-    return tuple(level for level in levels if level[0] not in OF_TENSORS and "tensor" not in level[1])
+    return tuple(level for level in _of_arguments(levels) if "tensor" not in level[1])
+
+
+def tensor_levels(levels: Levels) -> Levels:
+    """Of a case's levels those of its arguments that are tensors, or hold some."""
+    return tuple(level for level in _of_arguments(levels) if "tensor" in level[1])
+
+
+def _of_arguments(levels: Levels) -> Iterator[Level]:
+    if all(factor != FORM or form in COUNTED[FORM] for factor, form in levels):
+        yield from (level for level in levels if level[0] not in OF_TENSORS)
+
+
+def possible_with_arguments(seen: Iterable[Pair], tensors: Iterable[Level]) -> set[Pair]:
+    """Each level of an argument in pairs with each of the tensors there, without what no case can be at together.
+
+    Args:
+        seen: the pairs that an entry's cases were at.
+        tensors: all `tensor_levels` of its cases: where they had none, there is none.
+    """
+    arguments, own = ({pair[side] for pair in seen} for side in (0, 1))
+    several: defaultdict[str, bool] = defaultdict(bool)
+    for place, kind in tensors:
+        several[place] |= kind not in ("tensor", "1 of tensor")
+    alone = {level for level in arguments if not _leaves_others(level, several)}
+    pairs = (pair for pair in product(arguments, own) if frozenset(pair) not in IMPOSSIBLE_PAIRS)
+    return {pair for pair in pairs if pair[1][0] != OTHER_LAYOUTS or pair[0] not in alone}
+
+
+def _leaves_others(argument: Level, several: Mapping[str, bool]) -> bool:
+    """Whether a call with this level of an argument can have two tensors, where its other arguments have some."""
+    factor, level = argument
+    if factor == SHAPES:
+        return True
+    places = set(several) - {factor}
+    if factor == GIVEN:
+        count, *names = level.split()
+        places &= {*map(str, range(int(count))), *names}
+    return len(places) > 1 or any(several[place] for place in places)
 
 
 def entry_name(key: GroupKey) -> str:
@@ -113,7 +156,7 @@ def counted(group: GroupKey, levels: Levels) -> Levels:
     return tuple(sorted((*others, *([own] if own else []))))
 
 
-def _summed(seen: set[Pair], with_arguments: set[Pair], refused: set[Pair]) -> PairsSeen:
+def _summed(seen: set[Pair], with_arguments: set[Pair], refused: set[Pair], tensors: Iterable[Level]) -> PairsSeen:
     alone = sorted({level for pair in seen for level in pair})
     missing: dict[str, list[str]] = {}
     possible = 0
@@ -124,8 +167,7 @@ def _summed(seen: set[Pair], with_arguments: set[Pair], refused: set[Pair]) -> P
         if (first, second) not in seen:
             missing.setdefault(_spelled(first), []).append(_spelled(second))
     seen_count = possible - sum(map(len, missing.values()))
-    sides = [{pair[side] for pair in with_arguments} for side in (0, 1)]
-    with_all = {pair for pair in product(*sides) if frozenset(pair) not in IMPOSSIBLE_PAIRS}
+    with_all = possible_with_arguments(with_arguments, tensors)
     return PairsSeen(
         seen_count,
         possible,

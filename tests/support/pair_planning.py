@@ -12,13 +12,14 @@ import signal
 import sys
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from itertools import product
+from itertools import islice, product
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
 from mpsmith.audit.cases.calls.cpu_kernels import register
 from mpsmith.audit.cases.covering.levels import levels_of
@@ -39,22 +40,37 @@ from mpsmith.audit.cases.sources.planned_pairs import (
 from mpsmith.audit.cases.sources.tensor_layouts import KERNEL_DIES
 from mpsmith.audit.cases.sources.unsafe_values import excluded
 from mpsmith.audit.cases.sources.write_targets import STRIDES_IGNORED
-from mpsmith.audit.findings.pairs_seen import IMPOSSIBLE_PAIRS, argument_levels, counted, entry_name
+from mpsmith.audit.findings.pairs_seen import (
+    COUNTED,
+    FLOATING_VALUES,
+    IMPOSSIBLE_PAIRS,
+    INTEGERS,
+    argument_levels,
+    counted,
+    entry_name,
+    possible_with_arguments,
+    tensor_levels,
+)
 from mpsmith.audit.model.case import Case, CaseSource
 from mpsmith.audit.model.group import GroupKey
+from mpsmith.audit.model.nested import leaves
+from mpsmith.audit.model.selection import Samples
 from mpsmith.audit.releases.surface.profiles import coverage_profile
 from mpsmith.audit.store.store import Store
 from mpsmith.simulator.opening import DeviceKind, open_device
 
 # Sources whose calls differ in their arguments, in the order in which they are tried.
-BASES = ("opinfo", "schema", "arguments")
+BASES = (
+    *("opinfo", "schema", "modules", "arguments", "mixed dtypes", "argument pairs"),
+    *("schema element-wise kernels", "sizes", "schema sizes"),
+)
 FACTORS = (DTYPE, SIZE, LAYOUT, OTHER_LAYOUTS, GRADIENT, FORM, VALUES)
 # Beside those whose arguments are not paired: kernels of the CPU that write out of bounds, or are no reference there.
 UNPLANNED = (*UNPAIRED, *KERNEL_DIES, *STRIDES_IGNORED, "*_aa*", "*grid_sample*", "*lu_unpack*", "*_fused_*", "*lstsq*")
+# Those of the optimizers among them are planned in what does not change their layouts.
+OPTIMIZERS = ("_fused_ada*", "_fused_sgd*")
 # Limits for an entry, so that all together are a few in a hundred cases of an audit; seconds are of the processor.
-MOST_TRIED, MOST_PLANNED, FEWEST_NEW, MOST_SECONDS = 200, 40, 2, 30
-# Entries that lack fewer pairs than the first ones are left as they are.
-MOST_ENTRIES = 3_000
+MOST_TRIED, MOST_PLANNED, FEWEST_NEW, MOST_SECONDS = 400, 60, 2, 20
 
 
 @dataclass
@@ -71,6 +87,7 @@ def open_pairs(store: Store, run: int) -> tuple[dict[str, set[Pair]], dict[str, 
     """The pairs that are open, and the groups whose calls may be varied, by entry."""
     seen: defaultdict[str, set[Pair]] = defaultdict(set)
     refused: defaultdict[str, set[Pair]] = defaultdict(set)
+    tensors: defaultdict[str, set[Level]] = defaultdict(set)
     groups: defaultdict[str, list[GroupKey]] = defaultdict(list)
     for covered in store.covered(run):
         key, name = covered.group, entry_name(covered.group)
@@ -79,63 +96,86 @@ def open_pairs(store: Store, run: int) -> tuple[dict[str, set[Pair]], dict[str, 
         for levels, pairs in ((covered.levels, seen[name]), (covered.refused, refused[name])):
             for own, arguments in {(counted(key, each), argument_levels(each)) for each in levels}:
                 pairs.update(product(arguments, own))
-    wanted = {}
-    for name, pairs in seen.items():
-        arguments, own = ({pair[side] for pair in pairs} for side in (0, 1))
-        possible = product(arguments, (level for level in own if level[0] in FACTORS))
-        wanted[name] = {pair for pair in possible if frozenset(pair) not in IMPOSSIBLE_PAIRS} - pairs - refused[name]
-    return wanted, groups
+            tensors[name].update(*map(tensor_levels, levels))
+    return {
+        name: {pair for pair in possible_with_arguments(pairs, tensors[name]) if pair[1][0] in FACTORS}
+        - pairs
+        - refused[name]
+        for name, pairs in seen.items()
+    }, groups
 
 
 def planned_for(sources: dict[str, CaseSource], groups: Iterable[GroupKey], wanted: set[Pair]) -> Iterator[Planned]:
     """The calls of an entry that bring the most pairs, until none brings several."""
-    calls = list(_different_calls(sources, groups))
+    calls = list(_different_calls(sources, groups, wanted))
     made = tried = 0
     while calls and made < MOST_PLANNED and tried < MOST_TRIED:
         (new, row), call = max(((_best_row(call, wanted), call) for call in calls), key=lambda each: each[0][0])
         if new < FEWEST_NEW:
             return
-        for levels in (row, *([[level] for level in row] if len(row) > 1 else [])):
+        rows = [row, *(row[:i] + row[i + 1 :] for i in range(len(row)) if len(row) > 1), *([level] for level in row)]
+        best: tuple[set[Pair], Planned, list[Level]] = (set(), call.planned, row)
+        for levels in rows:
             tried += 1
             candidate = _at(call.planned, levels)
             brought = _brought(sources[candidate.base.source], candidate, call.case) & wanted
-            if len(brought) >= FEWEST_NEW:
-                made += 1
-                wanted -= brought
-                yield candidate
-            if levels is row and brought:
+            best = max(best, (brought, candidate, levels), key=lambda each: len(each[0]))
+            if len(best[0]) >= new - (levels is not row):
                 break
+        brought, candidate, levels = best
+        if len(brought) >= FEWEST_NEW:
+            made += 1
+            wanted -= brought
+            yield candidate
         # What a call does not bring with these levels is not tried again.
-        call.levels.difference_update(row)
+        call.levels.difference_update(levels)
 
 
-def _different_calls(sources: dict[str, CaseSource], groups: Iterable[GroupKey]) -> Iterator[CandidateCall]:
-    """The first call with each combination of arguments, in the main dtype of each source."""
+def _different_calls(
+    sources: dict[str, CaseSource], groups: Iterable[GroupKey], wanted: set[Pair]
+) -> Iterator[CandidateCall]:
+    """The first call with each combination of arguments, in a dtype of each kind; integers may be those of a float."""
     by_base: defaultdict[tuple[str, str, str], dict[str, GroupKey]] = defaultdict(dict)
     for key in groups:
-        if not any(fnmatchcase(key.operator, each) for each in UNPLANNED):
+        if _factors(key.operator):
             by_base[key.source, key.operator, key.variant][key.dtype] = key
-    known: set[tuple[bool, tuple[Level, ...]]] = set()
+    known: set[tuple[str, tuple[Level, ...]]] = set()
     for base in sorted(by_base, key=lambda each: (BASES.index(each[0]), each)):
-        for dtype in (each for each in MAIN_DTYPES if each in by_base[base]):
-            # Real and imaginary parts of what was real say little of complex arithmetic.
-            dtypes = [other for other in by_base[base] if (other == "complex64") == (dtype == "complex64")]
-            source, key = sources[base[0]], by_base[base][dtype]
+        recorded = [each for each in MAIN_DTYPES if each in by_base[base]]
+        as_integers = [("float32", "int64")] if "float32" in recorded and "int64" not in recorded else []
+        for before, dtype in (*zip(recorded, recorded, strict=True), *as_integers):
+            source, key = sources[base[0]], by_base[base][before]
             for name, case in calls_of(source, key).items():
                 arguments = argument_levels(levels_of(case))
-                kind = (dtype == "complex64", arguments)
-                if _can_be_varied(case) and kind not in known:
-                    known.add(kind)
-                    planned = Planned(key, name, dtype, ())
-                    variations = (v for v in variations_for(source, planned, case) if v.factor in FACTORS)
-                    levels = {(v.factor, v.level) for v in variations if v.change(case) is not None}
-                    levels.update((DTYPE, other) for other in dtypes)
-                    yield CandidateCall(planned, case, frozenset(arguments), levels)
+                if not _can_be_varied(case) or (_kind(dtype), arguments) in known:
+                    continue
+                planned = Planned(key, name, dtype, ())
+                changed = case if before == dtype else at_levels(source, planned, case)
+                if not accepts(changed):
+                    continue
+                known.add((_kind(dtype), arguments))
+                tried = {own for argument, own in wanted if argument in arguments and own[0] in _factors(key.operator)}
+                variations = (v for v in variations_for(source, planned, changed) if (v.factor, v.level) in tried)
+                levels = {(v.factor, v.level) for v in variations if v.change(changed) is not None}
+                levels.update((DTYPE, other) for other in COUNTED[DTYPE] if _kind(other) == _kind(dtype))
+                yield CandidateCall(planned, case, frozenset(arguments), levels)
+
+
+def _factors(operator: str) -> tuple[str, ...]:
+    """What is varied in the calls of an operator."""
+    if any(fnmatchcase(operator, each) for each in OPTIMIZERS):
+        return DTYPE, VALUES
+    return () if any(fnmatchcase(operator, each) for each in UNPLANNED) else FACTORS
+
+
+def _kind(dtype: str) -> str:
+    """Dtypes of one kind are at the same special values: real and imaginary parts of what was real say little."""
+    return dtype if dtype in ("complex64", "bool") else "integer" if dtype in INTEGERS else "floating"
 
 
 def _can_be_varied(call: Case) -> bool:
     plain = call.form == "plain" and call.values == "plain" and not (call.skipped or call.distribution)
-    return plain and not call.errors_count and bool(tensors_of(call)) and is_small(call)
+    return plain and bool(tensors_of(call)) and is_small(call)
 
 
 def _best_row(call: CandidateCall, wanted: set[Pair]) -> tuple[int, list[Level]]:
@@ -165,11 +205,18 @@ def _brought(source: CaseSource, planned: Planned, call: Case) -> set[Pair]:
     except Exception:  # whatever a layout or a dtype makes of the call
         return set()
     operator, dtype = planned.base.operator, planned.dtype
+    special = case.values != "plain"
     is_tried = not divides_by_zero(operator, dtype) and not (
-        case.values != "plain" and excluded(operator, dtype, case.values)
+        special and (excluded(operator, dtype, case.values) or _converts_to_integers(case))
     )
     levels = levels_of(case) if is_tried and accepts(case) else ()
     return set(product(argument_levels(levels), counted(replace(planned.base, dtype=planned.dtype), levels)))
+
+
+def _converts_to_integers(case: Case) -> bool:
+    """Whether results go to a tensor of integers: C++ leaves undefined what they make of special values."""
+    outs = [t for t in leaves(case.kwargs.get("out")) if isinstance(t, Tensor)]
+    return case.values in FLOATING_VALUES and not all(t.is_floating_point() or t.is_complex() for t in outs)
 
 
 def in_separate_process(*arguments: object) -> tuple[Planned, ...]:
@@ -188,8 +235,8 @@ def in_separate_process(*arguments: object) -> tuple[Planned, ...]:
         return parsed(Path(found.name).read_text())
 
 
-def main(store: Path) -> None:
-    """Plan for the latest audit of a store."""
+def main(store: Path, names: Collection[str] = ()) -> None:
+    """Plan for the latest audit of a store: for some entries, or for all, those first that lack the most pairs."""
     torch.set_num_threads(1)
     register()
     open_device(DeviceKind.SIMULATED, coverage_profile, None)  # which overloads have a kernel
@@ -197,15 +244,17 @@ def main(store: Path) -> None:
     with Store.open(store) as opened:
         wanted, groups = open_pairs(opened, opened.latest_run().id)
     for source in sources.values():
-        list(source.groups())  # loads what each process would load again
+        for key in islice(source.groups(), 1):
+            next(iter(source.cases(key, Samples.DEFAULT)), None)  # loads what each process would load again
     planned = set(parsed(PLAN.read_text()))
-    lacking = (name for name in groups if wanted.get(name))
-    for name in sorted(lacking, key=lambda each: (-len(wanted[each]), each))[:MOST_ENTRIES]:
-        print(name, len(planned), len(wanted[name]), flush=True)
-        planned.update(in_separate_process(sources, groups[name], wanted[name]))
+    lacking = (name for name in groups if wanted.get(name) and (not names or name in names))
+    for number, name in enumerate(sorted(lacking, key=lambda each: (-len(wanted[each]), each))):
+        planned.update(found := in_separate_process(sources, groups[name], wanted[name]))
+        print(name, len(wanted[name]), len(found), len(planned), flush=True)
+        if number % 50 == 0:
+            PLAN.write_text(written(planned))  # what was found stays where this is stopped
     PLAN.write_text(written(planned))
-    print(f"{len(planned):,} calls of {len(wanted):,} entries")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), sys.argv[2:])

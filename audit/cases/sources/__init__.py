@@ -51,6 +51,9 @@ def case_sources(imports: Sequence[str]) -> dict[str, CaseSource]:
     opinfos, modules = OpInfoSource(), ModuleSource()
     schemas = SchemaSource(packages=list(imports), foreign=defined)
     arguments = VariedSource(ARGUMENT_FACTOR, schemas, name=ARGUMENT_FACTOR.name)
+    argument_pairs = VariedSource(ARGUMENT_PAIR_FACTOR, schemas, name=ARGUMENT_PAIR_FACTOR.name)
+    mixed, sizes = VariedSource(MIXED_DTYPE_FACTOR, opinfos), VariedSource(SIZE_FACTOR, opinfos)
+    schema_sizes, elementwise = VariedSource(SIZE_FACTOR, schemas), VariedSource(ELEMENTWISE_KERNEL_FACTOR, schemas)
     sources: list[CaseSource] = [
         KnownWrongSource(),  # first: a bug that is back is known before anything else
         opinfos,
@@ -61,26 +64,29 @@ def case_sources(imports: Sequence[str]) -> dict[str, CaseSource]:
         VariedSource(FORM_FACTOR, opinfos),
         VariedSource(TARGET_FACTOR, opinfos),
         VariedSource(SCHEMA_TARGET_FACTOR, schemas),
-        VariedSource(MIXED_DTYPE_FACTOR, opinfos),
+        mixed,
         *(VariedSource(MIXED_DTYPE_CALL_FACTOR, base) for base in (modules, schemas)),
         *(VariedSource(GRADIENT_FACTOR, base) for base in (opinfos, modules)),
         VariedSource(WITHOUT_GRADIENT_FACTOR, opinfos),
         VariedSource(ERROR_FACTOR, opinfos),
-        *(VariedSource(SIZE_FACTOR, base) for base in (opinfos, modules, schemas)),
+        sizes,
+        VariedSource(SIZE_FACTOR, modules),
+        schema_sizes,
         KernelSizeSource(),
         VariedSource(PAIR_FACTOR, opinfos),
         VariedSource(RANDOM_FACTOR, opinfos),
         VariedSource(REPETITION_FACTOR, opinfos),
         modules,
         schemas,
-        VariedSource(ELEMENTWISE_KERNEL_FACTOR, schemas),
+        elementwise,
         VariedSource(SCHEMA_FORM_FACTOR, schemas),
         arguments,
-        VariedSource(ARGUMENT_PAIR_FACTOR, schemas, name=ARGUMENT_PAIR_FACTOR.name),
+        argument_pairs,
         VariedSource(REPETITION_FACTOR, schemas),
         SchemaRandomSource(schemas),
-        PlannedPairSource("planned pairs", opinfos),
-        PlannedPairSource("schema planned pairs", schemas, arguments),
+        PlannedPairSource("planned pairs", opinfos, mixed, sizes),
+        PlannedPairSource("module planned pairs", modules),
+        PlannedPairSource("schema planned pairs", schemas, arguments, argument_pairs, elementwise, schema_sizes),
         LargeSource(),
         KnownWrongSource(large=True),
     ]

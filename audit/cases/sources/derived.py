@@ -130,28 +130,28 @@ class VariedSource(CaseSource):
         self.name = name or PREFIXES.get(base.name, f"{base.name} ") + factor.name
         self.quick, self.repeats = factor.quick, factor.repeats
         self._factor = factor
-        self._base = base
+        self.base = base
 
     def groups(self) -> Iterable[GroupKey]:
         """Those of the base's groups that the factor applies to; none of the OpInfos' sparse ones."""
-        return self._own(self._base.groups())
+        return self._own(self.base.groups())
 
     def groups_of(self, operators: Collection[str]) -> Iterable[GroupKey]:
         """The same of some operators."""
-        return self._own(self._base.groups_of(operators))
+        return self._own(self.base.groups_of(operators))
 
     def operators(self) -> frozenset[str]:
         """Those of the base, whether a group of theirs is varied or not: telling that may cost seconds."""
-        return self._base.operators()
+        return self.base.operators()
 
     def varies(self, key: GroupKey) -> bool:
         """Whether this source has anything to vary for a group of the base."""
-        return "/" not in key.variant and self._factor.applies(BaseGroup(self._base, key))
+        return "/" not in key.variant and self._factor.applies(BaseGroup(self.base, key))
 
     def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
         """The variations of the group's chosen cases."""
         if self.has_cases_in(key.dtype, samples):
-            group = BaseGroup(self._base, replace(key, source=self._base.name), samples)
+            group = BaseGroup(self.base, replace(key, source=self.base.name), samples)
             yield from self._factor.vary(group, self._factor.choose(group, group.cases()))
 
     def has_cases_in(self, dtype: str, samples: Samples) -> bool:

@@ -10,7 +10,7 @@ plan holds where a source makes more calls, fewer, or others in between; a call 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby, islice
@@ -23,10 +23,11 @@ from ...model.case import Case, CaseSource, QuickShare, seed_generators
 from ...model.group import GroupKey
 from ...model.selection import Samples
 from ..covering.levels import levels_of
-from ..covering.pairs import Levels
+from ..covering.pairs import FORM, GRADIENT, Levels
 from .case_tensors import map_tensors
-from .opinfo import OpInfoSource
-from .variations import PLAIN, Variation, variations_of, variations_of_call, varied_case
+from .derived import BaseGroup, VariedSource
+from .variations import GRADIENTS, OUT, PLAIN, Variation, variations_of, variations_of_call, varied_case
+from .write_targets import schema_case, transposed, written_in
 
 PLAN = Path(__file__).with_name("planned_pairs.tsv")
 # Calls of a group beyond so many differ little from those before.
@@ -55,7 +56,7 @@ class PlannedPairSource(CaseSource):
 
     def __init__(self, name: str, *bases: CaseSource) -> None:
         self.name = name
-        self._bases = {base.name: base for base in bases}
+        self.bases = {base.name: base for base in bases}
 
     def groups(self) -> Iterable[GroupKey]:
         """The groups of the plan whose calls the installed torch has."""
@@ -65,12 +66,12 @@ class PlannedPairSource(CaseSource):
         """The planned cases of a group: the same calls for every seed."""
         for base, of_base in groupby(self._by_group[replace(key, mode="fallback")], lambda planned: planned.base):
             rows = list(of_base)
-            calls = calls_of(self._bases[base.source], base)
-            yield from (at_levels(self._bases[base.source], row, calls[row.call]) for row in rows if row.call in calls)
+            calls = calls_of(self.bases[base.source], base, {row.call for row in rows})
+            yield from (at_levels(self.bases[base.source], row, calls[row.call]) for row in rows if row.call in calls)
 
     @cached_property
     def _by_group(self) -> dict[GroupKey, list[Planned]]:
-        made = {key for base in self._bases.values() for key in base.groups()}
+        made = {key for base in self.bases.values() for key in base.groups()}
         groups: dict[GroupKey, list[Planned]] = {}
         for planned in parsed(PLAN.read_text()):
             if planned.base in made:
@@ -104,12 +105,14 @@ def written(planned: Iterable[Planned]) -> str:
     return "\n".join("\n".join((first, *sorted(lines), "")) for first, lines in sorted(groups.items()))
 
 
-def calls_of(source: CaseSource, key: GroupKey) -> dict[str, Case]:
-    """The first calls of a group by their checksums, the same ones whatever the generators were seeded with."""
+def calls_of(source: CaseSource, key: GroupKey, wanted: Collection[str] = ()) -> dict[str, Case]:
+    """The first calls of a group by their checksums, up to the last `wanted` one, whatever seed the generators have."""
     seed_generators(0, key.label)
     calls: dict[str, Case] = {}
     for case in islice(source.cases(key, Samples.DEFAULT), MOST_LOOKED_AT):
         calls.setdefault(checksum(case), case)
+        if wanted and calls.keys() >= set(wanted):
+            break
     return calls
 
 
@@ -126,10 +129,21 @@ def at_levels(source: CaseSource, planned: Planned, call: Case) -> Case:
 
 
 def variations_for(source: CaseSource, planned: Planned, case: Case) -> tuple[Variation, ...]:
-    """The variations of a sample, or of a call by name, in the planned dtype."""
-    if isinstance(source, OpInfoSource):
-        return variations_of(source.opinfo(planned.base), planned.dtype)
-    return variations_of_call(planned.base.operator, planned.dtype, case)
+    """The variations of a sample, or of a module's or overload's call, in the planned dtype."""
+    group = BaseGroup(source.base if isinstance(source, VariedSource) else source, planned.base)
+    if group.opinfo is not None:
+        return variations_of(group.opinfo, planned.dtype)
+    return (
+        *variations_of_call(planned.base.operator, planned.dtype, case),
+        *(Variation(GRADIENT, level, change) for level, change in GRADIENTS.items()),
+        Variation(FORM, OUT, with_transposed_target),
+    )
+
+
+def with_transposed_target(case: Case) -> Case | None:
+    """A call of an out= overload with out tensors that are transposed; None for others, and if none has an order."""
+    call_and_targets = schema_case(case) if "out" in case.kwargs else None
+    return call_and_targets and written_in(*call_and_targets, transposed)
 
 
 def in_dtype(case: Case, before: str, after: str) -> Case:

@@ -19,6 +19,7 @@ from ..covering.pairs import FORM, GRADIENT, LAYOUT, OTHER_LAYOUTS, SIZE, VALUES
 from . import layouts
 from .case_tensors import map_tensors, tensors_of, unsure, with_tensors, written_positions
 from .forms import Call, OutForm, detached
+from .modules import ModuleCall
 from .sizes import UNCHECKED, is_any_of, is_for_users
 from .special_values import varied_tensors, with_values
 from .unsafe_values import excluded
@@ -105,7 +106,9 @@ def variations_of_call(operator: str, dtype: str, case: Case) -> tuple[Variation
 
 
 def takes_any_size(operator: str, case: Case) -> bool:
-    """Whether a call by name is elementwise, or a call of users with one tensor."""
+    """Whether a call by name, not a module's, is elementwise, or a call of users with one tensor."""
+    if isinstance(case.call, ModuleCall):
+        return False
     pointwise = torch.Tag.pointwise in overload_of(full_name(operator)).tags
     return pointwise or (len(tensors_of(case)) == 1 and is_for_users(operator) and not is_any_of(operator, UNCHECKED))
 

@@ -96,3 +96,15 @@ def test_arguments_of_what_wraps_a_call_are_not_counted_nor_what_cannot_be() -> 
     ).values()
     # With a number in a tensor the dtype, the form and the offset; it cannot be transposed.
     assert (found.with_arguments, found.possible_with_arguments) == (3, 3)
+
+
+def test_calls_with_a_number_in_place_of_their_second_tensor_have_no_others() -> None:
+    tensors = (("given", "2"), ("0", "tensor"), ("1", "tensor"), ("layout", "offset"), ("other layouts", "offset"))
+    number = (("given", "2"), ("0", "tensor"), ("1", "positive"), ("layout", "contiguous"))
+    alone = (("given", "1"), ("0", "tensor"), ("layout", "contiguous"))
+    (found,) = pairs_seen([group("opinfo", "float32", tensors, number, alone)]).values()
+    # Each of the three levels with the dtype and both layouts; of the other tensor's with "two are given" alone.
+    assert (found.with_arguments, found.possible_with_arguments) == (8, 10)
+    with_list = (("given", "2"), ("0", "2 of tensor"), ("1", "positive"), ("layout", "contiguous"))
+    (found,) = pairs_seen([group("opinfo", "float32", tensors, number, alone, with_list)]).values()
+    assert found.possible_with_arguments == 12, "the first argument may hold several"

@@ -22,7 +22,7 @@ GROUPS = [opinfo("clamp"), opinfo("clamp", dtype="int64")]
 
 
 def test_a_call_is_planned_for_pairs_that_the_cpu_accepts() -> None:
-    calls = calls_of(SOURCE, GROUPS[0])
+    calls = calls_of(SOURCE, GROUPS[0]) | calls_of(SOURCE, GROUPS[1])
     arguments = {level for call in calls.values() for level in argument_levels(levels_of(call))}
     levels = {("layout", "transposed"), ("dtype", "int64"), ("values", "nan")}
     wanted = set(product(arguments, levels))
@@ -31,6 +31,7 @@ def test_a_call_is_planned_for_pairs_that_the_cpu_accepts() -> None:
     for each in planned:
         assert levels & {*levels_of(at_levels(SOURCE, each, calls[each.call])), ("dtype", each.dtype)}
     assert any(("values", "nan") in each.levels and each.dtype == "float32" for each in planned)
+    assert {each.base.dtype for each in planned} == {"float32", "int64"}, "integers have other special values"
     assert len(wanted) < len(arguments), "what is brought is not open any more"
 
 

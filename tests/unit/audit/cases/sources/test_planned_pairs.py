@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
+import pytest
 import torch
 
 from mpsmith.audit.cases.covering.levels import levels_of
+from mpsmith.audit.cases.covering.pairs import Levels
+from mpsmith.audit.cases.sources import case_sources
+from mpsmith.audit.cases.sources.case_tensors import tensors_of
 from mpsmith.audit.cases.sources.opinfo import OpInfoSource
-from mpsmith.audit.cases.sources.planned_pairs import PLAN, PlannedPairSource, calls_of, parsed, written
+from mpsmith.audit.cases.sources.planned_pairs import (
+    PLAN,
+    Planned,
+    PlannedPairSource,
+    at_levels,
+    calls_of,
+    parsed,
+    written,
+)
 from mpsmith.audit.cases.sources.schema import SchemaSource
 from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.selection import Samples
+from support.pair_planning import BASES
+from support.stores import opinfo
 
 ROWS = parsed(PLAN.read_text())
+SOURCE, KEY = OpInfoSource(), opinfo("clamp")
 
 
 def test_each_line_of_the_plan_reads_as_it_is_written() -> None:
@@ -41,3 +58,33 @@ def test_the_sources_still_make_nearly_all_calls_of_the_plan() -> None:
     groups = [key for key in by_group if key.source in sources][::10]
     missing = sum(len(by_group[key] - calls_of(sources[key.source], key).keys()) for key in groups)
     assert missing <= 0.05 * sum(len(by_group[key]) for key in groups), "plan again: docs/reports.md, Pairs of levels"
+
+
+@pytest.mark.parametrize(
+    ("source", "operator", "levels"),
+    [
+        ("mixed dtypes", "hypot", (("layout", "transposed"),)),
+        ("modules", "nn.Linear", (("layout", "transposed"), ("gradient", "all"))),
+        ("schema", "addmm.out", (("form", "out= transposed"),)),
+        ("argument pairs", "addmm", (("other layouts", "offset"), ("values", "nan"))),
+    ],
+)
+def test_calls_of_each_kind_of_source_are_brought_to_levels(source: str, operator: str, levels: Levels) -> None:
+    base = case_sources(())[source]
+    key = next(key for key in base.groups_of([operator]) if key.dtype == "float32")
+    name, call = next((name, call) for name, call in calls_of(base, key).items() if len(tensors_of(call)) > 1)
+    planned = Planned(key, name, "float32", levels)
+    assert set(levels) <= {*levels_of(at_levels(base, planned, call))}
+
+
+def test_no_call_is_made_behind_the_last_that_is_looked_for() -> None:
+    first, second, *_ = calls_of(SOURCE, KEY)
+    assert [*calls_of(SOURCE, KEY, {second})] == [first, second]
+
+
+def test_every_source_of_the_plan_is_a_base() -> None:
+    planning = [source for source in case_sources(()).values() if isinstance(source, PlannedPairSource)]
+    made = Counter(each.source for source in planning for each in source.groups())
+    assert made.keys() == {"planned pairs", "module planned pairs", "schema planned pairs"}
+    bases = {base for source in planning for base in source.bases}
+    assert {each.base.source for each in ROWS} <= bases == set(BASES)
