@@ -33,7 +33,13 @@ _OF_A_KERNEL = {"MetalRuntimeError", "MetalValueError", "KernelFault", "MetalSyn
 _BY_AN_EXTENSION = ("simulated Metal kernel '", "Metal, simulated: ")
 # An operator or dtype that PyTorch's mps backend lacks.
 _LACKING_ON_A_MAC = ("is not currently implemented for the MPS device", "MPS framework doesn't support float64")
-_LIMITS = ("does not support", " is not simulated: ", "not supported by the simulator", *SIMULATOR_LIMITS)
+_LIMITS = (
+    "does not support",
+    "the simulated Metal host has no such method",
+    " is not simulated: ",
+    "not supported by the simulator",
+    *SIMULATOR_LIMITS,
+)
 # Fixtures of pytest's plugins.
 _PLUGINS = {"benchmark": "pytest-benchmark", "mocker": "pytest-mock"}
 _PLACE = re.compile(r"(?P<file>[^\s:'\"]+\.(?:metal|mm|py|h)|program_source):(?P<line>\d+)")

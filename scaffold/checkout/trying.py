@@ -28,6 +28,9 @@ from .scripts import SCRIPT
 from .worker import run_tests
 
 CODE = (".mm", ".cpp", ".cc", ".cxx", ".c")
+_HEADERS = (".h", ".hpp", ".hh")
+# What a compiler says of its system. Only the project's code is to hear of a Mac: torch's headers are those of Linux.
+_SYSTEM = re.compile(rb"\b__(APPLE|MACH|linux|gnu_linux)__\b")
 _LEFT_OUT = (".git", ".venv", "venv", "node_modules", "build", "dist", "__pycache__", ".tox", "*.so")
 _TESTS = ("test_*.py", "*_test.py", "test.py", "tests.py")
 _COMPILES = re.compile(r"compile_shader|\.mm\b|\.metal\b|\bmps\b")
@@ -84,8 +87,13 @@ def _copied(folder: Path) -> Iterator[Checkout]:
             shutil.copytree(folder, copy, symlinks=True, ignore=shutil.ignore_patterns(*_LEFT_OUT))
         except OSError as error:  # shutil.Error has a list of files
             raise ScaffoldError(f"cannot copy {folder}: {one_line(error)}") from error
+        checkout = Checkout(folder, copy)
+        for path in checkout.files(*(f"*{suffix}" for suffix in (*CODE, *_HEADERS))):
+            if copy.resolve() in path.resolve().parents and _SYSTEM.search(text := path.read_bytes()):
+                path.unlink()  # it may be read-only
+                path.write_bytes(_SYSTEM.sub(rb"MPSMITH_\1", text))
         try:
-            yield Checkout(folder, copy)
+            yield checkout
         finally:
             shutil.rmtree(copy, ignore_errors=True)
 

@@ -25,7 +25,6 @@ from .host_libraries import (
 TORCHS_BUILDER = "TORCH_API_INCLUDE_EXTENSION_H"
 """What torch's own builder defines, for torch/torch.h. It hands all files to clang++."""
 
-_SELECTOR = re.compile(r"@selector\(\s*([\w:]+)\s*\)")
 _CLASS = re.compile(r"OBJC_(?:META)?CLASS_\$_(\w+)")
 # Classes of MPS, and what torch declares for them.
 _OF_GRAPHS = re.compile(r"OBJC_CLASS_\$_MPS|_ZNK?2at(?:6native)?3mps")
@@ -81,7 +80,7 @@ def build_extension(
         objects = [Path(temporary) / f"{number}-{path.stem}.o" for number, path in enumerate(sources)]
         with ThreadPoolExecutor() as threads:
             warnings = [d for diagnostics in threads.map(compiler.compile, units, objects) for d in diagnostics]
-        noted = note.write(Path(temporary), name, _selectors_in(sources))
+        noted = note.write(Path(temporary), name)
         objects.append(Path(temporary) / "note.o")
         compiler.compile(Unit(noted), objects[-1])
         folder.mkdir(parents=True, exist_ok=True)
@@ -106,11 +105,6 @@ def build_extension(
 
 def _arc(path: Path, asked: bool | None) -> bool:
     return asked if asked is not None else _NO_ARC not in path.read_text("utf-8", "replace")
-
-
-def _selectors_in(sources: Sequence[Path]) -> list[str]:
-    """Selectors that the sources name, as in `respondsToSelector:`: they may be missing."""
-    return sorted({name for path in sources for name in _SELECTOR.findall(path.read_text("utf-8", "replace"))})
 
 
 def _refuse_undefined(symbols: Sequence[str]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
-import re
 import sys
 import threading
 from pathlib import Path
@@ -14,10 +13,8 @@ from ..device import loading as device
 from ..device.build import LIBRARY_NAME
 from ..errors import ExtensionLoadError
 from . import graphs, note
-from .apple.location import STUBS, apple_folder
 from .host_libraries import frameworks_library, torch_host_library
 
-_BODY = re.MULTILINE | re.DOTALL
 _loading = threading.Lock()
 _frameworks: ctypes.CDLL | None = None
 _loaded: dict[Path, ModuleType | None] = {}
@@ -67,7 +64,7 @@ def load_extension(library: Path, name: str | None = None) -> ModuleType | None:
             loaded already.
     """
     library = library.resolve()
-    host = install_host()
+    install_host()
     with _loading:
         if library in _loaded:
             return _loaded[library]
@@ -81,7 +78,6 @@ def load_extension(library: Path, name: str | None = None) -> ModuleType | None:
         loaded = ctypes.CDLL(str(library))
         if hasattr(loaded, "mpsgraph_simulator_add_limit"):  # it is linked with MPSGraph
             graphs.loaded()
-        _refuse_unknown_selectors(host, library, made)
         defines_module = hasattr(loaded, f"PyInit_{module_name.rpartition('.')[2]}")
         # Otherwise it only registers operators.
         _loaded[library] = _import(library, module_name) if defines_module else None
@@ -150,34 +146,6 @@ def _read_note(library: Path) -> note.ExtensionNote:
     if made.host != now.host:
         raise ExtensionLoadError(f"{library} was built by another mpsmith or compiler: build it again")
     return made
-
-
-def _refuse_unknown_selectors(host: ctypes.CDLL, library: Path, made: note.ExtensionNote) -> None:
-    unknown = [selector for selector in _unknown(host) if selector not in made.asked_for]
-    if unknown and note.ANY_SELECTOR not in made.asked_for:
-        shown = ", ".join(map(_with_class, unknown[:4]))
-        more = f" and {len(unknown) - 4} more" if len(unknown) > 4 else ""
-        raise ExtensionLoadError(
-            f"{library.name} sends messages that the simulated Metal host does not implement: {shown}{more}"
-        )
-
-
-def _with_class(selector: str) -> str:
-    """The selector with the classes and protocols that declare it in Apple's headers."""
-    first = selector.partition(":")[0]
-    declared = re.compile(rf"^[-+] \([^\n]*?\)\s*{first}\b[^\n]*;|^@property[^\n]*\b{first};", re.MULTILINE)
-    owners = []
-    for header in (*sorted(STUBS.rglob("*.h")), *sorted(apple_folder().rglob("*.h"))):
-        for owner in re.finditer(r"^@(?:protocol|interface) (\w+)[^;\n]*$(.*?)^@end", header.read_text(), _BODY):
-            if any(_selector_of(found[0], first) == selector for found in declared.finditer(owner[2])):
-                owners.append(owner[1])
-    return f"-[{' or '.join(owners[:2]) or 'id'} {selector}]"
-
-
-def _selector_of(declaration: str, first: str) -> str:
-    """The selector of a method's declaration, such as `- (void)setBuffer:(id)b offset:(NSUInteger)o;`."""
-    words = re.findall(r"(\w+):\s*\(", declaration)
-    return "".join(f"{word}:" for word in words) or first
 
 
 def _import(library: Path, name: str) -> ModuleType:

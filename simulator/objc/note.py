@@ -10,35 +10,30 @@ from pathlib import Path
 
 from .host_libraries import IMAGE, TENSOR_MEMORY, torch_host_library
 
-ANY_SELECTOR = "*"
 _MARK = "mpsmith extension: "
 _FOUND = re.compile(re.escape(_MARK.encode()) + rb"(\{.*?\})\0")
 
 
 @dataclass(frozen=True)
 class ExtensionNote:
-    """`host` changes with the libraries of the simulated host.
-
-    `asked_for` are selectors that may be missing; with ANY_SELECTOR among them, all may: sending one raises.
-    """
+    """`host` changes with the libraries of the simulated host."""
 
     name: str
     torch: str
     host: str
-    asked_for: tuple[str, ...]
 
 
-def current(name: str, asked_for: Sequence[str] = ()) -> ExtensionNote:
+def current(name: str) -> ExtensionNote:
     """The note of an extension that is built now."""
     import torch
 
-    return ExtensionNote(name, str(torch.__version__), torch_host_library().parent.name, tuple(asked_for))
+    return ExtensionNote(name, str(torch.__version__), torch_host_library().parent.name)
 
 
-def write(folder: Path, name: str, asked_for: Sequence[str], included: Sequence[Path] = (IMAGE, TENSOR_MEMORY)) -> Path:
+def write(folder: Path, name: str, included: Sequence[Path] = (IMAGE, TENSOR_MEMORY)) -> Path:
     """Write a C++ file that contains the note and these sources, which register the extension's Objective-C classes."""
     path = folder / "note.cpp"
-    text = json.dumps(_MARK + json.dumps(asdict(current(name, asked_for))))
+    text = json.dumps(_MARK + json.dumps(asdict(current(name))))
     noted = f'extern "C" __attribute__((used)) const char mpsmith_extension_note[] = {text};\n'
     path.write_text("".join(f'#include "{source}"\n' for source in included) + noted)
     return path
@@ -50,4 +45,4 @@ def read(library: Path) -> ExtensionNote | None:
     if found is None:
         return None
     data = json.loads(found[1])
-    return ExtensionNote(data["name"], data["torch"], data["host"], tuple(data["asked_for"]))
+    return ExtensionNote(data["name"], data["torch"], data["host"])

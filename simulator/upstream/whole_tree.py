@@ -256,7 +256,7 @@ def _linked(root: Path, objects: Sequence[Path]) -> Path:
         noted = Path(temporary) / "note.o"
         # Selectors that nothing implements are looked for after linking, and reported with their files.
         # The backend itself may use addresses of device memory; an extension must not.
-        text = note.write(Path(temporary), library.name.partition(".")[0], (note.ANY_SELECTOR,), (IMAGE,))
+        text = note.write(Path(temporary), library.name.partition(".")[0], (IMAGE,))
         compiler.compile(Unit(text), noted)
         made = Path(temporary) / library.name
         undefined = link([*objects, noted], made, words)

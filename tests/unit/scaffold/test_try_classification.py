@@ -61,6 +61,7 @@ def test_a_process_that_died_is_a_defect_where_the_device_explains_it() -> None:
         ("simulated Metal kernel 'k' (program_source:3): data race on byte 0", TryResult.DEFECT),
         ("Metal, simulated: endEncoding was called twice on the same encoder", TryResult.DEFECT),
         ("at::mps::f() is not simulated: the torch file needs Apple's frameworks (used at a.mm:3)", TryResult.REFUSED),
+        ("-[SimulatedDevice f]: the simulated Metal host has no such method", TryResult.REFUSED),
         ("Tensor-likes are not close!", TryResult.WRONG),
     ],
 )

@@ -291,6 +291,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("throw_in_block", &throw_in_block);
   m.def("forget_end_encoding", &forget_end_encoding);
   m.def("asks_first", &asks_first);
+  m.def("make_texture", [] { [MPSDevice::getInstance()->device() newTextureWithDescriptor:nil]; });
   m.def("notified", &notified);
   m.def("seeds", &seeds);
   m.def("key_of", &to_hex_key);
