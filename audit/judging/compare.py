@@ -25,6 +25,7 @@ their place; `Agreement.note` names it. A caller may also require the signs of z
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Protocol
 
 import torch
@@ -279,17 +280,25 @@ class Elements:
 
     def within(self) -> Agreement | Difference:
         """Compare with the float64 run, with the sensitivity and flushed reference computed so far."""
-        size = self.wide.abs()
-        absolute = ULPS * self._limits.eps * size.clamp(min=self._limits.smallest_normal)
-        absolute += SLACK * _largest_nearby(self._own_error, size)
+        size, absolute = self._size, self._absolute
         unit, whole = self._rtol * size, self._atol + self._rtol * size
         if self.sensitivity is None:
             return self._judged(unit + absolute.clamp(max=self._atol), self._units_allowed(whole))
-        absolute += CONDITION * self.sensitivity
+        absolute = absolute + CONDITION * self.sensitivity
         undetermined = (self.sensitivity > 0) & (self.sensitivity >= size / SLACK)
         unit += torch.where(undetermined, self._atol, absolute.clamp(max=self._atol))
         moved = SLACK * self.sensitivity
         return self._judged(torch.maximum(unit, moved), self._units_allowed(torch.maximum(whole, moved)))
+
+    @cached_property
+    def _size(self) -> Tensor:
+        return self.wide.abs()
+
+    @cached_property
+    def _absolute(self) -> Tensor:
+        """What each element may be off, whatever its inputs."""
+        absolute = ULPS * self._limits.eps * self._size.clamp(min=self._limits.smallest_normal)
+        return absolute + SLACK * _largest_nearby(self._own_error, self._size)
 
     def _units_allowed(self, unit: Tensor) -> float:
         """How many units an element may be off, given the CPU's own error."""

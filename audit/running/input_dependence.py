@@ -57,9 +57,12 @@ class InputDependence:
         """
         if case.uninitialised or case.distribution:
             return
+        names = list(_names(case))
+        if all(map(self._is_known, names)):
+            return
         tensors, written = tensors_of(case), written_positions(case)
-        for number, name in enumerate(_names(case)):
-            if name in self._effective or self._tries[name] >= TRIES or number in written:
+        for number, name in enumerate(names):
+            if self._is_known(name) or number in written:
                 continue
             changed = self._changed(tensors[number])
             if changed is None:
@@ -80,6 +83,10 @@ class InputDependence:
         """What the store says of them; empty where there are none."""
         names = self.without_effect
         return f"{WITHOUT_EFFECT}{', '.join(names)}" if names else ""
+
+    def _is_known(self, name: str) -> bool:
+        """Whether an input had an effect, or was changed often enough."""
+        return name in self._effective or self._tries[name] >= TRIES
 
     def _changed(self, tensor: Tensor) -> Tensor | None:
         """Other values for an input; None for one that cannot be changed safely."""

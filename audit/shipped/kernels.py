@@ -165,7 +165,14 @@ class AuditedKernel:
     """One kernel, which records its name while it runs."""
 
     def __init__(self, kernel: CompiledKernel, name: str, running: _RunningKernel) -> None:
+        # A Mac's audit imports this module, and no Metal.
+        from ...simulator.air.library import MOST_QUICK_THREADS
+        from ...simulator.metal.modes import checking, current_mode
+
         self._kernel, self._name, self._running = kernel, name.encode(), running
+        self._communicates = kernel.communicates
+        self._most_threads = MOST_WAITING_THREADS if kernel.waits else MOST_THREADS
+        self._most_quick_threads, self._checking, self._current_mode = MOST_QUICK_THREADS, checking, current_mode
         self._builds: set[tuple[Mode, bool]] = set()
 
     def prepare(
@@ -175,16 +182,12 @@ class AuditedKernel:
 
         Raises SimulatorError where the arguments do not fit, or there are more threads than the host runs in time.
         """
-        # A Mac's audit imports this module, and no Metal.
-        from ...simulator.air.library import MOST_QUICK_THREADS
-        from ...simulator.metal.modes import checking, current_mode
-
         all_threads = math.prod(threads)
-        if all_threads > (MOST_WAITING_THREADS if self._kernel.waits else MOST_THREADS):
+        if all_threads > self._most_threads:
             raise SimulatorError("too many threads for the host")
-        has_checks = self._kernel.communicates and all_threads <= MOST_CHECKED_THREADS
-        with checking(current_mode("fast") if has_checks else "fast") as mode:
-            build = mode, all_threads > MOST_QUICK_THREADS
+        has_checks = self._communicates and all_threads <= MOST_CHECKED_THREADS
+        with self._checking(self._current_mode("fast") if has_checks else "fast") as mode:
+            build = mode, all_threads > self._most_quick_threads
             # The first launch of a build compiles it.
             unlimited = nullcontext() if build in self._builds else time_limit.suspended()
             self._builds.add(build)

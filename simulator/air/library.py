@@ -8,7 +8,6 @@ import math
 import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from ...errors import one_line
@@ -237,7 +236,7 @@ class AirKernel:
         mode = current_mode(self._mode)
         fast: Build = "quick" if math.prod(grid) <= MOST_QUICK_THREADS else "optimized"
         kernel = self._kernel("checked" if mode == "checked" else fast)
-        launch = replace(self._grid_launch(bound, shared, mode), grid=grid, group=group)
+        launch = self._grid_launch(bound, shared, mode, grid, group)
 
         def run_in_order(schedule: GridLaunch) -> None:
             messages = runtime_of(self._compiler.scheduler).run(kernel, schedule)
@@ -314,7 +313,9 @@ class AirKernel:
             buffers[FIRST_THREADGROUP_SLOT + argument.index] = Buffer(address, address, size, memory)
         return buffers
 
-    def _grid_launch(self, bound: BoundArguments, shared: Mapping[int, Buffer], mode: Mode) -> GridLaunch:
+    def _grid_launch(
+        self, bound: BoundArguments, shared: Mapping[int, Buffer], mode: Mode, grid: Size, group: Size
+    ) -> GridLaunch:
         buffers = {**bound.buffers, **shared}
         addresses = [0] * (FIRST_THREADGROUP_SLOT + MAX_BUFFERS if shared else MAX_BUFFERS)
         for index, buffer in buffers.items():
@@ -331,7 +332,7 @@ class AirKernel:
         regions = merged_regions(guards, written) if guarded else []
         flushing = self.signature.flush_denormals
         return GridLaunch(
-            *((1, 1, 1), (1, 1, 1), addresses, regions),
+            *(grid, group, addresses, regions),
             one_by_one=mode != "fast",
             flush_denormals=flushing,
             # Metal's specification does not say so, but Apple's GPUs do, and shipped kernels such as

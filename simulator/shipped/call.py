@@ -47,7 +47,7 @@ def host_alias(tensor: Tensor) -> Tensor:
 
     Lazy conjugation and negation are kept as flags.
     """
-    if tensor.device.type != "mps":
+    if not tensor.is_mps:
         return tensor
     storage = tensor.untyped_storage()
     size = storage.nbytes()

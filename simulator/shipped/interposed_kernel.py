@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol
 
@@ -108,7 +108,7 @@ class InterposedKernel:
 
     def _results(self, returned: Any, arguments: Mapping[str, Any]) -> list[Tensor]:
         """The device's tensors that the call returned, then written arguments."""
-        results = list(_of_device(returned))
+        results = _of_device(returned)
         for name in self._written:
             results += [t for t in _of_device(arguments[name]) if not any(t is result for result in results)]
         return results
@@ -176,14 +176,13 @@ def _bytes_at(address: int, size: int) -> Tensor:
     return torch.empty(0, dtype=torch.uint8, device="cpu").set_(memory)
 
 
-def _of_device(value: Any) -> Iterator[Tensor]:
+def _of_device(value: Any) -> list[Tensor]:
     """The strided tensors of the device in a value or in a list of values."""
     if isinstance(value, Tensor):
-        if value.device.type == "mps" and value.layout is torch.strided:
-            yield value
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            yield from _of_device(item)
+        return [value] if value.is_mps and value.layout is torch.strided else []
+    if isinstance(value, (list, tuple)):
+        return [tensor for item in value for tensor in _of_device(item)]
+    return []
 
 
 def _aliased(value: Any) -> Any:

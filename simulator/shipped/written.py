@@ -43,8 +43,8 @@ def keep(tensor: Tensor) -> Kept:
 
 def extent(tensor: Tensor) -> int:
     """Bytes from a tensor's first element to the end of its last."""
-    if tensor.numel() == 0:
-        return 0
+    if tensor.numel() == 0 or tensor.is_contiguous():
+        return tensor.numel() * tensor.element_size()
     last = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
     return int(last + 1) * tensor.element_size()
 
