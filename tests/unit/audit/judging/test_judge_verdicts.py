@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -225,6 +227,22 @@ def test_an_operator_that_the_cpu_has_no_kernel_for_has_no_reference(on_the_devi
     outcome = played.judge(Case(call, (ones(),), errors_count=True))
     assert outcome.verdict is CaseVerdict.REFERENCE_FAILED
     assert outcome.message.startswith("Could not run 'aten::_philox_key_split'")
+
+
+def test_an_expected_refusal_frees_its_inputs_at_once(played: Any) -> None:
+    """Else the memory of the device looks like a leak until the next garbage collection."""
+    inputs: list[weakref.ref[Tensor]] = []
+
+    def refuses(x: Tensor) -> None:
+        inputs.append(weakref.ref(x))
+        raise ValueError("no")
+
+    gc.disable()
+    try:
+        assert played.judge(Case(refuses, (ones(),), errors_count=True)).verdict is CaseVerdict.PASSED
+        assert [each() for each in inputs] == [None, None]
+    finally:
+        gc.enable()
 
 
 def test_a_result_made_of_nothing_is_looked_at_even_where_both_agree(played: Any) -> None:
