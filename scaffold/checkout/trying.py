@@ -50,6 +50,13 @@ class Checkout:
         """The files of the copy that match one of the patterns, in a fixed order."""
         return sorted({path for pattern in patterns for path in self.copy.rglob(pattern) if path.is_file()})
 
+    def compile_for_a_mac(self) -> None:
+        """Let the C and C++ of the copy, also what its build wrote, ask for the system of a Mac."""
+        for path in self.files(*(f"*{suffix}" for suffix in (*CODE, *_HEADERS))):
+            if self.copy.resolve() in path.resolve().parents and _SYSTEM.search(text := path.read_bytes()):
+                path.unlink()  # it may be read-only
+                path.write_bytes(_SYSTEM.sub(rb"MPSMITH_\1", text))
+
     def named(self, path: str | Path) -> str:
         """A path in the copy, relative to the folder."""
         return str(path).replace(f"{self.copy}{os.sep}", "").replace(str(self.copy), ".")
@@ -87,13 +94,8 @@ def _copied(folder: Path) -> Iterator[Checkout]:
             shutil.copytree(folder, copy, symlinks=True, ignore=shutil.ignore_patterns(*_LEFT_OUT))
         except OSError as error:  # shutil.Error has a list of files
             raise ScaffoldError(f"cannot copy {folder}: {one_line(error)}") from error
-        checkout = Checkout(folder, copy)
-        for path in checkout.files(*(f"*{suffix}" for suffix in (*CODE, *_HEADERS))):
-            if copy.resolve() in path.resolve().parents and _SYSTEM.search(text := path.read_bytes()):
-                path.unlink()  # it may be read-only
-                path.write_bytes(_SYSTEM.sub(rb"MPSMITH_\1", text))
         try:
-            yield checkout
+            yield Checkout(folder, copy)
         finally:
             shutil.rmtree(copy, ignore_errors=True)
 
@@ -112,6 +114,7 @@ def _rows(checkout: Checkout, limit: float, say: Say) -> Iterator[TryRow]:
         readers = (checkout.named(source) for source in (*host, *python) if _names(source, path))
         yield joined_row(row, reader) if (reader := next(readers, "")) else row
     packages = checkout.copy / "src" if (checkout.copy / "src").is_dir() else checkout.copy
+    checkout.compile_for_a_mac()
     extensions: set[str] = set()
     build = next((name for name in (SETUP, BUILD_FILE) if (checkout.copy / name).is_file()), "")
     kernel = ""
@@ -126,6 +129,7 @@ def _rows(checkout: Checkout, limit: float, say: Say) -> Iterator[TryRow]:
             kernel = script.kernel
             if script.problem:
                 yield TryRow("metal", build, TryResult.WRONG, f"build_ext fails: {script.problem}", build)
+            checkout.compile_for_a_mac()
             yield from _extension_rows(checkout, script, say)
     elif host:
         deeper = [path.parent for path in checkout.files(SETUP, BUILD_FILE)]

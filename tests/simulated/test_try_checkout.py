@@ -290,9 +290,10 @@ def test_a_folder_of_kernel_builder_gives_its_tests_the_kernel(tmp_path: Path) -
 @pytest.mark.network  # Apple's declarations are fetched: mpsmith check --setup
 def test_the_code_of_a_project_is_compiled_for_a_mac(tmp_path: Path) -> None:
     for_a_mac = "#if !defined(__APPLE__) || defined(__linux__)\n#error no Mac\n#endif\n"
-    script = "from setuptools import Extension, setup\nsetup(name='x', ext_modules=[Extension('x', ['x.mm'])])\n"
+    script = f"open('x.h', 'w').write({for_a_mac!r})\nfrom setuptools import Extension, setup\n"
+    script += "setup(name='x', ext_modules=[Extension('x', ['x.mm'])])\n"
     source = for_a_mac + '#include "x.h"\n#include <c10/core/SymInt.h>\n'
-    folder = checkout(tmp_path, setup_dot_py=script, x_dot_mm=source, x_dot_h=for_a_mac)
+    folder = checkout(tmp_path, setup_dot_py=script, x_dot_mm=source)
     assert next((row.result.value, row.reason) for row in try_checkout(folder, 60)) == ("accepted", "")
 
 
