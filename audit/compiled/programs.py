@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from .scenario import FLOATING, CompiledScenario, one
+from .scenario import FLOATING, CompiledScenario, small_matrix
 
 DRAWN = (64, 128)
 
@@ -389,7 +389,7 @@ def _control() -> Iterator[CompiledScenario]:
     yield CompiledScenario("control.branch", "of Python", branch_by_sum, _both_signs, ("float32", "int64"))
     yield CompiledScenario("control.branch", "by cond", branch_by_cond, _both_signs, ("float32",))
     yield CompiledScenario("control.loop", "while large", halved_while_large, _both_signs, ("float32",))
-    yield CompiledScenario("control.item", "a number of Python", scaled_by_item, one, ("float32", "int64"))
+    yield CompiledScenario("control.item", "a number of Python", scaled_by_item, small_matrix, ("float32", "int64"))
     yield CompiledScenario("control.size", "by data", counted_size, _some_above_one, ("float32",))
 
 

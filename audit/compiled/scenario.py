@@ -46,6 +46,6 @@ def numbers(dtype: torch.dtype, *shape: int) -> Tensor:
     return torch.randint(0 if dtype is torch.uint8 else -99, 100, shape).to(dtype)
 
 
-def one(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
+def small_matrix(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
     """One small matrix."""
     yield (numbers(dtype, 5, 7),)

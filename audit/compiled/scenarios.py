@@ -18,7 +18,7 @@ from ..model.case import Case, CaseSource
 from ..model.group import GroupKey
 from ..model.selection import Samples
 from .programs import PROGRAMS
-from .scenario import FLOATING, CompiledScenario, numbers, one
+from .scenario import FLOATING, CompiledScenario, numbers, small_matrix
 
 NARROW = ("int8", "uint8", "int16", "int32")
 INTEGERS = ("int64", *NARROW)
@@ -305,12 +305,12 @@ SCENARIOS: tuple[CompiledScenario, ...] = (
     CompiledScenario("bitwise_left_shift", "then divided", _shifted_and_halved, _at_the_ends, NARROW),
     CompiledScenario("bitwise_left_shift", "of a number", _a_number_shifted, _places, ("int64",)),
     CompiledScenario("add", "40 inputs", _sum_of_all, _many, ("float32", "int64")),
-    CompiledScenario("add", "40 outputs", _forty, one, ("float32",)),
+    CompiledScenario("add", "40 outputs", _forty, small_matrix, ("float32",)),
     CompiledScenario("nn.functional.batch_norm", "running statistics", _train, _batch, ("float32", "float16")),
-    CompiledScenario("mul_", "mutates its input", _in_place, one, ("float32", "int64")),
+    CompiledScenario("mul_", "mutates its input", _in_place, small_matrix, ("float32", "int64")),
     CompiledScenario("sub_", "a step with momentum", _momentum_step, _parameter, FLOATING),
     CompiledScenario("nn.functional.layer_norm", "sizes", _normalized, _to_normalize, FLOATING, differentiable=True),
-    CompiledScenario("index", "size by data", _nonzero_times, one, ("float32",)),
+    CompiledScenario("index", "size by data", _nonzero_times, small_matrix, ("float32",)),
     CompiledScenario("index", "negative and repeated", _indexing, _indexed, ("float32", "int64")),
     CompiledScenario("index", "out of range", _indexing, _out_of_range, ("float32",), refused=True),
     CompiledScenario(

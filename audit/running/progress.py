@@ -116,7 +116,7 @@ class AuditProgress:
             return None
         return (time.monotonic() - self._first_done) / since * (all_costs - done)
 
-    def found(self, text: str) -> None:
+    def print_findings(self, text: str) -> None:
         """Print a line about findings."""
         if self._bar is not None:
             self._bar.console.print(text, highlight=False)

@@ -129,7 +129,9 @@ class _Audit:
     def _execute(self, run: Run, mode: str, title: str, positions: Mapping[GroupKey, frozenset[int]]) -> None:
         if groups := self._store.open_groups(run.id, mode):
             with self._progress(title, [cost_of(group.key.source) for group in groups]) as progress:
-                listener = progress if mode == STRICT else NewFindings(self._store, run.id, progress, progress.found)
+                listener = (
+                    progress if mode == STRICT else NewFindings(self._store, run.id, progress, progress.print_findings)
+                )
                 self._execution.execute(groups, positions, listener)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from ...simulator.device.faults.fault import Term, Value
-from .proposal import FLOATS, INTEGERS, Proposal, one, read, term
+from .proposal import FLOATS, INTEGERS, Proposal, any_name, read, term
 from .schemas import Facts
 
 # Values that an argument of a name may have.
@@ -30,7 +30,7 @@ WITHOUT_EFFECT = ("generator", "device", "layout", "pin_memory")
 
 def flag(facts: Facts, rng: Random) -> Proposal | None:
     """A flag is not looked at."""
-    name = one(facts.flags, rng)
+    name = any_name(facts.flags, rng)
     if name is None or facts.random:
         return None
     value = not facts.defaults[name] if isinstance(facts.defaults.get(name), bool) else rng.random() < 0.5
@@ -39,7 +39,7 @@ def flag(facts: Facts, rng: Random) -> Proposal | None:
 
 def choice(facts: Facts, rng: Random) -> Proposal | None:
     """One value of an enumeration counts as another: reductions, modes, rounding."""
-    name = one([n for n in (*facts.integers, *facts.strings, *facts.optional_values) if n in CHOICES], rng)
+    name = any_name([n for n in (*facts.integers, *facts.strings, *facts.optional_values) if n in CHOICES], rng)
     if name is None or facts.random:
         return None
     wanted, other = rng.sample(CHOICES[name], 2)
@@ -48,7 +48,7 @@ def choice(facts: Facts, rng: Random) -> Proposal | None:
 
 def optional_tensor(facts: Facts, rng: Random) -> Proposal | None:
     """An optional tensor is ignored when given, or missed when left out."""
-    name = one([n for n in facts.optional if n not in facts.lists], rng)
+    name = any_name([n for n in facts.optional if n not in facts.lists], rng)
     if name is None or facts.random:
         return None
     if rng.random() < 0.3:
@@ -58,7 +58,7 @@ def optional_tensor(facts: Facts, rng: Random) -> Proposal | None:
 
 def optional_value(facts: Facts, rng: Random) -> Proposal | None:
     """An optional number or list is ignored."""
-    name = one([n for n in facts.optional_values if n not in WITHOUT_EFFECT], rng)
+    name = any_name([n for n in facts.optional_values if n not in WITHOUT_EFFECT], rng)
     if name is None or facts.random:
         return None
     return rng.choice([term("takes", name, None), term("values")]), (term("given", name),)
@@ -66,7 +66,7 @@ def optional_value(facts: Facts, rng: Random) -> Proposal | None:
 
 def number(facts: Facts, rng: Random) -> Proposal | None:
     """A number counts as its default, or as the integer below it."""
-    name = one(facts.numbers, rng)
+    name = any_name(facts.numbers, rng)
     if name is None or facts.random:
         return None
     if name in facts.defaults and facts.defaults[name] is not None and rng.random() < 0.5:
@@ -76,7 +76,7 @@ def number(facts: Facts, rng: Random) -> Proposal | None:
 
 def negative_number(facts: Facts, rng: Random) -> Proposal | None:
     """A negative dimension, or another negative integer, counts as something else."""
-    name = one([*facts.integers, *facts.integer_lists], rng)
+    name = any_name([*facts.integers, *facts.integer_lists], rng)
     if name is None or facts.random or name in ("size", "self_size", "stride", "kernel_size"):
         return None
     return rng.choice([term("positive", name), term("values")]), (term("negative", name),)
@@ -102,13 +102,13 @@ def index_out_of_range(facts: Facts, rng: Random) -> Proposal | None:
 
 def near_number(facts: Facts, rng: Random) -> Proposal | None:
     """A number slightly different from the last call's counts as that: a kernel was built for the other."""
-    name = one(facts.numbers, rng)
+    name = any_name(facts.numbers, rng)
     return None if name is None or facts.random else (term("previous_number", name), (term("near_previous", name),))
 
 
 def random_number(facts: Facts, rng: Random) -> Proposal | None:
     """A parameter of a distribution is ignored."""
-    name = one([*facts.numbers, *(n for n in facts.inputs if n != "self")], rng)
+    name = any_name([*facts.numbers, *(n for n in facts.inputs if n != "self")], rng)
     if not facts.random or name is None:
         return None
     if name in facts.numbers:
@@ -118,7 +118,7 @@ def random_number(facts: Facts, rng: Random) -> Proposal | None:
 
 def random_end(facts: Facts, rng: Random) -> Proposal | None:
     """A probability of zero or one is taken for one half; a range of one number gives another."""
-    name = one([n for n in facts.numbers if n == "p"], rng)
+    name = any_name([n for n in facts.numbers if n == "p"], rng)
     if not facts.random or name is None:
         return None
     return term("takes", name, 0.5), (term("is", name, rng.choice([0.0, 1.0])),)
@@ -140,7 +140,7 @@ def two_arguments(facts: Facts, rng: Random) -> Proposal | None:
 
 def argument_and_tensor(facts: Facts, rng: Random) -> Proposal | None:
     """Values are wrong only where an argument has a certain value, and a tensor a layout, size, dtype or NaN."""
-    conditions, tensor = _argument_conditions(facts, rng), one(read(facts), rng)
+    conditions, tensor = _argument_conditions(facts, rng), any_name(read(facts), rng)
     if facts.random or tensor is None or not conditions:
         return None
     of_tensor = [term(name, tensor) for name in ("transposed", "stepped", "offset", "expanded", "nan")]

@@ -26,8 +26,8 @@ def read(facts: Facts) -> tuple[str, ...]:
     return (*facts.inputs, *(name for name in facts.written if not facts.random))
 
 
-def one(names: Sequence[str], rng: Random) -> str | None:
-    """One of some names, or None where there is none."""
+def any_name(names: Sequence[str], rng: Random) -> str | None:
+    """A name at random, or None if there are none."""
     return rng.choice(list(names)) if names else None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from .proposal import FLOATS, Proposal, Propose, one, read, term
+from .proposal import FLOATS, Proposal, Propose, any_name, read, term
 from .schemas import Facts
 
 REDUCING = (
@@ -94,7 +94,7 @@ def ends_process(corruption: str) -> Propose:
     """Ends the process, for few calls."""
 
     def propose(facts: Facts, rng: Random) -> Proposal | None:
-        name = one(read(facts), rng)
+        name = any_name(read(facts), rng)
         if name is None or facts.random:
             return None
         word = rng.choice(["empty", "expanded", "no_dimension", "stepped", "nan"])
@@ -110,7 +110,7 @@ def fallback(facts: Facts, rng: Random) -> Proposal | None:
 
 def near_tolerance(facts: Facts, rng: Random) -> Proposal | None:
     """One element just beyond what float32 may be off, three times as much."""
-    name = one(facts.inputs, rng)
+    name = any_name(facts.inputs, rng)
     if name is None or facts.random or not facts.pointwise:
         return None
     return term("near", 3.9e-6, 3e-5), (term("dtype", name, "float32"),)
@@ -128,7 +128,7 @@ def variance(facts: Facts, rng: Random) -> Proposal | None:
 def exponentials(facts: Facts, rng: Random) -> Proposal | None:
     """Exponentials that overflow, the maximum not having been subtracted."""
     names = ("softmax", "logcumsumexp", "logaddexp", "log_sigmoid", "softplus", "mish", "sigmoid", "logsumexp")
-    name = one(facts.inputs, rng)
+    name = any_name(facts.inputs, rng)
     if name is None or facts.backward or not any(part in facts.name for part in names):
         return None
     return term("all_nan"), (term("large", name, 90),)
@@ -138,7 +138,7 @@ def reduced_in_half(facts: Facts, rng: Random) -> Proposal | None:
     """A long reduction stops counting: its accumulator is of half precision."""
     if facts.random or facts.view or not (facts.reduction or any(part in facts.name for part in REDUCING)):
         return None
-    name = one(facts.inputs, rng)
+    name = any_name(facts.inputs, rng)
     if name is None:
         return None
     return term("only_first", name, 2048), (term("longer", name, 2048), term("dtype", name, rng.choice(FLOATS)))
@@ -146,7 +146,7 @@ def reduced_in_half(facts: Facts, rng: Random) -> Proposal | None:
 
 def near_zero(facts: Facts, rng: Random) -> Proposal | None:
     """An absolute error where the result is small: log1p as log(1+x)."""
-    name = one(facts.inputs, rng)
+    name = any_name(facts.inputs, rng)
     if name is None or facts.random or not facts.pointwise:
         return None
     return term("quantised_near_zero"), (term("near_zero", name, 1e-5), term("dtype", name, "float32"))
@@ -154,7 +154,7 @@ def near_zero(facts: Facts, rng: Random) -> Proposal | None:
 
 def in_half(facts: Facts, rng: Random) -> Proposal | None:
     """float32 goes through float16."""
-    name = one(read(facts), rng)
+    name = any_name(read(facts), rng)
     if name is None or facts.random or facts.view:
         return None
     return term("through_half", name), (term("dtype", name, "float32"),)

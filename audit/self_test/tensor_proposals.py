@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 
 from ...simulator.device.faults.fault import Term
-from .proposal import Proposal, Propose, one, read, term, wrong_values
+from .proposal import Proposal, Propose, any_name, read, term, wrong_values
 from .schemas import Facts
 
 # Arguments that set the size of the result: above 2^24 it takes gigabytes, too much for one case.
@@ -25,7 +25,7 @@ def of_input(corrupt: Callable[[str, Random], Term], *conditions: str, alone: bo
         names = read(facts)
         # torch refuses to write to a tensor whose elements overlap, or the result is undefined.
         fitting = [name for name in names if "expanded" not in conditions or name not in facts.written]
-        name = one(fitting, rng)
+        name = any_name(fitting, rng)
         if name is None or facts.random or (alone and len(names) < 2):
             return None
         others = tuple(term("contiguous", other) for other in names if other != name) if alone else ()
@@ -38,7 +38,7 @@ def sized(word: str, *numbers: int, corrupt: Callable[[str, Random], Term] = wro
     """A fault of tensors above a size."""
 
     def propose(facts: Facts, rng: Random) -> Proposal | None:
-        name = one(read(facts), rng)
+        name = any_name(read(facts), rng)
         if name is None or facts.random or facts.view:
             return None
         return corrupt(name, rng), (term(word, name, rng.choice(numbers)),)
@@ -50,7 +50,7 @@ def special(condition: str, *corruptions: str) -> Propose:
     """A fault of one value in one argument; a corruption that ends in "@" gets the argument's name."""
 
     def propose(facts: Facts, rng: Random) -> Proposal | None:
-        name = one(read(facts), rng)
+        name = any_name(read(facts), rng)
         if name is None or facts.random or facts.view:
             return None
         word = rng.choice(corruptions)
@@ -63,7 +63,7 @@ def integers(corrupt: str, bound: int) -> Propose:
     """A fault of integers above a bound."""
 
     def propose(facts: Facts, rng: Random) -> Proposal | None:
-        name = one([argument for argument in read(facts) if argument not in SIZE_ARGUMENTS], rng)
+        name = any_name([argument for argument in read(facts) if argument not in SIZE_ARGUMENTS], rng)
         if name is None or facts.random or facts.view:
             return None
         return term(corrupt, name), (term("beyond", name, bound),)
@@ -75,7 +75,7 @@ def one_dtype(dtypes: Sequence[str], *, backward: bool | None = None) -> Propose
     """Wrong for one dtype."""
 
     def propose(facts: Facts, rng: Random) -> Proposal | None:
-        name = one(read(facts), rng)
+        name = any_name(read(facts), rng)
         if name is None or facts.random or (backward is not None and facts.backward is not backward):
             return None
         return wrong_values(name, rng), (term("dtype", name, rng.choice(list(dtypes))),)
@@ -149,7 +149,7 @@ def not_updated(facts: Facts, rng: Random) -> Proposal | None:
     """An argument that the call should write is unchanged: running statistics, states of optimizers."""
     names = [name for name in facts.written if name != "self" or len(facts.written) > 1]
     hidden = [name for name in facts.inputs if name in RUNNING_STATISTICS and not facts.backward]
-    name = one([*names, *hidden], rng)
+    name = any_name([*names, *hidden], rng)
     return None if name is None else (term("unwritten", name), ())
 
 
