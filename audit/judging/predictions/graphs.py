@@ -188,7 +188,7 @@ def _of_no_variance(overload: str) -> Model:
     """Without eps, zero divided by zero in a channel that does not vary; the CPU leaves the bias."""
 
     def model(ulp: Ulp, input: Tensor, weight: Tensor | None, bias: Tensor | None, *rest: Any) -> Any:
-        by_given_moments = any(each is False for each in rest)
+        by_given_moments = any(argument is False for argument in rest)
         if by_given_moments or rest[-1] or input.dim() < 2 or not input.numel():
             return None
         dims = [dim for dim in range(input.dim()) if dim != 1]
