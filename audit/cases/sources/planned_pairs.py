@@ -12,7 +12,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import groupby, islice
 from pathlib import Path
 
@@ -22,14 +22,28 @@ from torch import Tensor
 from ...model.case import Case, CaseSource, QuickShare, seed_generators
 from ...model.group import GroupKey
 from ...model.selection import Samples
-from ..covering.levels import levels_of
-from ..covering.pairs import FORM, GRADIENT, Levels
-from .case_tensors import map_tensors
+from ..covering.levels import levels_of, size_of
+from ..covering.pairs import FORM, GRADIENT, SIZE, Levels
+from .case_tensors import map_tensors, tensors_of
 from .derived import BaseGroup, VariedSource
-from .variations import GRADIENTS, OUT, PLAIN, Variation, variations_of, variations_of_call, varied_case
+from .sizes import LONG, UNCHECKED, SizePlan, checks_sizes, draws, in_every_size, is_any_of, is_for_users
+from .variations import (
+    GRADIENTS,
+    OUT,
+    PLAIN,
+    SIZES,
+    Change,
+    Variation,
+    variations_of,
+    variations_of_call,
+    varied_case,
+)
 from .write_targets import schema_case, transposed, written_in
 
 PLAN = Path(__file__).with_name("planned_pairs.tsv")
+# One dimension longer, where the sizes of others stay; and at which size a larger one counts.
+LONGER = SizePlan(empty=0, rows=2, longest=LONG, many=0)
+SIZES_AT = {"over 131,072": "over 65,536"}
 # Calls of a group beyond so many differ little from those before.
 MOST_LOOKED_AT = 120
 
@@ -132,12 +146,38 @@ def variations_for(source: CaseSource, planned: Planned, case: Case) -> tuple[Va
     """The variations of a sample, or of a module's or overload's call, in the planned dtype."""
     group = BaseGroup(source.base if isinstance(source, VariedSource) else source, planned.base)
     if group.opinfo is not None:
-        return variations_of(group.opinfo, planned.dtype)
-    return (
+        return with_longer(group, variations_of(group.opinfo, planned.dtype))
+    variations = (
         *variations_of_call(planned.base.operator, planned.dtype, case),
         *(Variation(GRADIENT, level, change) for level, change in GRADIENTS.items()),
         Variation(FORM, OUT, with_transposed_target),
     )
+    return with_longer(group, variations)
+
+
+def with_longer(group: BaseGroup, variations: tuple[Variation, ...]) -> tuple[Variation, ...]:
+    """The variations; those of sizes make one dimension longer where the call cannot have another shape.
+
+    Not where an operator reads beyond tensors that do not fit each other.
+    """
+    operator, is_schema = group.key.operator, group.base.name == "schema"
+    if is_any_of(operator, UNCHECKED) or draws(operator) or (is_schema and not is_for_users(operator)):
+        return variations
+    change = partial(longer, operator=operator, checks=checks_sizes(group.base, operator))
+    sizes = {variation.level: variation.change for variation in variations if variation.factor == SIZE}
+    return (
+        *(Variation(SIZE, level, partial(change, level=level, reshape=sizes.get(level))) for level in SIZES),
+        *(variation for variation in variations if variation.factor != SIZE),
+    )
+
+
+def longer(case: Case, level: str, reshape: Change | None, operator: str, checks: bool) -> Case | None:
+    """The case in the shape that `reshape` gives it, or with one dimension so long that it is at the level."""
+    reshaped = reshape and reshape(case)
+    if reshaped is not None:
+        return reshaped
+    sized = in_every_size(case, LONGER, operator, checks=checks)
+    return next((large for large in sized if SIZES_AT.get(size := size_of(tensors_of(large)), size) == level), None)
 
 
 def with_transposed_target(case: Case) -> Case | None:

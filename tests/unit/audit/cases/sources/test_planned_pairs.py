@@ -67,6 +67,7 @@ def test_the_sources_still_make_nearly_all_calls_of_the_plan() -> None:
         ("modules", "nn.Linear", (("layout", "transposed"), ("gradient", "all"))),
         ("schema", "addmm.out", (("form", "out= transposed"),)),
         ("argument pairs", "addmm", (("other layouts", "offset"), ("values", "nan"))),
+        ("opinfo", "mm", (("size", "over 65,536"), ("layout", "transposed"))),
     ],
 )
 def test_calls_of_each_kind_of_source_are_brought_to_levels(source: str, operator: str, levels: Levels) -> None:
