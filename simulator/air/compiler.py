@@ -169,7 +169,7 @@ class AirCompiler:
         source = unit.with_suffix(".ll")
         source.write_text(text, encoding="utf-8")
         called = [name.encode() for name in set(_RUNTIME_FUNCTION.findall(text))]
-        needed = (each for each, code in self.runtime.items() if any(name in code for name in called))
+        needed = (bitcode for bitcode, code in self.runtime.items() if any(name in code for name in called))
         flags = (*self._to_object, *_FLAGS[build], *_linked(needed))
         done = self._run("clang", "-cc1", *flags, "-x", "ir", str(source), "-o", str(unit))
         if not done.succeeded:

@@ -32,7 +32,7 @@ def with_constants(assembly: str, constants: Sequence[Constant]) -> str:
     Raises:
         KernelCompileError: a constant that has no default is not given, or a value does not fit its type.
     """
-    # With leave for reciprocals, the processor's estimate of 1 / infinity is NaN.
+    # Where reciprocals are allowed, the processor's estimate of 1 / infinity is NaN.
     assembly = re.sub(r"\bfdiv (?:fast|(?:\w+ )*arcp(?: \w+)*) (?=[<a-z])", "fdiv ", assembly)
     by_index = {constant.index: constant.value for constant in constants if constant.index >= 0}
     by_name = {constant.name: constant.value for constant in constants if constant.index < 0}
@@ -42,8 +42,8 @@ def with_constants(assembly: str, constants: Sequence[Constant]) -> str:
         if value is None and listed["required"] == "true":
             raise KernelCompileError(f"it needs a value of its function constant '{name}' (index {index})")
 
-        def with_value(found: re.Match[str], name: str = name, value: str | None = value) -> str:
-            return f"{found[1]}{found[2]} {_in_assembly(name, value, found[3])}"
+        def with_value(match: re.Match[str], name: str = name, value: str | None = value) -> str:
+            return f"{match[1]}{match[2]} {_in_assembly(name, value, match[3])}"
 
         assembly = re.sub(_VARIABLE.format(variable), with_value, assembly, flags=re.MULTILINE)
         assembly = re.sub(_ASKED.format(variable), f"or i1 {str(value is not None).lower()}, false", assembly)
@@ -58,8 +58,8 @@ def with_constants(assembly: str, constants: Sequence[Constant]) -> str:
 def _in_assembly(name: str, value: str | None, kind: str) -> str:
     if value is None:
         return "zeroinitializer"
-    found = _VALUE.search(value)
-    text = found[0].replace("INFINITY", "inf") if found else ""
+    match = _VALUE.search(value)
+    text = match[0].replace("INFINITY", "inf") if match else ""
     number = float(text == "true") if text in ("true", "false") else float(text or "nan")
     if kind in _FLOATS:
         prefix, layout = _FLOATS[kind]

@@ -20,7 +20,7 @@ def forward_includes(path: Path, text: str, flags: Sequence[str], folder: Path) 
     """
     pairs = itertools.pairwise(flags)
     folders = [path.parent, *(Path(value) for flag, value in pairs if flag in ("-I", "-isystem"))]
-    found = []
+    warnings = []
     for include in _INCLUDE.finditer(text):
         name = include["name"]
         if any((place / name).is_file() for place in folders):
@@ -34,8 +34,8 @@ def forward_includes(path: Path, text: str, flags: Sequence[str], folder: Path) 
         line = text.count("\n", 0, include.start()) + 1
         right = Path(*real.parts[-len(Path(name).parts) :])
         message = f"<{name}> is {right}: a file system that tells upper from lower case does not find it"
-        found.append(Diagnostic(str(path), line, 0, "warning", message, RULE))
-    return found
+        warnings.append(Diagnostic(str(path), line, 0, "warning", message, RULE))
+    return warnings
 
 
 def _other_case(folder: Path, name: str) -> Path | None:

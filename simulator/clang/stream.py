@@ -42,7 +42,7 @@ class CompilerStream:
         """The text of a module, with `-emit-llvm`. None as for `object_file`."""
 
         def read(process: _Process) -> bytes:
-            begin, end = (f"; ModuleID = '{process.send(each)}'".encode() for each in (source, b""))
+            begin, end = (f"; ModuleID = '{process.send(module)}'".encode() for module in (source, b""))
             text = process.read(lambda output: output.find(end))
             return text[text.index(begin) :]
 
@@ -80,8 +80,8 @@ class _Process:
                 stderr=subprocess.PIPE,
             )
         finally:
-            for each in (*read_ends, output):
-                os.close(each)
+            for descriptor in (*read_ends, output):
+                os.close(descriptor)
         self.pid = process.pid
         limit(self.pid, limits)
         assert process.stderr is not None
@@ -102,7 +102,7 @@ class _Process:
         return name
 
     def read(self, end_in: Callable[[bytes], int]) -> bytes:
-        """The output up to the place that `end_in` finds in it, -1 before. Raises OSError where there is none."""
+        """The output up to the index that `end_in` returns, -1 if it has not come. Raises OSError if there is none."""
         while (end := end_in(self._left)) < 0:
             ready, _, _ = select.select([self._output, self._errors], [], [], self._seconds)
             # A process that has read its last input ends both, and its output is whole.
@@ -110,15 +110,15 @@ class _Process:
             if not more:
                 raise OSError("the compiler refuses it, or takes too long")
             self._left += more
-        found, self._left = self._left[:end], self._left[end:]
-        return found
+        output, self._left = self._left[:end], self._left[end:]
+        return output
 
 
 def _end(process: subprocess.Popen[bytes], inputs: Sequence[tuple[str, int]], output: int) -> None:
     process.kill()
     process.communicate()
-    for each in (output, *(pipe for _, pipe in inputs)):
-        os.close(each)
+    for descriptor in (output, *(pipe for _, pipe in inputs)):
+        os.close(descriptor)
 
 
 def _size_of_object(content: bytes) -> int:

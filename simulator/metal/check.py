@@ -77,14 +77,14 @@ def check(
     kept = compiler.cache.find(key, ".json")
     if kept:
         return [Diagnostic(**d) for d in json.loads(kept[1])]
-    expanded, found = expand(program, compiler, version)
+    expanded, reported = expand(program, compiler, version)
     if expanded:
-        _, found = check_expanded(expanded, program, compiler, "apple" if strict else "fast", _WARNINGS, _ASSERTIONS)
+        _, reported = check_expanded(expanded, program, compiler, "apple" if strict else "fast", _WARNINGS, _ASSERTIONS)
     if strict:
-        found = [d for d in found if not ("bfloat'" in d.message and _NO_CLASS.match(d.message))]
-    if strict and expanded and any(d.severity == "error" for d in found):
-        found = _with_reason(found, check_expanded(expanded, program, compiler)[1])
-    diagnostics = [_renamed(d) for d in found if d.severity == "error" or d.file == name]
+        reported = [d for d in reported if not ("bfloat'" in d.message and _NO_CLASS.match(d.message))]
+    if strict and expanded and any(d.severity == "error" for d in reported):
+        reported = _with_reason(reported, check_expanded(expanded, program, compiler)[1])
+    diagnostics = [_renamed(d) for d in reported if d.severity == "error" or d.file == name]
     if version >= "4.0":
         diagnostics = [d for d in diagnostics if d.rule != _OLDER]
     elif strict:

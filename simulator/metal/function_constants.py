@@ -71,5 +71,5 @@ def specialized(source: str, constants: Sequence[Constant]) -> str:
     text = _DECLARED.sub(with_value, source)
     if not defined:
         return text
-    known = "|".join(map(re.escape, defined))
-    return re.sub(rf"\bis_function_constant_defined\(\s*(?:{known})\s*\)", "true", text)
+    alternatives = "|".join(map(re.escape, defined))
+    return re.sub(rf"\bis_function_constant_defined\(\s*(?:{alternatives})\s*\)", "true", text)

@@ -228,7 +228,7 @@ class SimulatedKernel:
 
     def _run_with_poison(self, kernel: LoadedKernel, launch: GridLaunch) -> None:
         runtime = runtime_of(self._compiler)
-        errors, reliance = run_with_poison(lambda one: runtime.report(kernel, one), launch)
+        errors, reliance = run_with_poison(lambda poisoned: runtime.report(kernel, poisoned), launch)
         if errors:
             self._fail(kernel, launch, errors)
         if reliance:

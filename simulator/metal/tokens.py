@@ -50,8 +50,8 @@ class Tokens:
     @classmethod
     def of(cls, source: str) -> Tokens:
         """Tokenize preprocessed source."""
-        found = _TOKEN.findall(source)
-        return cls([token for _, token in found], [space for space, _ in found])
+        pairs = _TOKEN.findall(source)
+        return cls([token for _, token in pairs], [space for space, _ in pairs])
 
     def __len__(self) -> int:
         return len(self.text)

@@ -110,7 +110,7 @@ def _arc(path: Path, asked: bool | None) -> bool:
 def _refuse_undefined(symbols: Sequence[str]) -> None:
     """Raise if symbols are undefined; those of Python are in the process that loads the extension."""
     missing = [symbol for symbol in symbols if not symbol.startswith(("Py", "_Py"))]
-    classes = sorted({found[1] for symbol in missing if (found := _CLASS.fullmatch(symbol))})
+    classes = sorted({match[1] for symbol in missing if (match := _CLASS.fullmatch(symbol))})
     if classes:
         raise ExtensionBuildError(f"the simulated Metal host has no class {', '.join(classes)}")
     if missing:

@@ -64,6 +64,6 @@ def _place(name: str, sources: Sequence[Path]) -> str:
     """Where a file uses the name first, as a part of a message."""
     used = re.compile(rf"^(?!\s*(?://|#)).*\b{re.escape(name)}\b", re.MULTILINE)
     for path in sources:
-        if found := used.search(text := path.read_text("utf-8", "replace")):
-            return f" (used at {path}:{text.count(chr(10), 0, found.end()) + 1})"
+        if match := used.search(text := path.read_text("utf-8", "replace")):
+            return f" (used at {path}:{text.count(chr(10), 0, match.end()) + 1})"
     return ""

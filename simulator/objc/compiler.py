@@ -99,21 +99,21 @@ class HostCompiler:
         flags = self._flags(unit)
         text = unit.path.read_text("utf-8", "replace")
         with tempfile.TemporaryDirectory(prefix="mpsmith-includes-") as folder:
-            found = forward_includes(unit.path, text, flags, Path(folder))
-            header = None if found or unit.c else self._headers.find(text, flags, unit.include)
-            uses = ["-include-pch", str(header)] if header else ["-I", folder] if found else []
+            diagnostics = forward_includes(unit.path, text, flags, Path(folder))
+            header = None if diagnostics or unit.c else self._headers.find(text, flags, unit.include)
+            uses = ["-include-pch", str(header)] if header else ["-I", folder] if diagnostics else []
             done = self.clang.run("clang", *flags, *uses, *_STRICT, "-c", str(unit.path), "-o", str(target))
-        found += [
+        diagnostics += [
             Diagnostic(m.file, m.line, m.column, m.severity, m.text, m.flag or COMPILE) for m in messages(done.stderr)
         ]
         if done.succeeded:
-            return found
-        errors = [d for d in found if d.severity == "error"]
+            return diagnostics
+        errors = [d for d in diagnostics if d.severity == "error"]
         if not errors:
             last = (done.stderr.strip().splitlines() or ["the compiler failed without a message"])[-1]
             errors = [Diagnostic(str(unit.path), 0, 0, "error", last, COMPILE)]
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-        raise ExtensionBuildError(f"{errors[0]}{more}", found or errors)
+        raise ExtensionBuildError(f"{errors[0]}{more}", diagnostics or errors)
 
     @functools.cached_property
     def _headers(self) -> PrecompiledHeaders:

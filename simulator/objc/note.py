@@ -41,8 +41,8 @@ def write(folder: Path, name: str, included: Sequence[Path] = (IMAGE, TENSOR_MEM
 
 def read(library: Path) -> ExtensionNote | None:
     """The note in a library; None if it was not built here."""
-    found = _FOUND.search(library.read_bytes())
-    if found is None:
+    match = _FOUND.search(library.read_bytes())
+    if match is None:
         return None
-    data = json.loads(found[1])
+    data = json.loads(match[1])
     return ExtensionNote(data["name"], data["torch"], data["host"])

@@ -64,9 +64,9 @@ def _library(name: str, files: Sequence[OperationFile], overloads: Sequence[str]
         *parts,
     )
     folder = cache_folder() / "upstream" / key
-    known = folder / _BUILT
-    if known.is_file():
-        return folder / str(json.loads(known.read_text("utf-8"))["library"])
+    note_file = folder / _BUILT
+    if note_file.is_file():
+        return folder / str(json.loads(note_file.read_text("utf-8"))["library"])
     for place, text in headers.items():
         _write(folder / "include" / place, text)
     sources = [folder / "registrations.cpp"]
@@ -84,7 +84,7 @@ def _library(name: str, files: Sequence[OperationFile], overloads: Sequence[str]
         options=("-O0",),
         stand_ins=lambda symbols, sources: refusing(symbols),
     )
-    _write(known, json.dumps({"library": built.library.name}))
+    _write(note_file, json.dumps({"library": built.library.name}))
     return built.library
 
 

@@ -66,10 +66,10 @@ def parse_host_work(text: str) -> dict[str, HostWork]:
 
 def joined(work: Mapping[str, HostWork], more: Mapping[str, HostWork]) -> dict[str, HostWork]:
     """The work of both, by overload."""
-    return {**work, **{name: work.get(name, HostWork()) + one for name, one in more.items()}}
+    return {**work, **{name: work.get(name, HostWork()) + added for name, added in more.items()}}
 
 
 def _parsed(line: str) -> tuple[str, HostWork]:
     overload, calls, graphs, waits, *on_cpu = line.split("\t")
-    counts = Counter({name: int(count) for name, _, count in (each.rpartition("=") for each in on_cpu)})
+    counts = Counter({name: int(count) for name, _, count in (cell.rpartition("=") for cell in on_cpu)})
     return overload, HostWork(int(calls), int(graphs), int(waits), counts)

@@ -98,8 +98,8 @@ def operation_files(root: Path, names: Iterable[str] | None = None) -> list[Oper
     files = [OperationFile(root, path) for path in sorted(folder.glob("*.mm"))]
     if names is None:
         return files
-    known = {file.name for file in files}
-    missing = [name for name in names if name not in known]
+    file_names = {file.name for file in files}
+    missing = [name for name in names if name not in file_names]
     if missing:
         raise UpstreamError(f"{folder} has no {missing[0]}.mm")
     return [file for file in files if file.name in set(names)]

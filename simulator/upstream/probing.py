@@ -21,16 +21,16 @@ def missing_selectors(library: Path) -> list[str]:
 
     Raises UpstreamError if the library does not load.
     """
-    known = library.with_name(_KEPT)
-    if known.is_file():
-        return list(json.loads(known.read_text("utf-8")))
+    kept_file = library.with_name(_KEPT)
+    if kept_file.is_file():
+        return list(json.loads(kept_file.read_text("utf-8")))
     words = [sys.executable, "-m", __name__, str(library)]
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=_TIMEOUT_S)
     if done.returncode:
         last = (done.stderr.strip().splitlines() or [f"it ended with status {done.returncode}"])[-1]
         raise UpstreamError(f"{library.name} does not load: {last}")
     missing = done.stdout.split()
-    known.write_text(json.dumps(missing) + "\n")
+    kept_file.write_text(json.dumps(missing) + "\n")
     return missing
 
 

@@ -107,14 +107,14 @@ class MpsYaml:
     def kernels(self) -> tuple[MpsKernel, ...]:
         """Every overload with a row for mps."""
         cpu = self._parsed.backend_indices[DispatchKey.CPU]
-        found = []
+        kernels = []
         for function in self._parsed.native_functions:
             row = self._index.get_kernel(function)
             if row is not None:
                 other = cpu.get_kernel(function)
                 shared = other is not None and other.kernel == row.kernel
-                found.append(MpsKernel(str(function.func.name), row.kernel, shared, _base(function)))
-        return tuple(found)
+                kernels.append(MpsKernel(str(function.func.name), row.kernel, shared, _base(function)))
+        return tuple(kernels)
 
     def headers(self, include: Path) -> dict[str, str]:
         """The native headers of the overloads that have rows, by their path below the include folder.
@@ -132,10 +132,10 @@ class MpsYaml:
                 continue
             name = f"ATen/ops/{base}_native.h"
             own = include / name
-            known = own.read_text("utf-8") if own.is_file() else ""
-            fresh = [line for line in dict.fromkeys(lines) if _structure(line) not in known]
+            declared = own.read_text("utf-8") if own.is_file() else ""
+            fresh = [line for line in dict.fromkeys(lines) if _structure(line) not in declared]
             texts[name] = _HEADER.format(
-                base=f"#include_next <{name}>" if known else _OWN_BASE, declarations="\n".join(fresh)
+                base=f"#include_next <{name}>" if declared else _OWN_BASE, declarations="\n".join(fresh)
             )
         return texts
 
@@ -216,15 +216,15 @@ def _entries(text: str, operators: Collection[str]) -> str:
 
 
 def _parsed(text: str, tags: Path) -> ParsedYaml:
-    """The entries; where torchgen refuses some, as of an older release, those without removed features."""
+    """The entries. If torchgen refuses some, as in an older release: those without removed features."""
     with tempfile.TemporaryDirectory(prefix="mpsmith-") as temporary:
         path = Path(temporary) / "native_functions.yaml"
         path.write_text(text, encoding="utf-8")
         try:
             return parse_native_yaml(str(path), str(tags))
         except Exception as error:  # torchgen raises assertions and plain exceptions of many types
-            known = "".join(map(_seeded, filter(_is_known, _ENTRY.split(text))))
-            if known != text:
-                return _parsed(known, tags)
+            supported = "".join(map(_seeded, filter(_is_known, _ENTRY.split(text))))
+            if supported != text:
+                return _parsed(supported, tags)
             problem = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise UpstreamError(f"the installed torchgen refuses native_functions.yaml: {problem}") from None

@@ -51,9 +51,9 @@ def _of_file(text: str) -> Iterator[tuple[str, frozenset[str]]]:
             for other in words[waiting.pop()] & words.keys() - reached:
                 reached.add(other)
                 waiting.append(other)
-        found = stubs.intersection(word for one in reached for word in words[one])
-        if found:
-            yield name, found
+        called_stubs = stubs.intersection(word for function in reached for word in words[function])
+        if called_stubs:
+            yield name, called_stubs
 
 
 def _functions(text: str) -> Iterator[tuple[str, str]]:

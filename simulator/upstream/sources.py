@@ -59,7 +59,7 @@ def source_of_release(release: str) -> Path:
 def wanted_files(root: Path) -> list[Path]:
     """The files of a tree that a build reads, in a fixed order."""
     below = (path for folder in _FOLDERS for path in (root / folder).rglob("*"))
-    return sorted(path for path in (*below, *(p for each in _FILES for p in root.glob(each))) if path.is_file())
+    return sorted(path for path in (*below, *(p for pattern in _FILES for p in root.glob(pattern))) if path.is_file())
 
 
 def _checked_out(release: str, target: Path) -> str:

@@ -275,8 +275,8 @@ def _senders(selectors: Sequence[str], root: Path, files: Sequence[OperationFile
     """By selector: the files whose text contains all its parts, and so may send it."""
     texts = {file.path.name: file.text for file in files}
     texts |= {place.name: _text(root / place) for place in SHARED}
-    found = {}
+    senders = {}
     for selector in selectors:
         words = [f"{word}:" for word in selector.split(":") if word] if ":" in selector else [selector]
-        found[selector] = tuple(name for name, text in texts.items() if all(word in text for word in words))
-    return found
+        senders[selector] = tuple(name for name, text in texts.items() if all(word in text for word in words))
+    return senders

@@ -7,8 +7,6 @@ import ast
 from support.budget import ROOT, code_files, is_test
 
 SAY_NOTHING = frozenset({"each", "found", "known", "one", "told"})
-# Folders that still have such names.
-NOT_YET_CLEAN = (*(f"simulator/{folder}/" for folder in ("air", "clang", "metal", "objc", "upstream")),)
 # Files that keep such a name.
 KEPT = (
     "cli/doctor.py",  # a field is a key of `mpsmith doctor --json`
@@ -40,7 +38,7 @@ def test_names_say_what_variables_hold() -> None:
     unclear = [
         f"{path}:{line}: {name}: say what it holds"
         for path in modules
-        if not str(path).startswith(NOT_YET_CLEAN + KEPT)
+        if not str(path).startswith(KEPT)
         for line, name in names_that_say_nothing((ROOT / path).read_text("utf-8"))
     ]
     assert unclear == []

@@ -78,13 +78,13 @@ def _writer(operation: Operation) -> Writer | None:
 def implements(function: str) -> bool:
     """Whether there is a definition of a function that a module declares, by its name alone."""
     operation = Operation(function, "void", ())
-    known = (
+    defined = (
         function == ASKS_FOR_A_CONSTANT
         or operation.key in _BY_KEY
         or operation.key in integers.NAMES
         or operation.key in mathematics.NAMES
     )
-    return known or function.startswith("llvm.") or operation.key.startswith(matrices.PREFIX)
+    return defined or function.startswith("llvm.") or operation.key.startswith(matrices.PREFIX)
 
 
 def define(operation: Operation, variant: Variant = PLAIN) -> Definition:

@@ -43,8 +43,8 @@ def _compare_and_exchange(body: Body, operation: Operation) -> str:
     bits = kind if kind.startswith("i") else "i32"
     old = body.value(f"load {kind}, {pointer} %a0")
     expected = body.value(f"load {bits}, {expected_pointer} %a1")
-    found = old if kind == bits else body.value(f"bitcast {kind} {old} to {bits}")
-    same = body.value(f"icmp eq {bits} {found}, {expected}")
+    old_bits = old if kind == bits else body.value(f"bitcast {kind} {old} to {bits}")
+    same = body.value(f"icmp eq {bits} {old_bits}, {expected}")
     body.line(f"store {kind} {body.value(f'select i1 {same}, {kind} %a2, {kind} {old}')}, {pointer} %a0")
     body.line(f"store {kind} {old}, {expected_pointer} %a1")
     return old

@@ -126,10 +126,10 @@ class _Names:
     def _declared(self, core: str, space: str) -> str:
         if core in _SCALARS:
             return _SCALARS[core]
-        known = self.protocols | self.classes | self.values
+        declared = self.protocols | self.classes | self.values
         namespace, _, bare = core.rpartition("::")
         for prefix in (namespace,) if namespace else (space, "MTL"):
-            if prefix + bare in known:
+            if prefix + bare in declared:
                 return prefix + bare
         raise _UnknownTypeError(core)
 
@@ -158,7 +158,7 @@ def metal_header(folder: Path) -> GeneratedHeader:
         *(f"@class {name};" for name in sorted(names.classes)),
     ]
     text = "\n".join([_PREAMBLE, *forward, *enums, *aliases, *structs, *blocks, *declarations, _FUNCTIONS])
-    return GeneratedHeader(text, sum(len(found) for found in methods.values()), tuple(left_out))
+    return GeneratedHeader(text, sum(len(by_selector) for by_selector in methods.values()), tuple(left_out))
 
 
 def _enums(bodies: Iterable[tuple[str, str]], names: _Names) -> Iterator[str]:
@@ -222,10 +222,10 @@ def _fields(body: str, space: str, names: _Names) -> Iterator[str]:
         text = " ".join(line.split())
         if not text or "(" in text or "default" in text or text.startswith("static") or text == "}":
             continue
-        found = re.match(r"^(.*?)(\w+)((?:\[\w+\])*)$", text)
-        if not found:
+        match = re.match(r"^(.*?)(\w+)((?:\[\w+\])*)$", text)
+        if not match:
             raise _UnknownTypeError(text)
-        yield f"{names.objective_c(found[1], space)} {found[2]}{found[3]};"
+        yield f"{names.objective_c(match[1], space)} {match[2]}{match[3]};"
 
 
 def _blocks(bodies: Iterable[tuple[str, str]], names: _Names) -> Iterator[str]:
@@ -257,14 +257,14 @@ def _methods(source: str, names: _Names) -> tuple[dict[str, dict[str, str]], lis
     selectors = dict(_SELECTOR.findall(source))
     methods: dict[str, dict[str, str]] = {}
     left_out = []
-    for found in _METHOD.finditer(source):
-        selector = selectors.get(found["accessor"])
+    for match in _METHOD.finditer(source):
+        selector = selectors.get(match["accessor"])
         if not selector or selector in ("alloc", "init"):
             continue
-        owner = found["space"] + found["owner"]
-        mark = "+" if "_CLS" in found["receiver"] else "-"
+        owner = match["space"] + match["owner"]
+        mark = "+" if "_CLS" in match["receiver"] else "-"
         try:
-            declaration = _method(mark, selector, found, names)
+            declaration = _method(mark, selector, match, names)
         except _UnknownTypeError as unknown:
             if "std::" not in str(unknown) and "&" not in str(unknown):
                 left_out.append(f"{mark}[{owner} {selector}]")
@@ -273,12 +273,12 @@ def _methods(source: str, names: _Names) -> tuple[dict[str, dict[str, str]], lis
     return methods, left_out
 
 
-def _method(mark: str, selector: str, found: re.Match[str], names: _Names) -> str:
-    space = found["space"]
-    returns = names.objective_c(found["returns"], space)
-    parameters = [_parameter(text, space, names) for text in _arguments(found["parameters"])]
+def _method(mark: str, selector: str, match: re.Match[str], names: _Names) -> str:
+    space = match["space"]
+    returns = names.objective_c(match["returns"], space)
+    parameters = [_parameter(text, space, names) for text in _arguments(match["parameters"])]
     if selector.count(":") != len(parameters):
-        raise _UnknownTypeError(found["parameters"])
+        raise _UnknownTypeError(match["parameters"])
     parts = zip(selector.split(":"), parameters, strict=False)
     written = " ".join(f"{keyword}:({kind}){name}" for keyword, (kind, name) in parts) if parameters else selector
     return f"{mark} ({returns}){written};"
@@ -289,14 +289,14 @@ def _parameter(text: str, space: str, names: _Names) -> tuple[str, str]:
     block = _BLOCK.match(" ".join(text.split()))
     if block:
         return names.objective_c(text.replace(block["name"], "", 1) if block["name"] else text, space), block["name"]
-    found = re.match(r"^(?P<type>.*?)(?P<name>\w+)(?P<array>\[\w*\])?$", " ".join(text.split()))
-    if not found:
+    match = re.match(r"^(?P<type>.*?)(?P<name>\w+)(?P<array>\[\w*\])?$", " ".join(text.split()))
+    if not match:
         raise _UnknownTypeError(text)
-    kind = names.objective_c(found["type"], space)
-    if found["array"]:
+    kind = names.objective_c(match["type"], space)
+    if match["array"]:
         kind = kind if kind.startswith("const") else f"{'const ' if kind.startswith('id') else ''}{kind}"
         kind += " *"
-    return kind, found["name"]
+    return kind, match["name"]
 
 
 def _arguments(text: str) -> list[str]:

@@ -79,11 +79,11 @@ class _Declared:
 
 def selectors_in(binary: bytes) -> Mapping[str, tuple[str, ...]]:
     """Every selector in a binary, by the joined name that TypeScript gives it (`a:b:` is `aB`)."""
-    found: dict[str, set[str]] = {}
+    by_name: dict[str, set[str]] = {}
     for raw in set(_SELECTOR.findall(binary)):
         selector = raw.decode("ascii")
-        found.setdefault(_joined(selector), set()).add(selector)
-    return {name: tuple(sorted(selectors)) for name, selectors in found.items()}
+        by_name.setdefault(_joined(selector), set()).add(selector)
+    return {name: tuple(sorted(selectors)) for name, selectors in by_name.items()}
 
 
 def _joined(selector: str) -> str:
@@ -105,17 +105,17 @@ def mps_headers(
 
 
 def _header(source: str, selectors: Mapping[str, tuple[str, ...]], below: str, needs: str) -> GeneratedHeader:
-    types = {found["name"]: found for found in _TYPE.finditer(source) if not found["name"].startswith("_")}
+    types = {match["name"]: match for match in _TYPE.finditer(source) if not match["name"].startswith("_")}
     enums: dict[str, str] = dict(_ENUM.findall(source))
     names = _names(types.values(), enums, below)
-    protocols = [name for name, found in types.items() if found["kind"] == "interface"]
-    classes = [name for name, found in types.items() if found["kind"] == "class"]
-    known = {name for match in _DECLARED.findall(below) for name in match if name}
+    protocols = [name for name, match in types.items() if match["kind"] == "interface"]
+    classes = [name for name, match in types.items() if match["kind"] == "class"]
+    declared = {name for match in _DECLARED.findall(below) for name in match if name}
     methods = 0
     left_out: list[str] = []
     bodies = []
     for name in _bases_first(types):
-        if name in known:
+        if name in declared:
             continue
         lines = dict(_members(types[name], names, selectors, left_out))
         methods += len(lines)
@@ -138,8 +138,8 @@ def _names(types: Iterable[re.Match[str]], enums: Mapping[str, str], below: str)
     protocols = set(re.findall(r"@protocol (\w+)", below))
     classes = set(re.findall(r"@(?:class|interface) (\w+)", below)) | {"NSObject"}
     values = {name for match in re.findall(r"(?:NS_ENUM|NS_OPTIONS)\(\w+, (\w+)\)|\} (\w+);", below) for name in match}
-    for found in types:
-        (protocols if found["kind"] == "interface" else classes).add(found["name"])
+    for declaration in types:
+        (protocols if declaration["kind"] == "interface" else classes).add(declaration["name"])
     return _Declared(frozenset(protocols), frozenset(classes), frozenset(values | set(enums)) - {""})
 
 
@@ -167,35 +167,35 @@ def _bases_first(types: Mapping[str, re.Match[str]]) -> list[str]:
     return ordered
 
 
-def _base(found: re.Match[str]) -> str:
-    return (found["base"] or "").split(",")[0].strip()
+def _base(match: re.Match[str]) -> str:
+    return (match["base"] or "").split(",")[0].strip()
 
 
-def _heading(found: re.Match[str], names: _Declared) -> str:
-    if found["kind"] == "interface":
-        return f"@protocol {found['name']} <NSObject>"
-    base = _base(found)
-    return f"@interface {found['name']} : {base if base in names.classes else 'NSObject'}"
+def _heading(match: re.Match[str], names: _Declared) -> str:
+    if match["kind"] == "interface":
+        return f"@protocol {match['name']} <NSObject>"
+    base = _base(match)
+    return f"@interface {match['name']} : {base if base in names.classes else 'NSObject'}"
 
 
 def _members(
-    found: re.Match[str], names: _Declared, selectors: Mapping[str, tuple[str, ...]], left_out: list[str]
+    match: re.Match[str], names: _Declared, selectors: Mapping[str, tuple[str, ...]], left_out: list[str]
 ) -> Iterator[tuple[str, str]]:
     """Declarations by their key; a method whose selector is not certain is noted in `left_out`."""
-    for static, name, text, returned in _METHOD.findall(found["body"]):
+    for static, name, text, returned in _METHOD.findall(match["body"]):
         if name in _INHERITED:
             continue
         parameters = [part for part in re.split(r", (?=\w+\??: )", text) if part and not part.startswith("this:")]
-        fitting = [one for one in selectors.get(name, ()) if one.count(":") == len(parameters)]
+        fitting = [selector for selector in selectors.get(name, ()) if selector.count(":") == len(parameters)]
         if len(fitting) != 1:
-            left_out.append(f"{found['name']}.{name}")
+            left_out.append(f"{match['name']}.{name}")
             continue
         kinds = [names.objective_c(part.partition(":")[2]) for part in parameters]
         words = zip(fitting[0].split(":"), kinds, strict=False)
         written = " ".join(f"{word}:({kind})a{number}" for number, (word, kind) in enumerate(words)) or fitting[0]
         mark = "+" if static else "-"
         yield mark + fitting[0], f"{mark} ({names.objective_c(returned, returned=True)}){written};"
-    for static, readonly, name, kind in _PROPERTY.findall(found["body"]):
+    for static, readonly, name, kind in _PROPERTY.findall(match["body"]):
         if name in _INHERITED:
             continue
         attributes = f"nonatomic{', readonly' if readonly else ''}{', class' if static else ''}"
