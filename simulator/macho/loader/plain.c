@@ -23,6 +23,11 @@ extern unsigned __int128 __udivti3(unsigned __int128, unsigned __int128),
 extern double _Complex __muldc3(double, double, double, double), __divdc3(double, double, double, double);
 extern float _Complex __mulsc3(float, float, float, float), __divsc3(float, float, float, float);
 
+// musl's own gives numbers to some below -2, which have no inverse.
+static float acosh_of_float(float x) {
+  return x < 1 ? NAN : acoshf(x);
+}
+
 #define S(name) OFFER(name, name);
 #define MATH(name) S(name) S(name##f)
 // clang-format off
@@ -42,6 +47,6 @@ S(dup2) S(pipe) S(access) S(chdir) S(getcwd) S(mkdir) S(rmdir) S(mkdtemp) S(mkst
 S(readlink) S(rename) S(remove) S(unlink) S(chmod) S(fchmod) S(isatty) S(munmap) S(shm_unlink) S(opendir) S(closedir)
 S(getpid) S(getppid) S(geteuid) S(gethostname) OFFER(close$NOCANCEL, close); OFFER(realpath$DARWIN_EXTSN, realpath);
 MATH(sin) MATH(cos) MATH(tan) MATH(asin) MATH(acos) MATH(atan) MATH(atan2) MATH(sinh) MATH(cosh) MATH(tanh)
-MATH(asinh) MATH(acosh) MATH(atanh) MATH(exp) MATH(exp2) MATH(expm1) MATH(log) MATH(log2) MATH(log10) MATH(log1p)
+MATH(asinh) S(acosh) OFFER(acoshf, acosh_of_float); MATH(atanh) MATH(exp) MATH(exp2) MATH(expm1) MATH(log) MATH(log2) MATH(log10) MATH(log1p)
 MATH(pow) MATH(hypot) MATH(cbrt) MATH(fmod) MATH(remainder) MATH(erf) MATH(erfc) MATH(tgamma) MATH(lgamma)
 MATH(ldexp) MATH(frexp) MATH(modf) MATH(nextafter) MATH(round) MATH(nearbyint)
