@@ -175,6 +175,7 @@ FROM_ROWS = {
     "_weight_norm_interface": (0, 1),
     "_weight_norm_interface_backward": (0,),
     "native_batch_norm.out": (0,),
+    "_batch_norm_with_update.out": (0,),
     "_native_batch_norm_legit.out": (0,),
     "_native_batch_norm_legit.no_stats_out": (0,),
 }

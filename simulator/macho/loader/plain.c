@@ -24,9 +24,7 @@ extern double _Complex __muldc3(double, double, double, double), __divdc3(double
 extern float _Complex __mulsc3(float, float, float, float), __divsc3(float, float, float, float);
 
 // musl's own gives numbers to some below -2, which have no inverse.
-static float acosh_of_float(float x) {
-  return x < 1 ? NAN : acoshf(x);
-}
+static float acosh_of_float(float x) { return x < 1 ? NAN : acoshf(x); }
 
 #define S(name) OFFER(name, name);
 #define MATH(name) S(name) S(name##f)

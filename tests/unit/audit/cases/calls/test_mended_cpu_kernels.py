@@ -26,6 +26,10 @@ def test_batch_norm_into_given_moments_takes_the_mean_of_an_input_of_any_strides
     result, mean, _ = batch_norm(x, None, None, True, 0.1, 0.0, out=given[0], save_mean=given[1], save_invstd=given[2])
     assert mean.tolist() == [3.0, 6.0]
     assert result.sign().tolist() == [[-1.0, -1.0], [1.0, 1.0]]
+    given = [torch.full(size, 7.0) for size in ((2, 2), (2,), (2,))]
+    names = dict(zip(("out", "save_mean", "save_invstd"), given, strict=True), reserve=torch.empty(0).byte())
+    torch.ops.aten._batch_norm_with_update.out(x, None, None, torch.zeros(2), torch.ones(2), 0.1, 0.0, **names)
+    assert given[1].tolist() == [3.0, 6.0]
 
 
 def test_the_gradient_of_weight_norm_reads_the_strides_of_what_flows_back() -> None:
