@@ -57,23 +57,24 @@ void MPSStream::endKernelCoalescing() {
     _commandEncoder = nil;
   }
 }
-void MPSStream::commit() {
+// The command buffer that an extension holds takes commands after a commit, too.
+void MPSStream::commit() { [_commandBuffer commitAndContinue]; }
+void MPSStream::commitAndWait() { flush(); }
+void MPSStream::commitAndContinue() { commit(); }
+void MPSStream::flush() {
   if (_commandBuffer != nil) {
     [_commandBuffer commit];
     [_commandBuffer release];
     _commandBuffer = nil;
   }
 }
-void MPSStream::commitAndWait() { commit(); }
-void MPSStream::commitAndContinue() { commit(); }
-void MPSStream::flush() { commit(); }
 void MPSStream::synchronize(SyncType type) {
   endKernelCoalescing();
-  if (type != SyncType::NONE) {
-    commit();
-  }
   if (type == SyncType::COMMIT_AND_WAIT) {
+    commitAndWait();
     checkLastError();
+  } else if (type != SyncType::NONE) {
+    commit();
   }
 }
 void MPSStream::addCompletedHandler(MTLCommandBufferHandler block) { [commandBuffer() addCompletedHandler:block]; }

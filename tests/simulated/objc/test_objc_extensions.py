@@ -50,6 +50,10 @@ def test_torchs_command_buffer_is_one_of_metals(extension: ModuleType) -> None:
     assert extension.has_a_command_buffer()
 
 
+def test_torchs_command_buffer_continues_after_a_commit(extension: ModuleType) -> None:
+    assert extension.continues_after_commit()
+
+
 def test_the_public_allocator_shows_the_host_a_tensor(extension: ModuleType) -> None:
     values = torch.arange(1.0, 5.0).to("mps")
     assert extension.read_shared(values) == (1.0, 16)

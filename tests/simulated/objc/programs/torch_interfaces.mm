@@ -245,6 +245,15 @@ static bool asks_first() {
   return [device respondsToSelector:@selector(methodOfAFutureMac)];
 }
 
+// Torch commits its command buffer and continues with it.
+static bool continues_after_commit() {
+  id<MTLCommandBuffer> buffer = torch::mps::get_command_buffer();
+  torch::mps::commit();
+  id<MTLComputeCommandEncoder> encoder = [buffer computeCommandEncoder];
+  [encoder endEncoding];
+  return encoder != nil;
+}
+
 // Torch's command buffer is one of Metal's.
 static bool has_a_command_buffer() {
   id<MTLCommandBuffer> buffer = getCurrentMPSStream()->commandBuffer();
@@ -291,6 +300,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("throw_in_block", &throw_in_block);
   m.def("forget_end_encoding", &forget_end_encoding);
   m.def("asks_first", &asks_first);
+  m.def("continues_after_commit", &continues_after_commit);
   m.def("make_texture", [] { [MPSDevice::getInstance()->device() newTextureWithDescriptor:nil]; });
   m.def("notified", &notified);
   m.def("seeds", &seeds);
