@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .complex_functions import div
 from .prediction import Instead, Model, Prediction, Ulp
 
 # In ULP of the largest element: any element may be off by it, one that is zero also.
@@ -150,6 +151,12 @@ def hardtanh_backward(ulp: Ulp, grad: Tensor, input: Tensor, lower: Any, upper: 
 def constant_pad_nd(ulp: Ulp, input: Tensor, pad: list[int], value: Any = 0) -> Tensor | None:
     """For booleans the padding value is truncated to an integer first."""
     return torch.ops.aten.constant_pad_nd(input, pad, int(value)) if input.dtype is torch.bool else None
+
+
+def addcdiv(ulp: Ulp, input: Tensor, first: Tensor, second: Tensor, *, value: Any = 1) -> Tensor | None:
+    """The quotient as that of complex numbers divided by themselves."""
+    quotient = div(ulp, first, second)
+    return None if quotient is None else input + value * quotient
 
 
 def logit(ulp: Ulp, input: Tensor, eps: float | None = None) -> Tensor | None:
@@ -315,6 +322,7 @@ GRAPHS = (
     ),
     Prediction("booleans-padded-as-integers", {"aten::constant_pad_nd": constant_pad_nd}),
     Prediction("hardtanh-gradient-as-a-product", {"aten::hardtanh_backward": hardtanh_backward}),
+    Prediction("quotients-inside-addcdiv", {"aten::addcdiv": addcdiv}),
     Prediction("limits-of-logit-crossed", {"aten::logit": logit}),
     Prediction("logit-gradient-beyond-zero-and-one", {"aten::logit_backward": logit_backward}),
     Prediction("bias-of-a-variance-that-overflows", {f"aten::{name}": _batch_norm(name) for name in BATCH_NORMS}),

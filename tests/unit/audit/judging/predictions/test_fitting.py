@@ -269,6 +269,9 @@ SHOWN: dict[str, Shown] = {
     "numbers-alike-in-six-decimals": Shown(
         lambda x: (torch.threshold(x, 3e-7, 9), torch.threshold(x, 1e-7, 9)), (numbers(2e-7, 1),)
     ),
+    "quotients-inside-addcdiv": Shown(
+        torch.addcdiv, (torch.tensor([1j, 2j]), torch.tensor([3 + 1j, 1 + 1j]), torch.tensor([2 + 0j, 0j]))
+    ),
     "limits-of-logit-crossed": Shown(torch.logit, (numbers(0.1, 0.9), 0.75)),
     "logit-gradient-beyond-zero-and-one": Shown(ATEN.logit_backward, (numbers(1, 2, 3), numbers(0.5, 1.5, 7), -0.75)),
     "booleans-padded-as-integers": Shown(
