@@ -17,7 +17,7 @@ from ..air.library import AirLibrary
 from ..air.metallib import SourceLibrary, compiled_library, programs_in
 from ..errors import MetalRuntimeError
 from ..metal.binding import Buffer, threadgroup_memory
-from ..metal.element_types import HOST_NUMBERS
+from ..metal.element_types import HOST_NUMBERS, Numbers
 from ..metal.function_constants import Constant
 from ..metal.includes import ProgramSource, embed
 from ..metal.library import SimulatedKernel
@@ -154,12 +154,15 @@ def add_kernel(library: int, name: str) -> tuple[int, SimulatedKernel | BoundKer
     return len(_kernels) - 1, _kernels[-1]
 
 
+def _numbers_in(binding: MetalBinding) -> Numbers:
+    """The element type of a binding. Zeros that are passed by value are zeros of every type."""
+    zeros = binding.by_value and not any(ctypes.string_at(binding.address, binding.size))
+    return "" if zeros else HOST_NUMBERS[binding.element_type]
+
+
 def launch(number: int, given: MetalLaunch, bindings: Sequence[MetalBinding]) -> None:
     """Run a kernel. Raises KernelFault for what it does wrong, and MpsmithError where it cannot be run."""
-    buffers = {
-        b.index: Buffer(b.address, b.base, b.size, None, HOST_NUMBERS[b.element_type], bool(b.by_value))
-        for b in bindings
-    }
+    buffers = {b.index: Buffer(b.address, b.base, b.size, None, _numbers_in(b), bool(b.by_value)) for b in bindings}
     memory = {slot: threadgroup_memory(size) for slot, size in enumerate(given.threadgroup_bytes) if size}
     _kernels[number].launch(tuple(given.grid), tuple(given.group), buffers, memory)
     _counted[0] += 1

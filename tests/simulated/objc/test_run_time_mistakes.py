@@ -127,6 +127,11 @@ def test_what_metal_forbids_is_raised(extension: ModuleType, mistake: str) -> No
     assert outcome(extension.scaled, "") == "", "the next launch is right again"
 
 
+def test_zeros_are_zeros_of_every_type(extension: ModuleType) -> None:
+    values = torch.arange(4.0, device="mps")
+    assert extension.scaled(values, 0, PLUS, "a long for a float").tolist() == [PLUS] * 4
+
+
 @pytest.mark.parametrize("mistake", DIFFER)
 def test_what_metal_takes_gives_other_values(extension: ModuleType, mistake: str) -> None:
     assert outcome(extension.scaled, mistake) != ""
