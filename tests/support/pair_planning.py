@@ -151,7 +151,9 @@ def _different_calls(
                     continue
                 planned = Planned(key, name, dtype, ())
                 changed = case if before == dtype else at_levels(source, planned, case)
-                if not accepts(changed):
+                # Beside a float, an integer is promoted: such a call says nothing about a kernel for integers.
+                promoted = before != dtype and any(tensor.is_floating_point() for tensor in tensors_of(changed))
+                if promoted or not accepts(changed):
                     continue
                 known.add((_kind(dtype), arguments))
                 tried = {own for argument, own in wanted if argument in arguments and own[0] in _factors(key.operator)}
