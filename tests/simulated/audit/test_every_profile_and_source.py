@@ -17,7 +17,7 @@ from mpsmith.simulator.opening import DeviceKind
 OPERATORS = (
     "histogram.bin_ct_out",
     "linalg.lu_solve",
-    "nn.AdaptiveAvgPool1d",
+    "nn.AvgPool1d",
     "nn.functional.rrelu",
     "quantile",
     "rrelu",
