@@ -95,8 +95,9 @@ def requests_of(folder: Path, limit: float = LIMIT) -> SetupScript:
 def _packages(folder: Path, data: dict[str, Any]) -> Path:
     named = data["package_dir"].get("")
     if named is None:
-        here = any((folder / extension["name"].split(".")[0]).is_dir() for extension in data["extensions"])
-        named = "src" if (folder / "src").is_dir() and not (here or (folder / "src" / "__init__.py").is_file()) else ""
+        beside_src = any((folder / extension["name"].split(".")[0]).is_dir() for extension in data["extensions"])
+        holds_packages = (folder / "src").is_dir() and not (folder / "src" / "__init__.py").is_file()
+        named = "src" if holds_packages and not beside_src else ""
     return folder / str(named)
 
 

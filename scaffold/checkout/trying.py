@@ -29,8 +29,8 @@ from .worker import run_tests
 
 CODE = (".mm", ".cpp", ".cc", ".cxx", ".c")
 _HEADERS = (".h", ".hpp", ".hh")
-# What a compiler says of its system. Only the project's code is to hear of a Mac: torch's headers are those of Linux.
-_SYSTEM = re.compile(rb"\b__(APPLE|MACH|linux|gnu_linux)__\b")
+# The compiler's macros for its target. Only the project's code is compiled as for a Mac: torch's headers are Linux's.
+_TARGET_MACRO = re.compile(rb"\b__(APPLE|MACH|linux|gnu_linux)__\b")
 _LEFT_OUT = (".git", ".venv", "venv", "node_modules", "build", "dist", "__pycache__", ".tox", "*.so")
 _TESTS = ("test_*.py", "*_test.py", "test.py", "tests.py")
 _COMPILES = re.compile(r"compile_shader|\.mm\b|\.metal\b|\bmps\b")
@@ -51,11 +51,11 @@ class Checkout:
         return sorted({path for pattern in patterns for path in self.copy.rglob(pattern) if path.is_file()})
 
     def compile_for_a_mac(self) -> None:
-        """Let the C and C++ of the copy, also what its build wrote, ask for the system of a Mac."""
+        """Rename target macros in the copy's C and C++: `__APPLE__` is defined then, and `__linux__` is not."""
         for path in self.files(*(f"*{suffix}" for suffix in (*CODE, *_HEADERS))):
-            if self.copy.resolve() in path.resolve().parents and _SYSTEM.search(text := path.read_bytes()):
+            if self.copy.resolve() in path.resolve().parents and _TARGET_MACRO.search(text := path.read_bytes()):
                 path.unlink()  # it may be read-only
-                path.write_bytes(_SYSTEM.sub(rb"MPSMITH_\1", text))
+                path.write_bytes(_TARGET_MACRO.sub(rb"MPSMITH_\1", text))
 
     def named(self, path: str | Path) -> str:
         """A path in the copy, relative to the folder."""

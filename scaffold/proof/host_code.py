@@ -31,8 +31,8 @@ _COPIED_TO_CPU = re.compile(r"\b(\w+)\s*=[^;]*(?:\bcpu\s*\(\s*\)|\bkCPU\b|\bDevi
 _MADE_ON_CPU = re.compile(
     r"\b(\w+)\s*=\s*(?:at|torch)::(?:empty|zeros|ones|full|tensor|arange)\s*\((?![^;]*(?:\bdevice|\boptions\s*\(|MPS))"
 )
-# A branch that depends on where a tensor is.
-_ASKS_WHERE = re.compile(r"\bif\s*\([^;{}]*?\b(\w+)\s*(?:\.|->)\s*(?:is_mps|is_cpu|device)\s*\(")
+# A branch on the device of a tensor.
+_DEVICE_CHECK = re.compile(r"\bif\s*\([^;{}]*?\b(\w+)\s*(?:\.|->)\s*(?:is_mps|is_cpu|device)\s*\(")
 
 
 def check_host_code(path: Path, text: str) -> list[Diagnostic]:
@@ -76,7 +76,7 @@ def _addresses_on_the_host(path: Path, code: str) -> Iterator[Diagnostic]:
             uses[variable.start("tensor")] = variable["tensor"]
     for start, tensor in sorted(uses.items()):
         function = code[code.rfind("\n}", 0, start) + 1 : start]
-        if "".join(tensor.split()) in {*on_cpu, *_ASKS_WHERE.findall(function)}:
+        if "".join(tensor.split()) in {*on_cpu, *_DEVICE_CHECK.findall(function)}:
             continue
         yield Diagnostic(
             str(path),

@@ -60,8 +60,7 @@ def load_extension(library: Path, name: str | None = None) -> ModuleType | None:
         name: of its python module; by default what it was built with.
 
     Raises:
-        ExtensionLoadError: it was built for another torch, needs what the host side lacks, or another build of it is
-            loaded already.
+        ExtensionLoadError: it was built for another torch, or another build of it is loaded already.
     """
     library = library.resolve()
     install_host()
@@ -88,11 +87,6 @@ def unknown_selectors(library: Path) -> list[str]:
     """Load a library of Objective-C code; returns the selectors that it sends and nothing implements."""
     host = install_host()
     ctypes.CDLL(str(library))
-    return _unknown(host)
-
-
-def _unknown(host: ctypes.CDLL) -> list[str]:
-    """The selectors of images loaded since the last call that nothing implements."""
     host.objc_simulator_unknown_selectors.restype = ctypes.c_char_p
     return sorted(host.objc_simulator_unknown_selectors().decode().split())
 

@@ -63,6 +63,6 @@ def count_stood_in(overload: str, reason: str) -> None:
 
 def _of(overload: str) -> OverloadLaunches:
     name = f"aten::{overload}"
-    if name not in _counts:  # to make a row costs more than to count
+    if name not in _counts:  # creating the default costs more than counting
         _counts[name] = OverloadLaunches()
     return _counts[name]

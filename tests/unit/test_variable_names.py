@@ -6,7 +6,7 @@ import ast
 
 from support.budget import ROOT, code_files, is_test
 
-SAY_NOTHING = frozenset({"each", "found", "known", "one", "told"})
+VAGUE = frozenset({"each", "found", "known", "one", "told"})
 # Files that keep such a name.
 KEPT = (
     "cli/doctor.py",  # a field is a key of `mpsmith doctor --json`
@@ -17,19 +17,19 @@ KEPT = (
 )
 
 
-def names_that_say_nothing(source: str) -> list[tuple[int, str]]:
+def vague_names(source: str) -> list[tuple[int, str]]:
     """The line and the name of each such variable, parameter and annotated field."""
     return [
         (node.lineno, name)
         for node in ast.walk(ast.parse(source))
         if isinstance(node, ast.arg) or (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
-        if (name := node.arg if isinstance(node, ast.arg) else node.id) in SAY_NOTHING
+        if (name := node.arg if isinstance(node, ast.arg) else node.id) in VAGUE
     ]
 
 
 def test_each_kind_of_variable_is_read() -> None:
     source = "class A:\n  found: int\ndef f(one, *each):\n  [0 for known in one]\n  (told := one.found)\nf(one=2)\n"
-    assert sorted(names_that_say_nothing(source)) == [(2, "found"), (3, "each"), (3, "one"), (4, "known"), (5, "told")]
+    assert sorted(vague_names(source)) == [(2, "found"), (3, "each"), (3, "one"), (4, "known"), (5, "told")]
 
 
 def test_names_say_what_variables_hold() -> None:
@@ -39,10 +39,10 @@ def test_names_say_what_variables_hold() -> None:
         f"{path}:{line}: {name}: say what it holds"
         for path in modules
         if not str(path).startswith(KEPT)
-        for line, name in names_that_say_nothing((ROOT / path).read_text("utf-8"))
+        for line, name in vague_names((ROOT / path).read_text("utf-8"))
     ]
     assert unclear == []
 
 
 def test_a_file_that_is_kept_has_such_a_name() -> None:
-    assert [path for path in KEPT if not names_that_say_nothing((ROOT / path).read_text("utf-8"))] == []
+    assert [path for path in KEPT if not vague_names((ROOT / path).read_text("utf-8"))] == []

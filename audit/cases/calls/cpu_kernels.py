@@ -159,8 +159,8 @@ def in_rows(overload: str) -> Callable[..., Tensor]:
     def kernel(keys: torch._C.DispatchKeySet, x: Tensor, *args: Any, **output: Tensor) -> Tensor:
         ((name, out),) = output.items()
         shares = out.untyped_storage().data_ptr() == x.untyped_storage().data_ptr()  # it refuses some of these
-        rows = torch.empty_like(out, memory_format=torch.contiguous_format)
         if not (out.is_contiguous() or shares):
+            rows = torch.empty_like(out, memory_format=torch.contiguous_format)
             original.call_boxed(keys, x, *args, **{name: rows})
             if rows.shape == out.shape:  # else out is resized
                 return out.copy_(rows)

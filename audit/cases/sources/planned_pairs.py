@@ -110,12 +110,10 @@ def parsed(text: str) -> tuple[Planned, ...]:
 def written(planned: Iterable[Planned]) -> str:
     """The text of a plan."""
     groups: dict[str, list[str]] = {}
-    for planned_case in planned:
-        levels = "; ".join(f"{factor}={level}" for factor, level in planned_case.levels)
-        first = "\t".join(
-            (planned_case.base.source, planned_case.base.operator, planned_case.base.variant, planned_case.base.dtype)
-        )
-        groups.setdefault(first, []).append("\t".join((planned_case.call, planned_case.dtype, levels)))
+    for row in planned:
+        levels = "; ".join(f"{factor}={level}" for factor, level in row.levels)
+        first = "\t".join((row.base.source, row.base.operator, row.base.variant, row.base.dtype))
+        groups.setdefault(first, []).append("\t".join((row.call, row.dtype, levels)))
     return "\n".join("\n".join((first, *sorted(lines), "")) for first, lines in sorted(groups.items()))
 
 

@@ -190,7 +190,7 @@ def first_of_its_storage(overload: str) -> Model:
 
 
 def pad_backward(overload: str) -> Model:
-    """Both gradients are numbers of the input's dtype, in the bytes that they have; the rest of the result is zero."""
+    """The bytes of both gradients are read and written in the input's dtype; the rest of the result is zero."""
 
     def model(
         ulp: Ulp,

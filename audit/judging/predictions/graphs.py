@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -154,7 +155,7 @@ def constant_pad_nd(ulp: Ulp, input: Tensor, pad: list[int], value: Any = 0) -> 
 
 
 def addcdiv(ulp: Ulp, input: Tensor, first: Tensor, second: Tensor, *, value: Any = 1) -> Tensor | None:
-    """The quotient as that of complex numbers divided by themselves."""
+    """input + value * (first / second), with the quotient that the model of `div` gives."""
     quotient = div(ulp, first, second)
     return None if quotient is None else input + value * quotient
 
@@ -168,21 +169,27 @@ def logit(ulp: Ulp, input: Tensor, eps: float | None = None) -> Tensor | None:
 
 
 def logit_backward(ulp: Ulp, grad: Tensor, input: Tensor, eps: float | None = None) -> Tensor | None:
-    """Zero outside of the interval from eps to 1 - eps, of a negative eps, too; without one it is -1."""
+    """Zero outside of the interval from eps to 1 - eps, also for a negative eps; -1 if no eps is given."""
     least = -1.0 if eps is None else eps
     if least >= 0:
         return None
     return torch.where((input < least) | (input > 1 - least), 0, grad / ulp(input * ulp(1 - input)))
 
 
+def _channel_dims(input: Tensor, options: Sequence[Any]) -> list[int] | None:
+    """The dimensions that a batch norm reduces; None where it has no channels, or its statistics are given."""
+    if any(option is False for option in options) or input.dim() < 2 or not input.numel():
+        return None
+    return [dim for dim in range(input.dim()) if dim != 1]
+
+
 def _batch_norm(overload: str) -> Model:
     """Only the bias is left of a channel whose variance is infinite in the dtype of the tensor."""
 
     def model(ulp: Ulp, input: Tensor, weight: Tensor | None, bias: Tensor | None, *rest: Any) -> Any:
-        by_given_moments = any(argument is False for argument in rest)
-        if by_given_moments or not input.is_floating_point() or input.dim() < 2 or not input.numel():
+        dims = _channel_dims(input, rest)
+        if dims is None or not input.is_floating_point():
             return None
-        dims = [dim for dim in range(input.dim()) if dim != 1]
         overflows = input.float().var(dims, correction=0, keepdim=True).to(input.dtype).isinf()
         left = torch.zeros(overflows.shape) if bias is None else bias.view(overflows.shape)
         result = getattr(torch.ops.aten, overload)(input, weight, bias, *rest)[0]
@@ -191,14 +198,13 @@ def _batch_norm(overload: str) -> Model:
     return model
 
 
-def _of_no_variance(overload: str) -> Model:
-    """Without eps, zero divided by zero in a channel that does not vary; the CPU leaves the bias."""
+def _without_variance(overload: str) -> Model:
+    """With an eps of zero, NaN in channels whose variance is zero; the CPU gives the bias."""
 
     def model(ulp: Ulp, input: Tensor, weight: Tensor | None, bias: Tensor | None, *rest: Any) -> Any:
-        by_given_moments = any(argument is False for argument in rest)
-        if by_given_moments or rest[-1] or input.dim() < 2 or not input.numel():
+        dims = _channel_dims(input, rest)
+        if dims is None or rest[-1]:
             return None
-        dims = [dim for dim in range(input.dim()) if dim != 1]
         flat = input.double().var(dims, correction=0, keepdim=True) == 0
         result = getattr(torch.ops.aten, overload)(input, weight, bias, *rest)[0]
         return torch.where(flat, torch.nan, result), None, None
@@ -326,7 +332,7 @@ GRAPHS = (
     Prediction("limits-of-logit-crossed", {"aten::logit": logit}),
     Prediction("logit-gradient-beyond-zero-and-one", {"aten::logit_backward": logit_backward}),
     Prediction("bias-of-a-variance-that-overflows", {f"aten::{name}": _batch_norm(name) for name in BATCH_NORMS}),
-    Prediction("no-variance-and-no-eps", {f"aten::{name}": _of_no_variance(name) for name in BATCH_NORMS}),
+    Prediction("no-variance-and-no-eps", {f"aten::{name}": _without_variance(name) for name in BATCH_NORMS}),
     Prediction("nan-counts-as-a-difference", {"aten::_cdist_forward": cdist}),
     Prediction("prelu-as-a-sum", {"aten::_prelu_kernel": prelu}),
     Prediction(

@@ -23,7 +23,7 @@ extern unsigned __int128 __udivti3(unsigned __int128, unsigned __int128),
 extern double _Complex __muldc3(double, double, double, double), __divdc3(double, double, double, double);
 extern float _Complex __mulsc3(float, float, float, float), __divsc3(float, float, float, float);
 
-// musl's own gives numbers to some below -2, which have no inverse.
+// musl's acoshf returns numbers for some arguments below -2, where acosh is not defined.
 static float acosh_of_float(float x) { return x < 1 ? NAN : acoshf(x); }
 
 #define S(name) OFFER(name, name);

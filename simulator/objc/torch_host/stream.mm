@@ -57,7 +57,7 @@ void MPSStream::endKernelCoalescing() {
     _commandEncoder = nil;
   }
 }
-// The command buffer that an extension holds takes commands after a commit, too.
+// As on a Mac, an extension may go on encoding into the command buffer that it holds.
 void MPSStream::commit() { [_commandBuffer commitAndContinue]; }
 void MPSStream::commitAndWait() { flush(); }
 void MPSStream::commitAndContinue() { commit(); }
