@@ -14,7 +14,7 @@ from .options import AsJson
 from .printing import print_json, say
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from ..scaffold.checkout.results import TryRow
 
@@ -38,19 +38,28 @@ def try_checkout(
 ) -> None:
     """Check a project's Metal, build its extensions as its setup.py does on a Mac, and run its tests, simulated.
 
-    Exits with 1 unless all of it passes. It runs the project's own code.
+    Exits with 1 unless all of it passes; after Ctrl-C with 130, and prints what it has. It runs the project's own code.
     """
-    from ..scaffold.checkout.results import TryResult, passed
+    from ..scaffold.checkout.results import TryPlan, TryResult, passed
     from ..scaffold.checkout.trying import try_checkout as tried
     from ..simulator.opening import require_simulation
 
     require_simulation("try")
     form = TryFormat.JSON if as_json else form
     rows: list[TryRow] = []
-    for row in tried(folder, limit, say):
-        rows.append(row)
-        if form is TryFormat.TERMINAL and row.result is not TryResult.RIGHT:
-            print(_line(row), flush=True)
+    plan = TryPlan()
+    stopped = False
+    try:
+        for row in tried(folder, limit, say, plan):
+            rows.append(row)
+            if form is TryFormat.TERMINAL and row.result is not TryResult.RIGHT:
+                print(_line(row), flush=True)
+    except KeyboardInterrupt:
+        stopped = True
+        left = plan.left(rows)
+        rows += left
+        if form is TryFormat.TERMINAL:
+            print(_not_run(left), end="")
     accepted = passed(rows)
     counts = Counter(row.result.value for row in rows)
     if form is TryFormat.JSON:
@@ -61,8 +70,17 @@ def try_checkout(
         print(f"{folder}: {'passed' if accepted else 'not passed'}: {shown}. {SIMULATED}")
     else:
         print(_as_junit(rows) if form is TryFormat.JUNIT else _as_sarif(rows), end="")
-    if not accepted:
-        raise typer.Exit(1)
+    if stopped or not accepted:
+        raise typer.Exit(130 if stopped else 1)
+
+
+def _not_run(rows: Iterable[TryRow]) -> str:
+    """A line for each file that was not run to its end, with the number of its tests."""
+    tests = Counter((row.kind, *row.name.partition("::")[:2]) for row in rows)
+    return "".join(
+        f"{kind} {file}: not run{f' to its end, {count} left' if parts else ''}\n"
+        for (kind, file, parts), count in tests.items()
+    )
 
 
 def _as_junit(rows: Sequence[TryRow]) -> str:
@@ -72,7 +90,8 @@ def _as_junit(rows: Sequence[TryRow]) -> str:
     tests = []
     for row in rows:
         failure = row.result.value if row.result in FAILURES else ""
-        skipped = (row.reason or "skipped") if row.result is TryResult.SKIPPED else ""
+        not_run = row.result in (TryResult.SKIPPED, TryResult.NOT_RUN)
+        skipped = (row.reason or "skipped") if not_run else ""
         tests.append(
             junit_report.case_element(
                 row.kind, row.name, failure=failure, skipped=skipped, reason=row.reason + _place(row)

@@ -42,7 +42,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if type(item) is pytest.Function:
             item.obj = checked(item.obj)
-    _write(event="collected")
+    _write(event="collected", tests=[item.nodeid for item in items])
 
 
 def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module | None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 
 
@@ -16,6 +16,7 @@ class TryResult(str, Enum):
     DEFECT = "defect of the project"
     REFUSED = "refused by mpsmith"
     SKIPPED = "skipped"
+    NOT_RUN = "not run"
 
 
 FAILURES = (TryResult.WRONG, TryResult.DEFECT, TryResult.REFUSED)
@@ -47,7 +48,30 @@ class TryRow:
         return {"kind": self.kind, "name": self.name, "result": self.result.value, "reason": self.reason, **place}
 
 
+@dataclass
+class TryPlan:
+    """What is to be tried, as far as it is known yet: kinds and names, as rows have them."""
+
+    _names: dict[tuple[str, str], None] = field(default_factory=dict)
+
+    def add(self, kind: str, names: Iterable[str], instead: str = "") -> None:
+        """Add names of a kind; `instead`: the name they were known by before."""
+        self._names.pop((kind, instead), None)
+        self._names.update(dict.fromkeys((kind, name) for name in names))
+
+    def add_tests(self, tests: Iterable[str]) -> None:
+        """Add the tests that were found in files."""
+        for test in tests:
+            self.add("test", [test], instead=test.partition("::")[0])
+
+    def left(self, rows: Iterable[TryRow]) -> list[TryRow]:
+        """A row for each name without one."""
+        ended = {(row.kind, row.name) for row in rows}
+        reason = "the command was stopped before it ended"
+        return [TryRow(*name, TryResult.NOT_RUN, reason) for name in self._names if name not in ended]
+
+
 def passed(rows: Sequence[TryRow]) -> bool:
-    """Whether nothing failed, and a test is right."""
+    """Whether nothing failed or was left, and a test is right."""
     results = [row.result for row in rows]
-    return TryResult.RIGHT in results and not set(results).intersection(FAILURES)
+    return TryResult.RIGHT in results and not set(results).intersection({*FAILURES, TryResult.NOT_RUN})

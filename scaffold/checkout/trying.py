@@ -23,7 +23,7 @@ from ..errors import ScaffoldError
 from ..proof.checking import check_files
 from ..proof.host_code import check_host_code
 from .classification import build_rows, diagnostic_row, joined_row, script_row, test_row
-from .results import TryResult, TryRow
+from .results import TryPlan, TryResult, TryRow
 from .scripts import SCRIPT
 from .worker import run_tests
 
@@ -62,13 +62,16 @@ class Checkout:
         return str(path).replace(f"{self.copy}{os.sep}", "").replace(str(self.copy), ".")
 
 
-def try_checkout(folder: Path, limit: float, say: Say = lambda line: None) -> Iterator[TryRow]:
+def try_checkout(
+    folder: Path, limit: float, say: Say = lambda line: None, plan: TryPlan | None = None
+) -> Iterator[TryRow]:
     """A row for each Metal file, extension and test, as soon as it is known.
 
     Args:
         folder: the project's folder.
         limit: seconds of one test.
         say: called with what begins.
+        plan: gets what will have rows, as soon as that is known.
 
     Raises:
         ScaffoldError: there is no such folder, or nothing in it is for mps.
@@ -76,7 +79,7 @@ def try_checkout(folder: Path, limit: float, say: Say = lambda line: None) -> It
     if not folder.is_dir():
         raise ScaffoldError(f"there is no folder {folder}" if not folder.exists() else f"{folder} is not a folder")
     with _copied(folder.resolve()) as checkout:
-        for row in _rows(checkout, limit, say):
+        for row in _rows(checkout, limit, say, plan or TryPlan()):
             yield replace(
                 row, name=checkout.named(row.name), reason=checkout.named(row.reason), file=checkout.named(row.file)
             )
@@ -100,7 +103,7 @@ def _copied(folder: Path) -> Iterator[Checkout]:
             shutil.rmtree(copy, ignore_errors=True)
 
 
-def _rows(checkout: Checkout, limit: float, say: Say) -> Iterator[TryRow]:
+def _rows(checkout: Checkout, limit: float, say: Say, plan: TryPlan) -> Iterator[TryRow]:
     metal = checkout.files("*.metal", "*.metallib")
     host = checkout.files("*.mm")
     python = [path for path in checkout.files("*.py") if _COMPILES.search(path.read_text("utf-8", "replace"))]
@@ -108,6 +111,10 @@ def _rows(checkout: Checkout, limit: float, say: Say) -> Iterator[TryRow]:
         raise ScaffoldError(
             f"{checkout.folder} has no .metal, .metallib or .mm file, and no Python that uses mps: nothing to try"
         )
+    build = next((name for name in (SETUP, BUILD_FILE) if (checkout.copy / name).is_file()), "")
+    plan.add("metal", map(checkout.named, metal))
+    plan.add("extension", [build] if build else [])
+    plan.add("test", map(checkout.named, _files_with_tests(checkout)))
     for path in metal:
         say(f"checking {checkout.named(path)}")
         row = _metal_row(path)
@@ -116,7 +123,6 @@ def _rows(checkout: Checkout, limit: float, say: Say) -> Iterator[TryRow]:
     packages = checkout.copy / "src" if (checkout.copy / "src").is_dir() else checkout.copy
     checkout.compile_for_a_mac()
     extensions: set[str] = set()
-    build = next((name for name in (SETUP, BUILD_FILE) if (checkout.copy / name).is_file()), "")
     kernel = ""
     if build:
         say(f"reading {build}")
@@ -127,6 +133,7 @@ def _rows(checkout: Checkout, limit: float, say: Say) -> Iterator[TryRow]:
         else:
             packages, extensions = script.packages, {request.name for request in script.requests}
             kernel = script.kernel
+            plan.add("extension", extensions, instead=build)
             if script.problem:
                 yield TryRow("metal", build, TryResult.WRONG, f"build_ext fails: {script.problem}", build)
             checkout.compile_for_a_mac()
@@ -148,7 +155,7 @@ def _rows(checkout: Checkout, limit: float, say: Say) -> Iterator[TryRow]:
     own = frozenset(path.stem for folder in (packages, checkout.copy) for path in folder.iterdir())
     folders = list(dict.fromkeys([packages, checkout.copy]))
     seen: set[str] = set()  # each process reports the files that cannot be imported
-    for end in run_tests(checkout.copy, tests, folders, limit, environment):
+    for end in run_tests(checkout.copy, tests, folders, limit, environment, plan.add_tests):
         if end.test in seen:
             continue
         file = end.test.removesuffix(SCRIPT)

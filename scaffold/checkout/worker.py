@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -53,6 +53,7 @@ class _Events:
     """What the worker has written so far."""
 
     path: Path
+    on_found: Callable[[Iterable[str]], None]
     running: str = ""
     since: float = field(default_factory=time.monotonic)
     collected: bool = False
@@ -72,6 +73,7 @@ class _Events:
             self.since = time.monotonic()
             if kind == "collected":
                 self.collected = True
+                self.on_found(event["tests"])
             elif kind == "start":
                 self.running = event["test"]
             else:
@@ -80,7 +82,12 @@ class _Events:
 
 
 def run_tests(
-    folder: Path, files: Sequence[Path], path: Sequence[Path], limit: float, environment: Mapping[str, str]
+    folder: Path,
+    files: Sequence[Path],
+    path: Sequence[Path],
+    limit: float,
+    environment: Mapping[str, str],
+    on_found: Callable[[Iterable[str]], None],
 ) -> Iterator[TestEnd]:
     """Run the tests, and yield the end of each when it comes.
 
@@ -90,12 +97,13 @@ def run_tests(
         path: the folders that modules are imported from.
         limit: seconds of one test.
         environment: more environment variables.
+        on_found: called with the tests that were found in the files.
     """
     with tempfile.TemporaryDirectory(prefix="mpsmith-try-") as temporary:
         finished = Path(temporary) / "finished"
         finished.touch()
         for number in range(10_000):
-            events = _Events(Path(temporary) / f"events-{number}")
+            events = _Events(Path(temporary) / f"events-{number}", on_found)
             events.path.touch()
             variables = {
                 pytest_plugin.EVENTS: str(events.path),
@@ -147,6 +155,9 @@ def _one_process(
                 return TestEnd(what, "hung", f"{allowed:g} s")
             time.sleep(_POLL)
         yield from events.read()
+    except KeyboardInterrupt:
+        yield from events.read()
+        raise
     finally:
         _end(process)
     if process.returncode < 0:

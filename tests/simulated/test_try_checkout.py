@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import signal
 import subprocess
 import sys
 import time
@@ -12,7 +14,7 @@ import pytest
 
 from mpsmith.cli import app
 from mpsmith.scaffold.building.setup_script import requests_of
-from mpsmith.scaffold.checkout.results import TryResult, TryRow, passed
+from mpsmith.scaffold.checkout.results import TryPlan, TryResult, TryRow, passed
 from mpsmith.scaffold.checkout.trying import try_checkout
 from mpsmith.scaffold.errors import ScaffoldError
 from support.commands import refusal, typed
@@ -199,6 +201,57 @@ def test_mps():
         process.terminate()
     while Path("/proc", pid.read_text()).exists():  # the timeout of a test ends it
         time.sleep(0.1)
+
+
+@pytest.mark.parametrize("form", ["terminal", "json"])
+def test_after_an_interrupt_it_prints_what_it_has(form: str, tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
+    tests = f"""import pathlib, time  # mps
+def test_right(): pass
+def test_mps():
+    pathlib.Path({str(begun)!r}).touch()
+    time.sleep(999)
+def test_left(): pass
+"""
+    folder = checkout(tmp_path, test_dot_py=tests, test_never_dot_py="def test(): pass  # mps\n")
+    command = [sys.executable, "-m", "mpsmith", "try", str(folder), "--format", form]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        while not begun.exists():
+            assert process.poll() is None
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        printed, said = process.communicate()
+    assert process.returncode == 130
+    assert "Traceback" not in said
+    if form == "terminal":
+        assert printed.splitlines() == [
+            "test test.py: not run to its end, 2 left",
+            "test test_never.py: not run to its end, 1 left",
+            f"{folder}: not passed: 1 right, 3 not run. SIMULATED: nothing was run on a Mac.",
+        ]
+        return
+    found = json.loads(printed)
+    assert (found["passed"], found["counts"]) == (False, {"right": 1, "not run": 3})
+    assert [(row["name"], row["result"]) for row in found["rows"]] == [
+        ("test.py::test_right", "right"),
+        ("test.py::test_mps", "not run"),
+        ("test.py::test_left", "not run"),
+        ("test_never.py::test", "not run"),
+    ]
+
+
+def test_what_is_left_are_the_names_without_a_row() -> None:
+    plan = TryPlan()
+    plan.add("metal", ["a.metal", "b.metal"])
+    plan.add("extension", ["setup.py"])
+    plan.add("test", ["t.py", "u.py"])
+    left = plan.left([TryRow("metal", "a.metal", TryResult.ACCEPTED)])
+    assert [row.name for row in left] == ["b.metal", "setup.py", "t.py", "u.py"]
+    plan.add("extension", ["_C"], instead="setup.py")
+    plan.add_tests(["t.py::a", "t.py::b"])
+    rows = [TryRow(kind, name, TryResult.RIGHT) for kind, name in (("extension", "_C"), ("test", "t.py::a"))]
+    assert [row.name for row in plan.left(rows)] == ["a.metal", "b.metal", "u.py", "t.py::b"]
+    assert not passed([*rows, *plan.left(rows)])
 
 
 def test_what_cannot_be_tried_is_one_line(tmp_path: Path) -> None:

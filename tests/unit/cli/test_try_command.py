@@ -27,7 +27,7 @@ ROWS = (
 @pytest.fixture
 def tried(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Types `mpsmith try . OPTIONS` where it finds `ROWS`."""
-    monkeypatch.setattr(trying, "try_checkout", lambda folder, limit, say: iter(ROWS))
+    monkeypatch.setattr(trying, "try_checkout", lambda folder, limit, say, plan: iter(ROWS))
 
     def typed(*options: str) -> str:
         done = CliRunner().invoke(app, ["try", ".", *options])
