@@ -104,8 +104,8 @@ def _module(
         of_kind = [test for test in tests if test.startswith("tests/simulated") is simulated]
         left = [number for number, killer in killers.items() if not killer]
         if of_kind and left:
-            found = _trial(root, path, of_kind, [mutants[number] for number in left], simulated)
-            killers.update(zip(left, found, strict=True))
+            killed_by = _trial(root, path, of_kind, [mutants[number] for number in left], simulated)
+            killers.update(zip(left, killed_by, strict=True))
     for number, mutant in enumerate(mutants):
         reason = "" if killers[number] else equivalent.get((path, mutant.change), "")
         yield Result(path, mutant.line, mutant.operator, mutant.change, killers[number], reason)

@@ -44,14 +44,14 @@ _SKIPPED = re.compile(r"^\s*(//|#|for \(|template|constant constexpr)|\[\[|\bref
 
 def places(folder: Path) -> list[tuple[Path, int, str, str]]:
     """All changes: the file, the number of the line, its new text, and what was changed."""
-    found = []
+    changes = []
     for path in sorted(folder.rglob("*.metal")):
         for number, line in enumerate(path.read_text().splitlines()):
             for old, new in () if _SKIPPED.search(line) else CHANGES.items():
                 for match in re.finditer(old, line.partition("//")[0]):
                     text = f"{line[: match.start()]}{new}{line[match.end() :]}\n"
-                    found.append((path, number, text, f"{match[0].strip()} -> {new.strip()}"))
-    return found
+                    changes.append((path, number, text, f"{match[0].strip()} -> {new.strip()}"))
+    return changes
 
 
 if __name__ == "__main__":
@@ -65,6 +65,6 @@ if __name__ == "__main__":
             lines = before.splitlines(keepends=True)
             file.write_text("".join([*lines[:place], changed, *lines[place + 1 :]]))
             missed = (row for row in try_checkout(copy, seconds) if row.result not in RIGHT and row.name in passing)
-            found = next((f"{row.result.value}: {row.name}: {row.reason[:120]}" for row in missed), "survived")
-            print(f"{file.name}:{place + 1}: {what}: {found}", flush=True)
+            outcome = next((f"{row.result.value}: {row.name}: {row.reason[:120]}" for row in missed), "survived")
+            print(f"{file.name}:{place + 1}: {what}: {outcome}", flush=True)
             file.write_text(before)

@@ -84,12 +84,12 @@ def main() -> int:
     mutants = _chosen(library, launched, arguments.mutants, random.Random(arguments.seed))
     with tempfile.TemporaryDirectory(prefix="mpsmith-mutants-") as folder:
         store_path = _audited(Path(folder), library, mutants, release)
-        found = _found(store_path, {mutant.kernel for mutant in mutants})
-    rows = [(m.kernel, m.change, ", ".join(sorted(m.operators)), found.get(m.kernel, "SURVIVED")) for m in mutants]
+        shown_by = _found(store_path, {mutant.kernel for mutant in mutants})
+    rows = [(m.kernel, m.change, ", ".join(sorted(m.operators)), shown_by.get(m.kernel, "SURVIVED")) for m in mutants]
     rows.sort(key=lambda row: row[3] != "SURVIVED")
     print(tabulate(rows, headers=("kernel", "change", "operators", "found by")))
     kinds = {mutant.change for mutant in mutants}
-    print(f"\nseed {arguments.seed}: {len(found)} of {len(mutants)} mutants found, of {len(kinds)} kinds")
+    print(f"\nseed {arguments.seed}: {len(shown_by)} of {len(mutants)} mutants found, of {len(kinds)} kinds")
     return 0
 
 
@@ -124,7 +124,7 @@ def _chosen(
         if taken & launched[kernel]:
             continue
         text = default_air_compiler().disassemble(library.bitcode(kernel))
-        possible = sorted(dict(_changed(text, generator)).items(), key=lambda each: used[each[0]])
+        possible = sorted(dict(_changed(text, generator)).items(), key=lambda change: used[change[0]])
         for change, changed in possible:
             try:
                 module = bitcode(changed)
@@ -157,9 +157,9 @@ def _audited(folder: Path, library: LibraryFile, mutants: list[Mutant], release:
     content = metal_library(modules)
     shipped = cache / "shipped" / release
     shipped.mkdir(parents=True)
-    for each in cache_folder().iterdir():
-        if each.name != "shipped":
-            (cache / each.name).symlink_to(each)
+    for entry in cache_folder().iterdir():
+        if entry.name != "shipped":
+            (cache / entry.name).symlink_to(entry)
     (shipped / "metal_basic.metallib").write_bytes(content)
     sections = (cache_folder() / "shipped" / release / "sections.json").read_text()
     (shipped / "sections.json").write_text(re.sub(r'("metal_basic": )\d+', rf"\g<1>{len(content)}", sections))
@@ -184,15 +184,15 @@ def _audited(folder: Path, library: LibraryFile, mutants: list[Mutant], release:
 
 def _found(path: Path, kernels: set[str]) -> dict[str, str]:
     """The case that shows each mutant: it launched the kernel, did not pass, and no rule explains it."""
-    found: dict[str, str] = {}
+    labels: dict[str, str] = {}
     with Store.open(path) as store:
         run = store.latest_run()
         explainer = explainer_of(run, audited_surface(run))
         for case in store.cases(run.id, "c.verdict != 'passed'"):
-            shown = kernels.intersection(case.kernels) - found.keys()
+            shown = kernels.intersection(case.kernels) - labels.keys()
             if shown and case.outcome.verdict is not CaseVerdict.SKIPPED and explainer.rule_for(case) is None:
-                found |= dict.fromkeys(shown, case.label)
-    return found
+                labels |= dict.fromkeys(shown, case.label)
+    return labels
 
 
 if __name__ == "__main__":

@@ -66,4 +66,4 @@ def looked_at(folder: Path, views: Iterable[tuple[str, int, str]]) -> list[Look]
     dom = dom_after(60, driver, "", "--allow-file-access-from-files")  # else a frame is closed to the page around it
     title = re.search(r"<title>(.*?)</title>", dom, re.DOTALL)
     assert title
-    return [Look(**found) for found in json.loads(html.unescape(title[1]))]
+    return [Look(**look) for look in json.loads(html.unescape(title[1]))]

@@ -36,8 +36,8 @@ def corrupt(result: Tensor) -> None:
 
 def _corrupted(trial: Trial) -> Execution:
     execution = _run_on_device(trial)
-    results = [each for each in execution.outputs if isinstance(each, Tensor) and each.device.type == "mps"]
-    first = next((each for each in results if each.numel() and each.layout is torch.strided), None)
+    results = [output for output in execution.outputs if isinstance(output, Tensor) and output.device.type == "mps"]
+    first = next((output for output in results if output.numel() and output.layout is torch.strided), None)
     if first is not None and not first.is_quantized:
         corrupt(first)
     return execution

@@ -25,14 +25,14 @@ def _scan(v: Lanes, active: Mask) -> Lanes:
 
 def _walked(v: Lanes) -> Lanes:
     """What `walk` of HELPERS gives for each lane."""
-    found = []
+    results = []
     for x, lane in zip(v.tolist(), LANE.tolist(), strict=True):
         k = 0
         while k < (x ^ lane) & 15 and (k ^ lane) & 7 != 5:
             x = x * 5 + k & 255
             k += 1
-        found.append(x)
-    return np.array(found)
+        results.append(x)
+    return np.array(results)
 
 
 # `walk` is a loop in which lanes do not communicate and which each leaves after its own number of steps.

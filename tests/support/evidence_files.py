@@ -109,9 +109,9 @@ def hostile_evidence() -> EvidenceFile:
     return EvidenceFile.model_validate(data)
 
 
-def written(folder: Path, each: EvidenceFile, name: str = "evidence.json.gz") -> Path:
+def written(folder: Path, content: EvidenceFile, name: str = "evidence.json.gz") -> Path:
     """A file that holds the evidence."""
-    write(each, folder / name)
+    write(content, folder / name)
     return folder / name
 
 

@@ -53,11 +53,11 @@ def package_of(module: str, path: Path) -> tuple[str, ...]:
 def arrows() -> list[Arrow]:
     """Each import between two modules of the package; "" is the package itself."""
     named = modules()
-    found = []
+    imported = []
     for module, path in named.items():
         for line, name in imports_of(path.read_text(encoding="utf-8"), package_of(module, path)):
             target = name
             while target not in named and "." in target:
                 target = target.rpartition(".")[0]
-            found.append((module, line, target if target in named else ""))
-    return found
+            imported.append((module, line, target if target in named else ""))
+    return imported

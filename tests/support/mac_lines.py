@@ -118,7 +118,7 @@ def _insert_calls(tree: ast.Module, module: str, lines: set[int]) -> None:
         for name in ("body", "orelse", "finalbody"):
             body = getattr(node, name, None)
             if isinstance(body, list):
-                setattr(node, name, [each for one in body for each in (*_calls(one, module, lines), one)])
+                setattr(node, name, [added for line in body for added in (*_calls(line, module, lines), line)])
 
 
 def _calls(statement: ast.stmt, module: str, lines: set[int]) -> list[ast.stmt]:

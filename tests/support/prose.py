@@ -95,11 +95,11 @@ def limit() -> int:
 
 def main() -> int:
     """Print what is refused; 1 if there is more of it than the budget allows."""
-    found, allowed = refused(), limit()
-    if "--all" in sys.argv or len(found) > allowed:
-        print(*found, sep="\n")
-        print(f"{len(found)} banned words, {allowed} allowed by the budget in pyproject.toml")
-    return 1 if len(found) > allowed else 0
+    refusals, allowed = refused(), limit()
+    if "--all" in sys.argv or len(refusals) > allowed:
+        print(*refusals, sep="\n")
+        print(f"{len(refusals)} banned words, {allowed} allowed by the budget in pyproject.toml")
+    return 1 if len(refusals) > allowed else 0
 
 
 if __name__ == "__main__":

@@ -61,7 +61,7 @@ def test_the_listed_modules_have_what_is_listed(module: str) -> None:
 
 
 def test_the_share_counts_what_was_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    lines = [f"{p.relative_to(mac_lines.ROOT)}:{n}" for p, each in mac_lines.mac_only_lines().items() for n in each]
+    lines = [f"{p.relative_to(mac_lines.ROOT)}:{n}" for p, at in mac_lines.mac_only_lines().items() for n in at]
     (tmp_path / "1.txt").write_text("\n".join(lines))
     assert mac_lines.main(tmp_path) == 0
     (tmp_path / "1.txt").write_text("\n".join(lines[1:]))

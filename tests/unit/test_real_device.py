@@ -300,8 +300,8 @@ def test_the_command_shows_the_steps_and_the_problem(as_json: bool, monkeypatch:
 
     monkeypatch.setattr(machine, "is_mac", lambda: True)
     monkeypatch.setattr(machine, "is_virtual", lambda: True)
-    found = preflight.Preflight({"device": "there"}, "memory: no room", 1.5)
-    monkeypatch.setattr(preflight, "preflight", lambda: found)
+    report = preflight.Preflight({"device": "there"}, "memory: no room", 1.5)
+    monkeypatch.setattr(preflight, "preflight", lambda: report)
     app = typer.Typer()
     app.command()(preflight_command)
     done = CliRunner().invoke(app, ["--json"] if as_json else [])

@@ -130,10 +130,10 @@ def test_the_overload_at_fault_is_blamed_and_no_caller(
     with faulty_kernel(at_fault, faulty):
         summary = audited(tmp_path, source, *callers)
     assert broken(summary) == {f"aten::{at_fault}"}
-    (found,) = summary.at_fault
-    assert found.overload == f"aten::{at_fault}"
-    assert found.call
-    assert not found.or_one_of
+    (fault,) = summary.at_fault
+    assert fault.overload == f"aten::{at_fault}"
+    assert fault.call
+    assert not fault.or_one_of
 
 
 def inside(call: Callable[..., Any], *args: Any, **fields: Any) -> AtFault | None:
@@ -148,8 +148,8 @@ def test_where_nothing_is_wrong_nothing_is_at_fault() -> None:
 
 def test_the_arguments_are_those_before_the_call_and_the_words_those_of_the_judge() -> None:
     with faulty_kernel("exp_", scaled_in_place):
-        found = inside(lambda x: x.clone().zero_().exp_(), torch.ones(3))
-    assert found == AtFault(
+        fault = inside(lambda x: x.clone().zero_().exp_(), torch.ones(3))
+    assert fault == AtFault(
         "aten::exp_",
         "(float32[3])",
         "output 0: 3 of 3 elements differ; at [0]: 1.0099999904632568, CPU 1.0, float64 1.0",
@@ -158,9 +158,9 @@ def test_the_arguments_are_those_before_the_call_and_the_words_those_of_the_judg
 
 def test_the_first_wrong_call_is_at_fault_and_not_what_it_misleads() -> None:
     with faulty_kernel("exp", scaled), faulty_kernel("cos", scaled):
-        found = inside(lambda x: x.exp().cos(), torch.ones(3))
-    assert found is not None
-    assert found.overload == "aten::exp"
+        fault = inside(lambda x: x.exp().cos(), torch.ones(3))
+    assert fault is not None
+    assert fault.overload == "aten::exp"
 
 
 def test_an_argument_that_must_not_change_is_compared() -> None:
@@ -170,9 +170,9 @@ def test_an_argument_that_must_not_change_is_compared() -> None:
         return result
 
     with faulty_kernel("maximum", corrupts):
-        found = inside(lambda x: x.maximum(x * 2), torch.ones(3))
-    assert found is not None
-    assert (found.overload, found.message.split(";")[0]) == ("aten::maximum", "output 2: 3 of 3 elements differ")
+        fault = inside(lambda x: x.maximum(x * 2), torch.ones(3))
+    assert fault is not None
+    assert (fault.overload, fault.message.split(";")[0]) == ("aten::maximum", "output 2: 3 of 3 elements differ")
 
 
 def test_what_raises_inside_is_at_fault() -> None:
@@ -180,16 +180,16 @@ def test_what_raises_inside_is_at_fault() -> None:
         raise ValueError("no such luck")
 
     with faulty_kernel("cos", raises):
-        found = inside(lambda x: x.exp().cos(), torch.ones(3))
-    assert found == AtFault("aten::cos", "(float32[3])", "raises ValueError: no such luck")
+        fault = inside(lambda x: x.exp().cos(), torch.ones(3))
+    assert fault == AtFault("aten::cos", "(float32[3])", "raises ValueError: no such luck")
 
 
 def test_a_case_that_is_to_raise_blames_the_call_that_does_not() -> None:
     with faulty_kernel("index_select", lambda kernel, this, dim, index: kernel(this, dim, index % 3)):
-        found = inside(torch.index_select, torch.ones(3), 0, torch.tensor([7]), errors_count=True)
-    assert found is not None
-    assert found.overload == "aten::index_select"
-    assert found.message.startswith("returns where the CPU raises IndexError: ")
+        fault = inside(torch.index_select, torch.ones(3), 0, torch.tensor([7]), errors_count=True)
+    assert fault is not None
+    assert fault.overload == "aten::index_select"
+    assert fault.message.startswith("returns where the CPU raises IndexError: ")
 
 
 def test_the_second_of_two_calls_is_audited_for_itself() -> None:
@@ -201,9 +201,9 @@ def test_the_second_of_two_calls_is_audited_for_itself() -> None:
         return result if len(calls) % 2 else result + 1
 
     with faulty_kernel("cos", second):
-        found = inside(lambda x: (x.cos(), x.cos()), torch.ones(3))
-    assert found is not None
-    assert found.overload == "aten::cos"
+        fault = inside(lambda x: (x.cos(), x.cos()), torch.ones(3))
+    assert fault is not None
+    assert fault.overload == "aten::cos"
 
 
 def test_random_and_uninitialised_results_are_never_at_fault() -> None:
@@ -238,9 +238,9 @@ def test_a_case_draws_the_same_numbers_with_and_without_a_look_inside() -> None:
 def test_a_reading_of_gradients_sees_the_devices_own_threads() -> None:
     weight = torch.randn(4, requires_grad=True)
     with faulty_kernel("silu_backward", scaled):
-        found = inside(torch.nn.functional.silu, weight, differentiable=True)
-    assert found is not None
-    assert found.overload == "aten::silu_backward"
+        fault = inside(torch.nn.functional.silu, weight, differentiable=True)
+    assert fault is not None
+    assert fault.overload == "aten::silu_backward"
 
 
 def test_a_number_that_a_composite_wraps_into_a_tensor_is_given_on_as_one() -> None:
@@ -248,8 +248,8 @@ def test_a_number_that_a_composite_wraps_into_a_tensor_is_given_on_as_one() -> N
         raise ValueError("no such luck")
 
     with faulty_kernel("gather", raises):
-        found = inside(torch.take_along_dim, torch.randn(5, 5), torch.tensor([[1, 2]]), 1)
-    assert found == AtFault("aten::gather", "(float32[5, 5], 1, int64[5, 2])", "raises ValueError: no such luck")
+        fault = inside(torch.take_along_dim, torch.randn(5, 5), torch.tensor([[1, 2]]), 1)
+    assert fault == AtFault("aten::gather", "(float32[5, 5], 1, int64[5, 2])", "raises ValueError: no such luck")
 
 
 def test_one_look_audits_no_more_than_its_budget(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -272,9 +272,9 @@ def test_what_makes_memory_is_not_blamed_for_draws() -> None:
     key = GroupKey("schema random", "uniform_", "", "float32", "fallback")
     draws = {p: case for p, case in make_cases(source, key, Samples.DEFAULT, 0).items() if case.distribution}
     with faulty_kernel("uniform_", ignores_the_seed):
-        found = [fault_inside(case, CounterRecorder(), 0, str(position)) for position, case in draws.items()]
-    assert found
-    assert {fault.overload for fault in found if fault} <= {"aten::uniform_"}
+        faults = [fault_inside(case, CounterRecorder(), 0, str(position)) for position, case in draws.items()]
+    assert faults
+    assert {fault.overload for fault in faults if fault} <= {"aten::uniform_"}
 
 
 def test_which_cases_are_looked_into_depends_on_the_cases_alone(tmp_path: Path) -> None:
@@ -334,6 +334,6 @@ def test_a_weight_norm_reads_its_inputs_by_their_strides(dim: int) -> None:
     g = g.reshape(-1, 1, 1) if dim == 0 else g.reshape(1, 1, -1)
     g = torch.stack((g, torch.full_like(g, 7.0)), -1)[..., 0]
     assert not g.is_contiguous()
-    found = torch.ops.aten._weight_norm_interface(v, g, dim)
+    result = torch.ops.aten._weight_norm_interface(v, g, dim)
     expected = torch.ops.aten._weight_norm_interface(v.contiguous(), g.contiguous(), dim)
-    assert all(map(torch.equal, found, expected))
+    assert all(map(torch.equal, result, expected))

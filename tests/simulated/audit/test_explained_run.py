@@ -93,9 +93,9 @@ SHOWN_BY_REFUSALS = {
 
 def test_rules_explain_what_a_mac_refuses(tmp_path: Path) -> None:
     operators, dtypes = tuple(SHOWN_BY_REFUSALS.values()), ("complex64", "float16", "uint8")
-    found = explained(tmp_path / "refused.sqlite", operators, ("opinfo",), dtypes=dtypes)
-    assert found.unexplained == ()
-    assert set(SHOWN_BY_REFUSALS) <= {use.name for use in found.rules}
+    explanation = explained(tmp_path / "refused.sqlite", operators, ("opinfo",), dtypes=dtypes)
+    assert explanation.unexplained == ()
+    assert set(SHOWN_BY_REFUSALS) <= {use.name for use in explanation.rules}
 
 
 SHOWN_BY_FULL_SAMPLES = "deterministic-bilinear-rounds-otherwise"
@@ -103,9 +103,9 @@ SHOWN_BY_FULL_SAMPLES = "deterministic-bilinear-rounds-otherwise"
 
 def test_the_forms_of_bytes_are_for_full_samples(tmp_path: Path) -> None:
     ops, sources, dtypes = ("nn.functional.upsample_bilinear",), ("forms",), ("uint8",)
-    found = explained(tmp_path / "store.sqlite", ops, sources, dtypes=dtypes, samples=Samples.FULL)
-    assert found.unexplained == ()
-    assert SHOWN_BY_FULL_SAMPLES in {use.name for use in found.rules}
+    explanation = explained(tmp_path / "store.sqlite", ops, sources, dtypes=dtypes, samples=Samples.FULL)
+    assert explanation.unexplained == ()
+    assert SHOWN_BY_FULL_SAMPLES in {use.name for use in explanation.rules}
 
 
 @pytest.mark.parametrize(
@@ -126,10 +126,10 @@ def test_the_forms_of_bytes_are_for_full_samples(tmp_path: Path) -> None:
 def test_operators_with_rules_have_nothing_unexplained(
     tmp_path: Path, shown: dict[str, str], sources: tuple[str, ...], dtypes: tuple[str, ...]
 ) -> None:
-    found = explained(tmp_path / "store.sqlite", tuple(dict.fromkeys(shown.values())), sources, dtypes=dtypes)
-    assert found.unexplained == ()
-    assert set(shown) <= {use.name for use in found.rules}
-    assert found.stale == (), "a part of the cases makes no rule stale"
+    explanation = explained(tmp_path / "store.sqlite", tuple(dict.fromkeys(shown.values())), sources, dtypes=dtypes)
+    assert explanation.unexplained == ()
+    assert set(shown) <= {use.name for use in explanation.rules}
+    assert explanation.stale == (), "a part of the cases makes no rule stale"
 
 
 # Rules of runs with our kernels, and an operator of which quick samples of one source show what they explain.
@@ -161,22 +161,22 @@ def test_rules_about_our_kernels_explain_what_they_show(
 ) -> None:
     operators, sources, dtypes = (tuple(dict.fromkeys(column)) for column in zip(*shown.values(), strict=True))
     store = tmp_path / "store.sqlite"
-    found = explained(store, operators, sources, dtypes=dtypes, samples=samples, imports=(OURS,))
-    assert found.unexplained == ()
-    assert set(shown) <= {use.name for use in found.rules}
+    explanation = explained(store, operators, sources, dtypes=dtypes, samples=samples, imports=(OURS,))
+    assert explanation.unexplained == ()
+    assert set(shown) <= {use.name for use in explanation.rules}
 
 
 def test_rules_about_our_antialiased_kernels_explain_what_they_show(tmp_path: Path) -> None:
     operators = ("_upsample_lanczos2d_aa", "_upsample_bicubic2d_aa_backward")
-    found = explained(tmp_path / "store.sqlite", operators, ("schema", "schema forms"), imports=(OURS,))
-    assert found.unexplained == ()
-    assert {"antialiased-rows-of-one-column", "sums-beyond-float32"} <= {use.name for use in found.rules}
+    explanation = explained(tmp_path / "store.sqlite", operators, ("schema", "schema forms"), imports=(OURS,))
+    assert explanation.unexplained == ()
+    assert {"antialiased-rows-of-one-column", "sums-beyond-float32"} <= {use.name for use in explanation.rules}
 
 
 def test_a_fault_in_an_operator_with_rules_is_unexplained(tmp_path: Path) -> None:
     fault = Fault.parse("aten::linear: values when dtype(input, float32)")
-    found = explained(tmp_path / "store.sqlite", ("nn.functional.linear", "mode"), ("opinfo", "forms"), fault)
-    assert found.rules
-    assert {left.entry for left in found.unexplained} == {"nn.functional.linear"}
-    assert {left.verdict for left in found.unexplained} == {CaseVerdict.WRONG}
-    assert all("differ" in left.message for left in found.unexplained)
+    explanation = explained(tmp_path / "store.sqlite", ("nn.functional.linear", "mode"), ("opinfo", "forms"), fault)
+    assert explanation.rules
+    assert {left.entry for left in explanation.unexplained} == {"nn.functional.linear"}
+    assert {left.verdict for left in explanation.unexplained} == {CaseVerdict.WRONG}
+    assert all("differ" in left.message for left in explanation.unexplained)

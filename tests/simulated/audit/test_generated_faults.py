@@ -50,18 +50,18 @@ def test_a_seed_gives_the_same_faults_and_another_seed_others(calls: BaseCalls, 
 def test_each_class_comes_once_before_any_comes_again() -> None:
     count = len(FAULT_CLASSES)
     turns = [[class_of(n, 3, FAULT_CLASSES).name for n in range(t * count, (t + 1) * count)] for t in range(2)]
-    assert set(turns[0]) == set(turns[1]) == {each.name for each in FAULT_CLASSES}
+    assert set(turns[0]) == set(turns[1]) == {fault_class.name for fault_class in FAULT_CLASSES}
     assert turns[0] != turns[1]
 
 
 def test_the_classes_are_many_and_named_once() -> None:
-    names = [each.name for each in FAULT_CLASSES]
+    names = [fault_class.name for fault_class in FAULT_CLASSES]
     assert len(names) == len(set(names)) >= 80
-    assert {each.scenario for each in FAULT_CLASSES} == set(Scenario)
+    assert {fault_class.scenario for fault_class in FAULT_CLASSES} == set(Scenario)
 
 
 def test_classes_are_chosen_by_words_of_their_names() -> None:
-    assert [each.name for each in chosen(["leaks", "hangs"])] == ["leaks", "hangs"]
+    assert [fault_class.name for fault_class in chosen(["leaks", "hangs"])] == ["leaks", "hangs"]
     assert chosen(None) == FAULT_CLASSES
     with pytest.raises(MpsmithError, match="no class of faults has 'leeks'"):
         chosen(["leeks"])
@@ -170,7 +170,7 @@ def test_arguments_in_pairs_are_different_ones_and_not_what_no_result_depends_on
     made = [
         two_arguments(facts_of(name), Random(n)) for n in range(40) for name in ("aten::mean.dim", "aten::add.Tensor")
     ]
-    named = [[each.arguments[0] for each in proposal[1]] for proposal in made if proposal is not None]
+    named = [[condition.arguments[0] for condition in proposal[1]] for proposal in made if proposal is not None]
     assert {name for pair in named for name in pair} == {"dim", "keepdim", "dtype"}
     assert all(len(set(pair)) == 2 for pair in named)
     assert argument_and_tensor(facts_of("aten::neg"), Random(1)) is None

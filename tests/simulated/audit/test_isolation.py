@@ -67,11 +67,11 @@ def outcomes(store: Path, operator: str) -> dict[int, tuple[CaseVerdict, str]]:
     ],
 )
 def test_a_bad_case_costs_one_case(hostile_store: Path, operator: str, verdict: CaseVerdict, text: str) -> None:
-    found = outcomes(hostile_store, operator)
-    assert sorted(found) == [0, 1, 2, 3, 4]
-    assert found[2][0] is verdict
-    assert text in found[2][1]
-    assert {found[position][0] for position in (0, 1, 3, 4)} == {CaseVerdict.PASSED}
+    by_position = outcomes(hostile_store, operator)
+    assert sorted(by_position) == [0, 1, 2, 3, 4]
+    assert by_position[2][0] is verdict
+    assert text in by_position[2][1]
+    assert {by_position[position][0] for position in (0, 1, 3, 4)} == {CaseVerdict.PASSED}
 
 
 @pytest.mark.parametrize(
@@ -97,8 +97,8 @@ def test_without_a_reference_there_is_neither_a_pass_nor_a_crash(hostile_store: 
 
 
 def test_an_operator_without_samples_is_skipped(hostile_store: Path) -> None:
-    found = outcomes(hostile_store, "sampler_skips")
-    assert list(found.values()) == [(CaseVerdict.SKIPPED, "no samples: SkipTest: nothing for float32")]
+    by_position = outcomes(hostile_store, "sampler_skips")
+    assert list(by_position.values()) == [(CaseVerdict.SKIPPED, "no samples: SkipTest: nothing for float32")]
 
 
 def test_a_replay_repeats_a_verdict_that_takes_more_than_one_call(hostile_store: Path) -> None:
@@ -136,9 +136,9 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[object, 
     store = tmp_path_factory.mktemp("undisturbed") / "store.sqlite"
     result = run(audit_command(store, "--ops", RESUMED_OPS))
     assert result.returncode == 0, result.stderr
-    found = contents(store)
-    assert len(found) > 1000
-    return found
+    rows = contents(store)
+    assert len(rows) > 1000
+    return rows
 
 
 @pytest.mark.rehearsal  # minutes, so the nightly run has it

@@ -30,10 +30,10 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ModuleRow]:
         with worker_pool(SETTINGS, "fallback", path, scratch) as pool:
             # Seconds of processor time; a hang asleep costs five times as many.
             probe_module(pool, store, run, SETTINGS.imports, scratch, SETTINGS.workers, timeout=4.0)
-        found = store.module_rows(run.id)
+        module_rows = store.module_rows(run.id)
     patch.undo()
-    assert len({row.name for row in found}) == len(found)
-    return {row.name: row for row in found}
+    assert len({row.name for row in module_rows}) == len(module_rows)
+    return {row.name: row for row in module_rows}
 
 
 def test_a_crash_and_a_hang_cost_a_row_each(rows: dict[str, ModuleRow]) -> None:

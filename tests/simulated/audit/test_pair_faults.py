@@ -22,14 +22,14 @@ SOURCES = case_sources(())
 def wrong_cases(operator: str, dtypes: tuple[str, ...]) -> list[str]:
     """The inputs of the cases of the source `pairs` that are wrong for an operator."""
     source = SOURCES["pairs"]
-    found = []
+    titles = []
     for key in source.groups():
         if key.operator == operator and key.dtype in dtypes and not key.variant:
             for position, case in make_cases(source, key, Samples.DEFAULT, 0).items():
                 outcome = judge(case, CounterRecorder(), 0, f"{key.label}:{position}")
                 if outcome.verdict is CaseVerdict.WRONG:
-                    found.append(case.title)
-    return found
+                    titles.append(case.title)
+    return titles
 
 
 def in_place_and_nan(kernel: Faulty, self: Tensor) -> Tensor:
@@ -57,6 +57,6 @@ def test_a_fault_of_two_factors_is_found_and_a_clean_device_is_not_blamed(
 ) -> None:
     assert wrong_cases(operator, dtypes) == []
     with faulty_kernel(overload, faulty):
-        found = wrong_cases(operator, dtypes)
-    assert any(shown_by in title for title in found), found
+        titles = wrong_cases(operator, dtypes)
+    assert any(shown_by in title for title in titles), titles
     assert wrong_cases(operator, dtypes) == []

@@ -124,8 +124,8 @@ def blinded(beginning: str) -> Callable[[pytest.MonkeyPatch], None]:
 
     def apply(patch: pytest.MonkeyPatch) -> None:
         def blind(*args, **kwargs):
-            found = compare.compare(*args, **kwargs)
-            return Agreement(0.0) if isinstance(found, Difference) and found.text.startswith(beginning) else found
+            result = compare.compare(*args, **kwargs)
+            return Agreement(0.0) if isinstance(result, Difference) and result.text.startswith(beginning) else result
 
         patch.setattr(agreement, "compare", blind)
 
@@ -174,7 +174,7 @@ def no_guards(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(forms, "OUT_KINDS", tuple(kind for kind in forms.OUT_KINDS if kind != "every other element"))
 
 
-ALL_BUT_EXPANDED = tuple(each for each in layouts.LAYOUTS if each is not layouts.expanded)
+ALL_BUT_EXPANDED = tuple(layout for layout in layouts.LAYOUTS if layout is not layouts.expanded)
 MUTATIONS: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], None]]] = {
     "values are not compared": ("wrong values", without(compare, "_compare_values", lambda *_: Agreement(0.0))),
     "NaN counts as equal": ("NaN where finite", nan_counts_as_equal),
@@ -231,8 +231,8 @@ def test_a_judge_without_one_of_its_parts_misses_the_fault(
 def test_a_small_self_test_finds_leaks_and_what_ends_processes(tmp_path: Path) -> None:
     options = SelfTestOptions(3, seed=5, classes=("aborts", "hangs", "leaks"), workers=2, timeout=10.0)
     done = self_test(options, tmp_path, lambda text: None)
-    found = [(finding.planted.class_name, finding.result) for finding in done.findings]
-    assert sorted(found) == [("aborts", "found"), ("hangs", "found"), ("leaks", "found")]
+    results = [(finding.planted.class_name, finding.result) for finding in done.findings]
+    assert sorted(results) == [("aborts", "found"), ("hangs", "found"), ("leaks", "found")]
     assert done.false_alarms == []
 
 

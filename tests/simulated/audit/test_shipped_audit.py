@@ -50,9 +50,9 @@ def unary(name: str, body: str) -> bytes:
 def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The user's cache, with other kernels in the place of the release's."""
     cache = tmp_path_factory.mktemp("cache")
-    for each in cache_folder().iterdir():
-        if each.name != "shipped":
-            (cache / each.name).symlink_to(each)
+    for entry in cache_folder().iterdir():
+        if entry.name != "shipped":
+            (cache / entry.name).symlink_to(entry)
     kernels = {
         "neg_dense_scalar_float_float": unary("neg_dense_scalar_float_float", NEGATE),
         "ceil_dense_scalar_float_float": unary("ceil_dense_scalar_float_float", TWICE),
@@ -103,9 +103,9 @@ def cases_of(store: Path, operator: str) -> list[StoredCase]:
 def launches_of(store: Path, overload: str) -> Launches:
     with Store.open(store) as opened:
         together = Launches()
-        for _, name, each in opened.launches(opened.latest_run().id):
+        for _, name, launches in opened.launches(opened.latest_run().id):
             if name == f"aten::{overload}":
-                together.add(each)
+                together.add(launches)
         return together
 
 

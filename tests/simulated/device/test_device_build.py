@@ -86,9 +86,9 @@ def test_ninja_is_found_although_it_is_not_on_the_path(
     import shutil
 
     for tool in ("c++", "as", "ld", "sh", "uname", "which"):
-        found = shutil.which(tool)
-        assert found is not None
-        (tools / tool).symlink_to(found)
+        path = shutil.which(tool)
+        assert path is not None
+        (tools / tool).symlink_to(path)
     done = fresh_python(BUILD.format(folder=str(sources)), MPSMITH_CACHE=str(tmp_path / "cache"), PATH=str(tools))
     assert done.stdout.split() == ["LOADED"]
 

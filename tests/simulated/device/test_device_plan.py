@@ -39,9 +39,9 @@ def test_a_profile_without_anything_still_makes_fills_views_and_copies_tensors()
 
 def test_every_exception_gives_its_reason_and_exists_in_this_torch() -> None:
     exceptions = {**kernel_plan.ALWAYS_NATIVE, **kernel_plan.NEVER_NATIVE}
-    known = {name.removeprefix("aten::") for name in torch._C._dispatch_get_all_op_names()}
+    operators = {name.removeprefix("aten::") for name in torch._C._dispatch_get_all_op_names()}
     assert all(len(reason) > 20 for reason in exceptions.values())
-    assert set(exceptions) <= known
+    assert set(exceptions) <= operators
 
 
 def test_unknown_overloads_are_left_out() -> None:

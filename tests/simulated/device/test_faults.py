@@ -140,9 +140,9 @@ OF_CALLS: dict[str, tuple[str, Call, Call]] = {
 
 
 def layer_norm_gradients(mask: list[bool]) -> Any:
-    x, one = line().view(4, 6), torch.ones(4, 1, device="mps")
+    x, ones = line().view(4, 6), torch.ones(4, 1, device="mps")
     weight = torch.ones(6, device="mps")
-    return torch.ops.aten.native_layer_norm_backward(x, x, [6], one, one, weight, weight, mask)
+    return torch.ops.aten.native_layer_norm_backward(x, x, [6], ones, ones, weight, weight, mask)
 
 
 @pytest.mark.parametrize("text", OF_CALLS)

@@ -23,8 +23,8 @@ def distance(draws: Tensor, first: int, probabilities: Tensor) -> float:
     places = (draws.double() - first).long()
     assert int(places.min()) >= 0
     assert int(places.max()) < len(probabilities)
-    found = torch.bincount(places, minlength=len(probabilities)).double().cumsum(0) / draws.numel()
-    return float((found - probabilities.cumsum(0)).abs().max())
+    observed = torch.bincount(places, minlength=len(probabilities)).double().cumsum(0) / draws.numel()
+    return float((observed - probabilities.cumsum(0)).abs().max())
 
 
 def window(mean: float, deviation: float) -> Tensor:
@@ -61,13 +61,13 @@ def test_binomial_draws_have_the_probabilities_of_the_trials(count: int, p: floa
 @pytest.mark.parametrize("call", [torch.poisson, lambda x, generator=None: torch.binomial(x, x / 60, generator)])
 def test_draws_follow_the_seed_of_the_generator_and_advance_it(call: Callable[..., Tensor]) -> None:
     x = torch.full((100,), 20.0, device="mps")
-    one, other = (torch.Generator("mps").manual_seed(3) for _ in range(2))
-    assert torch.equal(call(x, generator=one), call(x, generator=other))
-    assert not torch.equal(call(x, generator=one), call(x))
+    first, other = (torch.Generator("mps").manual_seed(3) for _ in range(2))
+    assert torch.equal(call(x, generator=first), call(x, generator=other))
+    assert not torch.equal(call(x, generator=first), call(x))
     default = torch.mps.get_rng_state()
-    call(x, generator=one)
+    call(x, generator=first)
     assert torch.equal(default, torch.mps.get_rng_state())
-    neighbours = call(x, generator=one)
+    neighbours = call(x, generator=first)
     assert neighbours.unique().numel() > 5
 
 

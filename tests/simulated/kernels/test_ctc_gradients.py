@@ -22,8 +22,8 @@ def gradients(log_probs: Tensor, alpha: Tensor, loss: Tensor, targets: Tensor, f
     steps, items, _ = log_probs.shape
     lengths = [steps] * items, [targets.shape[1]] * items
     operands = torch.ones(items), log_probs, targets, loss, alpha
-    found = [aten._ctc_loss_backward(*order(x, *lengths), 0, forgives) for x in (operands, on_mps(operands))]
-    return found[0], found[1].cpu()
+    results = [aten._ctc_loss_backward(*order(x, *lengths), 0, forgives) for x in (operands, on_mps(operands))]
+    return results[0], results[1].cpu()
 
 
 def order(operands: tuple[Tensor, ...], of_inputs: list[int], of_targets: list[int]) -> tuple[object, ...]:
@@ -57,8 +57,8 @@ def test_special_forward_variables_propagate_as_on_the_cpu(special: float, forgi
     alphas = one_in_each_item(alpha, special)
     items = len(alphas)
     many = log_probs.expand(-1, items, -1).contiguous()
-    expected, found = gradients(many, alphas, loss.expand(items), targets.expand(items, -1), forgives)
-    torch.testing.assert_close(found, expected, equal_nan=True)
+    expected, actual = gradients(many, alphas, loss.expand(items), targets.expand(items, -1), forgives)
+    torch.testing.assert_close(actual, expected, equal_nan=True)
     assert expected.isfinite().any()
 
 
@@ -70,8 +70,8 @@ def test_special_probabilities_propagate_as_on_the_cpu(special: float, forgives:
     items = many.shape[1]
     alphas, losses = alpha.expand(items, -1, -1).contiguous(), loss.expand(items).clone()
     losses[0] = math.inf  # no alignment of this one is possible
-    expected, found = gradients(many, alphas, losses, targets.expand(items, -1), forgives)
-    torch.testing.assert_close(found, expected, equal_nan=True)
+    expected, actual = gradients(many, alphas, losses, targets.expand(items, -1), forgives)
+    torch.testing.assert_close(actual, expected, equal_nan=True)
     assert expected.isfinite().any()
 
 
@@ -81,9 +81,9 @@ def test_target_longer_than_a_group() -> None:
     log_probs = torch.randn(150, 1, 13, generator=generator).log_softmax(-1)
     loss, alpha = aten._ctc_loss(log_probs, targets, [150], [140])
     log_probs[-1, 0, 3] = math.nan  # not the last label, so that no alignment has it at the last step
-    expected, found = gradients(log_probs, alpha, loss, targets, False)
+    expected, actual = gradients(log_probs, alpha, loss, targets, False)
     assert int(expected.isnan().sum()) == 1
-    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5, equal_nan=True)
+    torch.testing.assert_close(actual, expected, rtol=1e-4, atol=1e-5, equal_nan=True)
 
 
 @pytest.mark.parametrize("items", [1, 128, 129, 300])
@@ -96,5 +96,5 @@ def test_lengths_of_few_items_go_with_the_launch_and_of_many_in_a_tensor(items: 
     targets = torch.randint(1, LABELS, (sum(of_targets),) if joined else (items, 2), generator=generator)
     every_second = torch.stack([targets, -targets], -1).to("mps")[..., 0]
     expected = torch.ctc_loss(log_probs, targets, of_inputs, of_targets, reduction=0)
-    found = torch.ctc_loss(log_probs.to("mps"), every_second, of_inputs, of_targets, reduction=0)
-    torch.testing.assert_close(found.cpu(), expected)
+    actual = torch.ctc_loss(log_probs.to("mps"), every_second, of_inputs, of_targets, reduction=0)
+    torch.testing.assert_close(actual.cpu(), expected)

@@ -75,8 +75,8 @@ def compare(
     gradients = torch.autograd.grad(expected, wide, grad.double(), allow_unused=True, materialize_grads=True)
     on_mps = [layout(x.to("mps")) for x in tensors]
     aten = torch.ops.torchvision
-    found = aten.deform_conv2d(*on_mps, *window, masked)
-    results = (found, *aten._deform_conv2d_backward(grad.to("mps"), *on_mps, *window, masked))
+    output = aten.deform_conv2d(*on_mps, *window, masked)
+    results = (output, *aten._deform_conv2d_backward(grad.to("mps"), *on_mps, *window, masked))
     for ours, exact in zip(results, (expected, *gradients), strict=True):
         assert ours.device.type == "mps"
         assert ours.dtype == tensors[0].dtype

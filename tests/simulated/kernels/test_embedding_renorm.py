@@ -129,8 +129,8 @@ def test_nan_keeps_its_row(columns: int, dtype: torch.dtype, norm: float) -> Non
 @pytest.mark.parametrize("power", [1.0, 2.0, math.inf])
 def test_magnitudes_of_complex_numbers_whose_squares_overflow(power: float) -> None:
     rows = torch.tensor([[complex(3e38, 1e38)], [complex(0, -3e38)], [complex(math.inf, math.nan)], [0j]])
-    found = torch.embedding_renorm_(rows.to("mps"), torch.arange(4).to("mps"), 4.0, power).cpu()
+    actual = torch.embedding_renorm_(rows.to("mps"), torch.arange(4).to("mps"), 4.0, power).cpu()
     unit = rows[:2] / 3e38
-    assert torch.allclose(found[:2], 4 * unit / unit.abs())
-    assert found[2].imag.isnan().all()
-    assert found[3] == 0
+    assert torch.allclose(actual[:2], 4 * unit / unit.abs())
+    assert actual[2].imag.isnan().all()
+    assert actual[3] == 0

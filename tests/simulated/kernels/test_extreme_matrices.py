@@ -38,9 +38,9 @@ def test_least_squares_of_the_largest_and_smallest_numbers(
     for driver in ("gels", "gelsd"):
         wide = torch.complex128 if dtype.is_complex else torch.float64
         expected = torch.linalg.lstsq(a.to(wide), b.to(wide), rcond=1e-6, driver=driver)
-        found = torch.linalg.lstsq(a.to("mps"), b.to("mps"), rcond=1e-6, driver=driver)
-        assert found.solution.isfinite().all()
-        for ours, theirs in zip(found, expected, strict=True):
+        actual = torch.linalg.lstsq(a.to("mps"), b.to("mps"), rcond=1e-6, driver=driver)
+        assert actual.solution.isfinite().all()
+        for ours, theirs in zip(actual, expected, strict=True):
             torch.testing.assert_close(ours.cpu(), theirs.to(ours.dtype), rtol=1e-4, atol=0.0)
 
 
@@ -48,11 +48,11 @@ def test_least_squares_of_the_largest_and_smallest_numbers(
 def test_gels_with_columns_of_different_scales(dtype: torch.dtype) -> None:
     a = matrices(5, 3, dtype=dtype, scale=1.0) * torch.tensor([1e-38, 1.0, 3e37])
     b = a @ torch.ones(3, 2, dtype=dtype)
-    found = torch.linalg.lstsq(a.to("mps"), b.to("mps"), driver="gels").solution.cpu()
-    torch.testing.assert_close(found[2:], torch.ones(1, 2, dtype=dtype), rtol=1e-5, atol=0.0)
+    solution = torch.linalg.lstsq(a.to("mps"), b.to("mps"), driver="gels").solution.cpu()
+    torch.testing.assert_close(solution[2:], torch.ones(1, 2, dtype=dtype), rtol=1e-5, atol=0.0)
     b = a * torch.tensor([1.0, 0.0, 0.0])
-    found = torch.linalg.lstsq(a.to("mps"), b.to("mps"), driver="gels").solution.cpu()
-    torch.testing.assert_close(found[0, 0], torch.ones((), dtype=dtype), rtol=1e-5, atol=0.0)
+    solution = torch.linalg.lstsq(a.to("mps"), b.to("mps"), driver="gels").solution.cpu()
+    torch.testing.assert_close(solution[0, 0], torch.ones((), dtype=dtype), rtol=1e-5, atol=0.0)
 
 
 def test_least_squares_ignore_autocast() -> None:
@@ -61,8 +61,8 @@ def test_least_squares_ignore_autocast() -> None:
     with torch.autocast("mps", dtype=torch.float16):
         out = tuple(torch.empty(0, dtype=x.dtype, device="mps") for x in torch.linalg.lstsq(a, b))
         aten = torch.ops.aten.linalg_lstsq.out
-        found = aten(a, b, solution=out[0], residuals=out[1], rank=out[2], singular_values=out[3])[0]
-    assert torch.equal(found.cpu(), expected.cpu())
+        solution = aten(a, b, solution=out[0], residuals=out[1], rank=out[2], singular_values=out[3])[0]
+    assert torch.equal(solution.cpu(), expected.cpu())
 
 
 def test_gels_refuses_equal_columns_as_the_cpu_does() -> None:
@@ -81,9 +81,9 @@ def test_gels_refuses_equal_columns_as_the_cpu_does() -> None:
 def test_residuals_of_a_zero_matrix(driver: str) -> None:
     a, b = torch.zeros(4, 3), torch.ones(4, 2)
     expected = torch.linalg.lstsq(a, b, driver=driver)
-    found = torch.linalg.lstsq(a.to("mps"), b.to("mps"), driver=driver)
-    assert torch.equal(found.residuals.cpu(), expected.residuals)
-    assert torch.equal(found.solution.cpu(), expected.solution)
+    actual = torch.linalg.lstsq(a.to("mps"), b.to("mps"), driver=driver)
+    assert torch.equal(actual.residuals.cpu(), expected.residuals)
+    assert torch.equal(actual.solution.cpu(), expected.solution)
 
 
 @pytest.mark.parametrize(

@@ -105,8 +105,8 @@ def test_images_at_any_distance(pooled: int) -> None:
         samples = samples_for(x, pooled)
         expected = POOL[pooled](shown.contiguous(), [2] * pooled, [4] * pooled, samples)
         actual = POOL[pooled](on_device_as(x), [2] * pooled, [4] * pooled, samples.to("mps"))
-        for one, other in zip(actual, expected, strict=True):
-            assert torch.equal(one.cpu(), other)
+        for ours, other in zip(actual, expected, strict=True):
+            assert torch.equal(ours.cpu(), other)
 
 
 def on_device_as(x: torch.Tensor) -> torch.Tensor:

@@ -45,8 +45,8 @@ def step(tensors: list[list[Tensor]], **options: Any) -> None:
     torch._fused_adagrad_(*tensors, **numbers, **options)
 
 
-def assert_equal(found: list[list[Tensor]], expected: list[list[Tensor]]) -> None:
-    for mine, other in zip(chain(*found), chain(*expected), strict=True):
+def assert_equal(actual: list[list[Tensor]], expected: list[list[Tensor]]) -> None:
+    for mine, other in zip(chain(*actual), chain(*expected), strict=True):
         assert torch.equal(mine.cpu(), other.cpu())
 
 

@@ -34,8 +34,8 @@ def test_encoder_with_a_mask(calls: dict[str, int]) -> None:
     x, padding = torch.randn(2, 3, 8), torch.tensor([[False, False, True], [False, False, False]])
     with torch.no_grad():
         expected = encoder(x, src_key_padding_mask=padding)
-        found = encoder.to("mps")(x.to("mps"), src_key_padding_mask=padding.to("mps")).cpu()
-    torch.testing.assert_close(found[~padding], expected[~padding])
+        actual = encoder.to("mps")(x.to("mps"), src_key_padding_mask=padding.to("mps")).cpu()
+    torch.testing.assert_close(actual[~padding], expected[~padding])
     assert calls["aten::_nested_tensor_from_mask_left_aligned"] == 1
 
 
@@ -58,8 +58,8 @@ def test_jagged_layout_is_padded_with_gradients(calls: dict[str, int]) -> None:
         padded.square().sum().backward()
         assert values.grad is not None
         results.append((padded.detach().cpu(), values.grad.cpu()))
-    (expected, expected_gradient), (found, gradient) = results
-    assert torch.equal(found, expected)
+    (expected, expected_gradient), (actual, gradient) = results
+    assert torch.equal(actual, expected)
     assert torch.equal(gradient, expected_gradient)
     assert calls["aten::_jagged_to_padded_dense_forward"] == calls["aten::_padded_dense_to_jagged_forward"] == 1
 
@@ -68,11 +68,11 @@ def test_jagged_layout_is_padded_with_gradients(calls: dict[str, int]) -> None:
 @pytest.mark.parametrize("padding", [float("inf"), float("-inf"), float("nan"), 1e30, 300.0, -5.7])
 def test_padding_is_cast_as_the_cpu_casts_it(dtype: torch.dtype, padding: float) -> None:
     rows = torch.ones(3, 2).to(dtype)
-    found, expected = (
+    actual, expected = (
         aten._jagged_to_padded_dense_forward(rows.to(device), [torch.tensor([0, 1, 3]).to(device)], [3], padding)
         for device in ("mps", "cpu")
     )
-    torch.testing.assert_close(found.cpu(), expected, equal_nan=True, rtol=0, atol=0)
+    torch.testing.assert_close(actual.cpu(), expected, equal_nan=True, rtol=0, atol=0)
 
 
 @pytest.mark.parametrize("last", [float("nan"), float("inf"), 1e19, 1 + 1j])
@@ -85,13 +85,13 @@ def test_offsets_without_a_whole_number_are_refused(last: complex) -> None:
 
 @pytest.mark.parametrize("borders", [[0.0, 1.7, 3.2], [True, True], [0j, 1 + 0j]])
 def test_offsets_of_other_dtypes(borders: list[complex]) -> None:
-    found, expected = (
+    actual, expected = (
         aten._jagged_to_padded_dense_forward(
             torch.arange(4.0, device=device), [torch.tensor(borders, device=device)], [2], 9.0
         )
         for device in ("mps", "cpu")
     )
-    assert torch.equal(found.cpu(), expected)
+    assert torch.equal(actual.cpu(), expected)
 
 
 REPORTED = {

@@ -140,15 +140,15 @@ def results(function: Any, values: dict[str, Tensor], device: str) -> tuple[dict
     given = {name: value.to(device) for name, value in values.items()}
     leaves = {name: value.requires_grad_() for name, value in given.items() if value.is_floating_point()}
     outputs = function(given)
-    flat = [one for output in outputs.values() for one in (output if isinstance(output, tuple) else (output,))]
-    torch.stack([one.float().sum() for one in flat if one.requires_grad]).sum().backward()
+    flat = [tensor for output in outputs.values() for tensor in (output if isinstance(output, tuple) else (output,))]
+    torch.stack([tensor.float().sum() for tensor in flat if tensor.requires_grad]).sum().backward()
     return outputs, {name: leaf.grad for name, leaf in leaves.items()}
 
 
 def compare(what: str, mine: Any, expected: Any) -> None:
     if isinstance(expected, tuple):
-        for one, other in zip(mine, expected, strict=True):
-            compare(what, one, other)
+        for part, other in zip(mine, expected, strict=True):
+            compare(what, part, other)
     elif expected is not None:
         message = f"{what}: {mine.cpu()}, not {expected}"
         torch.testing.assert_close(mine.detach().cpu(), expected.detach(), rtol=1e-3, atol=1e-4, msg=message)

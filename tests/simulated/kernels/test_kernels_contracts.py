@@ -143,7 +143,7 @@ def test_margin_loss_weighs_no_row_without_a_loss() -> None:
     for last in (2, 3):
         given = x[:last], target[:last], 2, -0.5, torch.tensor([math.nan, 2.0])
         ours = aten.multi_margin_loss(
-            *(each.to("mps") if isinstance(each, torch.Tensor) else each for each in given), 0
+            *(value.to("mps") if isinstance(value, torch.Tensor) else value for value in given), 0
         )
         torch.testing.assert_close(ours.cpu(), aten.multi_margin_loss(*given, 0), equal_nan=True)
 
@@ -162,9 +162,9 @@ def test_margin_loss_of_no_rows_keeps_its_output() -> None:
 def test_heaviside_out_gets_the_strides_of_its_input(order: tuple[int, ...]) -> None:
     x, values = torch.randn(2, 3, 4).permute(order), torch.ones(())
     expected = torch.heaviside(x, values, out=torch.empty(0))
-    found = torch.heaviside(x.to("mps"), values.to("mps"), out=torch.empty(0, device="mps"))
-    assert found.stride() == expected.stride()
-    assert torch.equal(found.cpu(), expected)
+    actual = torch.heaviside(x.to("mps"), values.to("mps"), out=torch.empty(0, device="mps"))
+    assert actual.stride() == expected.stride()
+    assert torch.equal(actual.cpu(), expected)
 
 
 @pytest.mark.parametrize("training", [False, True])
@@ -500,10 +500,10 @@ def test_deterministic_put_does_not_depend_on_thread_order(dtype: torch.dtype, m
     expected = expected.clone().put_(places, source.to(expected.dtype), accumulate=True)
     with metal.checking("schedules"):  # forward, in reverse, in a random order: the same, bit for bit
         x = torch.ones(3, 2).to("mps", dtype).mT
-        found = x.put_(places.to("mps"), source.to("mps"), accumulate=True).cpu()
+        actual = x.put_(places.to("mps"), source.to("mps"), accumulate=True).cpu()
     assert [name.startswith("put_accumulate_sorted") for name in launched] == [dtype != torch.int64]
     tolerance = 0.0 if dtype == torch.int64 else 4 * torch.finfo(dtype).eps * float(source.abs().sum())
-    torch.testing.assert_close(found.to(expected.dtype), expected, rtol=0, atol=tolerance)
+    torch.testing.assert_close(actual.to(expected.dtype), expected, rtol=0, atol=tolerance)
 
 
 @pytest.mark.parametrize("observes", [0.5, 1.0])
@@ -521,10 +521,10 @@ def test_disabled_quantization_ignores_its_arguments(observes: float) -> None:
 
 def test_observer_refuses_other_dtypes() -> None:
     def refused(device: str, observes: int, limits: int) -> None:
-        one, low = torch.ones(1, device=device), torch.zeros(limits, device=device)
+        ones, low = torch.ones(1, device=device), torch.zeros(limits, device=device)
         x, switch = torch.ones(2, 2, dtype=torch.bool, device=device), torch.tensor([observes], device=device)
         zero = torch.zeros(1, dtype=torch.int32, device=device)
-        torch.ops.aten._fused_moving_avg_obs_fq_helper(x, switch, one, low, one, one, zero, 0.25, 0, 9, 0)
+        torch.ops.aten._fused_moving_avg_obs_fq_helper(x, switch, ones, low, ones, ones, zero, 0.25, 0, 9, 0)
 
     for device in ("cpu", "mps"):
         with pytest.raises(RuntimeError, match="expected scalar type Float but found Bool"):

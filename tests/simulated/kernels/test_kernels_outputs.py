@@ -79,7 +79,7 @@ def attempt(
             overload_of(overload)(*moved(args, device), **given)
         except Exception as error:
             return type(error), False
-    return (output.shape, output.dtype), any("resized" in str(one.message) for one in caught)
+    return (output.shape, output.dtype), any("resized" in str(warning.message) for warning in caught)
 
 
 def test_every_out_form_has_calls() -> None:

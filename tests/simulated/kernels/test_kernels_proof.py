@@ -26,8 +26,8 @@ pytestmark = pytest.mark.usefixtures("nothing_registered")
 
 
 def judge_one(call: Callable[..., Any], *arguments: Any) -> JudgedCase:
-    (one,) = judged([Case(call, arguments)], CounterRecorder(), 0, "test")
-    return one
+    (judged_case,) = judged([Case(call, arguments)], CounterRecorder(), 0, "test")
+    return judged_case
 
 
 def differing(right: float, by: float, dtype: torch.dtype) -> Callable[[torch.Tensor], torch.Tensor]:

@@ -50,18 +50,18 @@ def test_matrix_exp_squares_each_matrix_by_its_own_norm(n: int) -> None:
     """Diagonal ones, whose exponentials are known, from norms that are not halved to those that always are."""
     numbers = torch.tensor([1e-8, 1.0, 2.5, 40.0, 5e4, 1e20, 3e38])
     x = torch.diag_embed(-numbers[:, None].expand(-1, n)).contiguous()
-    found = torch.linalg.matrix_exp(x.to("mps")).cpu()
+    actual = torch.linalg.matrix_exp(x.to("mps")).cpu()
     expected = torch.diag_embed((-numbers.double()).exp()[:, None].expand(-1, n))
-    torch.testing.assert_close(found.double(), expected, rtol=1e-5, atol=1e-37)
+    torch.testing.assert_close(actual.double(), expected, rtol=1e-5, atol=1e-37)
 
 
 def test_a_rotation_by_a_large_angle_stays_one() -> None:
     angles = torch.tensor([0.5, 30.0, 200.0])
     x = torch.zeros(3, 2, 2)
     x[:, 0, 1], x[:, 1, 0] = -angles, angles
-    found = torch.linalg.matrix_exp(x.to("mps")).cpu()
-    torch.testing.assert_close(found[:, 0, 0], angles.cos(), rtol=0, atol=3e-5)
-    torch.testing.assert_close(found[:, 1, 0], angles.sin(), rtol=0, atol=3e-5)
+    actual = torch.linalg.matrix_exp(x.to("mps")).cpu()
+    torch.testing.assert_close(actual[:, 0, 0], angles.cos(), rtol=0, atol=3e-5)
+    torch.testing.assert_close(actual[:, 1, 0], angles.sin(), rtol=0, atol=3e-5)
 
 
 def test_the_gradient_of_a_network_with_an_exponential_needs_no_fallback() -> None:
@@ -88,8 +88,8 @@ def test_eigenvalues_of_symmetric_real_matrices_are_real() -> None:
 def test_eigenvalues_of_huge_and_tiny_matrices_are_scaled(factor: float) -> None:
     x = torch.tensor([[0.0, 2.0, 0.0], [-2.0, 0.0, 0.0], [0.0, 0.0, 3.0]])
     values = torch.linalg.eigvals((x * factor).to("mps")).cpu() / factor
-    found = sorted(values.tolist(), key=lambda value: value.imag)
-    torch.testing.assert_close(torch.tensor(found), torch.tensor([-2j, 3, 2j], dtype=torch.complex64))
+    ordered = sorted(values.tolist(), key=lambda value: value.imag)
+    torch.testing.assert_close(torch.tensor(ordered), torch.tensor([-2j, 3, 2j], dtype=torch.complex64))
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf])
@@ -107,9 +107,9 @@ def test_autocast_rounds_nothing_inside_of_an_exponential(dtype: torch.dtype) ->
     x = torch.randn(3, 5, 5, generator=torch.Generator().manual_seed(2)).to("mps", dtype)
     expected = torch.linalg.matrix_exp(x)
     with torch.autocast("mps", dtype=torch.float16):
-        found = torch.linalg.matrix_exp(x)
-    assert found.dtype == dtype
-    assert torch.equal(found.cpu(), expected.cpu())
+        actual = torch.linalg.matrix_exp(x)
+    assert actual.dtype == dtype
+    assert torch.equal(actual.cpu(), expected.cpu())
 
 
 @pytest.mark.parametrize(("norm", "launches"), [(0.5, 0), (2.0, 0), (6.0, 2), (100.0, 6), (math.nan, 0)])
@@ -132,6 +132,6 @@ def test_large_matrices_are_squared_as_often_as_their_norm_asks(
 
     monkeypatch.setattr(matrix_exp._shader, "kernel", counted)
     x = torch.eye(33) * torch.tensor([norm, 0.25])[:, None, None]
-    found = torch.linalg.matrix_exp(x.to("mps")).cpu()
-    torch.testing.assert_close(found, torch.linalg.matrix_exp(x), rtol=1e-5, atol=1e-5, equal_nan=True)
+    actual = torch.linalg.matrix_exp(x.to("mps")).cpu()
+    torch.testing.assert_close(actual, torch.linalg.matrix_exp(x), rtol=1e-5, atol=1e-5, equal_nan=True)
     assert len(done) == launches

@@ -17,7 +17,7 @@ M = [[0, 2], [0, 0], [1, 1]]
 @pytest.fixture(autouse=True)
 def calls() -> Iterator[dict[str, int]]:
     with counting("sspaddmm") as counted:
-        assert [one.state.value for one in status() if one.overload == "aten::sspaddmm.out"] == ["registered"]
+        assert [kernel.state.value for kernel in status() if kernel.overload == "aten::sspaddmm.out"] == ["registered"]
         yield counted
 
 
@@ -33,8 +33,8 @@ def parts(x: Tensor) -> tuple[list[list[int]], list[complex], tuple[int, ...], b
 @pytest.mark.parametrize("dtype", [torch.float32, torch.complex64, torch.int64, torch.uint8])
 @pytest.mark.parametrize(("beta", "alpha"), [(1, 1), (0, 3), (2, 0)])
 def test_products_are_those_of_the_cpu(dtype: torch.dtype, beta: int, alpha: int, calls: dict[str, int]) -> None:
-    found, expected = (torch.sspaddmm(*operands(x, dtype), beta=beta, alpha=alpha) for x in ("mps", "cpu"))
-    assert parts(found) == parts(expected)
+    actual, expected = (torch.sspaddmm(*operands(x, dtype), beta=beta, alpha=alpha) for x in ("mps", "cpu"))
+    assert parts(actual) == parts(expected)
     assert calls["aten::sspaddmm.out"] == 1
 
 

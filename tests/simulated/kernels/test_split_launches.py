@@ -37,18 +37,18 @@ def registered(simulated_device: object) -> Iterator[None]:
 @pytest.fixture
 def launches(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     """Name and number of threads of each launch."""
-    found: list[tuple[str, int]] = []
+    launched: list[tuple[str, int]] = []
     usual = Shader.kernel
 
     def kernel(self: Shader, name: str, device: torch.device) -> Any:
         def noted(*arguments: object, threads: Any, **options: Any) -> None:
-            found.append((name, math.prod((threads,) if isinstance(threads, int) else threads)))
+            launched.append((name, math.prod((threads,) if isinstance(threads, int) else threads)))
             usual(self, name, device)(*arguments, threads=threads, **options)
 
         return noted
 
     monkeypatch.setattr(Shader, "kernel", kernel)
-    return found
+    return launched
 
 
 def layouts(x: torch.Tensor) -> dict[str, torch.Tensor]:
@@ -131,7 +131,7 @@ def test_several_launches_give_what_one_gives(
     whole = call(x).cpu()
     monkeypatch.setattr(rows, limit, most)
     assert torch.equal(call(x).cpu(), whole)
-    assert [found for found, _ in launches].count(kernel) == 1 + expected
+    assert [launched for launched, _ in launches].count(kernel) == 1 + expected
     assert torch.allclose(whole, call(x.cpu()), rtol=1e-4, atol=1e-4)
 
 
@@ -172,9 +172,9 @@ def test_matrix_exponentials(
 ) -> None:
     monkeypatch.setattr(rows, "MOST_PRODUCTS", most)
     x = torch.randn(3, n, n) * torch.tensor([0.1, 1.0, 2.0])[:, None, None]
-    found = torch.matrix_exp(x.to("mps")).cpu().double()
+    actual = torch.matrix_exp(x.to("mps")).cpu().double()
     exact = torch.matrix_exp(x.double())
-    assert (found - exact).abs().max() <= 1e-3 * exact.abs().max()
+    assert (actual - exact).abs().max() <= 1e-3 * exact.abs().max()
     squares = [threads for name, threads in launches if name.startswith("square")]
     if expected is not None:  # two launches for three small matrices; none where a single matrix is too large
         assert len(squares) == expected
@@ -302,15 +302,15 @@ def test_what_one_launch_cannot_do_in_time_goes_to_the_cpu(
 
 
 @pytest.mark.parametrize("tile", [1, 64])
-@pytest.mark.parametrize("each", [1, 2**20, 2**36, 2**62])
+@pytest.mark.parametrize("cost", [1, 2**20, 2**36, 2**62])
 @pytest.mark.parametrize("count", [0, 1, 65, 2**20 + 3])
-def test_no_launch_has_more_than_the_limit(count: int, each: int, tile: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_launch_has_more_than_the_limit(count: int, cost: int, tile: int, monkeypatch: pytest.MonkeyPatch) -> None:
     waited: list[Callable[[], None]] = []
     monkeypatch.setattr(torch.mps, "synchronize", lambda: waited.append(lambda: None))
-    if count * each > 2**56:
+    if count * cost > 2**56:
         count %= 1000
-    parts = [(part.start, part.stop) for part in rows.short_launches(count, each, tile)]
-    assert all((stop - start) * each <= max(rows.MOST_PRODUCTS, tile * each) for start, stop in parts)
+    parts = [(part.start, part.stop) for part in rows.short_launches(count, cost, tile)]
+    assert all((stop - start) * cost <= max(rows.MOST_PRODUCTS, tile * cost) for start, stop in parts)
     assert all(start % tile == 0 for start, _ in parts)
     assert [start for start, _ in parts] == [0, *(stop for _, stop in parts[:-1])][: len(parts)]
     assert (parts[-1][1] if parts else 0) == count
@@ -320,6 +320,6 @@ def test_no_launch_has_more_than_the_limit(count: int, each: int, tile: int, mon
 @pytest.mark.parametrize("function", [torch.special.legendre_polynomial_p, torch.special.laguerre_polynomial_l])
 def test_a_degree_that_the_host_does_not_know_is_no_number(function: Callable[..., torch.Tensor]) -> None:
     degrees = torch.tensor([2.0**24 + 2, 2.0**60, -(2.0**30), 3.0])
-    found = function(torch.full((4,), 0.3).to("mps"), degrees.to("mps")).cpu()
-    assert found[:2].isnan().all()
-    assert torch.allclose(found[2:], function(torch.full((2,), 0.3), degrees[2:]))
+    actual = function(torch.full((4,), 0.3).to("mps"), degrees.to("mps")).cpu()
+    assert actual[:2].isnan().all()
+    assert torch.allclose(actual[2:], function(torch.full((2,), 0.3), degrees[2:]))

@@ -38,8 +38,8 @@ def block(seed: int, counter: int) -> list[int]:
     """Philox4x32-10 in whole numbers (Salmon et al., 2011), of a counter whose upper half is zero."""
     words, key = [counter % 2**32, counter >> 32 & 0xFFFFFFFF, 0, 0], [seed % 2**32, seed >> 32]
     for _ in range(10):
-        one, two = 0xD2511F53 * words[0], 0xCD9E8D57 * words[2]
-        words = [two >> 32 ^ words[1] ^ key[0], two % 2**32, one >> 32 ^ words[3] ^ key[1], one % 2**32]
+        first, second = 0xD2511F53 * words[0], 0xCD9E8D57 * words[2]
+        words = [second >> 32 ^ words[1] ^ key[0], second % 2**32, first >> 32 ^ words[3] ^ key[1], first % 2**32]
         key = [(key[0] + 0x9E3779B9) % 2**32, (key[1] + 0xBB67AE85) % 2**32]
     return words
 
@@ -78,22 +78,22 @@ def test_offsets_wrap_in_split_and_fold_in() -> None:
 
 @pytest.mark.parametrize(("dtype", "digits"), [(torch.float32, 24), (torch.float16, 11), (torch.bfloat16, 8)])
 def test_uniform_numbers(dtype: torch.dtype, digits: int) -> None:
-    found = call("_philox_uniform_", torch.empty(3, 7, dtype=dtype, device="mps"), key_of(SEED, OFFSET), -1.3, 2.1)
+    actual = call("_philox_uniform_", torch.empty(3, 7, dtype=dtype, device="mps"), key_of(SEED, OFFSET), -1.3, 2.1)
     units = torch.tensor([word % 2**digits / 2**digits for word in drawn(SEED, OFFSET, 21)])
     low, high = torch.tensor(-1.3, dtype=dtype), torch.tensor(2.1, dtype=dtype)
     expected = units * (high - low).float() + low.float()
-    torch.testing.assert_close(found.reshape(-1), expected.to(dtype), rtol=torch.finfo(dtype).eps, atol=0)
+    torch.testing.assert_close(actual.reshape(-1), expected.to(dtype), rtol=torch.finfo(dtype).eps, atol=0)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
 def test_normal_numbers(dtype: torch.dtype) -> None:
-    found = call("_philox_normal_", torch.empty(10, dtype=dtype, device="mps"), key_of(SEED, 5), 0.5, 3.0)
+    x = call("_philox_normal_", torch.empty(10, dtype=dtype, device="mps"), key_of(SEED, 5), 0.5, 3.0)
     expected = []
     words = drawn(SEED, 5, 12)
-    for one, two in zip(words[::2], words[1::2], strict=True):
-        radius, angle = math.sqrt(-2 * math.log((one + 0.5) / 2**32)), 2 * math.pi * (two + 0.5) / 2**32
+    for first, second in zip(words[::2], words[1::2], strict=True):
+        radius, angle = math.sqrt(-2 * math.log((first + 0.5) / 2**32)), 2 * math.pi * (second + 0.5) / 2**32
         expected += [radius * math.cos(angle) * 3 + 0.5, radius * math.sin(angle) * 3 + 0.5]
-    torch.testing.assert_close(found, torch.tensor(expected[:10]).to(dtype), rtol=2 * torch.finfo(dtype).eps, atol=3e-6)
+    torch.testing.assert_close(x, torch.tensor(expected[:10]).to(dtype), rtol=2 * torch.finfo(dtype).eps, atol=3e-6)
 
 
 WHOLE = (torch.uint8, torch.int8, torch.int16, torch.uint16, torch.int32, torch.uint32, torch.int64, torch.uint64)
@@ -110,14 +110,14 @@ LIMITS = [
 
 @pytest.mark.parametrize(("dtype", "limits"), LIMITS, ids=str)
 def test_whole_numbers(dtype: torch.dtype, limits: tuple[int | None, int | None]) -> None:
-    found = call("_philox_randint_", torch.empty(9, dtype=dtype, device="mps"), key_of(SEED, OFFSET), *limits)
+    actual = call("_philox_randint_", torch.empty(9, dtype=dtype, device="mps"), key_of(SEED, OFFSET), *limits)
     words, info = drawn(SEED, OFFSET, 20), torch.iinfo(dtype)
     if dtype.itemsize == 8:
         words = [high << 32 | low for high, low in zip(words[::2], words[1::2], strict=True)]
     low, high = (info.min if limits[0] is None else limits[0]), (info.max + 1 if limits[1] is None else limits[1])
     numbers = words if limits == (None, None) else [low + word % (high - low) for word in words]
     span = info.max - info.min + 1
-    assert found.tolist() == [(number - info.min) % span + info.min for number in numbers[:9]]
+    assert actual.tolist() == [(number - info.min) % span + info.min for number in numbers[:9]]
 
 
 def test_keys_of_a_batch() -> None:
@@ -129,8 +129,8 @@ def test_keys_of_a_batch() -> None:
         alone = call("_philox_uniform_", torch.empty(5, device="mps"), keys[i])
         assert torch.equal(out[0, i].cpu(), alone)
         assert torch.equal(out[1, i].cpu(), alone)
-    each = call("_philox_uniform_", torch.empty(2, 3, device="mps"), keys.reshape(2, 3, 2))
-    assert each[1, 2] == call("_philox_uniform_", torch.empty((), device="mps"), keys[5])
+    numbers = call("_philox_uniform_", torch.empty(2, 3, device="mps"), keys.reshape(2, 3, 2))
+    assert numbers[1, 2] == call("_philox_uniform_", torch.empty((), device="mps"), keys[5])
     assert call("_philox_uniform_", torch.empty(0, 3, device="mps"), keys[0]).shape == (0, 3)
 
 

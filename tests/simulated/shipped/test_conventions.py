@@ -49,7 +49,7 @@ def test_conventions_launch_and_results_are_right_or_explained(release: str, tmp
     unexplained = [sys.executable, "-m", "mpsmith", "report", "--unexplained", "--store", str(store)]
     assert subprocess.run(unexplained, check=False).returncode == 0
     with Store.open(store) as opened:
-        launched = {name for _, name, found in opened.launches(opened.latest_run().id) if found.cases}
+        launched = {name for _, name, launches in opened.launches(opened.latest_run().id) if launches.cases}
     planners = {name: import_module(f"mpsmith.simulator.shipped.conventions.{name}").PLANNERS for name in FAMILIES}
     without = {name for name in FAMILIES if launched.isdisjoint(f"aten::{overload}" for overload in planners[name])}
     assert without == RARE | LACKING[release]

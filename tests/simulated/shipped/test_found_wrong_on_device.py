@@ -17,11 +17,11 @@ pytestmark = pytest.mark.network
 def test_each_finding_is_wrong_where_it_says(release: str) -> None:
     library_of(release)
     findings = of_kernels()
-    results = {each.name: each for each in launch_findings(release, list(findings.values()))}
-    for name, found in findings.items():
-        affected = not is_older(release, found.wrong_in[0]) and not is_older(found.wrong_in[1], release)
+    results = {result.name: result for result in launch_findings(release, list(findings.values()))}
+    for name, finding in findings.items():
+        affected = not is_older(release, finding.wrong_in[0]) and not is_older(finding.wrong_in[1], release)
         assert results[name].is_wrong is affected, results[name]
-        if found.right_from is not None and not is_older(release, found.right_from):
+        if finding.right_from is not None and not is_older(release, finding.right_from):
             assert results[name].is_right
         if affected:
             assert results[name].ulp_sensitivity in (UlpSensitivity.EXACT, UlpSensitivity.INSENSITIVE)

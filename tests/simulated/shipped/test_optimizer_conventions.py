@@ -24,9 +24,9 @@ def tensors(seed: int, sizes: list[tuple[int, ...]]) -> list[Tensor]:
 
 
 def assert_updates(shipped: Shipped, name: str, kernel: str, lists: list[list[Tensor]], **keywords: Any) -> None:
-    expected = [[tensor.clone() for tensor in each] for each in lists]
+    expected = [[tensor.clone() for tensor in group] for group in lists]
     overload_of(name)(*expected, **keywords)
-    moved = [[on_device(tensor.clone()) for tensor in each] for each in lists]
+    moved = [[on_device(tensor.clone()) for tensor in group] for group in lists]
     shipped.run(overload_of(name), *moved, **keywords, kernels=[kernel])
     for actual_list, expected_list in zip(moved, expected, strict=True):
         for actual, wanted in zip(actual_list, expected_list, strict=True):
@@ -49,10 +49,10 @@ def test_adam_with_largest_squares_and_a_rate_in_a_tensor(shipped: Shipped, name
     assert_updates(shipped, f"_fused_{name}_.tensor_lr", f"fused_{name}_amsgrad_float_float", lists, **keywords)
 
 
-@pytest.mark.parametrize("found", [0.0, 1.0])
-def test_a_gradient_scaler_takes_part(shipped: Shipped, found: float) -> None:
+@pytest.mark.parametrize("found_inf", [0.0, 1.0])
+def test_a_gradient_scaler_takes_part(shipped: Shipped, found_inf: float) -> None:
     lists = [*(tensors(seed, [(5,)]) for seed in range(4)), [], [torch.tensor(3.0)]]
-    scaling = {"grad_scale": torch.tensor(2.0), "found_inf": torch.tensor(found)}
+    scaling = {"grad_scale": torch.tensor(2.0), "found_inf": torch.tensor(found_inf)}
     assert_updates(shipped, "_fused_adam_", "fused_adam_*", lists, amsgrad=False, **ADAM, **scaling)
 
 
@@ -69,19 +69,19 @@ def test_sgd(shipped: Shipped) -> None:
 def test_gradients_are_checked_and_unscaled(shipped: Shipped, bad: bool, sizes: list[tuple[int, ...]]) -> None:
     gradients = tensors(0, sizes)
     gradients[-1][-1] = float("inf") if bad else 1
-    moved, found = [on_device(gradient) for gradient in gradients], torch.zeros(1, device="mps")
+    moved, found_inf = [on_device(gradient) for gradient in gradients], torch.zeros(1, device="mps")
     unscale = overload_of("_amp_foreach_non_finite_check_and_unscale_")
-    shipped.run(unscale, moved, found, torch.tensor([0.25]), kernels=["ampNonFiniteCheckAndUnscale*"])
-    assert found.item() == bad
+    shipped.run(unscale, moved, found_inf, torch.tensor([0.25]), kernels=["ampNonFiniteCheckAndUnscale*"])
+    assert found_inf.item() == bad
     for actual, gradient in zip(moved, gradients, strict=True):
         assert_near(actual, gradient * 0.25)
 
 
-@pytest.mark.parametrize(("found", "scale", "tracked"), [(0.0, 8.0, 0), (1.0, 2.0, 0)])
-def test_the_scale_follows(shipped: Shipped, found: float, scale: float, tracked: int) -> None:
+@pytest.mark.parametrize(("found_inf", "scale", "tracked"), [(0.0, 8.0, 0), (1.0, 2.0, 0)])
+def test_the_scale_follows(shipped: Shipped, found_inf: float, scale: float, tracked: int) -> None:
     state = torch.tensor([4.0], device="mps"), torch.tensor([1], dtype=torch.int32, device="mps")
     update = overload_of("_amp_update_scale_")
-    shipped.run(update, *state, torch.tensor([found]), 2.0, 0.5, 2, kernels=["ampUpdateScale_float"])
+    shipped.run(update, *state, torch.tensor([found_inf]), 2.0, 0.5, 2, kernels=["ampUpdateScale_float"])
     assert (state[0].item(), state[1].item()) == (scale, tracked)
 
 

@@ -131,8 +131,8 @@ def environment_of_a_mac(module: Any) -> None:
     environment = module.environment
 
     def on_a_mac(opened: Any) -> dict[str, Any]:
-        found: dict[str, Any] = environment(opened)
-        return found | {"torch": found["torch"].split("+")[0]}
+        result: dict[str, Any] = environment(opened)
+        return result | {"torch": result["torch"].split("+")[0]}
 
     module.environment = on_a_mac
 

@@ -13,12 +13,12 @@ from mpsmith.cli.audit_lines import answer_lines, opening_lines
 NATIVE, WRONG, MISSING = OverloadVerdict.NATIVE, OverloadVerdict.WRONG, OverloadVerdict.MISSING
 
 
-def verdicts(**found: OverloadVerdict) -> Any:
+def verdicts(**by_name: OverloadVerdict) -> Any:
     overloads = [
         OverloadSummary(f"aten::{name}", f"aten::{name}", "", None, verdict, "", executed=1)
-        for name, verdict in found.items()
+        for name, verdict in by_name.items()
     ]
-    operators = [OperatorSummary(f"aten::{name}", verdict, {}, (), 1) for name, verdict in found.items()]
+    operators = [OperatorSummary(f"aten::{name}", verdict, {}, (), 1) for name, verdict in by_name.items()]
     return SimpleNamespace(overloads=overloads, operators=operators)
 
 

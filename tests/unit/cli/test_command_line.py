@@ -211,9 +211,9 @@ def test_why_knows_operators_of_other_libraries(name: str, capsys: pytest.Captur
     why(name)
     assert "kernel    deform_conv2d for torchvision::deform_conv2d" in capsys.readouterr().out
     why(name, as_json=True)
-    found = json.loads(capsys.readouterr().out)
-    assert found["library"] == "torchvision"
-    assert found["next"][0]["command"] == "import mpsmith.kernels"
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["library"] == "torchvision"
+    assert answer["next"][0]["command"] == "import mpsmith.kernels"
     with pytest.raises(MpsmithError, match="no operator, function or module 'deform_conv9d'"):
         why("deform_conv9d")
 

@@ -50,7 +50,7 @@ def mistakes(typed: str) -> list[str]:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_commands_in_documents_exist(document: Path) -> None:
-    wrong = {typed: found for typed in commands_in(document.read_text("utf-8")) if (found := mistakes(typed))}
+    wrong = {typed: problems for typed in commands_in(document.read_text("utf-8")) if (problems := mistakes(typed))}
     assert wrong == {}
 
 
@@ -60,7 +60,7 @@ def test_commands_in_messages_and_templates_exist() -> None:
     named = [(path, typed) for path in sources for typed in IN_MESSAGES.findall(path.read_text("utf-8"))]
     named = [(path, typed.replace("{option}", "")) for path, typed in named]
     assert len(named) > 100
-    assert {(path.name, typed): found for path, typed in named if (found := mistakes(typed))} == {}
+    assert {(path.name, typed): problems for path, typed in named if (problems := mistakes(typed))} == {}
 
 
 def test_detects_missing_commands() -> None:

@@ -32,13 +32,13 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[str]]]:
     launches: list[tuple[str, list[str]]] = []
 
     def launch_findings(release, findings, on_result):  # type: ignore[no-untyped-def]
-        launches.append((release, [each.name for each in findings]))
+        launches.append((release, [finding.name for finding in findings]))
         results = []
-        for number, each in enumerate(findings):
+        for number, finding in enumerate(findings):
             verdict = CaseVerdict.PASSED if number else CaseVerdict.WRONG
             grade = Grade.DISPATCH_ONLY if number == 1 else Grade.SHIPPED_KERNEL
             place, moved = (None, None) if number else (PLACE, UlpSensitivity.INSENSITIVE)
-            results.append(FindingResult(each.name, verdict, grade, "", ("k",), ("MPSGraph",), "(x)", place, moved))
+            results.append(FindingResult(finding.name, verdict, grade, "", ("k",), ("MPSGraph",), "(x)", place, moved))
             on_result(results[-1])
         return results
 
@@ -62,7 +62,7 @@ def test_writes_a_script_and_json(launched: list[tuple[str, list[str]]], tmp_pat
     script = tmp_path / "check.py"
     printed = printed_json(app, "shipped", "wrong", "--torch", "2.99.0", "--script", str(script))
     assert printed["release"] == "2.99.0"
-    assert [each["name"] for each in printed["findings"]] == launched[0][1]
+    assert [finding["name"] for finding in printed["findings"]] == launched[0][1]
     assert printed["findings"][0]["place"]["given_bits"] == "0xffc00000"
     compile(script.read_text(), "check.py", "exec")
 

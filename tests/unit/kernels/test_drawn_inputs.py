@@ -32,10 +32,10 @@ class TestDrawnInputs:
     CASE = case_of("fake_quantize_per_channel_affine", torch.ones(3), torch.ones(3), torch.ones(3), 0, 0, 9)
 
     def test_the_same_seed_draws_the_same_values_in_any_shape(self) -> None:
-        one, other = redrawn(self.CASE, 5, (2, 2)), redrawn(self.CASE, 5, (2, 2))
-        assert [tuple(tensor.shape) for tensor in one.args[:3]] == [(2, 2)] * 3
-        assert torch.equal(one.args[2], other.args[2])
-        assert not torch.equal(one.args[0], redrawn(self.CASE, 6, (2, 2)).args[0])
+        first, other = redrawn(self.CASE, 5, (2, 2)), redrawn(self.CASE, 5, (2, 2))
+        assert [tuple(tensor.shape) for tensor in first.args[:3]] == [(2, 2)] * 3
+        assert torch.equal(first.args[2], other.args[2])
+        assert not torch.equal(first.args[0], redrawn(self.CASE, 6, (2, 2)).args[0])
         assert redrawn(self.CASE, 5).args[0].shape == (3,)
 
     def test_whether_the_cpu_accepts_a_case_is_asked_of_copies(self) -> None:

@@ -60,8 +60,8 @@ def test_every_element_of_all_operands_is_visited_once(x: torch.Tensor, y: torch
 def test_logical_order_counts_as_a_contiguous_tensor(x: torch.Tensor) -> None:
     packed = logical_order(x)
     memory = torch.empty(0, dtype=x.dtype).set_(x.untyped_storage())
-    found = [int(memory[x.storage_offset() + offsets(packed, e)]) for e in range(x.numel())]
-    assert found == x.reshape(-1).tolist()
+    values = [int(memory[x.storage_offset() + offsets(packed, e)]) for e in range(x.numel())]
+    assert values == x.reshape(-1).tolist()
 
 
 def test_dense_in_any_order_of_dimensions() -> None:
@@ -110,8 +110,8 @@ def test_parts_cover_every_element_once(x: torch.Tensor, other: torch.Tensor) ->
         if parts is not None:
             part, (apart,) = parts
             whole = sorted(offsets(layout.packed, e) for e in range(layout.elements))
-            found = [offsets(part.packed, e) + k * apart for k in range(4) for e in range(part.elements)]
-            assert sorted(found) == whole
+            covered = [offsets(part.packed, e) + k * apart for k in range(4) for e in range(part.elements)]
+            assert sorted(covered) == whole
 
 
 def test_divides_the_longest_divisible_dimension() -> None:

@@ -19,9 +19,9 @@ def test_units_are_those_of_float32_at_the_exact_result() -> None:
     exact = torch.tensor([1.0, 3.0, 0.0], dtype=torch.float64)
     assert spacing(exact).tolist() == [2.0**-23, 2.0**-22, 2.0**-149]
     assert spacing(exact, 4.0).tolist() == [2.0**-21] * 3
-    found = torch.tensor([1.0 + 2.0**-22, 3.0, 0.0])
-    assert largest(found, exact, spacing(exact)) == 2.0
-    assert largest(found, exact, 1.0) == 2.0**-22
+    result = torch.tensor([1.0 + 2.0**-22, 3.0, 0.0])
+    assert largest(result, exact, spacing(exact)) == 2.0
+    assert largest(result, exact, 1.0) == 2.0**-22
 
 
 def test_what_is_infinite_on_one_side_alone_is_infinitely_far() -> None:

@@ -37,10 +37,10 @@ class World:
 
     def named(self, names: Any) -> tuple[Kernel, ...]:
         full = [name if "::" in name else f"aten::{name}" for name in names]
-        found = tuple(kernel for name in full for kernel in KERNELS if name in (kernel.operator, kernel.overload))
-        if names and not found:
+        kernels = tuple(kernel for name in full for kernel in KERNELS if name in (kernel.operator, kernel.overload))
+        if names and not kernels:
             raise UnknownKernelError("mpsmith has no kernel for that")
-        return found
+        return kernels
 
     def entries(self) -> tuple[()]:
         self.entries_read += 1
@@ -396,7 +396,7 @@ def test_active_kernel_is_that_of_the_last_library(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize(
-    ("known", "meta", "where", "lacks", "concrete"),
+    ("registered", "meta", "where", "lacks", "concrete"),
     [
         (False, False, "aten/RegisterMeta_0.cpp:1", False, False),
         (True, False, None, True, False),
@@ -405,9 +405,9 @@ def test_active_kernel_is_that_of_the_last_library(monkeypatch: pytest.MonkeyPat
     ],
 )
 def test_a_fake_is_needed_where_meta_has_none_or_wants_numbers(
-    known: bool, meta: bool, where: str | None, lacks: bool, concrete: bool, monkeypatch: pytest.MonkeyPatch
+    registered: bool, meta: bool, where: str | None, lacks: bool, concrete: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(torch._C, "_dispatch_has_kernel", lambda name: known)
+    monkeypatch.setattr(torch._C, "_dispatch_has_kernel", lambda name: registered)
     monkeypatch.setattr(torch._C, "_dispatch_has_kernel_for_dispatch_key", lambda name, key: meta and key == "Meta")
     monkeypatch.setattr(
         torch._C, "_dispatch_dump", lambda name: f"Meta: registered at {where} [ boxed ]" if where else ""

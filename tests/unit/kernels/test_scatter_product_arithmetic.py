@@ -18,9 +18,9 @@ MODULUS, EXPONENTS = 2**64, 2**62
 def constants(name: str) -> list[int]:
     """The numbers behind `name =`."""
     text = (PACKAGE / "kernels" / "scatter_product" / "scatter_product.metal").read_text(encoding="utf-8")
-    found = re.search(rf"\b{name}(?:\[[^]]*\])? = ([^;]*);", text)
-    assert found is not None
-    return [int(number, 0) for number in re.findall(r"\b0x[0-9a-f]+", found[1])]
+    definition = re.search(rf"\b{name}(?:\[[^]]*\])? = ([^;]*);", text)
+    assert definition is not None
+    return [int(number, 0) for number in re.findall(r"\b0x[0-9a-f]+", definition[1])]
 
 
 def modulo(x: Fraction) -> int:

@@ -253,16 +253,16 @@ def test_a_verdict_of_dtypes_that_were_not_executed_this_time_keeps_its_reason(t
 
 
 def test_the_order_of_overloads_and_dtypes_does_not_matter(tmp_path: Path) -> None:
-    one = measurement(
+    first = measurement(
         "aten::mode",
         "wrong",
         overloads={"aten::mode.values": "missing", "aten::mode": "native"},
         dtypes={"wrong": ["int8", "float32"], "passed": ["bool", "float16"]},
     )
-    sync(tmp_path, [one])
+    sync(tmp_path, [first])
     before = texts(tmp_path)
     other = replace(
-        one,
+        first,
         overloads={"aten::mode": "native", "aten::mode.values": "missing"},
         dtypes={"passed": ["float16", "bool"], "wrong": ["float32", "int8"]},
     )

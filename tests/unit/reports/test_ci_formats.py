@@ -42,7 +42,7 @@ def test_junit_has_a_test_for_each_overload() -> None:
 def test_sarif_has_a_result_for_what_does_not_work() -> None:
     (run,) = json.loads(sarif_report.render(summary()))["runs"]
     rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
-    found = [(result["ruleId"], result["level"]) for result in run["results"]]
-    assert found == [("wrong", "error"), ("wrong", "error")]
-    assert {rule for rule, _ in found} <= set(rules)
+    results = [(result["ruleId"], result["level"]) for result in run["results"]]
+    assert results == [("wrong", "error"), ("wrong", "error")]
+    assert {rule for rule, _ in results} <= set(rules)
     assert run["properties"]["simulated"] is True

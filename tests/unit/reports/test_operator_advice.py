@@ -25,7 +25,7 @@ def history(*support: OperatorSupport | None, audited: str = "2.2.2") -> Release
 
 def advice(
     verdict: OverloadVerdict = OverloadVerdict.MISSING,
-    known: ReleaseHistory | None = None,
+    releases: ReleaseHistory | None = None,
     reports: tuple[ReportResult, ...] = (),
     *,
     overloads: tuple[OverloadSummary, ...] = (),
@@ -34,35 +34,35 @@ def advice(
     **fields: Any,
 ) -> OperatorAdvice:
     operator = OperatorSummary("aten::mode", verdict, fields.pop("dtypes", {}), (), 1, **fields)
-    return advice_for(operator, reason, known, reports, overloads, simulated=simulated)
+    return advice_for(operator, reason, releases, reports, overloads, simulated=simulated)
 
 
-def commands(found: OperatorAdvice) -> list[str]:
-    return [step.command for step in found.steps if step.command]
+def commands(answer: OperatorAdvice) -> list[str]:
+    return [step.command for step in answer.steps if step.command]
 
 
 def test_since_and_the_row_of_releases() -> None:
-    found = advice(known=history(NATIVE, MISSING, OperatorSupport.PARTLY_NATIVE, COMPOSITE, audited="2.13.0"))
-    assert found.since == "No release from 2.13.0 to 2.15.0 runs all of it on mps."
-    assert (found.release, found.row) == ("", "NMPC")
+    answer = advice(releases=history(NATIVE, MISSING, OperatorSupport.PARTLY_NATIVE, COMPOSITE, audited="2.13.0"))
+    assert answer.since == "No release from 2.13.0 to 2.15.0 runs all of it on mps."
+    assert (answer.release, answer.row) == ("", "NMPC")
 
 
 def test_an_operator_that_no_release_is_known_to_have() -> None:
     operator = OperatorSummary("mine::mode", OverloadVerdict.MISSING, {}, (), 1)
-    found = advice_for(operator, "", ReleaseHistory(RELEASES, "2.13.0", {}), (), simulated=True)
-    assert found.since == "Since which release is not known."
+    answer = advice_for(operator, "", ReleaseHistory(RELEASES, "2.13.0", {}), (), simulated=True)
+    assert answer.since == "Since which release is not known."
     assert advice().row == ""
 
 
 def test_a_native_operator_needs_no_steps() -> None:
-    found = advice(
+    answer = advice(
         OverloadVerdict.NATIVE, history(*(NATIVE,) * 4, audited="2.13.0"), simulated=False, grade=Grade.REAL_DEVICE
     )
-    assert found.works == (
+    assert answer.works == (
         "Yes: right results from its own kernel on mps.",
         "Evidence: real device: a Mac computed it.",
     )
-    assert found.steps == ()
+    assert answer.steps == ()
 
 
 def test_lists_the_overloads_that_work_where_others_do_not() -> None:
@@ -71,8 +71,8 @@ def test_lists_the_overloads_that_work_where_others_do_not() -> None:
 
     plain = overload("aten::mode", OverloadVerdict.NATIVE)
     other = overload("aten::mode.dtype", OverloadVerdict.MISSING)
-    found = advice(overloads=(plain, other, overload("aten::mode.out", OverloadVerdict.UNREACHABLE, 0)))
-    assert found.works[0] == "In part, by overload: right: aten::mode; missing: aten::mode.dtype."
+    answer = advice(overloads=(plain, other, overload("aten::mode.out", OverloadVerdict.UNREACHABLE, 0)))
+    assert answer.works[0] == "In part, by overload: right: aten::mode; missing: aten::mode.dtype."
     assert advice(overloads=(other,)).works[0] == "No: mps has no kernel for it."
 
 
@@ -83,41 +83,41 @@ def test_what_is_simulated_says_so() -> None:
 
 def test_a_missing_operator_has_steps_in_order_of_usefulness() -> None:
     cure = CompiledBeside(CompiledVerdict.METAL, {"float32": CompiledVerdict.METAL}, cures=("float32",))
-    known = RegistryStatus("implemented", "mode", "https://github.com/pytorch/pytorch/pull/1")
-    found = advice(known=history(MISSING, audited="2.13.0"), registered=known, compiled=cure)
-    assert commands(found) == [
+    status = RegistryStatus("implemented", "mode", "https://github.com/pytorch/pytorch/pull/1")
+    answer = advice(releases=history(MISSING, audited="2.13.0"), registered=status, compiled=cure)
+    assert commands(answer) == [
         "import mpsmith.kernels",
         "mpsmith trace train.py",
         "torch.compile(your_function)",
         "PYTORCH_ENABLE_MPS_FALLBACK=1 python train.py",
     ]
-    assert found.steps[-1].link == "https://github.com/pytorch/pytorch/pull/1"
+    assert answer.steps[-1].link == "https://github.com/pytorch/pytorch/pull/1"
 
 
 def test_a_fallback_needs_no_variable() -> None:
-    found = advice(OverloadVerdict.FALLBACK, history(MISSING, audited="2.13.0"))
-    assert not any("FALLBACK" in command for command in commands(found))
-    assert "mpsmith trace train.py" in commands(found)
+    answer = advice(OverloadVerdict.FALLBACK, history(MISSING, audited="2.13.0"))
+    assert not any("FALLBACK" in command for command in commands(answer))
+    assert "mpsmith trace train.py" in commands(answer)
 
 
 def test_a_dtype_gap_names_the_dtypes_that_are_right() -> None:
     dtypes = {"float32": OverloadVerdict.NATIVE, "bool": OverloadVerdict.DTYPE_GAP}
-    found = advice(OverloadVerdict.DTYPE_GAP, dtypes=dtypes, reason="refuses bool")
-    assert "By dtype: native in float32; dtype gap in bool." in found.works
-    assert "refuses bool." in found.works
-    assert found.steps[0].text == "Convert first: it is right in float32."
+    answer = advice(OverloadVerdict.DTYPE_GAP, dtypes=dtypes, reason="refuses bool")
+    assert "By dtype: native in float32; dtype gap in bool." in answer.works
+    assert "refuses bool." in answer.works
+    assert answer.steps[0].text == "Convert first: it is right in float32."
 
 
 def test_what_is_broken_in_some_cases_is_not_called_right() -> None:
     wrong = (CaseVerdict.WRONG,)
     dtypes = dict.fromkeys(("float32", "float16"), OverloadVerdict.NATIVE)
     beside = {"breakages": wrong, "dtypes": dtypes}
-    found = advice(OverloadVerdict.NATIVE, **beside, dtype_breakages={"float16": wrong})
-    assert found.works[:2] == (
+    answer = advice(OverloadVerdict.NATIVE, **beside, dtype_breakages={"float16": wrong})
+    assert answer.works[:2] == (
         "Mostly: most calls tried are right on mps itself, and some are not.",
         "In some cases: wrong in float16.",
     )
-    assert commands(found) == ['result = f(x.cpu()).to("mps")']
+    assert commands(answer) == ['result = f(x.cpu()).to("mps")']
     everywhere = advice(OverloadVerdict.NATIVE, **beside, dtype_breakages=dict.fromkeys(dtypes, wrong))
     assert "In some cases: wrong in every dtype tried." in everywhere.works
 
@@ -134,14 +134,14 @@ def test_an_open_upstream_report_is_shown_for_operators_that_work() -> None:
 
 
 def test_a_number_is_an_issue_of_pytorch() -> None:
-    found = advice(registered=RegistryStatus("missing", None, "#77764"))
-    assert found.steps[-1].link == "https://github.com/pytorch/pytorch/issues/77764"
+    answer = advice(registered=RegistryStatus("missing", None, "#77764"))
+    assert answer.steps[-1].link == "https://github.com/pytorch/pytorch/issues/77764"
 
 
 @pytest.mark.parametrize("verdict", OverloadVerdict)
 def test_whatever_does_not_work_has_something_to_do(verdict: OverloadVerdict) -> None:
-    found = advice(verdict, history(MISSING, audited="2.13.0"), dtypes={"float32": OverloadVerdict.NATIVE})
-    assert found.works[0]
+    answer = advice(verdict, history(MISSING, audited="2.13.0"), dtypes={"float32": OverloadVerdict.NATIVE})
+    assert answer.works[0]
     if verdict is OverloadVerdict.REFERENCE_FAILED:
         return  # the call itself is not valid on any device
-    assert bool(found.steps) is not verdict.is_support
+    assert bool(answer.steps) is not verdict.is_support

@@ -37,7 +37,7 @@ def test_a_page_without_its_inputs_is_an_error(name: str) -> None:
 
 
 def measured(name: str, overlay: bool, *wrong: str, cannot: str = "") -> StoredRelease:
-    shown = {} if cannot else {each.number: WRONG if each.number in wrong else RIGHT for each in DEFECTS}
+    shown = {} if cannot else {defect.number: WRONG if defect.number in wrong else RIGHT for defect in DEFECTS}
     return StoredRelease(name, overlay, cannot, shown)
 
 
@@ -58,7 +58,7 @@ def test_the_defects_over_the_releases() -> None:
 
 def test_a_long_kernel_is_cut_in_the_middle() -> None:
     lines = "\n".join(f"line {number};" for number in range(100))
-    shown = {each.number: RIGHT for each in DEFECTS} | {"U2": StoredResult("wrong", "", "", lines)}
+    shown = {defect.number: RIGHT for defect in DEFECTS} | {"U2": StoredResult("wrong", "", "", lines)}
     page = defects_document(DEFECTS, [StoredRelease("2.13.0", False, "", shown)]).markdown()
     assert "line 0;" in page
     assert "line 99;" in page

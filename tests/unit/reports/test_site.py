@@ -185,7 +185,7 @@ def test_the_tables_hold_every_operator_overload_and_entry(summary: AuditSummary
 def test_details_are_in_the_part_that_the_tables_name(summary: AuditSummary) -> None:
     written = dict(files(content_of(summary)))
     decisive = {o.worst_case for o in summary.overloads}
-    decisive |= {each.worst_case for entry in summary.entries for each in entry.dtypes.values()}
+    decisive |= {result.worst_case for entry in summary.entries for result in entry.dtypes.values()}
     shown = set()
     for table, key in (("operators", "operators"), ("entries", "entries")):
         data = handed_over(written[f"data/{table}.js"])

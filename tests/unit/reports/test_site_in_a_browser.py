@@ -114,19 +114,19 @@ def test_the_explorer_finds_filters_sorts_and_opens(site: Path) -> None:
     document.getElementById("theme").click();
     tell("theme", document.documentElement.className);
     """
-    found = dict(line.split("/", 1) for line in seen(site / "operators.html", steps))
-    assert found["all"].split(",")[:2] == ["sum", "mode"]
-    assert found["torch"] == "mode"
-    assert found["none"] == "0"
-    assert found["chip"] == "mode/true"
-    assert found["escape"] == "search"
-    assert found["sorted"] == "ascending"
-    assert found["reversed"] == "descending"
-    assert found["key"] == "open"
-    assert found["open"] == "true/true"
-    assert found["entries"] == "unknown.thing"
-    assert found["theme"] in ("dark", "light")
-    assert "ERROR" not in found
+    shown = dict(line.split("/", 1) for line in seen(site / "operators.html", steps))
+    assert shown["all"].split(",")[:2] == ["sum", "mode"]
+    assert shown["torch"] == "mode"
+    assert shown["none"] == "0"
+    assert shown["chip"] == "mode/true"
+    assert shown["escape"] == "search"
+    assert shown["sorted"] == "ascending"
+    assert shown["reversed"] == "descending"
+    assert shown["key"] == "open"
+    assert shown["open"] == "true/true"
+    assert shown["entries"] == "unknown.thing"
+    assert shown["theme"] in ("dark", "light")
+    assert "ERROR" not in shown
 
 
 def test_details_show_the_failing_case_and_its_replay(site: Path) -> None:
@@ -174,8 +174,8 @@ def test_the_first_page_answers(site: Path) -> None:
     await wait(() => !cards().length);
     tell(document.getElementById("ask-told").textContent.slice(0, 2));
     """
-    found = seen(site / "index.html", steps)
-    assert found == [
+    shown = seen(site / "index.html", steps)
+    assert shown == [
         "torch.mode/aten::mode",
         "aten::mode.values/aten::mode",
         "F.relu/aten::relu",
@@ -204,9 +204,9 @@ def test_filters_can_be_typed(site: Path) -> None:
     await wait(() => count().includes("nosuch"));
     tell(count());
     """
-    found = seen(site / "operators.html", steps)
-    assert found[0] == "missing/mode"
-    assert " ".join(found[2:]) == "no row can have status:nosuch"
+    shown = seen(site / "operators.html", steps)
+    assert shown[0] == "missing/mode"
+    assert " ".join(shown[2:]) == "no row can have status:nosuch"
 
 
 def test_two_releases_are_compared_by_address(site: Path) -> None:
@@ -274,7 +274,7 @@ def test_every_page_is_accessible_in_narrow_windows_and_dark_themes(site: Path) 
     views = [(name, *window) for name, window in zip(names, windows, strict=False)]
     looks = looked_at(site, views)
     assert [(look.page, look.width, look.theme) for look in looks] == views
-    assert [(look.page, look.width, each) for look in looks for each in look.violations] == []
+    assert [(look.page, look.width, violation) for look in looks for violation in look.violations] == []
     assert [(look.page, look.width) for look in looks if look.scrolls] == []
     assert min(look.passes for look in looks) > 10
 

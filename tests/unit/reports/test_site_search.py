@@ -37,17 +37,17 @@ console.log(JSON.stringify(queries.map(answer)));
 
 @pytest.fixture(scope="module")
 def node() -> str:
-    found = shutil.which("node")
-    if found is None:
+    path = shutil.which("node")
+    if path is None:
         pytest.skip("node is not installed")
-    return found
+    return path
 
 
 def answers(node: str, *queries: str) -> list[dict[str, Any]]:
     command = [node, "-e", ASK, str(SEARCH), json.dumps([queries, NAMES])]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    found: list[dict[str, Any]] = json.loads(done.stdout)
-    return found
+    parsed: list[dict[str, Any]] = json.loads(done.stdout)
+    return parsed
 
 
 def test_methods_typos_and_dtypes_are_understood(node: str) -> None:
@@ -61,10 +61,10 @@ def test_methods_typos_and_dtypes_are_understood(node: str) -> None:
 
 
 def test_filters_are_no_words_of_the_query(node: str) -> None:
-    found, name = answers(node, "status:dtype-gap dtype:bool since:2.14 mode", "aten::mode")
-    assert found["filters"] == {"status": ["dtype gap"], "dtype": ["bool"], "since": ["2.14"]}
-    assert found["dtypes"] == ["bool"]
-    assert found["found"][0] == "aten::mode"
+    answer, name = answers(node, "status:dtype-gap dtype:bool since:2.14 mode", "aten::mode")
+    assert answer["filters"] == {"status": ["dtype gap"], "dtype": ["bool"], "since": ["2.14"]}
+    assert answer["dtypes"] == ["bool"]
+    assert answer["found"][0] == "aten::mode"
     assert name["filters"] == {}
 
 

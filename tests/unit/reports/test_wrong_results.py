@@ -46,7 +46,7 @@ def test_the_call_in_the_program_is_that_of_the_finding(name: str) -> None:
     given = eval(call_text(FINDINGS[name]), {"torch": torch, "device": "cpu", "inf": torch.inf, "nan": torch.nan})
     if FINDINGS[name].case.form == "out":
         expected, given = expected[0][0], given
-    for mine, theirs in zip(*(each if isinstance(each, tuple) else (each,) for each in (given, expected)), strict=True):
+    for mine, theirs in zip(*(x if isinstance(x, tuple) else (x,) for x in (given, expected)), strict=True):
         torch.testing.assert_close(mine, theirs, rtol=0, atol=0, equal_nan=True)
         assert mine.stride() == theirs.stride()
 

@@ -137,6 +137,6 @@ def test_json_has_every_call_site_with_its_operands() -> None:
     row = data["fallbacks"][1]
     assert (row["file"], row["line"], row["module"], row["calls"]) == ("/somewhere/train.py", 7, "model.1", 3)
     assert row["operands"][0] == {"calls": 2, "tensors": [{"dtype": "float32", "shape": [2, 3]}]}
-    assert [each["share"] for each in data["fallbacks"]] == [0.4, 0.3]
+    assert [fallback["share"] for fallback in data["fallbacks"]] == [0.4, 0.3]
     assert data["calls"]["fallback"] == 7
     assert json.dumps(data)

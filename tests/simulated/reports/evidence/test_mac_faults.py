@@ -109,9 +109,9 @@ def check(fault: str, command: str, sees: str, mac: PosedMac) -> None:
         assert not list(mac.folder.glob("evidence*"))
     if command.startswith("audit") and (not fails or sees == NEVER_ANSWERS):
         with Store.open(mac.folder / "audit.sqlite") as store:
-            found = {case.label: case.outcome.verdict for case in store.cases(store.latest_run().id)}
-        assert sees != TIMES_OUT or found.pop(CASE_AT_FAULT) is CaseVerdict.TIMEOUT
-        check_cases(Counter(found.values()))
+            verdicts = {case.label: case.outcome.verdict for case in store.cases(store.latest_run().id)}
+        assert sees != TIMES_OUT or verdicts.pop(CASE_AT_FAULT) is CaseVerdict.TIMEOUT
+        check_cases(Counter(verdicts.values()))
     elif command.startswith("evidence") and not fails:
         check_cases(Counter(checked(mac.folder / "evidence.json.gz").audit.cases))
 

@@ -155,11 +155,11 @@ def net():
 def test_a_network_runs(mac: PosedMac) -> None:
     (mac.folder / "my_net.py").write_text(NETWORK)
     printed = mac.run("mpsmith", "networks", "my_net:net", "--modes", "inference,compile", "--json", *ONE)
-    found = json.loads(printed)
-    assert found["simulated"] is False
-    assert [(run["mode"], run["outcome"]) for run in found["runs"]] == [("inference", "ran"), ("torch.compile", "ran")]
-    assert found["runs"][0]["called"]["fell_back"] == {f"{OPERATOR}.out": 1}
-    assert found["runs"][1]["generated"] == 1
+    answer = json.loads(printed)
+    assert answer["simulated"] is False
+    assert [(run["mode"], run["outcome"]) for run in answer["runs"]] == [("inference", "ran"), ("torch.compile", "ran")]
+    assert answer["runs"][0]["called"]["fell_back"] == {f"{OPERATOR}.out": 1}
+    assert answer["runs"][1]["generated"] == 1
 
 
 def run_tests_of_a_mac(mac: PosedMac, chosen: str) -> str:

@@ -36,11 +36,11 @@ def opened(simulated_device: object, fallback_enabled: None) -> Iterator[TracedD
 @pytest.mark.parametrize("network", OF_TORCH, ids=lambda network: network.name)
 def test_fallbacks_of_a_network_agree_with_the_release_data(network: Network, opened: TracedDevice) -> None:
     seen = [observe(network, mode, opened) for mode in (Mode.inference, Mode.training)]
-    assert {(each.outcome, each.reason) for each in seen} == {(NetworkOutcome.ran, "")}
+    assert {(observation.outcome, observation.reason) for observation in seen} == {(NetworkOutcome.ran, "")}
     (joined,) = network_support(seen, ())
-    for each in seen:
-        on = joined.by_mode[each.mode][joined.recorded]
-        assert on.lacking == set(each.called.fell_back)
+    for observation in seen:
+        on = joined.by_mode[observation.mode][joined.recorded]
+        assert on.lacking == set(observation.called.fell_back)
         assert not on.unknown
 
 
@@ -54,7 +54,7 @@ def test_the_networks_of_libraries_run_where_these_are_installed(
     clone = Path(running.__file__).parents[2]
     monkeypatch.syspath_prepend(clone)  # as `python -m mpsmith` in a clone has it
     seen = running.observations(running.RunOptions(installed, [Mode.inference], workers=1), folder=tmp_path)
-    assert {(each.outcome, each.reason) for each in seen} == {(NetworkOutcome.ran, "")}
+    assert {(observation.outcome, observation.reason) for observation in seen} == {(NetworkOutcome.ran, "")}
 
 
 def test_kernels_replace_fallbacks(opened: TracedDevice) -> None:
@@ -116,7 +116,7 @@ def test_a_network_that_ends_its_process_costs_itself_alone(tmp_path: Path) -> N
     reports: list[tuple[str, int]] = []
     options = running.RunOptions(networks, [Mode.inference], workers=1)
     seen = running.observations(
-        options, folder=tmp_path, report=lambda each, left: reports.append((each.network, left))
+        options, folder=tmp_path, report=lambda observation, left: reports.append((observation.network, left))
     )
     raised, ended, lacking, aborted, good = seen
     assert raised.outcome is NetworkOutcome.failed
@@ -127,7 +127,7 @@ def test_a_network_that_ends_its_process_costs_itself_alone(tmp_path: Path) -> N
     assert (aborted.outcome, aborted.reason) == (NetworkOutcome.died, "SIGABRT")
     assert (good.outcome, good.called.fell_back) == (NetworkOutcome.ran, {})
     assert "aten::softshrink" in good.called.native
-    assert {name for name, _ in reports} == {each.network for each in seen}
+    assert {name for name, _ in reports} == {observation.network for observation in seen}
     assert [left for _, left in reports] == [4, 3, 2, 1, 0]
 
 

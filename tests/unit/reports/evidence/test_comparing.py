@@ -25,7 +25,7 @@ COMPOSITE = SideVerdict(OverloadVerdict.COMPOSITE)
 
 def side(**overloads: SideVerdict) -> Side:
     dtypes = {(f"aten::{name}", "float32"): verdict for name, verdict in overloads.items()}
-    return Side("x", "x", False, {name: each for (name, _), each in dtypes.items()}, dtypes)
+    return Side("x", "x", False, {name: verdict for (name, _), verdict in dtypes.items()}, dtypes)
 
 
 @pytest.mark.parametrize(
@@ -44,8 +44,8 @@ def side(**overloads: SideVerdict) -> Side:
     ],
 )
 def test_how_an_overload_changed(before: SideVerdict | None, after: SideVerdict | None, became: Transition) -> None:
-    old, new = ({"mode": each} if each else {"sort": NATIVE} for each in (before, after))
-    (change,) = [each for each in differences(side(**old), side(**new)).verdicts if each.overload == "aten::mode"]
+    old, new = ({"mode": verdict} if verdict else {"sort": NATIVE} for verdict in (before, after))
+    (change,) = [change for change in differences(side(**old), side(**new)).verdicts if change.overload == "aten::mode"]
     assert change.became is became
 
 
@@ -61,7 +61,7 @@ SECOND = {"aten::mode": {"float32": {"crash": 2}, "int64": {"passed": 4}}}
 
 def of_files(tmp_path: Path, first: dict[str, Any], second: dict[str, Any], **named: Any) -> Differences:
     paths = [
-        written(tmp_path, evidence(each, **named), f"{name}.json.gz") for name, each in (("a", first), ("b", second))
+        written(tmp_path, evidence(data, **named), f"{name}.json.gz") for name, data in (("a", first), ("b", second))
     ]
     return differences(*(side_of(str(path)) for path in paths))
 
@@ -79,7 +79,7 @@ def test_kernels_are_compared_by_their_times(tmp_path: Path) -> None:
     timing = {"operator": "aten::mode", "elements": 8, "kernel": 2.0, "cpu": 1.0}
     row = kernel_row("mode", "aten::mode", timing=timing)
     changes = of_files(tmp_path, FIRST, FIRST, kernels=[row])
-    assert [(each.operator, each.before, each.after) for each in changes.times] == [("aten::mode", 2.0, 2.0)]
+    assert [(change.operator, change.before, change.after) for change in changes.times] == [("aten::mode", 2.0, 2.0)]
 
 
 def test_a_release_is_compared_over_all_dtypes(tmp_path: Path) -> None:

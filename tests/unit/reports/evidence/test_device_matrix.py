@@ -31,7 +31,7 @@ def test_each_kind_of_evidence_has_its_own_column() -> None:
     ]
     newest, oldest = matrix.of("aten::mode")
     assert (newest.release, newest.declared) == ("2.13.0", OperatorSupport.NATIVE)
-    assert {str(column): each.verdict.value for column, each in newest.findings.items()} == {
+    assert {str(column): finding.verdict.value for column, finding in newest.findings.items()} == {
         "SIMULATED": "wrong",
         "Apple M1, macOS 15": "native",
         "Apple M3, macOS 15": "native",

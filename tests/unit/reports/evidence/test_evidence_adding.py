@@ -99,7 +99,7 @@ def test_many_files_are_taken_in_as_one_by_one(tmp_path: Path, registry: Path) -
         kernels=[kernel_row("mode", "aten::mode", source=source)],
         collected="2026-03-01T00:00:00+00:00",
     )
-    files = [written(tmp_path, each, f"{n}.json.gz") for n, each in enumerate((newer, older, evidence(simulated=True)))]
+    files = [written(tmp_path, data, f"{n}.json.gz") for n, data in enumerate((newer, older, evidence(simulated=True)))]
     other = tmp_path / "other"
     for file in reversed(files):
         add([file], other)

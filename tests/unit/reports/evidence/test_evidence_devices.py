@@ -13,15 +13,15 @@ WRONG = {"aten::mode": {"float32": {"wrong": 3}}}
 SORT = {"aten::sort": {"float32": {"passed": 1}}}
 
 
-def measured_by(*each: EvidenceFile) -> list[Measurement]:
-    return real_measurements(findings_by_device(each))
+def measured_by(*files: EvidenceFile) -> list[Measurement]:
+    return real_measurements(findings_by_device(files))
 
 
 def test_chips_of_one_family_are_one_kind() -> None:
     kinds = {str(DeviceFamily.of(evidence(chip=chip))) for chip in ("Apple M3", "Apple M3 Pro", "Apple M3 Ultra")}
     assert kinds == {"Apple M3, macOS 15, torch 2.13.0"}
     others = [evidence(chip="Apple M4"), evidence(release="26.0"), evidence(torch="2.12.0"), evidence()]
-    assert len({DeviceFamily.of(each) for each in others}) == 4
+    assert len({DeviceFamily.of(file) for file in others}) == 4
 
 
 def test_the_newest_evidence_of_a_kind_counts_operator_by_operator() -> None:
@@ -29,7 +29,7 @@ def test_the_newest_evidence_of_a_kind_counts_operator_by_operator() -> None:
     new = evidence(PASSES, collected="2026-02-01T00:00:00+00:00", chip="Apple M3 Max")
     for given in ([old, new], [new, old]):
         ((_, by_operator),) = findings_by_device(given).items()
-        assert {name: (each.verdict.value, each.day) for name, each in by_operator.items()} == {
+        assert {name: (finding.verdict.value, finding.day) for name, finding in by_operator.items()} == {
             "aten::mode": ("native", "2026-02-01"),
             "aten::sort": ("native", "2026-01-01"),
         }
@@ -78,4 +78,4 @@ def test_the_simulated_device_measures_nothing() -> None:
 
 def test_an_operator_that_newer_devices_did_not_run_is_measured_by_the_older() -> None:
     by_operator = measured_by(evidence(PASSES), evidence(SORT, torch="2.9.1"), evidence(WRONG, torch="2.10.0"))
-    assert [(each.operator, each.torch) for each in by_operator] == [("aten::mode", "2.13.0"), ("aten::sort", "2.9.1")]
+    assert [(row.operator, row.torch) for row in by_operator] == [("aten::mode", "2.13.0"), ("aten::sort", "2.9.1")]

@@ -28,8 +28,8 @@ def test_a_file_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 
 def test_the_same_evidence_gives_the_same_bytes(tmp_path: Path) -> None:
-    one, other = (written(tmp_path, evidence(), name) for name in ("a.json.gz", "b.json.gz"))
-    assert one.read_bytes() == other.read_bytes()
+    first, other = (written(tmp_path, evidence(), name) for name in ("a.json.gz", "b.json.gz"))
+    assert first.read_bytes() == other.read_bytes()
 
 
 def test_a_bomb_is_not_inflated(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def test_the_kernels_for_metal_are_built_as_the_builder_does(tmp_path: Path) -> 
     ]
     assert request.place == script.packages / "my_twice"
     assert (request.options.arc, request.options.others) == (False, ())
-    definitions = dict(each.partition("=")[::2] for each in request.options.definitions)
+    definitions = dict(definition.partition("=")[::2] for definition in request.options.definitions)
     assert definitions["METAL_KERNEL"] == ""
     assert definitions["EMBEDDED_METALLIB_NAMESPACE"] == f"{name}_metal"
     header = next(
@@ -62,9 +62,9 @@ def test_the_kernels_for_metal_are_built_as_the_builder_does(tmp_path: Path) -> 
         for folder in request.options.include
         if folder.name == "kernel-builder"
     )
-    found = re.search(r"\{([\d,]+)\}", header.read_text())
-    assert found
-    (program,) = programs_in(bytes(map(int, found[1].split(","))))
+    array = re.search(r"\{([\d,]+)\}", header.read_text())
+    assert array
+    (program,) = programs_in(bytes(map(int, array[1].split(","))))
     assert "constant float factor" in program.text
     assert "kernel void twice" in program.text
     assert "PyInit_" in (tmp_path / "torch-ext" / "registration.h").read_text()

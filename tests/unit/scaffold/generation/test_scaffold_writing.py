@@ -131,10 +131,10 @@ def test_a_disk_that_refuses_leaves_nothing_behind(tmp_path: Path, monkeypatch: 
 
 def test_the_manifest_is_found_from_below(tmp_path: Path) -> None:
     write(plan(folder_as_destination(tmp_path), {"src/a.mm": GENERATED}, MANIFEST))
-    found = manifest_above(tmp_path / "src" / "a.mm")
-    assert found is not None
-    assert found[0] == tmp_path.resolve()
-    assert found[1].operator == "aten::mode"
+    manifest = manifest_above(tmp_path / "src" / "a.mm")
+    assert manifest is not None
+    assert manifest[0] == tmp_path.resolve()
+    assert manifest[1].operator == "aten::mode"
 
 
 def test_a_damaged_manifest_says_so(tmp_path: Path) -> None:

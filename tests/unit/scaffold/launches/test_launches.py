@@ -109,9 +109,9 @@ def test_numbers_are_bound_as_metal_takes_them(type_: str, metal: str, host: str
 
 @pytest.mark.parametrize("type_", ["Tensor[]", "float[]", "Scalar[]", "Generator?", "Generator", "str", "Device"])
 def test_arguments_without_a_buffer_are_left_to_the_author(type_: str) -> None:
-    found = launch(f"demo(Tensor self, {type_} x) -> Tensor")
-    assert found.left == ("x",)
-    assert [buffer.name for buffer in found.bound] == ["result", "self"]
+    planned = launch(f"demo(Tensor self, {type_} x) -> Tensor")
+    assert planned.left == ("x",)
+    assert [buffer.name for buffer in planned.bound] == ["result", "self"]
 
 
 @pytest.mark.parametrize(
@@ -125,9 +125,9 @@ def test_arguments_without_a_buffer_are_left_to_the_author(type_: str) -> None:
     ],
 )
 def test_optional_arguments_get_a_flag_and_lists_a_pointer(type_: str, declared: list[str]) -> None:
-    found = launch(f"demo(Tensor self, {type_} x) -> Tensor")
-    assert found.left == ()
-    assert [b.declaration for b in found.bound if b.name.endswith("x")] == declared
+    planned = launch(f"demo(Tensor self, {type_} x) -> Tensor")
+    assert planned.left == ()
+    assert [b.declaration for b in planned.bound if b.name.endswith("x")] == declared
 
 
 # ---- what was observed
@@ -403,14 +403,14 @@ def test_heads_inside_of_at_native(head: str, written: str) -> None:
 
 
 def test_signatures_have_plain_integers() -> None:
-    found = AtenHost(launch("demo(Tensor self, SymInt n, SymInt[] s, Tensor? w=None) -> Tensor")).signature
-    assert [(parameter.name, parameter.type) for parameter in found.parameters] == [
+    signature = AtenHost(launch("demo(Tensor self, SymInt n, SymInt[] s, Tensor? w=None) -> Tensor")).signature
+    assert [(parameter.name, parameter.type) for parameter in signature.parameters] == [
         ("self", "const at::Tensor &"),
         ("n", "int64_t"),
         ("s", "at::IntArrayRef"),
         ("w", "const ::std::optional<at::Tensor> &"),
     ]
-    assert found.returns == "at::Tensor"
+    assert signature.returns == "at::Tensor"
     assert AtenHost(IN_PLACE).signature.parameters[0].type == "at::Tensor &"
 
 

@@ -177,10 +177,10 @@ def test_a_mistake_is_refused(package: Path, mistake: str) -> None:
     result = checked(package)
     assert not result.accepted
     errors = [finding for finding in result.findings if finding.severity == "error"]
-    found = [finding for finding in errors if re.search(message, finding.message)]
-    assert found, [str(finding) for finding in errors]
+    expected = [finding for finding in errors if re.search(message, finding.message)]
+    assert expected, [str(finding) for finding in errors]
     if mistake not in ("forgotten registration", "signature that differs from the schema"):
-        assert any(abs(finding.line - line) <= 2 for finding in found), [str(finding) for finding in found]
+        assert any(abs(finding.line - line) <= 2 for finding in expected), [str(finding) for finding in expected]
 
 
 def test_an_undefined_symbol_is_named_as_it_is_written(package: Path) -> None:
@@ -190,7 +190,7 @@ def test_an_undefined_symbol_is_named_as_it_is_written(package: Path) -> None:
         "namespace at::native { int mps_secret(int); }\nint secret = at::native::mps_secret(1);\n"
         "static mps_support::Library& library() {",
     )
-    (finding,) = [one for one in checked(package).findings if one.severity == "error"]
+    (finding,) = [finding for finding in checked(package).findings if finding.severity == "error"]
     assert finding.rule == "link"
     assert "undefined symbol: at::native::mps_secret(int)" in finding.message
     assert "mps_secret" in (package / HOST).read_text().splitlines()[finding.line - 1]

@@ -104,12 +104,12 @@ def test_messages_of_clang_become_findings() -> None:
         "a.mm:4:1: warning: format [-Wformat]\n"
         "2 errors generated.\n"
     )
-    found = findings_in(stderr)
-    assert [(one.line, one.severity, one.rule) for one in found] == [
+    findings = findings_in(stderr)
+    assert [(finding.line, finding.severity, finding.rule) for finding in findings] == [
         (3, "error", "objc-method-access"),
         (4, "warning", "format"),
     ]
-    assert "(note: receiver is instance of class declared here, Metal.h:9)" in found[0].message
+    assert "(note: receiver is instance of class declared here, Metal.h:9)" in findings[0].message
 
 
 def test_symbols_are_shown_as_they_are_written() -> None:

@@ -77,8 +77,8 @@ void launch() {
 
 
 def said(host: str, metal: str = METAL, names: set[str] = NAMES) -> list[str]:
-    found = check_literal_launches(Path("a.mm"), host, names, kernel_parameters([metal]))
-    return [f"{one.line}: {one.message}" for one in found]
+    findings = check_literal_launches(Path("a.mm"), host, names, kernel_parameters([metal]))
+    return [f"{finding.line}: {finding.message}" for finding in findings]
 
 
 class TestLaunches:
@@ -103,8 +103,8 @@ inline std::string metal_type(at::ScalarType dtype) {
 """
         assert named_types([SUPPORT, support]) == ["float", "long"]
         assert named_types([SUPPORT]) == ("float", "half", "bfloat")
-        found = check_literal_launches(Path("a.mm"), HOST, NAMES, kernel_parameters([METAL]), named_types([support]))
-        assert [one.message for one in found if "has no kernel mode_long" in one.message]
+        findings = check_literal_launches(Path("a.mm"), HOST, NAMES, kernel_parameters([METAL]), named_types([support]))
+        assert [finding.message for finding in findings if "has no kernel mode_long" in finding.message]
 
     def test_a_host_name_that_was_changed_or_a_dtype_that_is_not_instantiated(self) -> None:
         (finding,) = said(HOST, names={"mode_float", "mode_half", "mode_bfloat16"})
@@ -143,15 +143,15 @@ inline std::string metal_type(at::ScalarType dtype) {
         swapped = METAL.replace("device T* values [[buffer(0)]]", "device const T* self [[buffer(0)]]").replace(
             "device const T* self [[buffer(2)]]", "device T* values [[buffer(2)]]"
         )
-        assert any("buffer 0, self, is bound to values_dense" in one for one in said(HOST, swapped))
+        assert any("buffer 0, self, is bound to values_dense" in line for line in said(HOST, swapped))
 
     def test_numbers_swapped_in_metal(self) -> None:
         swapped = METAL.replace("row_length [[buffer(3)]]", "row_length [[buffer(5)]]").replace(
             "threads [[buffer(5)]]", "threads [[buffer(3)]]"
         )
         findings = said(HOST, swapped)
-        assert any("buffer 3, threads, is bound to row_length" in one for one in findings)
-        assert any("buffer 5, row_length, is bound to static_cast<int64_t>(threads)" in one for one in findings)
+        assert any("buffer 3, threads, is bound to row_length" in line for line in findings)
+        assert any("buffer 5, row_length, is bound to static_cast<int64_t>(threads)" in line for line in findings)
 
     def test_a_number_may_be_bound_twice(self) -> None:
         twice = METAL.replace("constant float& scale", "constant long& columns")

@@ -185,7 +185,7 @@ def test_an_operator_with_complex_dtypes_is_listed_once() -> None:
     assert text.startswith('SUPPORTED_COMPLEX_OPS = {\n    "abs",\n    "take",\n    "tan",\n    "zeros",\n}\n')
 
 
-def evidence_of(name: str, **found: object) -> FamilyEvidence:
+def evidence_of(name: str, **fields: object) -> FamilyEvidence:
     values: dict[str, object] = {
         "family": name,
         "source": "0123",
@@ -195,7 +195,7 @@ def evidence_of(name: str, **found: object) -> FamilyEvidence:
         "timing": None,
         "opinfo_dtypes": {"special.airy_ai": frozenset({"float32", "bool"})},
     }
-    return FamilyEvidence(**(values | found))  # type: ignore[arg-type]
+    return FamilyEvidence(**(values | fields))  # type: ignore[arg-type]
 
 
 def test_a_family_of_functors_gets_rows_host_code_metal_and_a_description(source: Source, tree: Tree) -> None:
@@ -241,8 +241,8 @@ def test_the_family_is_found_by_any_operator_that_it_serves() -> None:
 
 
 def test_distances_are_counted_in_units_of_the_last_place() -> None:
-    one = torch.tensor([1.0, 0.0, float("nan")])
-    assert ulps(one, torch.tensor([1.0 + 2**-23, 0.0, 0.0], dtype=torch.float64)) == 1.0
-    assert ulps(one.half(), torch.tensor([1.0 + 2**-11, 0.0, 0.0], dtype=torch.float64)) == 0.5
+    results = torch.tensor([1.0, 0.0, float("nan")])
+    assert ulps(results, torch.tensor([1.0 + 2**-23, 0.0, 0.0], dtype=torch.float64)) == 1.0
+    assert ulps(results.half(), torch.tensor([1.0 + 2**-11, 0.0, 0.0], dtype=torch.float64)) == 0.5
     assert ulps(torch.tensor([2j]), torch.tensor([(2 + 2**-22) * 1j], dtype=torch.complex128)) == 1.0
     assert ulps(torch.tensor([float("inf")]), torch.tensor([1.0], dtype=torch.float64)) == 0.0

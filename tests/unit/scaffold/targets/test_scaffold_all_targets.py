@@ -30,8 +30,8 @@ def source() -> Source:
 def requests(source: Source) -> list[Request]:
     """Every operator that lacks a kernel, those that no user reaches included."""
     names = sorted({o.operator.removeprefix("aten::") for o in source.surface.overloads if o.dispatch.value in LACKING})
-    found = [source.operator(name) for name in names]
-    return [Request(one, kind_of(one).kind, (one.name,)) for one in found if one.kernels]
+    operators = [source.operator(name) for name in names]
+    return [Request(operator, kind_of(operator).kind, (operator.name,)) for operator in operators if operator.kernels]
 
 
 def test_there_are_as_many_gaps_as_the_surface_says(requests: list[Request]) -> None:

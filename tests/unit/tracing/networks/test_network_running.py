@@ -31,5 +31,5 @@ def test_runs_networks_again_that_were_not_installed(tmp_path: Path, monkeypatch
     options = running.RunOptions(networks, [Mode.inference])
     running.observations(options, folder=tmp_path)
     bert = NetworkOutcome.ran
-    assert {each.outcome for each in running.observations(options, folder=tmp_path)} == {NetworkOutcome.ran}
+    assert {seen.outcome for seen in running.observations(options, folder=tmp_path)} == {NetworkOutcome.ran}
     assert sorted(tried) == ["bert", "bert", "mlp"]

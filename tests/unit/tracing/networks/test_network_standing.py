@@ -14,7 +14,7 @@ NOTHING: frozenset[str] = frozenset()
 
 
 def coverage(release: str, **dispatch: Dispatch) -> ReleaseCoverage:
-    overloads = tuple(OverloadCoverage(name, each, each, "", False, False) for name, each in dispatch.items())
+    overloads = tuple(OverloadCoverage(name, kind, kind, "", False, False) for name, kind in dispatch.items())
     return ReleaseCoverage(release, "a test", overloads, None, {}, {}, frozenset())
 
 
@@ -75,10 +75,10 @@ def test_an_operator_composed_only_there_is_judged_by_its_parts() -> None:
 def test_the_svd_of_torch_2_14_is_composed_of_a_native_part() -> None:
     called = Called(fell_back={"aten::linalg_svd": 1})
     run = NetworkObservation("svd", Mode.inference, NetworkOutcome.ran, release="2.13.0", called=called)
-    (found,) = network_support([run], {"aten::linalg_svd"})
-    assert found.together["2.13.0"].lacking == {"aten::linalg_svd"}
-    assert found.together["2.14.1"].composite == {"aten::linalg_svd"}
-    assert since(found.together) == Since("2.14.1")
+    (support,) = network_support([run], {"aten::linalg_svd"})
+    assert support.together["2.13.0"].lacking == {"aten::linalg_svd"}
+    assert support.together["2.14.1"].composite == {"aten::linalg_svd"}
+    assert since(support.together) == Since("2.14.1")
 
 
 def test_a_structured_operator_without_a_kernel_is_judged_by_its_out_variant() -> None:
@@ -115,7 +115,7 @@ def test_since_is_the_start_of_the_last_row_without_a_gap() -> None:
     assert since(releases("well", "lacking")) == Since(None)
     assert since(releases("well", "unknown", "well")) == Since("3", at_latest=True)
     assert since(releases("lacking", "replaced"), with_kernels=True) == Since("2")
-    assert [str(each) for each in (Since("3"), Since("3", at_latest=True), Since(None))] == [
+    assert [str(release) for release in (Since("3"), Since("3", at_latest=True), Since(None))] == [
         "3",
         "3 or before",
         "not yet",

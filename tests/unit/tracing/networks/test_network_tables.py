@@ -37,8 +37,8 @@ ABSENT = [
 
 
 def test_an_observation_goes_through_json() -> None:
-    for each in (LACKING, COMPILED, FAILED):
-        assert NetworkObservation.from_json(json.loads(json.dumps(each.to_json()))) == each
+    for observation in (LACKING, COMPILED, FAILED):
+        assert NetworkObservation.from_json(json.loads(json.dumps(observation.to_json()))) == observation
 
 
 def test_a_row_has_the_first_release_of_each_mode() -> None:
