@@ -51,8 +51,8 @@ from mpsmith.errors import MpsmithError
     ],
 )
 def test_names_as_users_write_them(written: str, operator: str, shown: str) -> None:
-    found = answer(written)
-    assert (found.operator, found.name) == (operator, shown)
+    reply = answer(written)
+    assert (reply.operator, reply.name) == (operator, shown)
 
 
 def test_an_unknown_name_is_refused_with_near_ones() -> None:
@@ -79,14 +79,14 @@ def test_an_unknown_name_is_refused_with_near_ones() -> None:
 
 def test_every_out_overload_is_rare() -> None:
     """The names that end an out= overload are those of torch's schemas."""
-    known = release_data.load().overloads
+    overloads = release_data.load().overloads
     wrong = []
     for schema in torch._C._jit_get_all_schemas():
         name = schema.name.removeprefix("aten::") + (f".{schema.overload_name}" if schema.overload_name else "")
         writes = any(argument.is_out for argument in schema.arguments)
-        if name in known and writes and not is_rare(name):
+        if name in overloads and writes and not is_rare(name):
             wrong.append(name)
-        if name in known and not writes and is_rare(name) and not name.endswith(".deprecated"):
+        if name in overloads and not writes and is_rare(name) and not name.endswith(".deprecated"):
             wrong.append(name)
     assert wrong == []
 
@@ -125,9 +125,9 @@ def test_composites_that_are_made_of_each_other_end() -> None:
 
 
 def test_an_overload_without_a_cpu_kernel_is_a_note() -> None:
-    found = answer("mm")
-    assert headline(found) == "works"
-    assert "mm.dtype: the CPU has no kernel for it either" in found.notes
+    reply = answer("mm")
+    assert headline(reply) == "works"
+    assert "mm.dtype: the CPU has no kernel for it either" in reply.notes
 
 
 def test_empty_inputs_are_no_evidence() -> None:
@@ -139,9 +139,9 @@ def test_empty_inputs_are_no_evidence() -> None:
 
 
 def test_a_release_that_was_not_audited_is_answered_from_its_wheel() -> None:
-    found = answer("linalg.svd", "2.15.0")
-    assert (found.support, found.grade, dict(found.dtypes)) == (Support.WORKS, None, {})
-    assert "nothing was run" in as_text(found)
+    reply = answer("linalg.svd", "2.15.0")
+    assert (reply.support, reply.grade, dict(reply.dtypes)) == (Support.WORKS, None, {})
+    assert "nothing was run" in as_text(reply)
 
 
 @pytest.mark.parametrize(
@@ -156,24 +156,24 @@ def test_a_release_that_was_not_audited_is_answered_from_its_wheel() -> None:
     ],
 )
 def test_a_composite_of_one_operator_has_its_wrong_results(name: str, dtype: str, wrong: str) -> None:
-    found = answer(name, "2.13.0")
-    assert headline(found) == "works, with wrong results in some calls"
-    assert [each for each in found.wrong if each.summary.startswith(wrong)]
-    assert dtype in found.some[CaseVerdict.WRONG]
+    reply = answer(name, "2.13.0")
+    assert headline(reply) == "works, with wrong results in some calls"
+    assert [finding for finding in reply.wrong if finding.summary.startswith(wrong)]
+    assert dtype in reply.some[CaseVerdict.WRONG]
 
 
 def test_a_wrong_result_of_one_part_of_several_or_of_out_alone_is_not_the_composites() -> None:
-    assert any("out=" in each.summary for each in answer("index_select", "2.13.0").wrong)
+    assert any("out=" in finding.summary for finding in answer("index_select", "2.13.0").wrong)
     assert answer("nn.Embedding", "2.13.0").wrong == ()
-    assert any("abs of" in each.summary for each in answer("abs", "2.13.0").wrong)
+    assert any("abs of" in finding.summary for finding in answer("abs", "2.13.0").wrong)
     assert answer("F.l1_loss", "2.13.0").wrong == ()
 
 
 def test_a_dtype_that_is_mostly_wrong_is_named_once() -> None:
-    found = answer("arcsin", "2.13.0")
-    assert "complex64" in found.dtypes[CaseVerdict.WRONG]
-    assert found.wrong
-    assert "complex64" not in found.some.get(CaseVerdict.WRONG, ())
+    reply = answer("arcsin", "2.13.0")
+    assert "complex64" in reply.dtypes[CaseVerdict.WRONG]
+    assert reply.wrong
+    assert "complex64" not in reply.some.get(CaseVerdict.WRONG, ())
 
 
 def test_the_steps_of_a_missing_operator() -> None:
@@ -193,9 +193,9 @@ def test_the_text_has_ten_lines_at_most_and_marks_simulated_results() -> None:
 
 
 def test_what_no_user_reaches_says_why() -> None:
-    found = answer("_masked_softmax")
-    assert found.support is Support.UNKNOWN
-    assert "fast path" in as_text(found)
+    reply = answer("_masked_softmax")
+    assert reply.support is Support.UNKNOWN
+    assert "fast path" in as_text(reply)
 
 
 def test_every_operator_and_function_has_an_answer() -> None:

@@ -20,19 +20,19 @@ def cases(dtype: str, *outcomes: tuple[V, str]) -> list[StoredCase]:
 
 def test_a_call_that_is_refused_is_not_wrong() -> None:
     refused, right = (V.WRONG, PROJECTIONS), (V.PASSED, "")
-    found = measured_names([*cases("float32", right, refused), *cases("float16", right, refused, refused)])["nn.LSTM"]
-    assert found.prevailing == {V.PASSED: ("float32", "float16")}
-    assert found.some == {V.DTYPE_GAP: ("float32", "float16")}
-    assert (found.case, found.message) == ("modules:nn.LSTM.train:float32:1", PROJECTIONS)
+    lstm = measured_names([*cases("float32", right, refused), *cases("float16", right, refused, refused)])["nn.LSTM"]
+    assert lstm.prevailing == {V.PASSED: ("float32", "float16")}
+    assert lstm.some == {V.DTYPE_GAP: ("float32", "float16")}
+    assert (lstm.case, lstm.message) == ("modules:nn.LSTM.train:float32:1", PROJECTIONS)
     none_right = measured_names(cases("float32", refused, refused))["nn.LSTM"]
     assert (none_right.prevailing, none_right.some) == ({V.DTYPE_GAP: ("float32",)}, {})
 
 
 def test_a_wrong_result_stays_wrong_beside_refusals() -> None:
     differs, right = (V.WRONG, "3 of 3 elements differ; at [0]: 1.0, CPU 2.0, float64 2.1"), (V.PASSED, "")
-    found = measured_names(cases("float32", right, differs, differs, (V.WRONG, PROJECTIONS)))["nn.LSTM"]
-    assert found.prevailing == {V.WRONG: ("float32",)}
-    assert (found.some, found.message) == ({V.DTYPE_GAP: ("float32",)}, differs[1].partition(", float64")[0])
+    lstm = measured_names(cases("float32", right, differs, differs, (V.WRONG, PROJECTIONS)))["nn.LSTM"]
+    assert lstm.prevailing == {V.WRONG: ("float32",)}
+    assert (lstm.some, lstm.message) == ({V.DTYPE_GAP: ("float32",)}, differs[1].partition(", float64")[0])
 
 
 def test_what_raises_for_its_values_or_for_a_kernel_is_wrong() -> None:

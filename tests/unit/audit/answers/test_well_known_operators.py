@@ -16,8 +16,8 @@ HEADLINES = [(name, Support[support], since, upgrade) for name, support, since, 
 def test_the_headline_of_a_well_known_operator(
     name: str, support: Support, since: str | None, upgrade: str | None
 ) -> None:
-    found = answer(name)
-    assert (found.support, found.since, found.upgrade) == (support, since, upgrade)
+    reply = answer(name)
+    assert (reply.support, reply.since, reply.upgrade) == (support, since, upgrade)
 
 
 def test_there_are_sixty() -> None:

@@ -44,15 +44,15 @@ def test_a_script_needs_nothing_but_torch(defect: Defect) -> None:
 
 
 # The others call torch.compile themselves.
-@pytest.mark.parametrize("defect", [each for each in DEFECTS if not each.compiles_itself], ids=lambda each: each.number)
+@pytest.mark.parametrize("defect", [d for d in DEFECTS if not d.compiles_itself], ids=lambda d: d.number)
 def test_the_cpu_runs_what_the_script_does(defect: Defect) -> None:
     program, inputs = defect.program()
-    result = program(*[each.clone() for each in inputs])
-    assert all(isinstance(each, torch.Tensor) for each in (result if isinstance(result, tuple) else (result,)))
+    result = program(*[value.clone() for value in inputs])
+    assert all(isinstance(output, torch.Tensor) for output in (result if isinstance(result, tuple) else (result,)))
 
 
 def test_what_was_measured_is_what_the_table_says() -> None:
-    installed = next(each for each in read() if not each.overlay)
+    installed = next(release for release in read() if not release.overlay)
     assert {number: shown.verdict for number, shown in installed.shown.items()} == {
         defect.number: defect.verdict.value for defect in DEFECTS
     }
@@ -60,9 +60,9 @@ def test_what_was_measured_is_what_the_table_says() -> None:
 
 def test_what_was_measured_has_every_defect_in_every_release_that_can_be_laid_over() -> None:
     releases = read()
-    assert len([each for each in releases if each.overlay]) >= 4
-    for each in releases:
-        assert each.cannot or set(each.shown) == {defect.number for defect in DEFECTS}
+    assert len([release for release in releases if release.overlay]) >= 4
+    for release in releases:
+        assert release.cannot or set(release.shown) == {defect.number for defect in DEFECTS}
 
 
 class TestJoined:
@@ -73,8 +73,8 @@ class TestJoined:
 
     def test_one_defect_is_measured_anew_and_the_others_stay(self) -> None:
         right = replace(SHOWN, verdict="metal")
-        anew = [replace(each, shown={"U2": right}) for each in self.BEFORE]
-        assert [each.shown for each in joined(self.BEFORE, anew)] == [{"U1": SHOWN, "U2": right}] * 2
+        anew = [replace(release, shown={"U2": right}) for release in self.BEFORE]
+        assert [release.shown for release in joined(self.BEFORE, anew)] == [{"U1": SHOWN, "U2": right}] * 2
 
     def test_each_row_has_every_release(self) -> None:
         with pytest.raises(MpsmithError, match=r"--codegen 2\.15\.0"):

@@ -19,7 +19,7 @@ def source() -> ScenarioSource:
 
 
 def test_no_two_rows_have_one_name() -> None:
-    names = [(each.operator, each.variant) for each in SCENARIOS]
+    names = [(scenario.operator, scenario.variant) for scenario in SCENARIOS]
     assert len(names) == len(set(names))
 
 

@@ -43,8 +43,8 @@ def attribution(calls: dict[GroupKey, dict[str, bool]] | None = None) -> Attribu
 
 def suspects(operator: str, calls: dict[str, bool] | None = None, source: str = "opinfo") -> tuple[list[str], bool]:
     group = key(operator, source=source)
-    found = attribution({group: calls} if calls else {}).suspects(SourceEntry.of(group), "float32")
-    return [name.removeprefix("aten::") for name in found.overloads], found.namesakes
+    result = attribution({group: calls} if calls else {}).suspects(SourceEntry.of(group), "float32")
+    return [name.removeprefix("aten::") for name in result.overloads], result.namesakes
 
 
 # ---- suspects
@@ -76,8 +76,8 @@ def test_without_a_trace_the_functional_overloads_of_that_name_answer() -> None:
 
 
 def test_what_the_entry_calls_with_other_dtypes_comes_before_its_name() -> None:
-    found = attribution({key("relu", "int8"): {"widen": True}}).suspects(SourceEntry("opinfo", "relu", ""), "float32")
-    assert found.overloads == ("aten::widen",)
+    result = attribution({key("relu", "int8"): {"widen": True}}).suspects(SourceEntry("opinfo", "relu", ""), "float32")
+    assert result.overloads == ("aten::widen",)
 
 
 def test_calls_of_both_modes_count_and_one_outermost_call_is_enough() -> None:
@@ -104,35 +104,35 @@ def test_one_suspect_is_certain_and_two_are_not() -> None:
 CALLED = ("shrink", "shrink_", "shrink.Scalar", "shrink.native", "shrink.other_out", "shrink.generated", "widen")
 
 
-def fallen_back(found: Attribution, named: str, entry: SourceEntry = ENTRY, dtype: str = "float32") -> list[str]:
-    return [name.removeprefix("aten::") for name in found.fallen_back(entry, dtype, [f"aten::{named}"])]
+def fallen_back(attributed: Attribution, named: str, entry: SourceEntry = ENTRY, dtype: str = "float32") -> list[str]:
+    return [name.removeprefix("aten::") for name in attributed.fallen_back(entry, dtype, [f"aten::{named}"])]
 
 
 def test_who_hands_over_to_an_out_overload_fell_back_with_it() -> None:
-    found = attribution({key("shrink"): dict.fromkeys((*CALLED, "shrink.out", "nosuch"), True)})
-    assert fallen_back(found, "shrink.out") == ["shrink.out", "shrink", "shrink_"]
-    assert fallen_back(found, "shrink") == ["shrink"], "a functional overload means only itself"
-    assert fallen_back(found, "nosuch.out") == ["nosuch.out"]
-    assert fallen_back(found, "shrink.generated") == ["shrink.generated"], "its schema is not known"
+    attributed = attribution({key("shrink"): dict.fromkeys((*CALLED, "shrink.out", "nosuch"), True)})
+    assert fallen_back(attributed, "shrink.out") == ["shrink.out", "shrink", "shrink_"]
+    assert fallen_back(attributed, "shrink") == ["shrink"], "a functional overload means only itself"
+    assert fallen_back(attributed, "nosuch.out") == ["nosuch.out"]
+    assert fallen_back(attributed, "shrink.generated") == ["shrink.generated"], "its schema is not known"
 
 
 def test_only_what_this_entry_called_with_this_dtype_fell_back() -> None:
-    found = attribution(
+    attributed = attribution(
         {
             key("shrink"): {"shrink": True, "widen": True},
             key("shrink", "int8"): {"shrink_": True},
             key("other"): {"relu": True},
         }
     )
-    assert fallen_back(found, "shrink.out") == ["shrink.out", "shrink"]
-    assert fallen_back(found, "widen.out") == ["widen.out", "widen"]
-    assert fallen_back(found, "shrink.out", dtype="int8") == ["shrink.out", "shrink_"]
-    assert fallen_back(found, "shrink.out", entry=SourceEntry("opinfo", "other", "")) == ["shrink.out"]
+    assert fallen_back(attributed, "shrink.out") == ["shrink.out", "shrink"]
+    assert fallen_back(attributed, "widen.out") == ["widen.out", "widen"]
+    assert fallen_back(attributed, "shrink.out", dtype="int8") == ["shrink.out", "shrink_"]
+    assert fallen_back(attributed, "shrink.out", entry=SourceEntry("opinfo", "other", "")) == ["shrink.out"]
 
 
 def test_names_are_unique() -> None:
-    found = attribution({key("shrink"): {"shrink": True}})
-    assert found.fallen_back(ENTRY, "float32", ["aten::shrink", "aten::shrink.out", "aten::shrink"]) == (
+    attributed = attribution({key("shrink"): {"shrink": True}})
+    assert attributed.fallen_back(ENTRY, "float32", ["aten::shrink", "aten::shrink.out", "aten::shrink"]) == (
         "aten::shrink",
         "aten::shrink.out",
     )

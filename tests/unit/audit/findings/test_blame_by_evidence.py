@@ -46,16 +46,16 @@ class Run:
         key = GroupKey("opinfo", operator, "", dtype, "fallback")
         self.recording.add(key, *outcomes, calls=calls, done=False)
         (group,) = [group.id for group in self.store.groups(self.recording.run.id) if group.key == key]
-        for position, found in (inside or {}).items():
-            self.store.add_look_inside(group, position, found)
+        for position, fault in (inside or {}).items():
+            self.store.add_look_inside(group, position, fault)
 
     def evidence(self, rules: dict[str, str] | None = None) -> RunEvidence:
         return evidence_of(read_run(self.store, self.recording.run), SURFACE, rules or {})
 
     def wrong(self, dtype: str = "float32") -> dict[str, int]:
         """How many wrong cases each overload has that has one."""
-        found = {name: o.dtypes[dtype].cases[V.WRONG] for name, o in self.evidence().overloads.items()}
-        return {name.removeprefix("aten::"): count for name, count in found.items() if count}
+        counts = {name: o.dtypes[dtype].cases[V.WRONG] for name, o in self.evidence().overloads.items()}
+        return {name.removeprefix("aten::"): count for name, count in counts.items() if count}
 
 
 @pytest.fixture
@@ -67,9 +67,9 @@ def run(tmp_path: Path) -> Iterator[Run]:
 def test_the_call_that_was_found_wrong_answers_and_its_caller_does_not(run: Run) -> None:
     run.case("stack", DIFFER, PASSED, calls={"stack": True, "sub": False}, inside={0: SUB})
     assert run.wrong() == {"sub": 1}
-    found = run.evidence().overloads["aten::sub"].dtypes["float32"]
-    assert found.cases == {V.WRONG: 1, V.PASSED: 1}
-    assert message_at_fault(found.worst[V.WRONG]) == "2 of 3 elements differ, called with (float32[3])"
+    findings = run.evidence().overloads["aten::sub"].dtypes["float32"]
+    assert findings.cases == {V.WRONG: 1, V.PASSED: 1}
+    assert message_at_fault(findings.worst[V.WRONG]) == "2 of 3 elements differ, called with (float32[3])"
 
 
 def test_cases_that_say_the_same_have_the_same_cause(run: Run) -> None:
@@ -165,5 +165,5 @@ def test_the_overloads_at_fault_are_listed_the_certain_and_most_serious_first(ru
 
 def test_what_was_found_inside_is_read_back(run: Run) -> None:
     run.case("stack", DIFFER, DIFFER, DIFFER, inside={0: SUB, 1: None})
-    found = [(case.looked_inside, case.at_fault) for case in run.store.cases(run.recording.run.id)]
-    assert found == [(True, SUB), (True, None), (False, None)]
+    looks = [(case.looked_inside, case.at_fault) for case in run.store.cases(run.recording.run.id)]
+    assert looks == [(True, SUB), (True, None), (False, None)]

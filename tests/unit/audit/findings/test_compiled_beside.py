@@ -68,9 +68,9 @@ class TestBesideTheCallsAsTheyAre:
 
     def test_ignores_a_compiled_audit_of_another_torch(self, tmp_path: Path) -> None:
         with new_store(tmp_path) as store:
-            found = with_both_audits(store, torch="2.12.0")
-        assert found.compiled is None
-        assert all(operator.compiled is None for operator in found.operators)
+            summary = with_both_audits(store, torch="2.12.0")
+        assert summary.compiled is None
+        assert all(operator.compiled is None for operator in summary.operators)
 
     def test_only_calls_that_all_work_are_broken_by_compiling(self) -> None:
         eager = {"float32": OverloadVerdict.NATIVE, "int64": OverloadVerdict.WRONG}
@@ -112,8 +112,8 @@ class TestReports:
 
     def test_without_such_an_audit_nothing_is_shown(self, tmp_path: Path) -> None:
         with new_store(tmp_path) as store:
-            found = with_both_audits(store, torch="2.12.0")
-        text = markdown.render(found)
-        assert "compiled.html" not in dict(files(SiteContent(found)))
+            summary = with_both_audits(store, torch="2.12.0")
+        text = markdown.render(summary)
+        assert "compiled.html" not in dict(files(SiteContent(summary)))
         assert "torch.compile" not in text
         assert "compiled" not in text

@@ -34,10 +34,10 @@ def stored(folder: Path, *cases: tuple[GroupKey, CompiledOutcome]) -> Store:
     """A store with one run under torch.compile."""
     store = new_store(folder)
     recording = begun(store, {"compiled": "both"})
-    for key, found in cases:
-        recording.add(key, found.outcome)
+    for key, compiled in cases:
+        recording.add(key, compiled.outcome)
         (group,) = (group.id for group in store.groups(recording.run.id) if group.key == key)
-        store.add_compiled(group, len(store.positions(group)) - 1, found)
+        store.add_compiled(group, len(store.positions(group)) - 1, compiled)
     recording.finish()
     return store
 
@@ -104,8 +104,8 @@ class TestSummarizeCompiled:
         assert finding.source == WRONG.source
 
     def test_what_shows_with_symbolic_sizes_alone_says_so(self, tmp_path: Path) -> None:
-        found = ((opinfo("add", mode=COMPILED), METAL), (opinfo("add", mode=DYNAMIC), WRONG))
-        (finding,) = summarized(tmp_path, *found).findings
+        cases = ((opinfo("add", mode=COMPILED), METAL), (opinfo("add", mode=DYNAMIC), WRONG))
+        (finding,) = summarized(tmp_path, *cases).findings
         assert finding.dynamic_only
 
     def test_what_was_not_executed_is_no_operator(self, tmp_path: Path) -> None:

@@ -103,10 +103,10 @@ def outcome(verdict: CaseVerdict, *fallbacks: str, **fields: object) -> Outcome:
 def test_a_refused_call_counts_under_the_dtype_of_its_tensors(run: Run, inputs: str, source: str, dtype: str) -> None:
     run.case("relu", outcome(V.DTYPE_GAP), calls={"relu": True}, dtype="bfloat16", source=source, inputs=inputs)
     run.case("relu", PASSED, calls={"relu": True}, dtype="bfloat16", source=source)
-    found = run.evidence().overloads["aten::relu"].dtypes
-    assert found[dtype].cases[V.DTYPE_GAP] == 1
-    assert found["bfloat16"].cases[V.PASSED] == 1
-    assert {*found} == {dtype, "bfloat16"}
+    dtypes = run.evidence().overloads["aten::relu"].dtypes
+    assert dtypes[dtype].cases[V.DTYPE_GAP] == 1
+    assert dtypes["bfloat16"].cases[V.PASSED] == 1
+    assert {*dtypes} == {dtype, "bfloat16"}
 
 
 def test_a_wrong_call_counts_under_the_dtype_of_its_group(run: Run) -> None:
@@ -157,7 +157,7 @@ def test_when_all_are_cleared_the_finding_is_listed_with_its_worst_case(run: Run
     run.case("sum", PASSED, calls={"sum": True})
     listed = run.evidence().unattributed
     entry = SourceEntry("opinfo", "masked.mean", "")
-    assert {key: found.cases for key, found in listed.items()} == {
+    assert {key: findings.cases for key, findings in listed.items()} == {
         (entry, "float32", V.WRONG): {V.WRONG: 2},
         (entry, "float32", V.CRASH): {V.CRASH: 1},
     }
@@ -167,9 +167,9 @@ def test_when_all_are_cleared_the_finding_is_listed_with_its_worst_case(run: Run
 
 def test_unknown_name_is_unattributed(run: Run) -> None:
     run.case("nosuch", outcome(V.CRASH), outcome(V.CRASH))
-    ((key, found),) = run.evidence().unattributed.items()
+    ((key, findings),) = run.evidence().unattributed.items()
     assert key == (SourceEntry("opinfo", "nosuch", ""), "float32", V.CRASH)
-    assert found.cases == {V.CRASH: 2}
+    assert findings.cases == {V.CRASH: 2}
 
 
 # ---- credit
@@ -178,11 +178,11 @@ def test_unknown_name_is_unattributed(run: Run) -> None:
 def test_overloads_that_an_entry_called_are_credited_with_its_passes(run: Run) -> None:
     run.case("relu", PASSED, PASSED, Outcome(V.SKIPPED), calls={"relu": True, "sum": False})
     assert run.cases("relu") == run.cases("sum") == {V.PASSED: 2}
-    found = run.evidence().overloads
-    assert found["aten::relu"].outermost
-    assert not found["aten::sum"].outermost
-    assert found["aten::sum"].passed_in == {"relu"}
-    assert found["aten::relu"].beside == set()
+    overloads = run.evidence().overloads
+    assert overloads["aten::relu"].outermost
+    assert not overloads["aten::sum"].outermost
+    assert overloads["aten::sum"].passed_in == {"relu"}
+    assert overloads["aten::relu"].beside == set()
 
 
 def test_an_outermost_kernel_ran_even_where_something_else_fell_back(run: Run) -> None:
@@ -194,9 +194,9 @@ def test_an_outermost_kernel_ran_even_where_something_else_fell_back(run: Run) -
 
 def test_a_case_that_fell_back_alone_says_nothing_of_what_ran_inside(run: Run) -> None:
     run.case("mode", outcome(V.FALLBACK, "mode"), Outcome(V.SKIPPED), calls={"mode": True, "sum": False})
-    found = run.evidence().overloads["aten::sum"]
-    assert found.beside == {V.FALLBACK}
-    assert found.passed_in == set()
+    overload = run.evidence().overloads["aten::sum"]
+    assert overload.beside == {V.FALLBACK}
+    assert overload.passed_in == set()
     assert run.cases("sum") == {}
 
 
@@ -236,12 +236,12 @@ def test_lacks_kernel(name: str, lacks: bool) -> None:
 def test_what_fell_back_and_what_was_refused_is_counted_by_name(run: Run) -> None:
     run.case("a", outcome(V.FALLBACK, "mode", "sum"), outcome(V.PASSED, "mode"))
     run.case("b", outcome(V.MISSING, "sum", "mode"), dtype="int8", mode="strict")
-    found = run.evidence().fallbacks
-    assert (found["aten::mode"].fell_back, found["aten::mode"].refused) == (2, 1)
-    assert (found["aten::sum"].fell_back, found["aten::sum"].refused) == (2, 0)
-    assert found["aten::mode"].dtypes == {"float32", "int8"}
-    assert found["aten::mode"].entries == {"a", "b"}
-    example = found["aten::mode"].example
+    fallbacks = run.evidence().fallbacks
+    assert (fallbacks["aten::mode"].fell_back, fallbacks["aten::mode"].refused) == (2, 1)
+    assert (fallbacks["aten::sum"].fell_back, fallbacks["aten::sum"].refused) == (2, 0)
+    assert fallbacks["aten::mode"].dtypes == {"float32", "int8"}
+    assert fallbacks["aten::mode"].entries == {"a", "b"}
+    example = fallbacks["aten::mode"].example
     assert example is not None
     assert example.label.endswith(":0"), "the first"
     assert run.cases("mode") == {V.FALLBACK: 2}
@@ -324,29 +324,29 @@ def test_a_reference_says_what_was_stored() -> None:
     ("errors", "worst"), [((1.0, 3.0, 2.0), 2), ((3.0, None, 9.0), 2), ((None, None), 1), ((2.0, 2.0), 1)]
 )
 def test_the_worst_case_is_kept_and_of_equal_ones_the_first(errors: tuple[float | None, ...], worst: int) -> None:
-    one, together = DtypeFindings(), DtypeFindings()
+    alone, together = DtypeFindings(), DtypeFindings()
     for number, error in enumerate(errors, 1):
-        one.add(V.WRONG, stored(error, number))
+        alone.add(V.WRONG, stored(error, number))
         other = DtypeFindings()
         other.add(V.WRONG, stored(error, number))
         together.add_all(other)
-    for found in (one, together):
-        assert found.worst[V.WRONG].label == f"opinfo:relu:float32:{worst}:strict"
-        assert found.cases == {V.WRONG: len(errors)}
+    for findings in (alone, together):
+        assert findings.worst[V.WRONG].label == f"opinfo:relu:float32:{worst}:strict"
+        assert findings.cases == {V.WRONG: len(errors)}
 
 
 def test_totals_by_mode_dtype_and_reason(run: Run) -> None:
     run.case("relu", PASSED, PASSED, Outcome(V.SKIPPED, message="too large"), calls={"relu": True})
     run.case("sum", Outcome(V.SKIPPED, message="too large"), outcome(V.PASSED, "mode"), dtype="int8")
     run.case("sum", outcome(V.MISSING, "mode"), dtype="int8", mode="strict")
-    found = run.evidence()
-    assert found.by_mode() == {"fallback": {V.PASSED: 3, V.SKIPPED: 2}, "strict": {V.MISSING: 1}}
-    assert found.by_dtype() == {
+    evidence = run.evidence()
+    assert evidence.by_mode() == {"fallback": {V.PASSED: 3, V.SKIPPED: 2}, "strict": {V.MISSING: 1}}
+    assert evidence.by_dtype() == {
         "float32": {V.PASSED: 2, V.SKIPPED: 1},
         "int8": {V.PASSED: 1, V.SKIPPED: 1, V.MISSING: 1},
     }
-    assert found.skips() == {"too large": 2}
-    of_sum = found.entries[SourceEntry("opinfo", "sum", "")]["int8"].cases
+    assert evidence.skips() == {"too large": 2}
+    of_sum = evidence.entries[SourceEntry("opinfo", "sum", "")]["int8"].cases
     assert +of_sum == Counter({V.PASSED: 1, V.SKIPPED: 1, V.MISSING: 1}), "each case once"
 
 

@@ -291,15 +291,15 @@ def test_a_run_is_counted_by_rule_and_what_is_left_is_listed_by_what_it_says(sto
         case(CaseVerdict.WRONG, "shape is [30], not [40]", dtype="int8"),
         case(CaseVerdict.CRASH, "SIGSEGV", operator="sin"),
     ]
-    found = explanation_of(store, cases, (WHOLE, NO_KERNEL))
-    assert found.sentence == "6 non-passes: 3 explained by 2 rules, 3 unexplained"
-    assert [(use.name, use.total, use.entries) for use in found.rules] == [
+    explanation = explanation_of(store, cases, (WHOLE, NO_KERNEL))
+    assert explanation.sentence == "6 non-passes: 3 explained by 2 rules, 3 unexplained"
+    assert [(use.name, use.total, use.entries) for use in explanation.rules] == [
         ("whole", 2, ("linear", "nn.LSTM.train")),
         ("no-kernel", 1, ("mode",)),
     ]
     shape = "shape is [3], not [4]"
     stood_in = Grade.DISPATCH_ONLY
-    assert found.unexplained == (
+    assert explanation.unexplained == (
         Unexplained(
             *("opinfo", "sin", CaseVerdict.CRASH, "forward", "SIGSEGV", ("float32",), 1, "opinfo:sin:float32:6"),
             stood_in,
@@ -352,19 +352,19 @@ def test_rules_are_listed_by_use_and_what_is_left_by_severity_then_entry(store: 
         case(CaseVerdict.FALLBACK, operator="b", fallbacks=("aten::relu",)),
         case(CaseVerdict.FALLBACK, operator="b", fallbacks=("aten::kron",)),
     ]
-    found = explanation_of(store, cases, (WHOLE, NO_KERNEL))
-    assert [(use.name, use.total, use.example) for use in found.rules] == [
+    explanation = explanation_of(store, cases, (WHOLE, NO_KERNEL))
+    assert [(use.name, use.total, use.example) for use in explanation.rules] == [
         ("no-kernel", 2, "opinfo:mode:a:1"),
         ("whole", 1, "forms:linear:float16:0"),
     ]
-    assert [(each.verdict.value, each.entry) for each in found.unexplained] == [
+    assert [(row.verdict.value, row.entry) for row in explanation.unexplained] == [
         ("crash", "z"),
         ("wrong", "a"),
         *[("wrong", "b")] * 4,
         *[("fallback", "b")] * 2,
         ("dtype gap", "a"),
     ]
-    assert {each.message for each in found.unexplained if each.verdict is CaseVerdict.FALLBACK} == {
+    assert {row.message for row in explanation.unexplained if row.verdict is CaseVerdict.FALLBACK} == {
         "aten::relu",
         "aten::kron",
     }
@@ -378,5 +378,5 @@ def test_of_rules_used_alike_the_first_by_name_stands_first(store: Store) -> Non
 
 def test_without_cases_there_is_nothing_to_explain() -> None:
     assert Explanation().sentence == "0 non-passes: 0 explained by 0 rules, 0 unexplained"
-    one = RuleUse("x", "y", "both", "", {CaseVerdict.WRONG: 2}, ("a",), "a:1")
-    assert Explanation(1_234, (one,)).sentence == "1,234 non-passes: 2 explained by 1 rule, 1,232 unexplained"
+    use = RuleUse("x", "y", "both", "", {CaseVerdict.WRONG: 2}, ("a",), "a:1")
+    assert Explanation(1_234, (use,)).sentence == "1,234 non-passes: 2 explained by 1 rule, 1,232 unexplained"

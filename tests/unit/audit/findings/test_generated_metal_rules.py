@@ -23,7 +23,7 @@ OPERATORS = {
 }
 # U11 shows in the code of another call; U24 and U27 in a backward, which their programs call themselves.
 WITHOUT_RULE = ("U11", "U24", "U27")
-MEASURED = next(each for each in read() if not each.overlay).shown
+MEASURED = next(release for release in read() if not release.overlay).shown
 
 
 def taken_for(shown: StoredResult, operator: str, dtype: str) -> str:
@@ -35,7 +35,7 @@ def taken_for(shown: StoredResult, operator: str, dtype: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "defect", [each for each in DEFECTS if each.number not in WITHOUT_RULE], ids=lambda d: d.number
+    "defect", [defect for defect in DEFECTS if defect.number not in WITHOUT_RULE], ids=lambda d: d.number
 )
 def test_the_program_of_a_defect_is_taken_for_it(defect: Defect) -> None:
     number = defect.number

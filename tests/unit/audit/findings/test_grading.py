@@ -50,7 +50,7 @@ def test_a_device_by_itself_has_one_grade(store: Store, simulated: bool, grade: 
     assert summary.run.grades == {grade: 2}
     assert summary.grade_counts == {grade: 1}
     assert [faulty.grade for faulty in summary.at_fault] == [grade]
-    assert {each.entry: each.grade for each in summary.explanation.unexplained} == {"relu": grade, "sin": None}
+    assert {row.entry: row.grade for row in summary.explanation.unexplained} == {"relu": grade, "sin": None}
     assert [measurement.shipped_kernel for measurement in measurements_of(summary)] == [()]
 
 

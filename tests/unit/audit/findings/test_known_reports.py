@@ -66,7 +66,7 @@ def test_the_worst_case_decides_how_a_report_stands(
 ) -> None:
     for verdict in verdicts:
         built.case(150967, "where", verdict)
-    (report,) = [one for one in built.summary().known_reports if one.issue == 150967]
+    (report,) = [report for report in built.summary().known_reports if report.issue == 150967]
     assert report.status is expected
     assert report.url == URL
 
@@ -76,7 +76,7 @@ def test_a_defect_whose_operator_the_cpu_computed_is_not_right_here(built: Built
     built.case(150967, "where", CaseVerdict.PASSED)
     built.case(150967, "where", verdict, grade=None)  # of the simulated device itself
     reports = built.summary().known_reports
-    (report,) = [one for one in reports if one.issue == 150967]
+    (report,) = [report for report in reports if report.issue == 150967]
     wrong = verdict is CaseVerdict.WRONG
     assert report.status is (ReportStatus.STILL_WRONG if wrong else ReportStatus.DISPATCH_ONLY)
     assert report.grade is Grade.SHIPPED_KERNEL

@@ -76,26 +76,26 @@ def test_an_executed_operator_is_measured_with_its_dtypes_and_overloads(tmp_path
 def test_a_real_device_is_called_so(tmp_path: Path) -> None:
     real = {"simulated": False, "profile": None}
     record(tmp_path / "store", {("relu", "float32"): [PASSED]}, {"aten::relu": True}, real)
-    found = measured(tmp_path / "store")["aten::relu"]
-    assert (found.device, found.profile) == ("mps", None)
+    relu = measured(tmp_path / "store")["aten::relu"]
+    assert (relu.device, relu.profile) == ("mps", None)
 
 
 def test_a_composite_operator_names_what_it_falls_back_in(tmp_path: Path) -> None:
     calls = {"aten::linalg_svd": True, "aten::_linalg_svd.U": False}
     record(tmp_path / "store", {("linalg.svd", "float32"): [FELL_BACK]}, calls)
-    found = measured(tmp_path / "store")
-    assert (found["aten::linalg_svd"].verdict, found["aten::linalg_svd"].reason) == (
+    by_name = measured(tmp_path / "store")
+    assert (by_name["aten::linalg_svd"].verdict, by_name["aten::linalg_svd"].reason) == (
         "fallback",
         "through aten::_linalg_svd.U",
     )
-    assert (found["aten::_linalg_svd"].verdict, found["aten::_linalg_svd"].reason) == ("fallback", None)
+    assert (by_name["aten::_linalg_svd"].verdict, by_name["aten::_linalg_svd"].reason) == ("fallback", None)
 
 
 def test_what_was_not_executed_is_measured_only_where_a_rule_excludes_it(tmp_path: Path) -> None:
     record(tmp_path / "store", {("relu", "float32"): [PASSED]}, {"aten::relu": True})
-    found = measured(tmp_path / "store")
-    assert sorted(found) == ["aten::mkldnn_linear", "aten::relu"]
-    assert (found["aten::mkldnn_linear"].verdict, found["aten::mkldnn_linear"].reason) == (
+    by_name = measured(tmp_path / "store")
+    assert sorted(by_name) == ["aten::mkldnn_linear", "aten::relu"]
+    assert (by_name["aten::mkldnn_linear"].verdict, by_name["aten::mkldnn_linear"].reason) == (
         "unreachable",
         "mkldnn: for x86 only",
     )
@@ -119,18 +119,18 @@ def test_a_narrowed_audit_measures_what_it_was_asked_for_alone(tmp_path: Path, s
 def test_operators_outside_the_surface_are_measured_when_users_call_them(tmp_path: Path) -> None:
     calls = {"torchvision::nms": True, "prims::add": False}
     record(tmp_path / "store", {("nms", "float32"): [PASSED]}, calls)
-    found = measured(tmp_path / "store")
-    assert found["torchvision::nms"].verdict == "native"
-    assert found["torchvision::nms"].overloads == {}
-    assert "prims::add" not in found
+    by_name = measured(tmp_path / "store")
+    assert by_name["torchvision::nms"].verdict == "native"
+    assert by_name["torchvision::nms"].overloads == {}
+    assert "prims::add" not in by_name
 
 
 def test_measurements_of_a_store_can_be_synced_and_synced_again(tmp_path: Path) -> None:
     record(tmp_path / "store", {("relu", "float32"): [PASSED]}, {"aten::relu": True})
-    found = measurements(tmp_path / "store")
-    first = sync(tmp_path / "registry", found)
-    again = sync(tmp_path / "registry", found)
-    assert set(first.added) == {m.operator for m in found} == set(again.unchanged)
+    rows = measurements(tmp_path / "store")
+    first = sync(tmp_path / "registry", rows)
+    again = sync(tmp_path / "registry", rows)
+    assert set(first.added) == {m.operator for m in rows} == set(again.unchanged)
 
 
 def test_the_newest_run_counts_unless_another_is_asked_for(tmp_path: Path) -> None:
@@ -155,8 +155,8 @@ def test_the_surface_of_a_run_has_the_coverage_of_its_profile() -> None:
 
 def test_a_profile_changes_kernels_and_nothing_else() -> None:
     coverage = CoverageProfile("9.9", frozenset({"mode"}), frozenset(), frozenset({"_linalg_svd.U"}))
-    found = {o.name.removeprefix("aten::"): o.dispatch for o in with_coverage(SURFACE, coverage).overloads}
-    assert found == {
+    dispatch = {o.name.removeprefix("aten::"): o.dispatch for o in with_coverage(SURFACE, coverage).overloads}
+    assert dispatch == {
         "relu": Dispatch.MISSING,
         "relu.out": Dispatch.COMPOSITE_EXPLICIT,
         "linalg_svd": Dispatch.COMPOSITE_IMPLICIT,

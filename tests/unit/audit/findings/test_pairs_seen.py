@@ -37,15 +37,15 @@ def test_pairs_of_all_sources_and_dtypes_are_put_together() -> None:
 
 
 def test_what_excludes_each_other_is_not_possible() -> None:
-    (found,) = pairs_seen(
+    (pairs,) = pairs_seen(
         [
             group("pairs", "int8", (("gradient", "none"), ("values", "extreme integers"))),
             group("pairs", "float32", (("gradient", "all"), ("values", "plain"))),
             group("pairs", "float32", (("gradient", "none"), ("values", "nan"))),
         ]
     ).values()
-    assert found.missing == {"dtype int8": ("values plain",), "gradient none": ("values plain",)}
-    assert found.seen == found.possible - 2
+    assert pairs.missing == {"dtype int8": ("values plain",), "gradient none": ("values plain",)}
+    assert pairs.seen == pairs.possible - 2
 
 
 def test_only_what_covering_arrays_pair_is_counted() -> None:
@@ -67,44 +67,44 @@ def test_an_entry_without_an_executed_case_has_none() -> None:
 
 
 def test_levels_of_arguments_count_with_each_level_of_the_factors() -> None:
-    (found,) = pairs_seen(
+    (pairs,) = pairs_seen(
         [
             group("arguments", "float32", (("layout", "contiguous"), ("0", "tensor"), ("keepdim", "True"))),
             group("arguments", "float16", (("layout", "contiguous"), ("dimensions", "2"), ("keepdim", "False"))),
         ]
     ).values()
     # Each flag with its own dtype and the layout; the two dtypes with the other flag are missing.
-    assert (found.with_arguments, found.possible_with_arguments) == (4, 6)
+    assert (pairs.with_arguments, pairs.possible_with_arguments) == (4, 6)
 
 
 def test_pairs_at_which_the_cpu_refuses_each_case_are_counted_apart() -> None:
-    one, two, contiguous, offset = ("0", "1"), ("0", "2"), ("layout", "contiguous"), ("layout", "offset")
-    accepted = group("opinfo", "float32", (one, contiguous), (one, offset), (two, contiguous))
-    refused = replace(accepted, levels=(), refused=((two, offset), (two, contiguous), (("0", "3"), offset)))
-    (found,) = pairs_seen([accepted, refused]).values()
+    first, second, contiguous, offset = ("0", "1"), ("0", "2"), ("layout", "contiguous"), ("layout", "offset")
+    accepted = group("opinfo", "float32", (first, contiguous), (first, offset), (second, contiguous))
+    refused = replace(accepted, levels=(), refused=((second, offset), (second, contiguous), (("0", "3"), offset)))
+    (pairs,) = pairs_seen([accepted, refused]).values()
     # The two numbers with the dtype and both layouts; what no accepted case was at is none of the possible ones.
-    assert (found.with_arguments, found.possible_with_arguments, found.refused_with_arguments) == (5, 6, 1)
+    assert (pairs.with_arguments, pairs.possible_with_arguments, pairs.refused_with_arguments) == (5, 6, 1)
 
 
 def test_arguments_of_what_wraps_a_call_are_not_counted_nor_what_cannot_be() -> None:
     number = (("shapes", "others of 0 dimensions"), ("other layouts", "offset"), ("form", "plain"))
-    (found,) = pairs_seen(
+    (pairs,) = pairs_seen(
         [
             group("opinfo", "float32", number, (("other layouts", "transposed"), ("form", "plain"))),
             group("arguments", "float32", (("form", "in a row"), ("keepdim", "True"))),
         ]
     ).values()
     # With a number in a tensor the dtype, the form and the offset; it cannot be transposed.
-    assert (found.with_arguments, found.possible_with_arguments) == (3, 3)
+    assert (pairs.with_arguments, pairs.possible_with_arguments) == (3, 3)
 
 
 def test_calls_with_a_number_in_place_of_their_second_tensor_have_no_others() -> None:
     tensors = (("given", "2"), ("0", "tensor"), ("1", "tensor"), ("layout", "offset"), ("other layouts", "offset"))
     number = (("given", "2"), ("0", "tensor"), ("1", "positive"), ("layout", "contiguous"))
     alone = (("given", "1"), ("0", "tensor"), ("layout", "contiguous"))
-    (found,) = pairs_seen([group("opinfo", "float32", tensors, number, alone)]).values()
+    (pairs,) = pairs_seen([group("opinfo", "float32", tensors, number, alone)]).values()
     # Each of the three levels with the dtype and both layouts; of the other tensor's with "two are given" alone.
-    assert (found.with_arguments, found.possible_with_arguments) == (8, 10)
+    assert (pairs.with_arguments, pairs.possible_with_arguments) == (8, 10)
     with_list = (("given", "2"), ("0", "2 of tensor"), ("1", "positive"), ("layout", "contiguous"))
-    (found,) = pairs_seen([group("opinfo", "float32", tensors, number, alone, with_list)]).values()
-    assert found.possible_with_arguments == 12, "the first argument may hold several"
+    (pairs,) = pairs_seen([group("opinfo", "float32", tensors, number, alone, with_list)]).values()
+    assert pairs.possible_with_arguments == 12, "the first argument may hold several"

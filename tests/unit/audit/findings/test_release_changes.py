@@ -64,9 +64,9 @@ def changes(store: Store, *releases: Sequence[Case | None]) -> tuple[ReleaseChan
 def test_a_wrong_result_is_new_unchanged_or_fixed(
     store: Store, cases: tuple[Case | None, ...], change: Change, words: tuple[str, ...]
 ) -> None:
-    (found,) = changes(store, *[[case] for case in cases])
-    assert found.change is change
-    assert tuple(word for _, word in found.releases) == words
+    (row,) = changes(store, *[[case] for case in cases])
+    assert row.change is change
+    assert tuple(word for _, word in row.releases) == words
 
 
 def test_what_no_shipped_kernel_got_wrong_is_no_change(store: Store) -> None:
@@ -80,9 +80,9 @@ def test_host_code_answers_for_all_cases_also_for_those_that_it_refuses(store: S
         recording = begun(store, {"ops": [], "dtypes": []}, facts)
         recording.add(opinfo("hypot"), *verdicts)
         runs.append((store, recording.finish()))
-    (found,) = release_changes(runs)  # dispatch only: it was refused before anything ran
-    assert found.change is Change.NEW
-    assert found.releases == (("/base (macOS 14.0)", "right"), ("/changed (macOS 14.0)", "wrong"))
+    (row,) = release_changes(runs)  # dispatch only: it was refused before anything ran
+    assert row.change is Change.NEW
+    assert row.releases == (("/base (macOS 14.0)", "right"), ("/changed (macOS 14.0)", "wrong"))
 
 
 def test_cases_that_all_releases_answer_alike_are_one_line(store: Store) -> None:

@@ -92,8 +92,8 @@ def test_a_rule_about_shipped_kernels_needs_a_release_and_its_kernels(name: str)
 def test_a_rule_about_our_kernels_needs_their_import(name: str) -> None:
     entry = entries()[name]
     case = stored(entry, entry.examples[0])
-    found = Explainer(SURFACE, simulated=True, shipped="2.13.0").rule_for(case)
-    assert found is None or found.name != name
+    rule = Explainer(SURFACE, simulated=True, shipped="2.13.0").rule_for(case)
+    assert rule is None or rule.name != name
 
 
 @pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.name)

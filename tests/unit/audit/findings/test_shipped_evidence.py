@@ -172,21 +172,21 @@ def test_a_composite_that_gives_a_view_computes_nothing(tmp_path: Path) -> None:
 
 def test_kernels_are_counted(built: Built) -> None:
     built.group("exp", "float32", LAUNCHED, shipped())
-    found = built.summary().shipped
-    assert found is not None
-    assert (found.release, found.kernels) == ("2.13.0", 3)
-    assert found.launches == {"exp_dense_float_float": 3}
-    assert found.never_launched == ("exp_dense_half_half", "mul_dense_float")
-    assert (found.native, found.native_shipped) == (4, 1)
+    evidence = built.summary().shipped
+    assert evidence is not None
+    assert (evidence.release, evidence.kernels) == ("2.13.0", 3)
+    assert evidence.launches == {"exp_dense_float_float": 3}
+    assert evidence.never_launched == ("exp_dense_half_half", "mul_dense_float")
+    assert (evidence.native, evidence.native_shipped) == (4, 1)
 
 
 def test_a_kernel_counts_the_cases_of_one_overload_of_each_group(built: Built) -> None:
     twice = {"aten::mul.Tensor": Launches(2, Counter(exp_dense_float_float=2), Counter(), 2)}
     built.group("exp", "float32", LAUNCHED | twice, shipped())
     built.group("exp", "float16", LAUNCHED, shipped())
-    found = built.summary().shipped
-    assert found is not None
-    assert found.launches == {"exp_dense_float_float": 6}
+    evidence = built.summary().shipped
+    assert evidence is not None
+    assert evidence.launches == {"exp_dense_float_float": 6}
 
 
 def test_kernels_are_one_template_whatever_their_dtypes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,7 +204,7 @@ def test_a_whole_audit_names_templates_of_fewer_than_three_cases(built: Built, c
     launched = {"aten::exp": Launches(cases, Counter(exp_dense_float_float=cases), Counter(), cases)}
     built.group("exp", "float32", launched, shipped())
     run = built.finish()
-    assert [each.name for each in missed_templates(built.store, run)] == missed
+    assert [template.name for template in missed_templates(built.store, run)] == missed
     assert missed_templates(built.store, replace(run, settings={"ops": ["exp"], "samples": "default"})) == []
     assert missed_templates(built.store, replace(run, settings={"samples": "quick"})) == []
 
@@ -276,5 +276,5 @@ def test_every_format_tells_of_shipped_kernels(built: Built) -> None:
 def test_the_registry_learns_the_dtypes(built: Built) -> None:
     built.group("exp", "float32", LAUNCHED, shipped())
     built.group("exp", "float16", {}, stood_in())
-    measured = {each.operator: each.shipped_kernel for each in measurements_of(built.summary())}
+    measured = {row.operator: row.shipped_kernel for row in measurements_of(built.summary())}
     assert measured["aten::exp"] == ("float32",)

@@ -93,9 +93,9 @@ def test_an_overload_outside_the_surface_is_reported_too(built: Built) -> None:
     built.store.plan(built.run.id, [key])
     built.store.add_case(1, 0, PASSED, "")
     built.store.add_called_overloads(1, {"torchvision::nms": True})
-    found = built.summary().overloads[-1]
-    assert (found.name, found.operator, found.dispatch) == ("torchvision::nms", "torchvision::nms", None)
-    assert found.verdict is OverloadVerdict.NATIVE
+    overload = built.summary().overloads[-1]
+    assert (overload.name, overload.operator, overload.dispatch) == ("torchvision::nms", "torchvision::nms", None)
+    assert overload.verdict is OverloadVerdict.NATIVE
 
 
 # ---- precedence
@@ -195,9 +195,9 @@ def test_a_fallback_of_the_backward_alone_does_not_mark_the_forward(built: Built
 def test_what_ran_inside_a_fallback_is_no_evidence_for_the_device(built: Built) -> None:
     fell_back = fault(CaseVerdict.FALLBACK, "", fallbacks=("aten::mode",))
     built.case("mode", fell_back, calls={"mode": True, "sum": False})
-    found = built.overload("sum")
-    assert found.verdict is OverloadVerdict.UNREACHABLE
-    assert found.reason == "called only inside cases that say nothing of it (fallback)"
+    overload = built.overload("sum")
+    assert overload.verdict is OverloadVerdict.UNREACHABLE
+    assert overload.reason == "called only inside cases that say nothing of it (fallback)"
 
 
 # ---- faults that name no operator
@@ -221,10 +221,10 @@ def test_of_several_outermost_overloads_the_one_named_like_the_entry_answers(bui
 
 def test_without_a_namesake_every_outermost_overload_answers_and_says_so(built: Built) -> None:
     built.case("masked.mean", fault(CaseVerdict.WRONG), calls={"where.self": True, "sum": True, "relu": False})
-    found = built.overload("where.self")
-    assert found.verdict is OverloadVerdict.WRONG
-    assert found.shared_with == ("aten::sum",)
-    assert "this or one of aten::sum" in found.reason
+    overload = built.overload("where.self")
+    assert overload.verdict is OverloadVerdict.WRONG
+    assert overload.shared_with == ("aten::sum",)
+    assert "this or one of aten::sum" in overload.reason
     assert built.overload("sum").shared_with == ("aten::where.self",)
 
 
@@ -234,9 +234,9 @@ def test_when_all_suspects_are_cleared_the_finding_is_listed_by_its_entry(built:
     built.case("sum", PASSED, calls={"sum": True})
     assert built.overload("where.self").verdict is OverloadVerdict.NATIVE
     assert built.overload("sum").verdict is OverloadVerdict.NATIVE
-    (found,) = built.summary().unattributed
-    assert (found.entry, found.verdict, found.cases) == ("masked.mean", CaseVerdict.WRONG, 1)
-    assert found.suspects == ("aten::sum", "aten::where.self")
+    (finding,) = built.summary().unattributed
+    assert (finding.entry, finding.verdict, finding.cases) == ("masked.mean", CaseVerdict.WRONG, 1)
+    assert finding.suspects == ("aten::sum", "aten::where.self")
 
 
 def test_overloads_of_the_entrys_own_operator_are_never_all_cleared(built: Built) -> None:
@@ -250,9 +250,9 @@ def test_overloads_of_the_entrys_own_operator_are_never_all_cleared(built: Built
 
 def test_cpu_operators_inside_simulated_kernels_are_no_evidence(built: Built) -> None:
     built.case("relu", PASSED, calls={"relu": True, "mode": False})
-    found = built.overload("mode")
-    assert found.verdict is OverloadVerdict.UNREACHABLE
-    assert found.reason == "seen only inside kernels of the simulated device, which run on the CPU"
+    overload = built.overload("mode")
+    assert overload.verdict is OverloadVerdict.UNREACHABLE
+    assert overload.reason == "seen only inside kernels of the simulated device, which run on the CPU"
 
 
 def test_on_a_real_device_an_inner_call_without_a_fallback_is_evidence(built: Built) -> None:
@@ -272,7 +272,7 @@ def test_entries_of_one_name_are_shown_together_and_attributed_apart(built: Buil
     assert built.overload("relu").verdict is OverloadVerdict.NATIVE
     summed = built.overload("sum")
     assert summed.verdict is OverloadVerdict.NATIVE
-    assert [(each.verdict, each.cases, each.dtypes) for each in summed.breakages] == [
+    assert [(breakage.verdict, breakage.cases, breakage.dtypes) for breakage in summed.breakages] == [
         (CaseVerdict.WRONG, 1, ("float32",))
     ]
 
@@ -322,9 +322,9 @@ def test_a_crash_before_anything_was_traced_is_found_by_other_dtypes_then_by_nam
 def test_a_finding_that_no_overload_answers_for_is_listed(built: Built) -> None:
     built.case("nothing.like.it", fault(CaseVerdict.CRASH, "signal 11"))
     summary = built.summary()
-    (found,) = summary.unattributed
-    assert (found.entry, found.verdict, found.cases) == ("nothing.like.it", CaseVerdict.CRASH, 1)
-    assert summary.cases[found.worst_case].message == "signal 11"
+    (finding,) = summary.unattributed
+    assert (finding.entry, finding.verdict, finding.cases) == ("nothing.like.it", CaseVerdict.CRASH, 1)
+    assert summary.cases[finding.worst_case].message == "signal 11"
 
 
 def test_the_largest_error_is_the_worst_case_and_an_exception_is_worse(built: Built) -> None:

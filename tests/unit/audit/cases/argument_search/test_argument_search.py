@@ -46,7 +46,7 @@ define("nowhere(Tensor x) -> Tensor", lambda x: torch.ops.aten._philox_key_split
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, OverloadCalls]:
+def searched(tmp_path_factory: pytest.TempPathFactory) -> dict[str, OverloadCalls]:
     folder = tmp_path_factory.mktemp("package")
     (folder / "flawed_operators.py").write_text(PACKAGE)
     sys.path.insert(0, str(folder))  # spawned processes take it over
@@ -63,48 +63,48 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, OverloadCalls]:
     return {name.removeprefix("flawed::"): recorded for name, recorded in memory.overloads.items()}
 
 
-def test_a_sound_operator_is_learned_with_its_dtypes(found: dict[str, OverloadCalls]) -> None:
-    sound = found["sound"]
+def test_a_sound_operator_is_learned_with_its_dtypes(searched: dict[str, OverloadCalls]) -> None:
+    sound = searched["sound"]
     assert sound.enough
     assert {"float32", "float16", "bfloat16"} <= set(sound.dtypes)
     assert sound.schema
     assert not sound.errors
 
 
-def test_calls_that_end_the_process_cost_only_themselves(found: dict[str, OverloadCalls]) -> None:
-    assert found["crashing"].enough
-    assert all(call["args"][1] != 0 for call in found["crashing"].calls)
+def test_calls_that_end_the_process_cost_only_themselves(searched: dict[str, OverloadCalls]) -> None:
+    assert searched["crashing"].enough
+    assert all(call["args"][1] != 0 for call in searched["crashing"].calls)
 
 
 @pytest.mark.parametrize("name", ["uninitialised", "overflowing"])
-def test_results_that_mean_nothing_are_not_remembered(found: dict[str, OverloadCalls], name: str) -> None:
-    assert found[name].calls == []
-    assert "uninitialised memory or it overwrites memory" in found[name].errors[0]
-    assert found[name].tried > 0
+def test_results_that_mean_nothing_are_not_remembered(searched: dict[str, OverloadCalls], name: str) -> None:
+    assert searched[name].calls == []
+    assert "uninitialised memory or it overwrites memory" in searched[name].errors[0]
+    assert searched[name].tried > 0
 
 
-def test_where_no_backend_has_a_kernel_the_refusal_itself_is_remembered(found: dict[str, OverloadCalls]) -> None:
-    nowhere = found["nowhere"]
+def test_where_no_backend_has_a_kernel_the_refusal_itself_is_remembered(searched: dict[str, OverloadCalls]) -> None:
+    nowhere = searched["nowhere"]
     assert nowhere.refused
     assert not nowhere.enough
     assert "Could not run 'aten::_philox_key_split'" in nowhere.errors[0]
 
 
-def test_an_overload_that_torch_does_not_have_says_so(found: dict[str, OverloadCalls]) -> None:
-    assert found["absent"].calls == []
-    assert "AttributeError" in found["absent"].errors[0]
+def test_an_overload_that_torch_does_not_have_says_so(searched: dict[str, OverloadCalls]) -> None:
+    assert searched["absent"].calls == []
+    assert "AttributeError" in searched["absent"].errors[0]
 
 
 def test_what_was_found_to_be_unsound_is_not_tried_again(tmp_path: Path) -> None:
     given = [{"args": [{"shape": [n], "dtype": "float32"}], "kwargs": {}, "dtype": "float32"} for n in (2, 3)]
     attempt = Attempt("aten::relu", {"aten::relu": given}, tmp_path / "journal", avoided=frozenset({mark(given[0])}))
-    found = attempt_overload(attempt)
-    assert len(found.calls) == WANTED
-    assert given[1] in found.calls
-    assert given[0] not in found.calls
+    result = attempt_overload(attempt)
+    assert len(result.calls) == WANTED
+    assert given[1] in result.calls
+    assert given[0] not in result.calls
     accepted, last, tried = read_journal(tmp_path / "journal")
-    assert (accepted, last) == (found.calls[:-1], mark(found.calls[-1])), "the last one is under suspicion"
-    assert tried == found.tried
+    assert (accepted, last) == (result.calls[:-1], mark(result.calls[-1])), "the last one is under suspicion"
+    assert tried == result.tried
 
 
 def test_agreement_is_of_values_but_for_rounding() -> None:
@@ -161,9 +161,9 @@ def test_a_pattern_that_matches_nothing_is_an_error(tmp_path: Path) -> None:
 
 def test_control_c_keeps_what_was_learned(tmp_path: Path) -> None:
     folder = tmp_path / "recorded"
-    known = RecordedCalls.load()
-    known.overloads = {n: OverloadCalls(r.calls[:2], schema=r.schema) for n, r in known.overloads.items()}
-    known.save(folder)
+    memory = RecordedCalls.load()
+    memory.overloads = {n: OverloadCalls(r.calls[:2], schema=r.schema) for n, r in memory.overloads.items()}
+    memory.save(folder)
     arguments = command("--to", str(folder), "--ops", "special_*")  # several batches
     # A shell starts background jobs with SIGINT ignored, and then it would stay ignored here.
     listening = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL), "start_new_session": True}

@@ -38,8 +38,8 @@ def test_the_gradient_of_weight_norm_reads_the_strides_of_what_flows_back() -> N
     grad, v, g = torch.arange(6.0).view(2, 3), torch.arange(1.0, 7.0).view(2, 3), torch.tensor([[2.0], [3.0]])
     norms = v.norm(dim=1, keepdim=True)
     expected = backward(grad, v, g, norms, 0)
-    found = backward(torch.stack([grad, grad + 9], -1)[..., 0], v, g, norms, 0)
-    assert all(torch.equal(mine, right) for mine, right in zip(found, expected, strict=True))
+    actual = backward(torch.stack([grad, grad + 9], -1)[..., 0], v, g, norms, 0)
+    assert all(torch.equal(mine, right) for mine, right in zip(actual, expected, strict=True))
 
 
 @pytest.mark.parametrize("mode", ["reflection", "replication"])

@@ -163,10 +163,10 @@ def test_the_committed_memory_knows_calls_of_98_percent_of_what_is_reachable() -
     memory, surface = RecordedCalls.load(), installed_surface()
     reachable = [overload.name for overload in surface.overloads if overload.reachable]
     assert memory.torch == "2.13.0"
-    known = [memory.overloads[name] for name in reachable if name in memory.overloads]
-    executable = sum(recorded.enough or recorded.refused for recorded in known)
+    calls = [memory.overloads[name] for name in reachable if name in memory.overloads]
+    executable = sum(recorded.enough or recorded.refused for recorded in calls)
     assert executable >= 0.98 * len(reachable)
-    assert all(r.errors and r.tried for r in known if not r.calls), "an overload without calls says what was tried"
+    assert all(r.errors and r.tried for r in calls if not r.calls), "an overload without calls says what was tried"
     assert set(memory.overloads) <= set(reachable)
 
 

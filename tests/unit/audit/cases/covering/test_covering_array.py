@@ -39,11 +39,11 @@ def test_every_valid_pair_and_no_other_is_in_the_array(model: tuple[Factors, Exc
 def valid_pairs(factors: Factors, excluded: Excluded) -> set[Pair]:
     """Every pair of levels of two factors that do not exclude each other."""
     return {
-        ((one, level), (other, other_level))
-        for (one, levels), (other, other_levels) in combinations(sorted(factors), 2)
+        ((factor, level), (other, other_level))
+        for (factor, levels), (other, other_levels) in combinations(sorted(factors), 2)
         for level in levels
         for other_level in other_levels
-        if frozenset(((one, level), (other, other_level))) not in excluded
+        if frozenset(((factor, level), (other, other_level))) not in excluded
     }
 
 

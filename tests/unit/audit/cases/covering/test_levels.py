@@ -99,7 +99,7 @@ def test_a_size_is_that_of_the_largest_tensor(level: str, shape: tuple[int, ...]
     ],
 )
 def test_gradients_of_all_some_or_none(wanted: tuple[bool, bool], differentiable: bool, level: str) -> None:
-    tensors = [torch.zeros(2, requires_grad=each) for each in wanted]
+    tensors = [torch.zeros(2, requires_grad=required) for required in wanted]
     indices = torch.zeros(2, dtype=torch.int64)  # no dtype that could have one
     assert levels(*tensors, indices, differentiable=differentiable)["gradient"] == level
 

@@ -114,8 +114,8 @@ def test_what_is_skipped_refused_or_empty_is_not_varied() -> None:
     cases = [Case(call, (x,), skipped="so"), Case(call, (x,), errors_count=True), Case(call, (torch.ones(0, 2),))]
     assert distinct([*cases[:2], Case(call, (1,))], 9) == []
     varied = Case(call, (x, x))
-    (found,) = distinct([*cases, varied], 9)
-    assert found is varied
+    (kept,) = distinct([*cases, varied], 9)
+    assert kept is varied
 
 
 def test_forms_are_declared() -> None:

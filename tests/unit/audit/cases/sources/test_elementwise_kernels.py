@@ -39,13 +39,13 @@ def test_floating_point_has_kernels_of_several_elements_a_thread() -> None:
 
 def test_main_dtypes_have_further_matrices_whose_other_side_is_narrower() -> None:
     made = cases_of_group(SOURCE, "mul.Tensor", "float32")
-    found = [operands(case) for case in made if case.title == "left repeated float16"]
-    assert [[dtype for dtype, _ in each] for each in found] == [
+    pairs = [operands(case) for case in made if case.title == "left repeated float16"]
+    assert [[dtype for dtype, _ in pair] for pair in pairs] == [
         [torch.float16, torch.float32],
         *[[torch.float32, torch.float16]] * 3,
     ]
-    assert found[0][1][1] == (3, 20)
-    assert found[1] == [(torch.float32, (8,)), (torch.float16, (5, 8))]
+    assert pairs[0][1][1] == (3, 20)
+    assert pairs[1] == [(torch.float32, (8,)), (torch.float16, (5, 8))]
 
 
 def test_words_and_untagged_gradients_have_kernels_too() -> None:

@@ -169,8 +169,8 @@ def test_a_number_and_a_tensor_are_both_called() -> None:
 
 
 def test_a_sample_is_tried_in_every_layout() -> None:
-    found = cases_by_title(VariedSource(LAYOUT_FACTOR, OPINFOS), "add", "complex64")
-    assert {"transposed", "stepped", "offset", "expanded", "padded rows", "as strided", "conjugate view"} <= set(found)
+    cases = cases_by_title(VariedSource(LAYOUT_FACTOR, OPINFOS), "add", "complex64")
+    assert {"transposed", "stepped", "offset", "expanded", "padded rows", "as strided", "conjugate view"} <= set(cases)
     real = set(cases_by_title(VariedSource(LAYOUT_FACTOR, OPINFOS), "add"))
     assert {"negative view", "0-dim CPU scalar", "gradients of the outputs transposed"} <= real
 

@@ -55,8 +55,8 @@ def test_cotangents_are_expanded_at_an_offset_and_zero() -> None:
 def test_each_input_alone_wants_its_gradient_and_each_alone_does_not() -> None:
     case = case_of([leaf(1), torch.ones(1)], leaf(2), leaf(3))
     assert positions_with_gradient(case) == [0, 2, 3]
-    found = {varied.title: positions_with_gradient(varied) for varied in of_some_inputs(case)}
-    assert found == {
+    positions = {varied.title: positions_with_gradient(varied) for varied in of_some_inputs(case)}
+    assert positions == {
         "gradient of tensor 0 alone": [0],
         "gradient of tensor 2 alone": [2],
         "gradient of tensor 3 alone": [3],

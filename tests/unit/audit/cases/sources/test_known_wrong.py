@@ -122,9 +122,9 @@ def test_cases_that_need_much_memory_stand_apart(packaged: dict[int, KnownReport
 )
 def test_a_mistake_is_named_with_its_line(tmp_path: Path, before: str, after: str, expected: str) -> None:
     assert before in REPORT
-    found = problems_of(tmp_path, REPORT.replace(before, after, 1))
-    assert any(expected in problem for problem in found), found
-    assert all(problem.startswith(str(tmp_path / "reports.yaml")) for problem in found)
+    problems = problems_of(tmp_path, REPORT.replace(before, after, 1))
+    assert any(expected in problem for problem in problems), problems
+    assert all(problem.startswith(str(tmp_path / "reports.yaml")) for problem in problems)
 
 
 def test_an_issue_has_one_entry_over_all_files(tmp_path: Path) -> None:
@@ -297,7 +297,7 @@ def test_a_call_that_needs_more_than_a_line_is_not(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "made", [KnownWrongSource(), KnownWrongSource(large=True), LargeSource()], ids=lambda each: each.name
+    "made", [KnownWrongSource(), KnownWrongSource(large=True), LargeSource()], ids=lambda made: made.name
 )
 def test_the_strict_mode_has_the_same_cases(made: CaseSource, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (source, large):

@@ -117,8 +117,8 @@ def test_lists_become_three_long() -> None:
 def test_out_is_of_another_dtype() -> None:
     given = out_case(case_of(torch.ones(2), torch.ones(2)), torch.add)
     assert given is not None
-    found = [case.kwargs["out"].dtype for case in out_in_others(*given, 2)]
-    assert found == [torch.float16, torch.int64]
+    dtypes = [case.kwargs["out"].dtype for case in out_in_others(*given, 2)]
+    assert dtypes == [torch.float16, torch.int64]
     assert [case.title for case in out_in_others(*given, 1, turn=2)] == ["out= complex64"]
 
 

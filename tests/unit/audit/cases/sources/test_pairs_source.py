@@ -43,11 +43,11 @@ def test_every_pair_of_dtype_layout_size_values_and_gradient_is_seen() -> None:
     }
     levels["dtype"] = ["float32", "float16", "bfloat16"]  # of two tensors alike: named once
     wanted = {
-        tuple(sorted(((one, a), (other, b))))
-        for (one, of_one), (other, of_other) in combinations(levels.items(), 2)
+        tuple(sorted(((factor, a), (other, b))))
+        for (factor, of_one), (other, of_other) in combinations(levels.items(), 2)
         for a in of_one
         for b in of_other
-        if not ({one, other} == {"values", "gradient"} and "plain" not in (a, b) and "none" not in (a, b))
+        if not ({factor, other} == {"values", "gradient"} and "plain" not in (a, b) and "none" not in (a, b))
     }
     assert wanted - seen("hypot", ("float32", "float16", "bfloat16")) == set()
 
@@ -79,9 +79,9 @@ def test_cases_are_the_same_every_time() -> None:
 
 
 def test_integers_get_neither_nan_nor_gradients() -> None:
-    found = [dict(levels_of(case)) for case in cases("bitwise_and", "int16")]
-    assert {levels["values"] for levels in found} == {"plain", "extreme integers"}
-    assert {levels["gradient"] for levels in found} == {"none"}
+    rows = [dict(levels_of(case)) for case in cases("bitwise_and", "int16")]
+    assert {levels["values"] for levels in rows} == {"plain", "extreme integers"}
+    assert {levels["gradient"] for levels in rows} == {"none"}
 
 
 def test_models_leave_out_what_an_operator_has_not() -> None:

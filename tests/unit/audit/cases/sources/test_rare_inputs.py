@@ -95,9 +95,9 @@ def test_a_factor_that_is_left_out_or_taken_for_another_shows(operator: str, fac
     for case in calls_of(operator, "float32"):
         others, given = case.args[:-factors], case.args[-factors:]
         right = case.call(*case.args)[0]
-        for one, other in combinations(range(factors), 2):
+        for first, other in combinations(range(factors), 2):
             swapped = list(given)
-            swapped[one], swapped[other] = given[other], given[one]
+            swapped[first], swapped[other] = given[other], given[first]
             assert not case.call(*others, *swapped)[0].equal(right)
         for place in (place for place, factor in enumerate(given) if factor):
             left_out = [None if i == place else factor for i, factor in enumerate(given)]

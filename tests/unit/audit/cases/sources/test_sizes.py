@@ -154,7 +154,7 @@ def test_modules_and_remembered_calls_get_other_sizes_too() -> None:
 
 def test_a_plan_says_how_much_is_tried() -> None:
     case = Case(torch.exp, (torch.ones(3, 4),))
-    few = [each.title for each in in_every_size(case, SizePlan(rows=0, many=0))]
+    few = [varied.title for varied in in_every_size(case, SizePlan(rows=0, many=0))]
     assert few == ["empty in dimension 0", "131,073 in dimension 1"]
     assert len(list(in_every_size(case, FULL))) > len(few)
 
