@@ -14,8 +14,8 @@ from mpsmith.audit.model.selection import Samples
 
 @pytest.fixture(scope="module")
 def sources() -> dict[str, CaseSource]:
-    found = case_sources(())
-    return found
+    by_name = case_sources(())
+    return by_name
 
 
 def titled(sources: dict[str, CaseSource], source: str, operator: str, variant: str = "", dtype: str = "float32"):

@@ -25,8 +25,8 @@ def test_what_was_not_executed_says_nothing(verdict: CaseVerdict) -> None:
 
 
 def test_a_fallback_is_refused_by_the_name_of_what_fell_back() -> None:
-    one = JudgedCase(3, CASE, Outcome(CaseVerdict.FALLBACK, fallbacks=("aten::sort", "aten::mode")))
-    assert one.reason == "ran on the CPU: aten::sort, aten::mode"
+    case = JudgedCase(3, CASE, Outcome(CaseVerdict.FALLBACK, fallbacks=("aten::sort", "aten::mode")))
+    assert case.reason == "ran on the CPU: aten::sort, aten::mode"
     assert JudgedCase(3, CASE, Outcome(CaseVerdict.WRONG, message="2 of 3")).reason == "wrong: 2 of 3"
 
 
@@ -41,4 +41,4 @@ def test_every_case_is_judged_in_its_order_under_a_name_of_its_own(monkeypatch: 
     monkeypatch.setattr(acceptance, "judge", judge)
     answers = list(judged(cases, recorder, 7, "mode float32"))
     assert asked == [(cases[0], recorder, 7, "mode float32 0"), (cases[1], recorder, 7, "mode float32 1")]
-    assert [(one.position, one.case, one.accepted) for one in answers] == [(0, cases[0], True), (1, cases[1], False)]
+    assert [(row.position, row.case, row.accepted) for row in answers] == [(0, cases[0], True), (1, cases[1], False)]

@@ -31,8 +31,8 @@ def comparison(case: Case | None = None, *, random: bool = False) -> Comparison:
 
 
 def forward(actual: Execution, expected: Execution, case: Case | None = None, **options: bool) -> Any:
-    found = comparison(case, **options).forward(actual, expected)
-    return found.text if isinstance(found, Difference) else found
+    result = comparison(case, **options).forward(actual, expected)
+    return result.text if isinstance(result, Difference) else result
 
 
 # ---- values
@@ -48,8 +48,8 @@ def test_equal_runs_agree_with_no_error_at_all() -> None:
 def test_the_largest_error_of_all_outputs_counts() -> None:
     off = ONES + 2**-20  # a little less than a tenth of the tolerance at 1
     cpus = run(ONES, ONES.clone())
-    found = [forward(run(*outputs), cpus) for outputs in [(off, ONES), (ONES, off), (off, ONES + 2**-18)]]
-    assert found == [pytest.approx(2**-20 / 1.13e-5), pytest.approx(2**-20 / 1.13e-5), pytest.approx(2**-18 / 1.13e-5)]
+    errors = [forward(run(*outputs), cpus) for outputs in [(off, ONES), (ONES, off), (off, ONES + 2**-18)]]
+    assert errors == [pytest.approx(2**-20 / 1.13e-5), pytest.approx(2**-20 / 1.13e-5), pytest.approx(2**-18 / 1.13e-5)]
 
 
 @pytest.mark.parametrize(("random", "uninitialised"), [(True, ""), (False, "empty"), (True, "empty")])
@@ -77,10 +77,10 @@ def test_plain_results_are_compared_by_type_and_value(actual: Any, expected: Any
     assert forward(run(ONES, actual), run(ONES, expected)) == f"output 1: {text}"
 
 
-@pytest.mark.parametrize("one", [1.0, 1.0 + 0j])
-def test_plain_numbers_have_the_tolerance_of_float32(one: complex) -> None:
-    assert forward(run(one + 1.1e-5), run(one)) == pytest.approx(1.1e-5 / 1.13e-5, rel=0.01)
-    assert forward(run(one + 1.2e-5), run(one)).startswith("1 of 1 elements differ")
+@pytest.mark.parametrize("number", [1.0, 1.0 + 0j])
+def test_plain_numbers_have_the_tolerance_of_float32(number: complex) -> None:
+    assert forward(run(number + 1.1e-5), run(number)) == pytest.approx(1.1e-5 / 1.13e-5, rel=0.01)
+    assert forward(run(number + 1.2e-5), run(number)).startswith("1 of 1 elements differ")
 
 
 def test_plain_results_of_other_types_need_only_be_of_the_same_type() -> None:
@@ -107,8 +107,8 @@ def test_runs_without_results_agree() -> None:
 
 
 def backward(actual: tuple[Tensor | None, ...], expected: tuple[Tensor | None, ...], **options: bool) -> Any:
-    found = comparison(**options).backward(run(gradients=actual), run(gradients=expected))
-    return found.text if isinstance(found, Difference) else found
+    result = comparison(**options).backward(run(gradients=actual), run(gradients=expected))
+    return result.text if isinstance(result, Difference) else result
 
 
 def test_gradients_are_compared_with_their_position() -> None:

@@ -59,9 +59,9 @@ def test_the_limit_is_one_tolerance_of_the_dtype(dtype: torch.dtype, units: floa
     expected = torch.full((3,), 1000.0).to(dtype)
     wide = expected.to(wide_dtype)
     actual = (wide * (1 + units * rtol) + atol * units).to(dtype)
-    found = check(actual, expected, wide)
-    assert isinstance(found, Agreement if right else Difference)
-    assert found.max_error == pytest.approx(units, rel=0.25)
+    result = check(actual, expected, wide)
+    assert isinstance(result, Agreement if right else Difference)
+    assert result.max_error == pytest.approx(units, rel=0.25)
 
 
 @pytest.mark.parametrize(("factor", "right"), [(0.9 * SLACK, True), (1.2 * SLACK, False)])
@@ -93,9 +93,9 @@ def test_closer_to_the_reference_than_the_cpu_is_right() -> None:
 def test_integers_are_exact(dtype: torch.dtype) -> None:
     expected = torch.tensor([0, 1, 1]).to(dtype)
     assert isinstance(check(expected.clone(), expected), Agreement)
-    found = check(torch.tensor([0, 1, 0]).to(dtype), expected)
-    assert isinstance(found, Difference)
-    assert "1 of 3 elements differ; at [2]" in found.text
+    result = check(torch.tensor([0, 1, 0]).to(dtype), expected)
+    assert isinstance(result, Difference)
+    assert "1 of 3 elements differ; at [2]" in result.text
 
 
 def test_an_integer_may_be_that_of_float64_where_the_cpus_rounding_chose_another() -> None:
@@ -125,14 +125,14 @@ def test_large_integers_are_not_compared_as_floats() -> None:
 )
 def test_metadata_is_compared_even_without_values(actual, expected, text: str) -> None:
     for values in (True, False):
-        found = check(actual, expected, values=values)
-        assert isinstance(found, Difference)
-        assert found.text == text
+        result = check(actual, expected, values=values)
+        assert isinstance(result, Difference)
+        assert result.text == text
 
 
 def test_the_device_is_compared() -> None:
-    found = compare(torch.zeros(1), torch.zeros(1), Known(), device="mps")
-    assert found == Difference("device is cpu, not mps")
+    result = compare(torch.zeros(1), torch.zeros(1), Known(), device="mps")
+    assert result == Difference("device is cpu, not mps")
 
 
 def test_values_are_not_compared_on_request() -> None:
@@ -162,9 +162,9 @@ def test_one_changed_element_is_always_found(values: list[float], at: int) -> No
     old = actual[position].item()
     # The other sign and far from zero: further away than any tolerance.
     actual[position] = 1.0 if not math.isfinite(old) else -math.copysign(abs(old) + 1000.0, old)
-    found = check(actual, expected, expected.double())
-    assert isinstance(found, Difference)
-    assert found.text.startswith("1 of ")
+    result = check(actual, expected, expected.double())
+    assert isinstance(result, Difference)
+    assert result.text.startswith("1 of ")
 
 
 def test_a_copy_of_a_number_that_comparisons_count_as_zero_keeps_its_bits() -> None:
@@ -198,6 +198,6 @@ def test_a_tangent_without_memory_is_zeros() -> None:
     ],
 )
 def test_a_difference_of_dtype_compares_the_values_too(actual: Tensor, said: str) -> None:
-    found = compare(actual, torch.tensor([1.0, 2.0], dtype=torch.float64), NoReference(), device="cpu")
-    assert isinstance(found, Difference)
-    assert found.text == f"dtype is {actual.dtype}, not torch.float64{said}"
+    result = compare(actual, torch.tensor([1.0, 2.0], dtype=torch.float64), NoReference(), device="cpu")
+    assert isinstance(result, Difference)
+    assert result.text == f"dtype is {actual.dtype}, not torch.float64{said}"

@@ -109,8 +109,8 @@ def test_an_exact_zero_is_zero_unless_terms_cancel() -> None:
 
 def test_without_a_reference_the_absolute_tolerance_stands() -> None:
     for actual, is_right in ((0.99e-5, True), (1.02e-5, False)):
-        found = compare.compare(torch.tensor([actual]), torch.zeros(1), compare.NoReference(), device="cpu")
-        assert isinstance(found, Agreement) is is_right
+        result = compare.compare(torch.tensor([actual]), torch.zeros(1), compare.NoReference(), device="cpu")
+        assert isinstance(result, Agreement) is is_right
 
 
 def test_the_moves_are_asked_for_when_they_are_needed_and_many_only_for_what_fails() -> None:
@@ -149,13 +149,13 @@ def test_a_result_that_is_not_normal_may_be_zero(actual: float, wide: float, is_
 
 def test_what_is_flushed_is_named() -> None:
     cpus = torch.tensor([2.0**-127, 1.0])
-    found = compare.compare(torch.tensor([0.0, 1.0]), cpus, Known([2.0**-127, 1.0]), device="cpu")
-    assert found == Agreement(0.0, FLUSHED)
+    result = compare.compare(torch.tensor([0.0, 1.0]), cpus, Known([2.0**-127, 1.0]), device="cpu")
+    assert result == Agreement(0.0, FLUSHED)
     assert FLUSHED == "numbers too small to be normal are flushed to zero"
-    found = compare.compare(
+    result = compare.compare(
         torch.tensor([-math.inf]), torch.tensor([-90.0]), Known([-90.0], flushed=[-math.inf]), device="cpu"
     )
-    assert found == Agreement(0.0, FLUSHED)
+    assert result == Agreement(0.0, FLUSHED)
 
 
 @pytest.mark.parametrize(("actual", "is_right"), [(-math.inf, True), (2.0, True), (2.1, False), (math.inf, False)])
@@ -175,8 +175,8 @@ def test_the_note_reaches_the_outcome(played: Any) -> None:
 
 
 def signed(actual: list[float], expected: list[float], wide: list[float], asked: bool = True) -> Any:
-    found = compare.compare(torch.tensor(actual), torch.tensor(expected), Known(wide), device="cpu", signed_zeros=asked)
-    return found.text if isinstance(found, Difference) else "right"
+    shown = compare.compare(torch.tensor(actual), torch.tensor(expected), Known(wide), device="cpu", signed_zeros=asked)
+    return shown.text if isinstance(shown, Difference) else "right"
 
 
 def test_a_zero_has_the_sign_that_the_cpu_and_float64_agree_on() -> None:
@@ -294,8 +294,8 @@ def test_a_variance_by_its_moments_is_wrong_with_a_large_mean(played: Any) -> No
 
 def _one_by_one(x: Tensor) -> Tensor:
     total = x.new_zeros(())
-    for each in x:
-        total = total + each
+    for element in x:
+        total = total + element
     return total
 
 

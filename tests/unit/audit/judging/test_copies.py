@@ -68,8 +68,8 @@ def test_only_devices_of_the_host_become_the_device() -> None:
 
 
 def test_wide_copies_are_copies_each_tensor_once() -> None:
-    one, whole, flag = torch.ones(2), torch.tensor([1]), torch.tensor([True])
-    wide = widened([one, one, whole, flag, torch.float16, torch.bfloat16, torch.float32, torch.int8])
+    ones, whole, flag = torch.ones(2), torch.tensor([1]), torch.tensor([True])
+    wide = widened([ones, ones, whole, flag, torch.float16, torch.bfloat16, torch.float32, torch.int8])
     assert wide[0] is wide[1]
     assert wide[2] is not whole
     assert wide[2].data_ptr() != whole.data_ptr()

@@ -25,30 +25,30 @@ def ordered(position: int, mine: list[Any], cpus: list[Any], case: Case = EIG) -
 
 def test_values_and_vectors_come_into_the_cpus_order_and_phases() -> None:
     for position, expected in enumerate((VALUES, VECTORS)):
-        found = ordered(position, SHUFFLED, [VALUES, VECTORS])
-        assert found is not None
-        torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-6)
+        actual = ordered(position, SHUFFLED, [VALUES, VECTORS])
+        assert actual is not None
+        torch.testing.assert_close(actual, expected, rtol=1e-6, atol=1e-6)
 
 
 def test_what_is_returned_twice_is_put_in_order_twice() -> None:
-    found = ordered(3, [*SHUFFLED, *SHUFFLED], [VALUES, VECTORS] * 2)
-    assert found is not None
-    torch.testing.assert_close(found, VECTORS, rtol=1e-6, atol=1e-6)
+    actual = ordered(3, [*SHUFFLED, *SHUFFLED], [VALUES, VECTORS] * 2)
+    assert actual is not None
+    torch.testing.assert_close(actual, VECTORS, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("entry", ["linalg.eigvals", "linalg_eigvals", "linalg_eigvals.out", "_linalg_eigvals"])
 def test_values_alone_whatever_wraps_the_call(entry: str) -> None:
     square = torch.complex(torch.arange(25.0).view(5, 5), torch.ones(5, 5))
-    found = ordered(1, [square, square[:, PLACES]], [square, square], Case(lambda: None, entry=entry))
-    assert found is not None
-    assert torch.equal(found, square)
+    actual = ordered(1, [square, square[:, PLACES]], [square, square], Case(lambda: None, entry=entry))
+    assert actual is not None
+    assert torch.equal(actual, square)
 
 
 def test_another_value_stays_another_one() -> None:
     wrong = [SHUFFLED[0] + torch.tensor([0, 0, 0, 0, 0.5]), SHUFFLED[1]]
-    found = ordered(0, wrong, [VALUES, VECTORS])
-    assert found is not None
-    assert not torch.allclose(found, VALUES, atol=1e-3)
+    actual = ordered(0, wrong, [VALUES, VECTORS])
+    assert actual is not None
+    assert not torch.allclose(actual, VALUES, atol=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_cotangents_follow_the_eigenvalues() -> None:
     assert torch.equal(order.to_cpu_order(order.to_device_order(weights)), weights)
     columns = torch.randn(3, 5, 5, generator=torch.Generator().manual_seed(2))
     assert torch.equal(order.to_device_order(columns), columns[..., PLACES])
-    assert [order.fits(each) for each in (weights, columns, weights[:2], torch.ones(()))] == [True, True, False, False]
+    assert [order.fits(x) for x in (weights, columns, weights[:2], torch.ones(()))] == [True, True, False, False]
 
 
 def test_eigenvalues_in_cpu_order_have_no_other_one() -> None:

@@ -240,7 +240,7 @@ def test_an_expected_refusal_frees_its_inputs_at_once(played: Any) -> None:
     gc.disable()
     try:
         assert played.judge(Case(refuses, (ones(),), errors_count=True)).verdict is CaseVerdict.PASSED
-        assert [each() for each in inputs] == [None, None]
+        assert [ref() for ref in inputs] == [None, None]
     finally:
         gc.enable()
 
@@ -420,9 +420,9 @@ def test_a_witness_sees_the_device_and_not_the_cpu(played: Any) -> None:
 # ---- memory
 
 
-def leaking(played: Any, each: list[int]) -> Case:
+def leaking(played: Any, sizes: list[int]) -> Case:
     """A call that leaves so many bytes on the device, call after call, the last number again and again."""
-    left = list(each)
+    left = list(sizes)
 
     def call(x: Tensor) -> Tensor:
         if played.turn:
@@ -449,15 +449,15 @@ def test_the_middle_of_five_calls_decides(played: Any) -> None:
     """One call of the trial, then five; a second look of five, after a full collection, must say the same."""
     three, two = [8, 8, 8, 0, 0], [8, 8, 0, 0, 0]
     assert played.judge(leaking(played, [8, *three, *three, 0])).verdict is CaseVerdict.WRONG
-    for each in ([8, *two, *three, 0], [8, *three, *two, 0]):
+    for sizes in ([8, *two, *three, 0], [8, *three, *two, 0]):
         played.memory = 0
-        assert played.judge(leaking(played, each)).verdict is CaseVerdict.PASSED
+        assert played.judge(leaking(played, sizes)).verdict is CaseVerdict.PASSED
 
 
 def test_the_third_call_that_leaves_nothing_is_the_last(played: Any) -> None:
-    for each, repeated in ([4096, 0], 3), ([4096, 8, 0], 4), ([8], 10):
+    for sizes, repeated in ([4096, 0], 3), ([4096, 8, 0], 4), ([8], 10):
         played.memory = 0
-        case, turns = leaking(played, each), []
+        case, turns = leaking(played, sizes), []
         leaves = case.call
         case.call = lambda x, leaves=leaves, turns=turns: turns.append(played.turn) or leaves(x)
         played.judge(case)
@@ -563,12 +563,12 @@ def test_a_call_that_fails_the_second_time_is_no_leak(played: Any) -> None:
     ids=str,
 )
 def test_the_verdict_on_what_the_device_raises(error: Exception, verdict: CaseVerdict, message: str | None) -> None:
-    found = classify(error, "forward")
-    assert isinstance(found, DeviceError)
-    assert (found.verdict, found.stage) == (verdict, "forward")
+    classified = classify(error, "forward")
+    assert isinstance(classified, DeviceError)
+    assert (classified.verdict, classified.stage) == (verdict, "forward")
     if message is not None:
-        assert str(found) == message
-    assert found.operator == ("aten::mode" if verdict is CaseVerdict.MISSING else None)
+        assert str(classified) == message
+    assert classified.operator == ("aten::mode" if verdict is CaseVerdict.MISSING else None)
 
 
 def test_a_missing_operator_is_named_after_those_that_fell_back(played: Any) -> None:

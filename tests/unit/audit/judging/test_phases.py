@@ -25,8 +25,8 @@ def turned(entry: str, position: int, mine: list[Any], cpus: list[Any]) -> list[
 
 @pytest.mark.parametrize("entry", ["linalg.eigh", "_linalg_eigh", "_linalg_eigh.eigenvalues"])
 def test_eigenvectors_get_the_cpus_phases(entry: str) -> None:
-    (found,) = turned(entry, 1, [VALUES, VECTORS * TURNS], [VALUES, VECTORS])
-    torch.testing.assert_close(found, VECTORS, rtol=1e-5, atol=1e-5)
+    (actual,) = turned(entry, 1, [VALUES, VECTORS * TURNS], [VALUES, VECTORS])
+    torch.testing.assert_close(actual, VECTORS, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("entry", ["linalg.svd", "linalg_svd.U", "_linalg_svd"])

@@ -19,11 +19,11 @@ def draws_of(call: Any, *inputs: Any) -> tuple[bool, ...]:
 
 
 def test_the_default_generator_and_each_that_is_given_are_watched() -> None:
-    one, other = torch.Generator().manual_seed(1), torch.Generator().manual_seed(2)
+    first, other = torch.Generator().manual_seed(1), torch.Generator().manual_seed(2)
     assert draws_of(torch.ones, 2) == (False,)
     assert draws_of(torch.rand, 2) == (True,)
-    assert draws_of(lambda *_: None, one, other) == (False, False, False)
-    assert draws_of(lambda *_: torch.rand(2, generator=other), one, other) == (False, False, True)
+    assert draws_of(lambda *_: None, first, other) == (False, False, False)
+    assert draws_of(lambda *_: torch.rand(2, generator=other), first, other) == (False, False, True)
 
 
 @pytest.mark.parametrize(

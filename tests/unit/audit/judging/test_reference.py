@@ -162,9 +162,9 @@ def test_moves_of_another_shape_are_left_out() -> None:
     sensitivity = WideOutput(runs_of(Case(lambda x: x[x > 1], (torch.ones(4),))), 0).sensitivity(8)
     assert sensitivity is None or sensitivity.shape == (0,)
     grows = Case(lambda x: x[: 1 + int(x[0] > 1)] * 2, (torch.ones(4),))
-    found = WideOutput(runs_of(grows), 0).sensitivity(8)
-    assert found is not None
-    assert found.shape == (1,)
+    grown = WideOutput(runs_of(grows), 0).sensitivity(8)
+    assert grown is not None
+    assert grown.shape == (1,)
 
 
 def test_sparse_results_have_a_dense_sensitivity() -> None:

@@ -124,29 +124,29 @@ def test_the_device_may_be_four_times_as_far_off_as_a_unit_of_the_inputs_moves_i
     ],
 )
 def test_under_autocast_either_dtype_may_come_out(actual: torch.dtype, expected: torch.dtype, right: bool) -> None:
-    found = compare(
+    result = compare(
         torch.ones(2, dtype=actual),
         torch.ones(2, dtype=expected),
         NoReference(),
         device="cpu",
         rounded_to=torch.float16,
     )
-    assert isinstance(found, Difference) is not right
+    assert isinstance(result, Difference) is not right
 
 
 @pytest.mark.parametrize("actual", [torch.float32, torch.float16], ids=str)
 @pytest.mark.parametrize(("value", "right"), [(1025.0, True), (1026.0, False)])
 def test_under_autocast_the_tolerance_is_the_narrow_dtypes(actual: torch.dtype, value: float, right: bool) -> None:
     expected = torch.full((2,), 1024.0)
-    found = compare(
+    result = compare(
         torch.full((2,), value, dtype=actual), expected, NoReference(), device="cpu", rounded_to=torch.float16
     )
-    assert isinstance(found, Difference) is not right
+    assert isinstance(result, Difference) is not right
 
 
 def test_under_autocast_integers_stay_exact() -> None:
-    found = compare(torch.tensor([1000]), torch.tensor([1001]), NoReference(), device="cpu", rounded_to=torch.float16)
-    assert isinstance(found, Difference)
+    result = compare(torch.tensor([1000]), torch.tensor([1001]), NoReference(), device="cpu", rounded_to=torch.float16)
+    assert isinstance(result, Difference)
 
 
 # ---- what counts as an error

@@ -72,8 +72,8 @@ def test_a_quick_case_is_the_default_case_of_its_position() -> None:
 
 def test_the_full_name_of_a_function_finds_it_in_sources_that_name_it_by_its_schema() -> None:
     groups = [*GROUPS, replace(GROUPS[0], source="schema", operator="softshrink")]
-    found = {g.operator for g in selected(["nn.functional.softshrink"], groups=groups)}
-    assert found == {"nn.functional.softshrink", "softshrink"}
+    operators = {g.operator for g in selected(["nn.functional.softshrink"], groups=groups)}
+    assert operators == {"nn.functional.softshrink", "softshrink"}
 
 
 @pytest.mark.parametrize("pattern", ["softshrink", "aten::softshrink", "nn.functional.softshrink", "nn.*", "*soft*"])

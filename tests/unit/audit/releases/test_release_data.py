@@ -79,10 +79,10 @@ def test_facts_of_an_unknown_release_are_those_of_its_ancestor() -> None:
 
 def test_committed_data_is_complete_and_explained() -> None:
     data = release_data.load()
-    known = {dispatch.value for dispatch in Dispatch} | {release_data.ABSENT}
+    states = {dispatch.value for dispatch in Dispatch} | {release_data.ABSENT}
     assert len(data.releases) == 18
     assert all(not facts.unexplained for facts in data.releases)
-    assert {state for history in data.overloads.values() for state in history.dispatch} <= known
+    assert {state for history in data.overloads.values() for state in history.dispatch} <= states
 
 
 @pytest.mark.parametrize(

@@ -17,10 +17,10 @@ from mpsmith.audit.running.input_dependence import TRIES, InputDependence
 
 
 def without_effect(*cases: Case, operator: str = "op") -> list[str]:
-    found = InputDependence(operator)
+    dependence = InputDependence(operator)
     for position, case in enumerate(cases):
-        found.look_at(position, case, execute(case, move(case.args, case.kwargs, "cpu")))
-    return found.without_effect
+        dependence.look_at(position, case, execute(case, move(case.args, case.kwargs, "cpu")))
+    return dependence.without_effect
 
 
 def case(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Case:

@@ -33,13 +33,13 @@ ENVIRONMENT = {"simulated": True, "torch": "2.13.0", "profile": "2.13.0"}
 class Judging:
     """Says the same each time, and counts how often it was asked."""
 
-    def __init__(self, found: CompiledOutcome = WRONG) -> None:
-        self.found = found
+    def __init__(self, outcome: CompiledOutcome = WRONG) -> None:
+        self.outcome = outcome
         self.asked = 0
 
     def __call__(self) -> CompiledOutcome:
         self.asked += 1
-        return self.found
+        return self.outcome
 
 
 def test_the_next_audit_uses_a_cached_outcome(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_two_audits_share_one_cache(tmp_path: Path) -> None:
 
     with ThreadPoolExecutor(2) as pool:
         asked = [pool.submit(OutcomeCache(tmp_path, "a").outcome_of, LABEL, judged_at_once) for _ in range(2)]
-    assert [each.result() for each in asked] == [WRONG, WRONG]
+    assert [future.result() for future in asked] == [WRONG, WRONG]
     assert OutcomeCache(tmp_path, "a").outcome_of(LABEL, judging) == WRONG
     assert judging.asked == 2
     assert len(list(tmp_path.rglob("*.json"))) == 1

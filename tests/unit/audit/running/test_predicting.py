@@ -24,7 +24,7 @@ def test_models_of_host_code_are_tried_where_host_code_computes(
 ) -> None:
     monkeypatch.setattr(predictions, "PREDICTIONS", (predictions.Prediction("any"),))
     monkeypatch.setattr(predictions, "OF_HOST_CODE", (predictions.Prediction("graph"),))
-    monkeypatch.setattr(fitting, "fitting_predictions", lambda trial, models: {each.name: 0.0 for each in models})
+    monkeypatch.setattr(fitting, "fitting_predictions", lambda trial, models: {model.name: 0.0 for model in models})
     fields: dict[str, Any] = dict.fromkeys(("options", "sources", "store", "shipped", "pending"))
     worker = Worker(**fields, host_code=host_code, device=SimpleNamespace(simulated=simulated))  # type: ignore[arg-type]
     fits, note = predictions_of(worker, ["a trial"])  # type: ignore[list-item]

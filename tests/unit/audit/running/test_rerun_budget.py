@@ -52,7 +52,7 @@ def key(operator: str, dtype: str = "float32") -> GroupKey:
 def test_reruns_two_crashes_of_an_entry_and_a_few_of_an_audit() -> None:
     budget = CrashBudget()
     asked = [key("cos", "float32"), key("cos", "float16"), key("cos", "bool"), key("sin")]
-    assert [budget.allows(each, CaseVerdict.CRASH) for each in asked] == [True, True, False, True]
+    assert [budget.allows(group, CaseVerdict.CRASH) for group in asked] == [True, True, False, True]
     assert budget.allows(key("cos"), CaseVerdict.TIMEOUT)
     assert sum(budget.allows(key(f"op{n}"), CaseVerdict.TIMEOUT) for n in range(9)) == 3
     assert sum(budget.allows(key(f"op{n}"), CaseVerdict.CRASH) for n in range(99)) == 13

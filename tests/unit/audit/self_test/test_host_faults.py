@@ -28,7 +28,7 @@ def fault(file: str = "operations/Sort", **more: object) -> HostFault:
 
 
 def test_there_are_faults_of_each_kind() -> None:
-    kinds = Counter(each.kind for each in host_faults.host_faults())
+    kinds = Counter(fault.kind for fault in host_faults.host_faults())
     assert sorted(kinds) == [
         "cache key",
         "dropped offset",
@@ -96,13 +96,13 @@ def test_only_what_failed_with_the_fault_alone_finds_it() -> None:
 @pytest.mark.network
 def test_the_text_of_each_fault_is_in_the_sources_once() -> None:
     backend = source_of_release(host_faults.RELEASE) / "aten/src/ATen/native/mps"
-    for each in host_faults.host_faults():
-        text = (backend / f"{each.file}.mm").read_text()
-        assert each.changed(text) != text
+    for fault in host_faults.host_faults():
+        text = (backend / f"{fault.file}.mm").read_text()
+        assert fault.changed(text) != text
 
 
 @pytest.mark.network
 def test_a_planted_fault_is_found() -> None:
-    chosen = [each for each in host_faults.host_faults() if each.operators == ("nn.functional.leaky_relu",)]
+    chosen = [fault for fault in host_faults.host_faults() if fault.operators == ("nn.functional.leaky_relu",)]
     [shown] = audit_faults(chosen, 1, lambda line: None)
     assert shown.failing > 0

@@ -102,7 +102,7 @@ def test_faults_with_common_entries_are_in_different_rounds() -> None:
         )
     ]
     rounds = rounds_of(faults, REACH)
-    assert [[p.number for p in each.faults] for each in rounds] == [[0, 3], [1, 2, 4]]
+    assert [[p.number for p in batch.faults] for batch in rounds] == [[0, 3], [1, 2, 4]]
     assert rounds[0].audited == ("exp", "exp_", "logsumexp", "sin")
 
 
@@ -110,7 +110,7 @@ def test_a_round_is_not_too_large() -> None:
     names = [f"f{n}" for n in range(130)]
     reach = Reach({name: frozenset({f"aten::{name}"}) for name in names})
     rounds = rounds_of([planted(f"aten::{name}: values", n) for n, name in enumerate(names)], reach)
-    assert [len(each.entries) for each in rounds] == [60, 60, 10]
+    assert [len(batch.entries) for batch in rounds] == [60, 60, 10]
     assert LARGEST_ROUND == 60
 
 
@@ -134,8 +134,8 @@ def finding(result: str) -> FaultFinding:
     return FaultFinding(EXP, result, 1, {"aten::sum": 1}, "exp:0: wrong", ("exp",))
 
 
-def done(found: int, misattributed: int = 0, missed: int = 0, alarms: int = 0, executed: int = 1) -> SelfTest:
-    findings = [finding("found")] * found + [finding("misattributed")] * misattributed + [finding("missed")] * missed
+def done(caught: int, misattributed: int = 0, missed: int = 0, alarms: int = 0, executed: int = 1) -> SelfTest:
+    findings = [finding("found")] * caught + [finding("misattributed")] * misattributed + [finding("missed")] * missed
     return SelfTest(SelfTestOptions(len(findings), 7), findings, ["mul: wrong"] * alarms, 9, executed, 5, 1, 1.0)
 
 

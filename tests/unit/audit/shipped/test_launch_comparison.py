@@ -99,9 +99,9 @@ def library() -> AirLibrary:
 @pytest.mark.network
 def test_conventions_plan_what_2_13_0_does(library: AirLibrary) -> None:
     with HostProcess(host_files("2.13.0"), (26, 0), library.names) as process:
-        found = compare(process, library)
+        calls = compare(process, library)
         ones = process.trace("aten::ones", [2, 3], 6, None, "mps", None)
     assert [(launch.kernel, launch.grid) for launch in ones.launches] == [("fill_scalar_dense_float", (6, 1, 1))]
-    print(table(found))
-    assert not [call for call in found if call.outcome.startswith(("plans ", "not recorded"))]
-    assert sum(call.outcome == "agrees" for call in found) >= 370
+    print(table(calls))
+    assert not [call for call in calls if call.outcome.startswith(("plans ", "not recorded"))]
+    assert sum(call.outcome == "agrees" for call in calls) >= 370

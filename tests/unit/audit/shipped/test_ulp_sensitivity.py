@@ -36,9 +36,9 @@ class FakeKernels:
 def sensitivity(launched: list[str], *outcomes: Outcome, grade: Grade = Grade.SHIPPED_KERNEL) -> UlpSensitivity | None:
     """The result of a case whose kernels give these outcomes, one after the other, when moved."""
     kernels, given = FakeKernels(), iter(outcomes)
-    found = ulp_sensitivity_of(cast(AuditedKernels, kernels), launched, lambda: (next(given), grade))
+    result = ulp_sensitivity_of(cast(AuditedKernels, kernels), launched, lambda: (next(given), grade))
     assert kernels.seeds == list(SEEDS[: len(outcomes)])
-    return found
+    return result
 
 
 def test_kernels_without_mathematics_are_not_moved() -> None:

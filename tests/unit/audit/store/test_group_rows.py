@@ -100,8 +100,8 @@ def test_rows_that_are_inserted_together_are_all_there(tmp_path: Path, cases: in
 def test_compiled_cases_travel_with_their_sources(tmp_path: Path) -> None:
     with Store.create(tmp_path / "a.sqlite") as a, Store.create(tmp_path / "b.sqlite") as b:
         _, group = filled(a)
-        found = CompiledOutcome(CompiledVerdict.WRONG, Outcome(CaseVerdict.WRONG), source="kernel void f() {}")
-        a.add_compiled(group.id, 0, found)
+        compiled = CompiledOutcome(CompiledVerdict.WRONG, Outcome(CaseVerdict.WRONG), source="kernel void f() {}")
+        a.add_compiled(group.id, 0, compiled)
         number = planned(b)
         b.add_rows([(number, a.rows_of([group])[0])])
         assert next(b.compiled_cases(1)).compiled.source == "kernel void f() {}"

@@ -157,7 +157,7 @@ SHOWN: dict[str, Shown] = {
     "factors-of-what-is-not-finite": Shown(
         lambda x: tuple(torch.geqrf(x)),
         (torch.tensor([[[1.0, NAN], [2, 3]], [[1, 2], [3, 4]]], dtype=torch.complex64),),
-        device=lambda x: tuple(torch.complex(each.real, each.imag.nan_to_num(0.0)) for each in torch.geqrf(x)),
+        device=lambda x: tuple(torch.complex(factor.real, factor.imag.nan_to_num(0.0)) for factor in torch.geqrf(x)),
     ),
     "places-named-twice": Shown(torch.put, (numbers(1, 2, 3), torch.tensor([1, 1, 1]), numbers(5, 6, 7))),
     "quotients-clamped-as-numbers": Shown(
@@ -188,7 +188,7 @@ SHOWN: dict[str, Shown] = {
         ATEN.grid_sampler_2d_backward, (torch.ones(1, 1, 1, 2), SIXTEEN, GRID, 0, 0, False, [True, True])
     ),
     "moments-as-sums-of-products": Shown(
-        lambda *lists: ATEN._fused_adam(*([each] for each in lists[:4]), [], [lists[4]], lr=0.01, **ADAM),
+        lambda *lists: ATEN._fused_adam(*([tensor] for tensor in lists[:4]), [], [lists[4]], lr=0.01, **ADAM),
         (numbers(1, 2), numbers(INF, 1), numbers(INF, 1), numbers(1, 1), torch.tensor(3.0)),
     ),
     "rounded-before-digits-cancel": Shown(lambda x: x - torch.tanh(x), (numbers(0.01, 0.02, 2),), moves=True),
@@ -304,7 +304,7 @@ SHOWN: dict[str, Shown] = {
     ),
     "learning-rate-read-as-a-float": Shown(
         lambda *lists: ATEN._fused_adamw.tensor_lr(
-            *([each] for each in lists),
+            *([tensor] for tensor in lists),
             [],
             [torch.tensor(1.0)],
             lr=torch.tensor(0.5, dtype=torch.bfloat16),
@@ -353,7 +353,7 @@ SHOWN: dict[str, Shown] = {
 
 def trial_of(played: Any, shown: Shown, corrupt: Callable[[Tensor], Tensor] = lambda result: result) -> Trial:
     """A judged case; the device has the defect that is shown, and its first result is corrupted."""
-    prediction = next(BY_NAME[name] for name, each in SHOWN.items() if each is shown)
+    prediction = next(BY_NAME[name] for name, example in SHOWN.items() if example is shown)
     register()  # the CPU's kernels that are mended for the reference
 
     def faulty(*args: Any, **kwargs: Any) -> Any:

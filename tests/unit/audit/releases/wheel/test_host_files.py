@@ -32,8 +32,8 @@ def test_the_files_come_out_of_the_wheel_once(build: SimpleNamespace, cache: Pat
     folder = host_files("2.99.0")
     wheel.unlink()
     assert host_files("2.99.0") == folder
-    found = {path.relative_to(folder.parent).as_posix(): path.read_bytes() for path in folder.rglob("*.*")}
-    assert found == FILES
+    contents = {path.relative_to(folder.parent).as_posix(): path.read_bytes() for path in folder.rglob("*.*")}
+    assert contents == FILES
 
 
 def test_a_wheel_that_cannot_be_used_is_refused_and_leaves_nothing(build: SimpleNamespace, cache: Path) -> None:

@@ -101,8 +101,8 @@ def test_rows_come_back_in_the_order_of_names_and_are_never_overwritten(tmp_path
     with Store.create(tmp_path / "store.sqlite") as store:
         run = store.begin_run({}, {"simulated": True}).id
         rows = [ModuleRow(name, ModuleStatus.WORKS) for name in ("torch.mps.b", "torch.mps.a")]
-        for one in rows:
-            store.add_module_row(run, one)
+        for row in rows:
+            store.add_module_row(run, row)
         store.add_module_row(run, ModuleRow("torch.mps.b", ModuleStatus.FAILS, "again"))
         assert store.module_rows(run) == rows[::-1]
         assert store.module_rows(run + 1) == []

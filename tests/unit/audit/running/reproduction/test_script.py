@@ -253,8 +253,8 @@ def test_every_compiled_scenario_has_an_equivalent_program() -> None:
         if situation.distribution:
             assert len(again) == 5
             continue
-        for one, other in zip(tensors(again), tensors(expected), strict=True):
-            torch.testing.assert_close(one, other, equal_nan=True)
+        for actual, other in zip(tensors(again), tensors(expected), strict=True):
+            torch.testing.assert_close(actual, other, equal_nan=True)
 
 
 def test_functions_of_scenarios_are_written_without_types() -> None:
