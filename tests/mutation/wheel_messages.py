@@ -183,14 +183,14 @@ def main(words: Sequence[str]) -> int:
             NOTED: str(noted),
             SELECTED: ",".join(fault.operators[0] for fault in faults),
         }
-        found = _results(faults, folder, Path(temporary) / "faults.sqlite", (Path(__file__).stem,))
-        results = [fault_result(fault, found, clean) for fault in faults]
+        faulty = _results(faults, folder, Path(temporary) / "faults.sqlite", (Path(__file__).stem,))
+        results = [fault_result(fault, faulty, clean) for fault in faults]
         reached = {path.name for path in noted.iterdir()}
-    print(table([each for each in results if each.fault.operators[0] in reached]))
-    for each in results:
-        if each.fault.operators[0] not in reached:
-            print(f"applies to no message: {each.fault.kind}, {each.fault.operators[0]}")
-    return 0 if all(each.failing for each in results if each.fault.operators[0] in reached) else 1
+    print(table([result for result in results if result.fault.operators[0] in reached]))
+    for result in results:
+        if result.fault.operators[0] not in reached:
+            print(f"applies to no message: {result.fault.kind}, {result.fault.operators[0]}")
+    return 0 if all(result.failing for result in results if result.fault.operators[0] in reached) else 1
 
 
 if __name__ == "__main__":

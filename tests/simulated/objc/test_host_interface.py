@@ -80,7 +80,7 @@ def exported(library: Path) -> list[str]:
     strings = bytes(source.take(header.string_offset, header.string_size))
     is_external = (table["type"] & (N_TYPE | _EXTERNAL)) == (_IN_A_SECTION | _EXTERNAL)
     names = table["name"][is_external & ((table["desc"] & _WEAK) == 0)].tolist()
-    return sorted({found[1].decode() for place in names if (found := _OF_MPS.match(strings, place))})
+    return sorted({match[1].decode() for place in names if (match := _OF_MPS.match(strings, place))})
 
 
 def test_each_function_is_here_or_raises_with_its_name(declared: dict[str, str]) -> None:
@@ -88,7 +88,7 @@ def test_each_function_is_here_or_raises_with_its_name(declared: dict[str, str])
     done = subprocess.run(["nm", "-D", "--defined-only", *libraries], capture_output=True, text=True, check=True)
     here = names_of(line.split()[-1] for line in done.stdout.splitlines() if line.count(" ") > 1)
     missing = {name: symbol for name, symbol in declared.items() if name not in here}
-    behind = {name for name in missing if any(each in name for each in _BEHIND_A_BASE)}
+    behind = {name for name in missing if any(part in name for part in _BEHIND_A_BASE)}
     others = sorted(missing.keys() - behind)
     counts = f"{len(missing) - len(others)} are reached through a base class; missing: {others}"
     print(f"{len(declared) - len(missing)} of {len(declared)} functions are here, {counts}")

@@ -78,7 +78,7 @@ def test_an_event_tells_a_block_that_it_was_reached(extension: ModuleType) -> No
 
 def test_the_generators_keys_and_limits_of_torchs_host(extension: ModuleType) -> None:
     assert extension.seeds() == [7, torch.mps._get_default_mps_generator().initial_seed()]
-    assert len({extension.key_of(each) for each in (0.1, -0.1, 0.1000001)}) == 3
+    assert len({extension.key_of(number) for number in (0.1, -0.1, 0.1000001)}) == 3
     row = torch.zeros(1, dtype=torch.int8).to("mps")
     assert not extension.too_large(row)
     assert extension.too_large(row.expand(2**31))

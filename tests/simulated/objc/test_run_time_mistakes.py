@@ -93,14 +93,14 @@ def outcome(launch: Callable[..., torch.Tensor], mistake: str) -> str:
     if mistake == "ignored strides":
         given, expected = given.t(), expected.t()
     try:
-        found = launch(given, BY, PLUS, mistake)
-        found = found + 0  # what nothing could be thrown for is raised by the next operator
+        result = launch(given, BY, PLUS, mistake)
+        result = result + 0  # what nothing could be thrown for is raised by the next operator
         torch.mps.synchronize()
     except RuntimeError as error:
         return str(error)
     finally:
         settle()
-    return "" if torch.equal(found.cpu(), expected) else "other values"
+    return "" if torch.equal(result.cpu(), expected) else "other values"
 
 
 def settle() -> None:

@@ -54,9 +54,9 @@ def test_bitcode_says_what_its_assembly_says(module: bytes) -> None:
     assert signature == of_text("scale_float")
     assert signature.max_threads == 256
     assert signature.flush_denormals
-    (params,) = [each for each in signature.buffers if each.name == "params"]
-    assert [(each.name, each.offset, each.array_length) for each in params.fields] == [("size", 0, 0), ("pairs", 8, 2)]
-    assert [each.name for each in params.fields[1].fields] == ["first"]
+    (params,) = [argument for argument in signature.buffers if argument.name == "params"]
+    assert [(f.name, f.offset, f.array_length) for f in params.fields] == [("size", 0, 0), ("pairs", 8, 2)]
+    assert [f.name for f in params.fields[1].fields] == ["first"]
 
 
 def test_numbers_of_every_kind(module: bytes) -> None:

@@ -40,11 +40,11 @@ def test_a_signature_tells_names_types_and_members() -> None:
         *("k", PARAMETERS, [buffer("out", "long", 0), STRUCT, builtin("thread_position_in_grid")], ""),
         metadata=STRUCT_FIELDS + FLUSHING,
     )
-    found = signature(text)
-    assert found.names == ("out", "params")
-    assert found.flush_denormals
-    assert found.max_threads is None
-    out, params = found.buffers
+    parsed = signature(text)
+    assert parsed.names == ("out", "params")
+    assert parsed.flush_denormals
+    assert parsed.max_threads is None
+    out, params = parsed.buffers
     assert (out.index, out.type_name, out.size, out.access, out.by_reference) == (0, "long", 8, "read_write", False)
     assert (params.index, params.access, params.by_reference, params.address_space) == (3, "read", True, 2)
     assert params.fields == (
@@ -52,17 +52,17 @@ def test_a_signature_tells_names_types_and_members() -> None:
         StructField("n", "metal::array", 4, 16, 0, fields=(StructField("__elems", "uint", 0, 4, 4),)),
         StructField("inner", "Inner", 20, 4, 0, fields=(StructField("pair", "short", 0, 2, 2),)),
     )
-    assert found.builtins == (BuiltinArgument(2, "thread_position_in_grid", "thread_position_in_grid", "uint"),)
-    assert "params" in found
-    assert "other" not in found
+    assert parsed.builtins == (BuiltinArgument(2, "thread_position_in_grid", "thread_position_in_grid", "uint"),)
+    assert "params" in parsed
+    assert "other" not in parsed
 
 
 def test_an_argument_that_is_not_used_is_marked() -> None:
-    found = signature(
+    parsed = signature(
         kernel("k", "ptr addrspace(1) %a, ptr addrspace(1) %b",
                [buffer("a", "float", 0), buffer("b", "float", 1, '!"air.arg_unused"')], "")
     )  # fmt: skip
-    assert [argument.used for argument in found.buffers] == [True, False]
+    assert [argument.used for argument in parsed.buffers] == [True, False]
 
 
 def test_names_what_a_module_lacks() -> None:

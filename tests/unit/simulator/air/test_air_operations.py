@@ -240,8 +240,8 @@ ATOMICS = [
 @pytest.mark.parametrize(("operation", "kind", "start", "end"), ATOMICS, ids=[row[0] for row in ATOMICS])
 def test_atomic_operations(tmp_path: Path, operation: str, kind: str, start: int, end: int) -> None:
     name = f"air.atomic.global.{operation}"
-    one = "1.0" if kind == "float" else "1"
-    call = f"  %o = call {kind} @{name}(ptr addrspace(1) %x, {kind} {one}, i32 0, i32 2, i1 true)"
+    operand = "1.0" if kind == "float" else "1"
+    call = f"  %o = call {kind} @{name}(ptr addrspace(1) %x, {kind} {operand}, i32 0, i32 2, i1 true)"
     declaration = f"declare {kind} @{name}(ptr addrspace(1), {kind}, i32, i32, i1)"
     arguments = [buffer("x", {"i64": "long", "i32": "int"}.get(kind, kind), 0), builtin("thread_position_in_grid")]
     text = kernel("k", "ptr addrspace(1) %x, i32 %t", arguments, call, declarations=declaration)

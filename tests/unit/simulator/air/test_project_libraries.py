@@ -48,16 +48,16 @@ def copied(folder: Path, rows: int, width: int, height: int, offset: tuple[int, 
 @pytest.mark.parametrize("mode", ["fast", "checked"])
 def test_a_copy_of_a_simd_group_has_zeros_outside_of_its_source(tmp_path: Path, mode: str) -> None:
     with checking(mode):
-        found = copied(tmp_path, 3, 3, 2, (0, 0), 0)
+        matrix = copied(tmp_path, 3, 3, 2, (0, 0), 0)
     expected = torch.zeros(4, 4)
     expected[:2, :3] = torch.tensor([[1.0, 2, 3], [6, 7, 8]])
-    assert torch.equal(found, expected)
+    assert torch.equal(matrix, expected)
 
 
 def test_a_copy_of_a_simd_group_can_repeat_the_edge(tmp_path: Path) -> None:
-    found = copied(tmp_path, 3, 3, 2, (1, -1), 1)
+    matrix = copied(tmp_path, 3, 3, 2, (1, -1), 1)
     row = [2.0, 3, 3, 3]
-    assert found.tolist() == [row, row, [7.0, 8, 8, 8], [7.0, 8, 8, 8]]
+    assert matrix.tolist() == [row, row, [7.0, 8, 8, 8], [7.0, 8, 8, 8]]
 
 
 def test_a_copy_out_of_bounds_is_found(tmp_path: Path) -> None:
@@ -142,14 +142,14 @@ def found_in(path: Path) -> list[tuple[str, str]]:
 
 
 def test_a_library_is_checked_without_running_it(tmp_path: Path) -> None:
-    unknown = elementwise("odd", "air.tensor_thing", "float", "float")
-    known = elementwise("fine", "air.exp", "float", "float")
-    path = air_library(tmp_path, {"fine": known}).path
+    refused = elementwise("odd", "air.tensor_thing", "float", "float")
+    supported = elementwise("fine", "air.exp", "float", "float")
+    path = air_library(tmp_path, {"fine": supported}).path
     assert found_in(path) == []
-    path = air_library(tmp_path, {"fine": known, "odd": unknown}).path
+    path = air_library(tmp_path, {"fine": supported, "odd": refused}).path
     said = "the simulator does not support 1 of its 2 functions, such as odd: it needs air.tensor_thing"
     assert found_in(path) == [("warning", said)]
-    path = air_library(tmp_path, {"odd": unknown}).path
+    path = air_library(tmp_path, {"odd": refused}).path
     assert found_in(path) == [("error", said.replace("of its 2", "of its 1"))]
 
 

@@ -30,11 +30,11 @@ def library(release: str) -> AirLibrary:
     return AirLibrary(shipped_library(release), release)
 
 
-def binary(release: str, kernel: str, one: list[float], other: list[float]) -> torch.Tensor:
+def binary(release: str, kernel: str, first: list[float], other: list[float]) -> torch.Tensor:
     """What a dense kernel of two operands gives."""
-    result = torch.empty(len(one))
-    arguments = {"out": result, "input": torch.tensor(one), "other": torch.tensor(other)}
-    library(release).kernel(kernel).launch(arguments, [len(one)], [len(one)])
+    result = torch.empty(len(first))
+    arguments = {"out": result, "input": torch.tensor(first), "other": torch.tensor(other)}
+    library(release).kernel(kernel).launch(arguments, [len(first)], [len(first)])
     return result
 
 
@@ -48,9 +48,9 @@ def test_hypot_of_large_and_infinite_numbers_192507(release: str) -> None:
 
 @pytest.mark.parametrize("release", ["2.8.0", "2.13.0", "2.14.0", "2.15.0"])
 def test_division_rounded_down_of_infinities_189243(release: str) -> None:
-    one, other = [INF, -INF, INF, 1.0, -1.0, 5.0], [1.0, 1.0, -2.0, -INF, INF, 2.0]
-    result = binary(release, "div_floor_dense_float_float", one, other)
-    expected = torch.div(torch.tensor(one), torch.tensor(other), rounding_mode="floor")
+    first, other = [INF, -INF, INF, 1.0, -1.0, 5.0], [1.0, 1.0, -2.0, -INF, INF, 2.0]
+    result = binary(release, "div_floor_dense_float_float", first, other)
+    expected = torch.div(torch.tensor(first), torch.tensor(other), rounding_mode="floor")
     assert expected.isnan().tolist() == [True, True, True, False, False, False]
     if is_wrong(189243, release):
         expected = torch.tensor([INF, -INF, -INF, -0.0, -0.0, 2.0])
@@ -62,8 +62,8 @@ def test_absolute_values_of_large_whole_numbers_190052(release: str) -> None:
     values = torch.tensor([-(2**24 + 1), 2**24 + 1, -(2**24 + 3), -5], dtype=torch.int32)
     result = torch.empty_like(values)
     kernel = library(release).kernel("abs_dense_int_int")
-    known = {"output": result, "input": values, "numel": len(values)}
-    kernel.launch({name: known[name] for name in kernel.signature.names}, [4], [4])
+    arguments = {"output": result, "input": values, "numel": len(values)}
+    kernel.launch({name: arguments[name] for name in kernel.signature.names}, [4], [4])
     rounded = [16777216, 16777216, 16777220, 5]
     assert result.tolist() == (rounded if is_wrong(190052, release) else values.abs().tolist())
 
@@ -97,7 +97,7 @@ def attention_error(release: str, query: torch.Tensor, key: torch.Tensor, value:
     batch, heads, length, width = query.shape
     every = (query, key, value)
     result = torch.empty(batch, heads, length, width)
-    known: dict[str, object] = {
+    by_name: dict[str, object] = {
         "queries": query,
         "keys": key,
         "values": value,
@@ -106,16 +106,16 @@ def attention_error(release: str, query: torch.Tensor, key: torch.Tensor, value:
         "N": key.shape[2],
         "k_head_seq_stride": [key.stride(1), key.stride(2)],
         "v_head_seq_stride": [value.stride(1), value.stride(2)],
-        "qkv_head_strides": [each.stride(1) for each in every],
-        "qkv_seq_strides": [each.stride(2) for each in every],
-        "qkv_batch_strides_heads": [*(each.stride(0) for each in every), heads],
+        "qkv_head_strides": [tensor.stride(1) for tensor in every],
+        "qkv_seq_strides": [tensor.stride(2) for tensor in every],
+        "qkv_batch_strides_heads": [*(tensor.stride(0) for tensor in every), heads],
         "scale": 1 / math.sqrt(width),
         "mask": torch.zeros(1, dtype=torch.bool),
         "mask_strides": [0, 0, 0],
         "has_mask": False,
     }
     kernel = library(release).kernel("sdpa_vector_float_64_64")
-    arguments = {name: known[name] for name in kernel.signature.names}
+    arguments = {name: by_name[name] for name in kernel.signature.names}
     kernel.launch(arguments, [1024 * batch * heads, length, 1], [1024, 1, 1])
     expected = torch.nn.functional.scaled_dot_product_attention(query, key, value)
     return float((result - expected).abs().max())
@@ -132,14 +132,14 @@ def permuted(batch: int) -> Iterator[torch.Tensor]:
 def test_attention_with_permuted_tensors_163597(release: str) -> None:
     error = attention_error(release, *permuted(batch=1))
     assert error > 0.1 if is_wrong(163597, release) else error < 1e-5
-    assert attention_error(release, *(each.contiguous() for each in permuted(batch=1))) < 1e-5
+    assert attention_error(release, *(tensor.contiguous() for tensor in permuted(batch=1))) < 1e-5
 
 
 @pytest.mark.parametrize("release", ["2.8.0", "2.9.1", "2.11.0", "2.12.1"])
 def test_attention_with_permuted_batches_181133(release: str) -> None:
     error = attention_error(release, *permuted(batch=2))
     assert error > 0.1 if is_wrong(181133, release) else error < 1e-5
-    assert attention_error(release, *(each.contiguous() for each in permuted(batch=2))) < 1e-5
+    assert attention_error(release, *(tensor.contiguous() for tensor in permuted(batch=2))) < 1e-5
 
 
 @pytest.mark.parametrize("release", ["2.8.0", "2.12.1", "2.13.0", "2.15.0"])
@@ -156,7 +156,7 @@ def test_columns_beyond_32_bits_185663(release: str, tmp_path: Path) -> None:
     name = next(n for n in ("col2im_kernel_half", "col2im_kernel_half_u64") if n in library(release))
     kernel = library(release).kernel(name)
     wide = name.endswith("_u64")
-    known: dict[str, object] = {
+    by_name: dict[str, object] = {
         "data_col": data,
         "data_im": image,
         "col_batch_stride": rows * columns if wide else rows * columns % 2**32,  # there is one batch: it is not used
@@ -171,7 +171,7 @@ def test_columns_beyond_32_bits_185663(release: str, tmp_path: Path) -> None:
         "im_batch_stride": columns + rows - 1,
     }
     # The first threads are enough: each sums up what falls on its element of the image.
-    kernel.launch({n: known[n] for n in kernel.signature.names}, [place + 8, 1, 1], [8, 1, 1])
+    kernel.launch({n: by_name[n] for n in kernel.signature.names}, [place + 8, 1, 1], [8, 1, 1])
     assert image[place] == (3 if is_wrong(185663, release) else 6)
     assert image.count_nonzero() == 1
 
@@ -228,7 +228,7 @@ def is_wrong(issue: int, release: str) -> bool:
     cause = known_wrong.load()[issue].cause
     assert cause is not None
     assert cause.wrong_in is not None
-    first, last = (order(each) for each in cause.wrong_in)
+    first, last = (order(bound) for bound in cause.wrong_in)
     if first <= order(release) <= last:
         return True
     assert cause.right_from is not None

@@ -104,7 +104,7 @@ def test_includes_that_do_not_compile_are_left_to_the_file_itself(headers: Preco
 def test_files_that_are_compiled_at_once_share_one_header(headers: PrecompiledHeaders) -> None:
     before = len(runs)
     with ThreadPoolExecutor(8) as threads:
-        found = list(threads.map(lambda _: headers.find("#include <set>\n", [], ()), range(8)))
-    assert len(set(found)) == 1
-    assert found[0] is not None
+        paths = list(threads.map(lambda _: headers.find("#include <set>\n", [], ()), range(8)))
+    assert len(set(paths)) == 1
+    assert paths[0] is not None
     assert len(runs) == before + 1

@@ -96,9 +96,9 @@ def test_products_and_convolutions_compute(process: HostProcess) -> None:
     whole = torch.arange(12).reshape(3, 4)
     assert torch.equal(process.compute("aten::mm", whole, whole.t()).results[0], whole @ whole.t())  # uint3 of 12 bytes
     image, weight = torch.randn(2, 3, 8, 8), torch.randn(4, 3, 3, 3)
-    (found,) = process.compute("aten::_mps_convolution", image, weight, None, [1, 1], [1, 1], [1, 1], 1).results
+    (convolved,) = process.compute("aten::_mps_convolution", image, weight, None, [1, 1], [1, 1], [1, 1], 1).results
     expected = torch.nn.functional.conv2d(image.double(), weight.double(), padding=1)
-    torch.testing.assert_close(found.double(), expected, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(convolved.double(), expected, rtol=1e-4, atol=1e-4)
 
 
 def on_cpu(process: HostProcess, overload: str, *arguments: object) -> list[torch.Tensor]:
@@ -212,8 +212,8 @@ def test_swapped_bindings_and_a_smaller_grid_are_found() -> None:
     with started() as process:
 
         def result(overload: str, *arguments: object) -> torch.Tensor:
-            found: torch.Tensor = process.compute(overload, *arguments).results[0].clone()
-            return found
+            output: torch.Tensor = process.compute(overload, *arguments).results[0].clone()
+            return output
 
         difference = 3 * torch.ones(4, 6) - values
         assert torch.equal(result("aten::sub.Tensor", 3 * torch.ones(4, 6), values, 1), difference)

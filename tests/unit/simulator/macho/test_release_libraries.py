@@ -31,8 +31,8 @@ def test_the_dispatcher_lists_operators_and_kernels(process: HostProcess) -> Non
     operators = process.operators()
     assert operators["aten::add.Tensor"].mps
     assert len(operators) > 3000
-    assert sum(found.cpu for found in operators.values()) > 1000
-    assert sum(found.mps for found in operators.values()) > 500
+    assert sum(operator.cpu for operator in operators.values()) > 1000
+    assert sum(operator.mps for operator in operators.values()) > 500
 
 
 def test_cpu_kernels_compute(process: HostProcess) -> None:

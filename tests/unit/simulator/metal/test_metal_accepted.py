@@ -32,8 +32,8 @@ def test_is_accepted_and_computes(file: Path) -> None:
 
 def test_only_the_functions_that_do_not_run_are_named() -> None:
     file = next(file for file in FILES if file.stem == "textures_and_stages_beside_a_kernel")
-    found = metal.check(file.read_text("utf-8"), file, strict=True)
-    assert {(d.severity, d.message.partition(":")[0]) for d in found} == {
+    diagnostics = metal.check(file.read_text("utf-8"), file, strict=True)
+    assert {(d.severity, d.message.partition(":")[0]) for d in diagnostics} == {
         ("warning", "vertex function 'corner'"),
         ("warning", "fragment function 'colour'"),
         ("warning", "kernel 'grey'"),
@@ -57,9 +57,9 @@ def test_a_kernel_that_calls_the_library_function_of_its_name_is_no_recursion() 
 
 def test_a_misplaced_fp_pragma_is_an_error() -> None:
     source = "kernel void k(device float* a) {\n  a[0] = 1;\n#pragma clang fp contract(off)\n  a[1] = 2;\n}"
-    (found,) = metal.check(PREAMBLE + source)
-    assert (found.severity, found.line) == ("error", 6)
-    assert "start of a block" in found.message
+    (error,) = metal.check(PREAMBLE + source)
+    assert (error.severity, error.line) == ("error", 6)
+    assert "start of a block" in error.message
 
 
 def test_a_fault_in_merged_code_names_a_line_of_the_source() -> None:

@@ -28,8 +28,8 @@ CASES = [
 @pytest.mark.parametrize(("probe", "version"), CASES, ids=[f"{probe['name']}-{version}" for probe, version in CASES])
 def test_the_check_refuses_what_the_table_says(probe: dict[str, Any], version: metal.MetalVersion) -> None:
     source = probe["program"] if probe.get("whole") else PREAMBLE + probe["program"]
-    found = metal.check(source, strict=True, metal=version)
-    assert any(d.severity == "error" for d in found) == (version in probe["refused"]), found
+    diagnostics = metal.check(source, strict=True, metal=version)
+    assert any(d.severity == "error" for d in diagnostics) == (version in probe["refused"]), diagnostics
 
 
 def test_each_accepted_program_has_a_reason() -> None:

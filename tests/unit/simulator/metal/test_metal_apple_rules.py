@@ -56,9 +56,9 @@ def test_the_version_is_a_macro() -> None:
 
 
 def test_nothing_declares_metal_without_its_headers() -> None:
-    (found,) = metal.check(f"using namespace metal;\n{kernel('device float* o', 'o[i] = exp(o[i]);')}", strict=True)
-    assert (found.line, found.rule) == (1, "apple")
-    assert "#include <metal_stdlib>" in found.message
+    (error,) = metal.check(f"using namespace metal;\n{kernel('device float* o', 'o[i] = exp(o[i]);')}", strict=True)
+    assert (error.line, error.rule) == (1, "apple")
+    assert "#include <metal_stdlib>" in error.message
     assert (
         metal.check(f"#include <metal_math>\nusing namespace metal;\n{kernel('device float* o', 'o[i] = exp(o[i]);')}")
         == []
@@ -66,5 +66,5 @@ def test_nothing_declares_metal_without_its_headers() -> None:
 
 
 def test_a_missing_header_has_no_other_reason() -> None:
-    (found,) = metal.check('#include "nowhere.h"\n', strict=True)
-    assert found.message == "'nowhere.h' file not found"
+    (error,) = metal.check('#include "nowhere.h"\n', strict=True)
+    assert error.message == "'nowhere.h' file not found"

@@ -151,29 +151,29 @@ def test_a_header_may_come_twice_and_from_one_of_two_branches(tmp_path: Path) ->
 
 def test_an_error_in_a_header_has_the_included_name(tmp_path: Path) -> None:
     (tmp_path / "wrong.h").write_text("\ninline float f() { return y; }\n")
-    (found,) = metal.check('#include "wrong.h"\n', tmp_path / "k.metal")
-    assert (found.file, found.line) == ("wrong.h", 2)
+    (error,) = metal.check('#include "wrong.h"\n', tmp_path / "k.metal")
+    assert (error.file, error.line) == ("wrong.h", 2)
     (tmp_path / "wrong.h").write_text('\n#include "missing.h"\n')
-    (found,) = metal.check('#include "wrong.h"\n', tmp_path / "k.metal")
-    assert (found.file, found.line) == ("wrong.h", 2)
-    assert "'missing.h' file not found" in found.message
+    (error,) = metal.check('#include "wrong.h"\n', tmp_path / "k.metal")
+    assert (error.file, error.line) == ("wrong.h", 2)
+    assert "'missing.h' file not found" in error.message
 
 
 def test_what_the_host_has_nothing_for_is_named() -> None:
-    (found,) = metal.check("#include <MetalPerformancePrimitives/MetalPerformancePrimitives.h>\n")
-    assert (found.line, found.rule) == (1, "not-supported")
-    assert found.message.endswith("the simulator does not support MetalPerformancePrimitives")
-    (found,) = metal.check("#include <metal_stdlib>\n#include <metal_tensor>\n")
-    assert (found.line, found.message) == (2, "<metal_tensor>: the simulator does not support tensors")
+    (error,) = metal.check("#include <MetalPerformancePrimitives/MetalPerformancePrimitives.h>\n")
+    assert (error.line, error.rule) == (1, "not-supported")
+    assert error.message.endswith("the simulator does not support MetalPerformancePrimitives")
+    (error,) = metal.check("#include <metal_stdlib>\n#include <metal_tensor>\n")
+    assert (error.line, error.message) == (2, "<metal_tensor>: the simulator does not support tensors")
     start = "#include <metal_stdlib>\nusing namespace metal;\n"
     for line, feature in (
         ("kernel void k(visible_function_table<float(float)> t [[buffer(0)]]) {}", "function tables"),
         ("kernel void k(raytracing::instance_acceleration_structure s [[buffer(0)]]) {}", "ray tracing"),
         ("using namespace raytracing;", "ray tracing"),
     ):
-        (found,) = metal.check(start + line)
-        assert (found.line, found.rule) == (3, "not-supported")
-        assert found.message.endswith(f"the simulator does not support {feature}")
+        (error,) = metal.check(start + line)
+        assert (error.line, error.rule) == (3, "not-supported")
+        assert error.message.endswith(f"the simulator does not support {feature}")
 
 
 # ---------------------------------------------------------------------------------------------- one kernel of many
@@ -191,10 +191,10 @@ template [[host_name("stage_float")]] kernel void stage<float>(device float* o, 
 
 
 def test_one_instantiation_that_is_too_large_leaves_the_others() -> None:
-    (found,) = metal.check(TEMPLATE)
-    assert (found.severity, found.rule) == ("warning", "too-much-threadgroup-memory")
+    (warning,) = metal.check(TEMPLATE)
+    assert (warning.severity, warning.rule) == ("warning", "too-much-threadgroup-memory")
     assert (
-        found.message
+        warning.message
         == "32832 bytes of threadgroup memory; the limit is 32768; the pipeline of stage<float> cannot be made"
     )
     library = metal.compile(TEMPLATE)
@@ -267,9 +267,9 @@ def test_packed_vectors_take_the_operators_of_integers_and_convert_to_each_other
 # ---------------------------------------------------------------------------------------------- what Metal refuses
 def test_two_parameters_at_one_buffer_are_refused_unless_a_constant_chooses() -> None:
     twice = "kernel void k(device float* o [[buffer(0)]], device float* p [[buffer(0)]]) { o[0] = 1; p[0] = 2; }"
-    (found,) = metal.check(twice)
-    assert (found.line, found.rule) == (1, "one-buffer-twice")
-    assert found.message == "kernel 'k' binds 'o' and 'p' to buffer 0"
+    (error,) = metal.check(twice)
+    assert (error.line, error.rule) == (1, "one-buffer-twice")
+    assert error.message == "kernel 'k' binds 'o' and 'p' to buffer 0"
     with pytest.raises(SyntaxError, match="'o' and 'p' to buffer 0"):
         metal.compile(twice)
     one_of_two = (

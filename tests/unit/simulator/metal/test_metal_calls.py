@@ -68,8 +68,8 @@ def as_bytes(library: metal.ShaderLibrary, argument: Any, count: int, **options:
     ],
 )
 def test_numbers_and_lists(library: metal.ShaderLibrary, argument: Any, cast: str | None, expected: Any) -> None:
-    found = as_bytes(library, argument, expected.nbytes, arg_casts=cast)
-    assert found == expected.tobytes()
+    actual = as_bytes(library, argument, expected.nbytes, arg_casts=cast)
+    assert actual == expected.tobytes()
 
 
 @pytest.mark.parametrize("value", [1.0, 1.00390625, 3.3895314e38, -0.1, float("nan"), 1e-40])

@@ -58,10 +58,10 @@ def test_half_literals_in_a_branch_without_braces_that_lanes_share() -> None:
 
 def test_half_rounds_after_each_operation() -> None:
     x = np.array([0.1, 0.2, 1000.5, 3.14159, 65000], np.float16)
-    found = per_thread("x[i] * x[i] + x[i]", np.float16, 5, x=x)
+    actual = per_thread("x[i] * x[i] + x[i]", np.float16, 5, x=x)
     with np.errstate(over="ignore"):
         expected = x * x + x
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(actual, expected)
 
 
 def test_casts_between_half_and_bfloat_go_through_float() -> None:
@@ -78,19 +78,19 @@ def test_vectors_from_parts_and_swizzles() -> None:
       v.xy += float2(1, 2);
       return v.wzyx;
     }"""
-    found = per_thread("build(i)[3] * 1000 + build(i)[2] * 100 + build(i)[1] * 10 + build(i)[0]", np.float32, 4, before)
+    built = per_thread("build(i)[3] * 1000 + build(i)[2] * 100 + build(i)[1] * 10 + build(i)[0]", np.float32, 4, before)
     expected = [(a + 1) * 1000 + (a + 3) * 100 + (a + 1) * 10 + a for a in range(4)]
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(built, expected)
 
 
 def test_swizzle_as_function_argument_and_operand() -> None:
-    found = per_thread(
+    actual = per_thread(
         "dot(f(i).xyz, f(i).zyx) + (f(i).xy * f(i).zw).y",
         np.float32,
         3,
         "float4 f(float a) { return float4(a, 1, 2, 3); }",
     )
-    np.testing.assert_array_equal(found, [a * 2 + 1 + 2 * a + 3 for a in range(3)])
+    np.testing.assert_array_equal(actual, [a * 2 + 1 + 2 * a + 3 for a in range(3)])
 
 
 def test_struct_members_that_look_like_swizzles() -> None:
@@ -145,8 +145,8 @@ def test_comparisons_of_vectors_give_bool_vectors() -> None:
 )
 def test_float_functions(expression: str, reference: Any) -> None:
     x = np.array([-2.5, -1.0, -0.3, 0.2, 0.5, 1.5, 2.5, 7.25], np.float32)
-    found = per_thread(expression, np.float32, 8, x=x)
-    np.testing.assert_allclose(found, reference(x.astype(np.float64)), rtol=2e-6, atol=1e-6)
+    actual = per_thread(expression, np.float32, 8, x=x)
+    np.testing.assert_allclose(actual, reference(x.astype(np.float64)), rtol=2e-6, atol=1e-6)
 
 
 def test_neighbours_and_parts_of_half_are_those_of_half() -> None:
@@ -164,8 +164,8 @@ def test_neighbours_and_parts_of_half_are_those_of_half() -> None:
 
 
 def test_minimum_gives_way_to_the_number() -> None:
-    found = per_thread("i == 0 ? min(NAN, 3.0f) : i == 1 ? max(2.0f, NAN) : fmin(NAN, 1.0f)", np.float32, 3)
-    np.testing.assert_array_equal(found, [3, 2, 1])
+    actual = per_thread("i == 0 ? min(NAN, 3.0f) : i == 1 ? max(2.0f, NAN) : fmin(NAN, 1.0f)", np.float32, 3)
+    np.testing.assert_array_equal(actual, [3, 2, 1])
 
 
 @pytest.mark.parametrize(
@@ -348,24 +348,24 @@ def test_simd_operations_on_diverged_lanes() -> None:
       return r + simd_sum(1) * 10000;   // all lanes meet again
     }"""
     x = np.arange(32, dtype=np.int32)
-    found = per_thread("branches(i, x[i])", np.int32, 32, before, x=x)
+    actual = per_thread("branches(i, x[i])", np.int32, 32, before, x=x)
     expected = np.full(32, -1)
     expected[0::4] = x[0::4].sum()
     expected[1::4] = x[1::4].sum() * 100
-    np.testing.assert_array_equal(found, expected + 320000)
+    np.testing.assert_array_equal(actual, expected + 320000)
 
 
 def test_simd_operations_in_a_loop_that_lanes_leave_early() -> None:
     before = """
     int loop(int i) { int s = 0; for (int k = 0; k <= i; k++) s += simd_sum(1); return s; }
     """
-    found = per_thread("loop(i)", np.int32, 32, before)
-    np.testing.assert_array_equal(found, np.cumsum(32 - np.arange(32)))
+    actual = per_thread("loop(i)", np.int32, 32, before)
+    np.testing.assert_array_equal(actual, np.cumsum(32 - np.arange(32)))
 
 
 def test_last_simdgroup_may_be_short() -> None:
-    found = per_thread("simd_sum(1)", np.int32, 40)
-    np.testing.assert_array_equal(found, [32] * 32 + [8] * 8)
+    actual = per_thread("simd_sum(1)", np.int32, 40)
+    np.testing.assert_array_equal(actual, [32] * 32 + [8] * 8)
 
 
 @pytest.mark.parametrize("dtype", ["half", "bfloat"])
@@ -478,8 +478,8 @@ def test_long_arithmetic_and_shifts() -> None:
 def test_compound_assignment_through_a_swizzle(operator: str, expected: tuple[int, int]) -> None:
     """`v.zw = (12, 24)` and the operand `(1, 3)`; what the swizzle does not name stays."""
     before = f"int4 change() {{ int4 v(5, 7, 12, 24); v.zw {operator}= int2(1, 3); return v; }}"
-    found = per_thread("change()[i]", np.int32, 4, before)
-    np.testing.assert_array_equal(found, [5, 7, *expected])
+    actual = per_thread("change()[i]", np.int32, 4, before)
+    np.testing.assert_array_equal(actual, [5, 7, *expected])
 
 
 def test_compound_assignment_through_a_swizzle_that_turns_round() -> None:

@@ -71,7 +71,7 @@ def test_attributes_are_cut_and_lines_stay() -> None:
     )
     assert squeezed(tokens.join()) == "template void f(int i );"
     assert tokens.join().count("\n") == 3
-    assert sorted(a for found in attributes.values() for a in found) == [
+    assert sorted(a for texts in attributes.values() for a in texts) == [
         *("buffer(3)", 'host_name("a" "b")', "kernel", "max_total_threads_per_threadgroup(64)")
     ]
 
@@ -179,13 +179,13 @@ def test_clang_messages_lead_to_the_metal_source() -> None:
             "1 warning and 2 errors generated.",
         ]
     )
-    found = list(parse_clang(messages, sources))
-    assert found == [
+    diagnostics = list(parse_clang(messages, sources))
+    assert diagnostics == [
         Diagnostic("a.metal", 2, 16, "error", "use of undeclared identifier 'y'", "compile"),
         Diagnostic("a.metal", 2, 0, "error", "no member named 'v' in 'half'", "compile"),
         Diagnostic("a.metal", 3, 1, "warning", "something", "parentheses"),
     ]
-    assert format_report(found[:1], sources).split("\n") == [
+    assert format_report(diagnostics[:1], sources).split("\n") == [
         "a.metal:2:16: error: use of undeclared identifier 'y'",
         "      return twice(y);",
         "                   ^",

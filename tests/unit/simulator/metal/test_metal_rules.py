@@ -116,9 +116,9 @@ STATIC = {
 @pytest.mark.parametrize("name", STATIC)
 def test_static_rule_finds(name: str) -> None:
     bad = STATIC[name]
-    found = metal.check(PREAMBLE + bad.source, strict=bad.strict)
-    matching = [d for d in found if d.rule == bad.rule and bad.message in d.message]
-    assert matching, found
+    diagnostics = metal.check(PREAMBLE + bad.source, strict=bad.strict)
+    matching = [d for d in diagnostics if d.rule == bad.rule and bad.message in d.message]
+    assert matching, diagnostics
     places = {(d.file, d.line, d.severity) for d in matching}
     assert ("program_source", FIRST_LINE + bad.line - 1, bad.severity) in places
 

@@ -145,9 +145,9 @@ def elementwise() -> metal.ShaderLibrary:
 
 
 def kernel(library: metal.ShaderLibrary, name: str) -> metal.SimulatedKernel:
-    found = getattr(library, name)
-    assert isinstance(found, metal.SimulatedKernel)
-    return found
+    member = getattr(library, name)
+    assert isinstance(member, metal.SimulatedKernel)
+    return member
 
 
 @pytest.mark.parametrize(

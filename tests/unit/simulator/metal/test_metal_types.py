@@ -53,14 +53,14 @@ def operator_claims(t: str, width: int) -> list[str]:
     arithmetic = ["+", "-", "*", "/", *(["%", "&", "|", "^", "<<", ">>"] if t in INTEGERS else [])]
     claims = []
     for op in arithmetic:
-        each = [f"{t}(a[{e}] {op} b[{e}])" for e in range(width)]
+        parts = [f"{t}(a[{e}] {op} b[{e}])" for e in range(width)]
         scalar = [f"{t}(a[{e}] {op} s)" for e in range(width)]
-        claims += [is_type(f"a {op} b", v), f"all((a {op} b) == {vector_of(t, each)})"]
+        claims += [is_type(f"a {op} b", v), f"all((a {op} b) == {vector_of(t, parts)})"]
         claims += [is_type(f"a {op} s", v), f"all((a {op} s) == {vector_of(t, scalar)})"]
-        claims.append(f"[&] {{ {v} c = a; c {op}= b; return all(c == {vector_of(t, each)}); }}()")
+        claims.append(f"[&] {{ {v} c = a; c {op}= b; return all(c == {vector_of(t, parts)}); }}()")
     for op in ("<", ">", "<=", ">=", "==", "!="):
-        each = [f"a[{e}] {op} b[{e}]" for e in range(width)]
-        claims += [is_type(f"a {op} b", f"bool{width}"), f"all((a {op} b) == {vector_of('bool', each)})"]
+        parts = [f"a[{e}] {op} b[{e}]" for e in range(width)]
+        claims += [is_type(f"a {op} b", f"bool{width}"), f"all((a {op} b) == {vector_of('bool', parts)})"]
     claims += [is_type("-a", v), f"all(-a == {vector_of(t, [f'{t}(-{x})' for x in elements('a', width)])})"]
     claims.append(f"[&] {{ {v} c = a; ++c; c++; --c; return all(c == a + {t}(1)); }}()")
     if t in INTEGERS:
@@ -100,8 +100,8 @@ def test_constructors_accessors_and_sizes_of_vectors(t: str) -> None:
 def test_conversions_to_every_type(t: str) -> None:
     claims = []
     for to in (*SCALARS, "bool"):
-        each = vector_of(to, [f"{to}(v[{e}])" for e in range(3)])
-        claims += [f"all({to}3(v) == {each})", f"static_cast<{to}>(v.x) == ({to})v.x", is_type(f"{to}3(v)", f"{to}3")]
+        cast = vector_of(to, [f"{to}(v[{e}])" for e in range(3)])
+        claims += [f"all({to}3(v) == {cast})", f"static_cast<{to}>(v.x) == ({to})v.x", is_type(f"{to}3(v)", f"{to}3")]
     assert refuted(claims, f"{t}3 v({t}(i), {t}(1), {t}(100));") == []
 
 

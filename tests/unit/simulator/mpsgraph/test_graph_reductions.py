@@ -166,10 +166,10 @@ def test_the_largest_elements_and_their_places() -> None:
     last = graph.several("topKWithSourceTensor:k:name:", source, 2, None)
     first = graph.several("topKWithSourceTensor:axis:k:name:", source, 0, 3, None)
     results = graph.run(*last, *first)
-    for found, axis, k in ((results[:2], 1, 2), (results[2:], 0, 3)):
+    for outputs, axis, k in ((results[:2], 1, 2), (results[2:], 0, 3)):
         expected = x.topk(k, axis)
-        assert found[0].equal(expected.values)
-        assert found[1].equal(expected.indices.int())
+        assert outputs[0].equal(expected.values)
+        assert outputs[1].equal(expected.indices.int())
 
 
 def test_the_places_of_elements_that_are_not_zero_have_no_known_shape() -> None:

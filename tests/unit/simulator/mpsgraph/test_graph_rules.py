@@ -26,14 +26,14 @@ OPERATIONS = HEADER.read_text()
 
 def declared_selectors() -> set[str]:
     """The selectors of all operations, with those of the header's macros."""
-    found = {f"{name}:name:" for name in re.findall(r"^MPSGRAPH_UNARY\((\w+)\)", OPERATIONS, re.MULTILINE)}
+    selectors = {f"{name}:name:" for name in re.findall(r"^MPSGRAPH_UNARY\((\w+)\)", OPERATIONS, re.MULTILINE)}
     binary = re.findall(r"^MPSGRAPH_BINARY\((\w+)\)", OPERATIONS, re.MULTILINE)
-    found |= {f"{name}WithPrimaryTensor:secondaryTensor:name:" for name in binary}
+    selectors |= {f"{name}WithPrimaryTensor:secondaryTensor:name:" for name in binary}
     for name in re.findall(r"^MPSGRAPH_REDUCTION\((\w+)\)", OPERATIONS, re.MULTILINE):
-        found |= {f"{name}WithTensor:{word}:name:" for word in ("axis", "axes")}
+        selectors |= {f"{name}WithTensor:{word}:name:" for word in ("axis", "axes")}
     for declaration in re.findall(r"^- \([^)]*\)([^;{]*);", OPERATIONS, re.MULTILINE):
-        found.add("".join(re.findall(r"(\w+:)\s*\(", declaration)))
-    return found
+        selectors.add("".join(re.findall(r"(\w+:)\s*\(", declaration)))
+    return selectors
 
 
 def test_a_test_covers_every_declared_operation() -> None:
@@ -70,9 +70,9 @@ def test_int32_goes_into_a_place_of_int64_and_no_other_type_is_converted() -> No
 
 def test_a_result_is_broadcast_and_reshaped_into_its_place() -> None:
     graph = Graph()
-    one = graph("identityWithTensor:name:", graph.feed(torch.tensor([7.0])), None)
+    single = graph("identityWithTensor:name:", graph.feed(torch.tensor([7.0])), None)
     six = graph("identityWithTensor:name:", graph.feed(torch.arange(6.0)), None)
-    results = graph.run(one, six, places=[torch.empty(2, 3), torch.empty(3, 2)])
+    results = graph.run(single, six, places=[torch.empty(2, 3), torch.empty(3, 2)])
     assert results[0].tolist() == [[7, 7, 7], [7, 7, 7]]
     assert results[1].tolist() == [[0, 1], [2, 3], [4, 5]]
     with pytest.raises(MessageError, match=r"has shape \[6\], and its place \[4\]"):

@@ -88,11 +88,11 @@ def test_shapes_that_values_decide_are_known_for_constants_only() -> None:
     source = graph.feed(x)
     constant = graph("shapeOfTensor:name:", graph.feed(torch.empty(3, 4)), None)
     fed = graph.feed(torch.tensor([4, 3], dtype=torch.int32))
-    known = graph("reshapeTensor:withShapeTensor:name:", source, constant, None)
-    unknown = graph("reshapeTensor:withShapeTensor:name:", source, fed, None)
-    assert shape_of(known) == [3, 4]
-    assert shape_of(unknown) is None
-    results = graph.run(known, unknown, places=[torch.empty(3, 4), torch.empty(4, 3)])
+    static = graph("reshapeTensor:withShapeTensor:name:", source, constant, None)
+    dynamic = graph("reshapeTensor:withShapeTensor:name:", source, fed, None)
+    assert shape_of(static) == [3, 4]
+    assert shape_of(dynamic) is None
+    results = graph.run(static, dynamic, places=[torch.empty(3, 4), torch.empty(4, 3)])
     assert results[0].equal(x.reshape(3, 4))
     assert results[1].equal(x.reshape(4, 3))
 

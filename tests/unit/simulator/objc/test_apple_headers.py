@@ -101,8 +101,8 @@ declare class MPSGraph extends NSObject {
 
 
 def test_selectors_join_the_way_typescript_names_methods() -> None:
-    found = selectors_in(b"encodeToCommandBuffer:sourceArray:\0run\0x\0")
-    assert found["encodeToCommandBufferSourceArray"] == ("encodeToCommandBuffer:sourceArray:",)
+    by_name = selectors_in(b"encodeToCommandBuffer:sourceArray:\0run\0x\0")
+    assert by_name["encodeToCommandBufferSourceArray"] == ("encodeToCommandBuffer:sourceArray:",)
 
 
 def test_mps_headers() -> None:

@@ -37,8 +37,8 @@ def test_rejects_two_planners_for_an_overload() -> None:
 
 
 def test_planned_overloads_exist_in_torch() -> None:
-    known = {name.removeprefix("aten::") for name in torch._C._dispatch_get_all_op_names()}
-    assert sorted(PLANNERS.keys() - known) == []
+    operators = {name.removeprefix("aten::") for name in torch._C._dispatch_get_all_op_names()}
+    assert sorted(PLANNERS.keys() - operators) == []
 
 
 def test_a_kernel_that_the_release_lacks_is_declined_by_name() -> None:

@@ -90,7 +90,7 @@ def test_rejects_another_folder_and_a_name_without_a_file(tree: Path, tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("host", "found"),
+    ("host", "defined"),
     [
         ("TORCH_IMPL_FUNC(f_mps)(const Tensor& x) {\n}\n", True),
         ("TORCH_IMPL_FUNC(f_mps)\n(const Tensor& x) {\n}\n", True),
@@ -101,8 +101,8 @@ def test_rejects_another_folder_and_a_name_without_a_file(tree: Path, tmp_path: 
         ("Tensor f_mps_out(const Tensor& x) {\n}\n", False),
     ],
 )
-def test_distinguishes_definitions_from_declarations_and_calls(host: str, found: bool) -> None:
-    assert defines(host, "f_mps") is found
+def test_distinguishes_definitions_from_declarations_and_calls(host: str, defined: bool) -> None:
+    assert defines(host, "f_mps") is defined
 
 
 def test_a_file_serves_what_it_defines_and_the_stubs_that_it_fills(tree: Path, rows: MpsYaml) -> None:
@@ -226,8 +226,8 @@ TORCH_IMPL_FUNC(reduced_out)
 def test_a_stub_of_another_name_is_found_in_the_kernel_that_calls_it(tree: Path) -> None:
     (tree / NATIVE / "Segment.cpp").write_text(SHARED)
     (tree / NATIVE / "NoStubs.cpp").write_text("Tensor third(const Tensor& x) {\n  return offsets_stub(x);\n}\n")
-    both, one = frozenset({"lengths_stub", "offsets_stub"}), frozenset({"lengths_stub"})
-    assert stubs_called(tree) == {"chosen": one, "segment_kernel": both, "reduced_out": one}
+    both, lengths = frozenset({"lengths_stub", "offsets_stub"}), frozenset({"lengths_stub"})
+    assert stubs_called(tree) == {"chosen": lengths, "segment_kernel": both, "reduced_out": lengths}
     (tree / OPERATIONS / "Segment.mm").write_text("REGISTER_DISPATCH(offsets_stub, &kernel)\n")
     segment = OperationFile(tree, tree / OPERATIONS / "Segment.mm")
     assert segment.serves(MpsKernel("segment_reduce", "segment_kernel", True, "segment_reduce"))
