@@ -282,7 +282,7 @@ def test_setup_py_gets_the_answers_of_a_mac(tmp_path: Path) -> None:
         "setup(ext_modules=[Extension('own.sub._C' if mac else 'other', ['a.mm'])], package_dir={'': 'python'})\n"
     )
     script = requests_of(tmp_path)
-    assert [(each.name, each.place) for each in script.requests] == [("own.sub._C", tmp_path / "python/own/sub")]
+    assert [(made.name, made.place) for made in script.requests] == [("own.sub._C", tmp_path / "python/own/sub")]
     assert script.requests[0].options.arc is False, "clang's default"
     assert script.packages == tmp_path / "python"
 

@@ -94,7 +94,7 @@ def open_pairs(store: Store, run: int) -> tuple[dict[str, set[Pair]], dict[str, 
         if key.source in BASES:
             groups[name].append(key)
         for levels, pairs in ((covered.levels, seen[name]), (covered.refused, refused[name])):
-            for own, arguments in {(counted(key, each), argument_levels(each)) for each in levels}:
+            for own, arguments in {(counted(key, row), argument_levels(row)) for row in levels}:
                 pairs.update(product(arguments, own))
             tensors[name].update(*map(tensor_levels, levels))
     return {
@@ -110,7 +110,7 @@ def planned_for(sources: dict[str, CaseSource], groups: Iterable[GroupKey], want
     calls = list(_different_calls(sources, groups, wanted))
     made = tried = 0
     while calls and made < MOST_PLANNED and tried < MOST_TRIED:
-        (new, row), call = max(((_best_row(call, wanted), call) for call in calls), key=lambda each: each[0][0])
+        (new, row), call = max(((_best_row(call, wanted), call) for call in calls), key=lambda scored: scored[0][0])
         if new < FEWEST_NEW:
             return
         rows = [row, *(row[:i] + row[i + 1 :] for i in range(len(row)) if len(row) > 1), *([level] for level in row)]
@@ -119,7 +119,7 @@ def planned_for(sources: dict[str, CaseSource], groups: Iterable[GroupKey], want
             tried += 1
             candidate = _at(call.planned, levels)
             brought = _brought(sources[candidate.base.source], candidate, call.case) & wanted
-            best = max(best, (brought, candidate, levels), key=lambda each: len(each[0]))
+            best = max(best, (brought, candidate, levels), key=lambda option: len(option[0]))
             if len(best[0]) >= new - (levels is not row):
                 break
         brought, candidate, levels = best
@@ -139,15 +139,15 @@ def _different_calls(
     for key in groups:
         if _factors(key.operator):
             by_base[key.source, key.operator, key.variant][key.dtype] = key
-    known: set[tuple[str, tuple[Level, ...]]] = set()
-    for base in sorted(by_base, key=lambda each: (BASES.index(each[0]), each)):
-        recorded = [each for each in MAIN_DTYPES if each in by_base[base]]
+    taken: set[tuple[str, tuple[Level, ...]]] = set()
+    for base in sorted(by_base, key=lambda base: (BASES.index(base[0]), base)):
+        recorded = [dtype for dtype in MAIN_DTYPES if dtype in by_base[base]]
         as_integers = [("float32", "int64")] if "float32" in recorded and "int64" not in recorded else []
         for before, dtype in (*zip(recorded, recorded, strict=True), *as_integers):
             source, key = sources[base[0]], by_base[base][before]
             for name, case in calls_of(source, key).items():
                 arguments = argument_levels(levels_of(case))
-                if not _can_be_varied(case) or (_kind(dtype), arguments) in known:
+                if not _can_be_varied(case) or (_kind(dtype), arguments) in taken:
                     continue
                 planned = Planned(key, name, dtype, ())
                 changed = case if before == dtype else at_levels(source, planned, case)
@@ -155,7 +155,7 @@ def _different_calls(
                 promoted = before != dtype and any(tensor.is_floating_point() for tensor in tensors_of(changed))
                 if promoted or not accepts(changed):
                     continue
-                known.add((_kind(dtype), arguments))
+                taken.add((_kind(dtype), arguments))
                 tried = {own for argument, own in wanted if argument in arguments and own[0] in _factors(key.operator)}
                 variations = (v for v in variations_for(source, planned, changed) if (v.factor, v.level) in tried)
                 levels = {(v.factor, v.level) for v in variations if v.change(changed) is not None}
@@ -165,9 +165,9 @@ def _different_calls(
 
 def _factors(operator: str) -> tuple[str, ...]:
     """What is varied in the calls of an operator."""
-    if any(fnmatchcase(operator, each) for each in OPTIMIZERS):
+    if any(fnmatchcase(operator, pattern) for pattern in OPTIMIZERS):
         return DTYPE, VALUES
-    return () if any(fnmatchcase(operator, each) for each in UNPLANNED) else FACTORS
+    return () if any(fnmatchcase(operator, pattern) for pattern in UNPLANNED) else FACTORS
 
 
 def _kind(dtype: str) -> str:
@@ -191,7 +191,7 @@ def _best_row(call: CandidateCall, wanted: set[Pair]) -> tuple[int, list[Level]]
             if level[0] == factor and not any(frozenset((level, other)) in IMPOSSIBLE_PAIRS for other in row)
         ]
         if of_factor:
-            row.append(max(of_factor, key=lambda each: each[0])[1])
+            row.append(max(of_factor, key=lambda option: option[0])[1])
     return sum(counts[level] for level in row), row
 
 
@@ -223,18 +223,18 @@ def _converts_to_integers(case: Case) -> bool:
 
 def in_separate_process(*arguments: object) -> tuple[Planned, ...]:
     """The plan of an entry; what was found before the process died or took too long."""
-    with tempfile.NamedTemporaryFile("w+") as found:
+    with tempfile.NamedTemporaryFile("w+") as plan:
         child = os.fork()
         if not child:
             signal.setitimer(signal.ITIMER_PROF, MOST_SECONDS)
             try:
                 for planned in planned_for(*arguments):
-                    found.write(f"{written([planned])}\n")
-                    found.flush()
+                    plan.write(f"{written([planned])}\n")
+                    plan.flush()
             finally:
                 os._exit(0)
         os.waitpid(child, 0)
-        return parsed(Path(found.name).read_text())
+        return parsed(Path(plan.name).read_text())
 
 
 def main(store: Path, names: Collection[str] = ()) -> None:
@@ -250,9 +250,9 @@ def main(store: Path, names: Collection[str] = ()) -> None:
             next(iter(source.cases(key, Samples.DEFAULT)), None)  # loads what each process would load again
     planned = set(parsed(PLAN.read_text()))
     lacking = (name for name in groups if wanted.get(name) and (not names or name in names))
-    for number, name in enumerate(sorted(lacking, key=lambda each: (-len(wanted[each]), each))):
-        planned.update(found := in_separate_process(sources, groups[name], wanted[name]))
-        print(name, len(wanted[name]), len(found), len(planned), flush=True)
+    for number, name in enumerate(sorted(lacking, key=lambda entry: (-len(wanted[entry]), entry))):
+        planned.update(added := in_separate_process(sources, groups[name], wanted[name]))
+        print(name, len(wanted[name]), len(added), len(planned), flush=True)
         if number % 50 == 0:
             PLAN.write_text(written(planned))  # what was found stays where this is stopped
     PLAN.write_text(written(planned))

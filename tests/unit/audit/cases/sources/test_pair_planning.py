@@ -28,31 +28,31 @@ def test_a_call_is_planned_for_pairs_that_the_cpu_accepts() -> None:
     wanted = set(product(arguments, levels))
     planned = list(pair_planning.planned_for({"opinfo": SOURCE}, GROUPS, wanted))
     assert planned
-    for each in planned:
-        assert levels & {*levels_of(at_levels(SOURCE, each, calls[each.call])), ("dtype", each.dtype)}
-    assert any(("values", "nan") in each.levels and each.dtype == "float32" for each in planned)
-    assert {each.base.dtype for each in planned} == {"float32", "int64"}, "integers have other special values"
+    for row in planned:
+        assert levels & {*levels_of(at_levels(SOURCE, row, calls[row.call])), ("dtype", row.dtype)}
+    assert any(("values", "nan") in row.levels and row.dtype == "float32" for row in planned)
+    assert {row.base.dtype for row in planned} == {"float32", "int64"}, "integers have other special values"
     assert len(wanted) < len(arguments), "what is brought is not open any more"
 
 
 def test_what_was_planned_before_the_process_died_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = Planned(GROUPS[0], "0a1b2c3d", "int64", (("layout", "offset"), ("size", "over 65,536")))
+    planned = Planned(GROUPS[0], "0a1b2c3d", "int64", (("layout", "offset"), ("size", "over 65,536")))
 
     def dying(*_: object):
-        yield found
+        yield planned
         os.kill(os.getpid(), signal.SIGKILL)
 
     monkeypatch.setattr(pair_planning, "planned_for", dying)
-    assert pair_planning.in_separate_process() == (found,)
+    assert pair_planning.in_separate_process() == (planned,)
 
 
 def test_open_are_the_pairs_of_all_levels_that_no_case_was_at(tmp_path: Path) -> None:
-    one, two, contiguous, transposed = ("0", "1"), ("0", "2"), ("layout", "contiguous"), ("layout", "transposed")
+    first, second, contiguous, transposed = ("0", "1"), ("0", "2"), ("layout", "contiguous"), ("layout", "transposed")
     recording = begun(store := new_store(tmp_path))
-    for key, levels in zip(GROUPS, [(one, contiguous), (two, transposed)], strict=True):
+    for key, levels in zip(GROUPS, [(first, contiguous), (second, transposed)], strict=True):
         recording.add(key, Outcome(CaseVerdict.PASSED))
         store.add_covered(store.groups(recording.run.id)[-1].id, 0, {0: levels})
     wanted, groups = pair_planning.open_pairs(store, recording.run.id)
     assert groups == {"clamp": GROUPS}
-    of_dtypes = {(one, ("dtype", "int64")), (two, ("dtype", "float32"))}
-    assert wanted == {"clamp": {(one, transposed), (two, contiguous), *of_dtypes}}
+    of_dtypes = {(first, ("dtype", "int64")), (second, ("dtype", "float32"))}
+    assert wanted == {"clamp": {(first, transposed), (second, contiguous), *of_dtypes}}

@@ -41,8 +41,8 @@ def test_a_planned_call_is_at_its_levels_and_the_same_for_every_seed() -> None:
     key = next(key for key in source.groups() if (key.operator, key.dtype) == ("masked.std", "float32"))
     torch.manual_seed(1)
     cases = list(source.cases(key, Samples.DEFAULT))
-    rows = [each for each in ROWS if each.base.operator == "masked.std"]
-    wanted = [dict(each.levels) for each in rows if each.base.source == "opinfo" and each.dtype == "float32"]
+    rows = [row for row in ROWS if row.base.operator == "masked.std"]
+    wanted = [dict(row.levels) for row in rows if row.base.source == "opinfo" and row.dtype == "float32"]
     for case, levels in zip(cases, wanted, strict=True):
         assert levels.items() & set(levels_of(case))
     torch.manual_seed(2)
@@ -53,8 +53,8 @@ def test_a_planned_call_is_at_its_levels_and_the_same_for_every_seed() -> None:
 def test_the_sources_still_make_nearly_all_calls_of_the_plan() -> None:
     sources = {source.name: source for source in (OpInfoSource(), SchemaSource())}
     by_group: dict[GroupKey, set[str]] = {}
-    for each in ROWS:
-        by_group.setdefault(each.base, set()).add(each.call)
+    for row in ROWS:
+        by_group.setdefault(row.base, set()).add(row.call)
     groups = [key for key in by_group if key.source in sources][::10]
     missing = sum(len(by_group[key] - calls_of(sources[key.source], key).keys()) for key in groups)
     assert missing <= 0.05 * sum(len(by_group[key]) for key in groups), "plan again: docs/reports.md, Pairs of levels"
@@ -85,7 +85,7 @@ def test_no_call_is_made_behind_the_last_that_is_looked_for() -> None:
 
 def test_every_source_of_the_plan_is_a_base() -> None:
     planning = [source for source in case_sources(()).values() if isinstance(source, PlannedPairSource)]
-    made = Counter(each.source for source in planning for each in source.groups())
+    made = Counter(group.source for source in planning for group in source.groups())
     assert made.keys() == {"planned pairs", "module planned pairs", "schema planned pairs"}
     bases = {base for source in planning for base in source.bases}
-    assert {each.base.source for each in ROWS} <= bases == set(BASES)
+    assert {row.base.source for row in ROWS} <= bases == set(BASES)
