@@ -110,4 +110,4 @@ def sync_compiled_run(run: Run, store: Path, *, quiet: bool, registry: Path | No
     if not quiet:
         print(f"registry: {len(report.changed)} changed, {len(report.unchanged)} unchanged by what compiling showed")
         if report.unmeasured:
-            print(f"  {len(report.unmeasured)} left alone: sync an audit of the calls as they are first")
+            print(f"  {len(report.unmeasured)} skipped: sync an audit without torch.compile first")

@@ -42,7 +42,7 @@ class MpsDevice:
     """An mps device that this process can use.
 
     Attributes:
-        simulated: whether it is the simulated device. Its results are no evidence about a Mac.
+        simulated: whether it is the simulated device. Its results are not evidence about a Mac.
         profile: the torch release whose coverage the simulated device has; None on a real device.
         recorder: attributes fallbacks to operators.
     """

@@ -16,7 +16,7 @@ from .summary import SiteCalls, Summary, advice
 
 # CallSites and operands of one operator that a table shows; `--json` and `--html` have all.
 SHOWN = 12
-# The share of the time below which the calls of one place are no bottleneck.
+# The share of the time below which the calls of one place are not a bottleneck.
 BOTTLENECK = 0.01
 WIDTH_OF_A_FILE = 200
 

@@ -65,7 +65,7 @@ def _mark_problems(evidence: EvidenceFile) -> Iterator[str]:
     }
     shown = [sign for sign, present in signs.items() if present]
     if shown:
-        yield f"not marked simulated, but it tells of {', '.join(shown)}"
+        yield f"not marked simulated, but it contains {', '.join(shown)}"
 
 
 def _device_problems(evidence: EvidenceFile) -> Iterator[str]:

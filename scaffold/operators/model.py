@@ -65,7 +65,7 @@ class OverloadModel:
 
     @property
     def inputs(self) -> Sequence[Argument]:
-        """The arguments that are no outputs."""
+        """The arguments that are not outputs."""
         return [argument for argument in self.arguments if argument not in self.outputs]
 
     @property

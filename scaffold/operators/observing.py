@@ -101,7 +101,7 @@ def _with_each_reduction(overload: Any, call: KnownCall) -> list[KnownCall]:
 
 
 def _with_each_flag(overload: Any, call: KnownCall) -> list[KnownCall]:
-    """The call with each value of the flags that shape factors, and with matrices that are no squares: samples are."""
+    """The call with each value of the flags that shape factors, and with matrices that are not square (samples are)."""
     declared = overload._schema.arguments
     places = {argument.name: place for place, argument in enumerate(declared)}
     flags = [flag for flag in _SHAPING_FLAGS if flag in places]

@@ -134,8 +134,8 @@ def files_to_check(path: Path) -> list[Path]:
     suffixes = (*CODE, *METAL, *COMPILED_METAL, *PATCH)
     if _is_part_of_a_patch(path):
         raise ScaffoldError(
-            f"{path} is a part of a patch: make it with `mpsmith scaffold OPERATOR --target upstream --from-kernel`, "
-            "and check that"
+            f"{path} belongs to a patch: run `mpsmith scaffold OPERATOR --target upstream --from-kernel`, "
+            "and check the patch"
         )
     if path.is_file():
         if path.suffix not in suffixes:

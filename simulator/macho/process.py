@@ -202,7 +202,7 @@ def command(libraries: Sequence[Path]) -> list[str]:
 
 def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
     if pipe is None:
-        raise MachOError("the process of the release's libraries has no pipe")
+        raise MachOError("cannot open a pipe to the process that runs the release's libraries")
     return pipe
 
 

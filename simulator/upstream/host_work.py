@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-# Copies and reads to the host, which are no kernels.
+# Copies and reads to the host, which are not kernels.
 _PLAIN = frozenset(f"aten::{name}" for name in ("_copy_from", "_copy_from_and_resize", "_local_scalar_dense", "copy_"))
 
 _CHECK = "aten::_linalg_check_errors"  # reads numbers that LAPACK's kernels return

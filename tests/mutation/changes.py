@@ -1,7 +1,7 @@
 """The mutants of a module: each is its source with one small change that a test should notice.
 
 Most changes are the operators of cosmic-ray. Those it lacks are made here: a number a hundred times as large, a row
-missing from a table, a statement left out, `in` turned round. Left out are changes that are no change of behaviour
+missing from a table, a statement left out, `in` turned round. Left out are changes that cannot change behaviour
 whatever the code: in annotations, which nothing evaluates; `is` for `==`, which are the same for dtypes, enums and
 None; `frozen=` of a dataclass, which mypy holds; and replacements that another one implies (of `<` only `<=` and `>=`).
 """

@@ -361,7 +361,7 @@ def test_a_setup_script_that_hangs_is_one_line(tmp_path: Path) -> None:
         requests_of(tmp_path, 2)
 
 
-def test_nothing_executed_is_no_pass() -> None:
+def test_nothing_executed_is_not_a_pass() -> None:
     right, accepted = TryRow("test", "a", TryResult.RIGHT), TryRow("metal", "a", TryResult.ACCEPTED)
     skipped = TryRow("test", "b", TryResult.SKIPPED)
     assert passed([accepted, right, skipped])

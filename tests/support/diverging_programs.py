@@ -105,7 +105,7 @@ Node = str | Branch | Loop | Switch
 
 
 def grow(rng: random.Random, depth: int) -> list[Node]:
-    """Statements nested at most so deep."""
+    """Statements nested at most `depth` deep."""
     kind = rng.random()
     if depth == 0 or kind < 0.25:
         return [rng.choice(list(STEPS))]

@@ -42,7 +42,7 @@ def graph_of(room: str, imports: Iterable[Arrow]) -> Graph:
 
 
 def part_in(room: str, module: str, named: Iterable[str]) -> str:
-    """The part that a module belongs to; "" for one that is outside, or that is the room itself."""
+    """The part that a module belongs to; "" for one that is outside, or for the folder itself."""
     first, _, rest = module.partition(".")
     if room == HOUSE:
         return first if rest or f"{first}.__main__" in named or (ROOT / first).is_dir() else ""

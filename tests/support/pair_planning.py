@@ -65,7 +65,7 @@ BASES = (
     *("schema element-wise kernels", "sizes", "schema sizes"),
 )
 FACTORS = (DTYPE, SIZE, LAYOUT, OTHER_LAYOUTS, GRADIENT, FORM, VALUES)
-# Beside those whose arguments are not paired: kernels of the CPU that write out of bounds, or are no reference there.
+# Beside those whose arguments are not paired: kernels of the CPU that write out of bounds, or give no reference.
 UNPLANNED = (*UNPAIRED, *KERNEL_DIES, *STRIDES_IGNORED, "*_aa*", "*grid_sample*", "*lu_unpack*", "*_fused_*", "*lstsq*")
 # Those of the optimizers among them are planned in what does not change their layouts.
 OPTIMIZERS = ("_fused_ada*", "_fused_sgd*")

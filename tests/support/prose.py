@@ -36,7 +36,7 @@ def rules() -> tuple[dict[re.Pattern[str], str], dict[str, str]]:
 
 
 def texts(path: Path) -> Iterator[tuple[int, str]]:
-    """The prose of a file by line: a document whole, of code the comments and strings."""
+    """The prose of a file by line: a document whole, of code the comments, strings and names of tests."""
     source = path.read_text(encoding="utf-8")
     if path.suffix == ".md":
         yield from enumerate(source.splitlines(), 1)
@@ -44,6 +44,7 @@ def texts(path: Path) -> Iterator[tuple[int, str]]:
         for token in tokenize.generate_tokens(io.StringIO(source).readline):
             if token.type in (tokenize.COMMENT, tokenize.STRING):
                 yield from enumerate(token.string.splitlines(), token.start[0])
+        yield from ((line, name.replace("_", " ")) for line, name in names(source) if name.startswith("test_"))
     else:
         for comment in NATIVE_COMMENT.finditer(source):
             yield from enumerate(comment[0].splitlines(), source.count("\n", 0, comment.start()) + 1)

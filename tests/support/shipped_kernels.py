@@ -24,7 +24,7 @@ Values = Callable[[tuple[int, ...]], Tensor]
 
 @cache
 def library_of(release: str) -> AirLibrary:
-    """The library of a release, from the cache or else fetched; the test is skipped where neither is to be had."""
+    """The library of a release, from the cache or downloaded; skips the test if neither works."""
     try:
         return AirLibrary(shipped_library(release), release)
     except UnreachableError as error:

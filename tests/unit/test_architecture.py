@@ -1,4 +1,4 @@
-"""The pictures of docs/architecture.md show the imports that there are."""
+"""The pictures of docs/architecture.md show all imports."""
 
 from support.drawings import DOCUMENT, MARKED, drawn, picture, reduced
 from support.imports import arrows

@@ -33,7 +33,7 @@ def g(run):
 """
 
 
-def test_what_is_behind_a_condition_runs_on_a_mac_alone(tmp_path: Path) -> None:
+def test_lines_behind_a_condition_run_only_on_a_mac(tmp_path: Path) -> None:
     file = tmp_path / "audit" / "some.py"
     file.parent.mkdir()
     file.write_text(SOURCE)

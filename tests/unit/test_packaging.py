@@ -20,7 +20,7 @@ else:
 ROOT = Path(__file__).parents[2]
 # Folders of the repository that are not part of the package.
 NOT_THE_PACKAGE = {"benchmarks", "build", "dist", "docs", "tests", "work"}
-# Modules at the root that build the package and are no part of it.
+# Modules at the root that build the package and are not part of it.
 BUILDS = {Path("setup.py")}
 # Files in the package's folders that are for readers of the repository.
 NOT_INSTALLED = ("*.md", "reports/published/*", "registry/evidence/*")

@@ -41,7 +41,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     workers = max(1, (os.cpu_count() or 1) - 1)
     parser.add_argument("--workers", type=int, default=workers, help="processes that try calls; two more verify them")
-    parser.add_argument("--to", type=Path, metavar="DIR", help="the folder to continue and write; default: the clone's")
+    parser.add_argument(
+        "--to", type=Path, metavar="DIR", help="the folder of recorded calls to extend; default: the one in the clone"
+    )
     parser.add_argument("--fresh", action="store_true", help="try all recorded calls again")
     return parser
 

@@ -44,7 +44,7 @@ UNSEEN = frozenset(
 
 
 def announced(name: str, run: Callable[..., Any]) -> Callable[..., Any]:
-    """The call under a mark with its own name, so that a profiler tells of it."""
+    """The call under a mark with its own name, so that a profiler records it."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         with torch._C._profiler._RecordFunctionFast(name):

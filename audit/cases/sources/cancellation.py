@@ -27,7 +27,7 @@ MEAN = 2000.0
 # What has a variance or a maximum inside, by parts of its name: several samples of each, as flags choose the formula.
 STATISTICS = re.compile(r"norm|var|std|softmax|softmin|logsumexp|cov|corrcoef", re.IGNORECASE)
 SAMPLES_OF_STATISTICS = 4
-# Modules of many layers: what one rounds the next one amplifies, and a large mean tells of none of them.
+# Modules of many layers: one amplifies the rounding of the one before, so a large mean shows no error.
 MANY_LAYERS = re.compile(r"^nn\.(Transformer|LSTM|GRU|RNN)")
 
 Change = Callable[[Tensor], Tensor]

@@ -50,7 +50,7 @@ def draws_numbers(operator: str, aten_name: str = "") -> bool:
 def under_seeds(operator: Call) -> Call:
     """Says in words whether a seed repeats the numbers, and whether another seed and another call give others.
 
-    The default generators are left as they were: the words are no random result.
+    The default generators are left as they were: the words are not a random result.
     """
 
     def call(*args: Any, **kwargs: Any) -> Any:

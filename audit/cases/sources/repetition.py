@@ -46,7 +46,7 @@ REPETITIONS = 200
 # Two threads go on until both have made so many calls: one may be far ahead of the other.
 CALLS_OF_A_THREAD = 20
 MOST_CALLS_OF_A_THREAD = 200
-# Python files that are no kernels: the auditor's own, the simulator's, torch's and Python's, but not what is installed.
+# Python files that are not kernels: the auditor's, the simulator's, torch's and Python's, but not what is installed.
 PACKAGE = Path(__file__).parents[3]
 NO_KERNELS = (str(PACKAGE / "audit"), str(PACKAGE / "simulator"), str(Path(torch.__file__).parent), "<")
 STANDARD_LIBRARY, INSTALLED = sysconfig.get_path("stdlib"), "-packages"

@@ -15,7 +15,7 @@ _OUT_NAMES = frozenset(
         *("out_tol_tensor", "output", "result", "sign", "values", "values_stable"),
     }
 )
-# Their names end in this though they are no out= forms.
+# Their names end in this, although they are not out= forms.
 _NOT_OUT = frozenset(
     {
         *("fbgemm_linear_fp16_weight.out", "fbgemm_linear_fp16_weight_fp32_activation.out"),

@@ -128,7 +128,7 @@ def combine(readings: Iterable[WheelReading]) -> ReleaseData:
     ordered = sorted(readings, key=lambda reading: release_order(reading.release))
     facts = [reading.facts for reading in ordered if reading.facts is not None]
     if len(facts) != len(ordered):
-        raise ValueError("the data of a release need its binary")
+        raise ValueError("the data of a release needs its binary")
     tested = [dict.fromkeys(tested_operators(reading), "yes") for reading in ordered]
     return ReleaseData(
         tuple(facts),
@@ -169,7 +169,7 @@ def tested_operators(reading: WheelReading) -> set[str]:
 
 
 def failures_by_key(reading: WheelReading) -> dict[FailureKey, str]:
-    """The dtypes that are expected to fail, joined by commas, or `all`. Skipped tests are no expected failures."""
+    """The dtypes that are expected to fail, joined by commas, or `all`. Skipped tests are not expected failures."""
     operators = _operators(reading.surface)
     collected: dict[FailureKey, set[str]] = {}
     for mark in reading.failures.marks if reading.failures else ():

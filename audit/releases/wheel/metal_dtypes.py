@@ -45,7 +45,7 @@ _ELEMENT_WIDTH = re.compile(r"\d+bit")
 # Types that no tensor on mps has; names contain them in place of a type.
 OTHER_TYPES = frozenset({"half2", "ushort", "uint", "ulong", "float3", "float4", "half4"})
 
-# A cast variant computes in another type than its operand's, so its types are no evidence for either.
+# A cast variant computes in another type than its operand's, so its types are not evidence for either.
 CASTS = frozenset({"cast", "castout"})
 
 # Metal functions are named without the prefixes by which Python modules tell their operators apart.

@@ -77,7 +77,7 @@ class Rows:
 
 
 Sorted = tuple[list[Step], Tensor, Tensor]
-"""Steps, and where they leave values and indices that are no results."""
+"""Steps, and where they leave values and indices that are not results."""
 
 
 def sorted_rows(kernels: ReleaseKernels, sorting: Sorting, rows: Rows) -> Sorted:

@@ -62,7 +62,7 @@ class TestNotLowered:
         assert "Metal has buffers 0 to 30" in result.reason
         assert result.line == "constant float* in_ptr30,"
 
-    def test_what_the_cpu_refuses_is_no_evidence(self) -> None:
+    def test_a_call_that_the_cpu_refuses_is_not_evidence(self) -> None:
         result = compiled(lambda x, i: x[i], torch.randn(3), torch.tensor([7]))
         assert result.verdict is CompiledVerdict.REFERENCE_FAILED
 
@@ -91,7 +91,7 @@ class TestWrong:
         assert (result.verdict, result.faulty_stage) == (CompiledVerdict.WRONG, FaultyStage.INDUCTOR)
         assert "256, CPU 0" in result.reason
 
-    def test_a_graph_that_differs_on_mps_is_no_fault_of_the_metal(self) -> None:
+    def test_a_graph_that_differs_on_mps_is_not_blamed_on_the_metal(self) -> None:
         """Traced for mps, batch_norm in evaluation returns statistics that the CPU's leaves empty."""
         statistics = (torch.randn(3), torch.rand(3) + 0.5)
         result = compiled(torch.native_batch_norm, torch.randn(4, 3, 2), None, None, *statistics, False, 0.1, 1e-5)

@@ -112,7 +112,9 @@ def test_a_generated_fault_has_a_call_that_shows_it(name: str, calls: BaseCalls,
         ("aten::uniform_: takes(generator, None)", Scenario.GENERATOR, True),
     ],
 )
-def test_what_can_be_seen(text: str, scenario: Scenario, is_seen: bool, calls: BaseCalls) -> None:
+def test_only_detectable_faults_have_a_call_that_shows_them(
+    text: str, scenario: Scenario, is_seen: bool, calls: BaseCalls
+) -> None:
     assert (demonstrate(Fault.parse(text), scenario, calls, Random(1)) is not None) is is_seen
 
 

@@ -64,13 +64,13 @@ def forgets_squares(
     return kernel(self, grads, exp_avgs, [square.clone() for square in exp_avg_sqs], *args, **kw)
 
 
-def test_a_fused_optimiser_that_forgets_a_state_shows(sources) -> None:
+def test_a_fused_optimizer_that_does_not_update_a_state_is_wrong(sources) -> None:
     assert messages(sources, "schema", "_fused_adam_") == []
     with faulty_kernel("_fused_adam_", forgets_squares):
         assert messages(sources, "schema", "_fused_adam_")
 
 
-def test_a_write_around_a_view_shows(sources) -> None:
+def test_a_write_outside_a_view_is_wrong(sources) -> None:
     def spills(kernel: Kernel, self: Tensor) -> Tensor:
         result = kernel(self)
         whole = torch.empty(0, dtype=self.dtype, device=self.device).set_(self.untyped_storage())
@@ -88,7 +88,7 @@ def test_a_write_around_a_view_shows(sources) -> None:
         assert any(m.startswith("the memory around input 0") for m in messages(sources, "layouts", "erf"))
 
 
-def test_an_input_that_is_overwritten_by_a_backward_shows(sources) -> None:
+def test_a_backward_that_overwrites_an_input_is_wrong(sources) -> None:
     def corrupts(kernel: Kernel, gradient: Tensor, output: Tensor) -> Tensor:
         result = kernel(gradient, output)
         output.zero_()
@@ -118,7 +118,7 @@ def test_views_that_are_copies_show(sources) -> None:
         )
 
 
-def test_a_draw_for_nothing_shows(sources) -> None:
+def test_an_unneeded_random_draw_is_wrong(sources) -> None:
     def draws(kernel: Kernel, self: Tensor) -> Tensor:
         torch.rand(1, device=self.device)
         return kernel(self)
@@ -127,7 +127,7 @@ def test_a_draw_for_nothing_shows(sources) -> None:
         assert set(messages(sources, "opinfo", "sinh")) == {"draws from the default generator, unlike the CPU"}
 
 
-def test_a_generator_that_stands_still_shows(sources) -> None:
+def test_a_generator_that_does_not_advance_is_wrong(sources) -> None:
     def still(kernel: Kernel, self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         state = torch.mps.get_rng_state()
         result = kernel(self, *args, **kwargs)
@@ -147,7 +147,7 @@ def naive_sinh(kernel: Kernel, self: Tensor) -> Tensor:
 
 
 @pytest.mark.parametrize(("operator", "faulty"), [("log1p", naive_log1p), ("sinh", naive_sinh)])
-def test_a_result_that_is_inexact_near_zero_shows(operator: str, faulty: Any, sources) -> None:
+def test_a_result_that_is_inexact_near_zero_is_wrong(operator: str, faulty: Any, sources) -> None:
     with faulty_kernel(operator, faulty):
         assert any(" elements differ" in m for m in messages(sources, "cancellation", operator))
 
@@ -160,13 +160,13 @@ def by_moments(kernel: Kernel, self: Tensor, dim: Any = None, *, correction: Any
     return (of_squares - mean * mean) * (exact / biased).nan_to_num(1.0, 1.0, 1.0)
 
 
-def test_a_variance_by_its_moments_shows(sources) -> None:
+def test_a_variance_from_its_moments_is_wrong(sources) -> None:
     assert messages(sources, "cancellation", "var") == []
     with faulty_kernel("var.correction", by_moments):
         assert any(" elements differ" in m for m in messages(sources, "cancellation", "var"))
 
 
-def test_a_softmax_that_subtracts_no_maximum_shows(sources) -> None:
+def test_a_softmax_without_subtracting_the_maximum_is_wrong(sources) -> None:
     def overflowing(kernel: Kernel, self: Tensor, dim: int, half_to_float: bool) -> Tensor:
         return self.exp() / self.exp().sum(dim, keepdim=True)
 
@@ -176,7 +176,7 @@ def test_a_softmax_that_subtracts_no_maximum_shows(sources) -> None:
 
 
 @pytest.mark.parametrize("operator", ["neg", "round", "tan"])
-def test_a_lost_sign_of_zero_shows(operator: str, sources) -> None:
+def test_a_lost_sign_of_zero_is_wrong(operator: str, sources) -> None:
     def without_sign(kernel: Kernel, self: Tensor) -> Tensor:
         return kernel(self) + 0.0
 

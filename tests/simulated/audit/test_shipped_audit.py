@@ -129,7 +129,7 @@ def test_what_it_gets_wrong_is_wrong_and_names_it(store: Path) -> None:
 @pytest.mark.parametrize(
     ("operator", "ulp_sensitivity"), [("ceil", UlpSensitivity.EXACT), ("exp", UlpSensitivity.INSENSITIVE)]
 )
-def test_a_wrong_result_says_whether_it_stands_when_last_bits_are_moved(
+def test_a_wrong_result_says_whether_it_is_ulp_sensitive(
     store: Path, operator: str, ulp_sensitivity: UlpSensitivity
 ) -> None:
     shipped = [case for case in cases_of(store, operator) if case.grade is Grade.SHIPPED_KERNEL]
@@ -138,7 +138,7 @@ def test_a_wrong_result_says_whether_it_stands_when_last_bits_are_moved(
     assert wrong[0].ulp_sensitivity is ulp_sensitivity
 
 
-def test_a_kernel_that_never_ends_is_stood_in_for(store: Path) -> None:
+def test_a_kernel_that_never_ends_is_replaced_by_the_stand_in(store: Path) -> None:
     """The host may be too slow for it: that says nothing of a Mac."""
     assert {(case.outcome.verdict, case.grade) for case in cases_of(store, "floor")} == {
         (CaseVerdict.PASSED, Grade.DISPATCH_ONLY)
@@ -148,7 +148,7 @@ def test_a_kernel_that_never_ends_is_stood_in_for(store: Path) -> None:
     )
 
 
-def test_a_kernel_that_cannot_be_compiled_is_stood_in_for(store: Path) -> None:
+def test_a_kernel_that_cannot_be_compiled_is_replaced_by_the_stand_in(store: Path) -> None:
     assert {(case.outcome.verdict, case.grade) for case in cases_of(store, "trunc")} == {
         (CaseVerdict.PASSED, Grade.DISPATCH_ONLY)
     }

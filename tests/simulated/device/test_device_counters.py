@@ -150,7 +150,7 @@ def test_counts_of_many_threads_add_up_and_drains_lose_nothing() -> None:
     assert drained == device.counters()["aten::add.Tensor"].native == 2000
 
 
-def test_the_counts_tell_convolution_as_a_mac_does() -> None:
+def test_convolutions_are_counted_under_the_names_that_a_mac_uses() -> None:
     x = torch.rand(1, 2, 5, 5, device="mps", requires_grad=True)
     layer = torch.nn.Conv2d(2, 3, 3).to("mps")
     up = torch.nn.ConvTranspose2d(3, 2, 3).to("mps")

@@ -115,7 +115,7 @@ def test_out_arguments_of_a_fallback_are_filled(fallback_enabled: None) -> None:
     assert out.tolist() == [0.0, 1.0]
 
 
-def test_the_dispatcher_tells_missing_from_native_as_on_a_mac() -> None:
+def test_the_dispatcher_distinguishes_missing_from_native_as_on_a_mac() -> None:
     def mps_line(operator: str) -> str:
         table = torch._C._dispatch_dump_table(operator)
         return next(line for line in table.splitlines() if line.startswith("MPS:"))

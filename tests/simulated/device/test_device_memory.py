@@ -28,7 +28,7 @@ def filled() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("filled")
-def test_what_nothing_wrote_shows() -> None:
+def test_uninitialized_memory_is_filled_with_nan() -> None:
     for dtype in (torch.float32, torch.float16, torch.bfloat16):
         assert torch.empty(33, dtype=dtype, device="mps").isnan().all()
     assert torch.empty(7, dtype=torch.int16, device="mps").eq(-1).all()

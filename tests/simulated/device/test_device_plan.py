@@ -31,7 +31,7 @@ def test_the_device_has_exactly_the_kernels_of_its_profile(simulated_device: Cov
     assert registered("SparseMPS") == simulated_device.sparse
 
 
-def test_a_profile_without_anything_still_makes_fills_views_and_copies_tensors() -> None:
+def test_an_empty_profile_still_creates_fills_views_and_copies_tensors() -> None:
     plan = kernel_plan.plan(NOTHING)
     assert set(plan.native) == set(kernel_plan.ALWAYS_NATIVE)
     assert plan.sparse == plan.always_fallback == []

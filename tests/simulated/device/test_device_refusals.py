@@ -96,7 +96,7 @@ def test_what_a_release_refuses_on_a_mac() -> None:
         functional.conv_transpose3d(ones(1, 1, 2, 2, 2, dtype=torch.float16), ones(1, 1, 1, 1, 1, dtype=torch.float16))
     assert functional.conv_transpose2d(ones(1, 1, 2, 2).half(), ones(1, 1, 1, 1).half()).sum().item() == 4.0
     assert functional.linear(ones(2, 2), ones(2, 2)).tolist() == [[2, 2], [2, 2]]
-    # Integers in the tensor that is added to are no reason to refuse.
+    # Integers in the tensor that is added to are accepted.
     assert torch.addr(integers, ones(2), ones(2)).tolist() == [[2, 2], [2, 2]]
 
 

@@ -130,7 +130,7 @@ def test_a_seed_gives_the_same_numbers_again() -> None:
     assert not torch.equal(first, torch.rand(3, device="mps"))
 
 
-def test_the_device_and_the_cpu_have_sequences_of_their_own() -> None:
+def test_the_device_and_the_cpu_have_separate_random_sequences() -> None:
     torch.manual_seed(1)
     expected = torch.rand(4)
     torch.manual_seed(1)

@@ -63,7 +63,7 @@ def test_several_are_stepped_as_each_alone(dtype: torch.dtype, scaled: bool, lau
     assert_equal(together, alone)
 
 
-def test_strided_ones_and_other_dtypes_have_launches_of_their_own(launches: list[str]) -> None:
+def test_strided_tensors_and_other_dtypes_have_separate_launches(launches: list[str]) -> None:
     tensors = [a + b for a, b in zip(lists((4, 6), (7,), (3,)), lists((5,), (6,), dtype=torch.float16), strict=True)]
     tensors[0][0] = torch.rand(6, 4).to("mps").t()
     step(tensors)

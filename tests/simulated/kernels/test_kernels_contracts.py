@@ -113,7 +113,7 @@ def test_errors_equal_the_cpu(name: str) -> None:
     assert [word for word in str(actual.value).split("\n")[0].split() if word.isalpha()][:6] == words
 
 
-def test_a_gradient_of_another_dtype_is_no_missing_kernel() -> None:
+def test_a_gradient_of_another_dtype_is_not_a_missing_kernel() -> None:
     with pytest.raises(RuntimeError, match="scalar type Long") as refused:
         aten._adaptive_avg_pool2d_backward(
             torch.ones(1, 1, 3, 4, device="mps"), torch.ones(1, 1, 4, 5, device="mps").long()

@@ -39,7 +39,7 @@ def test_products_are_those_of_the_cpu(dtype: torch.dtype, beta: int, alpha: int
 
 
 def twice(device: str) -> Tensor:
-    """A matrix that names one place twice."""
+    """A matrix with a duplicate index."""
     return torch.sparse_coo_tensor([[0, 0, 2], [1, 1, 0]], [1.0, 2.0, 3.0], (3, 2), device=device)
 
 

@@ -71,7 +71,7 @@ def in_order(parameters: dict[int, tuple[str, int]], arguments: dict[str, torch.
     return [arguments[parameters[index][0]] for index in sorted(parameters)]
 
 
-def test_what_is_no_library_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_library_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="begins with MTLB"):
         torch.mps.load_metallib(b"text")
     with pytest.raises(RuntimeError, match=r"gone\.metallib: No such file"):

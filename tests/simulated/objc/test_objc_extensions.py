@@ -54,7 +54,7 @@ def test_torchs_command_buffer_continues_after_a_commit(extension: ModuleType) -
     assert extension.continues_after_commit()
 
 
-def test_the_public_allocator_shows_the_host_a_tensor(extension: ModuleType) -> None:
+def test_the_public_allocator_maps_a_tensor_for_the_host(extension: ModuleType) -> None:
     values = torch.arange(1.0, 5.0).to("mps")
     assert extension.read_shared(values) == (1.0, 16)
     assert extension.read_shared(values[1:]) == (-1.0, -1), "only the start of memory is known"
@@ -72,7 +72,7 @@ def test_events_happen_and_measure_time(extension: ModuleType) -> None:
         extension.time_of_nothing()
 
 
-def test_an_event_tells_a_block_that_it_was_reached(extension: ModuleType) -> None:
+def test_an_event_notifies_a_block(extension: ModuleType) -> None:
     assert extension.notified() == [False, True, True]
 
 

@@ -190,7 +190,7 @@ def test_a_fault_wraps_the_shipped_kernel(activate: Activate) -> None:
     assert torch.exp(mps(0)).tolist() == [101]
 
 
-def test_a_paused_call_is_the_stand_ins_and_counts_nothing(activate: Activate) -> None:
+def test_a_paused_call_runs_on_the_stand_in_and_is_not_counted(activate: Activate) -> None:
     activate(exp=unary("exp_kernel"), add__Tensor=binary)
     with interposition.paused():
         with interposition.paused():
@@ -236,7 +236,7 @@ def test_an_empty_result_launches_nothing_and_is_neutral(activate: Activate) -> 
     assert counted("aten::exp") == OverloadLaunches(neutral=1)
 
 
-def test_a_refusal_is_the_stand_ins(activate: Activate) -> None:
+def test_a_refused_call_raises_the_error_of_the_stand_in(activate: Activate) -> None:
     activate(add__Tensor=binary)
     with pytest.raises(RuntimeError, match="size of tensor"):
         torch.add(mps(1, 2), mps(1, 2, 3))

@@ -169,7 +169,7 @@ def small_matrices(matrix_kinds: Any) -> None:
 
 
 def patient(preflight: Any) -> None:
-    """A busy machine is not a sick one: only the fault that hangs waits for the limit of a Mac."""
+    """A busy machine is slow without a fault: only the fault that hangs waits for the limit of a Mac."""
     if not isinstance(FAULT, posed_faults.Hang):
         preflight.preflight.__defaults__ = (preflight.COMMAND, 3600.0)
 

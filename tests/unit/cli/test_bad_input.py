@@ -99,7 +99,7 @@ def test_no_input_ends_in_a_traceback(name: str) -> None:
     check()
 
 
-def test_a_store_that_is_no_file_is_refused(tmp_path: Path) -> None:
+def test_a_store_that_is_not_a_file_is_refused(tmp_path: Path) -> None:
     pipe = tmp_path / "fifo"
     os.mkfifo(pipe)
     for words in (["report", "--store", str(pipe)], ["compare", str(tmp_path), str(pipe)]):

@@ -60,7 +60,7 @@ def test_methods_typos_and_dtypes_are_understood(node: str) -> None:
     assert dtype["dtypes"] == ["bfloat16"]
 
 
-def test_filters_are_no_words_of_the_query(node: str) -> None:
+def test_filters_are_not_words_of_the_query(node: str) -> None:
     answer, name = answers(node, "status:dtype-gap dtype:bool since:2.14 mode", "aten::mode")
     assert answer["filters"] == {"status": ["dtype gap"], "dtype": ["bool"], "since": ["2.14"]}
     assert answer["dtypes"] == ["bool"]

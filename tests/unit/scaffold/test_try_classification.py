@@ -27,7 +27,7 @@ def test_errors_of_the_compiler(message: str, result: TryResult, reason: str) ->
     assert (row.result, row.reason, row.file, row.line) == (result, reason, "a.mm", 3)
 
 
-def test_a_build_script_that_needs_a_module_is_no_defect() -> None:
+def test_a_build_script_that_needs_a_module_is_not_a_defect() -> None:
     row = classification.script_row("setup.py", "setup.py fails: No module named 'mlx'", has_host_code=True)
     assert (row.result, row.reason) == (TryResult.SKIPPED, "it needs the module mlx: install it")
     assert classification.script_row("setup.py", "no Xcode", has_host_code=True).result is TryResult.DEFECT

@@ -76,7 +76,7 @@ def test_a_gap_of_this_torch_is_scaffolded() -> None:
     assert advice(summarize(seen)) == f"mpsmith has no kernel for {gap} yet; start one: `mpsmith scaffold {gap}`"
 
 
-def test_cheap_fallbacks_are_no_bottleneck_on_a_real_device() -> None:
+def test_cheap_fallbacks_are_not_a_bottleneck_on_a_real_device() -> None:
     seen = recording()
     seen.span = (0, 2 * 10**9)
     assert "not your bottleneck" not in text.as_text(summarize(seen))

@@ -72,7 +72,7 @@ def test_known_reports_come_first(mac: PosedMac) -> None:
 
 
 @pytest.mark.rehearsal
-def test_what_may_write_out_of_bounds_runs_in_processes_of_its_own(mac: PosedMac) -> None:
+def test_calls_that_may_write_out_of_bounds_run_in_separate_processes(mac: PosedMac) -> None:
     mac.run("mpsmith", "audit", "--sources", "errors,opinfo", "--ops", "take", *NARROW[2:4], "--samples", "quick", *ONE)
     with Store.open(mac.folder / "audit.sqlite") as store:
         cases = list(store.cases(store.latest_run().id))

@@ -130,7 +130,7 @@ def test_an_overload_without_a_cpu_kernel_is_a_note() -> None:
     assert "mm.dtype: the CPU has no kernel for it either" in reply.notes
 
 
-def test_empty_inputs_are_no_evidence() -> None:
+def test_empty_inputs_are_not_evidence() -> None:
     assert has_empty_tensor("(float16[0, 0]), full_matrices=True")
     assert has_empty_tensor("(float32[3], int64[2, 0])")
     assert not has_empty_tensor("(float32[10, 20], 0)")

@@ -30,7 +30,7 @@ class TestWorstCompiled:
 
 
 @pytest.mark.parametrize("verdict", [CaseVerdict.SKIPPED, CaseVerdict.REFERENCE_FAILED])
-def test_what_was_not_executed_is_no_evidence(verdict: CaseVerdict) -> None:
+def test_a_call_that_was_not_executed_is_not_evidence(verdict: CaseVerdict) -> None:
     assert not of_uncompiled(Outcome(verdict)).executed
 
 

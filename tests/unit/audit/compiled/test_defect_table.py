@@ -16,12 +16,12 @@ SHOWN = StoredResult("wrong", "1 of 3 elements differ", "Inductor's Metal", "")
 each_defect = pytest.mark.parametrize("defect", DEFECTS, ids=lambda defect: defect.number)
 
 
-def test_every_defect_has_a_number_of_its_own() -> None:
+def test_every_defect_has_its_own_number() -> None:
     assert len({defect.number for defect in DEFECTS}) == len(DEFECTS)
     assert {f"U{number}" for number in range(1, 14)} <= {defect.number for defect in DEFECTS}
 
 
-def test_the_surest_stand_first() -> None:
+def test_defects_are_listed_by_certainty() -> None:
     order = list(Certainty)
     certainties = [order.index(defect.certainty) for defect in DEFECTS]
     assert certainties == sorted(certainties)

@@ -38,7 +38,7 @@ class TestVerdictOfException:
         assert reason_of(error) == "call to 'sign' is ambiguous"
         assert refused_line(error) == "metal::sign(x);"
 
-    def test_python_that_does_not_parse_is_no_refusal_of_metal(self) -> None:
+    def test_python_that_does_not_parse_is_not_a_refusal_by_metal(self) -> None:
         error = SyntaxError("invalid syntax")
         assert verdict_of_exception(error) is CompiledVerdict.ERROR
         assert refused_line(error) == ""
@@ -59,7 +59,7 @@ class TestVerdictOfException:
         assert verdict_of_exception(error) is CompiledVerdict.NOT_LOWERED
         assert reason_of(error) == "CppCompileError: 'handle' was not declared"
 
-    def test_memory_that_runs_out_while_it_is_compiled_is_no_refusal(self) -> None:
+    def test_running_out_of_memory_during_compilation_is_not_a_refusal(self) -> None:
         """Of the limit of the worker, which would refuse the call as it is too."""
         error = _inductor_error(MemoryError())
         assert verdict_of_exception(error) is CompiledVerdict.CRASH
@@ -71,7 +71,7 @@ class TestVerdictOfException:
         assert verdict_of_exception(error) is CompiledVerdict.REJECTED
 
 
-def test_hints_are_no_reason() -> None:
+def test_hints_are_not_part_of_the_reason() -> None:
     error = RuntimeError("sizes differ\nSet TORCHDYNAMO_VERBOSE=1 for the internal stack trace")
     assert reason_of(error) == "RuntimeError: sizes differ"
 
@@ -85,5 +85,5 @@ class TestFaultOfThisMachine:
         failed = InternalCompilerError("the linker failed")
         assert fault_of_this_machine(_inductor_error(failed)) is failed
 
-    def test_source_that_dynamo_does_not_find_is_no_fault_of_the_machine(self) -> None:
+    def test_source_that_dynamo_does_not_find_is_not_a_fault_of_the_machine(self) -> None:
         assert fault_of_this_machine(_inductor_error(OSError("could not get source code"))) is None

@@ -53,7 +53,7 @@ class Run:
         return evidence_of(read_run(self.store, self.recording.run), SURFACE, rules or {})
 
     def wrong(self, dtype: str = "float32") -> dict[str, int]:
-        """How many wrong cases each overload has that has one."""
+        """The number of wrong cases of each overload that has any."""
         counts = {name: o.dtypes[dtype].cases[V.WRONG] for name, o in self.evidence().overloads.items()}
         return {name.removeprefix("aten::"): count for name, count in counts.items() if count}
 

@@ -103,12 +103,12 @@ class TestSummarizeCompiled:
         assert (finding.cases, finding.dtypes, finding.dynamic_only) == (4, ("float32", "int64"), False)
         assert finding.source == WRONG.source
 
-    def test_what_shows_with_symbolic_sizes_alone_says_so(self, tmp_path: Path) -> None:
+    def test_a_finding_with_symbolic_sizes_alone_says_so(self, tmp_path: Path) -> None:
         cases = ((opinfo("add", mode=COMPILED), METAL), (opinfo("add", mode=DYNAMIC), WRONG))
         (finding,) = summarized(tmp_path, *cases).findings
         assert finding.dynamic_only
 
-    def test_what_was_not_executed_is_no_operator(self, tmp_path: Path) -> None:
+    def test_operators_that_were_not_executed_are_not_listed(self, tmp_path: Path) -> None:
         skipped = CompiledOutcome(CompiledVerdict.SKIPPED, Outcome(CaseVerdict.SKIPPED, message="float64"))
         summary = summarized(tmp_path, (opinfo("add", mode=COMPILED), skipped))
         assert (summary.executed, summary.operators) == (0, ())

@@ -276,7 +276,7 @@ def test_without_an_answer_of_the_cpu_a_case_that_fell_back_says_nothing_of_its_
     ],
     ids=["not composite", "two suspects", "in the backward", "a backward operator", "named itself"],
 )
-def test_a_fallback_is_put_down_to_no_other_operator(
+def test_a_fallback_is_not_attributed_to_another_operator(
     run: Run, operator: str, calls: dict[str, bool], result: Outcome
 ) -> None:
     run.case(operator, result, calls=calls)
@@ -293,13 +293,13 @@ def test_an_entry_that_is_an_overload_answers_for_backward_operators_too(run: Ru
     assert list(run.evidence().overloads["aten::kron.out"].through) == ["aten::mode_backward"]
 
 
-def test_a_fault_in_a_case_that_fell_back_is_put_down_to_both(run: Run) -> None:
+def test_a_fault_in_a_case_that_fell_back_is_attributed_to_both(run: Run) -> None:
     run.case("relu", outcome(V.WRONG, "mode"), calls={"relu": True})
     assert run.cases("relu") == {V.WRONG: 1}
     assert run.cases("mode") == {V.FALLBACK: 1}
 
 
-def test_a_missing_operator_without_a_name_is_put_down_to_the_suspects(run: Run) -> None:
+def test_a_missing_operator_without_a_name_is_attributed_to_the_suspects(run: Run) -> None:
     run.case("kron", outcome(V.MISSING), outcome(V.FALLBACK), outcome(V.REFERENCE_FAILED), calls={"kron": True})
     assert run.cases("kron") == {V.MISSING: 1, V.FALLBACK: 1, V.REFERENCE_FAILED: 1}
 

@@ -370,7 +370,7 @@ def test_rules_are_listed_by_use_and_what_is_left_by_severity_then_entry(store: 
     }
 
 
-def test_of_rules_used_alike_the_first_by_name_stands_first(store: Store) -> None:
+def test_rules_with_equal_use_are_sorted_by_name(store: Store) -> None:
     other = replace(WHOLE, name="another", message="^other$")
     cases = [matching(), matching(message="other")]
     assert [use.name for use in explanation_of(store, cases, (WHOLE, other)).rules] == ["another", "whole"]

@@ -61,7 +61,7 @@ def built(tmp_path: Path) -> Iterator[Built]:
         ([], ReportStatus.NOT_TRIED),
     ],
 )
-def test_the_worst_case_decides_how_a_report_stands(
+def test_the_worst_case_decides_the_status_of_a_report(
     built: Built, verdicts: list[CaseVerdict], expected: ReportStatus
 ) -> None:
     for verdict in verdicts:

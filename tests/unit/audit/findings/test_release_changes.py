@@ -69,7 +69,7 @@ def test_a_wrong_result_is_new_unchanged_or_fixed(
     assert tuple(word for _, word in row.releases) == words
 
 
-def test_what_no_shipped_kernel_got_wrong_is_no_change(store: Store) -> None:
+def test_wrong_results_of_the_stand_in_are_not_changes(store: Store) -> None:
     assert changes(store, [(WRONG, STOOD_IN), (PASSED, SHIPPED)], [(WRONG, STOOD_IN), (PASSED, SHIPPED)]) == ()
 
 

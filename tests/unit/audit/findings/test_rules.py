@@ -106,7 +106,7 @@ def test_a_rule_about_values_has_a_prediction(rule: ExplainingRule) -> None:
         assert rule.prediction or rule.at_most is not None or rule.name in WITHOUT_PREDICTION
 
 
-def test_rules_name_models_that_there_are() -> None:
+def test_rules_name_existing_models() -> None:
     named = {rule.prediction for rule in all_rules() if rule.prediction}
     assert named == {prediction.name for prediction in PREDICTIONS + OF_HOST_CODE}
     assert len(WITHOUT_PREDICTION) == 3

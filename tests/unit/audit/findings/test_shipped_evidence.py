@@ -254,7 +254,7 @@ def test_a_wrong_kernel_is_that_of_the_overload_at_fault(built: Built) -> None:
     assert (wrong.overload, wrong.inputs, wrong.message) == (at_fault.overload, at_fault.call, at_fault.message)
 
 
-def test_every_format_tells_of_shipped_kernels(built: Built) -> None:
+def test_every_format_names_shipped_kernels(built: Built) -> None:
     built.group("exp", "float32", LAUNCHED, shipped(WRONG, "exp_dense_float_float"), shipped())
     built.group("mul", "float32", {"aten::mul.Tensor": Launches(0, Counter(), Counter(MPSGraph=4), 0)}, stood_in())
     summary = built.summary()

@@ -139,7 +139,7 @@ def test_a_refused_dtype_is_a_gap_only_where_another_works(built: Built) -> None
 # ---- fallbacks
 
 
-def test_a_fallback_is_put_down_to_the_named_overload_alone(built: Built) -> None:
+def test_a_fallback_is_attributed_only_to_the_named_overload(built: Built) -> None:
     fell_back = fault(CaseVerdict.FALLBACK, "", fallbacks=("aten::mode",))
     built.case("mode", fell_back, PASSED, calls={"mode": True, "mode.values": True, "sum": True})
     assert built.overload("mode").verdict is OverloadVerdict.FALLBACK
@@ -157,7 +157,7 @@ def test_a_structured_fallback_covers_the_overloads_that_hand_over_to_the_out_ov
     assert built.overload("heaviside_").verdict is OverloadVerdict.UNREACHABLE  # no case called it
 
 
-def test_strict_mode_tells_missing_from_fallback(built: Built) -> None:
+def test_strict_mode_distinguishes_missing_from_fallback(built: Built) -> None:
     built.case("mode", fault(CaseVerdict.FALLBACK, "", fallbacks=("aten::mode",)), calls={"mode": True})
     assert built.overload("mode").reason == "1 of 1 cases"
     refused = fault(CaseVerdict.MISSING, fallbacks=("aten::_linalg_svd", "aten::mode"))
@@ -176,7 +176,7 @@ def test_a_missing_case_that_names_no_operator_is_not_lost(built: Built) -> None
     assert built.overload("mode").verdict is OverloadVerdict.MISSING
 
 
-def test_a_composite_whose_part_fell_back_is_no_support(built: Built) -> None:
+def test_a_composite_whose_part_fell_back_is_not_supported(built: Built) -> None:
     fell_back = fault(CaseVerdict.FALLBACK, "", fallbacks=("aten::_linalg_svd",))
     built.case("linalg.svd", PASSED, fell_back, calls={"linalg_svd": True, "_linalg_svd": False})
     svd = built.overload("linalg_svd")
@@ -192,7 +192,7 @@ def test_a_fallback_of_the_backward_alone_does_not_mark_the_forward(built: Built
     assert built.overload("softshrink_backward").verdict is OverloadVerdict.FALLBACK
 
 
-def test_what_ran_inside_a_fallback_is_no_evidence_for_the_device(built: Built) -> None:
+def test_calls_inside_a_fallback_are_not_evidence_for_the_device(built: Built) -> None:
     fell_back = fault(CaseVerdict.FALLBACK, "", fallbacks=("aten::mode",))
     built.case("mode", fell_back, calls={"mode": True, "sum": False})
     overload = built.overload("sum")
@@ -203,7 +203,7 @@ def test_what_ran_inside_a_fallback_is_no_evidence_for_the_device(built: Built) 
 # ---- faults that name no operator
 
 
-def test_a_wrong_result_is_put_down_to_the_outermost_overload(built: Built) -> None:
+def test_a_wrong_result_is_attributed_to_the_outermost_overload(built: Built) -> None:
     wrong = fault(CaseVerdict.WRONG, "3 of 4 elements differ", stage="backward", max_error=7.0)
     built.case("relu", PASSED, wrong, calls={"relu": True, "sum": False})
     relu = built.overload("relu")
@@ -248,7 +248,7 @@ def test_overloads_of_the_entrys_own_operator_are_never_all_cleared(built: Built
     assert built.summary().unattributed == ()
 
 
-def test_cpu_operators_inside_simulated_kernels_are_no_evidence(built: Built) -> None:
+def test_cpu_operators_inside_simulated_kernels_are_not_evidence(built: Built) -> None:
     built.case("relu", PASSED, calls={"relu": True, "mode": False})
     overload = built.overload("mode")
     assert overload.verdict is OverloadVerdict.UNREACHABLE
@@ -277,7 +277,7 @@ def test_entries_of_one_name_are_shown_together_and_attributed_apart(built: Buil
     ]
 
 
-def test_broken_cases_stand_beside_the_verdict_of_most(built: Built) -> None:
+def test_broken_cases_are_listed_beside_the_prevailing_verdict(built: Built) -> None:
     fell_back = fault(CaseVerdict.FALLBACK, "", fallbacks=("aten::mode",))
     odd = fault(CaseVerdict.WRONG, "out= is refused in other words")
     built.case("mode", fell_back, fell_back, odd, calls={"mode": True})

@@ -30,7 +30,7 @@ def test_a_fallback_is_refused_by_the_name_of_what_fell_back() -> None:
     assert JudgedCase(3, CASE, Outcome(CaseVerdict.WRONG, message="2 of 3")).reason == "wrong: 2 of 3"
 
 
-def test_every_case_is_judged_in_its_order_under_a_name_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cases_are_judged_in_order_each_under_its_own_name(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[Case, object, int, str]] = []
     recorder, cases = CounterRecorder(), [Case(lambda: 1), Case(lambda: 2)]
 

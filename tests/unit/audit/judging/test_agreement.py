@@ -146,7 +146,7 @@ def test_of_two_inputs_in_one_storage_the_first_is_named() -> None:
     assert text == "output 0 shares the memory of input 1, unlike the CPU's"
 
 
-def test_every_output_is_looked_at_whatever_stands_before_it() -> None:
+def test_outputs_after_numbers_and_sparse_tensors_are_compared() -> None:
     mine, cpus = torch.ones(4), torch.ones(4)
     for before in (3, torch.ones(2).to_sparse()):
         text = memory(run(before, mine, arguments=(mine,)), run(before, cpus.clone(), arguments=(cpus,)))
@@ -271,7 +271,7 @@ def test_the_metadata_of_an_input_are_those_of_the_cpus(random: bool) -> None:
     )
 
 
-def test_an_input_that_is_resized_may_lie_as_it_likes() -> None:
+def test_an_input_that_is_resized_may_have_any_strides() -> None:
     small = torch.ones(1)
     assert after(torch.ones(2, 3).t().contiguous().t(), torch.ones(2, 3), small) == 0.0
 

@@ -107,7 +107,7 @@ def test_an_exact_zero_is_zero_unless_terms_cancel() -> None:
     assert right([1e-9], [0.0], Known([0.0], [1e-9]))
 
 
-def test_without_a_reference_the_absolute_tolerance_stands() -> None:
+def test_without_a_reference_the_absolute_tolerance_applies() -> None:
     for actual, is_right in ((0.99e-5, True), (1.02e-5, False)):
         result = compare.compare(torch.tensor([actual]), torch.zeros(1), compare.NoReference(), device="cpu")
         assert isinstance(result, Agreement) is is_right

@@ -51,7 +51,7 @@ def test_the_distance_of_two_lots(left: list[float], right: list[float], distanc
     assert kolmogorov_smirnov(torch.tensor(left).double(), torch.tensor(right).double()) == distance
 
 
-def test_nan_and_infinity_are_values_of_their_own() -> None:
+def test_nan_and_infinity_are_separate_values() -> None:
     nan, infinity, largest = (torch.full((1000,), value) for value in (math.nan, math.inf, 3e38))
     assert compare_draws(nan, nan.clone()) == ""
     assert compare_draws(nan, infinity) != ""

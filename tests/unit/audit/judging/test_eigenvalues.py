@@ -62,7 +62,7 @@ def test_another_value_stays_another_one() -> None:
         (EIG, [None, VECTORS]),
     ],
 )
-def test_what_has_an_order_or_is_no_set_of_eigenvalues(case: Case, mine: list[Any]) -> None:
+def test_only_unordered_eigenvalues_are_put_in_order(case: Case, mine: list[Any]) -> None:
     assert ordered(0, mine, [VALUES, VECTORS], case) is None
 
 

@@ -26,7 +26,7 @@ def leaf(*shape: int) -> torch.Tensor:
 # ---- execution
 
 
-def test_outputs_that_are_no_tensors_have_no_gradient() -> None:
+def test_outputs_that_are_not_tensors_have_no_gradient() -> None:
     execution = execute(Case(lambda x: (x * 2, 3, x.detach()), differentiable=True), ((leaf(),), {}))
     assert [type(output) for output in execution.outputs] == [torch.Tensor, int, torch.Tensor]
     assert [tensor is execution.outputs[0] for tensor in execution.differentiable] == [True]
@@ -181,7 +181,7 @@ def test_in_the_backward_nothing_is_called_by_the_users_code() -> None:
 
 
 @pytest.mark.parametrize("name", ["autograd::engine: step", "MulBackward0", "torch::autograd::x", "[memory]", "a::b c"])
-def test_marks_of_the_profiler_are_no_operators(name: str) -> None:
+def test_marks_of_the_profiler_are_not_operators(name: str) -> None:
     tracer = traced_calls(Event(name, 0, 10), Event("aten::a", 1, 5))
     assert tracer.overloads == {"aten::a": True}
 

@@ -323,7 +323,7 @@ def test_the_second_look_starts_from_the_same_seed() -> None:
     assert seeded == [0, 1]
 
 
-def test_a_result_that_held_the_fill_already_is_no_sign_of_fresh_memory(played: Any) -> None:
+def test_a_result_equal_to_the_fill_value_is_not_taken_for_fresh_memory(played: Any) -> None:
     outcome = played.judge(Case(played.does(lambda x: x / 0 * 0, torch.neg), (ones(),)))
     assert outcome.verdict is CaseVerdict.WRONG
 
@@ -441,7 +441,7 @@ def test_a_call_that_leaves_memory_behind_each_time_leaks(played: Any) -> None:
     )
 
 
-def test_a_cache_that_grows_once_or_twice_is_no_leak(played: Any) -> None:
+def test_a_cache_that_grows_once_or_twice_is_not_a_leak(played: Any) -> None:
     assert played.judge(leaking(played, [4096, 4096, 4096, 0])).verdict is CaseVerdict.PASSED
 
 
@@ -464,7 +464,7 @@ def test_the_third_call_that_leaves_nothing_is_the_last(played: Any) -> None:
         assert turns == [False, True] + [True] * repeated
 
 
-def test_memory_that_shrinks_is_no_leak(played: Any) -> None:
+def test_memory_that_shrinks_is_not_a_leak(played: Any) -> None:
     assert played.judge(leaking(played, [4096, -8])).verdict is CaseVerdict.PASSED
 
 
@@ -504,7 +504,7 @@ def test_a_leak_in_the_backward_alone_is_found(played: Any, monkeypatch: pytest.
     assert outcome.message == "leaks memory: 64 bytes more are allocated after each call"
 
 
-def test_a_call_that_fails_the_second_time_is_no_leak(played: Any) -> None:
+def test_a_call_that_fails_the_second_time_is_not_a_leak(played: Any) -> None:
     calls: list[int] = []
 
     def call(x: Tensor) -> Tensor:

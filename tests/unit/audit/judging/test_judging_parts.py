@@ -404,7 +404,7 @@ def test_cotangents_move_with_the_inputs() -> None:
 
 @pytest.mark.skipif(not hasattr(torch, "AcceleratorError"), reason="this torch has no error that kernels report")
 @pytest.mark.parametrize(("cpu_refuses", "verdict"), [(True, CaseVerdict.PASSED), (False, CaseVerdict.WRONG)])
-def test_what_a_kernel_reports_stands_for_the_error_of_the_cpu(
+def test_an_error_that_a_kernel_reports_counts_as_the_error_of_the_cpu(
     cpu_refuses: bool, verdict: CaseVerdict, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def call(x: Tensor) -> Tensor:

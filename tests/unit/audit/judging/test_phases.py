@@ -52,5 +52,5 @@ def test_left_vectors_are_not_turned_without_the_right_ones() -> None:
         ("linalg.eigh", 1, [VALUES, VECTORS[0]]),
     ],
 )
-def test_what_is_no_set_of_vectors_stays_as_it_is(entry: str, position: int, mine: list[Any]) -> None:
+def test_other_outputs_than_eigenvectors_are_not_changed(entry: str, position: int, mine: list[Any]) -> None:
     assert turned(entry, position, mine, [VALUES, VECTORS]) == []

@@ -66,7 +66,7 @@ def test_calls_in_a_row_choose_along_any_dimension() -> None:
     assert not names_equal_elements(columns, torch.tensor([1, 0, 0]), torch.tensor([0, 1, 0]))
 
 
-def test_values_are_no_indices() -> None:
+def test_values_are_not_taken_for_indices() -> None:
     values: Tensor = torch.zeros(2, 3)
     assert not names_equal_elements(case(torch.sort, 1), values, values + 1)
 

@@ -162,7 +162,7 @@ def test_a_package_offers_sources(offering: Callable[..., str]) -> None:
     assert isinstance(case_sources((offering(OfferedSource()),))["offered"], OfferedSource)
 
 
-def test_what_is_no_source_is_an_error(offering: Callable[..., str]) -> None:
+def test_an_unknown_source_is_an_error(offering: Callable[..., str]) -> None:
     with pytest.raises(MpsmithError, match=r"^--import offering_package: .* holds 'no source', not a mpsmith.audit"):
         case_sources((offering("no source"),))
 

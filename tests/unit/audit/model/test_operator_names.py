@@ -28,22 +28,22 @@ NAMES = {
 
 
 @pytest.mark.parametrize("name", ["pow", "aten::pow"])
-def test_a_name_stands_for_all_overloads_of_the_operator(name: str) -> None:
+def test_a_name_selects_all_overloads_of_the_operator(name: str) -> None:
     assert matching(name, NAMES) == POW - {"float_power"}
 
 
-def test_one_overload_stands_for_its_own_groups() -> None:
+def test_an_overload_selects_its_own_groups() -> None:
     assert matching("pow.Tensor_Tensor", NAMES) == {"pow.Tensor_Tensor"}
     assert matching("pow_", NAMES) == {"pow_.Scalar"}
 
 
-def test_an_overload_by_its_aten_name_stands_for_what_may_reach_it_too() -> None:
+def test_an_aten_name_also_selects_what_may_call_the_overload() -> None:
     assert matching("aten::pow.Tensor_Tensor", NAMES) == {"pow.Tensor_Tensor", "pow"}
     assert matching("aten::_softmax", NAMES) == {"_softmax", "_softmax.out", "softmax", "nn.Softmax"}
     assert matching("aten::gelu_backward", NAMES) == {"gelu_backward", "gelu", "nn.functional.gelu", "nn.GELU"}
 
 
-def test_an_overload_that_no_source_names_stands_for_what_may_reach_it() -> None:
+def test_an_overload_without_a_source_selects_what_may_call_it() -> None:
     assert matching("pow.Tensor_Scalar", NAMES) == {"pow"}
 
 
@@ -58,13 +58,13 @@ def test_a_namespace_may_be_written_with_a_dot_or_an_underscore(name: str) -> No
     assert matching(name, NAMES) == {"linalg.svd", "linalg_svd.U"}
 
 
-def test_a_shell_pattern_stands_for_all_that_it_matches() -> None:
+def test_a_shell_pattern_selects_all_names_that_it_matches() -> None:
     assert matching("linalg.*", NAMES) == {"linalg.svd", "linalg_svd.U", "linalg.det"}
     assert matching("pow.*_out", NAMES) == {"pow.Tensor_Tensor_out", "pow.Scalar_out"}
 
 
 @pytest.mark.parametrize("namespace", ["linalg", "masked", "special", "nn"])
-def test_a_namespace_alone_is_no_operator(namespace: str) -> None:
+def test_a_namespace_alone_is_not_an_operator(namespace: str) -> None:
     with pytest.raises(MpsmithError, match=f"^no cases for operator '{namespace}'"):
         matching(namespace, NAMES)
 
@@ -80,5 +80,5 @@ def test_near_names_are_suggested() -> None:
 
 
 @pytest.mark.parametrize("pattern", ["nn.functional.*", "nn.functional.g?lu"])
-def test_a_pattern_of_functions_stands_for_theirs_alone(pattern: str) -> None:
+def test_a_pattern_of_functions_selects_only_operators_of_these_functions(pattern: str) -> None:
     assert matching(pattern, NAMES) == {"nn.functional.gelu", "nn.GELU", "gelu"}

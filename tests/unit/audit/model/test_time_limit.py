@@ -83,5 +83,5 @@ def test_what_is_suspended_is_ended_by_nothing() -> None:
 
 
 @pytest.mark.parametrize("exitcode", [0, 1, -signal.SIGABRT, -signal.SIGKILL, -signal.SIGSEGV, signal.SIGALRM])
-def test_other_ends_are_no_time_out(exitcode: int) -> None:
+def test_other_exit_codes_are_not_a_time_out(exitcode: int) -> None:
     assert not time_limit.exceeded(exitcode)

@@ -106,7 +106,7 @@ def test_what_is_neither_a_release_nor_a_folder_is_refused(asked: str) -> None:
         build_host_code(asked, print)
 
 
-def test_a_folder_that_is_no_pytorch_is_refused(tmp_path: Path) -> None:
+def test_a_folder_without_pytorch_is_refused(tmp_path: Path) -> None:
     with pytest.raises(MpsmithError, match=r"has no aten/src/.*: give a whole checkout of PyTorch"):
         build_host_code(str(tmp_path), print)
 

@@ -39,7 +39,7 @@ def test_what_reads_its_inputs_is_not_named(values: Tensor) -> None:
     assert without_effect(case(torch.eq, values, values.clone())) == []
 
 
-def test_integers_get_one_of_their_own_values() -> None:
+def test_integers_are_replaced_by_another_of_the_same_tensor() -> None:
     table, places = torch.arange(6.0).view(3, 2), torch.tensor([2, 0])
     assert without_effect(case(torch.nn.functional.embedding, places, table)) == []
     assert without_effect(case(torch.Tensor.index_fill, table, 0, places, 1.0)) == []

@@ -23,7 +23,7 @@ def test_of_one_kind_the_first_few_are_taken() -> None:
     assert taken(*alike) == list(range(PER_LEVEL))
 
 
-def test_every_layout_and_class_of_values_is_taken_wherever_it_stands() -> None:
+def test_every_layout_and_class_of_values_is_taken_at_any_position() -> None:
     many = [at("contiguous")] * 20
     assert taken(*many, at("transposed"), at("contiguous", "nan")) == [*range(PER_LEVEL), 20, 21]
 

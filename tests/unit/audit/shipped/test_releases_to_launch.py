@@ -78,7 +78,7 @@ def test_a_mac_launches_its_own_kernels(fetched: list[str], monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("asked", ["", "2.13.0,", "nonsense"])
-def test_what_is_no_release_with_kernels_is_an_error(fetched: list[str], asked: str) -> None:
+def test_a_release_without_kernels_is_an_error(fetched: list[str], asked: str) -> None:
     with pytest.raises(MpsmithError):
         releases.releases_to_launch(asked, lambda text: None)
 

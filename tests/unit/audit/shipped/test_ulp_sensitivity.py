@@ -45,12 +45,12 @@ def test_kernels_without_mathematics_are_not_moved() -> None:
     assert sensitivity(["add", "copy"]) is UlpSensitivity.EXACT
 
 
-def test_what_is_wrong_with_every_seed_stands() -> None:
+def test_a_result_that_is_wrong_for_every_seed_is_insensitive() -> None:
     assert sensitivity(["add", "exp"], *[WRONG] * len(SEEDS)) is UlpSensitivity.INSENSITIVE
 
 
 @pytest.mark.parametrize("last", [PASSED, CRASH])
-def test_what_is_not_wrong_once_hangs_on_last_bits(last: Outcome) -> None:
+def test_a_result_that_is_right_once_is_sensitive_to_one_ulp(last: Outcome) -> None:
     assert sensitivity(["exp"], WRONG, last) is UlpSensitivity.SENSITIVE
 
 

@@ -292,7 +292,7 @@ def test_reading_order_does_not_depend_on_execution_order(tmp_path: Path) -> Non
     assert read[0][0][:3] == ["forms:a:float32:0", "forms:a:float32:1", "forms:a:int8:0"]
 
 
-def test_a_store_that_is_damaged_inside_is_refused_and_not_a_byte_changes(tmp_path: Path) -> None:
+def test_a_damaged_store_is_refused_and_not_changed(tmp_path: Path) -> None:
     path = tmp_path / "store.sqlite"
     with Store.create(path) as store:
         _, group = planned(store)

@@ -94,7 +94,7 @@ def test_rejects_simulated_evidence_without_a_mark(sign: str) -> None:
     data = evidence_data(machine=MAC["machine"])
     data["machine"] |= {sign: LINUX[sign]}
     (problem,) = problems(data)
-    assert problem.startswith("not marked simulated, but it tells of")
+    assert problem.startswith("not marked simulated, but it contains")
 
 
 @pytest.mark.parametrize("simulated", [True, False])

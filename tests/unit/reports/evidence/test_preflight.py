@@ -40,7 +40,7 @@ def test_the_steps_that_passed_are_noted() -> None:
     assert (result.steps, result.problem) == ({"device": "torch has one"}, "")
 
 
-def test_words_of_libraries_are_no_steps() -> None:
+def test_output_of_libraries_is_not_taken_for_steps() -> None:
     program = lines(*DEVICE[:2]) + "\nprint('Metal API Validation Enabled')\nprint('{')"
     assert preflight(process(program)).steps == {"device": "torch has one"}
 

@@ -34,7 +34,7 @@ def test_a_setup_script_says_what_to_build(tmp_path: Path) -> None:
     assert request.place == tmp_path / "package"
 
 
-def test_a_module_stands_in_its_package_beside_a_folder_of_sources(tmp_path: Path) -> None:
+def test_a_module_is_built_in_its_package_beside_a_folder_of_sources(tmp_path: Path) -> None:
     script = "from setuptools import Extension, setup\nsetup(name='x', ext_modules=[Extension('x._C', ['src/x.mm'])])\n"
     (tmp_path / "setup.py").write_text(script)
     (tmp_path / "src").mkdir()

@@ -21,7 +21,7 @@ def test_what_passes_is_accepted(tmp_path: Path) -> None:
     assert (trial.passed, trial.summary, trial.accepted) == (2, "2 passed", True)
 
 
-def test_a_failed_or_a_skipped_test_is_no_pass(tmp_path: Path) -> None:
+def test_a_failed_or_a_skipped_test_is_not_a_pass(tmp_path: Path) -> None:
     tests = "import pytest\ndef test_one(): pass\ndef test_two(): assert 0\ndef test_three(): pytest.skip('x')\n"
     trial = try_tests(package(tmp_path, tests))
     assert (trial.summary, trial.accepted) == ("1 passed, 1 failed, 1 skipped", False)

@@ -24,7 +24,7 @@ tail
 MANIFEST = Manifest("aten::mode", "extension", "sort", "2.13.0")
 
 
-def test_regions_are_what_stands_between_the_marks() -> None:
+def test_regions_are_the_lines_between_the_marks() -> None:
     assert regions_of(GENERATED, "file") == {"body": "  unwritten();\n"}
 
 

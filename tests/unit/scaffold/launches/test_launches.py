@@ -328,7 +328,7 @@ def test_python_resizes_outputs_where_no_meta_kernel_does() -> None:
     assert host.runtime["outputs"] == ["contiguous_twin", "finish", "resize_output"]
 
 
-def test_an_output_of_a_dtype_of_its_own_is_checked() -> None:
+def test_an_output_with_another_dtype_is_checked() -> None:
     check = 'TORCH_CHECK(exponent.scalar_type() == at::kInt, "frexp: expected exponent of dtype ", at::kInt, '
     assert any(line.startswith(check) for line in AtenHost(FREXP).prepared)
     assert not any("mantissa.scalar_type() == at::k" in line for line in AtenHost(FREXP).prepared)
@@ -462,7 +462,7 @@ def test_a_word_that_may_be_left_out_says_whether_it_is_there() -> None:
     assert [buffer.name for buffer in solved.bound if buffer.host][:2] == ["driver", "has_driver"]
 
 
-def test_numbers_that_stand_for_names_are_bound_as_they_are() -> None:
+def test_numbers_of_enumerations_are_bound_unchanged() -> None:
     (reduction,) = LOSS.numbers
     assert (reduction.is_word, reduction.choices) == (False, (("none",), ("mean",), ("sum",)))
     assert "int(reduction)" in PythonHost(LOSS).bound
@@ -561,7 +561,7 @@ def test_integers_are_instantiated_where_the_dtype_follows_and_calls_showed_them
     assert fixed.integer_elements == ()
 
 
-def test_places_and_values_of_a_pool_tell_their_shape_once() -> None:
+def test_indices_and_values_of_a_pool_share_the_bound_shape() -> None:
     sizes = (Size("leading", "self", 1), Size("number", "n"))
     seen = Observation(
         {"self": "T"}, frozenset({"self"}), (ObservedTensor("T", "", sizes), ObservedTensor("int64", "", sizes)), True

@@ -39,13 +39,13 @@ NAMES = {
 
 
 @pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, names in NAMES.items() for name in names.split()])
-def test_a_name_tells_the_kind(kind: KernelKind, name: str) -> None:
+def test_the_kind_follows_from_the_name(kind: KernelKind, name: str) -> None:
     choice = kind_of(operator(name))
     assert (choice.kind, choice.because) == (kind, "its name")
 
 
 @pytest.mark.parametrize("name", ["x_foreach", "x_binomial", "x_geqrf", "xcum", "x_topk", "maximum", "x_take", "amm"])
-def test_a_part_of_a_name_in_another_place_tells_nothing(name: str) -> None:
+def test_other_parts_of_a_name_do_not_decide_the_kind(name: str) -> None:
     assert kind_of(operator(name)).kind is KernelKind.UNARY
 
 
@@ -68,7 +68,7 @@ def test_a_part_of_a_name_in_another_place_tells_nothing(name: str) -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_else_the_schema_tells_it(made: OperatorModel, kind: KernelKind, because: str) -> None:
+def test_otherwise_the_kind_follows_from_the_schema(made: OperatorModel, kind: KernelKind, because: str) -> None:
     choice = kind_of(made)
     assert (choice.kind, choice.because) == (kind, because)
 

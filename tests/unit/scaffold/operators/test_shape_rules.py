@@ -72,7 +72,7 @@ class TestSizeRules:
     def test_ranks_that_differ_otherwise_have_no_rule(self) -> None:
         assert size_rules([seen((7,), self=torch.Size((3, 3))), seen((7, 9), self=torch.Size((3, 3)))], 0) == ()
 
-    def test_a_dimension_that_hangs_on_a_flag(self) -> None:
+    def test_a_dimension_that_depends_on_a_flag(self) -> None:
         shapes = {(3, 5): (3, 3), (5, 3): (5, 3), (4, 4): (4, 4)}
         calls = [seen(thin, A=torch.Size(A), full=False) for A, thin in shapes.items()]
         calls += [seen((A[0], A[0]), A=torch.Size(A), full=True) for A in shapes]
@@ -95,6 +95,6 @@ class TestAskingFlags:
         calls = [seen((0,), A=torch.Size((0, 5)), factors=flag) for flag in (True, False)]
         assert requesting_flag(calls, 0) == ""
 
-    def test_a_result_with_elements_either_way_hangs_on_nothing(self) -> None:
+    def test_a_result_with_elements_either_way_depends_on_no_flag(self) -> None:
         calls = [seen((n,), A=torch.Size((3, 5)), factors=flag) for n, flag in ((3, True), (1, False))]
         assert requesting_flag(calls, 0) == ""

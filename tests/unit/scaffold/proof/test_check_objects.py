@@ -92,7 +92,7 @@ def test_distinguishes_a_wrong_overload_from_a_wrong_operator(name: str, problem
     assert unknown_overload(name, KNOWN) == problem
 
 
-def test_what_is_no_object_file_is_refused() -> None:
+def test_a_file_that_is_not_an_object_file_is_refused() -> None:
     with pytest.raises(ToolchainError, match="cannot be read"):
         MachObject(b"\x7fELF" + bytes(60))
 

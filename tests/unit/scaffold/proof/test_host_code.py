@@ -19,7 +19,7 @@ BUILT = "  auto iterator = at::TensorIteratorConfig()\n      .add_output(out).ad
         "void f(TensorIterator* iter) {\n\n  x.view(IntArrayRef(iter->shape()));\n}\n",
     ],
 )
-def test_a_coalesced_shape_is_no_shape_for_a_tensor(code: str) -> None:
+def test_a_coalesced_shape_is_not_a_shape_for_a_tensor(code: str) -> None:
     (finding,) = check_host_code(Path("host.mm"), code)
     assert (finding.rule, finding.severity, finding.line) == (COALESCED, "error", 3)
     assert "use the sizes of the output" in finding.message
@@ -34,7 +34,7 @@ def test_a_coalesced_shape_is_no_shape_for_a_tensor(code: str) -> None:
         BUILT + "  launch(iterator.shape()[0]);\n",
     ],
 )
-def test_other_shapes_are(code: str) -> None:
+def test_other_shapes_are_accepted(code: str) -> None:
     assert check_host_code(Path("host.mm"), code) == []
 
 

@@ -242,13 +242,13 @@ class TestSignatures:
         assert '#line 2 "a.mm"\nstatic_assert(std::is_same_v<decltype(mode_mps)' in text
         assert "at::_ops::mode::schema" in text
 
-    def test_a_second_registration_has_an_assertion_of_its_own(self) -> None:
+    def test_a_second_registration_has_its_own_assertion(self) -> None:
         second = self.HOST.replace("}\n", '  m.impl("mode.values", TORCH_FN(mode_mps));\n}\n')
         text = self.asserted(self.OWN + second)
         assert text.count("static_assert") == 1
         assert "at::_ops::mode_values::schema" in text
 
-    def test_in_place_forms_stand_in_the_header_of_their_base(self) -> None:
+    def test_in_place_forms_are_in_the_header_of_their_base(self) -> None:
         assert "#include <ATen/ops/put_ops.h>" in self.asserted(self.HOST.replace('"mode"', '"put_"'))
 
     def test_what_does_not_exist_or_cannot_be_named_is_left_alone(self) -> None:

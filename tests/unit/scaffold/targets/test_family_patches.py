@@ -146,11 +146,11 @@ def test_elementwise_functors_go_through_the_kernels_of_the_tree() -> None:
 
 
 @pytest.mark.parametrize("name", ["shrink", "fake_quantize", "put_take"])
-def test_functors_with_numbers_or_two_results_and_kernels_of_their_own_do_not(name: str) -> None:
+def test_functors_with_numbers_or_two_results_and_separate_kernels_do_not(name: str) -> None:
     assert elementwise_functors(catalog.folder_of(name) / f"{name}.metal") == ()
 
 
-def test_kernels_of_their_own_are_one_file_that_reports_errors() -> None:
+def test_separate_kernels_are_one_file_that_reports_errors() -> None:
     text = moved(catalog.folder_of("put_take") / "put_take.metal")
     assert text.count("using namespace metal;") == text.count("#include <metal_stdlib>") == 1
     assert text.startswith("#include <c10/metal/error.h>\n")

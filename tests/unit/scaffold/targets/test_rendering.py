@@ -20,7 +20,7 @@ def templates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
 
 
 @pytest.mark.parametrize(("name", "blanks"), [("a.py.j2", 2), ("a.mm.j2", 1)])
-def test_two_empty_lines_stand_in_python_and_one_elsewhere(templates: Path, name: str, blanks: int) -> None:
+def test_python_has_two_empty_lines_and_other_code_one(templates: Path, name: str, blanks: int) -> None:
     (templates / name).write_text("first\n\n\n\n\n\nsecond\n\n\n")
     assert rendering.render(name) == "first\n" + "\n" * blanks + "second\n"
 

@@ -142,6 +142,6 @@ def test_numbers_that_make_up_no_whole_vector_are_refused() -> None:
         pack_values("uint3", [1, 2, 3, 4])
 
 
-def test_bytes_stand_for_a_member_of_any_type() -> None:
+def test_bytes_are_accepted_for_a_member_of_any_type() -> None:
     field = StructField("odd", "metal::_atomic", 4, 4, 0)
     assert pack_struct((field,), {"odd": b"abcd"}, 8, {}) == b"\0\0\0\0abcd"

@@ -101,7 +101,7 @@ ATOMIC = """
 
 
 @pytest.mark.parametrize("mode", ["checked", "schedules"])
-def test_atomic_operations_are_no_race(tmp_path: Path, mode: str) -> None:
+def test_atomic_operations_are_not_a_race(tmp_path: Path, mode: str) -> None:
     declaration = "declare float @air.atomic.global.add.f32(ptr addrspace(1), float, i32, i32, i1)"
     text = kernel("k", PARAMETERS, ARGUMENTS, ATOMIC, declarations=declaration)
     with checking(mode):  # type: ignore[arg-type]

@@ -31,7 +31,7 @@ def changed(data: bytes, at: int, layout: str, value: int) -> bytes:
     return bytes(copy)
 
 
-def test_a_library_tells_every_field(tmp_path: Path) -> None:
+def test_every_field_of_a_library_is_read(tmp_path: Path) -> None:
     library = LibraryFile(write_metal_library(tmp_path / "a.metallib", MODULES))
     assert library.names == ("abs_float", "sin_half", "neg_long")
     function = library.function("sin_half")

@@ -35,7 +35,7 @@ def signature(text: str, name: str = "k") -> KernelSignature:
     return signature_of_bitcode(bitcode(text), name)
 
 
-def test_a_signature_tells_names_types_and_members() -> None:
+def test_a_signature_has_names_types_and_members() -> None:
     text = kernel(
         *("k", PARAMETERS, [buffer("out", "long", 0), STRUCT, builtin("thread_position_in_grid")], ""),
         metadata=STRUCT_FIELDS + FLUSHING,

@@ -45,7 +45,7 @@ def test_a_kernel_computes_every_element(tmp_path: Path) -> None:
     torch.testing.assert_close(out, x.exp())
 
 
-def test_buffers_are_bound_by_name_wherever_they_stand(tmp_path: Path) -> None:
+def test_buffers_are_bound_by_name_at_any_index(tmp_path: Path) -> None:
     swapped = [buffer("in", "float", 5), buffer("out", "float", 2), builtin("thread_position_in_grid")]
     library = air_library(tmp_path, {"copy_float": kernel("copy_float", TWO_PARAMETERS, swapped, COPY)})
     x, out = torch.arange(4.0), torch.zeros(4)

@@ -250,7 +250,7 @@ def test_atomic_operations(tmp_path: Path, operation: str, kind: str, start: int
     assert x.tolist() == [end]
 
 
-def test_compare_and_exchange_tells_what_was_there(tmp_path: Path) -> None:
+def test_compare_and_exchange_returns_the_old_value(tmp_path: Path) -> None:
     body = """
   %e = alloca float
   store float 3.0, ptr %e

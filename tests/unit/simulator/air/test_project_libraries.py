@@ -153,7 +153,7 @@ def test_a_library_is_checked_without_running_it(tmp_path: Path) -> None:
     assert found_in(path) == [("error", said.replace("of its 2", "of its 1"))]
 
 
-def test_a_file_that_is_no_sound_library_is_named(tmp_path: Path) -> None:
+def test_a_file_with_a_damaged_library_is_named(tmp_path: Path) -> None:
     path = air_library(tmp_path, {"fine": elementwise("fine", "air.exp", "float", "float")}).path
     whole = path.read_bytes()
     path.write_bytes(whole[:200])

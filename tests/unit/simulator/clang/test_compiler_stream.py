@@ -25,7 +25,7 @@ def stream(*flags: str, limits: Limits = LIMITS) -> CompilerStream:
     return CompilerStream(installed(), (*TARGET, *flags), limits)
 
 
-def test_objects_are_those_of_processes_of_their_own(tmp_path: Path) -> None:
+def test_objects_equal_those_of_separate_processes(tmp_path: Path) -> None:
     objects = stream("-emit-obj")
     source, unit = tmp_path / "source.ll", tmp_path / "unit.o"
     for number in (1, 2, 3):

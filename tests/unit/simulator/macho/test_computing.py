@@ -176,7 +176,7 @@ def test_lapack_finds_eigenvalues_and_singular_values(process: HostProcess, dtyp
         on_cpu(process, "_linalg_svd", torch.full((3, 3), float("nan"), dtype=dtype), False, True, None)
 
 
-def test_what_metal_takes_without_its_validation_is_no_error(process: HostProcess) -> None:
+def test_what_metal_accepts_without_validation_is_not_an_error(process: HostProcess) -> None:
     empty = process.compute("aten::im2col", torch.empty(0, 3, 5, 4), [2, 2], [1, 1], [0, 0], [1, 1]).results[0]
     assert empty.shape == (0, 12, 12)
     arguments = torch.tensor(1.0), 0, torch.tensor([0]), torch.tensor(3.0)  # no sizes: bytes of length 0

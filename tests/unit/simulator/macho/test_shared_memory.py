@@ -92,7 +92,7 @@ def test_arguments_are_forgotten_with_the_next_call(memory: SharedMemory) -> Non
     assert tensors(memory.place(again))[0] == 0
 
 
-def test_numbers_stand_for_what_torch_names(memory: SharedMemory) -> None:
+def test_dtypes_layouts_and_memory_formats_are_sent_as_numbers(memory: SharedMemory) -> None:
     assert memory.place([torch.int64, torch.strided, torch.channels_last, torch.device("mps", 0)]) == [4, 0, 2, "mps:0"]
     for dtype in (torch.float32, torch.bfloat16, torch.complex64, torch.uint16, torch.float8_e4m3fn):
         described = torch.zeros(1, dtype=dtype)

@@ -16,7 +16,7 @@ kernel void k(device int* o [[buffer(0)]], uint i [[thread_position_in_grid]]) {
 """
 
 
-def test_values_stand_where_constants_were() -> None:
+def test_constants_are_replaced_by_their_values() -> None:
     text = specialized(PROGRAM, [Constant(0, "", "int(5)"), Constant(-1, "scaled", "true")])
     assert "constant int step = int(5);" in text
     assert "constant bool has_scale = true;" in text

@@ -50,7 +50,7 @@ def test_a_kernel_with_textures_is_refused_when_it_is_asked_for() -> None:
         _ = only.k
 
 
-def test_a_kernel_that_calls_the_library_function_of_its_name_is_no_recursion() -> None:
+def test_a_kernel_that_calls_the_library_function_of_its_name_is_not_recursive() -> None:
     source = "kernel void abs(device float* a, uint i [[thread_position_in_grid]]) { a[i] = abs(a[i]); }"
     assert metal.check(PREAMBLE + source, strict=True) == []
 

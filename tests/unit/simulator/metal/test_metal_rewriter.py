@@ -76,7 +76,7 @@ def test_attributes_are_cut_and_lines_stay() -> None:
     ]
 
 
-def test_subscripts_are_no_attributes() -> None:
+def test_subscripts_are_not_attributes() -> None:
     tokens, attributes = cut_attributes(Tokens.of("a[b[0]] = c[d[1][2]];"))
     assert tokens.join() == "a[b[0]] = c[d[1][2]];"
     assert attributes == {}

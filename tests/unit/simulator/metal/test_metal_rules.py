@@ -257,7 +257,7 @@ ORDERED = {
 
 
 @pytest.mark.parametrize("name", ORDERED)
-def test_ordered_accesses_are_no_races(name: str) -> None:
+def test_ordered_accesses_are_not_races(name: str) -> None:
     call(ORDERED[name], floats(128), floats(128), threads=128, group_size=64)
     call(ORDERED[name], floats(128), floats(128), threads=128, group_size=64, mode="schedules")
 

@@ -113,7 +113,7 @@ def test_what_is_written_may_be_read(library: metal.ShaderLibrary) -> None:
     assert call(library.counted, 1, dtype=np.uint32)[5] == 64
 
 
-def test_a_load_of_what_nothing_wrote_names_bytes_thread_and_line(library: metal.ShaderLibrary) -> None:
+def test_a_load_of_uninitialized_memory_names_bytes_thread_and_line(library: metal.ShaderLibrary) -> None:
     with pytest.raises(MetalRuntimeError) as caught:
         call(library.guarded_write, 63)
     expected = r"load of 4 bytes at byte 252 of threadgroup variable 'partial', which nothing in the threadgroup wrote"

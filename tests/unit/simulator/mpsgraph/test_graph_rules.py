@@ -328,7 +328,7 @@ def test_a_matrix_beyond_its_buffer_is_an_error_and_a_batch_beyond_it_is_shorten
         made("MPSMatrix", "initWithBuffer:offset:descriptor:", buffer_of(x), 36, descriptor)
 
 
-def test_a_singular_matrix_has_a_status_of_its_own() -> None:
+def test_a_singular_matrix_has_its_own_status() -> None:
     x, factors, pivots = torch.zeros(1, 2, 2), torch.empty(1, 2, 2), torch.empty(1, 1, 2, dtype=torch.int32)
     status = torch.zeros(1, dtype=torch.int32)
     kernel = made("MPSMatrixDecompositionLU", "initWithDevice:rows:columns:", None, 2, 2)

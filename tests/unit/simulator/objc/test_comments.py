@@ -39,7 +39,7 @@ def test_a_comment_is_a_space_and_its_line_ends(source: str, left: str) -> None:
         "auto many = 1'000'000;",
     ],
 )
-def test_what_stands_in_a_literal_is_none(source: str) -> None:
+def test_comment_marks_in_a_literal_are_not_comments(source: str) -> None:
     assert without_comments(source) == source
     assert without_comments(f"{source} // a") == f"{source}  "
 

@@ -34,7 +34,7 @@ def test_a_missing_compiler_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: 
         compiler.host_compiler(torch=False)
 
 
-def test_another_system_has_a_compiler_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_system_has_its_own_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(platform, "system", lambda: "Darwin")
     with pytest.raises(ExtensionError, match="on a Mac, use its own compiler"):
         compiler.host_compiler(torch=False)

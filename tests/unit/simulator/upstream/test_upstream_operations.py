@@ -118,7 +118,7 @@ def test_a_stub_is_named_without_the_module_that_python_puts_an_operator_in(tmp_
     assert not cross.serves(MpsKernel("across.out", "across_out", True, "across"))
 
 
-def test_rows_tell_which_kernels_other_backends_share(rows: MpsYaml) -> None:
+def test_rows_name_the_kernels_that_other_backends_share(rows: MpsYaml) -> None:
     assert rows.kernels == (
         MpsKernel("special_airy_ai.out", "special_airy_ai_out", True, "special_airy_ai"),
         MpsKernel("eye.out", "eye_out_mps", False, "eye"),

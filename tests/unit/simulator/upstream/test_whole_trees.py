@@ -65,14 +65,14 @@ def test_rows_of_an_older_release_are_read_without_what_torchgen_takes_no_more()
     assert len(MpsYaml(tagged, TAGS).kernels) == 2
 
 
-def test_a_folder_that_is_no_checkout_is_named(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_a_checkout_is_named(tmp_path: Path) -> None:
     (tmp_path / OPERATIONS).mkdir(parents=True)
     with pytest.raises(UpstreamError, match=r"native_functions\.yaml.*give a whole checkout"):
         build_tree(tmp_path, "tree", "", print)
 
 
 @pytest.mark.parametrize("release", ["", "2.6", "v2.6.0", "../2.6.0", "main"])
-def test_a_name_that_is_no_release_is_refused(release: str) -> None:
+def test_a_name_that_is_not_a_release_is_refused(release: str) -> None:
     with pytest.raises(UpstreamError, match=r"is not a release of PyTorch: give one such as 2\.6\.0"):
         source_of_release(release)
 

@@ -137,7 +137,7 @@ def test_networks_are_joined_with_the_data_of_all_releases() -> None:
     )
     assert list(supported.together) == [facts.release for facts in data.load_facts()]
     assert list(supported.by_mode) == [Mode.inference], (
-        "neither what fails nor what is compiled tells of other releases"
+        "neither what fails nor what is compiled applies to other releases"
     )
     history = data.load().overloads["softshrink.out"].dispatch
     lacking = [release for release, support in supported.together.items() if support.lacking]

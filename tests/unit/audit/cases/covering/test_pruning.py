@@ -37,12 +37,12 @@ def test_no_pair_is_lost(made: list[tuple[dict[str, str], int]]) -> None:
     assert pairs(levels[i] for i in kept) == pairs(levels)
 
 
-def test_the_first_the_last_and_a_spread_stay_of_cases_that_are_alike() -> None:
+def test_of_similar_cases_the_first_the_last_and_some_between_are_kept() -> None:
     alike: Levels = (("a", "x"), ("b", "y"))
     assert cases_to_keep([alike] * 100, [1] * 100) == {*range(20), 35, 51, 67, 83, 97, 98, 99}
 
 
-def test_of_expensive_cases_the_cheapest_that_brings_a_pair_stays_and_no_other() -> None:
+def test_of_expensive_cases_only_the_cheapest_with_a_new_pair_is_kept() -> None:
     levels: list[Levels] = [(("a", "x"), ("b", "y")), (("a", "x"), ("b", "z")), (("a", "x"), ("b", "z"))]
     assert cases_to_keep(levels, [9 * EXPENSIVE, 8 * EXPENSIVE, 7 * EXPENSIVE]) == {0, 2}
     assert cases_to_keep([*levels, levels[0]], [9 * EXPENSIVE, 8 * EXPENSIVE, 7 * EXPENSIVE, 5]) == {2, 3}

@@ -89,7 +89,7 @@ def test_a_series_of_calls_gives_every_result() -> None:
     assert scaled_sum.tolist() == [6, 10, 14]
 
 
-def test_each_call_of_a_series_writes_into_tensors_of_its_own() -> None:
+def test_each_call_of_a_series_writes_into_its_own_tensors() -> None:
     series = ConsecutiveCalls(torch.ops.aten.add_.Scalar, [unchanged, unchanged], copies=True)
     first, second = series(torch.zeros(2), 1)
     assert first.tolist() == second.tolist() == [1, 1]

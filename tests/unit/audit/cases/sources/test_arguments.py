@@ -27,7 +27,7 @@ def variations(name: str, *args: object) -> ArgumentChanges:
     return ArgumentChanges(f"aten::{name}", Case(SchemaCall(f"aten::{name}"), args))
 
 
-def test_each_argument_of_topk_has_cases_of_its_own() -> None:
+def test_each_argument_of_topk_has_its_own_cases() -> None:
     titles = [case.title for case in variations("topk", X, 2).all()]
     assert titles[:11] == [
         "k=0",

@@ -35,7 +35,7 @@ def titles(source: CaseSource, operator: str, variant: str = "") -> list[str]:
     return [case.title for case in make_cases(source, key, Samples.DEFAULT, 0).values()]
 
 
-def test_cases_of_every_base_are_varied_under_a_name_of_their_own() -> None:
+def test_cases_of_every_base_are_varied_under_their_own_name() -> None:
     opinfos, modules, schemas = (VariedSource(DOUBLED, base()) for base in (OpInfoSource, ModuleSource, SchemaSource))
     assert [source.name for source in (opinfos, modules, schemas)] == ["doubled", "module doubled", "schema doubled"]
     assert titles(opinfos, "cummax") == ["opinfo once", "opinfo again"]

@@ -66,7 +66,7 @@ def test_what_the_cpu_refuses_is_not_tried() -> None:
     assert cases("neg", "int32") == {}  # takes no out= of another dtype
 
 
-def test_a_factor_has_kernels_of_its_own() -> None:
+def test_a_factor_has_its_own_kernels() -> None:
     assert cases("add.Tensor", "float32")["alpha 2, left repeated"].kwargs["alpha"] == 2
 
 

@@ -18,7 +18,7 @@ def test_a_tensor_that_does_not_fit_is_refused_by_the_cpu() -> None:
     assert all(case.errors_count and not case.differentiable for case in cases)
 
 
-def test_what_the_cpu_takes_is_no_error() -> None:
+def test_calls_that_the_cpu_accepts_are_not_errors() -> None:
     assert not list(unfitting(Case(torch.outer, (torch.ones(2), torch.ones(3)))))
     assert not list(unfitting(Case(torch.exp, (torch.ones(2),))))
 

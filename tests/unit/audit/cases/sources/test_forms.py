@@ -127,7 +127,7 @@ def test_a_result_of_another_shape_or_dtype_has_no_room_in_the_input() -> None:
     assert titles(torch.abs, torch.ones(())) == set()
 
 
-def test_a_silent_wrong_result_of_an_overlap_shows() -> None:
+def test_a_silent_wrong_result_of_an_overlap_is_detected() -> None:
     (case, _) = overlapping(torch.add, Case(torch.add, (torch.arange(4.0), 1)))
     assert case.call(*case.args) == SOUND
     broken = overlapping(torch.add, Case(torch.add, (torch.arange(4.0), 1)))

@@ -87,7 +87,7 @@ def test_the_cases_run_on_the_cpu_or_are_refused_by_it() -> None:
                 case.call(*case.args, **case.kwargs)
 
 
-def test_cases_that_need_much_memory_stand_apart(packaged: dict[int, KnownReport]) -> None:
+def test_cases_that_need_much_memory_are_separate(packaged: dict[int, KnownReport]) -> None:
     large = {f"#{n}" for n, report in packaged.items() if any(case.memory_gib for case in report.cases)}
     assert large
     assert {key.variant for key in KnownWrongSource(large=True).groups()} == large
@@ -246,7 +246,7 @@ def test_values_repeat_to_fill_a_shape_and_nested_arguments_are_made() -> None:
     assert made == [torch.int8, slice(None, 2, None), (1,), [2]]
 
 
-def test_what_an_operator_writes_beside_its_target_shows() -> None:
+def test_a_write_outside_the_target_is_detected() -> None:
     base = torch.zeros(6)
 
     def careless(x: torch.Tensor) -> torch.Tensor:

@@ -54,7 +54,7 @@ def test_a_recorded_run_remembers_that_it_was_large() -> None:
     assert not Settings.from_recorded(older).large
 
 
-def test_each_large_tensor_has_a_group_of_its_own() -> None:
+def test_each_large_tensor_has_its_own_group() -> None:
     keys = list(LargeSource().groups())
     assert len(keys) == len(set(keys)) == len(CALLS) > 15
 

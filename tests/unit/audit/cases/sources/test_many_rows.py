@@ -30,7 +30,7 @@ def test_what_does_not_begin_with_the_batch_stays() -> None:
     assert case.args[5] is weight
 
 
-def test_a_size_that_another_dimension_has_is_no_batch() -> None:
+def test_a_size_that_another_dimension_has_is_not_a_batch() -> None:
     call = SchemaCall("aten::tanh_backward")
     assert repeated_batch(Case(call, (torch.rand(3, 3), torch.rand(3, 3)))) is None
 

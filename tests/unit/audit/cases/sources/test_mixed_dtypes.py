@@ -91,7 +91,7 @@ def test_each_tensor_is_tried_in_as_many_dtypes_as_asked_for() -> None:
     assert [v.title for v in each_in_others(case, 1, but=[0])] == ["tensor 1 int64"]
 
 
-def test_a_scalar_tensor_of_another_category_stands_for_each_operand() -> None:
+def test_each_operand_is_replaced_by_a_scalar_tensor_of_another_category() -> None:
     first, second = each_as_scalar_tensor(case_of(torch.ones(2), torch.full((2,), 3.0)), 0)
     assert (first.args[0].dim(), first.args[0].dtype, second.args[1].item()) == (0, torch.float16, 3)
     assert second.args[1].dtype is torch.int64

@@ -153,7 +153,7 @@ def test_shapes_that_broadcast_are_made_one_where_the_operator_is_elementwise() 
     assert variations.resized(Case(torch.addcmul, args), wanted) is None
 
 
-def test_special_values_stand_beside_plain_ones() -> None:
+def test_plain_values_remain_between_special_ones() -> None:
     change = variations.special_values(torch.float32)["infinities"]
     changed = change(Case(torch.add, (torch.ones(8), torch.ones(8, dtype=torch.int64))))
     assert changed is not None

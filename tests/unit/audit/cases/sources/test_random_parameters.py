@@ -145,7 +145,7 @@ def test_generated_out_forms_are_left_to_what_they_call() -> None:
     assert not draws_by_itself("exp")
 
 
-def test_parameters_in_tensors_are_no_integers_alone() -> None:
+def test_parameters_in_tensors_are_not_all_integers() -> None:
     """A kernel that makes integers of them draws otherwise then."""
     for overload in ("normal.float_Tensor", "normal.Tensor_Tensor", "_sample_dirichlet", "multinomial"):
         given = [

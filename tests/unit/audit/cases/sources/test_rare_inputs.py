@@ -44,7 +44,7 @@ def test_padding_takes_a_row_out_of_the_gradient() -> None:
     assert weight.grad[4].ne(0).all()
 
 
-def test_one_element_beside_many_does_not_begin_its_memory() -> None:
+def test_a_single_element_beside_many_has_a_storage_offset() -> None:
     for case in calls_of("sub", "int32"):
         assert case.args[1].numel() == 1 < case.args[0].numel()
         assert case.args[1].storage_offset() > 0
@@ -57,7 +57,7 @@ def test_integers_over_their_range_wrap_in_a_product() -> None:
     assert (call_on_cpu(case).double() != exact).any()
 
 
-def test_a_tail_that_is_cut_off_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_truncated_tail_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     (case,) = calls_of("normal_", "float32")
     assert call_on_cpu(case) == [True, True, True, True]
     plain = torch.Tensor.normal_
@@ -91,7 +91,7 @@ def test_draws_of_integers_and_shares_show_a_wrong_draw(monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize(("operator", "factors"), [("upsample_nearest3d", 3), ("_upsample_nearest_exact2d", 2)])
-def test_a_factor_that_is_left_out_or_taken_for_another_shows(operator: str, factors: int) -> None:
+def test_ignored_or_swapped_factors_change_the_result(operator: str, factors: int) -> None:
     for case in calls_of(operator, "float32"):
         others, given = case.args[:-factors], case.args[-factors:]
         right = case.call(*case.args)[0]

@@ -92,7 +92,7 @@ def test_the_calls_with_other_values_in_their_order() -> None:
     assert X.tolist() == [1, 2, 4]
 
 
-def test_a_call_that_writes_gets_tensors_of_its_own() -> None:
+def test_a_call_that_writes_gets_its_own_tensors() -> None:
     results = WithOtherValues(SchemaCall("aten::neg_"), copies=True)(INPUTS, OTHER, BETWEEN)
     assert [result.tolist() for result, _ in results] == [
         [-1, -2, -4],

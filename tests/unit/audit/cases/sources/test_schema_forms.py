@@ -134,7 +134,7 @@ def test_remembered_numbers_point_in_all_directions() -> None:
     assert (signed > 0).any()
 
 
-def test_numbers_for_which_there_is_no_result_stay_as_they_were() -> None:
+def test_numbers_without_a_result_are_not_changed() -> None:
     assert (made("sqrt.out")["2,050 in the first dimension"].args[0] >= 0).all()
 
 

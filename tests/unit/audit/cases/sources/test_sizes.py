@@ -75,14 +75,14 @@ def test_pairs_follow_from_how_results_grow() -> None:
     assert [axis.growth for axis in Dimensions(Case(torch.sum, (torch.ones(5),))).axes] == [0]
 
 
-def test_what_nothing_can_change_is_no_axis() -> None:
+def test_dimensions_that_cannot_change_are_not_axes() -> None:
     assert Dimensions(Case(torch.cross, (torch.ones(4, 3), torch.ones(4, 3)))).axes[0].places == {(0, 0), (1, 0)}
     assert len(Dimensions(Case(torch.cross, (torch.ones(4, 3), torch.ones(4, 3)))).axes) == 1
     assert Dimensions(Case(torch.add, (1, 2))).axes == []
     assert results_of(Case(torch.mm, (torch.ones(2, 3), torch.ones(2, 3)))) is None
 
 
-def test_a_longer_tensor_is_no_few_values_again_but_stays_sorted_and_in_range() -> None:
+def test_a_longer_tensor_repeats_few_values_and_stays_sorted_and_in_range() -> None:
     torch.manual_seed(0)
     long = stretched(torch.tensor([3.0, 1.0]), (1000,))
     assert long.unique().numel() > 900

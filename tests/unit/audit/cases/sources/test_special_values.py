@@ -38,7 +38,7 @@ def nan_at(title: str, count: int) -> list[int]:
     return put(title, torch.ones(count)).isnan().nonzero().flatten().tolist()
 
 
-def test_nan_stands_alone_at_the_ends_and_in_the_middle() -> None:
+def test_nan_is_put_first_in_the_middle_last_and_in_whole_rows() -> None:
     assert nan_at("nan first", 5) == [0]
     assert nan_at("nan middle", 5) == [2]
     assert nan_at("nan last", 5) == [4]
@@ -91,7 +91,7 @@ def test_each_tensor_gets_nan_alone() -> None:
     assert all(case.errors_count and not case.differentiable for case in cases)
 
 
-def test_operators_that_are_no_reductions_get_all_classes() -> None:
+def test_operators_that_are_not_reductions_get_all_classes() -> None:
     titles = {case.title for case in made("cummax")}
     assert {"nan", "nan first", "nan middle", "nan last", "infinities", "all equal", "zeros"} <= titles
     assert {"beyond 2^24", "beyond 2^53", "extreme integers"} <= {case.title for case in made("sort", "int64")}

@@ -45,7 +45,7 @@ OPINFOS = OpInfoSource()
         (channels_last, (2, 3, 4, 5), (60, 1, 15, 3), MARGIN),
     ],
 )
-def test_a_target_has_its_values_and_stands_here(place, shape, stride, offset) -> None:
+def test_a_target_has_its_values_strides_and_offset(place, shape, stride, offset) -> None:
     x = torch.randn(shape)
     target = place(x)
     assert torch.equal(target, x)
@@ -101,7 +101,7 @@ def test_a_list_of_targets_is_placed_whole() -> None:
     assert varied.call(*varied.args)[1][0].tolist() == [[2.0] * 3] * 2
 
 
-def test_a_result_that_is_lost_or_astray_shows() -> None:
+def test_a_lost_result_and_a_write_outside_the_target_are_detected() -> None:
     def lost(target: Tensor, other: Tensor) -> Tensor:
         target.contiguous().add_(other)
         return target

@@ -390,7 +390,7 @@ def test_every_prediction_is_shown() -> None:
 
 
 @pytest.mark.parametrize("name", SHOWN)
-def test_a_case_fits_what_the_defect_makes_of_it(played: Any, name: str) -> None:
+def test_a_case_fits_the_prediction_of_its_defect(played: Any, name: str) -> None:
     trial = trial_of(played, SHOWN[name])
     assert trial.differs_in_values
     assert name in fitting_predictions(trial, EVERY)
@@ -505,7 +505,7 @@ def test_rounding_is_measured_against_the_cpu_where_float64_fails(played: Any) -
 
 
 @pytest.mark.parametrize("wrong", [NAN, INF])
-def test_what_is_not_finite_is_no_rounding_error(played: Any, wrong: float) -> None:
+def test_infinity_and_nan_are_not_rounding_errors(played: Any, wrong: float) -> None:
     case = Case(played.does(lambda x: x * 1, lambda x: x * numbers(1, wrong)), (numbers(1, 2),))
     trials: list[Trial] = []
     judge.judge(case, played, 0, "example", on_executed=trials.append)
@@ -625,7 +625,7 @@ def test_a_model_that_raises_is_named_with_the_dtype(played: Any) -> None:
             fitting_predictions(trial, [prediction])
 
 
-def test_numbers_of_a_model_that_an_operator_refuses_are_no_flaw(played: Any) -> None:
+def test_a_model_whose_numbers_an_operator_refuses_does_not_fit(played: Any) -> None:
     case = Case(played.does(lambda x: torch.linalg.cholesky(x.erfc().diag()), lambda x: x.diag()), (numbers(1, 2),))
     trials: list[Trial] = []
     judge.judge(case, played, 0, "example", on_executed=trials.append)

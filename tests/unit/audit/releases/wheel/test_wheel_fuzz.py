@@ -55,7 +55,7 @@ def read_raw(data: bytes) -> object:
 
 
 def error_of(read: Callable[[], object]) -> str:
-    """The message of the error that a user is shown, or an empty one where reading went well."""
+    """The message of the error that a user sees, or an empty one if reading succeeded."""
     try:
         read()
     except MpsmithError as error:
