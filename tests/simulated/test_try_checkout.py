@@ -230,9 +230,9 @@ def test_left(): pass
             f"{folder}: not passed: 1 right, 3 not run. SIMULATED: nothing was run on a Mac.",
         ]
         return
-    found = json.loads(printed)
-    assert (found["passed"], found["counts"]) == (False, {"right": 1, "not run": 3})
-    assert [(row["name"], row["result"]) for row in found["rows"]] == [
+    report = json.loads(printed)
+    assert (report["passed"], report["counts"]) == (False, {"right": 1, "not run": 3})
+    assert [(row["name"], row["result"]) for row in report["rows"]] == [
         ("test.py::test_right", "right"),
         ("test.py::test_mps", "not run"),
         ("test.py::test_left", "not run"),
