@@ -18,6 +18,16 @@ from mpsmith.simulator.device.coverage_profile import CoverageProfile
 from support.needs import needs_simulated_device
 
 FreshPython = Callable[..., subprocess.CompletedProcess[str]]
+WITH_KERNELS = """
+import sys
+import torch
+from mpsmith.audit.releases.surface.profiles import coverage_profile
+from mpsmith.simulator import metal
+from mpsmith.simulator.device import loading as device
+device.load(coverage_profile({profile!r}))
+metal.install()
+import mpsmith.kernels as kernels
+"""
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -61,22 +71,23 @@ def fresh_python() -> FreshPython:
     """Runs a script in a separate interpreter, for what needs another profile or environment.
 
     `fresh_python(script, NAME="value", ...)` sets the variables (None removes one) and returns the finished process,
-    which failed unless the test says `check=False`.
+    which failed unless the test says `check=False`. With `kernels_on`, a release or `installed`, the script begins on
+    the simulated device with its coverage, and our kernels are registered.
     """
 
-    def run(script: str, check: bool = True, **variables: str | None) -> subprocess.CompletedProcess[str]:
+    def run(
+        script: str, check: bool = True, kernels_on: str = "", **variables: str | None
+    ) -> subprocess.CompletedProcess[str]:
+        script = textwrap.dedent(script)
+        if kernels_on:
+            script = WITH_KERNELS.format(profile=None if kernels_on == "installed" else kernels_on) + script
         environment = {name: value for name, value in os.environ.items() if name != device.FALLBACK_VARIABLE}
         for name, value in variables.items():
             environment.pop(name, None)
             if value is not None:
                 environment[name] = value
         done = subprocess.run(
-            [sys.executable, "-c", textwrap.dedent(script)],
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
+            [sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=300, check=False
         )
         if check:
             assert done.returncode == 0, done.stderr

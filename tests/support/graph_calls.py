@@ -26,6 +26,14 @@ DATA_TYPES = {
 _DTYPES = {number: dtype for dtype, number in DATA_TYPES.items()}
 
 
+def described(name: str, **properties: int) -> Ref:
+    """A descriptor with these properties."""
+    descriptor = made(name, "init")
+    for key, value in properties.items():
+        send(descriptor, f"set{key[0].upper()}{key[1:]}:", value)
+    return descriptor
+
+
 def buffer_of(tensor: torch.Tensor) -> Ref:
     """An MTLBuffer over the memory of a contiguous tensor, which has to outlive it."""
     device = Ref(frameworks().MTLCreateSystemDefaultDevice())

@@ -72,10 +72,7 @@ SHOWN_BY_LAYOUTS = {
     "grouped-mm-wants-alignment": "_grouped_mm",
     "native-channel-shuffle-views": "native_channel_shuffle",
 }
-SHOWN_BY_MIXED_DTYPES = {
-    "ldexp-of-bools": "ldexp",
-    "powsum-without-its-kernel": "_foreach_powsum.Scalar",
-}
+SHOWN_BY_MIXED_DTYPES = {"ldexp-of-bools": "ldexp", "powsum-without-its-kernel": "_foreach_powsum.Scalar"}
 SHOWN_BY_COMPLEX_DTYPES = {"linear-second-derivative": "nn.functional.linear"}
 SHOWN_BY_PAIRS = {"addr-in-place-resizes": "addr"}
 SHOWN_BY_VARIANTS = {"fallback-resizes-in-rows": "heaviside.out"}

@@ -94,15 +94,7 @@ def test_first_calls_load_no_compiler(fresh_python: FreshPython) -> None:
     """Meta kernels in Python, and what they call, load sympy and torch._dynamo with their first call."""
     fresh_python(
         """
-        import sys
-        import torch
-        from mpsmith.audit.releases.surface.profiles import coverage_profile
-        from mpsmith.simulator import metal
-        from mpsmith.simulator.device import loading as device
-        device.load(coverage_profile(None))
-        metal.install()
-        import mpsmith.kernels
-        mpsmith.kernels.enable()
+        kernels.enable()
         x, rows = torch.ones(2, dtype=torch.int32, device="mps"), torch.ones(2, 3, dtype=torch.complex64, device="mps")
         assert torch.addr(x, x, x).tolist() == [[2, 2], [2, 2]]
         torch.addr(x, x, x, out=torch.empty(0, dtype=torch.int32, device="mps"))
@@ -121,7 +113,8 @@ def test_first_calls_load_no_compiler(fresh_python: FreshPython) -> None:
         image[0, 0].scatter_reduce(0, torch.zeros_like(image[0, 0]), image[0, 0], "prod")
         torch.heaviside(x, x[:1])
         assert not {"sympy", "torch._dynamo"} & set(sys.modules)
-        """
+        """,
+        kernels_on="installed",
     )
 
 
@@ -153,18 +146,12 @@ def test_no_data_races(fresh_python: FreshPython) -> None:
     """Odd sizes above one block of eigh, and an extremum into its input."""
     fresh_python(
         """
-        import torch
-        from mpsmith.audit.releases.surface.profiles import coverage_profile
-        from mpsmith.simulator import metal
-        from mpsmith.simulator.device import loading as device
-        device.load(coverage_profile(None))
-        metal.install()
-        import mpsmith.kernels
         for n, dtype in ((49, torch.float32), (33, torch.complex64)):
             a = torch.randn(n, n, dtype=dtype)
             torch.linalg.eigh((a + a.mH).to("mps"))
         x = torch.randn(40, 5, device="mps")
         torch.max(x, out=x[0, 0])
         """,
+        kernels_on="installed",
         MPSMITH_METAL_MODE="checked",
     )

@@ -8,13 +8,6 @@ from ..conftest import FreshPython
 def test_cholesky_on_2_15(fresh_python: FreshPython) -> None:
     done = fresh_python(
         """
-        import torch
-        from mpsmith.audit.releases.surface.profiles import coverage_profile
-        from mpsmith.simulator import metal
-        from mpsmith.simulator.device import loading as device
-        device.load(coverage_profile("2.15.0"))
-        metal.install()
-        import mpsmith.kernels
         from mpsmith.kernels.runtime.registration import counting
         torch.manual_seed(0)
         a = torch.randn(2, 4, 4)
@@ -32,6 +25,7 @@ def test_cholesky_on_2_15(fresh_python: FreshPython) -> None:
             except torch.linalg.LinAlgError as error:
                 print("order 1 is not positive-definite" in str(error))
         print(sorted(calls.items()))
-        """
+        """,
+        kernels_on="2.15.0",
     )
     assert done.stdout.split("\n")[-3:] == ["True", "[('aten::cholesky', 3), ('aten::cholesky.out', 1)]", ""]

@@ -185,15 +185,7 @@ def test_kernels_wait_for_the_library(fresh_python: FreshPython, tmp_path: Any) 
     )
     done = fresh_python(
         f"""
-        import sys
         sys.path[:0] = [{str(tmp_path)!r}, {str(__import__("support").__path__[0])!r} + "/.."]
-        import torch
-        from mpsmith.audit.releases.surface.profiles import coverage_profile
-        from mpsmith.simulator import metal
-        from mpsmith.simulator.device import loading as device
-        device.load(coverage_profile(None))
-        metal.install()
-        import mpsmith.kernels as kernels
         mine = {OPERATORS!r}
         assert "torchvision" not in sys.modules
         assert not set(mine) & set(kernels.registered())
@@ -202,6 +194,7 @@ def test_kernels_wait_for_the_library(fresh_python: FreshPython, tmp_path: Any) 
         kernels.disable()
         print(*(name in kernels.registered() for name in mine))
         print(*(name in kernels.enable() for name in mine))
-        """
+        """,
+        kernels_on="installed",
     )
     assert done.stdout.split() == ["True", "True", "False", "False", "True", "True"], done.stderr

@@ -53,13 +53,6 @@ def test_kernels_replace_these_calls_alone(fresh_python: FreshPython) -> None:
     done = fresh_python(
         """
         import json
-        import torch
-        from mpsmith.audit.releases.surface.profiles import coverage_profile
-        from mpsmith.simulator import metal
-        from mpsmith.simulator.device import loading as device
-        device.load(coverage_profile("2.15.0"))
-        metal.install()
-        import mpsmith.kernels as kernels
         from mpsmith.kernels.runtime.registration import counting
         overloads = [f"aten::_linalg_{name}" for name in ("svd", "svd.U", "eigh", "eigh.eigenvalues")]
         assert set(overloads) <= set(kernels.registered())
@@ -85,7 +78,8 @@ def test_kernels_replace_these_calls_alone(fresh_python: FreshPython) -> None:
         kernels.disable()
         torch.linalg.svd(torch.randn(5, 5, device="mps"))
         print(calls["aten::_linalg_svd"])
-        """
+        """,
+        kernels_on="2.15.0",
     )
     # Four shapes and a gradient; all square ones but the batch of 33, of which 8,448 elements are still few for eigh.
     assert done.stdout.split()[-3:] == ["5", "4", "5"]

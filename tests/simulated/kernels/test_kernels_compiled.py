@@ -205,17 +205,10 @@ def test_losses_on_the_cpu_are_still_decomposed() -> None:
 def test_first_compilation_patches_inductor(fresh_python: FreshPython) -> None:
     fresh_python(
         """
-        import sys
-        import torch
-        from mpsmith.audit.releases.surface.profiles import coverage_profile
-        from mpsmith.simulator import metal
-        from mpsmith.simulator.device import loading as device
-        device.load(coverage_profile(None))
-        metal.install()
-        import mpsmith.kernels
         assert "torch._inductor.lowering" not in sys.modules
         x = torch.tensor([0.5, -2.0])
         compiled = torch.compile(torch.special.airy_ai, fullgraph=True)(x.to("mps"))
         torch.testing.assert_close(compiled.cpu(), torch.special.airy_ai(x))
-        """
+        """,
+        kernels_on="installed",
     )

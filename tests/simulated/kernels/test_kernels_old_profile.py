@@ -67,12 +67,6 @@ def test_import_replaces_the_fallbacks_of_a_model(fresh_python: FreshPython, tmp
 def test_environment_selects_kernels(fresh_python: FreshPython, tmp_path: Path) -> None:
     (tmp_path / "s.yaml").write_text(REGISTRY)
     script = """
-        from mpsmith.audit.releases.surface.profiles import coverage_profile
-        from mpsmith.simulator import metal
-        from mpsmith.simulator.device import loading as device
-        device.load(coverage_profile("2.0.1"))
-        metal.install()
-        import mpsmith.kernels as kernels
         from mpsmith.kernels.runtime.catalog import overrides
         overridden = {kernel.overload for kernel in overrides()}
         print(*(name for name in kernels.registered() if name not in overridden))
@@ -84,18 +78,13 @@ def test_environment_selects_kernels(fresh_python: FreshPython, tmp_path: Path) 
         "aten::mode.values": "aten::mode.values",
     }
     for wanted, expected in chosen.items():
-        done = fresh_python(script, MPSMITH_REGISTRY=str(tmp_path), MPSMITH_KERNELS=wanted)
+        done = fresh_python(script, kernels_on="2.0.1", MPSMITH_REGISTRY=str(tmp_path), MPSMITH_KERNELS=wanted)
         assert done.stdout.strip() == expected
 
 
 def test_kernels_that_are_native_in_newer_releases(fresh_python: FreshPython) -> None:
-    done = fresh_python("""
-        from mpsmith.audit.releases.surface.profiles import coverage_profile
-        from mpsmith.simulator import metal
-        from mpsmith.simulator.device import loading as device
-        device.load(coverage_profile("1.12.1"))
-        metal.install()
-        import mpsmith.kernels as kernels
+    done = fresh_python(
+        """
         from mpsmith.audit.cases.sources.layouts import stepped
         from mpsmith.kernels.verification.verify import verify
         from mpsmith.kernels.runtime import catalog
@@ -109,5 +98,7 @@ def test_kernels_that_are_native_in_newer_releases(fresh_python: FreshPython) ->
             assert not result.native
             with metal.checking("checked"):
                 assert verify(family, [stepped]).passed
-    """)
+        """,
+        kernels_on="1.12.1",
+    )
     assert done.returncode == 0

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -17,7 +16,7 @@ from mpsmith.audit.model.verdicts import ROUNDING, CaseVerdict, Grade, Outcome
 from mpsmith.audit.releases.surface.overloads import Dispatch
 from mpsmith.audit.store.records import StoredCase
 from mpsmith.audit.store.store import Store
-from support.stores import begun, new_store
+from support.stores import begun
 from support.surfaces import overload, surface
 
 SURFACE = surface(
@@ -262,12 +261,6 @@ def test_a_skip_for_a_new_reason_stays_unexplained() -> None:
 
 
 # ---- a run
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with new_store(tmp_path) as opened:
-        yield opened
 
 
 def explanation_of(

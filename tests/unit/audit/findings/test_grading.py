@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from mpsmith.audit.findings.measurements import measurements_of
@@ -13,18 +10,12 @@ from mpsmith.audit.findings.summary import summarize
 from mpsmith.audit.model.verdicts import CaseVerdict, Grade, Outcome, strongest
 from mpsmith.audit.releases.surface.overloads import Dispatch
 from mpsmith.audit.store.store import Store
-from support.stores import Recording, begun, new_store, opinfo
+from support.stores import Recording, begun, opinfo
 from support.surfaces import overload, surface
 
 SURFACE = surface(overload("relu", Dispatch.NATIVE), overload("sin", Dispatch.NATIVE))
 PASSED = Outcome(CaseVerdict.PASSED)
 WRONG = Outcome(CaseVerdict.WRONG, message="3 of 4 elements differ")
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with new_store(tmp_path) as store:
-        yield store
 
 
 def recorded(store: Store, *, simulated: bool = True) -> Recording:

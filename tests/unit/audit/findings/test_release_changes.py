@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 import pytest
 
@@ -12,7 +11,7 @@ from mpsmith.audit.model.verdicts import CaseVerdict, Grade, Outcome
 from mpsmith.audit.store.records import Run
 from mpsmith.audit.store.store import Store
 from mpsmith.cli.release_changes_text import changes_json, changes_table
-from support.stores import begun, new_store, opinfo
+from support.stores import begun, opinfo
 
 PASSED = Outcome(CaseVerdict.PASSED)
 WRONG = Outcome(CaseVerdict.WRONG, message="1 of 3 elements differ")
@@ -20,12 +19,6 @@ TIMEOUT = Outcome(CaseVerdict.TIMEOUT, message="time-out")
 SKIPPED = Outcome(CaseVerdict.SKIPPED, message="too large")
 SHIPPED, STOOD_IN = Grade.SHIPPED_KERNEL, Grade.DISPATCH_ONLY
 Case = tuple[Outcome, Grade]
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with new_store(tmp_path) as store:
-        yield store
 
 
 def run_of(store: Store, release: str, *cases: Case | None) -> Run:

@@ -26,12 +26,6 @@ KEY = GroupKey("opinfo", "nn.functional.softshrink", "", "float32", "fallback")
 ENVIRONMENT = {"simulated": True, "torch": "2.13.0"}
 
 
-@pytest.fixture
-def store(tmp_path: Path):
-    with Store.create(tmp_path / "store.sqlite") as store:
-        yield store
-
-
 def planned(store: Store) -> tuple[int, int]:
     run = store.begin_run({"seed": 0}, ENVIRONMENT)
     store.plan(run.id, [KEY])

@@ -11,13 +11,7 @@ import typer
 
 from mpsmith.cli.preflight import preflight as command
 from mpsmith.reports.evidence import machine
-from mpsmith.reports.evidence.preflight import (
-    Preflight,
-    PreflightError,
-    preflight,
-    require_working_device,
-    what_to_do,
-)
+from mpsmith.reports.evidence.preflight import Preflight, PreflightError, preflight, require_working_device, what_to_do
 from mpsmith.reports.evidence.preflight_steps import STEPS
 from mpsmith.reports.evidence.privacy import PrivateNames
 from mpsmith.reports.evidence.schema import PREFLIGHT_STEPS

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from mpsmith.simulator.mpsgraph.limits import Limit, limits
-from support.graph_calls import DATA_TYPES, Graph, buffer_of
+from support.graph_calls import DATA_TYPES, Graph, buffer_of, described
 from support.objc_messages import MessageError, Ref, array, class_named, frameworks, made, send
 
 pytestmark = pytest.mark.network  # Metal's declarations are fetched: mpsmith check --setup
@@ -30,13 +30,6 @@ def newest_macos() -> Iterator[None]:
 
 def set_macos(version: str) -> None:
     frameworks().foundation_simulator_set_macos(*map(int, version.split(".")))
-
-
-def described(name: str, **fields: int) -> Ref:
-    descriptor = made(name, "init")
-    for field, value in fields.items():
-        send(descriptor, f"set{field[0].upper()}{field[1:]}:", value)
-    return descriptor
 
 
 def one(selector: str, x: Tensor, *arguments: object) -> Tensor:

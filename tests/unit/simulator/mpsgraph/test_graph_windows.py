@@ -9,21 +9,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from support.graph_calls import DATA_TYPES, Graph
-from support.objc_messages import Ref, class_named, made, send
+from support.graph_calls import DATA_TYPES, Graph, described
+from support.objc_messages import Ref, class_named, send
 
 pytestmark = pytest.mark.network  # Metal's declarations are fetched: mpsmith check --setup
 
 NCHW, NHWC, OIHW, HWIO, CHW, NCDHW, OIDHW = 0, 1, 2, 3, 4, 7, 9
 INT32 = DATA_TYPES[torch.int32]
-
-
-def described(name: str, **fields: int) -> Ref:
-    """A descriptor with these properties."""
-    descriptor = made(name, "init")
-    for field, value in fields.items():
-        send(descriptor, f"set{field[0].upper()}{field[1:]}:", value)
-    return descriptor
 
 
 def close(actual: Tensor, expected: Tensor) -> None:

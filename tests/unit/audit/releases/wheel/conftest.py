@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -255,3 +256,25 @@ def wheel_file(tmp_path: Path) -> Callable[[Wheel], Path]:
         return path
 
     return write
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache for this test."""
+    monkeypatch.setenv("MPSMITH_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def put_wheel(cache: Path) -> Callable[..., Path]:
+    """Puts a wheel with these kernels by library, or with other fields, into the cache, as if it had been fetched."""
+
+    def put(metal: dict[str, list[str]] | None = None, **fields: Any) -> Path:
+        library = None if metal is None else MachO(metal=metal).build()
+        wheel = Wheel(**{"library": library} | fields)
+        path = cache / "wheels" / f"torch-{wheel.release}-{wheel.tag}.whl"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(wheel.packed())
+        return path
+
+    return put

@@ -18,38 +18,19 @@ FILES = {
     "torch/_inductor/codegen/simd.py": b"class SIMDKernel: ...\n",
 }
 
-PutWheel = Callable[[dict[str, bytes]], Path]
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("MPSMITH_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
-
-
-@pytest.fixture
-def put_wheel(build: SimpleNamespace, cache: Path) -> PutWheel:
-    """Puts a wheel with these files into the cache, as if it had been fetched."""
-
-    def put(files: dict[str, bytes]) -> Path:
-        wheel = build.Wheel(files=files)
-        path = cache / "wheels" / f"torch-{wheel.release}-{wheel.tag}.whl"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(wheel.packed())
-        return path
-
-    return put
+PutWheel = Callable[..., Path]
+pytestmark = pytest.mark.usefixtures("cache")
 
 
 def test_the_generator_and_its_headers_are_laid_out_as_in_the_wheel(put_wheel: PutWheel) -> None:
-    put_wheel(FILES)
+    put_wheel(files=FILES)
     folder = code_generator("2.99.0")
     files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     assert files == {name: FILES[name] for name in (GENERATOR, f"{HEADERS}utils.h", f"{HEADERS}deeper/more.h")}
 
 
 def test_reads_each_file_once(put_wheel: PutWheel, cache: Path) -> None:
-    put_wheel(FILES)
+    put_wheel(files=FILES)
     first = code_generator("2.99.0")
     for wheel in (cache / "wheels").iterdir():
         wheel.unlink()
@@ -63,7 +44,7 @@ def test_rejects_a_release_that_generates_no_metal_without_reading_it() -> None:
 
 
 def test_rejects_a_wheel_without_the_generator_and_leaves_no_file(put_wheel: PutWheel, cache: Path) -> None:
-    put_wheel({f"{HEADERS}utils.h": b""})
+    put_wheel(files={f"{HEADERS}utils.h": b""})
     with pytest.raises(
         WheelError, match=r"has no torch/_inductor/codegen/mps\.py: its torch.compile generates no Metal"
     ):

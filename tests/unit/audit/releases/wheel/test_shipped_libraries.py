@@ -20,31 +20,12 @@ from mpsmith.audit.releases.wheel.shipped import ShippedCacheError, cached_libra
 from mpsmith.simulator.air.container import LibraryFile
 
 BOTH = {"metal_basic": ["abs_float", "abs_half"], "metal_40": ["abs_float", "abs_mpp"]}
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("MPSMITH_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
+pytestmark = pytest.mark.usefixtures("cache")
 
 
 @pytest.fixture
 def offline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fetch, "_run_pip", lambda command: "ERROR: Failed to establish a new connection")
-
-
-@pytest.fixture
-def put_wheel(build: SimpleNamespace, cache: Path) -> Callable[..., Path]:
-    """Puts a wheel with these libraries into the cache, as if it had been fetched."""
-
-    def put(metal: dict[str, list[str]], **changes: Any) -> Path:
-        wheel = build.Wheel(library=build.MachO(metal=metal).build(), **changes)
-        path = cache / "wheels" / f"torch-{wheel.release}-{wheel.tag}.whl"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(wheel.packed())
-        return path
-
-    return put
 
 
 def names(path: Path) -> tuple[str, ...]:
