@@ -149,6 +149,7 @@ INTO_ROWS = (
     "triu.out",
     *(f"{mode}_pad{dims}d.out" for mode in ("reflection", "replication") for dims in (2, 3)),
     *(f"_{log}softmax{of}.out" for log in ("", "log_") for of in ("", "_backward_data")),
+    *("avg_pool3d.out", "avg_pool3d_backward.grad_input", "im2col.out", "upsample_bicubic2d_backward.grad_input"),
 )
 
 
@@ -170,7 +171,8 @@ def in_rows(overload: str) -> Callable[..., Tensor]:
 
 
 # Which arguments a kernel takes for contiguous: it reads them without their strides, and so beyond the memory of some,
-# or, a batch norm into given moments, takes what was in these for the mean of an input of other strides.
+# or, a batch norm into given moments, takes what was in these for the mean of an input of other strides. Into an output
+# in channels last it writes rows of an input in rows.
 FROM_ROWS = {
     "_weight_norm_interface": (0, 1),
     "_weight_norm_interface_backward": (0,),
@@ -182,17 +184,23 @@ FROM_ROWS = {
 
 
 def from_rows(overload: str) -> Callable[..., Any]:
-    """The CPU's kernel, with contiguous inputs."""
+    """The CPU's kernel, with contiguous inputs, and into rows."""
     original, places = torch.library.get_kernel(f"aten::{overload}", "CPU"), FROM_ROWS[overload]
 
     def kernel(keys: torch._C.DispatchKeySet, *args: Any, **outputs: Tensor) -> Any:
         inputs = (arg.contiguous() if place in places else arg for place, arg in enumerate(args))
-        return original.call_boxed(keys, *inputs, **outputs)
+        rows = {name: output.contiguous() for name, output in outputs.items()}
+        results = original.call_boxed(keys, *inputs, **rows)
+        for name, output in outputs.items():
+            if rows[name] is not output:
+                output.resize_(rows[name].shape).copy_(rows[name])
+        return tuple(outputs.values()) or results
 
     return kernel
 
 
-# Whose kernels, but for sums in narrow dtypes, let the last bag end with the indices where a last offset is given.
+# Whose kernels read indices and offsets without their strides, and, but for sums in narrow dtypes, let the last
+# bag end with the indices where a last offset is given.
 OF_BAGS = ("_embedding_bag", "_embedding_bag_forward_only")
 
 
@@ -201,6 +209,7 @@ def to_last_offset(overload: str) -> Callable[..., Any]:
     original = torch.library.get_kernel(f"aten::{overload}", "CPU")
 
     def kernel(keys: torch._C.DispatchKeySet, weight: Tensor, indices: Tensor, offsets: Tensor, *args: Any) -> Any:
+        indices, offsets = indices.contiguous(), offsets.contiguous()
         # Behind the offsets: scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx.
         given = args[4:5] == (True,) and offsets.numel() and not weight.requires_grad
         if given and 0 <= (end := int(offsets[-1])) < indices.numel():
