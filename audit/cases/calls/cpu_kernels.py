@@ -199,8 +199,7 @@ def from_rows(overload: str) -> Callable[..., Any]:
     return kernel
 
 
-# Whose kernels read indices and offsets without their strides, and, but for sums in narrow dtypes, let the last
-# bag end with the indices where a last offset is given.
+# Whose kernels, but for sums in narrow dtypes, let the last bag end with the indices where a last offset is given.
 OF_BAGS = ("_embedding_bag", "_embedding_bag_forward_only")
 
 
@@ -209,7 +208,6 @@ def to_last_offset(overload: str) -> Callable[..., Any]:
     original = torch.library.get_kernel(f"aten::{overload}", "CPU")
 
     def kernel(keys: torch._C.DispatchKeySet, weight: Tensor, indices: Tensor, offsets: Tensor, *args: Any) -> Any:
-        indices, offsets = indices.contiguous(), offsets.contiguous()
         # Behind the offsets: scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx.
         given = args[4:5] == (True,) and offsets.numel() and not weight.requires_grad
         if given and 0 <= (end := int(offsets[-1])) < indices.numel():

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from ...model.nested import leaves
+from .graphs import BATCH_NORMS
 from .prediction import InRows, Instead, Model, Prediction, Ulp
 
 aten = torch.ops.aten
@@ -52,6 +53,29 @@ def _in_rows(overload: str) -> Model:
         return InRows(result, before) if result.shape == output.shape else None
 
     return model
+
+
+def _in_channels_last(overload: str) -> Model:
+    """Of an input in channels last, the result in that order, whatever the order of a given output."""
+
+    def model(ulp: Ulp, input: Tensor, *args: Any, out: Tensor | None = None, **named: Any) -> Any:
+        if out is None or out.shape != input.shape or input.dim() != 4 or input.is_contiguous():
+            return None
+        is_last = [tensor.is_contiguous(memory_format=torch.channels_last) for tensor in (input, out)]
+        if is_last != [True, False]:
+            return None
+        return InRows(getattr(aten, overload)(input, *args)[0].movedim(1, -1), out), None, None
+
+    return model
+
+
+def dropout_backward(ulp: Ulp, grad_output: Tensor, mask: Tensor, scale: float) -> Tensor | None:
+    """The mask is read as if it had the gradient's shape; what lies behind a smaller one is not known."""
+    behind = grad_output.numel() - mask.numel()
+    if mask.dtype is not torch.bool or behind <= 0:
+        return None
+    kept = torch.cat([mask.flatten(), mask.new_full((behind,), bool(ulp.run))]).view(grad_output.shape)
+    return torch.where(kept, grad_output * scale, 0)
 
 
 def info_of_a_singular_matrix(overload: str) -> Model:
@@ -226,6 +250,8 @@ PAD_BACKWARDS = [f"{mode}_pad{dims}d_backward" for mode in ("reflection", "repli
 GIVEN_TENSORS = (
     Prediction("results-left-as-they-were", {f"aten::{name}": _kept(name) for name in KEEPING}),
     Prediction("results-in-rows", {f"aten::{name}": _in_rows(name) for name in IN_ROWS}),
+    Prediction("results-in-channels-last", {f"aten::{name}": _in_channels_last(name) for name in BATCH_NORMS}),
+    Prediction("masks-of-the-gradients-shape", {"aten::native_dropout_backward": dropout_backward}, alternatives=2),
     Prediction(
         "info-is-two",
         {

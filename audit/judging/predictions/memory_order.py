@@ -11,10 +11,8 @@ from ...model.nested import map_leaves
 from .prediction import Model, Prediction, Ulp
 
 _OVERLOADS = (
-    *("_fused_adagrad", "adaptive_max_pool3d", "adaptive_max_pool3d_backward", "avg_pool3d", "avg_pool3d_backward"),
-    *("fractional_max_pool2d", "fractional_max_pool2d_backward", "fractional_max_pool3d"),
-    *("fractional_max_pool3d_backward", "im2col", "narrow_copy"),
-    "upsample_bicubic2d_backward",
+    *("_fused_adagrad", "adaptive_max_pool3d", "adaptive_max_pool3d_backward", "fractional_max_pool2d"),
+    *("fractional_max_pool2d_backward", "fractional_max_pool3d", "fractional_max_pool3d_backward", "narrow_copy"),
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -11,16 +12,26 @@ from torch import Tensor
 from .prediction import Model, Prediction, Ulp
 
 Pool = Callable[..., tuple[Tensor, Tensor]]
+POOL = torch.ops.aten.max_pool2d_with_indices
 
 
 def adaptive_max_pool2d(ulp: Ulp, input: Tensor, output_size: Sequence[int]) -> Any:
-    """All windows have one size and one step."""
+    """All windows have one size and one step. A NaN counts only if it is first in its window."""
+    return _in_windows_of_one_size(partial(_pooled, POOL), input, output_size)
+
+
+def adaptive_max_pool2d_of_graphs(ulp: Ulp, input: Tensor, output_size: Sequence[int]) -> Any:
+    """The same, and a NaN counts wherever it is."""
+    return _in_windows_of_one_size(POOL, input, output_size) if input.isnan().any() else None
+
+
+def _in_windows_of_one_size(pool: Pool, input: Tensor, output_size: Sequence[int]) -> Any:
     sizes = [(size, wanted) for size, wanted in zip(input.shape[-2:], output_size, strict=True)]
     if any(wanted > size or wanted == 0 for size, wanted in sizes):
         return None
     steps = [size // wanted for size, wanted in sizes]
     windows = [size - (wanted - 1) * step for (size, wanted), step in zip(sizes, steps, strict=True)]
-    return _pooled(torch.ops.aten.max_pool2d_with_indices, input, windows, steps)
+    return pool(input, windows, steps)
 
 
 def max_pool(pool: Pool) -> Model:
@@ -35,7 +46,7 @@ def max_pool(pool: Pool) -> Model:
 def _pooled(pool: Pool, input: Tensor, *geometry: Any, **keywords: Any) -> tuple[Tensor, Tensor]:
     if not input.isnan().any():
         return pool(input, *geometry, **keywords)
-    dimensions = 2 if pool is torch.ops.aten.max_pool2d_with_indices else 3
+    dimensions = 2 if pool is POOL else 3
     values, indices = pool(input.nan_to_num(-torch.inf, torch.inf, -torch.inf), *geometry, **keywords)
     plane = input.shape[-dimensions:]
     places = torch.arange(plane.numel(), dtype=torch.float64).view(plane).expand(input.shape)
@@ -64,10 +75,11 @@ def index_reduce(
 
 WINDOWS = (
     Prediction("adaptive-windows-of-one-size", {"aten::adaptive_max_pool2d": adaptive_max_pool2d}),
+    Prediction("adaptive-windows-with-nan", {"aten::adaptive_max_pool2d": adaptive_max_pool2d_of_graphs}),
     Prediction(
         "max-pool-skips-nan",
         {
-            "aten::max_pool2d_with_indices": max_pool(torch.ops.aten.max_pool2d_with_indices),
+            "aten::max_pool2d_with_indices": max_pool(POOL),
             "aten::max_pool3d_with_indices": max_pool(torch.ops.aten.max_pool3d_with_indices),
             "aten::adaptive_max_pool2d": skipping_in_equal_windows,
         },

@@ -260,6 +260,18 @@ SHOWN: dict[str, Shown] = {
         lambda x, rows, out: torch.index_select(x, 0, rows, out=out),
         (torch.arange(9.0).reshape(3, 3), torch.tensor([2, 0]), torch.zeros(3, 2).t()),
     ),
+    "results-in-channels-last": Shown(
+        lambda x, out: torch.native_batch_norm(
+            x, None, None, None, None, True, 0.1, 1e-5, out=(out, torch.zeros(2), torch.zeros(2))
+        )[0],
+        (torch.arange(8.0).view(1, 2, 2, 2).contiguous(memory_format=torch.channels_last), torch.zeros(1, 2, 2, 2)),
+    ),
+    "masks-of-the-gradients-shape": Shown(
+        ATEN.native_dropout_backward, (numbers(1, 2, 3, 4).view(2, 2), torch.tensor([True, False]), 2.0)
+    ),
+    "adaptive-windows-with-nan": Shown(
+        torch.nn.functional.adaptive_max_pool2d, (numbers(1, 2, NAN, 4, 5, 6, 7, 8).view(1, 1, 1, 8), (1, 6))
+    ),
     "small-beside-one": Shown(torch.softmax, (numbers(9, 1, 2), 0), device=lambda x, dim: torch.softmax(x, dim) + 2e-7),
     "integers-between-floats": Shown(torch.linspace, (4.9, 50, 5), {"dtype": torch.int32}),
     "resized-by-one-factor": Shown(ATEN.upsample_nearest2d, (numbers(1, 2, 3, 4).view(1, 1, 2, 2), [3, 3], None, 1.7)),
@@ -414,6 +426,15 @@ def test_the_sign_of_a_zero_is_predicted(played: Any, second: float, fits: bool)
     outcome = judge.judge(case, played, 0, "example", on_executed=trials.append)
     assert outcome.message.startswith("the sign of zero")
     assert ("hardtanh-gradient-as-a-product" in fitting_predictions(trials[0], EVERY)) is fits
+
+
+def test_adaptive_windows_of_a_graph_keep_nan(played: Any) -> None:
+    call = played.does(torch.nn.functional.adaptive_max_pool2d, lambda x, _: torch.max_pool2d(x, (1, 3), 1))
+    case = Case(call, (torch.tensor([[[[1, 2, NAN, 4, 5]]]]), (1, 3)), entry="nn.functional.adaptive_max_pool2d")
+    trials: list[Trial] = []
+    judge.judge(case, played, 0, "example", on_executed=trials.append)
+    fits = fitting_predictions(trials[0], EVERY)
+    assert [name for name in fits if "windows" in name] == ["adaptive-windows-with-nan"]
 
 
 def test_what_a_model_writes_around_a_view_is_compared(played: Any) -> None:
