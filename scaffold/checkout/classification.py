@@ -26,6 +26,8 @@ _NO_HEADER = re.compile(r"'(?!torch/|ATen/|c10/)(?P<name>[\w.-]+)/[^']*' file no
 _UNDECLARED = re.compile(
     r"undeclared identifier|unknown type name|expected namespace name|no (?:member|template) named"
 )
+# Python's str.format doubles the braces of its templates.
+_TEMPLATE = re.compile(r"(?:\bstruct \w+|\))\s*\{\{\s*$", re.MULTILINE)
 _MPSMITH = ("simulated", "mpsmith", "MPSGraph")
 # A kernel or its launch did something invalid.
 _OF_A_KERNEL = {"MetalRuntimeError", "MetalValueError", "KernelFault", "MetalSyntaxError"}
@@ -60,8 +62,13 @@ def diagnostic_row(kind: str, name: str, diagnostic: Diagnostic) -> TryRow:
     return TryRow(kind, name, result, one_line(Exception(diagnostic.message)), diagnostic.file, diagnostic.line)
 
 
-def joined_row(row: TryRow, reader: str) -> TryRow:
-    """The row of a Metal file that the file `reader` names, and so may join with others before it compiles it."""
+def joined_row(row: TryRow, reader: str, source: str) -> TryRow:
+    """The row of a Metal file that the file `reader` names, and so may join with others before it compiles it.
+
+    `source`: the text of the Metal file; Python may fill it in as a template.
+    """
+    if row.result is TryResult.DEFECT and reader.endswith(".py") and _TEMPLATE.search(source):
+        return replace(row, result=TryResult.SKIPPED, reason=f"it is a template: {reader} may fill it in")
     if row.result is not TryResult.DEFECT or not _UNDECLARED.search(row.reason):
         return row
     return replace(row, result=TryResult.SKIPPED, reason=f"{row.reason}: {reader} may compile it with other source")

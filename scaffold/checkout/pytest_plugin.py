@@ -14,7 +14,9 @@ import pytest
 from .scripts import SCRIPT, ScriptModule, checked, is_script
 
 EVENTS, FINISHED = "MPSMITH_TRY_EVENTS", "MPSMITH_TRY_FINISHED"
-"""Environment variables: the file to write to, and a file with the tests that earlier processes ran."""
+FINDINGS = "MPSMITH_METAL_FINDINGS"  # simulator/objc/metal/encoders.mm reads it
+"""Environment variables: the file to write to, a file with the tests that earlier processes ran, and one with what
+only Metal's validation refuses."""
 
 _ENDS: dict[str, dict[str, Any]] = {}
 
@@ -107,7 +109,12 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 
 def pytest_runtest_logfinish(nodeid: str) -> None:
-    """Note how a test ended, with its setup, teardown and subtests."""
+    """Note how a test ended, with its setup, teardown and subtests, and what Metal's validation refuses of it."""
+    findings = Path(os.environ[FINDINGS])
+    if findings.is_file():
+        for text in dict.fromkeys(findings.read_text("utf-8").splitlines()):
+            _write(event="end", test=nodeid, outcome="invalid", text=text)
+        findings.unlink()
     if nodeid in _ENDS:
         _write(event="end", test=nodeid, **_ENDS.pop(nodeid))
 

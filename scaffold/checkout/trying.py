@@ -119,7 +119,8 @@ def _rows(checkout: Checkout, limit: float, say: Say, plan: TryPlan) -> Iterator
         say(f"checking {checkout.named(path)}")
         row = _metal_row(path)
         readers = (checkout.named(source) for source in (*host, *python) if _names(source, path))
-        yield joined_row(row, reader) if (reader := next(readers, "")) else row
+        reader = next(readers, "")
+        yield joined_row(row, reader, path.read_text("utf-8", "replace")) if reader else row
     packages = checkout.copy / "src" if (checkout.copy / "src").is_dir() else checkout.copy
     checkout.compile_for_a_mac()
     extensions: set[str] = set()
@@ -155,8 +156,12 @@ def _rows(checkout: Checkout, limit: float, say: Say, plan: TryPlan) -> Iterator
     own = frozenset(path.stem for folder in (packages, checkout.copy) for path in folder.iterdir())
     folders = list(dict.fromkeys([packages, checkout.copy]))
     seen: set[str] = set()  # each process reports the files that cannot be imported
+    invalid: set[str] = set()
     for end in run_tests(checkout.copy, tests, folders, limit, environment, plan.add_tests):
-        if end.test in seen:
+        if end.outcome == "invalid" and end.text not in invalid:
+            invalid.add(end.text)
+            yield TryRow("host", end.test, TryResult.DEFECT, f"Metal's validation refuses it: {end.text}")
+        if end.test in seen or end.outcome == "invalid":
             continue
         file = end.test.removesuffix(SCRIPT)
         if end.outcome == "hung" and file != end.test and any(f"{file}test" in test for test in seen):

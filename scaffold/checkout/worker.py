@@ -31,7 +31,7 @@ class TestEnd:
 
     Attributes:
         test: its name, as pytest writes it; of a file that cannot be imported, the file.
-        outcome: `passed`, `failed`, `skipped`, `hung` or `died`.
+        outcome: `passed`, `failed`, `skipped`, `hung` or `died`; `invalid` where the test goes on.
         text: the exception, the reason or the signal.
         kinds: the names of the exception's classes, the most derived first.
         ours: whether mpsmith raised it.
@@ -108,6 +108,7 @@ def run_tests(
             variables = {
                 pytest_plugin.EVENTS: str(events.path),
                 pytest_plugin.FINISHED: str(finished),
+                pytest_plugin.FINDINGS: f"{events.path}-findings",
                 inheritance.VARIABLE: "1",
                 "PYTHONPATH": os.pathsep.join([*map(str, path), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep),
             }

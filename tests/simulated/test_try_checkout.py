@@ -240,6 +240,24 @@ def test_left(): pass
     ]
 
 
+def test_what_only_the_validation_refuses_is_a_separate_row(tmp_path: Path) -> None:
+    tests = """import os, pytest  # mps
+@pytest.mark.parametrize("length", [24, 24, 40])
+def test_mps(length):
+    with open(os.environ["MPSMITH_METAL_FINDINGS"], "a") as findings:
+        findings.write(f"needs a multiple of 16, not {length}\\n")
+"""
+    rows = list(try_checkout(checkout(tmp_path, test_dot_py=tests), 60))
+    refused = "Metal's validation refuses it: needs a multiple of 16, not"
+    assert [(row.kind, row.result.value, row.reason) for row in rows] == [
+        ("host", "defect of the project", f"{refused} 24"),
+        ("test", "right", ""),
+        ("test", "right", ""),
+        ("host", "defect of the project", f"{refused} 40"),
+        ("test", "right", ""),
+    ]
+
+
 def test_what_is_left_are_the_names_without_a_row() -> None:
     plan = TryPlan()
     plan.add("metal", ["a.metal", "b.metal"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mpsmith.scaffold.checkout import classification
-from mpsmith.scaffold.checkout.results import TryResult
+from mpsmith.scaffold.checkout.results import TryResult, TryRow
 from mpsmith.scaffold.checkout.worker import TestEnd
 from mpsmith.simulator.clang import Diagnostic
 
@@ -90,9 +90,23 @@ def test_metal_that_the_simulator_lacks_is_its_limit() -> None:
 )
 def test_metal_that_host_code_reads_may_be_part_of_a_source(message: str, result: TryResult) -> None:
     row = classification.diagnostic_row("metal", "k.metal", Diagnostic("k.metal", 8, 1, "error", message, "compile"))
-    joined = classification.joined_row(row, "k.mm")
+    joined = classification.joined_row(row, "k.mm", "struct A {{\n")
     assert joined.result is result
     assert ("k.mm may compile it with other source" in joined.reason) is (result is TryResult.SKIPPED)
+
+
+@pytest.mark.parametrize(
+    ("source", "reader", "result"),
+    [
+        ("struct A {{\n  int a;\n}};\n", "k.py", TryResult.SKIPPED),
+        ("kernel void f(device float* x [[buffer(0)]]) {{\n", "k.py", TryResult.SKIPPED),
+        ("struct A {{\n  int a;\n}};\n", "k.mm", TryResult.DEFECT),
+        ("constant int a[1][1] = {{\n  {0} }};\nstruct A {\n int a\n};", "k.py", TryResult.DEFECT),
+    ],
+)
+def test_a_template_that_python_fills_in_is_skipped(source: str, reader: str, result: TryResult) -> None:
+    row = TryRow("metal", "k.metal", TryResult.DEFECT, "expected ';'", "k.metal", 1)
+    assert classification.joined_row(row, reader, source).result is result
 
 
 @pytest.mark.parametrize("module", ["'own'", "partially initialized module 'own'"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -73,6 +74,16 @@ def test_a_mac_without_validation_goes_on(
 ) -> None:
     monkeypatch.setenv("MPSMITH_METAL_MODE", "fast")
     assert run(name) == "ran"
+
+
+@pytest.mark.parametrize("name", ["empty_grid", "empty_group", "uneven_threadgroup_memory"])
+def test_what_the_validation_alone_refuses_can_be_collected(
+    run: Callable[[str], str], name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("MPSMITH_METAL_MODE", "checked")
+    monkeypatch.setenv("MPSMITH_METAL_FINDINGS", str(tmp_path / "findings"))
+    assert run(name) == "ran"
+    assert (tmp_path / "findings").read_text() == f"{MISUSES.get(name, NO_THREADS)}\n"
 
 
 def test_an_empty_grid_is_refused_where_metals_validation_is_on(
