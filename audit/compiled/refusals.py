@@ -31,7 +31,7 @@ def verdict_of_exception(error: BaseException) -> CompiledVerdict:
 
 
 def fault_of_this_machine(error: BaseException) -> BaseException | None:
-    """What in an exception of a compiled call says nothing of the call: a disk that is full, a compiler that fails."""
+    """What in an exception of a compiled call says nothing about the call: a full disk, a compiler that fails."""
     return next(filter(_is_of_this_machine, chain_of(error)), None)
 
 

@@ -163,7 +163,7 @@ def _reason_for_nothing(findings: OverloadFindings, declared: Overload | None, s
         return "seen only inside kernels of the simulated device, which run on the CPU"
     if findings.beside:
         beside = ", ".join(sorted(verdict.value for verdict in findings.beside))
-        return f"called only inside cases that say nothing of it ({beside})"
+        return f"called only inside cases that say nothing about it ({beside})"
     if declared and isinstance(declared.reach, Unreachable):
         return f"{declared.reach.rule}: {declared.reach.reason}"
     if declared and lacks_kernel(declared):

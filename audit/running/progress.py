@@ -71,7 +71,7 @@ class AuditProgress:
         self._crashed = 0
         self._printed = -1
         self._start = time.monotonic()
-        # When the first group was done: workers start before, which says nothing of the other groups.
+        # When the first group was done: workers start before, which says nothing about the other groups.
         self._first_done: float | None = None
         self._last_line = self._start
         self._stream = stream or sys.stderr

@@ -19,6 +19,6 @@ def require_computing(family: str) -> None:
     """
     if not device_of_this_process(coverage_profile).simulated and (problem := canary()):
         raise StoppedDeviceError(
-            f"the mps device of this process has stopped computing, so its results say nothing of {family}: {problem} "
-            "(try again; if this repeats, one of its kernels faults)"
+            f"the mps device of this process has stopped computing, so its results say nothing about {family}: "
+            f"{problem} (try again; if this repeats, one of its kernels faults)"
         )

@@ -83,7 +83,7 @@ def check_literal_launches(
     """Findings about the launches of one file.
 
     `names`: the kernels that the Metal programs of the file can be asked for; `parameters`: those of each kernel
-    function; `types`: those that may be put behind a name. Without names nothing is said of any: the source may stand
+    function; `types`: those that may be put behind a name. Without names nothing is said about any: the source may be
     elsewhere.
     """
     if not names:

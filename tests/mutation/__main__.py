@@ -1,6 +1,6 @@
 """`python tests/mutation`: how many small changes of the modules that decide do the tests notice?
 
-It needs the extra `bench`. Without arguments: all rooms, 120 mutants a module, seed 0. A survivor is a change that no
+It needs the extra `bench`. Without arguments: all folders, 120 mutants a module, seed 0. A survivor is a change that no
 test noticed. Those that change no behaviour stand in equivalent.yaml with their reason, and are counted apart.
 """
 
@@ -19,7 +19,7 @@ from typing import Any
 
 import yaml
 from changes import Mutant, mutants_of, sampled
-from rooms import ROOMS
+from folders import FOLDERS
 from tabulate import tabulate
 
 HERE = Path(__file__).resolve().parent
@@ -43,7 +43,7 @@ def main() -> int:
     equivalent = _equivalent()
     results: list[Result] = []
     totals: dict[str, int] = {}
-    for room, modules in _selected(arguments).items():
+    for folder, modules in _selected(arguments).items():
         for path, tests in modules.items():
             mutants = mutants_of((arguments.root / path).read_text())
             totals[path] = len(mutants)
@@ -56,16 +56,16 @@ def main() -> int:
                     print(f"{result.path}:{result.line}: {result.change}  [{result.killer or 'SURVIVED'}]", flush=True)
             if arguments.json:  # after each module: a run that is stopped has told what it knows
                 arguments.json.write_text(json.dumps([asdict(result) for result in results], indent=1) + "\n")
-        print(f"{room}: {len(modules)} modules done", file=sys.stderr)
+        print(f"{folder}: {len(modules)} modules done", file=sys.stderr)
     print(_table(results, totals))
     return 0
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python tests/mutation", description=__doc__)
-    parser.add_argument("--room", action="append", choices=sorted(ROOMS), help="only these rooms")
+    parser.add_argument("--folder", action="append", choices=sorted(FOLDERS), help="only these folders")
     parser.add_argument("--module", action="append", default=[], metavar="PATH", help="only these modules")
-    parser.add_argument("--tests", action="append", metavar="PATH", help="these tests, not those of rooms.py")
+    parser.add_argument("--tests", action="append", metavar="PATH", help="these tests, not those of folders.py")
     parser.add_argument("--line", action="append", type=int, help="only mutants of these lines")
     parser.add_argument("--sample", type=int, default=120, help="mutants a module at most (120)")
     parser.add_argument("--seed", default="0", help="which of them (0)")
@@ -78,15 +78,15 @@ def _arguments() -> argparse.Namespace:
 
 
 def _selected(arguments: argparse.Namespace) -> dict[str, dict[str, list[str]]]:
-    rooms = {room: ROOMS[room] for room in arguments.room or ROOMS}
+    folders = {folder: FOLDERS[folder] for folder in arguments.folder or FOLDERS}
     if arguments.module:
-        rooms = {
-            room: {path: tests for path, tests in modules.items() if path in arguments.module}
-            for room, modules in rooms.items()
+        folders = {
+            folder: {path: tests for path, tests in modules.items() if path in arguments.module}
+            for folder, modules in folders.items()
         }
         if arguments.tests:
-            rooms = {"given": dict.fromkeys(arguments.module, arguments.tests)}
-    return {room: modules for room, modules in rooms.items() if modules}
+            folders = {"given": dict.fromkeys(arguments.module, arguments.tests)}
+    return {folder: modules for folder, modules in folders.items() if modules}
 
 
 def _equivalent() -> dict[tuple[str, str], str]:

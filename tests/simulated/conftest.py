@@ -59,7 +59,7 @@ def no_faults() -> Iterator[None]:
 @pytest.fixture
 def nothing_registered() -> Iterator[None]:
     """Shaders compile, and no kernel of mpsmith answers but those that the test registers."""
-    from mpsmith import kernels  # registers them, which tests of other rooms do not ask for
+    from mpsmith import kernels  # registers them, which tests of other folders do not ask for
 
     metal.install()
     with kernels.use():

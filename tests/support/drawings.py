@@ -1,4 +1,4 @@
-"""Draws the rooms and the imports between them into docs/architecture.md: `make drawings`."""
+"""Draws the folders and the imports between them into docs/architecture.md: `make drawings`."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 from support.imports import ROOT, Arrow, arrows, modules
 
 DOCUMENT = ROOT / "docs" / "architecture.md"
-# The picture of a room stands between two marks that name it.
+# The picture of a folder is between two marks that name it.
 MARKED = re.compile(r"(<!-- drawn: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
-HOUSE = "house"
+WHOLE = "package"
 
 Graph = dict[str, set[str]]
 
@@ -23,15 +23,15 @@ def drawn(document: str, imports: Iterable[Arrow]) -> str:
     return MARKED.sub(lambda marks: f"{marks[1]}{picture(graph_of(marks[2], listed))}{marks[3]}", document)
 
 
-def graph_of(room: str, imports: Iterable[Arrow]) -> Graph:
-    """What imports what, of the rooms of the package or of the parts of one room.
+def graph_of(folder: str, imports: Iterable[Arrow]) -> Graph:
+    """What imports what, of the folders of the package or of the parts of one folder.
 
-    Modules at the root of the package are left out: every room may import them.
+    Modules at the root of the package are left out: every folder may import them.
     """
     named = modules()
     graph: Graph = {}
     for module, _, target in imports:
-        ends = [part_in(room, name, named) for name in (module, target)]
+        ends = [part_in(folder, name, named) for name in (module, target)]
         if all(ends):
             here, there = ends
             graph.setdefault(here, set())
@@ -41,12 +41,12 @@ def graph_of(room: str, imports: Iterable[Arrow]) -> Graph:
     return graph
 
 
-def part_in(room: str, module: str, named: Iterable[str]) -> str:
+def part_in(folder: str, module: str, named: Iterable[str]) -> str:
     """The part that a module belongs to; "" for one that is outside, or for the folder itself."""
     first, _, rest = module.partition(".")
-    if room == HOUSE:
+    if folder == WHOLE:
         return first if rest or f"{first}.__main__" in named or (ROOT / first).is_dir() else ""
-    return rest.partition(".")[0] if first == room else ""
+    return rest.partition(".")[0] if first == folder else ""
 
 
 def reduced(graph: Graph) -> Graph:

@@ -21,7 +21,7 @@ from types import CodeType, ModuleType
 
 VARIABLE = "MPSMITH_MAC_LINES"
 ROOT = Path(__file__).parents[2]
-ROOMS = ("audit", "cli", "kernels", "registry", "reports", "scaffold", "simulator", "tracing")
+FOLDERS = ("audit", "cli", "kernels", "registry", "reports", "scaffold", "simulator", "tracing")
 # Modules, and where not all of one, the classes and functions.
 MODULES: dict[str, tuple[str, ...]] = {
     "audit/running/canary.py": (),
@@ -43,7 +43,7 @@ _ENDS = (ast.Return, ast.Raise, ast.Continue)
 
 def mac_only_lines(root: Path = ROOT) -> dict[Path, set[int]]:
     """The lines of statements that run on a Mac alone, by file."""
-    files = sorted(file for room in ROOMS for file in (root / room).rglob("*.py"))
+    files = sorted(file for folder in FOLDERS for file in (root / folder).rglob("*.py"))
     return {file: lines for file in files if (lines := _lines_of(file, root))}
 
 

@@ -6,7 +6,7 @@ from support.imports import arrows
 
 def test_the_pictures_are_up_to_date() -> None:
     document = DOCUMENT.read_text(encoding="utf-8")
-    assert [marks[2] for marks in MARKED.finditer(document)] == ["house", "audit", "scaffold", "simulator"]
+    assert [marks[2] for marks in MARKED.finditer(document)] == ["package", "audit", "scaffold", "simulator"]
     assert drawn(document, arrows()) == document, "make drawings"
 
 
@@ -24,5 +24,5 @@ def test_leaves_redundant_arrows_out() -> None:
     assert reduced(circle) == circle
 
 
-def test_a_room_without_arrows_is_drawn() -> None:
+def test_a_folder_without_arrows_is_drawn() -> None:
     assert picture({"a": {"b"}, "b": set(), "c": set()}).splitlines()[2:-1] == ["    a --> b", "    c"]

@@ -9,7 +9,7 @@ from pathlib import Path
 import mpsmith
 
 ROOT = Path(mpsmith.__file__).parent
-ROOMS = ("audit", "cli", "kernels", "registry", "reports", "scaffold", "simulator", "tracing")
+FOLDERS = ("audit", "cli", "kernels", "registry", "reports", "scaffold", "simulator", "tracing")
 
 
 def class_names(source: str) -> list[str]:
@@ -25,8 +25,8 @@ def test_public_classes_at_the_top_are_found() -> None:
 
 def test_every_class_name_is_used_once() -> None:
     places = defaultdict(list)
-    for room in ROOMS:
-        for path in sorted((ROOT / room).rglob("*.py")):
+    for folder in FOLDERS:
+        for path in sorted((ROOT / folder).rglob("*.py")):
             for name in class_names(path.read_text(encoding="utf-8")):
                 places[name].append(str(path.relative_to(ROOT)))
     assert len(places) > 100

@@ -1,4 +1,4 @@
-"""Which room may import which: between the top-level rooms, between the rooms inside them, and never in a circle."""
+"""Which folder may import which: at the top level, inside each folder, and never in a circle."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from support import imports
 from support.imports import imports_of, modules, package_of
 
-# What the modules of a room may import of the others. The command line may import everything.
+# What the modules of a folder may import of the others. The command line may import everything.
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "simulator": (),
     "registry": (),
@@ -33,11 +33,11 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     # A network runs like a case in an audit's worker and is recorded like a traced program.
     "tracing.networks": ("audit", "simulator", "reports", "kernels.runtime"),
 }
-# What every room may import.
+# What every folder may import.
 GROUND = ("errors", "cache", "metal_limits")
 
-# The rooms and modules inside a room: each may import only those that are listed before it.
-FLOORS: dict[str, str] = {
+# The folders and modules inside a folder: each may import only those that are listed before it.
+LAYERS: dict[str, str] = {
     "audit": "model releases judging cases compiled store findings answers shipped running self_test",
     # Commands import no other command but for what an audit does afterwards.
     "cli": (
@@ -66,16 +66,16 @@ def arrows() -> list[tuple[str, int, str]]:
     return imports.arrows()
 
 
-def upward(arrows: list[tuple[str, int, str]], room: str, floors: Sequence[str]) -> list[str]:
-    """The imports inside `room` that run from a lower floor to a higher one, and modules on no floor."""
-    height = {name: floor for floor, name in enumerate(floors)}
+def upward(arrows: list[tuple[str, int, str]], folder: str, layers: Sequence[str]) -> list[str]:
+    """The imports inside `folder` that run from a lower layer to a higher one, and modules in no layer."""
+    height = {name: layer for layer, name in enumerate(layers)}
     wrong = []
     for module, line, target in arrows:
-        if not (module.startswith(f"{room}.") and target.startswith(f"{room}.")):
+        if not (module.startswith(f"{folder}.") and target.startswith(f"{folder}.")):
             continue
         here, there = module.split(".")[1], target.split(".")[1]
         if here not in height or there not in height:
-            wrong.append(f"{module}:{line} imports {target}: not on any floor")
+            wrong.append(f"{module}:{line} imports {target}: not in any layer")
         elif height[there] > height[here]:
             wrong.append(f"{module}:{line} imports {target}, which is above it")
     return wrong
@@ -104,27 +104,27 @@ def test_imports_are_read_in_every_form() -> None:
     ]
 
 
-def room_of(module: str) -> str:
-    """The narrowest pattern of MAY_IMPORT that the module belongs to, or its top-level room."""
+def folder_of(module: str) -> str:
+    """The narrowest pattern of MAY_IMPORT that the module belongs to, or its top-level folder."""
     prefixes = [".".join(module.split(".")[:depth]) for depth in range(module.count(".") + 1, 0, -1)]
     patterns = (pattern for prefix in prefixes for pattern in MAY_IMPORT if fnmatchcase(prefix, pattern))
     return next(patterns, module.split(".")[0])
 
 
-def test_a_module_belongs_to_its_narrowest_room() -> None:
-    assert room_of("kernels.runtime.catalog") == room_of("kernels.mode.mode") == "kernels"
-    assert room_of("kernels.verification.source") == "kernels.verification"
-    assert room_of("kernels.mode.cases") == "kernels.*.cases"
-    assert room_of("cli.audit") == "cli"
+def test_a_module_belongs_to_its_narrowest_folder() -> None:
+    assert folder_of("kernels.runtime.catalog") == folder_of("kernels.mode.mode") == "kernels"
+    assert folder_of("kernels.verification.source") == "kernels.verification"
+    assert folder_of("kernels.mode.cases") == "kernels.*.cases"
+    assert folder_of("cli.audit") == "cli"
 
 
-def test_rooms_import_in_one_direction(arrows: list[tuple[str, int, str]]) -> None:
+def test_folders_import_in_one_direction(arrows: list[tuple[str, int, str]]) -> None:
     wrong = []
     for module, line, target in arrows:
-        room = room_of(module)
-        if room not in MAY_IMPORT or not target:
+        folder = folder_of(module)
+        if folder not in MAY_IMPORT or not target:
             continue
-        allowed = (room.split(".")[0], *MAY_IMPORT[room], *GROUND)
+        allowed = (folder.split(".")[0], *MAY_IMPORT[folder], *GROUND)
         if not any(f"{target}.".startswith(f"{prefix}.") for prefix in allowed):
             wrong.append(f"{module}:{line} imports mpsmith.{target}")
     assert wrong == []
@@ -154,20 +154,20 @@ def test_the_simulator_knows_nothing_of_the_faults_that_are_put_into_it(arrows: 
     assert wrong == []
 
 
-def test_every_room_has_a_direction() -> None:
-    rooms = {name.split(".")[0] for name in modules() if "." in name}
-    assert rooms == {*(pattern.split(".")[0] for pattern in MAY_IMPORT), "cli"}
+def test_every_folder_has_a_direction() -> None:
+    folders = {name.split(".")[0] for name in modules() if "." in name}
+    assert folders == {*(pattern.split(".")[0] for pattern in MAY_IMPORT), "cli"}
 
 
-@pytest.mark.parametrize("room", sorted(FLOORS))
-def test_the_rooms_inside_a_room_import_downwards(room: str, arrows: list[tuple[str, int, str]]) -> None:
-    assert upward(arrows, room, FLOORS[room].split()) == []
+@pytest.mark.parametrize("folder", sorted(LAYERS))
+def test_the_folders_inside_a_folder_import_downwards(folder: str, arrows: list[tuple[str, int, str]]) -> None:
+    assert upward(arrows, folder, LAYERS[folder].split()) == []
 
 
-@pytest.mark.parametrize("room", sorted(FLOORS))
-def test_every_floor_exists(room: str) -> None:
-    inside = {name.split(".")[1] for name in modules() if name.startswith(f"{room}.")}
-    assert inside == set(FLOORS[room].split())
+@pytest.mark.parametrize("folder", sorted(LAYERS))
+def test_every_layer_exists(folder: str) -> None:
+    inside = {name.split(".")[1] for name in modules() if name.startswith(f"{folder}.")}
+    assert inside == set(LAYERS[folder].split())
 
 
 def test_an_import_upwards_is_named() -> None:

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-ROOMS = "audit|benchmarks|cli|kernels|registry|reports|scaffold|simulator"
+FOLDERS = "audit|benchmarks|cli|kernels|registry|reports|scaffold|simulator"
 
 # A path from the root: not the end of a longer one, such as torch/audit/x or ~/docs/x, nor of a URL.
-PATH = re.compile(rf"(?<![\w./~-])(?:{ROOMS}|docs|tests|\.github|\.ci)/[\w.*/-]*[\w*/]")
+PATH = re.compile(rf"(?<![\w./~-])(?:{FOLDERS}|docs|tests|\.github|\.ci)/[\w.*/-]*[\w*/]")
 CODE = re.compile(r"`[^`\n]*`")
 LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
-DOTTED = re.compile(rf"(?<![\w./:])(?:mpsmith\.|(?=(?:{ROOMS})\.[a-z_]\w*\.?[a-zA-Z_]))[a-z_]\w*(?:\.[a-zA-Z_]\w*)+")
+DOTTED = re.compile(rf"(?<![\w./:])(?:mpsmith\.|(?=(?:{FOLDERS})\.[a-z_]\w*\.?[a-zA-Z_]))[a-z_]\w*(?:\.[a-zA-Z_]\w*)+")
 FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 # What a reader replaces, and what only a run makes.
 PLACEHOLDER = re.compile(r"\b[A-Z]{2,}\b")

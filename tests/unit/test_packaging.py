@@ -47,8 +47,8 @@ def dotted(folder: Path) -> str:
 
 def data_files() -> Iterator[Path]:
     """Every file of the package's folders, and of folders of data below them, that is neither code nor for readers."""
-    for room in {folder.parts[0] for folder in package_folders() if folder.parts}:
-        for path in (ROOT / room).rglob("*"):
+    for top in {folder.parts[0] for folder in package_folders() if folder.parts}:
+        for path in (ROOT / top).rglob("*"):
             name = path.relative_to(ROOT).as_posix()
             kept_out = any(fnmatch(name, pattern) for pattern in NOT_INSTALLED) or "__pycache__" in name
             if path.is_file() and path.suffix not in (".py", ".pyc") and not path.name.startswith(".") and not kept_out:

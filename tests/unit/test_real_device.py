@@ -116,7 +116,7 @@ def test_times_of_a_device_that_computes_no_more_are_refused(monkeypatch: pytest
     monkeypatch.setattr(timing, "moved", lambda argument, device: argument)
     monkeypatch.setattr(computing, "device_of_this_process", lambda profile: REAL)
     monkeypatch.setattr(computing, "canary", lambda: "wrong result of sum")
-    with pytest.raises(StoppedDeviceError, match="say nothing of heaviside: wrong result of sum"):
+    with pytest.raises(StoppedDeviceError, match="say nothing about heaviside: wrong result of sum"):
         timing.measure("heaviside", 8)
 
 

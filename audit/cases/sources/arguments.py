@@ -63,7 +63,7 @@ TRUSTED: tuple[tuple[str, frozenset[str]], ...] = (
 )
 # Operators whose CPU kernel divides integers by a number of elements, or a threshold, that may be zero.
 DIVIDES_INTEGERS = re.compile(r"avg_pool|smooth_l1_loss")
-# Refusals that say nothing of the arguments: the CPU has no kernel for the dtype, or no kernel is reached at all.
+# Refusals that say nothing about the arguments: the CPU has no kernel for the dtype, or no kernel is reached at all.
 UNRELATED_REFUSALS = re.compile(
     r"not implemented for|not supported|unsupported|INTERNAL ASSERT|Expected a value of type|expected at most"
     r"|is missing value for argument|Overloaded torch operator|cannot be converted|memory|Could not run",

@@ -118,17 +118,17 @@ class WithRestOfStorage:
         """The operator's result, copies of the targets, and copies of their storages with zeros in their places."""
         tensors = tensors_in((args, kwargs))
         targets = [tensors[position] for position in self._targets]
-        rooms = [room_of(target) for target in targets]
+        extents = [extent_of(target) for target in targets]
         result = self._operator(*args, **kwargs)
         # A resized target may have left its storage; otherwise what surrounds it must be as it was.
         storages = [
-            around(target, targets) if room_of(target) == room else target.new_empty(0)
-            for target, room in zip(targets, rooms, strict=True)
+            around(target, targets) if extent_of(target) == extent else target.new_empty(0)
+            for target, extent in zip(targets, extents, strict=True)
         ]
         return result, [target.clone() for target in targets], storages
 
 
-def room_of(target: Tensor) -> tuple[torch.Size, int]:
+def extent_of(target: Tensor) -> tuple[torch.Size, int]:
     """A tensor's shape, and the bytes of its storage: a target that was resized, if only for a while, has others."""
     return target.shape, target.untyped_storage().nbytes()
 

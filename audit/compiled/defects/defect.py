@@ -13,7 +13,7 @@ from ..verdicts import CompiledVerdict
 SCRIPT = '''\
 """{number}: {title}
 
-Found by mpsmith {version} on a SIMULATED mps device, so nothing is known of a Mac yet. On a Mac it prints what the
+Found by mpsmith {version} on a SIMULATED mps device, so nothing is known about a Mac yet. On a Mac it prints what the
 compiled program returns beside what the CPU does; TORCH_LOGS=output_code shows the Metal that was generated.
 """
 

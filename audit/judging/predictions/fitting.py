@@ -221,8 +221,8 @@ class ModelledRuns:
     def fits(self, actual: Tensor, expected: Tensor, place: Position, wrong: Tensor) -> Tensor:
         """Which of the wrong elements are as the model says: in one of its runs, or as near to it as rounding allows.
 
-        The model says nothing of elements that it leaves as the CPU has them. Further runs can only add elements that
-        fit, so the first ones are looked at alone: often they are enough.
+        The model says nothing about elements that it leaves as the CPU has them. Further runs can only add elements
+        that fit, so the first ones are looked at alone: often they are enough.
         """
         values, right = on_cpu(actual), on_cpu(expected)
         if self._prediction.where is not None:

@@ -102,7 +102,7 @@ class Prediction:
             intermediate results are not moved then.
         nan_is_any_non_finite: a NaN of the model means a NaN or an infinity of either sign.
         where: in place of models, which elements of any result may differ, and how.
-        with_calls: it says nothing of cases that call none of these; empty: `where` says something of any case.
+        with_calls: it says nothing about cases that call none of these; empty: `where` says something of any case.
         gradients: what computes an overload and its gradients in place of the CPU, "linear" for aten::linear. For
             overloads that torch composes of others before any model sees them; `with_calls` names those.
     """

@@ -1,7 +1,7 @@
 """Copies between tensors of the device: bytes as they are, another layout, another dtype, conjugated, negated.
 
 The host code is `copy_kernel_mps` and `copy_cast_kernel_mps` of aten/src/ATen/native/mps/operations/Copy.mm (main, late
-2026). What moves bytes without a change is neutral: it says nothing of values.
+2026). What moves bytes without a change is neutral: it says nothing about values.
 """
 
 from __future__ import annotations

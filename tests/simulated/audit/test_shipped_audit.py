@@ -130,7 +130,7 @@ def test_a_wrong_result_says_whether_it_is_ulp_sensitive(
 
 
 def test_a_kernel_that_never_ends_is_replaced_by_the_stand_in(store: Path) -> None:
-    """The host may be too slow for it: that says nothing of a Mac."""
+    """The host may be too slow for it: that says nothing about a Mac."""
     assert {(case.outcome.verdict, case.grade) for case in cases_of(store, "floor")} == {
         (CaseVerdict.PASSED, Grade.DISPATCH_ONLY)
     }

@@ -44,8 +44,8 @@ def refuse_the_simulator() -> None:
         importer = (globals or {}).get("__name__", "")
         if importer.startswith("mpsmith.") and not importer.startswith(("mpsmith.simulator.", DOCTOR)):
             whole = importlib.util.resolve_name("." * level + name, globals["__package__"]) if level else name
-            room = whole.removeprefix("mpsmith.simulator.")
-            if room != whole and room not in ON_A_MAC:
+            part = whole.removeprefix("mpsmith.simulator.")
+            if part != whole and part not in ON_A_MAC:
                 raise ImportError(f"{importer} imports {whole}, which a Mac does not need")
         return usual(name, globals, locals, fromlist, level)
 

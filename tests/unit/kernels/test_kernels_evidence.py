@@ -66,7 +66,7 @@ def test_a_device_that_stopped_computing_fails_no_kernel(
     if simulated or not problem:
         computing.require_computing("mode")
         return
-    with pytest.raises(computing.StoppedDeviceError, match="say nothing of mode: wrong result of copy"):
+    with pytest.raises(computing.StoppedDeviceError, match="say nothing about mode: wrong result of copy"):
         computing.require_computing("mode")
 
 

@@ -62,7 +62,7 @@ def test_a_foreign_file_is_refused(tmp_path: Path, content: str, problem: str) -
 
 
 def test_the_module_does_not_import_torch() -> None:
-    room = "mpsmith.simulator.device"
-    script = f"import {room}.coverage_profile, {room}.loading, sys; print('torch' in sys.modules)"
+    package = "mpsmith.simulator.device"
+    script = f"import {package}.coverage_profile, {package}.loading, sys; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert json.loads(done.stdout.lower()) is False

@@ -69,7 +69,7 @@ ROWS = (
     Row("hang after one case", ("audit of four in 5 s a case",), NEVER_ANSWERS),
     Row("virtual", ("evidence collect",), "this Mac is a virtual machine", by_default="evidence collect"),
     Row("ignored", ("audit of four",), JUDGES),
-    Row("ignored", ("kernels verify",), "has stopped computing, so its results say nothing of heaviside"),
+    Row("ignored", ("kernels verify",), "has stopped computing, so its results say nothing about heaviside"),
     Row("ignored at once", ("replay",), STOPPED),
     Row("out-of-bounds write", ("audit of four", "evidence collect of four"), JUDGES),
     Row("out-of-bounds write", ("replay",), PASSES),

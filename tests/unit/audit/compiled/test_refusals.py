@@ -77,11 +77,11 @@ def test_hints_are_not_part_of_the_reason() -> None:
 
 
 class TestFaultOfThisMachine:
-    def test_a_full_disk_says_nothing_of_the_call(self) -> None:
+    def test_a_full_disk_says_nothing_about_the_call(self) -> None:
         full = OSError(errno.ENOSPC, "No space left on device")
         assert fault_of_this_machine(_inductor_error(full)) is full
 
-    def test_a_compiler_that_fails_says_nothing_of_the_call(self) -> None:
+    def test_a_compiler_that_fails_says_nothing_about_the_call(self) -> None:
         failed = InternalCompilerError("the linker failed")
         assert fault_of_this_machine(_inductor_error(failed)) is failed
 

@@ -192,7 +192,7 @@ def test_an_outermost_kernel_ran_even_where_something_else_fell_back(run: Run) -
     assert run.cases("mode") == {V.FALLBACK: 1}, "what is named is not credited"
 
 
-def test_a_case_that_fell_back_alone_says_nothing_of_what_ran_inside(run: Run) -> None:
+def test_a_case_that_fell_back_alone_says_nothing_about_what_ran_inside(run: Run) -> None:
     run.case("mode", outcome(V.FALLBACK, "mode"), Outcome(V.SKIPPED), calls={"mode": True, "sum": False})
     overload = run.evidence().overloads["aten::sum"]
     assert overload.beside == {V.FALLBACK}
@@ -259,7 +259,7 @@ def test_a_composite_operator_whose_part_was_refused_did_not_run_either(run: Run
     assert run.cases("kron") == {V.FALLBACK: 1}
 
 
-def test_without_an_answer_of_the_cpu_a_case_that_fell_back_says_nothing_of_its_operator(run: Run) -> None:
+def test_without_an_answer_of_the_cpu_a_case_that_fell_back_says_nothing_about_its_operator(run: Run) -> None:
     run.case("kron", outcome(V.REFERENCE_FAILED, "mode"), calls={"kron": True})
     assert run.cases("kron") == {}
     assert run.cases("mode") == {V.FALLBACK: 1}

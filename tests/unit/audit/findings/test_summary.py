@@ -197,7 +197,7 @@ def test_calls_inside_a_fallback_are_not_evidence_for_the_device(built: Built) -
     built.case("mode", fell_back, calls={"mode": True, "sum": False})
     overload = built.overload("sum")
     assert overload.verdict is OverloadVerdict.UNREACHABLE
-    assert overload.reason == "called only inside cases that say nothing of it (fallback)"
+    assert overload.reason == "called only inside cases that say nothing about it (fallback)"
 
 
 # ---- faults that name no operator

@@ -182,7 +182,7 @@ def test_cotangents_are_the_same_for_a_seed_and_laid_out_as_the_case_says(
 # ---- what the CPU refuses
 
 
-def test_without_an_answer_of_the_cpu_nothing_is_said_of_the_device(played: Any) -> None:
+def test_without_an_answer_of_the_cpu_nothing_is_said_about_the_device(played: Any) -> None:
     outcome = played.judge(Case(played.does(raising(ValueError("bad")), torch.neg), (ones(),)))
     assert said(outcome) == (CaseVerdict.REFERENCE_FAILED, "forward", "bad")
 
@@ -207,7 +207,7 @@ def test_where_errors_count_the_device_must_refuse_with_the_same_type(played: An
     assert missing.fallbacks == ("aten::mode",)
 
 
-def test_a_result_of_fresh_memory_says_nothing_of_the_device(played: Any) -> None:
+def test_a_result_of_fresh_memory_says_nothing_about_the_device(played: Any) -> None:
     def fresh(x: Tensor) -> Tensor:
         return torch.empty(100) if torch.are_deterministic_algorithms_enabled() else torch.zeros(100)
 

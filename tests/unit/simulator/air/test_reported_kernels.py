@@ -232,7 +232,7 @@ def is_wrong(issue: int, release: str) -> bool:
     if first <= order(release) <= last:
         return True
     assert cause.right_from is not None
-    assert order(release) >= order(cause.right_from), f"nothing is said of {release}"
+    assert order(release) >= order(cause.right_from), f"nothing is said about {release}"
     return False
 
 

@@ -579,7 +579,9 @@ def test_each_model_that_can_be_needed_is_in_a_set(played: Any) -> None:
     assert [name for name in fitting_predictions(trials[0], models) if name != ROUNDING] == ["a+c", "a+b"]
 
 
-def test_models_that_say_nothing_of_a_case_share_all_but_one_run(played: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_models_that_say_nothing_about_a_case_share_all_but_one_run(
+    played: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Most models of an overload are for another dtype. They must not cost a run for each move of its results."""
     runs, comparisons = [0], [0]
 

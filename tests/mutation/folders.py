@@ -11,7 +11,7 @@ JUDGING, FINDINGS, KERNELS = "audit/judging", "audit/findings", "kernels"
 LAUNCHES = ["tests/unit/scaffold/launches", *_in("scaffold/targets", "golden_files")]
 TARGETS = _in("scaffold/targets", "golden_files")
 
-ROOMS: dict[str, dict[str, list[str]]] = {
+FOLDERS: dict[str, dict[str, list[str]]] = {
     "judging": {
         "audit/judging/acceptance.py": _in(JUDGING, "acceptance"),
         "audit/judging/agreement.py": _in(JUDGING, "agreement", "judging_parts"),
