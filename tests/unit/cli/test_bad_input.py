@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 from mpsmith.cli import app
 from mpsmith.errors import MpsmithError
+from support.needs import needs_simulated_device
 
 # What takes long, by module: reaching it means that the input was accepted.
 WORK = [
@@ -113,11 +114,19 @@ def test_a_store_that_is_not_a_file_is_refused(tmp_path: Path) -> None:
     [
         (["audit", "--ops", "sofshrink"], "did you mean softshrink"),
         (["audit", "--ops", "nosuch*"], "no operator"),
-        (["self-test", "--classes", "banana"], "no class of faults has 'banana'"),
         (["trace", "--allow", "nosuchop", "x.py"], "no operator"),
     ],
 )
 def test_what_is_wrong_is_said_before_any_work(words: list[str], message: str) -> None:
+    check_refused_before_any_work(words, message)
+
+
+def test_an_unknown_class_of_faults_is_refused_before_any_work() -> None:
+    needs_simulated_device()
+    check_refused_before_any_work(["self-test", "--classes", "banana"], "no class of faults has 'banana'")
+
+
+def check_refused_before_any_work(words: list[str], message: str) -> None:
     result = CliRunner().invoke(app, words)
     assert isinstance(result.exception, MpsmithError)
     assert not isinstance(result.exception, BeganError)

@@ -13,6 +13,7 @@ from mpsmith.cli import app
 from mpsmith.scaffold.checkout import trying
 from mpsmith.scaffold.checkout.results import FAILURES, TryResult, TryRow
 from support.json_document import undocumented
+from support.needs import needs_simulated_device
 
 ROWS = (
     TryRow("metal", "k.metal", TryResult.ACCEPTED),
@@ -27,6 +28,7 @@ ROWS = (
 @pytest.fixture
 def tried(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Types `mpsmith try . OPTIONS` where it finds `ROWS`."""
+    needs_simulated_device()
     monkeypatch.setattr(trying, "try_checkout", lambda folder, limit, say, plan: iter(ROWS))
 
     def typed(*options: str) -> str:

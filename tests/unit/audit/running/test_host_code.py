@@ -21,6 +21,7 @@ from mpsmith.simulator.upstream import sources
 from mpsmith.simulator.upstream.host_work import HostWork
 from mpsmith.simulator.upstream.manifest import BuiltFile, TreeBuild, write_manifest
 from mpsmith.simulator.upstream.operations import SHARED, TAGS
+from support.needs import needs_metal_on_host
 from support.upstream_trees import empty_tree
 
 PASSED = Outcome(CaseVerdict.PASSED)
@@ -112,6 +113,7 @@ def test_a_folder_without_pytorch_is_refused(tmp_path: Path) -> None:
 
 
 def test_all_trees_are_looked_at_before_one_is_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    needs_metal_on_host()
     monkeypatch.setattr(host_code, "prepare_host_code", lambda asked, say: pytest.fail("built"))
     monkeypatch.setattr("mpsmith.simulator.objc.compiler.apple_folder", lambda: tmp_path)
     for asked, refusal in (
@@ -128,6 +130,7 @@ def test_all_trees_are_looked_at_before_one_is_built(tmp_path: Path, monkeypatch
 
 
 def test_nothing_is_fetched_where_nothing_can_be_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    needs_metal_on_host()
     monkeypatch.setattr("mpsmith.simulator.objc.compiler.apple_folder", lambda: tmp_path / "none")
     monkeypatch.setattr(sources, "source_of_release", lambda release: pytest.fail("fetched"))
     for build in (lambda: built_folders(["2.6.0"]), lambda: build_host_code("2.6.0", print)):
