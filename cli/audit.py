@@ -269,6 +269,8 @@ def _shown(data: RunData, explanation: Explanation, request: AuditRequest) -> di
     if not request.as_json:
         print("\n".join(_lines(counts, explanation, request.store)))
     if counts.executed == 0:
+        if request.as_json:
+            print_json(_as_json(counts, explanation, request.store))
         say("error: no case was executed, so nothing is known")
         raise typer.Exit(1)
     return _as_json(counts, explanation, request.store)

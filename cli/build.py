@@ -36,6 +36,9 @@ def build(
     if as_json:
         listed = [str(module) for module in modules]
         print_json({"simulated": not on_a_mac, "modules": listed, "seconds": seconds})
+    if not modules:
+        raise typer.Exit(1)
+    if as_json:
         return
     for module in modules:
         print(f"built {module} ({seconds} s)")
@@ -50,7 +53,7 @@ def _built_on_a_mac(subject: BuildSubject) -> list[Path]:
 
 
 def _built_for_the_simulated_device(subject: BuildSubject) -> list[Path]:
-    """The built modules; what the compiler said goes to the terminal, line by line."""
+    """The built modules, none after errors; what the compiler said goes to the terminal, line by line."""
     from ..scaffold.building import simulated
     from ..simulator.objc.compiler import ExtensionBuildError
 
@@ -61,7 +64,7 @@ def _built_for_the_simulated_device(subject: BuildSubject) -> list[Path]:
         for finding in error.diagnostics:
             print(finding, file=sys.stderr)
         if error.diagnostics:
-            raise typer.Exit(1) from None
+            return []
         raise
     for module in built:
         for warning in module.warnings:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import typer
 from typer.testing import CliRunner, Result
 
 from mpsmith.errors import MpsmithError
+from support.json_document import documented
 
 
 def typed(app: typer.Typer, *arguments: str) -> Result:
@@ -24,8 +24,11 @@ def output(app: typer.Typer, *arguments: str) -> str:
 
 
 def printed_json(app: typer.Typer, *arguments: str) -> Any:
-    """What a command prints with --json."""
-    return json.loads(output(app, *arguments, "--json"))
+    """What a command prints with --json, which docs/json.md describes."""
+    result = CliRunner().invoke(app, [*arguments, "--json"], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    group = () if app.info.name == "mpsmith" else (app.info.name,)
+    return documented(" ".join((*group, *arguments)), result.stdout)
 
 
 def refusal(app: typer.Typer, *arguments: str) -> str:

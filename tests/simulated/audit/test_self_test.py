@@ -25,8 +25,11 @@ from mpsmith.audit.releases.surface import installed_surface
 from mpsmith.audit.running.worker import freeze_once
 from mpsmith.audit.self_test import SelfTestOptions, self_test
 from mpsmith.audit.store.records import StoredCase
+from mpsmith.cli.printing import print_json
+from mpsmith.cli.self_test import _as_json
 from mpsmith.simulator.device.faults import Fault, inject
 from mpsmith.simulator.fallback_recorders import CounterRecorder
+from support.json_document import documented
 
 pytestmark = pytest.mark.usefixtures("no_faults")
 
@@ -237,9 +240,11 @@ def test_a_small_self_test_finds_leaks_and_what_ends_processes(tmp_path: Path) -
 
 
 @pytest.mark.timeout(1500)  # the first look at what calls what, the clean audit and those with faults take minutes
-def test_a_sample_of_generated_faults_is_found(tmp_path: Path) -> None:
+def test_a_sample_of_generated_faults_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What `mpsmith self-test --faults 500` measures, on a sample that is too small for its limits."""
     done = self_test(SelfTestOptions(10, seed=9, workers=2), tmp_path, lambda text: None)
     assert len(done.findings) >= 8  # a class of which no fault shows in this torch gives none
     assert done.share("found") >= 0.6, [str(f.planted.fault) for f in done.findings if f.result != "found"]
     assert done.share("misattributed") <= 0.1
+    print_json(_as_json(done))
+    assert len(documented("self-test", capsys.readouterr().out)["findings"]) == len(done.findings)

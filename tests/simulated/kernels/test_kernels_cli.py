@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
+
+from support.json_document import documented
 
 from ..conftest import FreshPython
 
@@ -26,7 +27,7 @@ def run(fresh_python: FreshPython, *arguments: str, **variables: str | None):  #
 def test_verify_records_evidence_that_the_import_uses(fresh_python: FreshPython, tmp_path: Path) -> None:
     done = run(fresh_python, "verify", "heaviside", "softshrink", "--json", MPSMITH_REGISTRY=str(tmp_path))
     assert done.returncode == 0, done.stderr
-    report = json.loads(done.stdout)
+    report = documented("kernels verify", done.stdout)
     assert report["simulated"]
     assert [(f["family"], f["passed"], f["failures"]) for f in report["families"]] == [
         ("heaviside", True, []),
@@ -36,14 +37,14 @@ def test_verify_records_evidence_that_the_import_uses(fresh_python: FreshPython,
     assert "status: implemented" in text
     assert "simulated:" in text
     listed = run(fresh_python, "list", "heaviside", "softshrink", "--json", MPSMITH_REGISTRY=str(tmp_path))
-    states = {row["overload"]: row["state"] for row in json.loads(listed.stdout)["kernels"]}
+    states = {row["overload"]: row["state"] for row in documented("kernels list", listed.stdout)["kernels"]}
     assert states == {"aten::heaviside.out": "registered", "aten::softshrink.out": "native"}
 
 
 def test_bench(fresh_python: FreshPython) -> None:
     done = run(fresh_python, "bench", "heaviside", "--elements", "64", "--json")
     assert done.returncode == 0, done.stderr
-    report = json.loads(done.stdout)
+    report = documented("kernels bench", done.stdout)
     assert report["simulated"]
     (timing,) = report["timings"]
     assert timing["without_is"] == "fallback"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import urllib.error
 import urllib.request
@@ -16,6 +15,7 @@ from mpsmith.scaffold.errors import ToolchainError
 from mpsmith.scaffold.proof import metal_sources, setup
 from mpsmith.simulator.clang import CompilerMissingError
 from support.commands import refusal, typed
+from support.json_document import documented
 from support.needs import needs_metal_on_host
 
 checked = partial(typed, app, "check")
@@ -76,7 +76,7 @@ def test_json_has_the_same_findings(tmp_path: Path) -> None:
     needs_metal_on_host()
     (tmp_path / "wrong.metal").write_text(METAL.replace("FACTOR", "factor"))
     done = checked("--json", str(tmp_path / "wrong.metal"))
-    data = json.loads(done.stdout)
+    data = documented("check", done.stdout)
     assert data["note"].endswith("nothing was loaded or run on a Mac.")
     (file,) = data["files"]
     assert (file["accepted"], file["steps"]) == (False, ["metal"])

@@ -18,6 +18,7 @@ from mpsmith.cli import app
 from mpsmith.cli.ending import written
 from mpsmith.cli.why import why
 from mpsmith.errors import MpsmithError
+from support.json_document import documented
 
 README = Path(__file__).parents[3] / "README.md"
 
@@ -211,7 +212,7 @@ def test_why_knows_operators_of_other_libraries(name: str, capsys: pytest.Captur
     why(name)
     assert "kernel    deform_conv2d for torchvision::deform_conv2d" in capsys.readouterr().out
     why(name, as_json=True)
-    answer = json.loads(capsys.readouterr().out)
+    answer = documented("why", capsys.readouterr().out)
     assert answer["library"] == "torchvision"
     assert answer["next"][0]["command"] == "import mpsmith.kernels"
     with pytest.raises(MpsmithError, match="no operator, function or module 'deform_conv9d'"):

@@ -40,6 +40,9 @@ def test_a_stopped_collection_says_how_to_continue(tmp_path: Path, monkeypatch: 
     assert "kernels: heaviside (1 of 2)" in ended.output
     assert f"what had finished is in {work}: run the same command to go on" in ended.output
     assert not (tmp_path / "file").exists()
+    monkeypatch.setattr(collecting, "collect", lambda *_: evidence(FOUND, simulated=True))
+    done = printed_json(app, "collect", "--ops", "mode", "--work", str(work), "--out", str(tmp_path / "file"))
+    assert (done["simulated"], done["kernels"]) == (True, {})
 
 
 @pytest.mark.parametrize("command", ["show", "add"])

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from typer.main import get_command
-from typer.testing import CliRunner
 
-from mpsmith.cli import app
-from support.json_document import KEYS, undocumented
+from mpsmith.audit.model.selection import Settings
+from mpsmith.audit.running import host_code
+from mpsmith.audit.store.store import Store
+from mpsmith.cli import app, audit
+from mpsmith.cli.audit_options import AuditRequest
+from mpsmith.scaffold.building import simulated
+from mpsmith.simulator.clang.diagnostics import Diagnostic
+from mpsmith.simulator.objc.compiler import ExtensionBuildError
+from mpsmith.simulator.upstream.manifest import BuiltFile, TreeBuild
+from support.commands import typed
+from support.json_document import KEYS, documented
 from support.needs import needs_a_device
+from support.stores import begun
 
 # What answers at once, without a device.
 QUICK = [
@@ -28,7 +39,14 @@ QUICK = [
     "kernels list",
     "evidence show",
     "doctor",
+    "why mode",
+    "coverage",
+    "coverage --ops add --missing",
+    "scaffold heaviside --from-kernel --target upstream --dry-run",
 ]
+# Groups whose tests leave out the first word, and compare their JSON in `printed_json`.
+_OF_GROUPS = {"evidence add", "evidence collect", "registry set"}
+_TESTS = Path(__file__).parents[2]
 
 
 def with_json(command: Any, path: str = "") -> Iterator[str]:
@@ -43,13 +61,58 @@ def test_every_command_that_prints_json_is_described() -> None:
     assert [name for name in with_json(get_command(app)) if name not in words and name.split()[0] not in words] == []
 
 
-@pytest.mark.parametrize("typed", QUICK)
-def test_what_is_printed_has_a_version_and_the_keys_of_the_document(typed: str) -> None:
-    arguments = [*typed.split(), "--json"]
-    if typed.startswith("kernels"):  # it loads the device, which an earlier backward of this process would prevent
+@pytest.mark.parametrize("words", QUICK)
+def test_what_is_printed_has_a_version_and_the_keys_of_the_document(words: str) -> None:
+    arguments = [*words.split(), "--json"]
+    if words.startswith("kernels"):  # it loads the device, which an earlier backward of this process would prevent
         needs_a_device()
         command = [sys.executable, "-m", "mpsmith", *arguments]
-        printed = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+        printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     else:
-        printed = json.loads(CliRunner().invoke(app, arguments).stdout)
-    assert undocumented(typed, printed) == set()
+        printed = typed(app, *arguments).stdout
+    documented(words, printed)
+
+
+def test_each_document_is_compared_with_what_its_command_prints() -> None:
+    sources = "".join(path.read_text("utf-8") for path in _TESTS.rglob("test_*.py"))
+    compared = {name for name in KEYS if f'documented("{name}"' in sources or any(q.startswith(name) for q in QUICK)}
+    compared |= {" ".join(words) for words in re.findall(r'printed_json\(app, "(\w+)", "(\w+)"', sources)}
+    compared |= set(re.findall(r'printed_json\(app, "(\w+)"', sources)) | _OF_GROUPS
+    assert KEYS.keys() - compared == {"audit --compile", "report --unexplained"}  # as the other command of their rows
+
+
+@pytest.mark.parametrize("line", ["", "no"])
+def test_what_is_built_is_json_also_after_an_error(line: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def built(_: object) -> list[Any]:
+        if line:
+            raise ExtensionBuildError("no", [Diagnostic("a.mm", 1, 1, "error", line, "")])
+        return [SimpleNamespace(library=tmp_path / "a.so", warnings=[])]
+
+    monkeypatch.setattr(simulated, "build", built)
+    (tmp_path / "a.mm").touch()
+    done = typed(app, "build", str(tmp_path / "a.mm"), "--json")
+    assert len(documented("build", done.stdout)["modules"]) == 1 - done.exit_code
+    assert done.exit_code == bool(line)
+
+
+def test_what_upstream_builds_is_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = (BuiltFile("Eye", ("eye.out",), "eye.so"), BuiltFile("Sort", (), problem="no"))
+    monkeypatch.setattr(host_code, "build_host_code", lambda *_: ((), TreeBuild("2.6.0", "2.6.0", files)))
+    done = typed(app, "upstream", "build", "--torch", "2.6.0", "--json")
+    assert [row["problem"] for row in documented("upstream build", done.stdout)["files"]] == ["", "no"]
+    assert done.exit_code == 1
+
+
+def test_audits_of_several_releases_are_json(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Store.create(tmp_path / "store.sqlite") as store:
+        runs = [begun(store, {}, {"shipped": release}).finish() for release in ("2.13.0", "2.14.1")]
+    left = iter(runs)
+    monkeypatch.setattr(audit, "_audit", lambda *_: (next(left), {}))
+    request = AuditRequest(Settings(), tmp_path / "store.sqlite", "2.13.0,2.14.1", as_json=True)
+    monkeypatch.setattr(audit, "_subjects", lambda asked: [asked.settings] * 2)
+    audit.run_request(request)
+    assert documented("audit --shipped", capsys.readouterr().out)["wrong_results"] == []
+    done = typed(app, "compare", str(store.path), str(store.path), "--shipped", "--json")
+    assert documented("compare --shipped", done.stdout)["wrong_results"] == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 from mpsmith.cli import app
 from mpsmith.errors import MpsmithError
 from support.commands import typed
+from support.json_document import documented
 from support.needs import needs_metal_on_host
 
 needs_metal_on_host()
@@ -46,7 +46,7 @@ def test_run_prints_the_arrays_and_says_that_they_are_simulated(tmp_path: Path) 
 def test_run_prints_json(tmp_path: Path) -> None:
     arguments = ["--arg", "float[2]", "--arg", "float[2]:arange", "--arg", "2.5", "--json"]
     result = typed(app, "shader", "run", write(tmp_path, AXPY), "axpy", *arguments)
-    printed = json.loads(result.output)
+    printed = documented("shader run", result.output)
     assert (printed["simulated"], printed["kernel"], printed["written"]) == (True, "axpy", [])
     assert printed["arguments"] == [
         {"dtype": "float32", "shape": [2], "values": [0.0, 2.5]},

@@ -10,6 +10,7 @@ from mpsmith.cli.registry import app, sync_store
 from mpsmith.registry.files import load
 from mpsmith.registry.sync import Measurement
 from support import commands
+from support.json_document import documented
 
 run = partial(commands.typed, app)
 output = partial(commands.output, app)
@@ -69,7 +70,7 @@ def test_check_names_every_problem_and_exits_with_1(folder: Path) -> None:
     assert result.output.splitlines()[-1] == "3 valid entries, 2 problems"
     as_json = run("check", "--json")
     assert as_json.exit_code == 1
-    first = json.loads(as_json.output)["problems"][0]
+    first = documented("registry check", as_json.output)["problems"][0]
     assert (Path(first["file"]).name, first["line"], first["column"]) == ("a.yaml", 2, 3)
 
 

@@ -28,6 +28,7 @@ from mpsmith.cli.site import PUBLISHED
 from mpsmith.errors import MpsmithError
 from mpsmith.registry.sync import Measurement, sync
 from mpsmith.reports.registry_join import registered
+from support.json_document import documented
 from support.stores import begun, opinfo
 
 FELL_BACK = Outcome(CaseVerdict.FALLBACK, fallbacks=("aten::mode",))
@@ -135,11 +136,23 @@ def test_an_audit_that_ends_is_read_once_for_all_that_it_shows_and_writes(
     assert {"coverage.md", "index.html"} <= written
     out = capsys.readouterr().out
     assert out.index("8 cases executed") < out.index("registry in") < out.index("report: ") < out.index("next: ")
+    show_and_publish(run, AuditRequest(Settings(), store, sync=True, as_json=True))
+    assert documented("audit --sync", capsys.readouterr().out)["registry"]["changed"] == []
+    command.report(store=store, sync=True, as_json=True)
+    assert documented("report --sync", capsys.readouterr().out)["simulated"] is True
+
+
+def test_an_audit_that_executed_nothing_is_json_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with Store.create(tmp_path / "store.sqlite") as opened:
+        run = begun(opened).finish()
+    with pytest.raises(typer.Exit):
+        show_and_publish(run, AuditRequest(Settings(), tmp_path / "store.sqlite", as_json=True))
+    assert documented("audit", capsys.readouterr().out)["executed"] == 0
 
 
 def test_json_is_the_json_form(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command.report(store=store, as_json=True)
-    assert json.loads(capsys.readouterr().out)["summary"]["run"]["executed"] == 8
+    assert documented("report", capsys.readouterr().out)["summary"]["run"]["executed"] == 8
     with pytest.raises(typer.BadParameter, match="cannot be combined with --format csv"):
         command.report(store=store, as_json=True, form=command.Format.CSV)
 
@@ -219,7 +232,7 @@ def test_cases_can_be_filtered(
     store: Path, capsys: pytest.CaptureFixture[str], filters: dict[str, list[str]], numbers: list[int]
 ) -> None:
     command.report(store=store, cases=True, form=command.Format.JSON, **filters)  # type: ignore[arg-type]
-    assert [case["case"] for case in json.loads(capsys.readouterr().out)["cases"]] == numbers
+    assert [case["case"] for case in documented("report --cases", capsys.readouterr().out)["cases"]] == numbers
 
 
 def test_an_empty_list_of_cases_is_json_too(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -231,7 +244,7 @@ def test_lists_cases_of_an_overload_without_an_entry(store: Path, capsys: pytest
     with Store.open_to_add(store) as opened:
         opened.add_called_overloads(1, {"aten::clamp_min": False})
     command.report(store=store, cases=True, ops=["clamp_min"], form=command.Format.JSON)
-    assert [case["case"] for case in json.loads(capsys.readouterr().out)["cases"]] == [1, 2, 3, 4]
+    assert [case["case"] for case in documented("report --cases", capsys.readouterr().out)["cases"]] == [1, 2, 3, 4]
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 
 import pytest
@@ -11,6 +10,7 @@ from mpsmith.audit.compiled.verdicts import CompiledVerdict, FaultyStage
 from mpsmith.audit.findings.compiled.summary import CompiledFinding, CompiledOperator, CompiledSummary
 from mpsmith.audit.store.records import Run
 from mpsmith.reports import compiled_report
+from support.json_document import documented
 
 RUN = Run(3, "2026-11-22", "2026-11-22", {"compiled": "static"}, {"torch": "2.13.0", "simulated": True})
 EAGER = {"aten::mode": "missing", "aten::batch_norm": "composite", "aten::sin": "native"}
@@ -74,7 +74,7 @@ class TestMarkdown:
 
 class TestJson:
     def test_a_finding_has_its_source(self) -> None:
-        data = json.loads(compiled_report.as_json(SUMMARY, EAGER))
+        data = documented("report --compiled", compiled_report.as_json(SUMMARY, EAGER))
         assert data["findings"][0]["source"] == "kernel void f() {}"
         assert data["operators"]["mode"] == {
             "name": "mode",

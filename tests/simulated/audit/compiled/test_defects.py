@@ -9,8 +9,10 @@ import pytest
 from mpsmith.audit.compiled.defects.defect import Defect
 from mpsmith.audit.compiled.defects.measuring import show
 from mpsmith.audit.compiled.defects.table import DEFECTS
+from mpsmith.cli import app
 from mpsmith.simulator import metal
 from mpsmith.simulator.fallback_recorders import CounterRecorder
+from support.commands import printed_json
 from support.generator_faults import GeneratorFault, with_fault
 
 BY_NUMBER = {defect.number: defect for defect in DEFECTS}
@@ -51,3 +53,8 @@ def test_the_script_that_a_mac_runs_says_so_too(number: str) -> None:
     with contextlib.redirect_stdout(said):
         exec(compile(defect.script(), f"{number}.py", "exec"), {"__name__": "__main__"})
     assert said.getvalue().splitlines()[-1] == "DIFFERENT"
+
+
+def test_the_command_prints_json(fallback_enabled: None) -> None:
+    (release,) = printed_json(app, "compiled", "defects", "U2")["releases"]
+    assert release["cannot"] == ""

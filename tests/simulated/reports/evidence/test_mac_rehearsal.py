@@ -20,6 +20,7 @@ from mpsmith.kernels.runtime import catalog
 from mpsmith.registry.files import load
 from mpsmith.registry.model import Status
 from mpsmith.reports.evidence.checking import checked
+from support.json_document import documented
 from support.mac import PosedMac
 
 ROOT = Path(__file__).parents[4]
@@ -133,7 +134,7 @@ def test_torch_mps_is_probed(mac: PosedMac) -> None:
 def test_an_audit_with_and_without_kernels_compares_them(mac: PosedMac) -> None:
     mac.run("mpsmith", "kernels", "verify", FAMILY)  # what is finished is registered
     printed = mac.run("mpsmith", "audit", "--with-kernels", "--json", *NARROW)
-    (change,) = json.loads(printed)["changes"]
+    (change,) = documented("audit --with-kernels", printed)["changes"]
     assert change["operator"] == FAMILY
     assert "passed" not in change["before"]
     assert list(change["after"]) == ["passed"]
@@ -155,7 +156,7 @@ def net():
 def test_a_network_runs(mac: PosedMac) -> None:
     (mac.folder / "my_net.py").write_text(NETWORK)
     printed = mac.run("mpsmith", "networks", "my_net:net", "--modes", "inference,compile", "--json", *ONE)
-    answer = json.loads(printed)
+    answer = documented("networks", printed)
     assert answer["simulated"] is False
     assert [(run["mode"], run["outcome"]) for run in answer["runs"]] == [("inference", "ran"), ("torch.compile", "ran")]
     assert answer["runs"][0]["called"]["fell_back"] == {f"{OPERATOR}.out": 1}
@@ -220,7 +221,7 @@ for _ in range(3):
 @pytest.mark.rehearsal
 def test_a_program_is_traced(mac: PosedMac) -> None:
     (mac.folder / "program.py").write_text(PROGRAM)
-    trace = json.loads(mac.run("mpsmith", "trace", "--json", "program.py"))
+    trace = documented("trace", mac.run("mpsmith", "trace", "--json", "program.py"))
     assert trace["simulated"] is False
     (fallback,) = trace["fallbacks"]
     assert (fallback["overload"], fallback["calls"], fallback["line"]) == ("aten::heaviside.out", 3, 5)

@@ -13,9 +13,11 @@ from mpsmith.audit.self_test.planted import PlantedFault, Trigger, packet_of
 from mpsmith.audit.self_test.reach import CALLERS, Reach
 from mpsmith.audit.self_test.rounds import LARGEST_ROUND, rounds_of
 from mpsmith.audit.store.records import StoredCase
+from mpsmith.cli.printing import print_json
 from mpsmith.cli.self_test import _as_json, _as_text
 from mpsmith.reports.pages.recall import recall_document
 from mpsmith.simulator.device.faults.fault import Fault
+from support.json_document import documented
 
 
 def planted(text: str, number: int = 0) -> PlantedFault:
@@ -159,12 +161,13 @@ def test_when_it_passes(test: SelfTest, passes: bool) -> None:
     assert test.passed is passes
 
 
-def test_every_form_shows_the_mark_and_the_missed_faults() -> None:
+def test_every_form_shows_the_mark_and_the_missed_faults(capsys: pytest.CaptureFixture[str]) -> None:
     test = done(1, missed=1, alarms=1)
     text = _as_text(test)
     for part in ("SIMULATED", "seed 7", "missed: aten::exp: values", "self=float32[3]", "mul: wrong", "recall 50.0%"):
         assert part in text
-    data = _as_json(test)
+    print_json(_as_json(test))
+    data = documented("self-test", capsys.readouterr().out)
     assert data["simulated"] is True
     assert data["passed"] is False
     assert data["recall"] == 0.5

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from mpsmith.cli import app
 from mpsmith.reports.evidence.comparing import Differences, Side, SideVerdict, Transition, differences, side_of
 from support.commands import typed
 from support.evidence_files import evidence, kernel_row, written
+from support.json_document import documented
 from support.stores import begun, new_store, opinfo
 
 NATIVE, FALLBACK, WRONG = (
@@ -127,5 +127,5 @@ def test_markup_in_a_message_is_shown_as_it_is(tmp_path: Path) -> None:
     text = typed(app, "compare", str(old), str(new), "--markdown").output
     assert "&lt;img src=x&gt; \\| \\[a\\](b) \\`c\\`" in text
     assert "<img" not in text
-    data = json.loads(typed(app, "compare", str(old), str(new), "--json").output)
+    data = documented("compare", typed(app, "compare", str(old), str(new), "--json").output)
     assert data["verdicts"][0]["became"] == "new wrong result"
