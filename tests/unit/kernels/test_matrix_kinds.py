@@ -14,6 +14,7 @@ from mpsmith.kernels.verification.matrix_kinds import (
     eigh_residuals,
     kinds,
     svd_residuals,
+    usual,
     within_lapacks,
 )
 
@@ -59,6 +60,15 @@ def test_an_error_of_a_thousandth_is_not() -> None:
     assert answers.shape == (3, 24)
     assert answers[1:].all()
     assert not answers[0][list(kinds(6, torch.float32)).index("random")]
+
+
+def test_a_size_at_which_lapack_is_lucky_does_not_count() -> None:
+    def better_at_six(x: torch.Tensor) -> Sequence[torch.Tensor]:
+        u, s, vh = torch.linalg.svd(x)
+        return u, s * (1 if x.shape[-1] == 6 else 1.001), vh
+
+    place = list(kinds(6, torch.float32)).index("random")
+    assert usual(6, torch.float32, better_at_six, svd_residuals)[0, place] > 1000
 
 
 def test_a_factor_that_is_not_finite_is_not() -> None:
