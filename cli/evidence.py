@@ -45,7 +45,7 @@ File = Annotated[Path, typer.Argument(metavar="FILE", help="A file of evidence, 
 def collect(
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The file to write.")] = DEFAULT_FILE,
     work: Annotated[
-        Path, typer.Option(metavar="DIR", help="Keeps what is done, so that a stopped collection goes on.")
+        Path, typer.Option(metavar="DIR", help="Keeps what is done, so that a stopped collection can continue.")
     ] = DEFAULT_WORK,
     samples: Annotated[Samples, typer.Option(help="How many cases of each operator and dtype.")] = Samples.QUICK,
     ops: AuditedOperators = None,

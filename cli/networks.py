@@ -39,7 +39,7 @@ def networks(
 ) -> None:
     """Run networks on mps and say since which release of torch none of their operators falls back.
 
-    Stopped, it goes on where it was. Networks of libraries that are not installed are named, and not counted.
+    It continues where it was stopped. Networks of libraries that are not installed are named, and not counted.
     """
     from ..tracing.networks import catalog
 
@@ -57,7 +57,7 @@ def networks(
     try:
         observations = running.observations(options, before=lambda: require_working_device(device, say), report=_report)
     except KeyboardInterrupt:
-        say("stopped; the same command goes on where it was")
+        say("stopped; the same command continues where it was")
         raise typer.Exit(130) from None
     supports = network_support(observations, finished_kernels())
     if as_json:

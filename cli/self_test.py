@@ -35,7 +35,7 @@ def self_test(
 ) -> None:
     """Audit the auditor: put faults into the simulated device; exits with 1 where too few of them are found.
 
-    Stopped, it goes on where it was with the same seed.
+    With the same seed it continues where it was stopped.
     """
     from ..audit.self_test import SelfTestOptions
     from ..audit.self_test import self_test as run

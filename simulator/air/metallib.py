@@ -44,7 +44,7 @@ class SourceLibrary:
 
 
 def with_source(programs: Sequence[ProgramSource]) -> bytes:
-    """The file in the place of the compiled programs. Their headers are embedded."""
+    """The file in place of the compiled programs. Their headers are embedded."""
     rows = [{"text": program.text, "lines": program.lines, "defines": program.defines} for program in programs]
     return MARK + json.dumps(rows).encode()
 

@@ -138,7 +138,7 @@ def _pack(values: Sequence[int] | Sequence[float], is_int: bool, cast: str) -> b
     if cast:
         pack = _PACK_CAST.get(cast)
         if pack is None:
-            raise MetalRuntimeError(f"Unsupported cast instruction {cast}; known are {', '.join(_PACK_CAST)}")
+            raise MetalRuntimeError(f"Unsupported cast instruction {cast}; use one of {', '.join(_PACK_CAST)}")
         return b"".join(map(pack, values))
     if is_int:
         try:

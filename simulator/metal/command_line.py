@@ -66,9 +66,9 @@ def _make(dtype: str, shape: Sequence[int], fill: str) -> Array:
     import numpy as np
 
     if dtype not in _DTYPES:
-        raise MetalValueError(f"--arg: unknown type {dtype}; known are {', '.join(_DTYPES)}")
+        raise MetalValueError(f"--arg: unknown type {dtype}; use one of {', '.join(_DTYPES)}")
     if fill not in _FILLS:
-        raise MetalValueError(f"--arg: unknown content {fill}; known are {', '.join(_FILLS)}")
+        raise MetalValueError(f"--arg: unknown content {fill}; use one of {', '.join(_FILLS)}")
     kind = np.dtype(_DTYPES[dtype])
     size = math.prod(shape)
     if size > MOST_ELEMENTS:

@@ -264,7 +264,7 @@ def batches(key: GroupKey, cases: Sequence[Case]) -> Iterator[Case]:
 
 
 def requiring_gradients(key: GroupKey, case: Case) -> Iterator[Case]:
-    """A call whose floating tensors want gradients, as inside of `no_grad`: kernels see that and may go other ways."""
+    """A call whose floating tensors require gradients, as inside `no_grad`: kernels may take another path then."""
     if DTYPE_VARIATIONS[key.dtype].near_zero:
         wanting = {i: tensor.detach().clone() for i, tensor in enumerate(tensors_of(case)) if has_gradient(tensor)}
         if wanting:
@@ -272,12 +272,12 @@ def requiring_gradients(key: GroupKey, case: Case) -> Iterator[Case]:
 
 
 def has_gradient(tensor: Tensor) -> bool:
-    """Whether a tensor can want a gradient and is not sparse."""
+    """Whether a tensor can require a gradient and is not sparse."""
     return tensor.layout is torch.strided and (tensor.is_floating_point() or tensor.is_complex())
 
 
 def requires_gradient(case: Case) -> bool:
-    """Whether a tensor of a case wants a gradient."""
+    """Whether a tensor of a case requires a gradient."""
     return any(tensor.requires_grad for tensor in tensors_of(case))
 
 

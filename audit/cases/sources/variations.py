@@ -264,7 +264,7 @@ def _with_values(case: Case, dtype: torch.dtype, name: str, values: tuple[float,
 
 
 def without_gradients(case: Case) -> Case:
-    """The case with no tensor that wants a gradient."""
+    """The case with no tensor that requires a gradient."""
     return replace(case, args=detached(case.args), kwargs=detached(case.kwargs), differentiable=False)
 
 
@@ -274,7 +274,7 @@ def with_gradients(case: Case) -> Case | None:
 
 
 def with_one_gradient(case: Case) -> Case | None:
-    """The case with the last of several tensors alone that wants a gradient."""
+    """The case in which only the last of several tensors requires a gradient."""
     differentiable = [tensor for tensor in tensors_of(case) if tensor.requires_grad]
     if not case.differentiable or len({id(tensor) for tensor in differentiable}) < 2:
         return None

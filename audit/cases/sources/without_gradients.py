@@ -1,7 +1,7 @@
-"""Samples that PyTorch's samplers make only where no gradient is wanted: embedding's max_norm, masks of attention.
+"""Samples that PyTorch's samplers make only without gradients: embedding's max_norm, masks of attention.
 
 An OpInfo's sampler gets `requires_grad` and may make other samples for it: what has no derivative, or what its test
-of gradients could not stand. `opinfo` asks for samples that want gradients wherever an operator has some.
+of gradients would fail on. `opinfo` asks for samples that require gradients wherever an operator has some.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ _BY_KEY: dict[str, Writer] = {
 }
 
 
-# function_constants.py puts its answer in the place of each call.
+# function_constants.py puts its answer in place of each call.
 ASKS_FOR_A_CONSTANT = "air.is_function_constant_defined"
 
 

@@ -48,7 +48,7 @@ def unary(name: str, body: str) -> bytes:
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The user's cache, with other kernels in the place of the release's."""
+    """The user's cache, with other kernels in place of the release's."""
     cache = tmp_path_factory.mktemp("cache")
     for entry in cache_folder().iterdir():
         if entry.name != "shipped":

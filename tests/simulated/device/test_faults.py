@@ -386,7 +386,7 @@ def test_only_the_named_overload_is_faulty(x: Tensor) -> None:
     assert not right(torch.exp(x, out=torch.empty_like(x)), x)
 
 
-def test_numbers_in_the_place_of_tensors_stay_numbers(x: Tensor) -> None:
+def test_numbers_in_place_of_tensors_stay_numbers(x: Tensor) -> None:
     arm("aten::add.Tensor: values when empty(self)")
     arm("aten::mul.Tensor: values")
     half, small = x.half(), mps([1, 2], dtype=torch.int8)

@@ -73,4 +73,4 @@ def test_a_stopped_run_says_how_to_continue(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(running, "observations", stopped)
     result = typed(app, "networks", "mlp")
     assert result.exit_code == 130
-    assert "goes on where it was" in result.output
+    assert "continues where it was" in result.output

@@ -1,4 +1,4 @@
-"""Signposts and torch.mps events, with fakes in the place of a device: no Mac has run this."""
+"""Signposts and torch.mps events, with fakes in place of a device: no Mac has run this."""
 
 from __future__ import annotations
 

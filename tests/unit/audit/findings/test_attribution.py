@@ -50,13 +50,13 @@ def suspects(operator: str, calls: dict[str, bool] | None = None, source: str = 
 # ---- suspects
 
 
-def test_an_entry_named_after_an_overload_answers_as_that_overload_whatever_it_calls() -> None:
+def test_an_entry_named_after_an_overload_is_attributed_to_that_overload_whatever_it_calls() -> None:
     assert suspects("shrink.out", {"relu": True}) == (["shrink.out"], True)
     assert suspects("shrink.unknown", {"relu": True}) == (["relu"], False)
     assert suspects("relu", {"widen": True}) == (["widen"], False), "a bare name is not the name of an overload"
 
 
-def test_of_outermost_calls_those_named_like_the_entry_answer() -> None:
+def test_of_outermost_calls_those_named_like_the_entry_are_suspects() -> None:
     assert suspects("nn.functional.shrink", {"shrink_": True, "relu": True}) == (["shrink_"], True)
     assert suspects("nn.Shrink", {"shrink_": True, "relu": True}, source="modules") == (["shrink_"], True)
     assert suspects("linalg.svd", {"linalg_svd": True, "relu": True}) == (["linalg_svd"], True)
@@ -64,11 +64,11 @@ def test_of_outermost_calls_those_named_like_the_entry_answer() -> None:
     assert suspects("relu.shrink", {"relu": True, "widen": True}) == (["relu", "widen"], False)
 
 
-def test_inner_calls_answer_for_nothing() -> None:
+def test_inner_calls_are_not_suspects() -> None:
     assert suspects("nosuch", {"relu": False}) == ([], True)
 
 
-def test_without_a_trace_the_functional_overloads_of_that_name_answer() -> None:
+def test_without_a_trace_the_functional_overloads_of_that_name_are_suspects() -> None:
     assert suspects("relu") == (["relu"], True)
     assert suspects("nn.functional.relu") == (["relu"], True)
     assert suspects("linalg.svd") == (["linalg_svd"], True)

@@ -64,7 +64,7 @@ def run(tmp_path: Path) -> Iterator[Run]:
         yield Run(store)
 
 
-def test_the_call_that_was_found_wrong_answers_and_its_caller_does_not(run: Run) -> None:
+def test_a_case_is_attributed_to_the_wrong_call_and_not_to_its_caller(run: Run) -> None:
     run.case("stack", DIFFER, PASSED, calls={"stack": True, "sub": False}, inside={0: SUB})
     assert run.wrong() == {"sub": 1}
     findings = run.evidence().overloads["aten::sub"].dtypes["float32"]
@@ -94,19 +94,19 @@ def test_the_cause_of_most_cases_is_taken(run: Run) -> None:
     assert run.wrong() == {"sub": 1, "cat": 3}
 
 
-def test_without_a_wrong_call_the_suspects_answer_as_before(run: Run) -> None:
+def test_without_a_wrong_call_a_case_is_attributed_to_the_suspects(run: Run) -> None:
     run.case("stack", DIFFER, calls={"stack": True, "sub": False}, inside={0: None})
     assert run.wrong() == {"stack": 1}
 
 
-def test_a_caller_of_what_is_at_fault_elsewhere_does_not_answer(run: Run) -> None:
+def test_a_case_is_not_attributed_to_a_caller_of_what_is_at_fault_elsewhere(run: Run) -> None:
     run.case("sub", DIFFER, calls={"sub": True}, inside={0: SUB})
     run.case("rsub", DIFFER, calls={"rsub": True, "sub": False}, inside={0: None})
     assert run.wrong() == {"sub": 1}
     assert run.evidence().overloads["aten::sub"].explains == {"rsub": 1}
 
 
-def test_a_kernel_answers_where_each_call_beside_its_own_was_right(run: Run) -> None:
+def test_a_case_is_attributed_to_a_kernel_if_all_other_calls_were_right(run: Run) -> None:
     run.case("sub", DIFFER, calls={"sub": True}, inside={0: SUB})
     run.case("exp", DIFFER, calls={"exp": True, "sub": True}, inside={0: None})
     assert run.wrong() == {"sub": 1, "exp": 1}
@@ -128,7 +128,7 @@ def test_unexamined_case_is_explained_by_a_fault_with_another_dtype(run: Run) ->
     assert not run.evidence().overloads["aten::stack"].dtypes["float32"].cases[V.CRASH]
 
 
-def test_of_several_suspects_the_one_that_is_at_fault_elsewhere_answers(run: Run) -> None:
+def test_of_several_suspects_a_case_is_attributed_to_the_one_at_fault_elsewhere(run: Run) -> None:
     run.case("up1", DIFFER, calls={"up1": True}, inside={0: AtFault("aten::up2", "", "")})
     run.case("up2", PASSED, calls={"up2": True})
     run.case("interpolate", DIFFER, calls={"up1": True, "up2": True})

@@ -288,7 +288,7 @@ def test_one_forward_operator_among_those_that_fell_back_is_enough(run: Run) -> 
     assert list(run.evidence().overloads["aten::kron"].through) == ["aten::mode_backward", "aten::mode"]
 
 
-def test_an_entry_that_is_an_overload_answers_for_backward_operators_too(run: Run) -> None:
+def test_backward_operators_are_attributed_to_an_entry_that_is_an_overload(run: Run) -> None:
     run.case("kron.out", outcome(V.FALLBACK, "mode_backward"), calls={"kron.out": True}, source="schema")
     assert list(run.evidence().overloads["aten::kron.out"].through) == ["aten::mode_backward"]
 

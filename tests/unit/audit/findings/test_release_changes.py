@@ -66,7 +66,7 @@ def test_wrong_results_of_the_stand_in_are_not_changes(store: Store) -> None:
     assert changes(store, [(WRONG, STOOD_IN), (PASSED, SHIPPED)], [(WRONG, STOOD_IN), (PASSED, SHIPPED)]) == ()
 
 
-def test_host_code_answers_for_all_cases_also_for_those_that_it_refuses(store: Store) -> None:
+def test_all_cases_count_for_host_code_also_refused_ones(store: Store) -> None:
     runs = []
     for tree, verdicts in (("/base", (PASSED, PASSED)), ("/changed", (WRONG, PASSED))):
         facts = {"host_code": {"source": tree, "macos": "14.0", "kernels": "", "overloads": []}}

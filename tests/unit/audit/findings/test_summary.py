@@ -212,14 +212,14 @@ def test_a_wrong_result_is_attributed_to_the_outermost_overload(built: Built) ->
     assert built.overload("sum").verdict is OverloadVerdict.NATIVE
 
 
-def test_of_several_outermost_overloads_the_one_named_like_the_entry_answers(built: Built) -> None:
+def test_a_case_is_attributed_to_the_outermost_overload_named_like_the_entry(built: Built) -> None:
     built.case("linalg.svd", fault(CaseVerdict.CRASH), calls={"linalg_svd": True, "sum": True})
     assert built.overload("linalg_svd").verdict is OverloadVerdict.CRASH
     assert built.overload("linalg_svd").shared_with == ()
     assert built.overload("sum").verdict is OverloadVerdict.UNREACHABLE
 
 
-def test_without_a_namesake_every_outermost_overload_answers_and_says_so(built: Built) -> None:
+def test_without_a_namesake_a_case_is_attributed_to_every_outermost_overload(built: Built) -> None:
     built.case("masked.mean", fault(CaseVerdict.WRONG), calls={"where.self": True, "sum": True, "relu": False})
     overload = built.overload("where.self")
     assert overload.verdict is OverloadVerdict.WRONG
@@ -319,7 +319,7 @@ def test_a_crash_before_anything_was_traced_is_found_by_other_dtypes_then_by_nam
     assert built.overload("sum").verdict is OverloadVerdict.TIMEOUT
 
 
-def test_a_finding_that_no_overload_answers_for_is_listed(built: Built) -> None:
+def test_a_finding_without_an_overload_is_listed(built: Built) -> None:
     built.case("nothing.like.it", fault(CaseVerdict.CRASH, "signal 11"))
     summary = built.summary()
     (finding,) = summary.unattributed

@@ -86,7 +86,7 @@ def test_every_floating_dtype_has_a_wider_one() -> None:
     } == transfer.WIDER
 
 
-def test_only_what_wanted_a_gradient_wants_one_still() -> None:
+def test_only_copies_of_tensors_that_required_a_gradient_require_one() -> None:
     plain, leaf, view = torch.ones(2), torch.ones(2, requires_grad=True), torch.ones(4, requires_grad=True)[:2]
     (copies, _) = move((plain, leaf, view), {}, "cpu")
     assert [copy.requires_grad for copy in copies] == [False, True, True]

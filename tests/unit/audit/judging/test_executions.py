@@ -32,7 +32,7 @@ def test_outputs_that_are_not_tensors_have_no_gradient() -> None:
     assert [tensor is execution.outputs[0] for tensor in execution.differentiable] == [True]
 
 
-def test_inputs_that_want_a_gradient_may_be_keywords() -> None:
+def test_inputs_that_require_a_gradient_may_be_keywords() -> None:
     x, weight = leaf(), leaf()
     case = Case(lambda x, scale, weight: x * scale * weight, differentiable=True)
     execution = execute(case, ((x, 3), {"weight": weight}))

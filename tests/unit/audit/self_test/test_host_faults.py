@@ -66,7 +66,7 @@ def test_a_fault_with_an_unknown_field_is_refused() -> None:
         (fault("operations/Gamma", operators=["lgamma"], whole=True), False),
     ],
 )
-def test_faults_are_planted_together_that_do_not_meet(other: HostFault, together: bool) -> None:
+def test_only_independent_faults_are_planted_together(other: HostFault, together: bool) -> None:
     assert [len(r) for r in rounds_of([fault(), other])] == ([2] if together else [1, 1])
     assert [len(r) for r in rounds_of([other, fault()])] == ([2] if together else [1, 1])
 

@@ -105,7 +105,7 @@ def test_foreign_file_is_a_conflict(tmp_path: Path) -> None:
     assert plan(folder_as_destination(tmp_path), {"a.mm": GENERATED}, MANIFEST).conflicts
 
 
-def test_a_folder_in_the_place_of_a_file_is_an_error(tmp_path: Path) -> None:
+def test_a_folder_in_place_of_a_file_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "a.mm").mkdir()
     with pytest.raises(ScaffoldError, match="is not a file but a file must go there; move it away"):
         plan(folder_as_destination(tmp_path), {"a.mm": GENERATED}, MANIFEST)

@@ -160,7 +160,7 @@ def test_no_two_gaps_share_a_file_name(requests: list[Request]) -> None:
 @pytest.mark.parametrize(
     ("name", "line"),
     [
-        # torchgen gives the kernel numbers in the place of lists that the meta function has looked at.
+        # torchgen gives the kernel numbers in place of lists that the meta function has looked at.
         ("fractional_max_pool3d", "  const std::array<int64_t, 3> kernel_size = {poolSizeT, poolSizeH, poolSizeW};"),
         ("_slow_conv2d_backward", "static std::vector<int64_t> list_of(const std::array<bool, count>& values) {"),
     ],

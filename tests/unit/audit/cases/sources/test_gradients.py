@@ -52,7 +52,7 @@ def test_cotangents_are_expanded_at_an_offset_and_zero() -> None:
     assert [case.cotangent_layout for case in cases] == list(COTANGENTS)
 
 
-def test_each_input_alone_wants_its_gradient_and_each_alone_does_not() -> None:
+def test_each_input_alone_requires_a_gradient_and_each_alone_does_not() -> None:
     case = case_of([leaf(1), torch.ones(1)], leaf(2), leaf(3))
     assert positions_with_gradient(case) == [0, 2, 3]
     positions = {varied.title: positions_with_gradient(varied) for varied in of_some_inputs(case)}

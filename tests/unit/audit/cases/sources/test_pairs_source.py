@@ -164,7 +164,7 @@ def test_plain_values_remain_between_special_ones() -> None:
     assert change(Case(torch.add, (torch.ones(8, dtype=torch.int64),))) is None
 
 
-def test_a_subset_of_the_inputs_wants_a_gradient() -> None:
+def test_a_subset_of_the_inputs_requires_a_gradient() -> None:
     changed = variations.with_one_gradient(binary())
     assert changed is not None
     assert [t.requires_grad for t in changed.args] == [False, True]

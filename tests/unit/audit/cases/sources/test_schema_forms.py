@@ -138,7 +138,7 @@ def test_numbers_without_a_result_are_not_changed() -> None:
     assert (made("sqrt.out")["2,050 in the first dimension"].args[0] >= 0).all()
 
 
-def test_tensors_that_want_gradients_under_no_grad() -> None:
+def test_tensors_that_require_gradients_under_no_grad() -> None:
     case = made("tan.out")["wanting gradients"]
     assert case.args[0].requires_grad
     assert case.call.__name__ == "aten::tan.out"

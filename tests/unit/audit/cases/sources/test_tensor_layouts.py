@@ -52,7 +52,7 @@ def test_tensors_are_counted_from_left_to_right_through_lists_and_keywords() -> 
     assert [t.numel() for t in tensors_of(case)] == [1, 2, 3]
 
 
-def test_one_tensor_is_changed_and_wants_a_gradient_as_before() -> None:
+def test_one_tensor_is_changed_and_requires_a_gradient_as_before() -> None:
     case = case_of(torch.ones(2, 3, requires_grad=True), torch.ones(2, 3))
     first = with_one(case, 0, lambda t: t * 2, "")
     assert first is not None
@@ -165,7 +165,7 @@ def test_integers_that_may_be_places_keep_their_values() -> None:
     assert "tensors 0 and 1: same tensor" in [c.title for c in pairs_in_one_storage([case])]
 
 
-def test_views_of_one_storage_want_gradients_as_the_tensors_did() -> None:
+def test_views_of_one_storage_require_gradients_as_the_tensors_did() -> None:
     x, y = torch.ones(2, 3, requires_grad=True), torch.ones(2, 3)
     case = sharing(case_of(x, y), overlapping_rows)
     assert case is not None

@@ -168,7 +168,7 @@ def test_reports_unexplained_differences(build: SimpleNamespace) -> None:
     }
 
 
-def test_a_fallback_in_the_place_of_a_declared_kernel_is_reported(build: SimpleNamespace) -> None:
+def test_a_fallback_in_place_of_a_declared_kernel_is_reported(build: SimpleNamespace) -> None:
     initializers = {
         build.generated("MPS", 1): [build.Call("sin.out"), build.Call("sin")],
         build.generated("SparseMPS", 1): [build.Call("abs")],

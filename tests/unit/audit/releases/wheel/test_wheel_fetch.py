@@ -26,7 +26,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def pip(monkeypatch: pytest.MonkeyPatch, answer: Callable[[Sequence[str]], str | None]) -> list[Sequence[str]]:
-    """Put a function in the place of pip; the commands that it got."""
+    """Replace pip by a function. Returns the commands that it got."""
     commands: list[Sequence[str]] = []
 
     def run(command: Sequence[str]) -> str | None:
