@@ -58,13 +58,23 @@ def _in_rows(overload: str) -> Model:
 def _in_channels_last(overload: str) -> Model:
     """Of an input in channels last, the result in that order, whatever the order of a given output."""
 
-    def model(ulp: Ulp, input: Tensor, *args: Any, out: Tensor | None = None, **named: Any) -> Any:
+    def model(
+        ulp: Ulp,
+        input: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        *rest: Any,
+        out: Tensor | None = None,
+        **named: Any,
+    ) -> Any:
         if out is None or out.shape != input.shape or input.dim() != 4 or input.is_contiguous():
             return None
         is_last = [tensor.is_contiguous(memory_format=torch.channels_last) for tensor in (input, out)]
         if is_last != [True, False]:
             return None
-        return InRows(getattr(aten, overload)(input, *args)[0].movedim(1, -1), out), None, None
+        result = ulp(getattr(aten, overload)(input, weight, None, *rest)[0])
+        result = result if bias is None else result + bias.view(-1, 1, 1)
+        return InRows(result.to(input.dtype).movedim(1, -1), out), None, None
 
     return model
 

@@ -213,16 +213,13 @@ def _without_outputs(func: OpOverload[..., Any], kwargs: dict[str, Any]) -> dict
 
 
 def _results(func: OpOverload[..., Any], args: Any, kwargs: dict[str, Any], returned: Any) -> Any:
-    """The results of a call; the arguments that it writes, if it returns nothing."""
+    """The results of a call; the arguments that it writes, if it returns nothing, given outputs first."""
     schema = func._schema
     if schema.returns:
         return returned
     given = dict(zip((argument.name for argument in schema.arguments), args, strict=False)) | kwargs
-    return [
-        given[argument.name]
-        for argument in schema.arguments
-        if argument.alias_info is not None and argument.alias_info.is_write
-    ]
+    written = [argument for argument in schema.arguments if argument.alias_info and argument.alias_info.is_write]
+    return [given[argument.name] for argument in sorted(written, key=lambda argument: not argument.is_out)]
 
 
 def _copied(leaf: Any) -> Any:

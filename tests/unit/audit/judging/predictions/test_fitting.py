@@ -483,6 +483,14 @@ def test_a_model_gives_a_given_output_another_shape() -> None:
     assert given[3].shape == (0,)
 
 
+def test_the_parameters_of_a_step_are_in_the_given_output() -> None:
+    lists = [[numbers(value)] for value in (1, 2, 3, 4)]
+    out, rate = [numbers(9)], torch.tensor(0.5, dtype=torch.float64)  # its first four bytes are zero
+    with Calls(BY_NAME["learning-rate-read-as-a-float"].models, Ulp()):
+        ATEN._fused_adam.tensor_lr_out(*lists, [], [numbers(1)], lr=rate, out=out, **ADAM)
+    assert (out[0].item(), lists[1][0].item()) == (1, 2)
+
+
 def test_a_model_sees_what_was_in_an_output_to_which_the_overload_adds() -> None:
     shown = SHOWN["combinations-of-complex-numbers"]
     out = torch.ones(1, 1, dtype=torch.complex64)
