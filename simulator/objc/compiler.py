@@ -209,8 +209,9 @@ def link(objects: Sequence[Path], target: Path, libraries: Sequence[str]) -> lis
         [*words, "-Wl,-z,defs,--warn-unresolved-symbols,--no-demangle"], capture_output=True, text=True, check=False
     )
     if done.returncode:
-        last = (done.stderr.strip().splitlines() or ["without a message"])[-1]
-        raise ExtensionBuildError(f"the linker failed for {target.name}: {last}")
+        aside = ("warning: ", ": in function ", "collect2: ")
+        errors = [line for line in done.stderr.splitlines() if line and not any(word in line for word in aside)]
+        raise ExtensionBuildError(f"the linker failed for {target.name}: {(errors or ['without a message'])[0]}")
     return sorted(set(re.findall(r"undefined reference to [`'](.+?)'$", done.stderr, re.MULTILINE)))
 
 

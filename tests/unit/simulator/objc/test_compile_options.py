@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
+import pytest
+
+from mpsmith.simulator.device.build import cxx_command
 from mpsmith.simulator.objc.compile_options import parse_options
+from mpsmith.simulator.objc.compiler import ExtensionBuildError, link
 
 
 def test_flags_are_sorted_by_what_they_are_for() -> None:
@@ -26,3 +31,11 @@ def test_what_is_for_a_mac_alone_is_left_out() -> None:
     assert parse_options(flags).others == ("-Wall",)
     openmp = ["-Xpreprocessor", "-fopenmp", "-lomp", "-Xclang", "-fno-pch-timestamp", "-Xclang", "-fopenmp=libomp"]
     assert parse_options(openmp).others == ("-Xclang", "-fno-pch-timestamp")
+
+
+def test_a_linker_error_is_the_first_that_it_has(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.cpp").write_text("int absent(); int f() { return absent(); }")
+        subprocess.run([*cxx_command(), "-fPIC", "-c", f"{name}.cpp"], cwd=tmp_path, check=True)
+    with pytest.raises(ExtensionBuildError, match="multiple definition of `_Z1fv'"):
+        link([tmp_path / "a.o", tmp_path / "b.o"], tmp_path / "c.so", [])
