@@ -80,6 +80,12 @@ class _Events:
                 kinds, diagnostics = tuple(event.pop("kinds", ())), tuple(event.pop("diagnostics", ()))
                 yield TestEnd(**event, kinds=kinds, diagnostics=diagnostics)
 
+    def findings(self) -> Iterator[TestEnd]:
+        """What Metal's validation refuses of a test that did not come to its end."""
+        if (file := Path(f"{self.path}-findings")).is_file():
+            for text in dict.fromkeys(file.read_text("utf-8").splitlines()):
+                yield TestEnd(self.running, "invalid", text)
+
 
 def run_tests(
     folder: Path,
@@ -152,12 +158,15 @@ def _one_process(
             yield from events.read()
             allowed = limit if events.running else limit + _IMPORTING
             if time.monotonic() - events.since > allowed:
+                yield from events.findings()
                 what = events.running or "the import of the tests"
                 return TestEnd(what, "hung", f"{allowed:g} s")
             time.sleep(_POLL)
         yield from events.read()
+        yield from events.findings()
     except KeyboardInterrupt:
         yield from events.read()
+        yield from events.findings()
         raise
     finally:
         _end(process)

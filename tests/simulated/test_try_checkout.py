@@ -246,6 +246,8 @@ def test_what_only_the_validation_refuses_is_a_separate_row(tmp_path: Path) -> N
 def test_mps(length):
     with open(os.environ["MPSMITH_METAL_FINDINGS"], "a") as findings:
         findings.write(f"needs a multiple of 16, not {length}\\n")
+    if length == 40:
+        os.abort()
 """
     rows = list(try_checkout(checkout(tmp_path, test_dot_py=tests), 60))
     refused = "Metal's validation refuses it: needs a multiple of 16, not"
@@ -254,7 +256,7 @@ def test_mps(length):
         ("test", "right", ""),
         ("test", "right", ""),
         ("host", "defect of the project", f"{refused} 40"),
-        ("test", "right", ""),
+        ("test", "wrong", "the process died of SIGABRT"),
     ]
 
 
