@@ -30,6 +30,7 @@ def _products(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
         yield self, dim, index, odd.to(dtype), "prod", False
         yield self, dim, index, integers(sources, -9, 10).to(dtype), "prod", True
     yield self.new_ones(4), 0, integers((9,), 0, 4), integers((9,), 1, 4) * 2**11, "prod", True
+    yield self.new_ones(4), 0, integers((9,), 0, 4).int(), integers((9,), 1, 4), "prod", True
 
 
 def _some(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:

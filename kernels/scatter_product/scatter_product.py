@@ -28,6 +28,8 @@ def scatter_product(
     An index out of range changes nothing and gives torch.AcceleratorError at the next synchronisation, from torch 2.11
     on.
     """
+    if index.dtype == torch.int32:
+        index = index.long()
     if not _fits(self, dim, index, src):
         arguments = [self, dim, index, src, reduce]
         empty_results(_aten.scatter_reduce.two, arguments, torch.device("meta"), include_self=include_self)

@@ -66,3 +66,8 @@ def test_many_factors_of_few_results(include_self: bool) -> None:
     expected = [wrapped(prod(factors, start=first)) for first, factors in zip(kept, several, strict=True)]
     with metal.checking("schedules"):
         assert products(start, *zip(*pairs, strict=True), include_self=include_self) == expected
+
+
+def test_an_index_of_int32() -> None:
+    x, at, source = (torch.tensor(numbers, device="mps") for numbers in ([1, 2, 3], [2, 0, 2], [5, 7, 11]))
+    assert x.scatter_reduce(0, at.int(), source, "prod").tolist() == [7, 2, 165]
