@@ -8,6 +8,7 @@ Cases that were not executed do not count. Pairs at which the CPU refused every 
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations, product
@@ -53,8 +54,13 @@ COUNTED_AS = {(SIZE, "over 131,072"): (SIZE, "over 65,536")}
 COUNTED_LEVELS = {(factor, level): (factor, level) for factor, levels in COUNTED.items() for level in levels}
 COUNTED_LEVELS.update(COUNTED_AS)
 
+# What is given by name to a call that has targets. With them no call has a gradient, nor is one in place.
+TARGETS = re.compile(r"\bout\d?\b")
+WITHOUT_TARGETS = ((FORM, "in place"), *((GRADIENT, level) for level in WITH_GRADIENT))
+
 OF_TENSORS = frozenset({*COUNTED, DIMENSIONS, STORAGE})
 
+WITHOUT_ORDER = ("others of 0 dimensions", "others of 1 dimensions", "others of 0, 1 dimensions")
 # Levels that no case can combine: a factor with its levels, and another factor with its levels.
 IMPOSSIBLE: tuple[tuple[str, tuple[str, ...], str, tuple[str, ...]], ...] = (
     (DTYPE, INTEGERS, VALUES, FLOATING_VALUES),
@@ -65,7 +71,7 @@ IMPOSSIBLE: tuple[tuple[str, tuple[str, ...], str, tuple[str, ...]], ...] = (
     (FORM, ("in place",), LAYOUT, ("expanded",)),
     # A tensor of one dimension has no order of dimensions, and a tensor of none has no strides.
     (SHAPES, ("others of 0 dimensions",), OTHER_LAYOUTS, ("transposed", "expanded")),
-    (SHAPES, ("others of 1 dimensions", "others of 0, 1 dimensions"), OTHER_LAYOUTS, ("transposed",)),
+    (SHAPES, WITHOUT_ORDER, OTHER_LAYOUTS, ("transposed",)),
 )
 IMPOSSIBLE_PAIRS = {
     frozenset(((factor, level), (other_factor, other_level)))
@@ -126,8 +132,13 @@ def possible_with_arguments(seen: Iterable[Pair], tensors: Iterable[Level]) -> s
     for place, kind in tensors:
         several[place] |= kind not in ("tensor", "1 of tensor")
     alone = {level for level in arguments if not _leaves_others(level, several)}
+    given = {level for level in arguments if level[0] == GIVEN}
+    targets = {level for level in given if TARGETS.search(level[1])}
+    excluded = set(product(targets, WITHOUT_TARGETS))
+    if targets and targets == given:  # the targets are among the others
+        excluded.update(((SHAPES, shapes), (FORM, "out= transposed")) for shapes in WITHOUT_ORDER)
     pairs = (pair for pair in product(arguments, own) if frozenset(pair) not in IMPOSSIBLE_PAIRS)
-    return {pair for pair in pairs if pair[1][0] != OTHER_LAYOUTS or pair[0] not in alone}
+    return {pair for pair in pairs if pair[1][0] != OTHER_LAYOUTS or pair[0] not in alone} - excluded
 
 
 def _leaves_others(argument: Level, several: Mapping[str, bool]) -> bool:

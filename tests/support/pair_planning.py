@@ -1,7 +1,7 @@
 """Plans calls for pairs of levels that no case was at: `PYTHONPATH=tests python -m support.pair_planning STORE`.
 
 Reads from the store which pairs of an argument's level with a level of the tensors are open, and looks for calls of the
-same entry that bring several of them at once. Each is tried on the CPU, in a separate process, because a kernel of the
+same entry that bring the most of them at once. Each is tried on the CPU, in a separate process, because a kernel of the
 CPU may die of it. The calls are added to the file that `planned_pairs` reads; an empty file makes a new plan.
 """
 
@@ -12,7 +12,7 @@ import signal
 import sys
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import islice, product
@@ -22,12 +22,12 @@ import torch
 from torch import Tensor
 
 from mpsmith.audit.cases.calls.cpu_kernels import register
-from mpsmith.audit.cases.covering.levels import levels_of
+from mpsmith.audit.cases.covering.levels import layout_of, levels_of
 from mpsmith.audit.cases.covering.pairs import DTYPE, FORM, GRADIENT, LAYOUT, OTHER_LAYOUTS, SIZE, VALUES, Level, Pair
 from mpsmith.audit.cases.sources import case_sources
 from mpsmith.audit.cases.sources.argument_pairs import UNPAIRED
 from mpsmith.audit.cases.sources.arguments import MAIN_DTYPES, divides_by_zero, is_small
-from mpsmith.audit.cases.sources.case_tensors import accepts, tensors_of
+from mpsmith.audit.cases.sources.case_tensors import accepts, tensors_in, tensors_of
 from mpsmith.audit.cases.sources.planned_pairs import (
     PLAN,
     Planned,
@@ -51,6 +51,7 @@ from mpsmith.audit.findings.pairs_seen import (
     possible_with_arguments,
     tensor_levels,
 )
+from mpsmith.audit.judging.transfer import move
 from mpsmith.audit.model.case import Case, CaseSource
 from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.nested import leaves
@@ -62,15 +63,19 @@ from mpsmith.simulator.opening import DeviceKind, open_device
 # Sources whose calls differ in their arguments, in the order in which they are tried.
 BASES = (
     *("opinfo", "schema", "modules", "arguments", "mixed dtypes", "argument pairs"),
-    *("schema element-wise kernels", "sizes", "schema sizes"),
+    *("schema element-wise kernels", "sizes", "schema sizes", "samples without gradients"),
 )
 FACTORS = (DTYPE, SIZE, LAYOUT, OTHER_LAYOUTS, GRADIENT, FORM, VALUES)
 # Beside those whose arguments are not paired: kernels of the CPU that write out of bounds, or give no reference.
 UNPLANNED = (*UNPAIRED, *KERNEL_DIES, *STRIDES_IGNORED, "*_aa*", "*grid_sample*", "*lu_unpack*", "*_fused_*", "*lstsq*")
+# On the CPU NaN is a large number in the gradient of hardswish where tensors have strides, and NaN elsewhere.
+UNPLANNED += ("hardswish_backward*",)
 # Those of the optimizers among them are planned in what does not change their layouts.
 OPTIMIZERS = ("_fused_ada*", "_fused_sgd*")
 # Limits for an entry, so that all together are a few in a hundred cases of an audit; seconds are of the processor.
-MOST_TRIED, MOST_PLANNED, FEWEST_NEW, MOST_SECONDS = 400, 60, 2, 20
+MOST_TRIED, MOST_PLANNED, FEWEST_NEW, MOST_SECONDS = 150, 30, 1, 5
+# Elements of a planned call's largest tensor: more take an audit up to a minute.
+LARGEST = 2**20
 
 
 @dataclass
@@ -106,7 +111,7 @@ def open_pairs(store: Store, run: int) -> tuple[dict[str, set[Pair]], dict[str, 
 
 
 def planned_for(sources: dict[str, CaseSource], groups: Iterable[GroupKey], wanted: set[Pair]) -> Iterator[Planned]:
-    """The calls of an entry that bring the most pairs, until none brings several."""
+    """The calls of an entry that bring the most pairs, until none brings enough."""
     calls = list(_different_calls(sources, groups, wanted))
     made = tried = 0
     while calls and made < MOST_PLANNED and tried < MOST_TRIED:
@@ -134,33 +139,68 @@ def planned_for(sources: dict[str, CaseSource], groups: Iterable[GroupKey], want
 def _different_calls(
     sources: dict[str, CaseSource], groups: Iterable[GroupKey], wanted: set[Pair]
 ) -> Iterator[CandidateCall]:
-    """The first call with each combination of arguments, in a dtype of each kind; integers may be those of a float."""
+    """The first call with each combination of arguments, in a dtype of each kind.
+
+    Those at special values follow the plain ones, and those that get another dtype come last.
+    """
     by_base: defaultdict[tuple[str, str, str], dict[str, GroupKey]] = defaultdict(dict)
     for key in groups:
         if _factors(key.operator):
             by_base[key.source, key.operator, key.variant][key.dtype] = key
+    bases = [
+        (sources[base[0]], by_base[base], [dtype for dtype in MAIN_DTYPES if dtype in by_base[base]])
+        for base in sorted(by_base, key=lambda base: (BASES.index(base[0]), base))
+    ]
+    calls = {key: calls_of(source, key) for source, keys, dtypes in bases for key in map(keys.__getitem__, dtypes)}
     taken: set[tuple[str, tuple[Level, ...]]] = set()
-    for base in sorted(by_base, key=lambda base: (BASES.index(base[0]), base)):
-        recorded = [dtype for dtype in MAIN_DTYPES if dtype in by_base[base]]
-        as_integers = [("float32", "int64")] if "float32" in recorded and "int64" not in recorded else []
-        for before, dtype in (*zip(recorded, recorded, strict=True), *as_integers):
-            source, key = sources[base[0]], by_base[base][before]
-            for name, case in calls_of(source, key).items():
-                arguments = argument_levels(levels_of(case))
-                if not _can_be_varied(case) or (_kind(dtype), arguments) in taken:
-                    continue
-                planned = Planned(key, name, dtype, ())
-                changed = case if before == dtype else at_levels(source, planned, case)
-                # Beside a float, an integer is promoted: such a call says nothing about a kernel for integers.
-                promoted = before != dtype and any(tensor.is_floating_point() for tensor in tensors_of(changed))
-                if promoted or not accepts(changed):
-                    continue
-                taken.add((_kind(dtype), arguments))
-                tried = {own for argument, own in wanted if argument in arguments and own[0] in _factors(key.operator)}
-                variations = (v for v in variations_for(source, planned, changed) if (v.factor, v.level) in tried)
-                levels = {(v.factor, v.level) for v in variations if v.change(changed) is not None}
-                levels.update((DTYPE, other) for other in COUNTED[DTYPE] if _kind(other) == _kind(dtype))
-                yield CandidateCall(planned, case, frozenset(arguments), levels)
+    for special, changes in ((False, False), (True, False), (False, True)):
+        for source, keys, dtypes in bases:
+            for before, dtype in product(dtypes, MAIN_DTYPES):
+                if changes == (before != dtype):
+                    of_group = calls[keys[before]].items()
+                    chosen = {name: case for name, case in of_group if special == (case.values != "plain")}
+                    yield from _calls_in(source, keys[before], dtype, chosen, wanted, taken)
+
+
+def _calls_in(
+    source: CaseSource,
+    key: GroupKey,
+    dtype: str,
+    calls: Mapping[str, Case],
+    wanted: set[Pair],
+    taken: set[tuple[str, tuple[Level, ...]]],
+) -> Iterator[CandidateCall]:
+    """Of a group's calls in a dtype those whose arguments no other call has in a dtype of its kind."""
+    for name, case in calls.items():
+        arguments = argument_levels(levels_of(case))
+        tried = {own for argument, own in wanted if argument in arguments and own[0] in _factors(key.operator)}
+        if not tried or not _can_be_varied(case) or (_kind(dtype), arguments) in taken:
+            continue
+        planned = Planned(key, name, dtype, ())
+        changed = case if key.dtype == dtype else _in_other_dtype(source, planned, case)
+        if changed is None or not accepts(changed):
+            continue
+        taken.add((_kind(dtype), arguments))
+        variations = (v for v in variations_for(source, planned, changed) if (v.factor, v.level) in tried)
+        levels = {(v.factor, v.level) for v in variations if v.change(changed) is not None}
+        if case.values == "plain":
+            levels.update((DTYPE, other) for other in COUNTED[DTYPE] if _kind(other) == _kind(dtype))
+        else:  # its values are those of its dtype
+            levels = {level for level in levels if level[0] != VALUES}
+        yield CandidateCall(planned, case, frozenset(arguments), levels)
+
+
+def _in_other_dtype(source: CaseSource, planned: Planned, call: Case) -> Case | None:
+    """The call in the planned dtype; None where another tensor's dtype is not promoted to it.
+
+    Beside a float, an integer is promoted: such a call says nothing about a kernel for integers.
+    """
+    own = getattr(torch, planned.dtype)
+    try:
+        changed = at_levels(source, planned, call)
+        return changed if all(torch.promote_types(own, t.dtype) == own for t in tensors_of(changed)) else None
+    except RuntimeError:  # a sparse tensor, or one of a dtype that nothing is promoted to
+        return None
 
 
 def _factors(operator: str) -> tuple[str, ...]:
@@ -171,12 +211,12 @@ def _factors(operator: str) -> tuple[str, ...]:
 
 
 def _kind(dtype: str) -> str:
-    """Dtypes of one kind are at the same special values: real and imaginary parts of what was real say little."""
+    """Dtypes of one kind are at the same special values."""
     return dtype if dtype in ("complex64", "bool") else "integer" if dtype in INTEGERS else "floating"
 
 
 def _can_be_varied(call: Case) -> bool:
-    plain = call.form == "plain" and call.values == "plain" and not (call.skipped or call.distribution)
+    plain = call.form == "plain" and not (call.skipped or call.distribution)
     return plain and bool(tensors_of(call)) and is_small(call)
 
 
@@ -208,11 +248,24 @@ def _brought(source: CaseSource, planned: Planned, call: Case) -> set[Pair]:
         return set()
     operator, dtype = planned.base.operator, planned.dtype
     special = case.values != "plain"
-    is_tried = not divides_by_zero(operator, dtype) and not (
+    is_large = max(tensor.numel() for tensor in tensors_of(case)) > LARGEST
+    is_tried = not (is_large or divides_by_zero(operator, dtype)) and not (
         special and (excluded(operator, dtype, case.values) or _converts_to_integers(case))
     )
-    levels = levels_of(case) if is_tried and accepts(case) else ()
+    levels = levels_of(case) if is_tried and _is_defined(case) else ()
     return set(product(argument_levels(levels), counted(replace(planned.base, dtype=planned.dtype), levels)))
+
+
+def _is_defined(case: Case) -> bool:
+    """Whether the CPU accepts the call, and nothing is written into a tensor that has one element in several places."""
+    args, kwargs = move(case.args, case.kwargs, "cpu")
+    tensors = tensors_in((args, kwargs))
+    versions = [tensor._version for tensor in tensors]
+    try:
+        case.call(*args, **kwargs)
+    except Exception:  # whatever the CPU raises
+        return False
+    return all(t._version == before or layout_of(t) != "expanded" for t, before in zip(tensors, versions, strict=True))
 
 
 def _converts_to_integers(case: Case) -> bool:

@@ -53,6 +53,7 @@ def case_sources(imports: Sequence[str]) -> dict[str, CaseSource]:
     arguments = VariedSource(ARGUMENT_FACTOR, schemas, name=ARGUMENT_FACTOR.name)
     argument_pairs = VariedSource(ARGUMENT_PAIR_FACTOR, schemas, name=ARGUMENT_PAIR_FACTOR.name)
     mixed, sizes = VariedSource(MIXED_DTYPE_FACTOR, opinfos), VariedSource(SIZE_FACTOR, opinfos)
+    without_gradients = VariedSource(WITHOUT_GRADIENT_FACTOR, opinfos)
     schema_sizes, elementwise = VariedSource(SIZE_FACTOR, schemas), VariedSource(ELEMENTWISE_KERNEL_FACTOR, schemas)
     sources: list[CaseSource] = [
         KnownWrongSource(),  # first: a bug that is back is known before anything else
@@ -67,7 +68,7 @@ def case_sources(imports: Sequence[str]) -> dict[str, CaseSource]:
         mixed,
         *(VariedSource(MIXED_DTYPE_CALL_FACTOR, base) for base in (modules, schemas)),
         *(VariedSource(GRADIENT_FACTOR, base) for base in (opinfos, modules)),
-        VariedSource(WITHOUT_GRADIENT_FACTOR, opinfos),
+        without_gradients,
         VariedSource(ERROR_FACTOR, opinfos),
         sizes,
         VariedSource(SIZE_FACTOR, modules),
@@ -84,7 +85,7 @@ def case_sources(imports: Sequence[str]) -> dict[str, CaseSource]:
         argument_pairs,
         VariedSource(REPETITION_FACTOR, schemas),
         SchemaRandomSource(schemas),
-        PlannedPairSource("planned pairs", opinfos, mixed, sizes),
+        PlannedPairSource("planned pairs", opinfos, mixed, sizes, without_gradients),
         PlannedPairSource("module planned pairs", modules),
         PlannedPairSource("schema planned pairs", schemas, arguments, argument_pairs, elementwise, schema_sizes),
         LargeSource(),

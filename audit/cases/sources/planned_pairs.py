@@ -189,7 +189,13 @@ def in_dtype(case: Case, before: str, after: str) -> Case:
     old, new = getattr(torch, before), getattr(torch, after)
 
     def changed(tensor: Tensor, position: int) -> Tensor:
-        differentiable = tensor.requires_grad and (new.is_floating_point or new.is_complex)
-        return tensor.detach().to(new).requires_grad_(differentiable) if tensor.dtype is old else tensor
+        if tensor.dtype is not old:
+            return tensor
+        other = tensor.detach()
+        if new.is_complex and not old.is_complex:  # real and imaginary parts differ
+            other = torch.complex(other.float(), other.float().flatten().roll(1).view(other.shape))
+        elif new is torch.bool:  # about as many are true as false
+            other = other > 0
+        return other.to(new).requires_grad_(tensor.requires_grad and (new.is_floating_point or new.is_complex))
 
     return map_tensors(case, changed)

@@ -105,6 +105,12 @@ def rsqrt(ulp: Ulp, input: Tensor) -> Tensor | None:
     return torch.complex(real / size, -imaginary / size)
 
 
+def root_as_power(ulp: Ulp, input: Any, exponent: Any) -> Tensor | None:
+    """The kernels of roots compute powers of one half."""
+    function = {0.5: sqrt, -0.5: rsqrt}.get(exponent if isinstance(exponent, float) else 0)
+    return function(ulp, input) if function and isinstance(input, Tensor) else None
+
+
 def log1p(ulp: Ulp, input: Tensor) -> Tensor | None:
     """The logarithm of the magnitude of 1 + z."""
     if not input.is_complex():
@@ -289,7 +295,7 @@ COMPLEX_FUNCTIONS = (
     Prediction("complex-powers-by-their-angle", {"aten::pow": power}, nan_is_any_non_finite=True),
     Prediction("zeros-of-a-negated-number", {f"aten::{name}": of_other_zeros(name) for name in _CUT}),
     Prediction("complex-arcsines-cancel", {"aten::asin": asin, "aten::acos": acos, "aten::atan": atan}),
-    Prediction("complex-square-roots-cancel", {"aten::sqrt": sqrt, "aten::rsqrt": rsqrt}),
+    Prediction("complex-square-roots-cancel", {"aten::sqrt": sqrt, "aten::rsqrt": rsqrt, "aten::pow": root_as_power}),
     Prediction("complex-sinh-and-log1p-cancel", {"aten::sinh": sinh, "aten::log1p": log1p}),
     Prediction("complex-expm1-reduced-by-a-short-logarithm", {"aten::expm1": expm1, "aten::special_expm1": expm1}),
     Prediction("complex-logarithm-of-a-signed-zero", {"aten::log": log, "aten::log2": log2, "aten::log10": log10}),

@@ -129,6 +129,11 @@ def nothing_added(ulp: Ulp, input: Any, other: Any, alpha: Any = 1) -> Tensor | 
     return input.to(dtype).expand(shape)
 
 
+def nothing_subtracted(ulp: Ulp, input: Any, other: Any, alpha: Any = 1) -> Tensor | None:
+    """As `nothing_added`, with the operands of rsub."""
+    return nothing_added(ulp, other, input, alpha)
+
+
 def frequency_ignored(ulp: Ulp, *args: Any, **kwargs: Any) -> Tensor | None:
     """The gradient as it is without `scale_grad_by_freq`."""
     if not args[6]:
@@ -155,7 +160,10 @@ CPU_RESULTS = (
             "aten::_embedding_bag_forward_only": last_bag_to_the_end,
         },
     ),
-    Prediction("nothing-times-the-second-operand", {"aten::add": nothing_added, "aten::sub": nothing_added}),
+    Prediction(
+        "nothing-times-the-second-operand",
+        {"aten::add": nothing_added, "aten::sub": nothing_added, "aten::rsub": nothing_subtracted},
+    ),
     Prediction("frequency-ignored", {"aten::_embedding_bag_dense_backward": frequency_ignored}),
     Prediction(
         "places-named-twice",

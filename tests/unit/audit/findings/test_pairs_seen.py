@@ -108,3 +108,16 @@ def test_calls_with_a_number_in_place_of_their_second_tensor_have_no_others() ->
     with_list = (("given", "2"), ("0", "2 of tensor"), ("1", "positive"), ("layout", "contiguous"))
     (pairs,) = pairs_seen([group("opinfo", "float32", tensors, number, alone, with_list)]).values()
     assert pairs.possible_with_arguments == 12, "the first argument may hold several"
+
+
+def test_calls_with_out_have_no_gradient_and_targets_of_one_dimension_no_order() -> None:
+    plain, output = (
+        (("given", "1 output_size"), ("form", "in place")),
+        (("given", "1 output_size"), ("gradient", "all")),
+    )
+    target = (("given", "1 out"), ("shapes", "others of 1 dimensions"), ("form", "out= transposed"))
+    (pairs,) = pairs_seen([group("opinfo", "float32", plain, output, target[:1], target[1:])]).values()
+    # Two of `given` and the shapes with a dtype, two forms and a gradient; "out" goes with two less.
+    assert (pairs.with_arguments, pairs.possible_with_arguments) == (6, 10)
+    (pairs,) = pairs_seen([group("schema", "float32", target[:1], target[1:])]).values()
+    assert (pairs.with_arguments, pairs.possible_with_arguments) == (3, 3), "each call has a target among the others"

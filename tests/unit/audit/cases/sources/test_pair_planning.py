@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import os
 import signal
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
 import pytest
+import torch
 
+from mpsmith.audit.cases.calls.invocation import SchemaCall
 from mpsmith.audit.cases.covering.levels import levels_of
+from mpsmith.audit.cases.covering.pairs import Level
 from mpsmith.audit.cases.sources.opinfo import OpInfoSource
 from mpsmith.audit.cases.sources.planned_pairs import Planned, at_levels, calls_of
+from mpsmith.audit.cases.sources.schema import SchemaSource
 from mpsmith.audit.findings.pairs_seen import argument_levels
+from mpsmith.audit.model.case import Case
+from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
 from support import pair_planning
 from support.stores import begun, new_store, opinfo
@@ -49,10 +56,57 @@ def test_what_was_planned_before_the_process_died_is_kept(monkeypatch: pytest.Mo
 def test_open_are_the_pairs_of_all_levels_that_no_case_was_at(tmp_path: Path) -> None:
     first, second, contiguous, transposed = ("0", "1"), ("0", "2"), ("layout", "contiguous"), ("layout", "transposed")
     recording = begun(store := new_store(tmp_path))
-    for key, levels in zip(GROUPS, [(first, contiguous), (second, transposed)], strict=True):
-        recording.add(key, Outcome(CaseVerdict.PASSED))
+    refused = CaseVerdict.REFERENCE_FAILED
+    rows = [(GROUPS[0], CaseVerdict.PASSED, (first, contiguous)), (GROUPS[1], CaseVerdict.PASSED, (second, transposed))]
+    for key, verdict, levels in (*rows, (opinfo("clamp", dtype="uint8"), refused, (first, transposed))):
+        recording.add(key, Outcome(verdict))
         store.add_covered(store.groups(recording.run.id)[-1].id, 0, {0: levels})
     wanted, groups = pair_planning.open_pairs(store, recording.run.id)
-    assert groups == {"clamp": GROUPS}
+    assert [key.dtype for key in groups["clamp"]] == ["float32", "int64", "uint8"]
     of_dtypes = {(first, ("dtype", "int64")), (second, ("dtype", "float32"))}
-    assert wanted == {"clamp": {(first, transposed), (second, contiguous), *of_dtypes}}
+    assert wanted == {"clamp": {(second, contiguous), *of_dtypes}}, "the CPU refuses the first of transposed tensors"
+
+
+def test_a_call_gets_another_dtype_only_where_all_of_its_tensors_go_with_it() -> None:
+    key = GroupKey("schema", "add.Tensor", "", "float32", "fallback")
+    planned = Planned(key, "", "int64", ())
+    given = torch.ones(2)
+    for other, expected in ((given, torch.int64), (given > 0, torch.bool), (given.half(), None)):
+        case = Case(SchemaCall("aten::add.Tensor"), (given, other))
+        changed = pair_planning._in_other_dtype(SchemaSource(), planned, case)
+        assert (changed and changed.args[1].dtype) == expected
+
+
+def test_of_calls_with_the_same_arguments_the_first_that_the_cpu_accepts_is_varied() -> None:
+    refused, accepted = (Case(torch.mul, (torch.ones(shape), torch.ones(3))) for shape in (2, (2, 3)))
+    transposed = ("layout", "transposed")
+    wanted = {(("given", "2"), own) for own in (transposed, ("values", "infinities"), ("dtype", "float16"))}
+
+    def levels(**calls: Case) -> dict[str, set[Level]]:
+        varied = pair_planning._calls_in(SOURCE, opinfo("mul"), "float32", calls, wanted, set())
+        return {call.planned.call: call.levels for call in varied}
+
+    assert levels(refused=refused, accepted=accepted, again=accepted).keys() == {"accepted"}
+    special = levels(special=replace(accepted, values="nan"))
+    assert special == {"special": {transposed}}, "at other values, or in another dtype, it has others"
+
+
+@pytest.mark.parametrize(
+    ("operator", "factors"),
+    [("mul", pair_planning.FACTORS), ("_fused_adam_", ("dtype", "values")), ("grid_sampler_2d", ())],
+)
+def test_what_is_varied_depends_on_the_operator(operator: str, factors: tuple[str, ...]) -> None:
+    assert pair_planning._factors(operator) == factors
+
+
+def test_a_call_that_writes_one_element_in_several_places_has_no_reference() -> None:
+    for weight in (torch.ones(1).expand(3, 4), torch.ones(3, 4)):
+        case = Case(torch.nn.functional.embedding, (torch.tensor([0]), weight), {"max_norm": 1.0})
+        assert pair_planning._is_defined(case) is weight.is_contiguous()
+
+
+def test_no_call_whose_special_values_become_integers_is_planned() -> None:
+    inputs = torch.tensor([torch.nan, 1.0])
+    for dtype in (torch.int64, torch.float16):
+        case = Case(SchemaCall("aten::sign.out"), (inputs,), {"out": torch.empty(2, dtype=dtype)}, values="nan")
+        assert pair_planning._converts_to_integers(case) is not dtype.is_floating_point

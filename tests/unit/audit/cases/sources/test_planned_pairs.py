@@ -18,10 +18,12 @@ from mpsmith.audit.cases.sources.planned_pairs import (
     PlannedPairSource,
     at_levels,
     calls_of,
+    in_dtype,
     parsed,
     written,
 )
 from mpsmith.audit.cases.sources.schema import SchemaSource
+from mpsmith.audit.model.case import Case
 from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.selection import Samples
 from support.pair_planning import BASES
@@ -76,6 +78,17 @@ def test_calls_of_each_kind_of_source_are_brought_to_levels(source: str, operato
     name, call = next((name, call) for name, call in calls_of(base, key).items() if len(tensors_of(call)) > 1)
     planned = Planned(key, name, "float32", levels)
     assert set(levels) <= {*levels_of(at_levels(base, planned, call))}
+
+
+def test_a_call_in_another_dtype_has_values_of_every_kind() -> None:
+    case = Case(torch.add, (torch.tensor([[1.0, -2.0], [3.0, -4.0]]), torch.tensor([1])))
+    as_bool, positions = in_dtype(case, "float32", "bool").args
+    assert as_bool.tolist() == [[True, False], [True, False]]
+    assert positions is case.args[1]
+    as_complex = in_dtype(case, "float32", "complex64").args[0]
+    assert torch.equal(as_complex.real, case.args[0])
+    assert as_complex.imag.all()
+    assert not torch.equal(as_complex.real, as_complex.imag)
 
 
 def test_no_call_is_made_behind_the_last_that_is_looked_for() -> None:
