@@ -58,7 +58,7 @@ def test_committed_data_match_the_wheel(with_delegate: WheelReading) -> None:
 def test_a_reading_without_its_binary_makes_no_data(build: SimpleNamespace, wheel_file: Write) -> None:
     reading = read_wheel(open_path(wheel_file(build.Wheel())), with_binary=False)
     assert {row.registered for row in from_wheel(reading).overloads} == {"not read"}
-    with pytest.raises(ValueError, match="need its binary"):
+    with pytest.raises(ValueError, match="needs its binary"):
         combine([reading])
 
 
