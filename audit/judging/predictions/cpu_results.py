@@ -64,6 +64,16 @@ def quantized_per_channel(
     return None, (shares * factor).sum(others), None
 
 
+def clamped_per_channel(
+    ulp: Ulp, input: Tensor, scale: Tensor, zero_point: Tensor, axis: int, least: int, most: int, factor: float = 1.0
+) -> Tensor:
+    """Each quotient clamped before it is an integer: an infinity keeps its side."""
+    shape = [-1 if dim == axis else 1 for dim in range(input.dim())]
+    zero, step = zero_point.float().round().clamp(least, most).view(shape), scale.float().view(shape)
+    place = (zero + (input.float() * (1 / step)).round()).clamp(least, most)
+    return ulp((place - zero) * step)
+
+
 def _shares(ulp: Ulp, grad: Tensor, input: Tensor, scale: Tensor, zero: Tensor, least: int, most: int) -> Tensor:
     place = zero + (input.float() * (1 / scale)).round()
     inside = (place >= least) & (place <= most)
@@ -179,6 +189,7 @@ CPU_RESULTS = (
         {
             "aten::_fake_quantize_learnable_per_tensor_affine_backward": quantized_per_tensor,
             "aten::_fake_quantize_learnable_per_channel_affine_backward": quantized_per_channel,
+            "aten::_fake_quantize_learnable_per_channel_affine": clamped_per_channel,
         },
     ),
     Prediction("indices-of-other-windows", {"aten::adaptive_max_pool3d_backward": adaptive_max_pool3d_backward}),

@@ -161,8 +161,11 @@ SHOWN: dict[str, Shown] = {
     ),
     "places-named-twice": Shown(torch.put, (numbers(1, 2, 3), torch.tensor([1, 1, 1]), numbers(5, 6, 7))),
     "quotients-clamped-as-numbers": Shown(
-        ATEN._fake_quantize_learnable_per_tensor_affine_backward,
-        (numbers(1, 1), numbers(1e30, 0.2), numbers(0.1), numbers(0), -8, 7, 1.0),
+        lambda dy, x, step, zero, steps: (
+            ATEN._fake_quantize_learnable_per_tensor_affine_backward(dy, x, step, zero, -8, 7, 1.0),
+            ATEN._fake_quantize_learnable_per_channel_affine(x, steps, dy, 0, -8, 7, 1.0),
+        ),
+        (numbers(1, 1), numbers(1e30, 0.2), numbers(0.1), numbers(0), numbers(0.1, 0.1)),
     ),
     "indices-of-other-windows": Shown(
         ATEN.adaptive_max_pool3d_backward,
