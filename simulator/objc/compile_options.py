@@ -11,6 +11,8 @@ _MACOS_OPTIONS = ("-framework", "-arch", "-target", "-isysroot")
 # Options for Apple's processors, its compiler's libraries and its linker. Host code is not optimized here, and has no
 # OpenMP, which Apple's clang takes behind one of _PREFIXES.
 _LEFT_OUT = ("-mmacosx-version-min", "-mcpu=", "-march=", "-mtune=", "-stdlib=", "-ObjC", "-flto", "-O", "-l", "-L")
+# Modules of frameworks, which #import brings in here: with a precompiled header clang writes no object file for them.
+_MODULES = ("-fmodules", "-fcxx-modules")
 _OPENMP = "-fopenmp"
 _PREFIXES = ("-Xpreprocessor", "-Xclang")
 
@@ -48,7 +50,7 @@ def parse_options(flags: Sequence[str]) -> CompileOptions:
             arc = flag == "-fobjc-arc"
         elif flag in _MACOS_OPTIONS:
             next(remaining, None)
-        elif flag.startswith((*_LEFT_OUT, _OPENMP)):
+        elif flag.startswith((*_LEFT_OUT, *_MODULES, _OPENMP)):
             others = others[:-1] if others and others[-1] in _PREFIXES else others
         elif flag[:2] == "-I":
             include.append(Path(flag[2:] or next(remaining, ".")))

@@ -27,7 +27,7 @@ def test_reference_counting_is_left_open_where_nothing_is_said() -> None:
 
 def test_what_is_for_a_mac_alone_is_left_out() -> None:
     flags = ["-framework", "Metal", "-arch", "arm64", "-mmacosx-version-min=14.0", "-ObjC++", "-mcpu=apple-m1", "-Wall"]
-    flags += ["-isysroot", "/sdk"]
+    flags += ["-isysroot", "/sdk", "-fmodules", "-fcxx-modules"]
     assert parse_options(flags).others == ("-Wall",)
     openmp = ["-Xpreprocessor", "-fopenmp", "-lomp", "-Xclang", "-fno-pch-timestamp", "-Xclang", "-fopenmp=libomp"]
     assert parse_options(openmp).others == ("-Xclang", "-fno-pch-timestamp")
