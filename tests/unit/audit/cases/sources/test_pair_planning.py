@@ -87,6 +87,7 @@ def test_of_calls_with_the_same_arguments_the_first_that_the_cpu_accepts_is_vari
         return {call.planned.call: call.levels for call in varied}
 
     assert levels(refused=refused, accepted=accepted, again=accepted).keys() == {"accepted"}
+    assert not levels(written=replace(accepted, form="in place"))
     special = levels(special=replace(accepted, values="nan"))
     assert special == {"special": {transposed}}, "at other values, or in another dtype, it has others"
 
@@ -97,6 +98,14 @@ def test_of_calls_with_the_same_arguments_the_first_that_the_cpu_accepts_is_vari
 )
 def test_what_is_varied_depends_on_the_operator(operator: str, factors: tuple[str, ...]) -> None:
     assert pair_planning._factors(operator) == factors
+
+
+def test_a_planned_call_brings_its_pairs_only_where_the_cpu_accepts_it() -> None:
+    planned = Planned(opinfo("mul"), "", "float32", (("layout", "transposed"),))
+    for length, accepted in ((3, True), (2, False)):
+        case = Case(torch.mul, (torch.ones(2, 3), torch.ones(length)))
+        pairs = pair_planning._brought(SOURCE, planned, case)
+        assert ((("given", "2"), ("layout", "transposed")) in pairs) is accepted
 
 
 def test_a_call_that_writes_one_element_in_several_places_has_no_reference() -> None:
