@@ -27,7 +27,7 @@ from support.json_document import KEYS, documented
 from support.needs import needs_a_device
 from support.stores import begun
 
-# What answers at once, without a device.
+# What answers at once.
 QUICK = [
     "next",
     "coverage --history",
@@ -64,7 +64,7 @@ def test_every_command_that_prints_json_is_described() -> None:
 @pytest.mark.parametrize("words", QUICK)
 def test_what_is_printed_has_a_version_and_the_keys_of_the_document(words: str) -> None:
     arguments = [*words.split(), "--json"]
-    if words.startswith("kernels"):  # it loads the device, which an earlier backward of this process would prevent
+    if "kernel" in words:  # it loads the device, which an earlier backward of this process would prevent
         needs_a_device()
         command = [sys.executable, "-m", "mpsmith", *arguments]
         printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
