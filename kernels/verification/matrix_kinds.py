@@ -131,8 +131,8 @@ def usual(
 ) -> torch.Tensor:
     """LAPACK's residuals (residual, kind), in epsilons: the median of the sizes from n - 2 to n + 2.
 
-    At a single size it is lucky at times: of `ones` with 65 rows the eigenvectors are orthonormal to 1.3 epsilons in
-    complex64, and to 44 or more with 63, 64, 66 and 67 rows.
+    A single size may have an error far below those of its neighbours: of `ones` with 65 rows the eigenvectors are
+    orthonormal to 1.3 epsilons in complex64, and to 43 or more with 63, 64, 66 and 67 rows.
     """
     sizes_around = range(max(1, n - 2), n + 3)
     return torch.stack(
