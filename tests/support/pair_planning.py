@@ -68,7 +68,7 @@ BASES = (
 FACTORS = (DTYPE, SIZE, LAYOUT, OTHER_LAYOUTS, GRADIENT, FORM, VALUES)
 # Beside those whose arguments are not paired: kernels of the CPU that write out of bounds, or give no reference.
 UNPLANNED = (*UNPAIRED, *KERNEL_DIES, *STRIDES_IGNORED, "*_aa*", "*grid_sample*", "*lu_unpack*", "*_fused_*", "*lstsq*")
-# For an input of NaN the gradient of hardswish is NaN in the vectors of the CPU, and a number in its loop over the rest.
+# The gradient of hardswish at NaN is NaN in the vectors of the CPU, and a number in its loop over the rest.
 UNPLANNED += ("hardswish_backward*",)
 # Those of the optimizers among them are planned in what does not change their layouts.
 OPTIMIZERS = ("_fused_ada*", "_fused_sgd*")
