@@ -24,7 +24,7 @@ from mpsmith.simulator.objc.compiler import ExtensionBuildError
 from mpsmith.simulator.upstream.manifest import BuiltFile, TreeBuild
 from support.commands import typed
 from support.json_document import KEYS, documented
-from support.needs import needs_a_device
+from support.needs import needs_a_device, needs_simulated_device
 from support.stores import begun
 
 # What answers at once.
@@ -88,6 +88,7 @@ def test_what_is_built_is_json_also_after_an_error(line: str, monkeypatch: pytes
             raise ExtensionBuildError("no", [Diagnostic("a.mm", 1, 1, "error", line, "")])
         return [SimpleNamespace(library=tmp_path / "a.so", warnings=[])]
 
+    needs_simulated_device()
     monkeypatch.setattr(simulated, "build", built)
     (tmp_path / "a.mm").touch()
     done = typed(app, "build", str(tmp_path / "a.mm"), "--json")
@@ -106,6 +107,7 @@ def test_what_upstream_builds_is_json(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_audits_of_several_releases_are_json(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    needs_simulated_device()
     with Store.create(tmp_path / "store.sqlite") as store:
         runs = [begun(store, {}, {"shipped": release}).finish() for release in ("2.13.0", "2.14.1")]
     left = iter(runs)
