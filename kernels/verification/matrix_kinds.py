@@ -94,34 +94,43 @@ def within_lapacks(
 
     def call(size: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
         n = int(size)
-        ours, lapacks = compared(n, dtype, size.device, decompose, residuals, hermitian=hermitian)
+        ours, lapacks = (
+            residuals_on(device, n, dtype, decompose, residuals, hermitian=hermitian) for device in (size.device, "cpu")
+        )
         answers: torch.Tensor = ours <= _ALLOWED * lapacks.clamp(min=_ROUNDING * math.sqrt(n))
         return answers.to(size.device)
 
     return call
 
 
-def compared(
+def residuals_on(
+    device: torch.device | str,
     n: int,
     dtype: torch.dtype,
-    device: torch.device | str,
     decompose: Callable[[torch.Tensor], Sequence[torch.Tensor]],
     residuals: Residuals,
     *,
     hermitian: bool = False,
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """The residuals (residual, kind) of the device and of the CPU, in epsilons.
+) -> torch.Tensor:
+    """The residuals (residual, kind) of a device, in epsilons; those of the CPU are LAPACK's.
 
     NaN for factors that are not finite, and for all if a kernel left the call to the CPU: it did not converge.
     """
+    batch = torch.stack(list(kinds(n, dtype).values()))
+    if hermitian:
+        batch = batch / 2 + batch.mH / 2
+    wide = batch.to(torch.complex128)
+    scale = wide.abs().amax((-2, -1), keepdim=True)
+    scale[scale == 0] = 1
     before = calls_on_cpu()
-    own = _measured(n, dtype, device, decompose, residuals, hermitian=hermitian)
-    if calls_on_cpu() != before:
-        own = torch.full_like(own, math.nan)
-    return own, _measured(n, dtype, "cpu", decompose, residuals, hermitian=hermitian)
+    factors = [factor.cpu().to(torch.complex128) for factor in decompose(batch.to(device))]
+    # Values are scaled as the matrices are; vectors are not.
+    factors = [factor / scale[..., 0] if factor.dim() == 2 else factor for factor in factors]
+    measured = torch.stack(residuals(wide / scale, factors)) / torch.finfo(dtype).eps
+    return measured if calls_on_cpu() == before else torch.full_like(measured, math.nan)
 
 
-def usual(
+def median_residuals_of_lapack(
     n: int,
     dtype: torch.dtype,
     decompose: Callable[[torch.Tensor], Sequence[torch.Tensor]],
@@ -136,30 +145,8 @@ def usual(
     """
     sizes_around = range(max(1, n - 2), n + 3)
     return torch.stack(
-        [_measured(size, dtype, "cpu", decompose, residuals, hermitian=hermitian) for size in sizes_around]
+        [residuals_on("cpu", size, dtype, decompose, residuals, hermitian=hermitian) for size in sizes_around]
     ).median(0)[0]
-
-
-def _measured(
-    n: int,
-    dtype: torch.dtype,
-    device: torch.device | str,
-    decompose: Callable[[torch.Tensor], Sequence[torch.Tensor]],
-    residuals: Residuals,
-    *,
-    hermitian: bool,
-) -> torch.Tensor:
-    """The residuals (residual, kind) of a device, in epsilons."""
-    batch = torch.stack(list(kinds(n, dtype).values()))
-    if hermitian:
-        batch = batch / 2 + batch.mH / 2
-    wide = batch.to(torch.complex128)
-    scale = wide.abs().amax((-2, -1), keepdim=True)
-    scale[scale == 0] = 1
-    factors = [factor.cpu().to(torch.complex128) for factor in decompose(batch.to(device))]
-    # Values are scaled as the matrices are; vectors are not.
-    factors = [factor / scale[..., 0] if factor.dim() == 2 else factor for factor in factors]
-    return torch.stack(residuals(wide / scale, factors)) / torch.finfo(dtype).eps
 
 
 def svd_residuals(a: torch.Tensor, factors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:

@@ -294,7 +294,7 @@ def small_beside(least: float, values: Tensor, right: Tensor, wide: Tensor) -> T
 
 
 BATCH_NORMS = ("native_batch_norm", "_native_batch_norm_legit", "_batch_norm_with_update")
-UNIQUES = ("unique_consecutive", "unique_dim", "unique_dim_consecutive")
+UNIQUES = ("_unique", "_unique2", "unique_consecutive", "unique_dim", "unique_dim_consecutive")
 GRAPHS = (
     Prediction(
         "log-of-one-plus-exp",
@@ -346,7 +346,7 @@ GRAPHS = (
     ),
     Prediction(
         "unique-of-32-bits",
-        {f"aten::{name}": _of_32_bits(name) for name in ("_unique", "_unique2", *UNIQUES)},
+        {f"aten::{name}": _of_32_bits(name) for name in UNIQUES},
     ),
     Prediction("small-beside-one", where=partial(small_beside, 1), with_calls=IN_STEPS),
     Prediction("integers-between-floats", {"aten::linspace": linspace}),

@@ -12,17 +12,17 @@ from torch import Tensor
 from .prediction import Model, Prediction, Ulp
 
 Pool = Callable[..., tuple[Tensor, Tensor]]
-POOL = torch.ops.aten.max_pool2d_with_indices
+MAX_POOL2D = torch.ops.aten.max_pool2d_with_indices
 
 
 def adaptive_max_pool2d(ulp: Ulp, input: Tensor, output_size: Sequence[int]) -> Any:
     """All windows have one size and one step. A NaN counts only if it is first in its window."""
-    return _in_windows_of_one_size(partial(_pooled, POOL), input, output_size)
+    return _in_windows_of_one_size(partial(_pooled, MAX_POOL2D), input, output_size)
 
 
 def adaptive_max_pool2d_of_graphs(ulp: Ulp, input: Tensor, output_size: Sequence[int]) -> Any:
     """The same, and a NaN counts wherever it is."""
-    return _in_windows_of_one_size(POOL, input, output_size) if input.isnan().any() else None
+    return _in_windows_of_one_size(MAX_POOL2D, input, output_size) if input.isnan().any() else None
 
 
 def _in_windows_of_one_size(pool: Pool, input: Tensor, output_size: Sequence[int]) -> Any:
@@ -46,7 +46,7 @@ def max_pool(pool: Pool) -> Model:
 def _pooled(pool: Pool, input: Tensor, *geometry: Any, **keywords: Any) -> tuple[Tensor, Tensor]:
     if not input.isnan().any():
         return pool(input, *geometry, **keywords)
-    dimensions = 2 if pool is POOL else 3
+    dimensions = 2 if pool is MAX_POOL2D else 3
     values, indices = pool(input.nan_to_num(-torch.inf, torch.inf, -torch.inf), *geometry, **keywords)
     plane = input.shape[-dimensions:]
     places = torch.arange(plane.numel(), dtype=torch.float64).view(plane).expand(input.shape)
@@ -79,7 +79,7 @@ WINDOWS = (
     Prediction(
         "max-pool-skips-nan",
         {
-            "aten::max_pool2d_with_indices": max_pool(POOL),
+            "aten::max_pool2d_with_indices": max_pool(MAX_POOL2D),
             "aten::max_pool3d_with_indices": max_pool(torch.ops.aten.max_pool3d_with_indices),
             "aten::adaptive_max_pool2d": skipping_in_equal_windows,
         },

@@ -9,12 +9,12 @@ import torch
 
 from mpsmith.kernels.runtime.convergence import warn_of_the_cpu
 from mpsmith.kernels.verification.matrix_kinds import (
-    compared,
     eig_residuals,
     eigh_residuals,
     kinds,
+    median_residuals_of_lapack,
+    residuals_on,
     svd_residuals,
-    usual,
     within_lapacks,
 )
 
@@ -41,8 +41,8 @@ def test_lapacks_factors_are_within_its_residuals(dtype: torch.dtype) -> None:
         (torch.linalg.eig, eig_residuals, False),
     ):
         assert within_lapacks(decompose, residuals, hermitian=hermitian)(size, dtype).all()
-        of_device, lapacks = compared(6, dtype, "cpu", decompose, residuals, hermitian=hermitian)
-        assert torch.equal(of_device, lapacks)
+        lapacks = residuals_on("cpu", 6, dtype, decompose, residuals, hermitian=hermitian)
+        assert torch.equal(residuals_on("cpu", 6, dtype, decompose, residuals, hermitian=hermitian), lapacks)
         # In epsilons. Balancing makes those of LAPACK's eig large for graded columns.
         assert residuals is eig_residuals or lapacks.max() < 40
 
@@ -68,7 +68,7 @@ def test_a_size_at_which_lapack_has_a_much_smaller_error_does_not_count() -> Non
         return u, s * (1 if x.shape[-1] == 6 else 1.001), vh
 
     place = list(kinds(6, torch.float32)).index("random")
-    assert usual(6, torch.float32, better_at_six, svd_residuals)[0, place] > 1000
+    assert median_residuals_of_lapack(6, torch.float32, better_at_six, svd_residuals)[0, place] > 1000
 
 
 def test_a_factor_that_is_not_finite_is_not() -> None:

@@ -37,16 +37,15 @@ def test_a_reference_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPa
 
 
 def test_no_row_has_a_size_that_a_kernel_leaves_to_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    def compared(n: int, _: object, __: str, decompose: object, residuals: Residuals, *, hermitian: bool) -> object:
+    def ours(_: str, n: int, __: object, decompose: object, residuals: Residuals, *, hermitian: bool) -> torch.Tensor:
         on_cpu = decompose is torch.linalg.eig and n > MOST_ROWS
-        lapacks = usual(n, None, decompose, residuals)
-        return lapacks * (math.nan if on_cpu else 1.0), lapacks
+        return lapacks(n, None, decompose, residuals) * (math.nan if on_cpu else 1.0)
 
-    def usual(_: int, __: object, ___: object, residuals: Residuals, **____: bool) -> torch.Tensor:
+    def lapacks(_: int, __: object, ___: object, residuals: Residuals, **____: bool) -> torch.Tensor:
         return torch.ones(3 if residuals is svd_residuals else 2, 24)
 
-    monkeypatch.setattr(systems, "compared", compared)
-    monkeypatch.setattr(systems, "usual", usual)
+    monkeypatch.setattr(systems, "residuals_on", ours)
+    monkeypatch.setattr(systems, "median_residuals_of_lapack", lapacks)
     monkeypatch.setattr(systems, "kinds", lambda n, dtype: range(24))
     rows = list(systems.of_all_kinds())
     assert len(rows) == 14
