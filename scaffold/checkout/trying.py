@@ -147,7 +147,7 @@ def _rows(checkout: Checkout, limit: float, say: Say, plan: TryPlan) -> Iterator
     if not tests:
         yield TryRow("test", "tests", TryResult.SKIPPED, f"no file {', '.join(_TESTS)} has tests for pytest")
         return
-    say(f"running the tests in {len(tests)} files, at most {limit:g} s for each test")
+    say(f"files with tests: {len(tests)}; each test may take {limit:g} s")
     environment = {
         "MPSMITH_METAL_MODE": os.environ.get("MPSMITH_METAL_MODE", "checked"),
         LOCAL_KERNEL: kernel,
