@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from support.imports import imports_of
+
 ROOT = Path(__file__).parents[2]
 FOLDERS = "audit|benchmarks|cli|kernels|registry|reports|scaffold|simulator"
 
@@ -84,12 +86,12 @@ def is_there(dotted: str) -> bool:
     parts = dotted.removeprefix("mpsmith.").split(".")
     here = ROOT
     for position, part in enumerate(parts):
-        if (here / part).is_dir():
-            here /= part
-            continue
         module = here / f"{part}.py"
         if module.is_file():
             rest = parts[position + 1 :]
+        elif (here / part).is_dir():
+            here /= part
+            continue
         else:
             module, rest = here / "__init__.py", parts[position:]
         return not rest or (module.is_file() and rest[0] in names_in(module))
@@ -120,6 +122,27 @@ def test_names_in_docstrings_and_comments_exist() -> None:
         if names := missing_paths(prose) + missing_names(prose):
             missing[module.relative_to(ROOT).as_posix()] = names
     assert missing == {}
+
+
+def missing_imports(source: str, folder: tuple[str, ...]) -> list[str]:
+    return [f"line {line}: {name}" for line, name in imports_of(source, folder) if not is_there(name)]
+
+
+def test_what_tests_import_exists() -> None:
+    """Those of a Mac and of a package index, too, which a change is landed without."""
+    missing = {}
+    for module in modules():
+        path = module.relative_to(ROOT)
+        if path.parts[0] not in ("benchmarks", "tests"):  # mypy reads the package
+            continue
+        if names := missing_imports(module.read_text(encoding="utf-8"), path.parent.parts):
+            missing[path.as_posix()] = names
+    assert missing == {}
+
+
+def test_detects_a_stale_import() -> None:
+    source = "from mpsmith.audit import store\ndef late():\n    from mpsmith.audit.store.store import gone, Store\n"
+    assert missing_imports(source, ("tests",)) == ["line 3: audit.store.store.gone"]
 
 
 def test_detects_stale_names() -> None:
