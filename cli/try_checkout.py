@@ -32,7 +32,9 @@ class TryFormat(str, Enum):
 
 def try_checkout(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A project's checkout.", show_default=False)],
-    limit: Annotated[float, typer.Option(min=1, max=86400, help="Seconds that one test may take.")] = 300,
+    limit: Annotated[
+        float, typer.Option(min=1, max=86400, help="Seconds of one test, without waits for a processor.")
+    ] = 300,
     form: Annotated[TryFormat, typer.Option("--format", help="The form of the result.")] = TryFormat.TERMINAL,
     as_json: AsJson = False,
 ) -> None:
