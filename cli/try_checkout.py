@@ -32,6 +32,9 @@ class TryFormat(str, Enum):
 
 def try_checkout(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A project's checkout.", show_default=False)],
+    tests: Annotated[
+        str, typer.Argument(metavar="TESTS", help="Only tests that match, as pytest's -k.", show_default=False)
+    ] = "",
     limit: Annotated[
         float, typer.Option(min=1, max=86400, help="Seconds of one test, without waits for a processor.")
     ] = 300,
@@ -52,7 +55,7 @@ def try_checkout(
     plan = TryPlan()
     stopped = False
     try:
-        for row in tried(folder, limit, say, plan):
+        for row in tried(folder, limit, say, plan, tests):
             rows.append(row)
             if form is TryFormat.TERMINAL and row.result is not TryResult.RIGHT:
                 print(_line(row), flush=True)

@@ -63,7 +63,7 @@ class Checkout:
 
 
 def try_checkout(
-    folder: Path, limit: float, say: Say = lambda line: None, plan: TryPlan | None = None
+    folder: Path, limit: float, say: Say = lambda line: None, plan: TryPlan | None = None, chosen: str = ""
 ) -> Iterator[TryRow]:
     """A row for each Metal file, extension and test, as soon as it is known.
 
@@ -72,6 +72,7 @@ def try_checkout(
         limit: seconds of one test.
         say: called with what begins.
         plan: gets what will have rows, as soon as that is known.
+        chosen: only tests that match, as pytest's -k.
 
     Raises:
         ScaffoldError: there is no such folder, or nothing in it is for mps.
@@ -79,7 +80,7 @@ def try_checkout(
     if not folder.is_dir():
         raise ScaffoldError(f"there is no folder {folder}" if not folder.exists() else f"{folder} is not a folder")
     with _copied(folder.resolve()) as checkout:
-        for row in _rows(checkout, limit, say, plan or TryPlan()):
+        for row in _rows(checkout, limit, say, plan or TryPlan(), chosen):
             yield replace(
                 row, name=checkout.named(row.name), reason=checkout.named(row.reason), file=checkout.named(row.file)
             )
@@ -103,7 +104,7 @@ def _copied(folder: Path) -> Iterator[Checkout]:
             shutil.rmtree(copy, ignore_errors=True)
 
 
-def _rows(checkout: Checkout, limit: float, say: Say, plan: TryPlan) -> Iterator[TryRow]:
+def _rows(checkout: Checkout, limit: float, say: Say, plan: TryPlan, chosen: str) -> Iterator[TryRow]:
     metal = checkout.files("*.metal", "*.metallib")
     host = checkout.files("*.mm")
     python = [path for path in checkout.files("*.py") if _COMPILES.search(path.read_text("utf-8", "replace"))]
@@ -157,7 +158,7 @@ def _rows(checkout: Checkout, limit: float, say: Say, plan: TryPlan) -> Iterator
     folders = list(dict.fromkeys([packages, checkout.copy]))
     seen: set[str] = set()  # each process reports the files that cannot be imported
     invalid: set[str] = set()
-    for end in run_tests(checkout.copy, tests, folders, limit, environment, plan.add_tests):
+    for end in run_tests(checkout.copy, tests, folders, limit, environment, plan.add_tests, chosen):
         if end.outcome == "invalid" and end.text not in invalid:
             invalid.add(end.text)
             yield TryRow("host", end.test, TryResult.DEFECT, f"Metal's validation refuses it: {end.text}")

@@ -113,6 +113,7 @@ def run_tests(
     limit: float,
     environment: Mapping[str, str],
     on_found: Callable[[Iterable[str]], None],
+    chosen: str = "",
 ) -> Iterator[TestEnd]:
     """Run the tests, and yield the end of each when it comes.
 
@@ -123,6 +124,7 @@ def run_tests(
         limit: seconds of one test: by the clock, and of processor time where it waits for a processor.
         environment: more environment variables.
         on_found: called with the tests that were found in the files.
+        chosen: only tests that match, as pytest's -k.
     """
     with tempfile.TemporaryDirectory(prefix="mpsmith-try-") as temporary:
         finished = Path(temporary) / "finished"
@@ -138,7 +140,8 @@ def run_tests(
                 "PYTHONPATH": os.pathsep.join([*map(str, path), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep),
             }
             log = Path(temporary) / "log"
-            stopped = yield from _one_process(folder, files, log, limit, events, dict(environment) | variables)
+            words = [*map(str, files), "-k", chosen]
+            stopped = yield from _one_process(folder, words, log, limit, events, dict(environment) | variables)
             if stopped is None:
                 return
             yield stopped
@@ -155,10 +158,10 @@ def _ended(events: Path) -> list[str]:
 
 
 def _one_process(
-    folder: Path, files: Sequence[Path], log: Path, limit: float, events: _Events, environment: Mapping[str, str]
+    folder: Path, chosen: Sequence[str], log: Path, limit: float, events: _Events, environment: Mapping[str, str]
 ) -> Generator[TestEnd, None, TestEnd | None]:
     """Run the tests that are left; returns the test that ended the process, or None if pytest finished."""
-    words = [sys.executable, "-m", "pytest", *map(str, files), "-q", "-p", pytest_plugin.__name__]
+    words = [sys.executable, "-m", "pytest", *chosen, "-q", "-p", pytest_plugin.__name__]
     words += ["-p", "no:cacheprovider", "-o", "addopts=", "--continue-on-collection-errors", f"--rootdir={folder}"]
     words.append("--capture=sys")  # a message about a fault goes to the file of standard error
     inherited = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}

@@ -186,6 +186,14 @@ def test_a_test_that_hangs_costs_itself_alone(tmp_path: Path) -> None:
     ]
 
 
+def test_only_the_chosen_tests_run(tmp_path: Path) -> None:
+    tests = "def test_one(): pass\ndef test_mps(): assert False  # mps\n"
+    folder = checkout(tmp_path, test_dot_py=tests, test_never_dot_py=tests)
+    rows = [(row.name, row.result) for row in try_checkout(folder, 60, chosen="test.py and not mps")]
+    assert rows == [("test.py::test_one", TryResult.RIGHT)]
+    assert [row.name for row in try_checkout(folder, 60, chosen="and")] == ["pytest"]
+
+
 def test_the_tests_end_with_the_command(tmp_path: Path) -> None:
     pid = tmp_path / "pid"
     tests = f"""import os, pathlib, time  # mps

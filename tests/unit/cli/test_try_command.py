@@ -29,7 +29,7 @@ ROWS = (
 def tried(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Types `mpsmith try . OPTIONS` where it finds `ROWS`."""
     needs_simulated_device()
-    monkeypatch.setattr(trying, "try_checkout", lambda folder, limit, say, plan: iter(ROWS))
+    monkeypatch.setattr(trying, "try_checkout", lambda *given: iter(ROWS))
 
     def typed(*options: str) -> str:
         done = CliRunner().invoke(app, ["try", ".", *options])
