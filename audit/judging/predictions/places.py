@@ -55,7 +55,8 @@ def one_column(overload: str) -> Model:
         if output_size[1] != 1:
             return None
         turned = [*options[:1], *options[:0:-1]]
-        resized: Tensor = getattr(torch.ops.aten, overload)(input.mT.contiguous(), list(output_size[::-1]), *turned)
+        rows = ulp(input.mT.contiguous()) if input.is_floating_point() else input.mT.contiguous()
+        resized: Tensor = getattr(torch.ops.aten, overload)(rows, list(output_size[::-1]), *turned)
         return resized.mT
 
     return model
