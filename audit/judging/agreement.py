@@ -20,7 +20,7 @@ from .compare import Agreement, Difference, NoReference, Reference, compare, sam
 from .distributions import compare_draws
 from .eigenvalues import in_cpu_order
 from .execution import Execution
-from .factorizations import is_another_factorization
+from .factorizations import are_undetermined, is_another_factorization, with_cpu_rounding_errors
 from .memory import compare_memory, compare_strides
 from .phases import with_cpu_phases
 from .reference import WideArgument, WideGradient, WideOutput, WideRuns
@@ -32,9 +32,11 @@ from .unspecified import is_factor_of_infinite, is_unspecified_factor, is_unspec
 EQUAL_ELEMENTS = "other indices of equal elements"
 UNSORTED = "another order, which sorted=False allows"
 OTHER_PHASES = "vectors of other phases, or another basis of those that belong to equal values"
+OTHER_PIVOTS = "factors by other pivots, which multiply to the matrix as closely"
 UNSPECIFIED = "what is left of a factor that does not exist"
 UNSPECIFIED_MODE = "other modes of rows with NaN, which the CPU's sort does not put into an order"
 FACTOR_OF_INFINITE = "pivots of a matrix that is not finite"
+ROUNDING_ERRORS = "values that are rounding errors beside the largest"
 OTHER_ORDER = "eigenvalues in another order, or vectors of other phases"
 
 
@@ -171,7 +173,9 @@ class Comparison:
             return None
         ordered = in_cpu_order(self._case, position, mine.outputs, cpus.outputs)
         rephased = with_cpu_phases(self._case, position, mine.outputs, cpus.outputs)
-        for note, output in ((OTHER_ORDER, ordered), *((OTHER_PHASES, candidate) for candidate in rephased)):
+        near_zero = with_cpu_rounding_errors(self._case, position, mine.outputs, cpus.outputs)
+        of_phases = ((OTHER_PHASES, candidate) for candidate in rephased)
+        for note, output in ((OTHER_ORDER, ordered), *of_phases, (ROUNDING_ERRORS, near_zero)):
             if output is None:
                 continue
             comparison = self._compare(output, cpus.outputs[position], WideOutput(self._wide, position), True)
@@ -186,8 +190,9 @@ class Comparison:
             return EQUAL_ELEMENTS
         if is_in_another_order(self._case, position, mine.outputs, cpus.outputs):
             return UNSORTED
-        if cpus.outputs[position].dim() > 1 and is_another_factorization(self._case, mine.outputs, cpus.outputs):
-            return OTHER_PHASES
+        others = are_undetermined(cpus.outputs, position)
+        if others and is_another_factorization(self._case, mine.outputs, cpus.outputs):
+            return OTHER_PIVOTS if "ldl" in self._case.entry else OTHER_PHASES
         if is_unspecified_mode(self._case, position, mine.outputs, cpus.outputs):
             return UNSPECIFIED_MODE
         if is_factor_of_infinite(self._case, position, mine.outputs, cpus.outputs):

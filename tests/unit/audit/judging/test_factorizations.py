@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from mpsmith.audit.judging.factorizations import is_another_factorization
+from mpsmith.audit.judging.factorizations import are_undetermined, is_another_factorization, with_cpu_rounding_errors
 from mpsmith.audit.model.case import Case
 
 MATRIX = torch.randn(2, 6, 6, generator=torch.Generator().manual_seed(1))
@@ -48,6 +48,22 @@ class TestEigenvectors:
         assert is_another_factorization(case, [-left, values, -right] * 2, cpus * 2)
         assert not is_another_factorization(case, [-left, values, right] * 2, cpus * 2)
 
+    def test_calls_in_a_row_of_several_matrices(self) -> None:
+        calls = [((matrix,), {"UPLO": uplo}) for matrix in (SYMMETRIC[0], MATRIX[0], HERMITIAN[1]) for uplo in "LU"]
+        pairs = [torch.linalg.eigh(*args, **kwargs) for args, kwargs in calls]
+        case, cpus = Case(list, (calls,), entry="linalg_eigh"), [factor for pair in pairs for factor in pair]
+        mine = [factor if factor.dim() < 2 else -factor for factor in cpus]
+        assert is_another_factorization(case, mine, cpus)
+        assert not is_another_factorization(case, [*mine[:4], *mine[6:8], *mine[6:]], cpus)
+
+    def test_a_value_beyond_the_largest_number(self) -> None:
+        values, vectors = torch.linalg.eigh(torch.full((6, 6), 3e38))
+        case = Case(torch.linalg.eigh, (torch.full((6, 6), 3e38),))
+        other = torch.cat([vectors[:, :5].flip(-1), -vectors[:, 5:]], -1)
+        assert values[-1].isinf()
+        assert is_another_factorization(case, [values, other], [values, vectors])
+        assert not is_another_factorization(case, [values, vectors.flip(-1)], [values, vectors])
+
     def test_another_basis_of_what_equal_values_share(self) -> None:
         matrix = torch.eye(6)
         values, vectors = torch.linalg.eigh(matrix)
@@ -74,6 +90,15 @@ class TestSingularVectors:
         case, cpus = Case(torch.linalg.svd, (matrix, full)), [left, values, right]
         assert is_another_factorization(case, [-left, values, -right], cpus)
         assert not is_another_factorization(case, [-left, values, right], cpus)
+
+    def test_calls_in_a_row_and_a_value_beyond_the_largest_number(self) -> None:
+        huge = torch.full((5, 3), 3e38)
+        calls = [torch.linalg.svd(matrix) for matrix in (MATRIX[0, :5, :3], huge, MATRIX[0, :3, :5])]
+        case = Case(list, (([MATRIX[0, :5, :3]], [huge, True]), [MATRIX[0, :3, :5]]), entry="linalg_svd.U")
+        cpus = [factor for factors in calls for factor in factors]
+        mine = [factor if factor.dim() == 1 else -factor for factor in cpus]
+        assert is_another_factorization(case, mine, cpus)
+        assert not is_another_factorization(case, [*mine[:5], -mine[5], *mine[6:]], cpus)
 
     def test_svd_returns_the_right_ones_in_columns(self) -> None:
         left, values, right = torch.svd(HERMITIAN)
@@ -107,6 +132,43 @@ class TestSingularVectors:
         case = Case(call, (SYMMETRIC,), entry=entry)
         assert is_another_factorization(case, [-left, values, -right], [left, values, right])
         assert not is_another_factorization(case, [-left, values, right], [left, values, right])
+
+
+@pytest.mark.parametrize(("matrix", "hermitian"), [(MATRIX, False), (HERMITIAN + 0.3j, False), (HERMITIAN, True)])
+def test_factors_by_other_pivots(matrix: Tensor, hermitian: bool) -> None:
+    case = Case(torch.linalg.ldl_factor_ex, (matrix,), {"hermitian": hermitian}, entry="linalg.ldl_factor_ex")
+    factor, pivots, info = torch.linalg.ldl_factor_ex(matrix, hermitian=hermitian)
+    plain = torch.stack([without_pivots(lower_half, hermitian) for lower_half in matrix])
+    steps = torch.arange(1, 7, dtype=torch.int32).expand(2, 6)
+    assert not torch.equal(pivots, steps)
+    assert is_another_factorization(case, [plain, steps, info], [factor, pivots, info])
+    assert not is_another_factorization(case, [plain, pivots, info], [factor, pivots, info])
+    assert not is_another_factorization(case, [plain, steps - 1, info], [factor, pivots, info])
+    assert not is_another_factorization(case, [plain, -steps, info], [factor, pivots, info])
+    assert not is_another_factorization(case, [plain + 1e-4, steps, info], [factor, pivots, info])
+    assert [are_undetermined([factor, pivots, info], position) for position in range(3)] == [True, True, False]
+
+
+def without_pivots(matrix: Tensor, hermitian: bool) -> Tensor:
+    """L and D of a matrix whose leading minors are not zero, in one."""
+    factor = matrix.to(torch.complex128 if matrix.is_complex() else torch.float64)
+    for k in range(len(factor)):
+        column = factor[k + 1 :, k] / (factor[k, k].real if hermitian else factor[k, k])
+        row = factor[k + 1 :, k].conj() if hermitian else factor[k + 1 :, k]
+        factor[k + 1 :, k + 1 :] -= column[:, None] * row
+        factor[k + 1 :, k] = column
+    return factor.tril().to(matrix.dtype)
+
+
+def test_values_that_are_rounding_errors_beside_the_largest() -> None:
+    values, vectors = torch.tensor([[1e-7, 4e-3, torch.inf], [1e-7, 1e-5, 2.0]]), torch.eye(3).expand(2, 3, 3)
+    case, cpus = Case(torch.linalg.eigh, (vectors,)), [values, vectors]
+    mine = torch.tensor([[3.0, 1e30, torch.inf], [-2e-7, 1.1e-5, 2.0]])
+    accepted = with_cpu_rounding_errors(case, 0, [mine, vectors], cpus)
+    assert accepted is not None
+    assert accepted.tolist() == torch.tensor([[1e-7, 4e-3, torch.inf], [1e-7, 1.1e-5, 2.0]]).tolist()
+    assert with_cpu_rounding_errors(case, 1, [mine, vectors], cpus) is None
+    assert with_cpu_rounding_errors(Case(torch.linalg.qr, (vectors,)), 0, [mine, vectors], cpus) is None
 
 
 @pytest.mark.parametrize("call", [torch.linalg.qr, torch.linalg.cholesky_ex])
