@@ -54,6 +54,7 @@ def mps_convolution_transpose(
 ) -> torch.Tensor:
     """`_mps_convolution_transpose` for int64, and for half precision with torch's float32 kernel, rounded once."""
     if self.dtype in _HALVES:
+        require_scalar_type(weight, self.dtype)
         geometry = (padding, output_padding, stride, dilation, groups)
         wide = _aten._mps_convolution_transpose(self.float(), weight.float(), *geometry)
         return wide.to(self.dtype)  # type: ignore[no-any-return]

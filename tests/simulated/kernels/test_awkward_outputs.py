@@ -28,6 +28,10 @@ REGISTERED = ("max", "min", "_int_mm", "_mps_convolution_transpose", "addr", "re
             lambda x: torch.ops.aten._mps_convolution_transpose(x, x.float(), [0], [0], [1], [1], 1),
         ),
         (
+            ("_mps_convolution_transpose",),
+            lambda x: torch.ops.aten._mps_convolution_transpose(x.bfloat16(), x.float(), [0], [0], [1], [1], 1),
+        ),
+        (
             ("linalg_solve_triangular",),
             lambda x: torch.linalg.solve_triangular(x.to(torch.complex64), x.float(), upper=True),
         ),
