@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ...errors import MpsmithError
 from ...simulator.upstream.host_work import HostWork
+from ..model.group import dtype_of_case
 from ..model.selection import dtype_position, is_narrowed
 from ..model.verdicts import CASE_SEVERITY, CaseVerdict, Grade, strongest
 from ..store.records import StoredCase
@@ -54,9 +55,10 @@ class _Name:
 
     def add(self, case: StoredCase) -> None:
         verdict = case.outcome.verdict
-        counts = self.by_dtype[case.group.dtype]
+        dtype = dtype_of_case(case.group, case.inputs)
+        counts = self.by_dtype[dtype]
         if refuses_arguments(case):
-            self.refused[case.group.dtype] += 1
+            self.refused[dtype] += 1
         else:
             counts[verdict] += 1
         self.grades.add(case.grade)
@@ -103,7 +105,7 @@ def measured_names(cases: Iterable[StoredCase]) -> dict[str, MeasuredCalls]:
     for case in cases:
         key = case.group
         counts = key.mode == "fallback" and key.source in SOURCES and case.outcome.verdict.executed
-        if counts and not has_empty_tensor(case.inputs):
+        if counts and not case.outcome.is_refusal and not has_empty_tensor(case.inputs):
             names[key.operator].add(case)
     return {name: calls.measured() for name, calls in names.items()}
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from ..model.group import own_dtype
-from ..model.selection import DTYPES
+from ..model.group import dtype_of_case
 from ..model.verdicts import CaseVerdict
 from ..releases.surface.overloads import Surface
 from ..store.records import StoredCase
@@ -24,9 +22,6 @@ from .evidence import (
     lacks_kernel,
 )
 from .run_data import RunData
-
-# A tensor in the description of a case's inputs: its dtype.
-TENSOR = re.compile(r"\b([a-z]+\d*)\[")
 
 
 def evidence_of(data: RunData, surface: Surface, rule_of: Mapping[str, str] = MappingProxyType({})) -> RunEvidence:
@@ -44,6 +39,7 @@ def evidence_of(data: RunData, surface: Surface, rule_of: Mapping[str, str] = Ma
         if count.verdict in uncounted:
             findings = evidence.entries[SourceEntry.of(count.group)][count.group.dtype]
             findings.cases[count.verdict] += count.cases - count.with_fallbacks
+            findings.refused += count.refused
     for case in data.cases:
         if case.outcome.verdict in uncounted and not case.outcome.fallbacks:
             continue
@@ -88,7 +84,7 @@ class _Attributing:
             self._attribute_unlocated(similar, findings)
         for entry, by_dtype in self._evidence.entries.items():
             for dtype, findings in by_dtype.items():
-                self._credit(entry, dtype, findings.cases)
+                self._credit(entry, dtype, findings)
         for (entry, dtype, explained), findings in self._ambiguous.items():
             self._attribute_ambiguous(entry, dtype, findings, explained=explained)
 
@@ -238,14 +234,18 @@ class _Attributing:
 
     # ---- credit
 
-    def _credit(self, entry: SourceEntry, dtype: str, cases: Mapping[CaseVerdict, int]) -> None:
+    def _credit(self, entry: SourceEntry, dtype: str, shown: DtypeFindings) -> None:
         """Credit the overloads that the entry called with the cases that passed.
+
+        Calls that the CPU refuses, as the device does, show no right result: their reference failed. So `frac`, which
+        takes no integers on the CPU either, is not right in int64.
 
         In a case that fell back, inner calls may have run on the CPU, inside the fallback. Only an operator with a
         kernel that the user's code called is known to have run on the device.
         """
         named: Collection[str] = self._named.get((entry, dtype), ())
-        passed, fell_back = cases.get(CaseVerdict.PASSED, 0), cases.get(CaseVerdict.FALLBACK, 0)
+        cases = shown.cases
+        passed, fell_back = cases.get(CaseVerdict.PASSED, 0) - shown.refused, cases.get(CaseVerdict.FALLBACK, 0)
         others = [verdict for verdict in cases if verdict is not CaseVerdict.SKIPPED]
         for overload, outermost in self._attribution.called_overloads(entry, dtype).items():
             findings = self._overloads[overload]
@@ -257,6 +257,8 @@ class _Attributing:
                 findings.inside_simulation = True
                 continue
             credited = passed + fell_back if outermost and self._has_kernel(overload) else passed
+            if shown.refused and outermost:
+                findings.dtypes[dtype].cases[CaseVerdict.REFERENCE_FAILED] += shown.refused
             if credited:
                 findings.dtypes[dtype].cases[CaseVerdict.PASSED] += credited
                 findings.passed_in.add(entry.name)
@@ -274,10 +276,8 @@ class _Attributing:
 
 def dtype_of(case: StoredCase) -> str:
     """The dtype that a case counts under: its group's, or that of its tensors where the device refuses them."""
-    group = case.group
-    if case.outcome.verdict is not CaseVerdict.DTYPE_GAP or f"torch.{group.dtype}" in case.inputs:
-        return group.dtype
-    return own_dtype(group.dtype, group.source, [dtype for dtype in TENSOR.findall(case.inputs) if dtype in DTYPES])
+    is_gap = case.outcome.verdict is CaseVerdict.DTYPE_GAP
+    return dtype_of_case(case.group, case.inputs) if is_gap else case.group.dtype
 
 
 def _named_operators(case: StoredCase) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -67,10 +67,14 @@ class CaseReference:
 
 @dataclass
 class DtypeFindings:
-    """What cases of one dtype showed of one overload: how many of each verdict, and the worst of each."""
+    """What cases of one dtype showed of one overload: how many of each verdict, and the worst of each.
+
+    `refused` counts those that passed because the CPU and the device refuse the call. They show no result.
+    """
 
     cases: Counter[CaseVerdict] = field(default_factory=Counter)
     worst: dict[CaseVerdict, CaseReference] = field(default_factory=dict)
+    refused: int = 0
 
     def add(self, verdict: CaseVerdict, case: StoredCase) -> None:
         """Count a case, and keep it if it is worse than the stored one."""
@@ -82,6 +86,7 @@ class DtypeFindings:
     def add_all(self, others: DtypeFindings) -> None:
         """Count the cases of other findings too, and keep the worse of both."""
         self.cases.update(others.cases)
+        self.refused += others.refused
         for verdict, case in others.worst.items():
             kept = self.worst.get(verdict)
             if kept is None or _weight(case.at_fault, case.max_error) > _weight(kept.at_fault, kept.max_error):

@@ -140,7 +140,8 @@ def _reason(
         return _reason_for_nothing(findings, declared, selection)
     if verdict.is_support:
         return f"{cases[CaseVerdict.PASSED]} cases passed"
-    assert deciding is not None
+    if deciding is None:
+        return f"the CPU refuses all {cases[CaseVerdict.REFERENCE_FAILED]} calls, and so does mps"
     decided_by = next(wanted for wanted in _shown_by(verdict) if cases.get(wanted))
     parts = [f"{cases[decided_by]} of {sum(cases.values())} cases"]
     if decided_by is CaseVerdict.MISSING:

@@ -66,7 +66,8 @@ class OverloadSummary:
         grade: what ran when that was found, the strongest of its cases; None where none was executed.
         shipped: what became of its calls in the cases that took shipped kernels; None where none of those called it.
         executed: cases that count for it; a case that calls several overloads counts for each.
-        cases: the same by case verdict, and cases whose reference failed.
+        cases: the same by case verdict. Cases whose reference failed, and those that passed because the CPU and the
+            device refuse the call, are reference failed.
         dtypes: the evidence by dtype, in the order of DTYPES; only dtypes with evidence.
         worst_case: the label of the case that decided, if one did; its data are in `AuditSummary.cases`.
         entries: the entries of the case source that called it.

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+from .selection import DTYPES
 
 # Under torch.compile, with sizes that are numbers in the generated code, or that are symbols.
 COMPILED, DYNAMIC = "compiled", "dynamic"
 COMPILED_MODES = (COMPILED, DYNAMIC)
+# A tensor in the description of a case's inputs: its dtype.
+_TENSOR = re.compile(r"\b([a-z]+\d*)\[")
 
 
 @dataclass(frozen=True)
@@ -44,3 +49,10 @@ def own_dtype(group_dtype: str, source: str, tensors: Sequence[str]) -> str:
     if group_dtype in tensors or not tensors or "module" in source:
         return group_dtype
     return next((dtype for dtype in tensors if "int" not in dtype and dtype != "bool"), tensors[0])
+
+
+def dtype_of_case(group: GroupKey, inputs: str) -> str:
+    """The dtype that a case is evidence about, by the description of its inputs: `own_dtype`, or an argument."""
+    if f"torch.{group.dtype}" in inputs:
+        return group.dtype
+    return own_dtype(group.dtype, group.source, [dtype for dtype in _TENSOR.findall(inputs) if dtype in DTYPES])

@@ -151,6 +151,11 @@ class Outcome:
     seconds: float = 0.0
 
     @property
+    def is_refusal(self) -> bool:
+        """Whether the case passed because both devices refuse the call: it shows no right result."""
+        return self.verdict is CaseVerdict.PASSED and self.compared == COMPARED_ERRORS
+
+    @property
     def symptom(self) -> tuple[str, str]:
         """The stage and the message without numbers: equal for cases of a group that have one cause."""
         return self.stage, without_numbers(self.message)

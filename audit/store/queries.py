@@ -13,7 +13,7 @@ from ...simulator.upstream.host_work import HostWork
 from ..cases.covering.pairs import REFUSED_BY_CPU
 from ..model.group import COMPILED_MODES, GroupKey
 from ..model.launches import Launches
-from ..model.verdicts import WITHOUT_EFFECT, AtFault, CaseVerdict, Grade, UlpSensitivity
+from ..model.verdicts import COMPARED_ERRORS, WITHOUT_EFFECT, AtFault, CaseVerdict, Grade, UlpSensitivity
 from . import group_rows
 from .column_values import (
     COMPILED_COLUMNS,
@@ -255,13 +255,14 @@ class StoreQueries:
             cursor = self._connection.execute(
                 f"SELECT {GROUP_COLUMNS}, c.verdict,"
                 " CASE c.verdict WHEN 'skipped' THEN c.message ELSE '' END AS reason,"
-                " count(*), sum(c.fallbacks != '[]'), sum(c.backward), sum(c.seconds), c.grade"
+                " count(*), sum(c.fallbacks != '[]'), sum(c.backward), sum(c.seconds), c.grade,"
+                " sum(c.verdict = ? AND c.compared = ?)"
                 " FROM cases c JOIN groups g ON g.id = c.group_id WHERE g.run = ?"
                 f" GROUP BY g.id, c.verdict, reason, c.grade ORDER BY {BY_NAME}, c.verdict, reason, c.grade",
-                (run,),
+                (CaseVerdict.PASSED.value, COMPARED_ERRORS, run),
             )
-            for *key, verdict, reason, cases, fallbacks, gradients, seconds, grade in cursor:
-                counts = (cases, fallbacks, gradients, seconds, Grade(grade) if grade else of_device)
+            for *key, verdict, reason, cases, fallbacks, gradients, seconds, grade, refused in cursor:
+                counts = (cases, fallbacks, gradients, seconds, Grade(grade) if grade else of_device, refused)
                 yield CaseCount(GroupKey(*key), CaseVerdict(verdict), reason, *counts)
 
     def called_overloads(self, run: int) -> dict[GroupKey, dict[str, bool]]:

@@ -111,8 +111,8 @@ class StoredCompiledCase:
 class CaseCount:
     """How many cases of a group had one verdict and grade of evidence; skipped cases are counted by `reason`.
 
-    `gradients` counts the cases whose gradients were compared, `with_fallbacks` those in which an operator fell back.
-    `seconds` is their wall time together.
+    `gradients` counts the cases whose gradients were compared, `with_fallbacks` those in which an operator fell back,
+    `refused` those that passed because both devices refuse the call. `seconds` is their wall time together.
     """
 
     group: GroupKey
@@ -123,6 +123,7 @@ class CaseCount:
     gradients: int
     seconds: float
     grade: Grade = Grade.DISPATCH_ONLY
+    refused: int = 0
 
 
 @dataclass(frozen=True)

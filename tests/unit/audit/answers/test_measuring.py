@@ -35,6 +35,20 @@ def test_a_wrong_result_stays_wrong_beside_refusals() -> None:
     assert (lstm.some, lstm.message) == ({V.DTYPE_GAP: ("float32",)}, differs[1].partition(", float64")[0])
 
 
+def test_what_the_cpu_refuses_too_is_not_right() -> None:
+    refusal = Outcome(V.PASSED, compared="errors")
+    right, integers = cases("float32", (V.PASSED, "")), cases("int64", (V.PASSED, ""))
+    lstm = measured_names([*right, *(replace(case, outcome=refusal) for case in integers)])["nn.LSTM"]
+    assert lstm.prevailing == {V.PASSED: ("float32",)}
+
+
+def test_a_call_counts_under_the_dtype_of_its_tensors() -> None:
+    (case,) = cases("float32", (V.PASSED, ""))
+    key = replace(case.group, source="schema", operator="bitwise_and.Tensor")
+    of_integers = replace(case, group=key, inputs="(int64[2], int64[])")
+    assert measured_names([of_integers])["bitwise_and.Tensor"].prevailing == {V.PASSED: ("int64",)}
+
+
 def test_what_raises_for_its_values_or_for_a_kernel_is_wrong() -> None:
     fault = "raises KernelFault: shipped kernel k of torch 2.13.0: out of bounds load"
     assert not refuses_arguments(cases("float32", (V.WRONG, fault))[0])

@@ -185,6 +185,15 @@ def test_overloads_that_an_entry_called_are_credited_with_its_passes(run: Run) -
     assert overloads["aten::relu"].beside == set()
 
 
+def test_what_the_cpu_refuses_too_shows_no_right_result(run: Run) -> None:
+    refusal = outcome(V.PASSED, compared="errors")
+    run.case("relu", PASSED, refusal, refusal, calls={"relu": True, "sum": False})
+    run.case("relu", refusal, calls={"relu": True, "sum": False}, dtype="int64")
+    assert run.cases("relu") == {V.PASSED: 1, V.REFERENCE_FAILED: 2}
+    assert run.cases("relu", "int64") == {V.REFERENCE_FAILED: 1}
+    assert (run.cases("sum"), run.cases("sum", "int64")) == ({V.PASSED: 1}, {})
+
+
 def test_an_outermost_kernel_ran_even_where_something_else_fell_back(run: Run) -> None:
     run.case("relu", PASSED, outcome(V.FALLBACK, "mode"), calls={"relu": True, "mode": True, "sum": False})
     assert run.cases("relu") == {V.PASSED: 2}
