@@ -1,9 +1,7 @@
 // Encoders: what is bound, and the commands that use it. Compiled with ARC.
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <memory>
 
 #include "../foundation/text.h"
@@ -77,18 +75,6 @@ struct Slot {
   }
 };
 
-bool mode_is(const char* name) {
-  const char* mode = std::getenv("MPSMITH_METAL_MODE");
-  return mode != nullptr && std::strcmp(mode, name) == 0;
-}
-// What Metal's API validation alone refuses. `mpsmith try` collects it in a file, and the program goes on.
-void require_valid(bool condition, const std::string& message) {
-  const char* path = std::getenv("MPSMITH_METAL_FINDINGS");
-  require(condition || path != nullptr, message);
-  if (!condition) {
-    std::ofstream(path, std::ios::app) << message << "\n";
-  }
-}
 uint64_t threads_in(const MTLSize& size) { return size.width * size.height * size.depth; }
 
 std::string argument_text(const MetalParameter& parameter) {

@@ -54,6 +54,7 @@ MISUSES = {
     "large_set_bytes": "setBytes: takes at most 4096 bytes, not 4097: use a buffer at index 1",
     "large_group": "a threadgroup of 2048 threads is larger than the 1024 of maxTotalThreadsPerThreadgroup",
     "empty_group": NO_THREADS,
+    "empty_buffer": "newBufferWithLength: a buffer of 0 bytes cannot be made",
     "uneven_threadgroup_memory": "setThreadgroupMemoryLength: needs a multiple of 16, not 24",
     "much_threadgroup_memory": "a threadgroup takes 32784 bytes of threadgroup memory; the limit is 32768",
     "fill_beyond_buffer": "fillBuffer: goes beyond the buffer's length",
@@ -68,7 +69,7 @@ def test_an_interface_does_what_it_does_on_a_mac(run: Callable[[str], str], name
     assert run(name) == SAYS[name]
 
 
-@pytest.mark.parametrize("name", ["empty_grid", "empty_group", "uneven_threadgroup_memory"])
+@pytest.mark.parametrize("name", ["empty_grid", "empty_group", "empty_buffer", "uneven_threadgroup_memory"])
 def test_a_mac_without_validation_goes_on(
     run: Callable[[str], str], name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -76,7 +77,7 @@ def test_a_mac_without_validation_goes_on(
     assert run(name) == "ran"
 
 
-@pytest.mark.parametrize("name", ["empty_grid", "empty_group", "uneven_threadgroup_memory"])
+@pytest.mark.parametrize("name", ["empty_grid", "empty_group", "empty_buffer", "uneven_threadgroup_memory"])
 def test_what_the_validation_alone_refuses_can_be_collected(
     run: Callable[[str], str], name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -416,6 +416,11 @@ PROGRAM(uneven_threadgroup_memory) {
   metal.run(4, 4);
   return "ran";
 }
+PROGRAM(empty_buffer) {
+  Metal metal;
+  id<MTLBuffer> buffer = [metal.device newBufferWithLength:0 options:MTLResourceStorageModeShared];
+  return buffer == nil ? "ran" : "a buffer";
+}
 PROGRAM(fill_beyond_buffer) {
   Metal metal;
   [[metal.commands blitCommandEncoder] fillBuffer:metal.floats(1) range:NSMakeRange(2, 3) value:0];
