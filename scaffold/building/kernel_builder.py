@@ -9,6 +9,10 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from importlib.util import spec_from_file_location, spec_from_loader
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -18,7 +22,7 @@ import yaml
 from ...errors import one_line
 from ...simulator.objc.compile_options import CompileOptions
 from ..errors import ScaffoldError
-from .apple_tools import library_of
+from .apple_tools import library_of, metal_cpp_folder
 from .setup_script import ExtensionRequest, SetupScript
 
 if sys.version_info >= (3, 11):
@@ -70,6 +74,10 @@ def asked_by_build_file(folder: Path) -> SetupScript:
             raise ScaffoldError(f"{folder / BUILD_FILE}: [{title}] has no src")
     sources = [folder / source for section in (framework, *kernels.values()) for source in section["src"]]
     include = [folder / path for section in (framework, *kernels.values()) for path in section.get("include", ())]
+    if any("metal-cpp" in section.get("depends", ()) for section in kernels.values()):
+        if not metal_cpp_folder().is_dir():
+            raise ScaffoldError(f"{BUILD_FILE} depends on metal-cpp; fetch it once with: mpsmith check --setup")
+        include.append(metal_cpp_folder())
     generated = folder / "kernel-builder"
     generated.mkdir(exist_ok=True)
     (packages / "registration.h").write_text(_GENERATED["registration"])
@@ -114,21 +122,53 @@ def _stable_abi(version: str) -> list[str]:
 def offer_local_kernel(named: str) -> None:
     """Let `get_kernel` of the module kernels return the kernel that was built, as the builder's test shell does.
 
-    `named`: REPOSITORY=PACKAGE. Without the module `kernels` there is one that has this kernel alone.
+    `named`: REPOSITORY=PACKAGE. Where the module `kernels` is not installed there is one that has this kernel alone.
+    A package of this name in the working folder, such as one of tests, is imported as it is.
     """
     repository, _, package = named.partition("=")
-    try:
-        module = importlib.import_module("kernels")
-        others = module.get_kernel
-    except ImportError:
-        module, others = ModuleType("kernels"), None
-        sys.modules["kernels"] = module
+    sys.meta_path.insert(0, _KernelsFinder(repository, package, Path.cwd().resolve()))
 
-    def get_kernel(repo_id: str, *arguments: Any, **options: Any) -> Any:
-        if repo_id == repository:
-            return importlib.import_module(package)
-        if others is None:
-            raise ModuleNotFoundError(f"No module named 'kernels' to fetch {repo_id}", name="kernels")
-        return others(repo_id, *arguments, **options)
 
-    vars(module).update(get_kernel=get_kernel, get_local_kernel=lambda folder: importlib.import_module(package))
+@dataclass(frozen=True)
+class _KernelsFinder(MetaPathFinder):
+    """Finds the module kernels, and lets it offer the package of a repository."""
+
+    repository: str
+    package: str
+    folder: Path
+
+    def find_spec(self, fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        if fullname != "kernels":
+            return None
+        found = PathFinder.find_spec(fullname)
+        if found is None:
+            return spec_from_loader(fullname, _KernelsLoader(self, None))
+        if found.loader is None or self.folder in Path(found.origin or "").resolve().parents:
+            return found
+        return spec_from_file_location(
+            fullname,
+            found.origin,
+            loader=_KernelsLoader(self, found.loader),
+            submodule_search_locations=found.submodule_search_locations,
+        )
+
+
+@dataclass(frozen=True)
+class _KernelsLoader(Loader):
+    finder: _KernelsFinder
+    installed: Loader | None
+
+    def exec_module(self, module: ModuleType) -> None:
+        if self.installed is not None:
+            self.installed.exec_module(module)
+        others = getattr(module, "get_kernel", None)
+
+        def get_kernel(repo_id: str, *arguments: Any, **options: Any) -> Any:
+            if repo_id == self.finder.repository:
+                return importlib.import_module(self.finder.package)
+            if others is None:
+                raise ModuleNotFoundError(f"No module named 'kernels' to fetch {repo_id}", name="kernels")
+            return others(repo_id, *arguments, **options)
+
+        package = self.finder.package
+        vars(module).update(get_kernel=get_kernel, get_local_kernel=lambda folder: importlib.import_module(package))

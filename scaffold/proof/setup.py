@@ -28,6 +28,7 @@ from ...simulator.objc.apple import sources
 from ...simulator.objc.apple.location import STUBS, apple_folder
 from ...simulator.objc.apple.metal_header import metal_header
 from ...simulator.objc.apple.mps_headers import GRAPH, SHADERS, mps_headers, selectors_in
+from ..building.apple_tools import metal_cpp_folder
 from ..errors import ToolchainError
 from ..release_files import COMMON_MPS, OPINFOS, check_folder, chosen_release, torch_folder
 from .toolchain import EXTENSION_BUILDER, LIBRARIES, Toolchain, compiler, find
@@ -71,6 +72,8 @@ def set_up(release: str | None, report: Report) -> Toolchain:
         check_folder().mkdir(parents=True, exist_ok=True)
         clang = compiler()
         _provide(clang.folder if clang else None, f"compiler: {sources.ZIGLANG}", _fetch_zig, report)
+        there = metal_cpp_folder() if metal_cpp_folder().is_dir() else None
+        _provide(there, "metal-cpp", _fetch_metal_cpp, report)
         _provide(apple_folder() if apple_folder().is_dir() else None, "Apple frameworks", _make_headers, report)
         there = torch_folder(wanted) if torch_folder(wanted).is_dir() else None
         _provide(there, f"torch {wanted} for macOS", lambda tell: _fetch_torch(wanted, tell), report)
@@ -110,27 +113,30 @@ def _fetch_torch(release: str, report: Report) -> None:
 
 def _make_headers(report: Report) -> None:
     with _new_folder(apple_folder()) as folder:
-        report(f"Metal.h: generating it from metal-cpp in PyPI {sources.MLX_METAL} (Apache-2.0), 45 MB to fetch")
         _make_metal(folder, report)
         version = sources.NODE_API_VERSION
         report(f"MPSGraph: generating headers from npm @nativescript/macos-node-api {version} (MIT), 6 MB to fetch")
         _make_mps(folder, report)
 
 
-def _make_metal(folder: Path, report: Report) -> None:
-    with tempfile.TemporaryDirectory(prefix="mpsmith-") as temporary:
+def _fetch_metal_cpp(report: Report) -> None:
+    report(f"metal-cpp: fetching it in PyPI {sources.MLX_METAL} (Apache-2.0), 45 MB")
+    with _new_folder(metal_cpp_folder()) as folder, tempfile.TemporaryDirectory(prefix="mpsmith-") as temporary:
         options = ("--no-deps", "--only-binary=:all:", "--platform", sources.MLX_METAL_PLATFORM, "--dest", temporary)
         _pip("download", *options, sources.MLX_METAL)
         (wheel,) = Path(temporary).glob("mlx_metal-*.whl")
-        unpacked = Path(temporary) / "cpp"
         with zipfile.ZipFile(wheel) as archive:
             for name in archive.namelist():
                 if sources.METAL_CPP in name and name.endswith((".hpp", "LICENSE.txt")):
-                    archive.extract(name, unpacked)
-        (root,) = unpacked.rglob("metal_cpp")
-        header = metal_header(root / "Metal")
-        _write(folder / "Metal" / "Metal.h", header.text)
-        shutil.copy(root / "LICENSE.txt", folder / "Metal" / "LICENSE.txt")
+                    archive.extract(name, temporary)
+        (root,) = Path(temporary).rglob("metal_cpp")
+        shutil.copytree(root, folder, dirs_exist_ok=True)
+
+
+def _make_metal(folder: Path, report: Report) -> None:
+    header = metal_header(metal_cpp_folder() / "Metal")
+    _write(folder / "Metal" / "Metal.h", header.text)
+    shutil.copy(metal_cpp_folder() / "LICENSE.txt", folder / "Metal" / "LICENSE.txt")
     report(f"Metal.h: {header.methods} methods, {len(header.left_out)} left out")
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -72,6 +74,16 @@ def test_the_kernels_for_metal_are_built_as_the_builder_does(tmp_path: Path) -> 
     assert script.kernel == "someone/my-twice=my_twice"
 
 
+def test_metal_cpp_is_there_for_a_kernel_that_depends_on_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = project(tmp_path, BUILD.replace('["torch"]\ninclude', '["torch", "metal-cpp"]\ninclude'))
+    headers = tmp_path / "metal-cpp"
+    monkeypatch.setattr("mpsmith.scaffold.building.kernel_builder.metal_cpp_folder", lambda: headers)
+    with pytest.raises(ScaffoldError, match="depends on metal-cpp; fetch it once with: mpsmith check --setup"):
+        asked_by_build_file(folder)
+    headers.mkdir()
+    assert headers in asked_by_build_file(folder).requests[0].options.include
+
+
 def test_a_stable_interface_is_asked_for_by_backend(tmp_path: Path) -> None:
     (request,) = asked_by_build_file(project(tmp_path, BUILD.replace("cuda = ", "metal = "))).requests
     assert f"TORCH_TARGET_VERSION={2 << 56 | 11 << 48:#x}" in request.options.definitions
@@ -102,13 +114,42 @@ def test_what_the_builder_would_refuse_is_one_line(tmp_path: Path, build: str, r
         asked_by_build_file(project(tmp_path, build))
 
 
-def test_tests_get_the_kernel_that_was_built_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A working folder where tests get the kernel of the module built_here, and nothing else of these names."""
+    (tmp_path / "tests").mkdir()
     (tmp_path / "built_here.py").write_text("answer = 42\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setitem(sys.modules, "kernels", None)  # not installed
+    others = [entry for entry in sys.path if not Path(entry, "kernels").is_dir()]  # mpsmith's own, in a checkout
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "tests"), str(tmp_path), *others])
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    monkeypatch.delitem(sys.modules, "kernels", raising=False)
     offer_local_kernel("someone/kernel=built_here")
-    kernels = sys.modules["kernels"]
+    yield tmp_path
+    for name in ("kernels", "built_here"):
+        sys.modules.pop(name, None)
+
+
+def test_tests_get_the_kernel_that_was_built_and_no_other(offered: Path) -> None:
+    kernels = importlib.import_module("kernels")
     assert kernels.get_kernel("someone/kernel", version=1).answer == 42
-    assert kernels.get_local_kernel(tmp_path).answer == 42
+    assert kernels.get_local_kernel(offered).answer == 42
     with pytest.raises(ModuleNotFoundError, match="No module named 'kernels'"):
         kernels.get_kernel("someone/other")
+
+
+def test_a_projects_own_package_of_this_name_is_imported_as_it_is(offered: Path) -> None:
+    (offered / "tests" / "kernels").mkdir()
+    (offered / "tests" / "kernels" / "__init__.py").write_text("own = True\n")
+    assert [name for name in vars(importlib.import_module("kernels")) if name[0] != "_"] == ["own"]
+
+
+def test_an_installed_module_keeps_what_it_has(
+    offered: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed = tmp_path_factory.mktemp("installed")
+    (installed / "kernels.py").write_text("version = 3\ndef get_kernel(name): return name.upper()\n")
+    monkeypatch.syspath_prepend(installed)
+    kernels = importlib.import_module("kernels")
+    assert (kernels.version, kernels.get_kernel("someone/other")) == (3, "SOMEONE/OTHER")
+    assert kernels.get_kernel("someone/kernel").answer == 42
