@@ -18,7 +18,7 @@ _NOT_SUPPORTED = "not-supported"
 # Names of Apple's frameworks: where clang knows none such, mpsmith's declarations lack it.
 _OF_APPLE = re.compile(r"'(?:[^' ]* )?-?\[?(?:NS|MTL|MPS|CF|dispatch_|os_|objc_|OS)\w*|\bvDSP_|\bcblas_")
 _METHOD = re.compile(r"no (?:known|visible) .*(?:method|@interface)|(?:method|property) '.*' not found")
-_FRAMEWORKS = r"Foundation|Core\w+|IOSurface|Metal\w*|Accelerate|AppKit|QuartzCore|IOKit|mach|dispatch|os|simd"
+_FRAMEWORKS = r"Foundation|Core\w+|IOSurface|Metal\w*|Accelerate|AppKit|QuartzCore|IOKit|mach|mach-o|dispatch|os|simd"
 _HEADER = re.compile(rf"'(?:{_FRAMEWORKS})/.*not found")
 # A header of another package, such as nanobind.
 _NO_HEADER = re.compile(r"'(?!torch/|ATen/|c10/)(?P<name>[\w.-]+)/[^']*' file not found")

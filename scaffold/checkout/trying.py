@@ -14,6 +14,7 @@ from filelock import FileLock
 
 from ...cache import cache_folder, fingerprint
 from ...errors import MpsmithError, one_line
+from ...simulator.objc.compile_options import CompileOptions
 from ..building.apple_tools import tools_folder
 from ..building.kernel_builder import BUILD_FILE, LOCAL_KERNEL, asked_by_build_file
 from ..building.setup_script import ExtensionRequest, SetupScript, requests_of
@@ -32,6 +33,7 @@ _HEADERS = (".h", ".hpp", ".hh")
 # The compiler's macros for its target. Only the project's code is compiled as for a Mac: torch's headers are Linux's.
 _TARGET_MACRO = re.compile(rb"\b__(APPLE|MACH|linux|gnu_linux)__\b")
 _LEFT_OUT = (".git", ".venv", "venv", "node_modules", "build", "dist", "__pycache__", ".tox", "*.so")
+_NO_HEADER = re.compile(r"'(?P<name>[^']+)' file not found")
 _TESTS = ("test_*.py", "*_test.py", "test.py", "tests.py")
 _COMPILES = re.compile(r"compile_shader|\.mm\b|\.metal\b|\bmps\b")
 _A_TEST = re.compile(r"^\s*(?:async )?def test|^class Test|unittest|^if __name__ ==", re.MULTILINE)
@@ -118,7 +120,7 @@ def _rows(checkout: Checkout, limit: float, say: Say, plan: TryPlan, chosen: str
     plan.add("test", map(checkout.named, _files_with_tests(checkout)))
     for path in metal:
         say(f"checking {checkout.named(path)}")
-        row = _metal_row(path)
+        row = _metal_row(path, checkout)
         readers = (checkout.named(source) for source in (*host, *python) if _names(source, path))
         reader = next(readers, "")
         yield joined_row(row, reader, path.read_text("utf-8", "replace")) if reader else row
@@ -176,13 +178,19 @@ def _names(code: Path, metal: Path) -> bool:
     return code.name != SETUP and metal.name in code.read_text("utf-8", "replace")
 
 
-def _metal_row(path: Path) -> TryRow:
+def _metal_row(path: Path, checkout: Checkout, include: tuple[Path, ...] = ()) -> TryRow:
+    """The row of a file. A header that is elsewhere in the checkout is found: the build names its folder."""
     name = str(path)
     try:
-        (result,) = check_files([path])
+        (result,) = check_files([path], options=CompileOptions(include=include))
     except MpsmithError as error:
         return TryRow("metal", name, TryResult.REFUSED, one_line(error))
     errors = [finding for finding in result.findings if finding.severity == "error"]
+    header = next((match["name"] for error in errors if (match := _NO_HEADER.search(error.message))), "")
+    folders = [place.parents[header.count("/")] for place in checkout.files(Path(header).name)] if header else []
+    found = tuple(folder for folder in folders if (folder / header).is_file() and folder not in include)
+    if found:
+        return _metal_row(path, checkout, (*include, *found[:1]))
     if errors:
         rows = [diagnostic_row("metal", name, error) for error in errors]
         return next((row for row in rows if row.result is TryResult.DEFECT), rows[0])

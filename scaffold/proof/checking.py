@@ -194,13 +194,16 @@ def _checked(
 ) -> CheckResult:
     path = file.path
     key = _key(file, macos)
-    if use_cache and (cached := cached_result(key, path)):
+    # The key of Metal has no headers of other folders; the simulator keeps what it found by them.
+    kept = file.options == NO_OPTIONS or path.suffix not in METAL
+    if kept and use_cache and (cached := cached_result(key, path)):
         return cached
     say(f"compiling {path}")
     start = time.perf_counter()
     result = _examine(file, macos)
     result = replace(result, seconds=time.perf_counter() - start)
-    cache_result(key, result)
+    if kept:
+        cache_result(key, result)
     return result
 
 
@@ -249,7 +252,7 @@ def _examine(file: CheckedFile, macos: MacosCompiler | None) -> CheckResult:
 
 
 def _examine_metal(file: CheckedFile) -> CheckResult:
-    findings = check_metal(file.path, metal_programs(file.path, file.text), file.metal)
+    findings = check_metal(file.path, metal_programs(file.path, file.text), file.metal, file.options)
     return CheckResult(file.path, _metal_step(findings), (), tuple(findings), 0.0)
 
 

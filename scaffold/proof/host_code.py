@@ -27,7 +27,7 @@ _USED_AT_ONCE = re.compile(
     rf"{_ADDRESS.replace('tensor', 'copied')}"
 )
 # A tensor that is on the CPU, as its initializer says: a copy, or a new one without a device.
-_COPIED_TO_CPU = re.compile(r"\b(\w+)\s*=[^;]*(?:\bcpu\s*\(\s*\)|\bkCPU\b|\bDeviceType::CPU\b)")
+_COPIED_TO_CPU = re.compile(r"\b(\w+)\s*=(?=[^;]*(?:\bcpu\s*\(\s*\)|\bkCPU\b|\bDeviceType::CPU\b))")
 _MADE_ON_CPU = re.compile(
     r"\b(\w+)\s*=\s*(?:at|torch)::(?:empty|zeros|ones|full|tensor|arange)\s*\((?![^;]*(?:\bdevice|\boptions\s*\(|MPS))"
 )

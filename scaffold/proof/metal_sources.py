@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from ...simulator.clang import CompilerMissingError, Diagnostic
 from ...simulator.metal import METAL_VERSIONS, MetalSyntaxError, MetalVersion, check, check_key
 from ...simulator.metal import compile as compile_metal
+from ...simulator.objc.compile_options import NO_OPTIONS, CompileOptions
 from ..errors import ScaffoldError
 
 METAL = (".metal",)
@@ -47,10 +49,13 @@ def metal_version(text: str) -> MetalVersion:
     raise ScaffoldError(f"--metal {text}: give one of {', '.join(METAL_VERSIONS)}, with which torch compiles")
 
 
-def check_metal(path: Path, programs: Iterable[str], metal: MetalVersion) -> list[Diagnostic]:
+def check_metal(
+    path: Path, programs: Iterable[str], metal: MetalVersion, options: CompileOptions = NO_OPTIONS
+) -> list[Diagnostic]:
     """The compiler's findings in the programs of a file, at its lines; a note if there is no compiler."""
+    given: dict[str, Any] = {"metal": metal, "include": options.include, "defines": options.definitions}
     try:
-        return [_of_metal(d) for program in programs for d in check(program, path, strict=True, metal=metal)]
+        return [_of_metal(d) for program in programs for d in check(program, path, strict=True, **given)]
     except CompilerMissingError as error:
         return [Diagnostic(str(path), 0, 0, "note", f"the Metal source was not checked: {error}", UNCHECKED)]
 

@@ -103,6 +103,8 @@ def test_each_file_and_test_has_its_result(tmp_path: Path) -> None:
         tmp_path,
         twice_dot_metal=SHADER,
         broken_dot_metal=SHADER.replace("2.0f", "factor"),
+        other_dot_metal="#include <factor.h>\n" + SHADER.replace("2.0f", "factor"),
+        include__factor_dot_h="constant float factor = 2.0f;\n",
         tests__test_kernels_dot_py=TESTS,
         tests__test_broken_dot_py="import torch\ndef test_one(:\n",
     )
@@ -113,6 +115,7 @@ def test_each_file_and_test_has_its_result(tmp_path: Path) -> None:
     assert {name: row.result.value for name, row in rows.items()} == {
         "twice.metal": "accepted",
         "broken.metal": "defect of the project",
+        "other.metal": "accepted",
         "tests/test_broken.py": "wrong",
         "test_right": "right",
         "test_wrong": "wrong",

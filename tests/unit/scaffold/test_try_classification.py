@@ -17,6 +17,7 @@ from mpsmith.simulator.clang import Diagnostic
         ("'utils.h' file not found", TryResult.DEFECT, "'utils.h' file not found"),
         ("'torch/gone.h' file not found", TryResult.DEFECT, "'torch/gone.h' file not found"),
         ("'Metal/MTLFoo.h' file not found", TryResult.REFUSED, "'Metal/MTLFoo.h' file not found"),
+        ("'mach-o/getsect.h' file not found", TryResult.REFUSED, "'mach-o/getsect.h' file not found"),
         ("'simd/simd.h' file not found", TryResult.REFUSED, "'simd/simd.h' file not found"),
         ("instance method '-foo:' not found", TryResult.REFUSED, "instance method '-foo:' not found"),
         ("expected ';'", TryResult.DEFECT, "expected ';'"),

@@ -66,6 +66,7 @@ def test_the_host_cannot_follow_the_address_of_a_tensor(code: str) -> None:
         "  const auto y = x.cpu();\n  return y.data_ptr<float>()[0];\n",
         "  const at::Tensor y = x.to(at::kCPU);\n  const float* p = y.data_ptr<float>();\n  return p[0];\n",
         "  return x.cpu().data_ptr<float>()[0];\n",
+        "  auto x = a.to(at::kCPU), y = b.to(at::kCPU);\n  int* p = y.data_ptr<int>();\n  p[0] = 1;\n",
         "  const auto n = at::empty({3}, at::dtype(kInt));\n  auto* p = n.mutable_data_ptr<int>();\n  p[0] = 1;\n",
         "  // x.data_ptr<float>()[0]\n",
         "  if (x.device().is_mps()) {\n    return f(x);\n  }\n  memcpy(to, x.data_ptr(), bytes);\n",
