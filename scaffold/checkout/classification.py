@@ -16,7 +16,8 @@ from .worker import TestEnd
 # The rule of a Metal function or header that mpsmith does not run.
 _NOT_SUPPORTED = "not-supported"
 # Names of Apple's frameworks: where clang knows none such, mpsmith's declarations lack it.
-_OF_APPLE = re.compile(r"'(?:[^' ]* )?-?\[?(?:NS|MTL|MPS|CF|dispatch_|os_|objc_|OS)\w*|\bvDSP_|\bcblas_")
+_PREFIXES = r"NS|MTL|MPS|k?CF|k?IO[A-Z]|dispatch_|DISPATCH_|QOS_|os_|objc_|OS"
+_OF_APPLE = re.compile(rf"'(?:[^' ]* )?-?\[?(?:{_PREFIXES})\w*|\bvDSP_|\bcblas_")
 _METHOD = re.compile(r"no (?:known|visible) .*(?:method|@interface)|(?:method|property) '.*' not found")
 _FRAMEWORKS = r"Foundation|Core\w+|IOSurface|Metal\w*|Accelerate|AppKit|QuartzCore|IOKit|mach|mach-o|dispatch|os|simd"
 _HEADER = re.compile(rf"'(?:{_FRAMEWORKS})/.*not found")

@@ -2,6 +2,7 @@
 #import <Foundation/Foundation.h>
 #import <dispatch/dispatch.h>
 
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <stdexcept>
@@ -18,6 +19,16 @@
 }
 @end
 @implementation SimulatedQueue
+@end
+
+// A semaphore, and a group, which counts what has been entered. What is waited for has run already, or is not begun.
+@interface SimulatedCounter : NSObject <OS_dispatch_semaphore, OS_dispatch_group> {
+ @public
+  std::atomic<intptr_t> value_;
+  dispatch_block_t notified_;
+}
+@end
+@implementation SimulatedCounter
 @end
 
 // Not an NSData, whose memory a subclass would not be given.
@@ -50,6 +61,15 @@ class Turn {
   std::lock_guard<std::recursive_mutex> lock_;
 };
 
+// Blocks run at once: nothing else would signal later, but another thread of the program.
+intptr_t never_signalled(dispatch_time_t timeout, const char* function) {
+  if (timeout == DISPATCH_TIME_FOREVER) {
+    throw std::runtime_error(
+        std::string(function) + " waits for what nothing has signalled: on a Mac this never returns");
+  }
+  return 1;
+}
+
 } // namespace
 
 extern "C" {
@@ -76,6 +96,59 @@ void dispatch_async(dispatch_queue_t queue, dispatch_block_t block) {
     block();
   }
 }
+void dispatch_apply(size_t iterations, dispatch_queue_t queue, void (^block)(size_t)) {
+  dispatch_queue_t chosen = queue == nil ? dispatch_get_global_queue(0, 0) : queue;
+  for (size_t i = 0; i < iterations; ++i) {
+    dispatch_async(chosen, ^{
+      block(i);
+    });
+  }
+}
+
+dispatch_semaphore_t dispatch_semaphore_create(intptr_t value) {
+  SimulatedCounter* semaphore = [SimulatedCounter new];
+  semaphore->value_ = value;
+  return semaphore;
+}
+intptr_t dispatch_semaphore_signal(dispatch_semaphore_t semaphore) {
+  return ++((SimulatedCounter*)semaphore)->value_ <= 0;
+}
+intptr_t dispatch_semaphore_wait(dispatch_semaphore_t semaphore, dispatch_time_t timeout) {
+  auto& value = ((SimulatedCounter*)semaphore)->value_;
+  if (--value >= 0) {
+    return 0;
+  }
+  ++value;
+  return never_signalled(timeout, "dispatch_semaphore_wait");
+}
+
+dispatch_group_t dispatch_group_create() { return [SimulatedCounter new]; }
+void dispatch_group_enter(dispatch_group_t group) { ++((SimulatedCounter*)group)->value_; }
+void dispatch_group_leave(dispatch_group_t group) {
+  SimulatedCounter* entered = (SimulatedCounter*)group;
+  if (--entered->value_ == 0 && entered->notified_ != nil) {
+    dispatch_block_t notified = entered->notified_;
+    entered->notified_ = nil;
+    notified();
+  }
+}
+void dispatch_group_async(dispatch_group_t group, dispatch_queue_t queue, dispatch_block_t block) {
+  dispatch_group_enter(group);
+  dispatch_async(queue, block);
+  dispatch_group_leave(group);
+}
+void dispatch_group_notify(dispatch_group_t group, dispatch_queue_t queue, dispatch_block_t block) {
+  dispatch_group_enter(group);
+  ((SimulatedCounter*)group)->notified_ = ^{
+    dispatch_async(queue, block);
+  };
+  dispatch_group_leave(group);
+}
+intptr_t dispatch_group_wait(dispatch_group_t group, dispatch_time_t timeout) {
+  return ((SimulatedCounter*)group)->value_ == 0 ? 0 : never_signalled(timeout, "dispatch_group_wait");
+}
+dispatch_time_t dispatch_time(dispatch_time_t, int64_t nanoseconds) { return (dispatch_time_t)nanoseconds; }
+
 void dispatch_once(dispatch_once_t* once, dispatch_block_t block) {
   static std::recursive_mutex mutex;
   const std::lock_guard<std::recursive_mutex> lock(mutex);

@@ -19,6 +19,10 @@ from mpsmith.simulator.clang import Diagnostic
         ("'Metal/MTLFoo.h' file not found", TryResult.REFUSED, "'Metal/MTLFoo.h' file not found"),
         ("'mach-o/getsect.h' file not found", TryResult.REFUSED, "'mach-o/getsect.h' file not found"),
         ("'simd/simd.h' file not found", TryResult.REFUSED, "'simd/simd.h' file not found"),
+        *(
+            (f"use of undeclared identifier '{n}'", TryResult.REFUSED, f"use of undeclared identifier '{n}'")
+            for n in ("DISPATCH_QUEUE_NEW", "kIOSome", "kCFSome")
+        ),
         ("instance method '-foo:' not found", TryResult.REFUSED, "instance method '-foo:' not found"),
         ("expected ';'", TryResult.DEFECT, "expected ';'"),
     ],

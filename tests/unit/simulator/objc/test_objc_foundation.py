@@ -23,12 +23,15 @@ SAYS = {
     "message_to_nil": "0 nil",
     "urls": "1 0 /tmp/no such file does not exist",
     "dispatch_data": "xb0 1 0",
+    "semaphores_and_groups": "0 1 1 0 60 ",
+    "no_services": "1 0 7",
     "paths": "/a/b/k.metal k.metal metal /a/b /a/b/k lib.metallib (/, a, b, k.metal) absolute",
     "files": "(one, two) 7 é.txt nil folder nil 2 NSPOSIXErrorDomain",
     "texts": "é3-b 2 b é__b AB suffix 13",
     "raised_exception": "NSRangeException 7 is too large",
 }
 THROWS = {
+    "semaphore_never_signalled": "waits for what nothing has signalled: on a Mac this never returns",
     "nested_dispatch_sync": "dispatch_sync on the queue that is running: on a Mac this never returns",
     "unknown_message": "-[Counter notThere]: the simulated Metal host has no such method",
     "used_after_release": "a released object was used again: ",

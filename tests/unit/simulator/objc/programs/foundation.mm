@@ -1,6 +1,7 @@
 #include "programs.h"
 
 #import <Block.h>
+#import <IOKit/IOKitLib.h>
 #import <dispatch/dispatch.h>
 #import <objc/runtime.h>
 
@@ -168,6 +169,48 @@ PROGRAM(dispatch_data) {
   const std::string held = std::string((const char*)((NSData*)data).bytes, dispatch_data_get_size(data)) + std::to_string(ended);
   data = nil;
   return held + " " + std::to_string(ended) + " " + std::to_string(dispatch_data_get_size(empty));
+}
+PROGRAM(semaphores_and_groups) {
+  dispatch_semaphore_t semaphore = dispatch_semaphore_create(0);
+  dispatch_queue_t queue = dispatch_get_global_queue(DISPATCH_QUEUE_PRIORITY_DEFAULT, 0);
+  dispatch_async(queue, ^{
+    dispatch_semaphore_signal(semaphore);
+  });
+  const intptr_t first = dispatch_semaphore_wait(semaphore, DISPATCH_TIME_FOREVER);
+  const intptr_t second = dispatch_semaphore_wait(semaphore, dispatch_time(DISPATCH_TIME_NOW, NSEC_PER_SEC));
+  __block size_t sum = 0;
+  dispatch_group_t group = dispatch_group_create();
+  dispatch_group_enter(group);
+  dispatch_group_notify(group, queue, ^{
+    sum *= 10;
+  });
+  dispatch_group_async(group, queue, ^{
+    dispatch_apply(4, queue, ^(size_t i) {
+      sum += i;
+    });
+  });
+  const intptr_t entered = dispatch_group_wait(group, DISPATCH_TIME_NOW);
+  dispatch_group_leave(group);
+  const intptr_t left = dispatch_group_wait(group, DISPATCH_TIME_FOREVER);
+  std::string said;
+  for (size_t part : {(size_t)first, (size_t)second, (size_t)entered, (size_t)left, sum}) {
+    said += std::to_string(part) + " ";
+  }
+  return said;
+}
+PROGRAM(semaphore_never_signalled) {
+  dispatch_semaphore_wait(dispatch_semaphore_create(0), DISPATCH_TIME_FOREVER);
+  return "ran";
+}
+PROGRAM(no_services) {
+  io_iterator_t services = 1;
+  const bool asked = IOServiceGetMatchingServices(0, IOServiceMatching("AGXAccelerator"), &services) == KERN_SUCCESS;
+  CFTypeRef seven = (__bridge CFTypeRef) @7;
+  int value = 0;
+  if (CFGetTypeID(seven) == CFNumberGetTypeID() && CFGetTypeID(CFSTR("7")) != CFNumberGetTypeID()) {
+    CFNumberGetValue((CFNumberRef)seven, kCFNumberIntType, &value);
+  }
+  return std::to_string(asked) + " " + std::to_string(services) + " " + std::to_string(value);
 }
 PROGRAM(nested_dispatch_sync) {
   dispatch_queue_t queue = dispatch_queue_create("q", nullptr);
