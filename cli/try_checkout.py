@@ -72,7 +72,7 @@ def try_checkout(
         print_json({"simulated": True, "passed": accepted, "counts": dict(counts), "rows": listed})
     elif form is TryFormat.TERMINAL:
         shown = ", ".join(f"{counts[result.value]} {result.value}" for result in TryResult if counts[result.value])
-        print(f"{folder}: {'passed' if accepted else 'not passed'}: {shown}. {SIMULATED}")
+        print(f"{folder}: {'passed' if accepted else 'not passed'}: {shown or 'nothing ran'}. {SIMULATED}")
     else:
         print(_as_junit(rows) if form is TryFormat.JUNIT else _as_sarif(rows), end="")
     if stopped or not accepted:

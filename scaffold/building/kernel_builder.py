@@ -140,16 +140,16 @@ class _KernelsFinder(MetaPathFinder):
     def find_spec(self, fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
         if fullname != "kernels":
             return None
-        found = PathFinder.find_spec(fullname)
-        if found is None:
+        spec = PathFinder.find_spec(fullname)
+        if spec is None:
             return spec_from_loader(fullname, _KernelsLoader(self, None))
-        if found.loader is None or self.folder in Path(found.origin or "").resolve().parents:
-            return found
+        if spec.loader is None or self.folder in Path(spec.origin or "").resolve().parents:
+            return spec
         return spec_from_file_location(
             fullname,
-            found.origin,
-            loader=_KernelsLoader(self, found.loader),
-            submodule_search_locations=found.submodule_search_locations,
+            spec.origin,
+            loader=_KernelsLoader(self, spec.loader),
+            submodule_search_locations=spec.submodule_search_locations,
         )
 
 

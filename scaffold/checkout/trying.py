@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
 from ...cache import cache_folder, fingerprint
 from ...errors import MpsmithError, one_line
@@ -81,7 +81,7 @@ def try_checkout(
     """
     if not folder.is_dir():
         raise ScaffoldError(f"there is no folder {folder}" if not folder.exists() else f"{folder} is not a folder")
-    with _copied(folder.resolve()) as checkout:
+    with _copied(folder.resolve(), say) as checkout:
         for row in _rows(checkout, limit, say, plan or TryPlan(), chosen):
             yield replace(
                 row, name=checkout.named(row.name), reason=checkout.named(row.reason), file=checkout.named(row.file)
@@ -89,12 +89,18 @@ def try_checkout(
 
 
 @contextmanager
-def _copied(folder: Path) -> Iterator[Checkout]:
+def _copied(folder: Path, say: Say) -> Iterator[Checkout]:
     """The copy has the same path every time, so that what was compiled is found again."""
     place = cache_folder() / "checkouts" / fingerprint(str(folder))
     place.mkdir(parents=True, exist_ok=True)
     copy = place / folder.name
-    with FileLock(place / "lock"):
+    lock = FileLock(place / "lock")
+    try:
+        held = lock.acquire(blocking=False)
+    except Timeout:
+        say(f"waiting: another mpsmith try of {folder} runs")
+        held = lock.acquire()
+    with held:
         shutil.rmtree(copy, ignore_errors=True)
         try:
             shutil.copytree(folder, copy, symlinks=True, ignore=shutil.ignore_patterns(*_LEFT_OUT))
@@ -188,9 +194,9 @@ def _metal_row(path: Path, checkout: Checkout, include: tuple[Path, ...] = ()) -
     errors = [finding for finding in result.findings if finding.severity == "error"]
     header = next((match["name"] for error in errors if (match := _NO_HEADER.search(error.message))), "")
     folders = [place.parents[header.count("/")] for place in checkout.files(Path(header).name)] if header else []
-    found = tuple(folder for folder in folders if (folder / header).is_file() and folder not in include)
-    if found:
-        return _metal_row(path, checkout, (*include, *found[:1]))
+    with_header = tuple(folder for folder in folders if (folder / header).is_file() and folder not in include)
+    if with_header:
+        return _metal_row(path, checkout, (*include, *with_header[:1]))
     if errors:
         rows = [diagnostic_row("metal", name, error) for error in errors]
         return next((row for row in rows if row.result is TryResult.DEFECT), rows[0])

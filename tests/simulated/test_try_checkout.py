@@ -7,8 +7,10 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from queue import Queue
 
 import pytest
 
@@ -187,6 +189,18 @@ def test_a_test_that_hangs_costs_itself_alone(tmp_path: Path) -> None:
         ("test.py::test_hang", TryResult.WRONG, "it did not end within 10 s"),
         ("test.py::test_mps", TryResult.RIGHT, ""),
     ]
+
+
+def test_the_second_of_two_says_that_it_waits(tmp_path: Path) -> None:
+    folder = checkout(tmp_path, a_dot_py="# mps\n")
+    said: Queue[str] = Queue()
+    first = try_checkout(folder, 60)
+    next(first)
+    with ThreadPoolExecutor() as pool:
+        second = pool.submit(lambda: list(try_checkout(folder, 60, said.put)))
+        assert said.get() == f"waiting: another mpsmith try of {folder} runs"
+        del first  # it ends
+        assert [row.name for row in second.result()] == ["tests"]
 
 
 def test_only_the_chosen_tests_run(tmp_path: Path) -> None:
