@@ -12,6 +12,8 @@ constant float NOTHING_SQUARED = 1e-30f;
 // Sweeps for one eigenvalue; after each tenth the shift is an arbitrary one, which breaks a cycle.
 constant int MOST_SWEEPS = 60;
 constant int SWEEPS_BEFORE_ANOTHER_SHIFT = 10;
+// A sum of equal numbers is off by a unit in the last place for each. So parts of this length are summed first.
+constant int PARTIAL_SUM = 8;
 
 struct largest {
   static int combine(int a, int b) { return max(a, b); }
@@ -64,8 +66,12 @@ inline void to_hessenberg(
     threadgroup_barrier(mem_flags::mem_device);
     for (int j = k + int(thread_index); j < n; j += int(threads)) {
       float2 sum = float2(0.0f, 0.0f);
-      for (int i = k + 1; i < n; ++i) {
-        sum += times(conjugate(v[i]), h(i, j));
+      for (int start = k + 1; start < n; start += PARTIAL_SUM) {
+        float2 part = float2(0.0f, 0.0f);
+        for (int i = start; i < min(start + PARTIAL_SUM, n); ++i) {
+          part += times(conjugate(v[i]), h(i, j));
+        }
+        sum += part;
       }
       sum *= factor;
       for (int i = k + 1; i < n; ++i) {
@@ -77,8 +83,12 @@ inline void to_hessenberg(
     for (int r = int(thread_index); r < rows; r += int(threads)) {
       device float2* row = r < n ? &h(r, 0) : &q(r - n, 0);
       float2 sum = float2(0.0f, 0.0f);
-      for (int j = k + 1; j < n; ++j) {
-        sum += times(row[j], v[j]);
+      for (int start = k + 1; start < n; start += PARTIAL_SUM) {
+        float2 part = float2(0.0f, 0.0f);
+        for (int j = start; j < min(start + PARTIAL_SUM, n); ++j) {
+          part += times(row[j], v[j]);
+        }
+        sum += part;
       }
       sum *= factor;
       for (int j = k + 1; j < n; ++j) {

@@ -285,6 +285,11 @@ def test_eigenvectors_of_columns_of_different_scales() -> None:
         assert_eigenvectors(matrices(n, n, dtype=torch.float32, scale=1.0) * torch.logspace(0, -30, n), 8.0)
 
 
+def test_eigenvectors_from_sums_of_equal_numbers() -> None:
+    """Each addition of equal numbers is rounded to the same side."""
+    assert_eigenvectors(torch.ones(33, 33), 3.0)
+
+
 def test_eigenvectors_beside_equal_diagonal_elements(recwarn: pytest.WarningsRecorder) -> None:
     off = [[0.0, 0.4, 0.2], [0.4, 0.0, -0.6], [0.2, -0.6, -1.5]]  # half a unit in the last place, and less
     assert_eigenvectors(torch.eye(3) + torch.tensor(off) * 2.0**-23, 8.0)
