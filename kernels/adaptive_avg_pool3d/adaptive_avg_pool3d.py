@@ -29,7 +29,13 @@ def adaptive_avg_pool3d(self: torch.Tensor, output_size: Sequence[int]) -> torch
     return out
 
 
-adaptive_avg_pool3d_out = out_form(adaptive_avg_pool3d, "adaptive_avg_pool3d.out")
+_into_output = out_form(adaptive_avg_pool3d, "adaptive_avg_pool3d.out")
+
+
+def adaptive_avg_pool3d_out(self: torch.Tensor, output_size: Sequence[int], *, out: torch.Tensor) -> torch.Tensor:
+    """`adaptive_avg_pool3d.out`."""
+    require_scalar_type(out, self.dtype)  # before the dtypes that it takes, as on the CPU
+    return _into_output(self, output_size, out=out)  # type: ignore[no-any-return]
 
 
 def adaptive_avg_pool3d_backward(grad_output: torch.Tensor, self: torch.Tensor) -> torch.Tensor:

@@ -37,6 +37,10 @@ REGISTERED = ("max", "min", "_int_mm", "_mps_convolution_transpose", "addr", "re
         ),
         (("triangular_solve",), lambda x: torch.triangular_solve(x.to(torch.complex64), x.float())),
         (("linear",), lambda x: torch.nn.functional.linear(x, x.int())),
+        (
+            ("adaptive_avg_pool3d",),
+            lambda x: torch.ops.aten.adaptive_avg_pool3d.out(x[None], [1, 1, 1], out=x.new_empty(0, dtype=torch.float)),
+        ),
     ],
 )
 def test_operands_of_another_dtype_are_refused(
