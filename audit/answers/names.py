@@ -53,6 +53,8 @@ class Names:
         self._functions: set[str] = set()
         taken = {*self.overloads, *(overload for listed in self.overloads.values() for overload in listed)}
         for name in public:
+            if name in self.overloads and name not in self.overloads[name]:
+                self.public.setdefault(name, []).append(name)  # OpInfo's `add`; the overloads are add.Tensor, ...
             if name in taken or name.startswith("torch.ops."):
                 continue
             self._functions.add(name)

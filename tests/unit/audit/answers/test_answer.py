@@ -242,3 +242,8 @@ def test_a_malformed_line_is_named(tmp_path: Path) -> None:
 )
 def test_the_python_name_of_one_kernel_is_not_composite(name: str, composite: bool) -> None:
     assert answer(name, "2.13.0").composite is composite
+
+
+def test_the_calls_of_an_opinfo_count_for_an_operator_whose_overloads_all_have_suffixes() -> None:
+    assert "int64" in answer("bitwise_and", "2.13.0").dtypes[CaseVerdict.PASSED]  # recorded calls are of bool alone
+    assert "complex64" in answer("add", "2.13.0").some[CaseVerdict.WRONG]
