@@ -91,6 +91,8 @@ IValue fitted(const IValue& value, const c10::TypePtr& type) {
   }
 }
 
+constexpr int64_t kBufferBytes = 256; // recorder.mm's heaps give each buffer a multiple of it
+
 // The same sizes, strides and offset over a copy of the whole memory.
 at::Tensor on_mps(const at::Tensor& tensor) {
   const int64_t elements = tensor.storage().nbytes() / tensor.element_size();
@@ -125,6 +127,8 @@ class Arguments {
     if (!memory.defined()) {
       memory = at::empty({bytes}, at::TensorOptions().device(device).dtype(at::kByte));
       if (bytes > 0) memcpy(memory_of(memory), reinterpret_cast<void*>(address), bytes);
+      // Kernels may read further, and the buffer may have been used before.
+      if (bytes > 0 && of[0].toInt() != 0) memset(memory_of(memory) + bytes, 0, -bytes & (kBufferBytes - 1));
     }
     const auto sizes = fitted_list(of[5], c10::IntType::get()), strides = fitted_list(of[6], c10::IntType::get());
     const at::Tensor result = at::empty({0}, at::TensorOptions().device(device).dtype(of[3].toScalarType()));

@@ -195,6 +195,17 @@ def test_what_the_call_writes_comes_back(process: HostProcess) -> None:
     assert torch.equal(computed.written[0], 2 * whole)
 
 
+def test_zeros_are_behind_an_argument_in_memory_that_was_used_before(process: HostProcess) -> None:
+    """A learning rate of two bytes, which the kernel reads as four: a subnormal number, where zeros follow."""
+    rate, options = torch.tensor(0.5).bfloat16(), (0.9, 0.99, 0.0, 1e-6, False, False, None, None)
+    for _ in range(3):
+        process.compute("aten::add.Tensor", torch.ones(24), torch.ones(24), 1)
+        lists = [[torch.full((2,), value)] for value in (1.0, 2.0, 3.0, 4.0)]
+        process.compute("aten::_fused_adam_.tensor_lr", *lists, [], [torch.tensor(1.0)], rate, *options)
+        assert lists[0][0].tolist() == [1, 1]
+        assert lists[2][0].tolist() == pytest.approx([2.9, 2.9])
+
+
 def test_an_error_of_the_release_is_raised_and_the_process_goes_on(process: HostProcess) -> None:
     with pytest.raises(OperatorError, match="must match the size of tensor b"):
         process.compute("aten::add.Tensor", torch.ones(2), torch.ones(3), 1)
