@@ -88,11 +88,13 @@ class Difference:
 
     Attributes:
         wrong: which elements differ, a bool tensor on the CPU; None where something else than values differs.
+        of_form: whether it is the shape or the dtype.
     """
 
     text: str
     max_error: float | None = None
     wrong: Tensor | None = field(default=None, compare=False, repr=False)
+    of_form: bool = field(default=False, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -136,9 +138,9 @@ def compare(
         return Difference(f"layout is {actual.layout}, not {expected.layout}")
     if actual.dtype is not expected.dtype and not _both_rounded(actual, expected, rounded_to):
         values_too = _after_cast(actual, expected) if values else ""
-        return Difference(f"dtype is {actual.dtype}, not {expected.dtype}{values_too}")
+        return Difference(f"dtype is {actual.dtype}, not {expected.dtype}{values_too}", of_form=True)
     if actual.shape != expected.shape:
-        return Difference(f"shape is {list(actual.shape)}, not {list(expected.shape)}")
+        return Difference(f"shape is {list(actual.shape)}, not {list(expected.shape)}", of_form=True)
     if not values or actual.numel() == 0:
         return Agreement(0.0)
     of_dtype = rounded_to if rounded_to and actual.is_floating_point() else actual.dtype

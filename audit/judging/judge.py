@@ -130,7 +130,7 @@ class Trial:
         self.fallbacks: list[str] = []
         self.cpu: Execution | None = None
         self.mps: Execution | None = None
-        self.differs_in_values = False
+        self.differs_in_values = self.differs_in_form = False
 
     def outcome(self) -> Outcome:
         """The verdict over forward and backward. The executions stay available in `cpu` and `mps`."""
@@ -278,6 +278,7 @@ class Trial:
 
     def _wrong(self, difference: Difference, stage: str) -> Outcome:
         self.differs_in_values = difference.wrong is not None
+        self.differs_in_form = difference.of_form
         fallbacks = tuple(self.fallbacks)
         return Outcome(CaseVerdict.WRONG, stage, difference.text, fallbacks, self._compared(), difference.max_error)
 

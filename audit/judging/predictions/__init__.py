@@ -7,8 +7,10 @@ from .conversions import CONVERSIONS
 from .cpu_results import CPU_RESULTS
 from .embedding_bags import EMBEDDING_BAGS
 from .factorizations import FACTORIZATIONS
+from .forms import FORMS
 from .given_tensors import GIVEN_TENSORS
 from .graph_keys import GRAPH_KEYS
+from .graph_rounding import GRAPH_ROUNDING
 from .graphs import GRAPHS
 from .grid_sampling import GRID_SAMPLING
 from .memory_order import MEMORY_ORDER
@@ -44,4 +46,12 @@ PREDICTIONS: tuple[Prediction, ...] = (
 )
 
 # Tried, too, where PyTorch's own host code computes: on a real device, and with --host-code.
-OF_HOST_CODE: tuple[Prediction, ...] = GRAPHS + GRAPH_KEYS + GIVEN_TENSORS + EMBEDDING_BAGS + OPTIMIZERS_OF_HOST_CODE
+OF_HOST_CODE: tuple[Prediction, ...] = (
+    *GRAPHS,
+    *GRAPH_ROUNDING,
+    *GRAPH_KEYS,
+    *GIVEN_TENSORS,
+    *FORMS,
+    *EMBEDDING_BAGS,
+    *OPTIMIZERS_OF_HOST_CODE,
+)

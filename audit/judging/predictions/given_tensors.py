@@ -79,15 +79,6 @@ def _in_channels_last(overload: str) -> Model:
     return model
 
 
-def dropout_backward(ulp: Ulp, grad_output: Tensor, mask: Tensor, scale: float) -> Tensor | None:
-    """The mask is read as if it had the gradient's shape; what lies behind a smaller one is not known."""
-    behind = grad_output.numel() - mask.numel()
-    if mask.dtype is not torch.bool or behind <= 0:
-        return None
-    kept = torch.cat([mask.flatten(), mask.new_full((behind,), bool(ulp.run))]).view(grad_output.shape)
-    return torch.where(kept, grad_output * scale, 0)
-
-
 def info_of_a_singular_matrix(overload: str) -> Model:
     """The last result, which numbers the first pivot that is zero, is 2 whichever it is."""
 
@@ -261,7 +252,6 @@ GIVEN_TENSORS = (
     Prediction("results-left-as-they-were", {f"aten::{name}": _kept(name) for name in KEEPING}),
     Prediction("results-in-rows", {f"aten::{name}": _in_rows(name) for name in IN_ROWS}),
     Prediction("results-in-channels-last", {f"aten::{name}": _in_channels_last(name) for name in BATCH_NORMS}),
-    Prediction("masks-of-the-gradients-shape", {"aten::native_dropout_backward": dropout_backward}, alternatives=2),
     Prediction(
         "info-is-two",
         {

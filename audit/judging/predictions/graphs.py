@@ -176,7 +176,7 @@ def logit_backward(ulp: Ulp, grad: Tensor, input: Tensor, eps: float | None = No
     return torch.where((input < least) | (input > 1 - least), 0, grad / ulp(input * ulp(1 - input)))
 
 
-def _channel_dims(input: Tensor, options: Sequence[Any]) -> list[int] | None:
+def channel_dims(input: Tensor, options: Sequence[Any]) -> list[int] | None:
     """The dimensions that a batch norm reduces; None where it has no channels, or its statistics are given."""
     if any(option is False for option in options) or input.dim() < 2 or not input.numel():
         return None
@@ -187,7 +187,7 @@ def _batch_norm(overload: str) -> Model:
     """Only the bias is left of a channel whose variance is infinite in the dtype of the tensor."""
 
     def model(ulp: Ulp, input: Tensor, weight: Tensor | None, bias: Tensor | None, *rest: Any) -> Any:
-        dims = _channel_dims(input, rest)
+        dims = channel_dims(input, rest)
         if dims is None or not input.is_floating_point():
             return None
         overflows = input.float().var(dims, correction=0, keepdim=True).to(input.dtype).isinf()
@@ -202,7 +202,7 @@ def _without_variance(overload: str) -> Model:
     """With an eps of zero, NaN in channels whose variance is zero; the CPU gives the bias."""
 
     def model(ulp: Ulp, input: Tensor, weight: Tensor | None, bias: Tensor | None, *rest: Any) -> Any:
-        dims = _channel_dims(input, rest)
+        dims = channel_dims(input, rest)
         if dims is None or rest[-1]:
             return None
         flat = input.double().var(dims, correction=0, keepdim=True) == 0

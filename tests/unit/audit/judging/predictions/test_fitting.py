@@ -35,7 +35,8 @@ BY_NAME = {prediction.name: prediction for prediction in EVERY}
 class Shown:
     """A call that shows a defect, and beside it elements that are right.
 
-    `device` is what the device does where there is no model; `moves` lets the model's results be off by an ULP.
+    `device` is what the device does where there is no model; `moves` lets the model's results be off by an ULP; results
+    that are `formed` have another shape or dtype.
     """
 
     call: Callable[..., Any]
@@ -44,6 +45,7 @@ class Shown:
     differentiable: bool = False
     device: Callable[..., Any] | None = None
     moves: bool = False
+    formed: bool = False
 
 
 def numbers(*values: float, dtype: torch.dtype = torch.float32) -> Tensor:
@@ -366,6 +368,17 @@ SHOWN: dict[str, Shown] = {
         tuple(torch.tensor(values, requires_grad=True) for values in ([[1 + 1j, 2j]], [[3j, 1 + 2j]])),
         differentiable=True,
     ),
+    "variances-stay-complex": Shown(torch.std, (torch.empty(0, dtype=torch.complex64),), formed=True),
+    "log-of-one-less": Shown(
+        lambda *given: ATEN.binary_cross_entropy(*given, None, 0),
+        (numbers(0.0643, 0.9).bfloat16(), numbers(0, 1).bfloat16()),
+    ),
+    "means-of-a-batch-rounded-first": Shown(
+        lambda *given: torch.native_batch_norm(*given)[0],
+        (numbers(4000.1, 4000.3, 4000.9).view(3, 1), None, None, None, None, True, 0.1, 1e-5),
+        moves=True,
+    ),
+    "parts-of-a-sum-overflow": Shown(torch.nansum, (torch.ones(2**18).half() - 2 * (torch.arange(2**18) % 2).half(),)),
     "subnormals-count-as-zero": Shown(torch.gt, (numbers(1, 1e-40), numbers(0, 0))),
 }
 
@@ -411,7 +424,7 @@ def test_every_prediction_is_shown() -> None:
 @pytest.mark.parametrize("name", SHOWN)
 def test_a_case_fits_the_prediction_of_its_defect(played: Any, name: str) -> None:
     trial = trial_of(played, SHOWN[name])
-    assert trial.differs_in_values
+    assert (trial.differs_in_values, trial.differs_in_form) == (not SHOWN[name].formed, SHOWN[name].formed)
     assert name in fitting_predictions(trial, EVERY)
 
 
@@ -469,6 +482,52 @@ def test_a_part_that_is_zero_on_both_sides_may_have_any_sign(played: Any) -> Non
     trials: list[Trial] = []
     judge.judge(case, played, 0, "example", on_executed=trials.append)
     assert "complex-arcsines-cancel" in fitting_predictions(trials[0], EVERY)
+
+
+# Models by what 2.13.0's own host code gives for the call, or would give with another run's memory.
+GIVEN = {
+    "masks-of-the-gradients-shape": (
+        lambda: ATEN.native_dropout_backward(numbers(1, 2, 3, 4).view(2, 2), torch.tensor([True, False]), 2.0),
+        [[2, 0], [0, 0]],
+    ),
+    "masks of a gradient that the mask expands": (
+        lambda: ATEN.native_dropout_backward(numbers(1, 2, 3), torch.tensor([[True] * 3, [False] * 3]), 2.0),
+        [2, 4, 6],
+    ),
+    "results-in-channels-last": (
+        lambda: _batch_norm_into(torch.zeros(1, 2, 2, 2)),
+        [[[[-1.3416, -1.3416], [-0.4472, -0.4472]], [[0.4472, 0.4472], [1.3416, 1.3416]]]],
+    ),
+    "log-of-one-less": (
+        lambda: ATEN.binary_cross_entropy(numbers(0.0643).bfloat16(), numbers(0).bfloat16(), None, 0),
+        [0.0645],
+    ),
+}
+
+
+def _batch_norm_into(out: Tensor) -> Tensor:
+    input = torch.arange(8.0).view(1, 2, 2, 2).contiguous(memory_format=torch.channels_last)
+    rest = (None, None, None, None, True, 0.1, 1e-5)
+    return torch.native_batch_norm(input, *rest, out=(out, torch.zeros(2), torch.zeros(2)))[0]
+
+
+@pytest.mark.parametrize("name", GIVEN)
+def test_a_model_gives_what_the_release_gives(name: str) -> None:
+    call, given = GIVEN[name]
+    prediction = BY_NAME.get(name, BY_NAME["masks-of-the-gradients-shape"])
+    with Calls(prediction.models, Ulp()):
+        result = call()
+    assert torch.allclose(result.float(), torch.tensor(given, dtype=torch.float32), atol=1e-4)
+    assert list(result.shape) == list(torch.tensor(given).shape)
+
+
+def test_what_is_behind_a_mask_is_kept_or_not() -> None:
+    models = BY_NAME["masks-of-the-gradients-shape"].models
+    with Calls(models, Ulp(1)):
+        kept = ATEN.native_dropout_backward(numbers(1, 2, 3), torch.tensor([True]), 2.0)
+        same = ATEN.native_dropout_backward(numbers(NAN, 2), torch.tensor([False, True]), 2.0)
+    assert kept.tolist() == [2, 4, 6]
+    assert same.isnan().tolist() == [True, False]  # as the CPU: another model's defect
 
 
 def test_a_number_is_that_of_an_earlier_call_with_the_same_six_decimals() -> None:
