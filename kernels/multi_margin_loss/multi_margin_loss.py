@@ -6,7 +6,7 @@ import math
 
 import torch
 
-from ..runtime.loss import MEAN, NONE, check_loss_gradient, fake_gradient, reduce_losses, rows_and_classes
+from ..runtime.loss import MEAN, NONE, SUM, check_loss_gradient, fake_gradient, reduce_losses, rows_and_classes
 from ..runtime.operands import require_device, require_scalar_type, require_supported
 from ..runtime.outputs import (
     contiguous_twin,
@@ -50,9 +50,17 @@ def multi_margin_loss_out(
     losses = torch.empty(rows, dtype=torch.float32, device=self.device)
     x, chosen, weights = _operands(self, target, weight)
     kernel = _shader.kernel(f"multi_margin_loss_{METAL_TYPES[x.dtype]}", x.device)
-    operands = (losses, x, chosen, weights, [float(margin), power], [classes, int(weight is not None)])
+    operands = (
+        losses,
+        x,
+        chosen,
+        weights,
+        _factors(margin, power, rows, reduction),
+        [classes, int(weight is not None)],
+    )
     launch_rows(kernel, rows, group_of_many_rows(rows, classes), *operands, reports=True)
-    return reduce_losses(losses, reduction, keeps_rows=target.dim() > 0, out=out)
+    # Each row has its share of the mean: the sum of all may be beyond float32 where the mean is not.
+    return reduce_losses(losses, SUM if reduction == MEAN else reduction, keeps_rows=target.dim() > 0, out=out)
 
 
 def multi_margin_loss(
@@ -99,7 +107,7 @@ def multi_margin_loss_backward_grad_input(
     x, chosen, weights = _operands(self, target, weight)
     gradient = contiguous_twin(grad_input)
     kernel = _shader.kernel(f"multi_margin_loss_backward_{METAL_TYPES[x.dtype]}", x.device)
-    factors = [float(margin), power, 1.0 / rows if reduction == MEAN else 1.0]
+    factors = _factors(margin, power, rows, reduction)
     switches = [classes, int(weight is not None), int(reduction == NONE and grad_output.dim() > 0)]
     operands = (gradient, x, chosen, weights, grad_output.contiguous(), factors, switches)
     launch_rows(kernel, rows, group_of_many_rows(rows, classes), *operands, reports=True)
@@ -129,6 +137,10 @@ def _check(x: torch.Tensor, target: torch.Tensor, p: float, weight: torch.Tensor
     if weight is not None:
         require_scalar_type(weight, x.dtype)
     return rows, classes, float(int(p))
+
+
+def _factors(margin: float, power: float, rows: int, reduction: int) -> list[float]:
+    return [float(margin), power, 1.0 / rows if reduction == MEAN else 1.0]
 
 
 def _operands(

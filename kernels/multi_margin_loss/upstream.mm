@@ -41,6 +41,10 @@ MarginOperands checked(
   return {rows, classes, input, target.contiguous(), weighted ? weight->contiguous() : input, p.to<float>()};
 }
 
+std::array<float, 3> factors(const MarginOperands& of, const Scalar& margin, int64_t reduction) {
+  return {margin.to<float>(), of.p, reduction == Reduction::Mean ? 1.0f / of.rows : 1.0f};
+}
+
 bool is_given(const std::optional<Tensor>& weight) { return weight.has_value() && weight->defined(); }
 
 } // namespace
@@ -57,13 +61,15 @@ Tensor& multi_margin_loss_out_mps(
   require_dtype(out, self.scalar_type(), "multi_margin_loss");
   const auto losses = at::empty({of.rows}, self.options().dtype(kFloat));
   if (of.rows != 0) {
-    const std::array<float, 2> numbers = {margin.to<float>(), of.p};
+    const auto numbers = factors(of, margin, reduction);
     const std::array<int64_t, 2> shape = {of.classes, is_given(weight)};
     launch_rows(
         "multi_margin_loss_" + scalarToMetalTypeString(self), of.rows, row_group(of.classes), losses, of.input,
         of.target, of.weight, numbers, shape, getCurrentMPSStream()->getErrorBuffer());
   }
-  return reduce_losses(losses, reduction, target.dim() > 0, out);
+  // Each row has its share of the mean: the sum of all may be beyond float32 where the mean is not.
+  const auto rest = reduction == Reduction::Mean && of.rows != 0 ? int64_t(Reduction::Sum) : reduction;
+  return reduce_losses(losses, rest, target.dim() > 0, out);
 }
 
 Tensor multi_margin_loss_mps(
@@ -96,7 +102,7 @@ Tensor& multi_margin_loss_backward_grad_input_mps(
     return grad_input;
   }
   const auto gradient = grad_input.is_contiguous() ? grad_input : at::empty_like(of.input);
-  const std::array<float, 3> numbers = {margin.to<float>(), of.p, reduction == Reduction::Mean ? 1.0f / of.rows : 1.0f};
+  const auto numbers = factors(of, margin, reduction);
   const std::array<int64_t, 3> shape = {
       of.classes, is_given(weight), reduction == Reduction::None && grad_output.dim() > 0};
   launch_rows(

@@ -1,4 +1,4 @@
-"""Variances and logarithmic spaces whose numbers, or whose squares, leave the range of float32."""
+"""Variances, logarithmic spaces and losses whose numbers, squares or sums leave the range of float32."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 
 LARGEST = 3.38e38  # rounded to bfloat16, too
 
-REGISTERED = ("aten::var", "aten::std", "aten::logspace")
+REGISTERED = ("aten::var", "aten::std", "aten::logspace", "multi_margin_loss")
 
 
 def spread(name: str, x: torch.Tensor, dim: int) -> torch.Tensor:
@@ -61,3 +61,11 @@ def test_logarithmic_space_of_exponents_beyond_the_range(start: float, end: floa
     for dtype in (torch.float32, torch.bfloat16):
         expected = torch.logspace(start, end, 3, base, dtype=torch.float32).to(dtype)
         assert torch.equal(torch.logspace(start, end, 3, base, dtype=dtype, device="mps").cpu(), expected)
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean"])
+def test_margin_losses_whose_sum_is_beyond_the_range(reduction: str) -> None:
+    rows, target = torch.tensor([[0.0, 3e38, 3e38, -3e38]] * 10), torch.zeros(10, dtype=torch.int64)
+    expected = torch.full((10,) if reduction == "none" else (), 1.5e38)
+    loss = torch.nn.functional.multi_margin_loss(rows.to("mps"), target.to("mps"), reduction=reduction)
+    torch.testing.assert_close(loss.cpu(), expected)
