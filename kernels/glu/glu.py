@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 
 import torch
 
@@ -51,11 +52,11 @@ def glu_backward_jvp(
         )
     dim = _wrapped(dim, x)
     half = grad_glu.shape[dim]
-    a, b = _halves(x, dim, half)
-    da, db = _halves(dx, dim, half)
-    linear, _ = _halves(grad_x, dim, half)
+    (a, b), (da, db) = _halves(x, dim, half), _halves(dx, dim, half)
+    linear = _halves(grad_x, dim, half)[0]
     require_device(x, {"grad_x": grad_x, "grad_glu": grad_glu, "dgrad_glu": dgrad_glu, "dx": dx}, "glu_backward_jvp")
-    dtype = functools.reduce(torch.promote_types, (grad_x.dtype, x.dtype, dgrad_glu.dtype, dx.dtype))
+    dtypes = (grad_x.dtype, x.dtype, dgrad_glu.dtype, dx.dtype)
+    dtype = x.dtype if len(set(dtypes)) == 1 else functools.reduce(torch.promote_types, dtypes)
     if not dtype.is_floating_point and not dtype.is_complex:
         dtype = torch.get_default_dtype()
     if dtype not in METAL_TYPES:
@@ -63,8 +64,8 @@ def glu_backward_jvp(
     shape = list(broadcast(a.shape, linear.shape, dgrad_glu.shape, da.shape))
     width, shape[dim] = shape[dim], 2 * shape[dim]
     out = torch.empty(shape, dtype=dtype, device=x.device)
-    outputs = [out.narrow(dim, 0, width), out.narrow(dim, width, width)]
-    _launch("glu_backward_jvp", outputs, [part.to(dtype) for part in (linear, a, b, dgrad_glu, da, db)])
+    inputs = [part if part.dtype == dtype else part.to(dtype) for part in (linear, a, b, dgrad_glu, da, db)]
+    _launch("glu_backward_jvp", _halves(out, dim, width), inputs)
     return out
 
 
@@ -74,15 +75,20 @@ def _wrapped(dim: int, x: torch.Tensor) -> int:
     return wrap_dim(dim, x.dim())
 
 
-def _halves(x: torch.Tensor, dim: int, half: int) -> tuple[torch.Tensor, torch.Tensor]:
+def _halves(x: torch.Tensor, dim: int, half: int) -> tuple[torch.Tensor, ...]:
     """The linear part and the gate."""
+    if half and x.shape[dim] == 2 * half:
+        return x.split(half, dim)  # type: ignore[no-any-return, no-untyped-call]
     return x.narrow(dim, 0, half), x.narrow(dim, half, half)
 
 
-def _launch(name: str, outputs: list[torch.Tensor], inputs: list[torch.Tensor], has_wide_form: bool = False) -> None:
+def _launch(
+    name: str, outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor], has_wide_form: bool = False
+) -> None:
     if outputs[0].numel() == 0:
         return
-    layout = layout_of([*outputs, *(x.expand(outputs[0].shape) for x in inputs)])
+    shape = outputs[0].shape
+    layout = layout_of([*outputs, *(x if x.shape == shape else x.expand(shape) for x in inputs)])
     lanes = _VECTOR_BYTES // outputs[0].element_size()
     vectors = layout.in_vectors(lanes) if has_wide_form else None
     if vectors is not None and all(x.storage_offset() % lanes == 0 for x in (*outputs, *inputs)):
