@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
 from ..model.case import Case
@@ -11,5 +12,10 @@ _NAME = re.compile(r"^(?:aten::)?(?:_foreach_)?(\w+?)_?(?:\.\w+)?$")
 
 def operator_name(case: Case) -> str:
     """ "neg" for `torch.neg`, `Tensor.neg_`, "aten::neg.out" and `torch._foreach_neg`; "" for a call without a name."""
-    match = _NAME.match(getattr(case.call, "__name__", ""))
+    return _plain(getattr(case.call, "__name__", ""))
+
+
+@functools.cache  # an audit asks for each case several times
+def _plain(name: str) -> str:
+    match = _NAME.match(name)
     return "" if match is None else match[1]
