@@ -496,8 +496,13 @@ GIVEN = {
     ),
     "results-in-channels-last": (
         lambda: _batch_norm_into(torch.zeros(1, 2, 2, 2)),
-        [[[[-1.3416, -1.3416], [-0.4472, -0.4472]], [[0.4472, 0.4472], [1.3416, 1.3416]]]],
+        [[[[7.3167, 15.9751], [9.1056, 18.6584]], [[10.8944, 21.3416], [12.6833, 24.0249]]]],
     ),
+    "bias-of-a-variance-that-overflows": (
+        lambda: _batch_norm(numbers(65504, 1, -65504, 3).half().view(2, 2), 1e-5),
+        [[10, 17], [10, 23]],
+    ),
+    "no-variance-and-no-eps": (lambda: _batch_norm(numbers(2, 1, 2, 3).view(2, 2), 0.0), [[NAN, 17], [NAN, 23]]),
     "log-of-one-less": (
         lambda: ATEN.binary_cross_entropy(numbers(0.0643).bfloat16(), numbers(0).bfloat16(), None, 0),
         [0.0645],
@@ -505,10 +510,14 @@ GIVEN = {
 }
 
 
+def _batch_norm(input: Tensor, eps: float, **out: Any) -> Tensor:
+    weight, bias = numbers(2, 3).to(input.dtype), numbers(10, 20).to(input.dtype)
+    return torch.native_batch_norm(input, weight, bias, None, None, True, 0.1, eps, **out)[0]
+
+
 def _batch_norm_into(out: Tensor) -> Tensor:
     input = torch.arange(8.0).view(1, 2, 2, 2).contiguous(memory_format=torch.channels_last)
-    rest = (None, None, None, None, True, 0.1, 1e-5)
-    return torch.native_batch_norm(input, *rest, out=(out, torch.zeros(2), torch.zeros(2)))[0]
+    return _batch_norm(input, 1e-5, out=(out, torch.zeros(2), torch.zeros(2)))
 
 
 @pytest.mark.parametrize("name", GIVEN)
@@ -517,7 +526,7 @@ def test_a_model_gives_what_the_release_gives(name: str) -> None:
     prediction = BY_NAME.get(name, BY_NAME["masks-of-the-gradients-shape"])
     with Calls(prediction.models, Ulp()):
         result = call()
-    assert torch.allclose(result.float(), torch.tensor(given, dtype=torch.float32), atol=1e-4)
+    assert torch.allclose(result.float(), torch.tensor(given, dtype=torch.float32), atol=1e-4, equal_nan=True)
     assert list(result.shape) == list(torch.tensor(given).shape)
 
 
