@@ -23,12 +23,20 @@ typedef NSObject<OS_dispatch_data>* dispatch_data_t;
 #define NEW_DISPATCH_OBJECT __attribute__((ns_returns_retained))
 #else
 #define NEW_DISPATCH_OBJECT
-typedef struct dispatch_queue_s* dispatch_queue_t;
+#ifdef __cplusplus
+#define DISPATCH_CLASS(NAME) \
+  struct NAME##_s : dispatch_object_s {}
+typedef struct dispatch_object_s {
+}* dispatch_object_t;
+#else
+#define DISPATCH_CLASS(NAME) struct NAME##_s
+typedef void* dispatch_object_t;
+#endif
+typedef DISPATCH_CLASS(dispatch_queue) * dispatch_queue_t;
 typedef struct dispatch_queue_s* dispatch_queue_attr_t;
-typedef struct dispatch_object_s* dispatch_object_t;
-typedef struct dispatch_semaphore_s* dispatch_semaphore_t;
-typedef struct dispatch_group_s* dispatch_group_t;
-typedef struct dispatch_data_s* dispatch_data_t;
+typedef DISPATCH_CLASS(dispatch_semaphore) * dispatch_semaphore_t;
+typedef DISPATCH_CLASS(dispatch_group) * dispatch_group_t;
+typedef DISPATCH_CLASS(dispatch_data) * dispatch_data_t;
 #endif
 #define DISPATCH_QUEUE_SERIAL nullptr
 #define DISPATCH_QUEUE_CONCURRENT nullptr
@@ -46,6 +54,7 @@ typedef struct dispatch_data_s* dispatch_data_t;
 #define DISPATCH_TIME_NOW 0ull
 #define DISPATCH_TIME_FOREVER (~0ull)
 typedef uint64_t dispatch_time_t;
+typedef unsigned dispatch_qos_class_t, qos_class_t;
 typedef intptr_t dispatch_once_t;
 typedef void (*dispatch_function_t)(void*);
 extern "C" {
@@ -73,6 +82,10 @@ intptr_t dispatch_group_wait(dispatch_group_t group, dispatch_time_t timeout);
 dispatch_time_t dispatch_time(dispatch_time_t when, int64_t nanoseconds);
 size_t dispatch_data_get_size(dispatch_data_t data);
 dispatch_queue_t dispatch_queue_create(const char* label, dispatch_queue_attr_t attributes) NEW_DISPATCH_OBJECT;
+static inline dispatch_queue_attr_t dispatch_queue_attr_make_with_qos_class(
+    dispatch_queue_attr_t attributes, dispatch_qos_class_t, int) {
+  return attributes; // queues run their blocks at once
+}
 dispatch_queue_t dispatch_get_main_queue(void);
 dispatch_queue_t dispatch_get_global_queue(intptr_t identifier, uintptr_t flags);
 const char* dispatch_queue_get_label(dispatch_queue_t queue);

@@ -1,9 +1,12 @@
 // Metal from C++ alone, by messages and blocks, as metal-cpp does it.
+#include <AvailabilityMacros.h>
 #include <CoreFoundation/CoreFoundation.h>
 #include <CoreGraphics/CGGeometry.h>
 #include <IOSurface/IOSurfaceRef.h>
+#include <QuartzCore/QuartzCore.h>
 #include <TargetConditionals.h>
 #include <dlfcn.h>
+#include <libkern/OSAtomic.h>
 #include <objc/message.h>
 #include <objc/runtime.h>
 
@@ -47,6 +50,11 @@ std::string as_metal_cpp() {
   __block int completed = 0;
   send<void>(commands, "addCompletedHandler:", ^(id) { ++completed; });
   send<void>(commands, "commit");
+  OSSpinLock lock = OS_SPINLOCK_INIT;
+  OSSpinLockLock(&lock);
+  dispatch_semaphore_t locked = dispatch_semaphore_create(OSSpinLockTry(&lock) ? 0 : 1);
+  completed += dispatch_semaphore_wait(locked, DISPATCH_TIME_FOREVER);
+  dispatch_release(locked);
   const auto devices = send<unsigned long>(MTLCopyAllDevicesWithObserver(&observer, nullptr), "count");
   return std::to_string(static_cast<int>(numbers[1])) + " completed " + std::to_string(completed) + ", " +
       std::to_string(devices) + " device" + (kDevice == nullptr ? "" : "?");

@@ -1,0 +1,6 @@
+#pragma once
+#include <TargetConditionals.h>
+#define MAC_OS_X_VERSION_MIN_REQUIRED 140000
+#define MAC_OS_X_VERSION_MAX_ALLOWED 140000
+#define DEPRECATED_ATTRIBUTE __attribute__((deprecated))
+#define DEPRECATED_IN_MAC_OS_X_VERSION_10_0_AND_LATER DEPRECATED_ATTRIBUTE

@@ -1,0 +1,4 @@
+// Nothing is drawn.
+#pragma once
+#include <CoreFoundation/CoreFoundation.h>
+#include <CoreGraphics/CGGeometry.h>
