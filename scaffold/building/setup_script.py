@@ -10,6 +10,7 @@ import importlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -140,6 +141,15 @@ def _run_own_steps(distribution: Any, compiles: bool) -> None:
     command.inplace = True  # modules and other compiled files are written into the packages
     command.ensure_finalized()
     command.run()
+    # setuptools copies extensions alone out of its folder; an installed package has the other files, too.
+    packages = distribution.get_command_obj("build_py")
+    packages.ensure_finalized()
+    for path in Path(command.build_lib).rglob("*"):
+        place = path.relative_to(command.build_lib).parent
+        target = Path(packages.get_package_dir(".".join(place.parts)), path.name)
+        if path.is_file() and not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, target)
 
 
 def _make_folders(command: Any) -> None:

@@ -60,9 +60,9 @@ class TryPlan:
         self._names.update(dict.fromkeys((kind, name) for name in names))
 
     def add_tests(self, tests: Iterable[str]) -> None:
-        """Add the tests that were found in files."""
-        for test in tests:
-            self.add("test", [test], instead=test.partition("::")[0])
+        """Add the tests that were found, in the place of the files: others have none that was asked for."""
+        self._names = {name: None for name in self._names if name[0] != "test" or "::" in name[1]}
+        self.add("test", tests)
 
     def left(self, rows: Iterable[TryRow]) -> list[TryRow]:
         """A row for each name without one."""

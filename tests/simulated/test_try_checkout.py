@@ -295,7 +295,7 @@ def test_what_is_left_are_the_names_without_a_row() -> None:
     plan.add("extension", ["_C"], instead="setup.py")
     plan.add_tests(["t.py::a", "t.py::b"])
     rows = [TryRow(kind, name, TryResult.RIGHT) for kind, name in (("extension", "_C"), ("test", "t.py::a"))]
-    assert [row.name for row in plan.left(rows)] == ["a.metal", "b.metal", "u.py", "t.py::b"]
+    assert [row.name for row in plan.left(rows)] == ["a.metal", "b.metal", "t.py::b"]
     assert not passed([*rows, *plan.left(rows)])
 
 
@@ -347,7 +347,7 @@ def test_a_step_of_the_build_can_add_sources_and_write_beside_the_extension(tmp_
     script = requests_of(tmp_path)
     assert script.problem == ""
     assert [path.name for path in script.requests[0].sources] == ["a.mm", "more.cpp"]
-    assert len(list(tmp_path.rglob("kernels"))) == 1
+    assert (tmp_path / "own" / "kernels").is_file()
 
 
 NOARCH = '[general]\nname = "my-twice"\nhub = { repo-id = "someone/my-twice" }\n[torch-noarch]\n'
