@@ -37,7 +37,31 @@ def dropout_backward(ulp: Ulp, grad_output: Tensor, mask: Tensor, scale: float) 
     return Instead(result) if is_expanded else result
 
 
+def unique_dim(
+    ulp: Ulp, input: Tensor, dim: int, sort: bool = True, inverse: bool = False, counts: bool = False
+) -> tuple[Instead, ...] | None:
+    """Rows with NaN are last, each by itself, and those without are in order; what was not asked for is empty.
+
+    The CPU's comparison gives NaN no place, so that its sort leaves rows in any order, and equal ones apart.
+    """
+    if not input.is_floating_point() or not input.isnan().any():
+        return None
+    rows = input.movedim(dim, 0)
+    flat = rows.flatten(1)
+    order = torch.arange(len(flat))
+    for column in reversed(range(flat.shape[1])):
+        order = order[flat[order, column].argsort(stable=True)]
+    ordered = flat[order]
+    begins = torch.cat([order.new_ones(1), (ordered[1:] != ordered[:-1]).any(1)]).bool()
+    places = begins.cumsum(0) - 1
+    unique = ordered[begins].view(-1, *rows.shape[1:]).movedim(0, dim)
+    empty = places.new_empty(0)
+    back = torch.empty_like(places).scatter(0, order, places) if inverse else empty
+    return Instead(unique), Instead(back), Instead(places.bincount() if counts else empty)
+
+
 FORMS = (
+    Prediction("rows-with-nan-last", {"aten::unique_dim": unique_dim}),
     Prediction(
         "variances-stay-complex",
         {f"aten::{name}": _of_no_complex_numbers(name) for name in ("var", "std", "var_mean", "std_mean")},

@@ -369,6 +369,10 @@ SHOWN: dict[str, Shown] = {
         differentiable=True,
     ),
     "variances-stay-complex": Shown(torch.std, (torch.empty(0, dtype=torch.complex64),), formed=True),
+    "rows-with-nan-last": Shown(
+        lambda x: ATEN.unique_dim(x, 1, True, True, True),
+        (torch.tensor([[NAN, 1, 0, 1], [0, 1, NAN, 1]]),),
+    ),
     "log-of-one-less": Shown(
         lambda *given: ATEN.binary_cross_entropy(*given, None, 0),
         (numbers(0.0643, 0.9).bfloat16(), numbers(0, 1).bfloat16()),
@@ -503,6 +507,10 @@ GIVEN = {
         [[10, 17], [10, 23]],
     ),
     "no-variance-and-no-eps": (lambda: _batch_norm(numbers(2, 1, 2, 3).view(2, 2), 0.0), [[NAN, 17], [NAN, 23]]),
+    "rows-with-nan-last": (
+        lambda: ATEN.unique_dim(numbers(NAN, 0, 1, 1, 0, NAN, 1, 1).view(4, 2), 0)[0],
+        [[0, NAN], [1, 1], [NAN, 0]],
+    ),
     "log-of-one-less": (
         lambda: ATEN.binary_cross_entropy(numbers(0.0643).bfloat16(), numbers(0).bfloat16(), None, 0),
         [0.0645],
