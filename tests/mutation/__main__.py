@@ -54,7 +54,7 @@ def main() -> int:
                 results.append(result)
                 if arguments.verbose or not (result.killer or result.equivalent):
                     print(f"{result.path}:{result.line}: {result.change}  [{result.killer or 'SURVIVED'}]", flush=True)
-            if arguments.json:  # after each module: a run that is stopped has told what it knows
+            if arguments.json:  # after each module: a run that is stopped keeps these
                 arguments.json.write_text(json.dumps([asdict(result) for result in results], indent=1) + "\n")
         print(f"{folder}: {len(modules)} modules done", file=sys.stderr)
     print(_table(results, totals))
