@@ -44,17 +44,22 @@ typedef DISPATCH_CLASS(dispatch_data) * dispatch_data_t;
 #define DISPATCH_QUEUE_PRIORITY_DEFAULT 0
 #define DISPATCH_QUEUE_PRIORITY_LOW (-2)
 #define DISPATCH_QUEUE_PRIORITY_BACKGROUND INT16_MIN
+#if __has_include(<sys/qos.h>) // Darwin's own, where the release's process is built
+#include <sys/qos.h>
+#else
 #define QOS_CLASS_USER_INTERACTIVE 0x21
 #define QOS_CLASS_USER_INITIATED 0x19
 #define QOS_CLASS_DEFAULT 0x15
 #define QOS_CLASS_UTILITY 0x11
 #define QOS_CLASS_BACKGROUND 0x09
+typedef unsigned qos_class_t;
+#endif
 #define NSEC_PER_SEC 1000000000ull
 #define NSEC_PER_MSEC 1000000ull
 #define DISPATCH_TIME_NOW 0ull
 #define DISPATCH_TIME_FOREVER (~0ull)
 typedef uint64_t dispatch_time_t;
-typedef unsigned dispatch_qos_class_t, qos_class_t;
+typedef qos_class_t dispatch_qos_class_t;
 typedef intptr_t dispatch_once_t;
 typedef void (*dispatch_function_t)(void*);
 extern "C" {
