@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from ...simulator.clang import CompilerMissingError, Diagnostic
 from ...simulator.metal import METAL_VERSIONS, MetalSyntaxError, MetalVersion, check, check_key
@@ -53,9 +52,13 @@ def check_metal(
     path: Path, programs: Iterable[str], metal: MetalVersion, options: CompileOptions = NO_OPTIONS
 ) -> list[Diagnostic]:
     """The compiler's findings in the programs of a file, at its lines; a note if there is no compiler."""
-    given: dict[str, Any] = {"metal": metal, "include": options.include, "defines": options.definitions}
+    include, defines = options.include, options.definitions
     try:
-        return [_of_metal(d) for program in programs for d in check(program, path, strict=True, **given)]
+        return [
+            _of_metal(diagnostic)
+            for program in programs
+            for diagnostic in check(program, path, strict=True, metal=metal, include=include, defines=defines)
+        ]
     except CompilerMissingError as error:
         return [Diagnostic(str(path), 0, 0, "note", f"the Metal source was not checked: {error}", UNCHECKED)]
 
