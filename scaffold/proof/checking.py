@@ -194,16 +194,13 @@ def _checked(
 ) -> CheckResult:
     path = file.path
     key = _key(file, macos)
-    # The key of Metal has no headers of other folders; the simulator keeps what it found by them.
-    kept = file.options == NO_OPTIONS or path.suffix not in METAL
-    if kept and use_cache and (cached := cached_result(key, path)):
+    if use_cache and (cached := cached_result(key, path)):
         return cached
     say(f"compiling {path}")
     start = time.perf_counter()
     result = _examine(file, macos)
     result = replace(result, seconds=time.perf_counter() - start)
-    if kept:
-        cache_result(key, result)
+    cache_result(key, result)
     return result
 
 
@@ -285,7 +282,7 @@ def _key(file: CheckedFile, macos: MacosCompiler | None) -> str:
     """The key of the result: the file, its includes, its Metal source, the manifest, the tools and our code."""
     path = file.path
     if macos is None or path.suffix in METAL:
-        return result_key(path, "metal", cache_keys(path, metal_programs(path, file.text), file.metal))
+        return result_key(path, "metal", cache_keys(path, metal_programs(path, file.text), file.metal, file.options))
     parts: list[str | bytes] = [
         key for place, programs in file.embedded_metal for key in cache_keys(place, programs, file.metal)
     ]

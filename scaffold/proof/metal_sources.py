@@ -74,10 +74,15 @@ def kernel_names(program: str, path: Path) -> frozenset[str]:
         return frozenset()
 
 
-def cache_keys(path: Path, programs: Iterable[str], metal: MetalVersion) -> list[str]:
+def cache_keys(
+    path: Path, programs: Iterable[str], metal: MetalVersion, options: CompileOptions = NO_OPTIONS
+) -> list[str]:
     """The cache keys of the findings in these programs."""
+    include, defines = options.include, options.definitions
     try:
-        return [check_key(program, path, strict=True, metal=metal) for program in programs]
+        return [
+            check_key(program, path, strict=True, metal=metal, include=include, defines=defines) for program in programs
+        ]
     except CompilerMissingError:
         return [UNCHECKED]
 

@@ -98,14 +98,21 @@ def check(
 
 
 def check_key(
-    source: str, filename: str | Path | None = None, *, strict: bool = False, metal: MetalVersion = METAL_VERSIONS[0]
+    source: str,
+    filename: str | Path | None = None,
+    *,
+    strict: bool = False,
+    metal: MetalVersion = METAL_VERSIONS[0],
+    include: Sequence[Path] = (),
+    defines: Sequence[str] = (),
 ) -> str:
-    """The cache key of `check`: it depends on the program with its includes, the compiler and this code.
+    """The cache key of `check`: it depends on the program with its includes and macros, the compiler and this code.
 
     Raises:
         CompilerMissingError: there is no compiler on this machine.
     """
-    program = with_includes(source, str(filename) if filename else PROGRAM, include_folders(filename))
+    name = str(filename) if filename else PROGRAM
+    program = with_includes(source, name, include_folders(filename, include), defines)
     return _key(program, strict, metal if strict else RUN_AS, default_compiler())
 
 

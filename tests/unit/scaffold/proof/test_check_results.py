@@ -12,6 +12,7 @@ from mpsmith.scaffold.proof import metal_sources
 from mpsmith.scaffold.proof.check_results import DECIDING_CODE
 from mpsmith.scaffold.proof.checking import CheckResult, check_files
 from mpsmith.simulator.clang import CompilerMissingError
+from mpsmith.simulator.objc.compile_options import CompileOptions
 from support.needs import needs_metal_on_host
 
 WITH_DOUBLE = """\
@@ -36,7 +37,7 @@ def file(tmp_path: Path) -> Path:
 def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Every program that the shader checker is asked about; it finds nothing wrong with any."""
     programs: list[str] = []
-    monkeypatch.setattr(metal_sources, "check_key", lambda program, _, strict, metal: program)
+    monkeypatch.setattr(metal_sources, "check_key", lambda program, *_, **options: program)
     monkeypatch.setattr(metal_sources, "check", lambda program, *_, **options: programs.append(program) or [])
     return programs
 
@@ -78,6 +79,20 @@ def test_what_a_program_includes_is_part_of_it(tmp_path: Path) -> None:
     before = metal_sources.cache_keys(file, [file.read_text()], "3.1")
     header.write_text("constant double factor = 2.0;\n")
     assert metal_sources.cache_keys(file, [file.read_text()], "3.1") != before
+
+
+def test_a_header_of_an_include_folder_is_part_of_a_program(tmp_path: Path) -> None:
+    needs_metal_on_host()
+    include, file = tmp_path / "include", tmp_path / "twice.metal"
+    include.mkdir()
+    (include / "factor.h").write_text("constant float factor = 2.0f;\n")
+    file.write_text("#include <factor.h>\n" + WITH_DOUBLE.replace("double(x[i])", "factor"))
+    options = CompileOptions(include=(include,))
+    (first,), (again,) = check_files([file], options=options), check_files([file], options=options)
+    assert (first.accepted, first.cached, again.cached) == (True, False, True)
+    (include / "factor.h").write_text("constant double factor = 2.0;\n")
+    (changed,) = check_files([file], options=options)
+    assert (changed.accepted, changed.cached) == (False, False)
 
 
 def test_address_spaces_are_real_in_a_check(file: Path) -> None:
