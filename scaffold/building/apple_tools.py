@@ -12,7 +12,6 @@ from pathlib import Path
 from ...cache import cache_folder, fingerprint
 from ...simulator.air.metallib import programs_in, with_source
 from ...simulator.metal.includes import ProgramSource, embed, include_folders
-from ...simulator.objc.apple.sources import MLX_METAL
 
 _TOOLS = ("xcrun", "metal", "metallib")
 _WITH_VALUE = ("-o", "-I", "-D", "-sdk", "--sdk", "-isysroot", "-target", "-arch", "-x", "-MF", "-include")
@@ -29,11 +28,6 @@ def tools_folder() -> Path:
             path.write_text(text)
             path.chmod(0o755)
     return folder
-
-
-def metal_cpp_folder() -> Path:
-    """The headers of metal-cpp, Apple's C++ interface of Metal; `mpsmith check --setup` fetches them."""
-    return cache_folder() / "check" / MLX_METAL.replace("mlx-metal==", "metal-cpp-of-mlx-")
 
 
 def main(words: Sequence[str]) -> int:

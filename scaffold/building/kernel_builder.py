@@ -20,9 +20,10 @@ from typing import Any
 import yaml
 
 from ...errors import one_line
+from ...simulator.objc.apple.location import metal_cpp_folder
 from ...simulator.objc.compile_options import CompileOptions
 from ..errors import ScaffoldError
-from .apple_tools import library_of, metal_cpp_folder
+from .apple_tools import library_of
 from .setup_script import ExtensionRequest, SetupScript
 
 if sys.version_info >= (3, 11):

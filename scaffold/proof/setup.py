@@ -25,10 +25,9 @@ from ...audit.releases.wheel.errors import WheelError
 from ...audit.releases.wheel.fetch import fetch_wheel, pip_problem
 from ...cache import cache_folder
 from ...simulator.objc.apple import sources
-from ...simulator.objc.apple.location import STUBS, apple_folder
+from ...simulator.objc.apple.location import STUBS, apple_folder, metal_cpp_folder
 from ...simulator.objc.apple.metal_header import metal_header
 from ...simulator.objc.apple.mps_headers import GRAPH, SHADERS, mps_headers, selectors_in
-from ..building.apple_tools import metal_cpp_folder
 from ..errors import ToolchainError
 from ..release_files import COMMON_MPS, OPINFOS, check_folder, chosen_release, torch_folder
 from .toolchain import EXTENSION_BUILDER, LIBRARIES, Toolchain, compiler, find
@@ -72,19 +71,17 @@ def set_up(release: str | None, report: Report) -> Toolchain:
         check_folder().mkdir(parents=True, exist_ok=True)
         clang = compiler()
         _provide(clang.folder if clang else None, f"compiler: {sources.ZIGLANG}", _fetch_zig, report)
-        there = metal_cpp_folder() if metal_cpp_folder().is_dir() else None
-        _provide(there, "metal-cpp", _fetch_metal_cpp, report)
-        _provide(apple_folder() if apple_folder().is_dir() else None, "Apple frameworks", _make_headers, report)
-        there = torch_folder(wanted) if torch_folder(wanted).is_dir() else None
-        _provide(there, f"torch {wanted} for macOS", lambda tell: _fetch_torch(wanted, tell), report)
+        _provide(metal_cpp_folder(), "metal-cpp", _fetch_metal_cpp, report)
+        _provide(apple_folder(), "Apple frameworks", _make_headers, report)
+        _provide(torch_folder(wanted), f"torch {wanted} for macOS", lambda tell: _fetch_torch(wanted, tell), report)
     except OSError as error:
         raise ToolchainError(f"cannot set up the checker in {check_folder()}: {error.strerror or error}") from None
     return find(wanted)
 
 
-def _provide(there: Path | None, name: str, fetch: Callable[[Report], None], report: Report) -> None:
-    if there:
-        report(f"{name}: present ({there})")
+def _provide(folder: Path | None, name: str, fetch: Callable[[Report], None], report: Report) -> None:
+    if folder and folder.is_dir():
+        report(f"{name}: present ({folder})")
     else:
         fetch(report)
 
@@ -120,7 +117,7 @@ def _make_headers(report: Report) -> None:
 
 
 def _fetch_metal_cpp(report: Report) -> None:
-    report(f"metal-cpp: fetching it in PyPI {sources.MLX_METAL} (Apache-2.0), 45 MB")
+    report(f"metal-cpp: fetching {sources.MLX_METAL} from PyPI, which has it (Apache-2.0), 45 MB")
     with _new_folder(metal_cpp_folder()) as folder, tempfile.TemporaryDirectory(prefix="mpsmith-") as temporary:
         options = ("--no-deps", "--only-binary=:all:", "--platform", sources.MLX_METAL_PLATFORM, "--dest", temporary)
         _pip("download", *options, sources.MLX_METAL)
