@@ -60,7 +60,7 @@ class TryPlan:
         self._names.update(dict.fromkeys((kind, name) for name in names))
 
     def add_tests(self, tests: Iterable[str]) -> None:
-        """Add the tests that were found, in the place of the files: others have none that was asked for."""
+        """Add the collected tests in place of their files. A file without any has no test that was asked for."""
         self._names = {name: None for name in self._names if name[0] != "test" or "::" in name[1]}
         self.add("test", tests)
 

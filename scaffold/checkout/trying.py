@@ -98,7 +98,7 @@ def _copied(folder: Path, say: Say) -> Iterator[Checkout]:
     try:
         held = lock.acquire(blocking=False)
     except Timeout:
-        say(f"waiting: another mpsmith try of {folder} runs")
+        say(f"waiting: another mpsmith try of {folder} is running")
         held = lock.acquire()
     with held:
         shutil.rmtree(copy, ignore_errors=True)

@@ -72,10 +72,11 @@ class _Events:
             if lines and not lines[-1].endswith("\n"):
                 lines.pop()
             self._offset += sum(len(line.encode()) for line in lines)
+        if lines:
+            self.since, self.used = time.monotonic(), _processor_seconds(self.session)
         for line in lines:
             event = json.loads(line)
             kind = event.pop("event")
-            self.since, self.used = time.monotonic(), _processor_seconds(self.session)
             if kind == "collected":
                 self.collected = True
                 self.on_found(event["tests"])
@@ -140,8 +141,8 @@ def run_tests(
                 "PYTHONPATH": os.pathsep.join([*map(str, path), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep),
             }
             log = Path(temporary) / "log"
-            words = [*map(str, files), "-k", chosen]
-            stopped = yield from _one_process(folder, words, log, limit, events, dict(environment) | variables)
+            arguments = [*map(str, files), "-k", chosen]
+            stopped = yield from _one_process(folder, arguments, log, limit, events, dict(environment) | variables)
             if stopped is None:
                 return
             yield stopped
@@ -158,10 +159,10 @@ def _ended(events: Path) -> list[str]:
 
 
 def _one_process(
-    folder: Path, chosen: Sequence[str], log: Path, limit: float, events: _Events, environment: Mapping[str, str]
+    folder: Path, arguments: Sequence[str], log: Path, limit: float, events: _Events, environment: Mapping[str, str]
 ) -> Generator[TestEnd, None, TestEnd | None]:
     """Run the tests that are left; returns the test that ended the process, or None if pytest finished."""
-    words = [sys.executable, "-m", "pytest", *chosen, "-q", "-p", pytest_plugin.__name__]
+    words = [sys.executable, "-m", "pytest", *arguments, "-q", "-p", pytest_plugin.__name__]
     words += ["-p", "no:cacheprovider", "-o", "addopts=", "--continue-on-collection-errors", f"--rootdir={folder}"]
     words.append("--capture=sys")  # a message about a fault goes to the file of standard error
     inherited = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}

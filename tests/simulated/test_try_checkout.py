@@ -198,7 +198,7 @@ def test_the_second_of_two_says_that_it_waits(tmp_path: Path) -> None:
     next(first)
     with ThreadPoolExecutor() as pool:
         second = pool.submit(lambda: list(try_checkout(folder, 60, said.put)))
-        assert said.get() == f"waiting: another mpsmith try of {folder} runs"
+        assert said.get() == f"waiting: another mpsmith try of {folder} is running"
         del first  # it ends
         assert [row.name for row in second.result()] == ["tests"]
 
