@@ -9,7 +9,7 @@
 inline float penalty(float z, bool squared) { return z > 0.0f ? (squared ? z * z : z) : 0.0f; }
 
 // A power of two that the penalties are multiplied by, so that their sum is a number where their mean is one.
-inline float reduction_of(long classes) { return ldexp(1.0f, int(clz(uint(classes))) - 32); }
+inline float term_scale(long classes) { return ldexp(1.0f, int(clz(uint(classes))) - 32); }
 
 // losses[row] = share * weight[target] / classes * sum of the penalties of all other classes
 template <typename T>
@@ -42,14 +42,14 @@ kernel void multi_margin_loss(
   if (!valid && thread_index == 0) {
     REPORT_TARGET("multi_margin_loss");
   }
-  const float reduced = reduction_of(classes);
+  const float factor = term_scale(classes);
   float sum = 0.0f;
   if (valid) {
     const uint own = uint(chosen);
     const float base = p[0] - float(x[own]);
     const bool squares = p[1] == 2.0f;
     for (uint k = 0; k < AHEAD; ++k) {
-      sum += thread_index + k * threads == own ? 0.0f : reduced * penalty(base + ahead[k], squares);
+      sum += thread_index + k * threads == own ? 0.0f : factor * penalty(base + ahead[k], squares);
     }
     uint j = thread_index + step;
     for (; j + (step - threads) < last; j += step) {
@@ -57,17 +57,17 @@ kernel void multi_margin_loss(
         ahead[k] = float(x[j + k * threads]);
       }
       for (uint k = 0; k < AHEAD; ++k) {
-        sum += j + k * threads == own ? 0.0f : reduced * penalty(base + ahead[k], squares);
+        sum += j + k * threads == own ? 0.0f : factor * penalty(base + ahead[k], squares);
       }
     }
     for (; j < last; j += threads) {
-      sum += j == own ? 0.0f : reduced * penalty(base + float(x[j]), squares);
+      sum += j == own ? 0.0f : factor * penalty(base + float(x[j]), squares);
     }
   }
   sum = sum_group(sum, scratch, thread_index, threads);
   if (thread_index == 0) {
     const float scale =
-        valid ? (shape[1] != 0 ? float(weight[chosen]) : 1.0f) * p[2] / (reduced * float(classes)) : NAN;
+        valid ? (shape[1] != 0 ? float(weight[chosen]) : 1.0f) * p[2] / (factor * float(classes)) : NAN;
     // A NaN for a weight counts where there is something to weigh, as on the CPU.
     losses[row] = valid && sum == 0.0f ? 0.0f : sum * scale;
   }
