@@ -140,8 +140,9 @@ def _reason(
         return _reason_for_nothing(findings, declared, selection)
     if verdict.is_support:
         return f"{cases[CaseVerdict.PASSED]} cases passed"
-    if deciding is None:
-        return f"the CPU refuses all {cases[CaseVerdict.REFERENCE_FAILED]} calls, and so does mps"
+    if verdict is OverloadVerdict.REFERENCE_FAILED and deciding is None:
+        return f"the CPU refuses all {cases[CaseVerdict.REFERENCE_FAILED]} calls, and so does the device"
+    assert deciding is not None
     decided_by = next(wanted for wanted in _shown_by(verdict) if cases.get(wanted))
     parts = [f"{cases[decided_by]} of {sum(cases.values())} cases"]
     if decided_by is CaseVerdict.MISSING:

@@ -190,8 +190,8 @@ class Comparison:
             return EQUAL_ELEMENTS
         if is_in_another_order(self._case, position, mine.outputs, cpus.outputs):
             return UNSORTED
-        others = are_undetermined(cpus.outputs, position)
-        if others and is_another_factorization(self._case, mine.outputs, cpus.outputs):
+        undetermined = are_undetermined(cpus.outputs, position)
+        if undetermined and is_another_factorization(self._case, mine.outputs, cpus.outputs):
             return OTHER_PIVOTS if "ldl" in self._case.entry else OTHER_PHASES
         if is_unspecified_mode(self._case, position, mine.outputs, cpus.outputs):
             return UNSPECIFIED_MODE

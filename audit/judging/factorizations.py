@@ -43,7 +43,9 @@ def is_another_factorization(case: Case, mine: Sequence[Any], cpus: Sequence[Any
     ours, theirs = ([_wide(factor) for factor in outputs] for outputs in (tensors, expected))
     if len(ours) == 0 or len(ours) % count:
         return False
-    matrices = [(_unit(given), matrix) for given in _matrices(case) for matrix in _meant(_name(case), _wide(given))]
+    matrices = [
+        (_unit(given), matrix) for given in _matrices(case) for matrix in _candidates(_name(case), _wide(given))
+    ]
     for start in range(0, len(ours), count):  # a call with out= gives its outputs twice, other values beside them
         if start and all(x.dim() < 2 for x in ours[start : start + count]):
             continue  # the memory around given outputs, which is compared separately
@@ -52,9 +54,7 @@ def is_another_factorization(case: Case, mine: Sequence[Any], cpus: Sequence[Any
         fitting = [errors for errors in measured if errors[2]]
         if not fitting:
             return False
-        unit, *errors = min(
-            fitting, key=lambda measured: sum(float(x.nan_to_num(torch.inf).sum()) for x in measured[2])
-        )
+        unit, *errors = min(fitting, key=lambda row: sum(float(x.nan_to_num(torch.inf).sum()) for x in row[2]))
         # A comparison with NaN is false, so NaN is not accepted here.
         within = [bool((x <= (SLACK * y).clamp(min=unit)).all()) for x, y in zip(*errors, strict=False)]
         if len(within) < len(errors[1]) or not all(within):
@@ -105,7 +105,7 @@ def _unit(matrix: Tensor) -> float:
     return RESIDUAL * max(matrix.shape[-2:]) * torch.finfo(matrix.dtype).eps
 
 
-def _meant(name: str, matrix: Tensor) -> list[Tensor]:
+def _candidates(name: str, matrix: Tensor) -> list[Tensor]:
     """The matrices that an argument may stand for: of a Hermitian one either triangle may be the one that counts."""
     if name in ("linalg_svd", "svd") or matrix.shape[-1] != matrix.shape[-2]:
         return [matrix]
@@ -120,7 +120,7 @@ def _of_eigenvectors(matrix: Tensor, factors: Sequence[Tensor]) -> list[Tensor]:
     values, vectors = factors
     if vectors.shape != matrix.shape or vectors.dtype is not matrix.dtype:
         return []
-    values = _represented(values, vectors, matrix, vectors)
+    values = _with_finite_values(values, vectors, matrix, vectors)
     return [_relative(matrix @ vectors - vectors * values.unsqueeze(-2), matrix), _skewness(vectors)]
 
 
@@ -131,7 +131,7 @@ def _of_singular_vectors(matrix: Tensor, factors: Sequence[Tensor]) -> list[Tens
     if left.shape[:-1] != matrix.shape[:-1] or right.shape[-1:] != matrix.shape[-1:] or left.dtype is not matrix.dtype:
         return []
     rank = values.shape[-1]
-    values = _represented(values, left[..., :rank], matrix, right[..., :rank, :].mH)
+    values = _with_finite_values(values, left[..., :rank], matrix, right[..., :rank, :].mH)
     product = (left[..., :rank] * values.unsqueeze(-2)) @ right[..., :rank, :]
     return [_relative(product - matrix, matrix), _skewness(left), _skewness(right.mH)]
 
@@ -172,7 +172,7 @@ def _product(factor: Tensor, pivots: list[int], *, hermitian: bool) -> Tensor:
     return product
 
 
-def _represented(values: Tensor, left: Tensor, matrix: Tensor, right: Tensor) -> Tensor:
+def _with_finite_values(values: Tensor, left: Tensor, matrix: Tensor, right: Tensor) -> Tensor:
     """The values, those beyond the largest number of their dtype by their vectors: left^H matrix right."""
     if not values.isinf().any():
         return values

@@ -132,6 +132,11 @@ class Trial:
         self.mps: Execution | None = None
         self.differs_in_values = self.differs_in_form = False
 
+    @property
+    def can_be_predicted(self) -> bool:
+        """Whether values, a shape or a dtype differ: what a model of a defect may explain."""
+        return self.differs_in_values or self.differs_in_form
+
     def outcome(self) -> Outcome:
         """The verdict over forward and backward. The executions stay available in `cpu` and `mps`."""
         start = time.perf_counter()

@@ -169,7 +169,7 @@ def replay(task: Task) -> Replay:
         launches.update(drained())  # printing a tensor of the device makes calls, too
         with paused():
             shown.extend((shown_execution(trial.cpu), shown_execution(trial.mps)))
-        if trial.differs_in_values or trial.differs_in_form:
+        if trial.can_be_predicted:
             wrong.append(trial)
 
     with at_risk(worker.options.settings.timeout), computing.of_case(_position(task)) as drained:
@@ -268,7 +268,7 @@ def _note_execution(
     `on_equal` gets the CPU's run of a trial whose values do not differ.
     """
     into.update(drained())
-    if trial.differs_in_values or trial.differs_in_form:
+    if trial.can_be_predicted:
         wrong.append(trial)
     if not trial.differs_in_values and trial.cpu is not None and trial.mps is not None:
         on_equal(trial.cpu)

@@ -12,7 +12,7 @@ from mpsmith.audit.findings.results import AuditSummary, OverloadSummary, Regist
 from mpsmith.audit.findings.summary import summarize
 from mpsmith.audit.findings.summary_filter import select
 from mpsmith.audit.model.group import GroupKey
-from mpsmith.audit.model.verdicts import CaseVerdict, Outcome, OverloadVerdict
+from mpsmith.audit.model.verdicts import COMPARED_ERRORS, CaseVerdict, Outcome, OverloadVerdict
 from mpsmith.audit.releases.surface.overloads import Dispatch, Surface
 from mpsmith.audit.releases.surface.reachability import Unreachable
 from mpsmith.audit.store.records import ModuleRow, ModuleStatus
@@ -120,6 +120,17 @@ def test_the_worst_finding_decides(built: Built, cases: str, expected: str) -> N
     outcomes = [fault(CaseVerdict(name)) for name in cases.split(", ")]
     built.case("relu", *outcomes, calls={"relu": True})
     assert built.overload("relu").verdict.value == expected
+
+
+def test_a_dtype_that_the_cpu_refuses_too_has_no_reference(built: Built) -> None:
+    refusal = replace(PASSED, compared=COMPARED_ERRORS)
+    built.case("relu", PASSED, calls={"relu": True})
+    built.case("relu", refusal, dtype="complex64", calls={"relu": True})
+    built.case("sum", refusal, refusal, calls={"sum": True})
+    relu, total = built.overload("relu"), built.overload("sum")
+    assert (relu.verdict, relu.executed) == (OverloadVerdict.NATIVE, 1)
+    assert relu.dtypes["complex64"].verdict is total.verdict is OverloadVerdict.REFERENCE_FAILED
+    assert total.reason == "the CPU refuses all 2 calls, and so does the device"
 
 
 def test_a_refused_dtype_is_a_gap_only_where_another_works(built: Built) -> None:

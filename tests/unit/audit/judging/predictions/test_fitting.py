@@ -35,8 +35,8 @@ BY_NAME = {prediction.name: prediction for prediction in EVERY}
 class Shown:
     """A call that shows a defect, and beside it elements that are right.
 
-    `device` is what the device does where there is no model; `moves` lets the model's results be off by an ULP; results
-    that are `formed` have another shape or dtype.
+    `device` is what the device does where there is no model; `moves` lets the model's results be off by an ULP; with
+    `form` the shape or the dtype differs.
     """
 
     call: Callable[..., Any]
@@ -45,7 +45,7 @@ class Shown:
     differentiable: bool = False
     device: Callable[..., Any] | None = None
     moves: bool = False
-    formed: bool = False
+    form: bool = False
 
 
 def numbers(*values: float, dtype: torch.dtype = torch.float32) -> Tensor:
@@ -368,7 +368,7 @@ SHOWN: dict[str, Shown] = {
         tuple(torch.tensor(values, requires_grad=True) for values in ([[1 + 1j, 2j]], [[3j, 1 + 2j]])),
         differentiable=True,
     ),
-    "variances-stay-complex": Shown(torch.std, (torch.empty(0, dtype=torch.complex64),), formed=True),
+    "variances-stay-complex": Shown(torch.std, (torch.empty(0, dtype=torch.complex64),), form=True),
     "rows-with-nan-last": Shown(
         lambda x: ATEN.unique_dim(x, 1, True, True, True),
         (torch.tensor([[NAN, 1, 0, 1], [0, 1, NAN, 1]]),),
@@ -428,7 +428,7 @@ def test_every_prediction_is_shown() -> None:
 @pytest.mark.parametrize("name", SHOWN)
 def test_a_case_fits_the_prediction_of_its_defect(played: Any, name: str) -> None:
     trial = trial_of(played, SHOWN[name])
-    assert (trial.differs_in_values, trial.differs_in_form) == (not SHOWN[name].formed, SHOWN[name].formed)
+    assert (trial.differs_in_values, trial.differs_in_form) == (not SHOWN[name].form, SHOWN[name].form)
     assert name in fitting_predictions(trial, EVERY)
 
 
