@@ -120,7 +120,7 @@ def key_figures(summary: AuditSummary) -> list[str]:
     if run.executed == 0:
         return [f"No case was executed, so nothing is known about any operator. {completeness(run)}"]
     counts = summary.overload_counts
-    faults = [f"{counts[v]:,} {v.value}" for v in counts if v not in _NO_FAULT]
+    faults = [f"{counts[v]:,} {v.value}" for v in counts if not v.is_support and v not in _NOT_EXECUTED]
     executed = summary.executed_overloads
     partly = [f"{summary.partly_broken:,} right in most cases and broken in some"] if summary.partly_broken else []
     not_executed = summary.reachable - executed
@@ -199,7 +199,7 @@ def of_compiled_calls(summary: AuditSummary) -> list[str]:
 
 
 _FAULTY_CASES = (CaseVerdict.CRASH, CaseVerdict.TIMEOUT, CaseVerdict.WRONG, CaseVerdict.DTYPE_GAP)
-_NO_FAULT = (OverloadVerdict.NATIVE, OverloadVerdict.COMPOSITE, OverloadVerdict.UNREACHABLE)
+_NOT_EXECUTED = (OverloadVerdict.REFERENCE_FAILED, OverloadVerdict.UNREACHABLE)
 
 
 def graded(grade: Grade | None) -> str:

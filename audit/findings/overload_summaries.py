@@ -141,7 +141,7 @@ def _reason(
     if verdict.is_support:
         return f"{cases[CaseVerdict.PASSED]} cases passed"
     if verdict is OverloadVerdict.REFERENCE_FAILED and deciding is None:
-        return f"the CPU refuses all {cases[CaseVerdict.REFERENCE_FAILED]} calls, and so does the device"
+        return f"the CPU and the device refuse every call: {cases[CaseVerdict.REFERENCE_FAILED]}"
     assert deciding is not None
     decided_by = next(wanted for wanted in _shown_by(verdict) if cases.get(wanted))
     parts = [f"{cases[decided_by]} of {sum(cases.values())} cases"]

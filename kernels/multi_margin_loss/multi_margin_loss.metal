@@ -66,8 +66,7 @@ kernel void multi_margin_loss(
   }
   sum = sum_group(sum, scratch, thread_index, threads);
   if (thread_index == 0) {
-    const float scale =
-        valid ? (shape[1] != 0 ? float(weight[chosen]) : 1.0f) * p[2] / (factor * float(classes)) : NAN;
+    const float scale = valid ? (shape[1] != 0 ? float(weight[chosen]) : 1.0f) * p[2] / (factor * float(classes)) : NAN;
     // A NaN for a weight counts where there is something to weigh, as on the CPU.
     losses[row] = valid && sum == 0.0f ? 0.0f : sum * scale;
   }

@@ -20,7 +20,17 @@ from mpsmith.audit.model.selection import DTYPES
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome, OverloadVerdict
 from mpsmith.audit.store.store import Store
 from mpsmith.errors import MpsmithError
-from mpsmith.reports import audit_tables, charts, csv_report, json_report, markdown, publish, run_tables, terminal
+from mpsmith.reports import (
+    audit_tables,
+    charts,
+    csv_report,
+    json_report,
+    markdown,
+    publish,
+    run_tables,
+    terminal,
+    wording,
+)
 from mpsmith.reports.site.content import SiteContent
 from mpsmith.reports.site.writing import files
 from support.audits import SURFACE, make_summary
@@ -88,6 +98,14 @@ def test_tables_add_up(summary: AuditSummary) -> None:
     *rows, last = run_tables.case_table(summary).rows
     assert last[-1] == sum(int(row[-1]) for row in rows) == summary.run.recorded
     assert sum(int(row[-1]) for row in run_tables.dtype_table(summary).rows) == summary.run.recorded
+
+
+def test_the_first_sentence_counts_each_executed_overload_once(summary: AuditSummary) -> None:
+    refused = replace(summary.overloads[0], name="aten::zeta", verdict=OverloadVerdict.REFERENCE_FAILED, executed=0)
+    with_one = replace(summary, overloads=(*summary.overloads, refused))
+    (sentence,) = [line for line in wording.key_figures(with_one) if "executed overloads" in line]
+    right, executed, *others = map(int, re.findall(r"\d+", sentence))
+    assert right + sum(others) == executed == summary.executed_overloads
 
 
 @pytest.mark.parametrize("name", ["terminal", "markdown"])
