@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sysconfig
 import tempfile
@@ -78,7 +79,7 @@ def build_extension(
     libraries = (frameworks_library(), torch_host_library())
     with tempfile.TemporaryDirectory(prefix="mpsmith-build-") as temporary:
         objects = [Path(temporary) / f"{number}-{path.stem}.o" for number, path in enumerate(sources)]
-        with ThreadPoolExecutor() as threads:
+        with ThreadPoolExecutor(os.cpu_count()) as threads:
             warnings = [d for diagnostics in threads.map(compiler.compile, units, objects) for d in diagnostics]
         noted = note.write(Path(temporary), name)
         objects.append(Path(temporary) / "note.o")

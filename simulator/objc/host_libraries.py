@@ -6,6 +6,7 @@ They are built on first use and kept. The first needs no torch, so that it serve
 from __future__ import annotations
 
 import functools
+import os
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -96,7 +97,7 @@ def built_library(
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder, prefix="build-") as temporary:
         objects = [Path(temporary) / f"{unit.path.name}.o" for unit in units]
-        with ThreadPoolExecutor() as threads:
+        with ThreadPoolExecutor(os.cpu_count()) as threads:
             list(threads.map(compiler.compile, units, objects))
         target = Path(temporary) / name
         libraries = [f"-Wl,-soname,{name}", *(word for path in below for word in linked(path))]

@@ -6,10 +6,11 @@
 #ifdef MSL_CHECKED
 enum msl_use : uint { msl_loads = 1, msl_stores = 2 };  // enum Use of runtime/checker.cpp
 extern "C" void msl_atomic_access(MSL_GENERIC const volatile void* address, uint size, uint use);
-#define MSL_ATOMIC static __attribute__((noinline, no_sanitize("coverage")))
+// An inlined function reports the caller's line, and only one that is not inlined can go without the checker's hooks.
+#define MSL_UNCHECKED static __attribute__((noinline, nodebug, no_sanitize("coverage")))
 #define MSL_NOTE(use) msl_atomic_access(&p->value, sizeof(p->value), use)
 #else
-#define MSL_ATOMIC MSL_INLINE
+#define MSL_UNCHECKED MSL_INLINE
 #define MSL_NOTE(use)
 #endif
 // A kernel with this section uses atomic read-modify-write, so its result may depend on the order of the threads.
@@ -42,48 +43,50 @@ typedef atomic<float> MSL_NAME(atomic_float);
 
 #define MSL_FETCH(SPACE, name, bits, expression) \
   template <class T> \
-  MSL_ATOMIC T atomic_fetch_##name##_explicit(volatile SPACE atomic<T>* p, remove_cv_t<T> x, MSL_NAME(memory_order)) { \
+  MSL_INLINE T atomic_fetch_##name##_explicit(volatile SPACE atomic<T>* p, remove_cv_t<T> x, MSL_NAME(memory_order)) { \
     MSL_REQUIRE_ATOMIC(true, bits); \
     MSL_ORDER_MATTERS; \
     MSL_NOTE(msl_loads | msl_stores); \
-    T old = p->value; \
-    p->value = (T)(expression); \
+    T old = msl_value(p); \
+    msl_change(p, (T)(expression)); \
     return old; \
   }
 // Only the strict pass tells the address spaces apart.
 #define MSL_ATOMICS(SPACE, in_threadgroup) \
-  template <class T> MSL_ATOMIC T atomic_load_explicit(volatile const SPACE atomic<T>* p, MSL_NAME(memory_order)) { \
+  template <class T> MSL_UNCHECKED T msl_value(volatile const SPACE atomic<T>* p) { return p->value; } \
+  template <class T> MSL_UNCHECKED void msl_change(volatile SPACE atomic<T>* p, remove_cv_t<T> x) { p->value = x; } \
+  template <class T> MSL_INLINE T atomic_load_explicit(volatile const SPACE atomic<T>* p, MSL_NAME(memory_order)) { \
     MSL_REQUIRE_ATOMIC(false, false); \
     MSL_NOTE(msl_loads); \
-    return p->value; \
+    return msl_value(p); \
   } \
   template <class T> \
-  MSL_ATOMIC void atomic_store_explicit(volatile SPACE atomic<T>* p, remove_cv_t<T> x, MSL_NAME(memory_order)) { \
+  MSL_INLINE void atomic_store_explicit(volatile SPACE atomic<T>* p, remove_cv_t<T> x, MSL_NAME(memory_order)) { \
     MSL_REQUIRE_ATOMIC(false, false); \
     static_assert(!(in_threadgroup) || !is_same<T, float>::value, "Metal: atomic_float is for device memory only" \
                   " (MSL specification, Atomic Data Types; SPIRV-Cross issue 2611)"); \
     MSL_NOTE(msl_stores); \
-    p->value = x; \
+    msl_change(p, x); \
   } \
   template <class T> \
-  MSL_ATOMIC T atomic_exchange_explicit(volatile SPACE atomic<T>* p, remove_cv_t<T> x, MSL_NAME(memory_order)) { \
+  MSL_INLINE T atomic_exchange_explicit(volatile SPACE atomic<T>* p, remove_cv_t<T> x, MSL_NAME(memory_order)) { \
     MSL_REQUIRE_ATOMIC(false, false); \
     MSL_ORDER_MATTERS; \
     MSL_NOTE(msl_stores); \
-    T old = p->value; \
-    p->value = x; \
+    T old = msl_value(p); \
+    msl_change(p, x); \
     return old; \
   } \
   template <class T> \
-  MSL_ATOMIC bool atomic_compare_exchange_weak_explicit(volatile SPACE atomic<T>* p, thread remove_cv_t<T>* expected, \
+  MSL_INLINE bool atomic_compare_exchange_weak_explicit(volatile SPACE atomic<T>* p, thread remove_cv_t<T>* expected, \
       remove_cv_t<T> desired, MSL_NAME(memory_order), MSL_NAME(memory_order)) { \
     MSL_REQUIRE_ATOMIC(false, false); \
     MSL_ORDER_MATTERS; \
     MSL_NOTE(msl_loads | msl_stores); \
-    T old = p->value; \
+    T old = msl_value(p); \
     /* bits decide, so that a NaN equals itself and +0 differs from -0 */ \
     bool same = __builtin_memcmp(&old, expected, sizeof(T)) == 0; \
-    if (same) p->value = desired; \
+    if (same) msl_change(p, desired); \
     else *expected = old; \
     return same; \
   } \
@@ -98,10 +101,10 @@ MSL_ATOMICS(threadgroup, true)
 #undef MSL_FETCH
 // Metal's 64-bit minimum and maximum return nothing.
 #define MSL_CHANGE(name, op) \
-  MSL_ATOMIC void atomic_##name##_explicit(volatile device atomic<ulong>* p, ulong x, MSL_NAME(memory_order)) { \
+  MSL_INLINE void atomic_##name##_explicit(volatile device atomic<ulong>* p, ulong x, MSL_NAME(memory_order)) { \
     MSL_ORDER_MATTERS; \
     MSL_NOTE(msl_loads | msl_stores); \
-    if (x op p->value) p->value = x; \
+    if (x op msl_value(p)) msl_change(p, x); \
   }
 MSL_CHANGE(min, <) MSL_CHANGE(max, >)
 #undef MSL_CHANGE

@@ -430,6 +430,16 @@ def test_null_for_an_argument_that_is_not_passed() -> None:
         call(body("a[i] = b[i];"), floats(4), mode="fast")
 
 
+@pytest.mark.parametrize("change", ["fetch_add", "exchange"])
+def test_an_atomic_access_out_of_bounds_names_its_line(change: str) -> None:
+    source = (
+        "kernel void k(device atomic_int* a, uint i [[thread_position_in_grid]]) {\n"
+        f"  atomic_{change}_explicit(a + i + 8, 1, memory_order_relaxed);\n}}"
+    )
+    with pytest.raises(RuntimeError, match=r"past the end of argument 0 .*, at program_source:4$"):
+        call(source, np.zeros(9, np.int32))
+
+
 def test_errors_in_checked_mode_name_the_line() -> None:
     source = (
         "kernel void k(device float* a, uint i [[thread_position_in_grid]]) {\n  float v = a[i];\n\n  a[i + 8] = v;\n}"

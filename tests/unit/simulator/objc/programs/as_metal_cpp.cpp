@@ -7,6 +7,7 @@
 #include <TargetConditionals.h>
 #include <dlfcn.h>
 #include <libkern/OSAtomic.h>
+#include <mach-o/getsect.h>
 #include <objc/message.h>
 #include <objc/runtime.h>
 
@@ -26,6 +27,7 @@ Result send(const void* object, const char* selector, Arguments... arguments) {
 id string(const char* text) { return send(objc_lookUpClass("NSString"), "stringWithUTF8String:", text); }
 } // namespace
 
+extern "C" const mach_header_64 __dso_handle;
 extern "C" id MTLCreateSystemDefaultDevice();
 extern "C" id MTLCopyAllDevicesWithObserver(id* observer, id block);
 
@@ -56,6 +58,10 @@ std::string as_metal_cpp() {
   completed += dispatch_semaphore_wait(locked, DISPATCH_TIME_FOREVER);
   dispatch_release(locked);
   const auto devices = send<unsigned long>(MTLCopyAllDevicesWithObserver(&observer, nullptr), "count");
+  unsigned long section = 1;
+  char unit[8];
+  const unsigned long cut = strlcpy(unit, " dev", 4) + strlcat(unit, "vice and more", sizeof(unit));
+  if (getsectiondata(&__dso_handle, "__METAL", "__shaders", &section) != nullptr || section != 0 || cut != 20) return unit;
   return std::to_string(static_cast<int>(numbers[1])) + " completed " + std::to_string(completed) + ", " +
-      std::to_string(devices) + " device" + (kDevice == nullptr ? "" : "?");
+      std::to_string(devices) + unit + (kDevice == nullptr ? "" : "?");
 }
