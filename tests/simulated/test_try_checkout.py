@@ -229,7 +229,7 @@ def test_mps():
 
 
 @pytest.mark.parametrize("form", ["terminal", "json"])
-def test_after_an_interrupt_it_prints_what_it_has(form: str, tmp_path: Path) -> None:
+def test_an_interrupt_prints_the_results_so_far(form: str, tmp_path: Path) -> None:
     begun = tmp_path / "begun"
     tests = f"""import pathlib, time  # mps
 def test_right(): pass
@@ -265,7 +265,7 @@ def test_left(): pass
     ]
 
 
-def test_what_only_the_validation_refuses_is_a_separate_row(tmp_path: Path) -> None:
+def test_validation_errors_alone_are_a_separate_row(tmp_path: Path) -> None:
     tests = """import os, pytest  # mps
 @pytest.mark.parametrize("length", [24, 24, 40])
 def test_mps(length):
@@ -285,7 +285,7 @@ def test_mps(length):
     ]
 
 
-def test_what_is_left_are_the_names_without_a_row() -> None:
+def test_names_without_a_row_are_left() -> None:
     plan = TryPlan()
     plan.add("metal", ["a.metal", "b.metal"])
     plan.add("extension", ["setup.py"])
@@ -299,7 +299,7 @@ def test_what_is_left_are_the_names_without_a_row() -> None:
     assert not passed([*rows, *plan.left(rows)])
 
 
-def test_what_cannot_be_tried_is_one_line(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_tried_is_a_one_line_error(tmp_path: Path) -> None:
     refused = partial(refusal, app, "try")
     assert "there is no folder" in refused(str(tmp_path / "gone"))
     (tmp_path / "a.txt").write_text("")

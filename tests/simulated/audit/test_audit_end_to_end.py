@@ -42,7 +42,7 @@ def stored(store_path: Path):
         yield store, store.latest_run()
 
 
-def test_what_falls_back_is_exactly_what_the_surface_says_is_missing(stored: tuple[Store, Run]) -> None:
+def test_only_overloads_without_an_mps_kernel_fall_back(stored: tuple[Store, Run]) -> None:
     store, run = stored
     surface = installed_surface()
     lacking = {overload.name for overload in surface.overloads if overload.dispatch in LACKING}
@@ -155,9 +155,7 @@ def test_a_damaged_store_is_left_alone(tmp_path: Path) -> None:
     assert store.read_bytes() == before
 
 
-def test_the_same_seed_gives_the_same_cases_and_verdicts_whatever_the_hash_seed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_cases_and_verdicts_do_not_depend_on_the_hash_seed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The sampler of meshgrid loops over a set of two strings, which these hash seeds put into another order."""
     runs = []
     for hash_seed in ("1", "5"):

@@ -156,7 +156,7 @@ def test_the_arguments_are_those_before_the_call_and_the_words_those_of_the_judg
     )
 
 
-def test_the_first_wrong_call_is_at_fault_and_not_what_it_misleads() -> None:
+def test_only_the_first_wrong_call_is_at_fault() -> None:
     with faulty_kernel("exp", scaled), faulty_kernel("cos", scaled):
         fault = inside(lambda x: x.exp().cos(), torch.ones(3))
     assert fault is not None
@@ -175,7 +175,7 @@ def test_an_argument_that_must_not_change_is_compared() -> None:
     assert (fault.overload, fault.message.split(";")[0]) == ("aten::maximum", "output 2: 3 of 3 elements differ")
 
 
-def test_what_raises_inside_is_at_fault() -> None:
+def test_a_raising_inner_call_is_at_fault() -> None:
     def raises(kernel: Callable[..., Any], *args: Any, **kwargs: Any) -> torch.Tensor:
         raise ValueError("no such luck")
 
@@ -262,7 +262,7 @@ def test_one_look_audits_no_more_than_its_budget(monkeypatch: pytest.MonkeyPatch
         assert inside(torch.cos, torch.ones(3)) is None
 
 
-def test_what_makes_memory_is_not_blamed_for_draws() -> None:
+def test_factory_functions_are_not_blamed_for_random_numbers() -> None:
     def ignores_the_seed(kernel: Callable[..., Any], x: Any, low: float = 0.0, high: float = 1.0, **_: Any) -> Any:
         own = torch.Generator(device="mps")
         own.manual_seed(3)

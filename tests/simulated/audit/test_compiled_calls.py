@@ -31,7 +31,7 @@ class TestLowered:
         assert result.outcome.backward
         assert "metal::precise::sin" in result.source
 
-    def test_what_stayed_aten_is_named(self) -> None:
+    def test_aten_calls_left_by_inductor_are_named(self) -> None:
         result = compiled(lambda x: (x @ x.t()).relu(), torch.randn(4, 4))
         assert (result.verdict, result.aten) == (CompiledVerdict.METAL_AND_ATEN, ("aten::mm",))
         assert compiled(torch.mm, torch.randn(4, 4), torch.randn(4, 4)).verdict is CompiledVerdict.ATEN

@@ -88,7 +88,7 @@ SHOWN_BY_REFUSALS = {
 }
 
 
-def test_rules_explain_what_a_mac_refuses(tmp_path: Path) -> None:
+def test_rules_explain_refusals_of_a_mac(tmp_path: Path) -> None:
     operators, dtypes = tuple(SHOWN_BY_REFUSALS.values()), ("complex64", "float16", "uint8")
     explanation = explained(tmp_path / "refused.sqlite", operators, ("opinfo",), dtypes=dtypes)
     assert explanation.unexplained == ()
@@ -153,7 +153,7 @@ SHOWN_BY_KERNELS_IN_MORE_SAMPLES = {
     [(SHOWN_BY_KERNELS, Samples.QUICK), (SHOWN_BY_KERNELS_IN_MORE_SAMPLES, Samples.DEFAULT)],
     ids=["quick", "default"],
 )
-def test_rules_about_our_kernels_explain_what_they_show(
+def test_rules_about_our_kernels_explain_their_non_passes(
     tmp_path: Path, shown: dict[str, tuple[str, str, str]], samples: Samples
 ) -> None:
     operators, sources, dtypes = (tuple(dict.fromkeys(column)) for column in zip(*shown.values(), strict=True))
@@ -163,7 +163,7 @@ def test_rules_about_our_kernels_explain_what_they_show(
     assert set(shown) <= {use.name for use in explanation.rules}
 
 
-def test_rules_about_our_antialiased_kernels_explain_what_they_show(tmp_path: Path) -> None:
+def test_rules_about_our_antialiased_kernels_explain_their_non_passes(tmp_path: Path) -> None:
     operators = ("_upsample_lanczos2d_aa", "_upsample_bicubic2d_aa_backward")
     explanation = explained(tmp_path / "store.sqlite", operators, ("schema", "schema forms"), imports=(OURS,))
     assert explanation.unexplained == ()

@@ -168,7 +168,7 @@ def test_a_maker_makes_its_condition_hold_and_not_before(text: str) -> None:
     assert holds(plain) is (term.name in ("contiguous", "without_gradients"))
 
 
-def test_arguments_in_pairs_are_different_ones_and_not_what_no_result_depends_on() -> None:
+def test_paired_arguments_differ_and_affect_the_result() -> None:
     made = [
         two_arguments(facts_of(name), Random(n)) for n in range(40) for name in ("aten::mean.dim", "aten::add.Tensor")
     ]

@@ -65,7 +65,7 @@ def test_functions_of_the_simulated_device_work(rows: dict[str, ModuleRow], name
     assert rows[name] == ModuleRow(name, ModuleStatus.WORKS)
 
 
-def test_distinguishes_what_the_device_and_torch_lack(rows: dict[str, ModuleRow]) -> None:
+def test_gaps_of_the_device_and_of_torch_are_distinguished(rows: dict[str, ModuleRow]) -> None:
     assert rows["torch.mps.Stream"].status is ModuleStatus.MISSING
     assert rows["torch.mps.profiler.metal_capture"].status is ModuleStatus.FAILS
     assert ModuleStatus.NOT_PROBED not in {row.status for row in rows.values()}

@@ -231,7 +231,7 @@ def test_a_judge_without_one_of_its_parts_misses_the_fault(
 
 
 @pytest.mark.rehearsal  # minutes, so the nightly run has it
-def test_a_small_self_test_finds_leaks_and_what_ends_processes(tmp_path: Path) -> None:
+def test_a_small_self_test_finds_leaks_and_crashes(tmp_path: Path) -> None:
     options = SelfTestOptions(3, seed=5, classes=("aborts", "hangs", "leaks"), workers=2, timeout=10.0)
     done = self_test(options, tmp_path, lambda text: None)
     results = [(finding.planted.class_name, finding.result) for finding in done.findings]

@@ -100,7 +100,7 @@ def launches_of(store: Path, overload: str) -> Launches:
         return together
 
 
-def test_what_a_shipped_kernel_gets_right_is_its_evidence(store: Path) -> None:
+def test_a_passed_case_has_the_grade_shipped_kernel(store: Path) -> None:
     cases = cases_of(store, "neg")
     assert {case.outcome.verdict for case in cases} == {CaseVerdict.PASSED}
     shipped = [case for case in cases if case.grade is Grade.SHIPPED_KERNEL]
@@ -110,7 +110,7 @@ def test_what_a_shipped_kernel_gets_right_is_its_evidence(store: Path) -> None:
     assert len(shipped) < len(cases)  # a strided one is left to the CPU, and of a kind a few are taken
 
 
-def test_what_it_gets_wrong_is_wrong_and_names_it(store: Path) -> None:
+def test_a_wrong_case_names_the_shipped_kernel(store: Path) -> None:
     wrong = [case for case in cases_of(store, "ceil") if case.outcome.verdict is CaseVerdict.WRONG]
     assert wrong
     assert {case.kernels for case in wrong} == {("ceil_dense_scalar_float_float",)}

@@ -16,7 +16,7 @@ OWN_COMPOSITES = {
 }
 
 
-def test_the_surface_is_what_the_dispatcher_says() -> None:
+def test_the_surface_agrees_with_the_dispatcher() -> None:
     surface = installed_surface()
     ours = sys.modules.get("mpsmith.kernels")  # another test of this process may have registered our kernels
     with ours.use() if ours else contextlib.nullcontext():

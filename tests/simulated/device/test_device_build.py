@@ -93,7 +93,7 @@ def test_ninja_is_found_although_it_is_not_on_the_path(
     assert done.stdout.split() == ["LOADED"]
 
 
-def test_what_a_killed_build_left_is_cleared_away(
+def test_leftovers_of_a_killed_build_are_removed(
     monkeypatch: pytest.MonkeyPatch, fresh_python: FreshPython, sources: Path, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("MPSMITH_CACHE", str(tmp_path / "cache"))

@@ -25,7 +25,7 @@ def test_a_release_gives_its_coverage(fresh_python: FreshPython) -> None:
     assert fresh_python(script, MPSMITH_SIMULATE="2.0.1").stdout == "2.0.1\n"
 
 
-def test_what_cannot_be_simulated_is_a_warning(fresh_python: FreshPython) -> None:
+def test_a_release_without_data_is_a_warning(fresh_python: FreshPython) -> None:
     done = fresh_python("import torch; print(torch.ones(2).tolist())", MPSMITH_SIMULATE="0.1")
     assert done.stdout == "[1.0, 1.0]\n"
     assert "MPSMITH_SIMULATE is set, but there is no simulated mps device: no data for torch 0.1" in done.stderr

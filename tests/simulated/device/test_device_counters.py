@@ -38,7 +38,7 @@ def test_every_native_call_counts() -> None:
     }
 
 
-def test_what_the_cpu_calls_inside_a_native_operator_does_not_count() -> None:
+def test_cpu_calls_inside_a_native_operator_do_not_count() -> None:
     x = torch.rand(4, 4, device="mps")
     device.reset_counters()
     torch.nn.functional.linear(x, x)
@@ -83,7 +83,7 @@ def test_an_operator_that_always_falls_back_does_so_in_strict_mode() -> None:
     assert weight.cpu().norm(dim=1)[:2].tolist() == pytest.approx([0.5, 0.5], abs=1e-4)
 
 
-def test_a_drain_reports_only_what_is_new(fallback_enabled: None) -> None:
+def test_a_drain_reports_only_new_calls(fallback_enabled: None) -> None:
     x = torch.ones(3, device="mps")
     device.reset_counters()
     torch.add(x, x)
@@ -115,7 +115,7 @@ def test_a_drain_is_in_order_of_first_call() -> None:
     assert list(device.drain_calls()) == ["aten::neg", "aten::cos"]
 
 
-def test_reset_forgets_what_was_not_drained(fallback_enabled: None) -> None:
+def test_reset_drops_undrained_calls(fallback_enabled: None) -> None:
     x = torch.ones(3, device="mps")
     call_missing(x)
     device.reset_counters()

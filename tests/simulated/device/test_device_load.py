@@ -184,7 +184,7 @@ def test_rejects_a_fallback_variable_that_is_not_a_number(fresh_python: FreshPyt
     assert done.stdout.strip() == f"PYTORCH_ENABLE_MPS_FALLBACK should be 0 or 1, not {text!r}"
 
 
-def test_a_profile_of_another_release_decides_what_is_native(fresh_python: FreshPython) -> None:
+def test_a_profile_decides_which_operators_are_native(fresh_python: FreshPython) -> None:
     done = fresh_python(
         LOAD
         + """

@@ -50,7 +50,7 @@ def test_unknown_overloads_are_left_out() -> None:
     assert kernel_plan.plan(profile).sparse == []
 
 
-def test_what_this_torch_composes_of_others_stays_composed() -> None:
+def test_composite_operators_of_this_torch_stay_composite() -> None:
     """2.0.1 had an mps kernel for argsort.stable; today it is a sort, and a kernel would cut off its gradient."""
     profile = dataclasses.replace(NOTHING, native=frozenset({"argsort.stable", "softshrink"}))
     native = kernel_plan.plan(profile).native

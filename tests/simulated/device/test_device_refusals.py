@@ -79,7 +79,7 @@ def test_unknown_dtypes_and_conditions_are_errors_and_unknown_overloads_are_left
     refusals.refuse([Refusal("of_the_future", "self", "no")])
 
 
-def test_what_a_release_refuses_on_a_mac() -> None:
+def test_torch_2_13_refuses_dtypes_as_on_a_mac() -> None:
     refuse_as("2.13.0")
     integers = ones(2, 2, dtype=torch.int32)
     complex_numbers = ones(2, 2, dtype=torch.complex64)
@@ -134,7 +134,7 @@ def test_an_adaptive_maximum_needs_no_sizes_that_divide() -> None:
         functional.adaptive_max_pool2d(ones(1, 1, 2, 4), (4, 2))
 
 
-def test_none_refuses_nothing_and_a_profile_of_no_known_release_what_its_ancestor_does() -> None:
+def test_an_unknown_release_refuses_as_its_ancestor() -> None:
     assert refuse_as("none") == []
     assert refuse_as_profile("made by hand") == []
     assert refuse_as_profile("2.13.7.dev1") == refuse_as("2.13.0")

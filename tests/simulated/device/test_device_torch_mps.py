@@ -195,7 +195,7 @@ def test_the_offset_counts_the_operators_that_drew() -> None:
     assert default.get_offset() == 0
 
 
-def test_what_draws_nothing_does_not_move_the_offset() -> None:
+def test_calls_without_random_numbers_keep_the_offset() -> None:
     torch.mps.manual_seed(7)
     default = torch.mps._get_default_mps_generator()
     state = default.get_state()

@@ -226,7 +226,7 @@ RESULTS: dict[str, tuple[str, Callable[[], Tensor], list[Any]]] = {
 
 
 @pytest.mark.parametrize("text", RESULTS)
-def test_what_a_corruption_gives(text: str) -> None:
+def test_a_corruption_changes_the_result(text: str) -> None:
     overload, call, expected = RESULTS[text]
     before = call() if not text.startswith(("clamps",)) else None
     arm(f"aten::{overload}: {text}")
@@ -347,7 +347,7 @@ def test_uncounted_fallback(x: Tensor) -> None:
 
 
 @pytest.mark.parametrize(("corruption", "signal"), [("aborts", 6), ("segfaults", 11), ("hangs", 14)])
-def test_what_ends_the_process(corruption: str, signal: int, fresh_python) -> None:
+def test_some_corruptions_end_the_process(corruption: str, signal: int, fresh_python) -> None:
     script = f"""
         import signal, torch
         from mpsmith.audit.releases.surface.profiles import coverage_profile

@@ -42,6 +42,6 @@ def test_the_root_of_the_lower_triangle_is_hermitian_and_its_square_is_the_matri
         (torch.ones(2, 2).half(), "Low precision dtypes not supported. Got Half"),
     ],
 )
-def test_what_is_refused(x: torch.Tensor, message: str) -> None:
+def test_unsupported_input_is_refused(x: torch.Tensor, message: str) -> None:
     with pytest.raises(RuntimeError, match=message):
         torch.ops.aten.linalg_matrix_sqrth(x.to("mps"))

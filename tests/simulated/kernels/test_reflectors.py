@@ -27,7 +27,7 @@ def test_an_imaginary_number_is_turned_to_the_negative_side(zero: float) -> None
 
 
 @pytest.mark.parametrize("rest", [1e-30, -1e-36])
-def test_what_is_too_small_to_be_squared_is_turned_as_lapack_does(rest: float) -> None:
+def test_values_whose_square_underflows_are_reflected_as_in_lapack(rest: float) -> None:
     column = torch.tensor([[2.0], [rest], [0.0]])
     r, tau = torch.geqrf(column.to("mps"))
     expected_r, expected_tau = torch.geqrf(column)

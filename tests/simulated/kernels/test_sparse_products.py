@@ -78,7 +78,7 @@ REFUSED: dict[str, Callable[[Tensor, Tensor, Tensor], Tensor]] = {
 
 
 @pytest.mark.parametrize("call", REFUSED)
-def test_what_the_cpu_refuses(call: str) -> None:
+def test_mps_refuses_the_same_calls_as_the_cpu(call: str) -> None:
     kinds = []
     for device in ("cpu", "mps"):
         with pytest.raises((RuntimeError, NotImplementedError)) as error:

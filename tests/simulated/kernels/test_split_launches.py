@@ -123,7 +123,7 @@ SPLIT: dict[str, tuple[str, str, int, int, Callable[[torch.Tensor], torch.Tensor
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("name", SPLIT)
-def test_several_launches_give_what_one_gives(
+def test_several_launches_agree_with_one(
     name: str, layout: str, launches: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kernel, limit, most, expected, call = SPLIT[name]
@@ -284,7 +284,7 @@ HANDED_OVER: dict[str, tuple[str, int, Callable[[torch.Tensor], torch.Tensor]]] 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("call", HANDED_OVER)
-def test_what_one_launch_cannot_do_in_time_goes_to_the_cpu(
+def test_calls_too_long_for_one_launch_run_on_the_cpu(
     call: str, layout: str, launches: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kernel, steps, function = HANDED_OVER[call]

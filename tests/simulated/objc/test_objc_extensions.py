@@ -95,7 +95,7 @@ def test_a_program_takes_parameters(extension: ModuleType) -> None:
         assert torch.equal(extension.parametrized(ones.to("mps")).cpu(), ones + 5)
 
 
-def test_what_a_kernel_reports_is_raised_at_the_next_synchronisation(extension: ModuleType) -> None:
+def test_kernel_errors_are_raised_at_the_next_synchronisation(extension: ModuleType) -> None:
     extension.report_error(torch.tensor([1.0, -1.0, -2.0]).to("mps"))
     with pytest.raises(torch.AcceleratorError, match="no1"):
         torch.mps.synchronize()

@@ -119,7 +119,7 @@ def test_without_a_mistake_the_values_are_right(extension: ModuleType, way: str)
 
 
 @pytest.mark.parametrize("mistake", RAISE)
-def test_what_metal_forbids_is_raised(extension: ModuleType, mistake: str) -> None:
+def test_calls_that_metal_forbids_raise(extension: ModuleType, mistake: str) -> None:
     said = outcome(extension.scaled, mistake)
     assert said
     assert said != "other values"
@@ -133,7 +133,7 @@ def test_zeros_are_zeros_of_every_type(extension: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("mistake", DIFFER)
-def test_what_metal_takes_gives_other_values(extension: ModuleType, mistake: str) -> None:
+def test_mistakes_that_metal_accepts_give_other_values(extension: ModuleType, mistake: str) -> None:
     assert outcome(extension.scaled, mistake) != ""
     assert outcome(extension.scaled, "") == "", "the next launch is right again"
 
@@ -165,7 +165,7 @@ def test_an_encoder_that_an_exception_left_open_costs_at_most_one_call(
     assert torch.equal(extension.scaled_with_torch(values, BY, PLUS, "").cpu(), values.cpu() * BY + PLUS)
 
 
-def test_what_torch_declares_and_nothing_implements_is_named_when_it_is_called(extension: ModuleType) -> None:
+def test_calling_an_unimplemented_torch_function_names_it(extension: ModuleType) -> None:
     said = r"at::mps::MPSAllocatorCallbacksRegistry(?:\[[\w:]+\])?\(\) is not simulated: .*used at .*mistakes\.mm:\d+\)"
     with pytest.raises(RuntimeError, match=said):
         extension.callbacks()

@@ -85,6 +85,6 @@ def test_the_scale_follows(shipped: Shipped, found_inf: float, scale: float, tra
     assert (state[0].item(), state[1].item()) == (scale, tracked)
 
 
-def test_what_holds_is_asserted(shipped: Shipped) -> None:
+def test_true_assertions_pass(shipped: Shipped) -> None:
     shipped.run(overload_of("_assert_async"), torch.tensor(3.0), kernels=["assert_async_4"])
     shipped.run(overload_of("_assert_async.msg"), torch.tensor(True), "it holds", kernels=["assert_async_1"])

@@ -200,7 +200,7 @@ def test_a_paused_call_runs_on_the_stand_in_and_is_not_counted(activate: Activat
     assert torch.exp(mps(0)).tolist() == [101]
 
 
-def test_a_planner_sees_what_an_argument_held_before_the_call(activate: Activate) -> None:
+def test_a_planner_sees_arguments_as_before_the_call(activate: Activate) -> None:
     seen = []
 
     def plan(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
@@ -300,7 +300,7 @@ def test_gradients_flow_through(activate: Activate) -> None:
     assert x.grad.tolist() == [101, 101]
 
 
-def test_what_a_kernel_reports_is_raised(activate: Activate) -> None:
+def test_kernel_errors_are_raised(activate: Activate) -> None:
     activate(
         exp=lambda call, kernels: [launch("reports", output=call.result, input=call["self"], error_buf=ERROR_BUFFER)]
     )
@@ -314,7 +314,7 @@ def test_deactivated_the_device_is_as_before(activate: Activate) -> None:
     assert torch.exp(mps(0)).tolist() == [1]
 
 
-def test_activating_again_replaces_what_was_active(activate: Activate) -> None:
+def test_activating_again_replaces_the_planners(activate: Activate) -> None:
     activate(exp=unary("exp_kernel"))
     activate(sin=unary("exp_kernel"))
     assert torch.exp(mps(0)).tolist() == [1]

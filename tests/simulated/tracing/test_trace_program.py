@@ -101,7 +101,7 @@ def test_a_program_without_and_with_kernels(tmp_path: Path) -> None:
     )
 
 
-def test_reports_what_a_killed_program_and_its_children_did(tmp_path: Path) -> None:
+def test_a_killed_program_and_its_children_are_reported(tmp_path: Path) -> None:
     script = tmp_path / "family.py"
     script.write_text(FAMILY)
     result = run_trace(script)

@@ -123,13 +123,13 @@ def check_cases(cases: Counter[CaseVerdict]) -> None:
 
 
 @pytest.mark.parametrize(("fault", "command", "sees"), cases(by_default=True))
-def test_what_the_user_sees(fault: str, command: str, sees: str, mac: PosedMac) -> None:
+def test_fault_message(fault: str, command: str, sees: str, mac: PosedMac) -> None:
     check(fault, command, sees, mac)
 
 
 @pytest.mark.rehearsal
 @pytest.mark.parametrize(("fault", "command", "sees"), cases(by_default=False))
-def test_what_the_user_sees_in_a_rehearsal(fault: str, command: str, sees: str, mac: PosedMac) -> None:
+def test_fault_message_in_a_rehearsal(fault: str, command: str, sees: str, mac: PosedMac) -> None:
     check(fault, command, sees, mac)
 
 
