@@ -13,7 +13,7 @@ from mpsmith.cli.audit import audit
 from mpsmith.simulator.opening import DeviceKind
 
 
-def test_what_is_executed_unless_the_user_says_otherwise() -> None:
+def test_default_settings() -> None:
     settings = Settings()
     assert settings.memory_limit == 8 * 1024**3
     assert settings.timeout == 60.0

@@ -35,7 +35,7 @@ def test_devices_are_mixed_for_elementwise_operators_alone(sources, operator: st
 
 
 @pytest.mark.parametrize("operator", ["_foreach_abs", "equal", "histogramdd"])
-def test_what_takes_no_out_is_not_called_with_it(sources, operator: str) -> None:
+def test_operators_without_out_are_not_called_with_it(sources, operator: str) -> None:
     cases = titled(sources, "forms", operator)
     assert cases
     assert not [case.title for case in cases if case.title.startswith("out=")]

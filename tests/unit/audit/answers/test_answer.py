@@ -192,7 +192,7 @@ def test_the_text_has_ten_lines_at_most_and_marks_simulated_results() -> None:
     assert as_data(answer("mode"))["simulated"] is True
 
 
-def test_what_no_user_reaches_says_why() -> None:
+def test_an_unreachable_operator_has_a_reason() -> None:
     reply = answer("_masked_softmax")
     assert reply.support is Support.UNKNOWN
     assert "fast path" in as_text(reply)

@@ -19,7 +19,7 @@ HEAD = "release\toverload\tcalls\twaits\ton_cpu\twhen\n"
 @pytest.mark.parametrize(
     ("name", "said"), [("argwhere", "nonzero: waits for the GPU in every call (SIMULATED)"), ("add", "")]
 )
-def test_an_answer_says_what_waits_inside(name: str, said: str) -> None:
+def test_an_answer_names_the_inner_waits(name: str, said: str) -> None:
     assert [line for line in as_text(answer(name)).splitlines() if "  host " in line] == [
         f"  host      aten::{said}"
     ] * bool(said)
@@ -33,7 +33,7 @@ def test_a_call_whose_kernel_always_waits_is_traced_as_a_wait() -> None:
     assert not traits_of(torch.ops.aten.index_copy.default, frozenset()).waits  # of 0-dimensional tensors alone
 
 
-def test_the_facts_of_a_release_are_replaced_and_what_people_wrote_stays(tmp_path: Path) -> None:
+def test_host_facts_are_replaced_and_notes_stay(tmp_path: Path) -> None:
     path = tmp_path / "host_work.tsv"
     path.write_text(f"{HEAD}2.12.0\taten::b\t1\t1\t\tin every call\n2.14.0\taten::a\t1\t1\t\twhere it is cold\n")
     svd = HostWork(3, 0, 3, Counter({"aten::linalg_svd": 1, "copy to the host": 1, "aten::_linalg_check_errors": 1}))

@@ -35,7 +35,7 @@ def test_a_wrong_result_stays_wrong_beside_refusals() -> None:
     assert (lstm.some, lstm.message) == ({V.DTYPE_GAP: ("float32",)}, differs[1].partition(", float64")[0])
 
 
-def test_what_the_cpu_refuses_too_is_not_right() -> None:
+def test_a_call_that_the_cpu_also_refuses_is_not_right() -> None:
     refusal = Outcome(V.PASSED, compared="errors")
     right, integers = cases("float32", (V.PASSED, "")), cases("int64", (V.PASSED, ""))
     lstm = measured_names([*right, *(replace(case, outcome=refusal) for case in integers)])["nn.LSTM"]
@@ -49,7 +49,7 @@ def test_a_call_counts_under_the_dtype_of_its_tensors() -> None:
     assert measured_names([of_integers])["bitwise_and.Tensor"].prevailing == {V.PASSED: ("int64",)}
 
 
-def test_what_raises_for_its_values_or_for_a_kernel_is_wrong() -> None:
+def test_an_error_about_values_or_a_kernel_is_wrong() -> None:
     fault = "raises KernelFault: shipped kernel k of torch 2.13.0: out of bounds load"
     assert not refuses_arguments(cases("float32", (V.WRONG, fault))[0])
     refused = cases("float32", (V.WRONG, PROJECTIONS))[0]

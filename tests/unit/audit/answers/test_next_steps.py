@@ -42,13 +42,13 @@ def test_every_suggested_command_exits_with_0(tmp_path: Path, monkeypatch: pytes
             assert command in ("mpsmith trace train.py", "import mpsmith.kernels")
 
 
-def test_what_scaffold_refuses_names_what_helps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_scaffold_refusal_suggests_our_kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(app, ["scaffold", "svd"])
     assert "import mpsmith.kernels" in str(done.exception)
 
 
-def test_only_what_lacks_a_kernel_is_scaffolded() -> None:
+def test_only_overloads_without_a_kernel_are_scaffolded() -> None:
     """Every operator that lacks one has a finished kernel today, so the kernels are left out here."""
     lacking = replace(answer("mode", "2.13.0"), kernels=(), lacking={"mode.values": 0.5, "add.Tensor": 0.5})
     commands = [step.command for step in steps(lacking)]

@@ -45,20 +45,20 @@ def test_a_script_needs_nothing_but_torch(defect: Defect) -> None:
 
 # The others call torch.compile themselves.
 @pytest.mark.parametrize("defect", [d for d in DEFECTS if not d.compiles_itself], ids=lambda d: d.number)
-def test_the_cpu_runs_what_the_script_does(defect: Defect) -> None:
+def test_every_script_runs_on_the_cpu(defect: Defect) -> None:
     program, inputs = defect.program()
     result = program(*[value.clone() for value in inputs])
     assert all(isinstance(output, torch.Tensor) for output in (result if isinstance(result, tuple) else (result,)))
 
 
-def test_what_was_measured_is_what_the_table_says() -> None:
+def test_the_table_agrees_with_the_measurements() -> None:
     installed = next(release for release in read() if not release.overlay)
     assert {number: shown.verdict for number, shown in installed.shown.items()} == {
         defect.number: defect.verdict.value for defect in DEFECTS
     }
 
 
-def test_what_was_measured_has_every_defect_in_every_release_that_can_be_laid_over() -> None:
+def test_every_defect_is_measured_in_every_overlay_release() -> None:
     releases = read()
     assert len([release for release in releases if release.overlay]) >= 4
     for release in releases:

@@ -23,7 +23,7 @@ def test_no_two_rows_have_one_name() -> None:
     assert len(names) == len(set(names))
 
 
-def test_the_cpu_does_what_each_row_says(source: ScenarioSource) -> None:
+def test_each_row_agrees_with_the_cpu(source: ScenarioSource) -> None:
     """A row that the CPU refuses would be no evidence, in silence."""
     wrong = []
     for key in source.groups():

@@ -50,7 +50,7 @@ def suspects(operator: str, calls: dict[str, bool] | None = None, source: str = 
 # ---- suspects
 
 
-def test_an_entry_named_after_an_overload_is_attributed_to_that_overload_whatever_it_calls() -> None:
+def test_an_entry_named_after_an_overload_is_attributed_to_it() -> None:
     assert suspects("shrink.out", {"relu": True}) == (["shrink.out"], True)
     assert suspects("shrink.unknown", {"relu": True}) == (["relu"], False)
     assert suspects("relu", {"widen": True}) == (["widen"], False), "a bare name is not the name of an overload"
@@ -75,7 +75,7 @@ def test_without_a_trace_the_functional_overloads_of_that_name_are_suspects() ->
     assert suspects("out_alone") == ([], True)
 
 
-def test_what_the_entry_calls_with_other_dtypes_comes_before_its_name() -> None:
+def test_calls_with_other_dtypes_come_before_the_entrys_name() -> None:
     result = attribution({key("relu", "int8"): {"widen": True}}).suspects(SourceEntry("opinfo", "relu", ""), "float32")
     assert result.overloads == ("aten::widen",)
 
@@ -116,7 +116,7 @@ def test_who_hands_over_to_an_out_overload_fell_back_with_it() -> None:
     assert fallen_back(attributed, "shrink.generated") == ["shrink.generated"], "its schema is not known"
 
 
-def test_only_what_this_entry_called_with_this_dtype_fell_back() -> None:
+def test_fallbacks_are_those_of_this_entry_and_dtype() -> None:
     attributed = attribution(
         {
             key("shrink"): {"shrink": True, "widen": True},

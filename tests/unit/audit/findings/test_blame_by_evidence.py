@@ -99,7 +99,7 @@ def test_without_a_wrong_call_a_case_is_attributed_to_the_suspects(run: Run) -> 
     assert run.wrong() == {"stack": 1}
 
 
-def test_a_case_is_not_attributed_to_a_caller_of_what_is_at_fault_elsewhere(run: Run) -> None:
+def test_a_case_is_not_attributed_to_a_caller_of_a_faulty_overload(run: Run) -> None:
     run.case("sub", DIFFER, calls={"sub": True}, inside={0: SUB})
     run.case("rsub", DIFFER, calls={"rsub": True, "sub": False}, inside={0: None})
     assert run.wrong() == {"sub": 1}
@@ -163,7 +163,7 @@ def test_the_overloads_at_fault_are_listed_the_certain_and_most_serious_first(ru
     assert (sub.example, sub.message, sub.call) == ("opinfo:stack:float32:0", SUB.message, SUB.call)
 
 
-def test_what_was_found_inside_is_read_back(run: Run) -> None:
+def test_at_fault_round_trip(run: Run) -> None:
     run.case("stack", DIFFER, DIFFER, DIFFER, inside={0: SUB, 1: None})
     looks = [(case.looked_inside, case.at_fault) for case in run.store.cases(run.recording.run.id)]
     assert looks == [(True, SUB), (True, None), (False, None)]

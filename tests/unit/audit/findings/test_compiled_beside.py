@@ -53,9 +53,7 @@ def summary(tmp_path: Path) -> AuditSummary:
 
 
 class TestBesideTheCallsAsTheyAre:
-    def test_a_fallback_that_is_right_in_metal_is_cured_and_what_comes_out_wrong_is_broken(
-        self, summary: AuditSummary
-    ) -> None:
+    def test_fallbacks_right_in_metal_are_cured_and_wrong_results_are_broken(self, summary: AuditSummary) -> None:
         assert {o.name: o.compiled for o in summary.operators} == {
             "aten::mode": CompiledBeside(METAL, {"float32": METAL}, cures=("float32",)),
             "aten::sin": CompiledBeside(WRONG, {"float32": WRONG}, breaks=("float32",)),
@@ -101,9 +99,7 @@ class TestReports:
         assert json_report.read(json_report.render(summary)).operators == summary.operators
         assert "metal: cure" in csv_report.render(summary)
 
-    def test_the_site_has_a_page_of_what_was_found_what_to_compile_and_every_operator(
-        self, summary: AuditSummary
-    ) -> None:
+    def test_the_site_has_the_compiled_pages(self, summary: AuditSummary) -> None:
         page = dict(files(SiteContent(summary)))["compiled.html"]
         for heading in ("Found under torch.compile", "Compile it: generated Metal", "Compiling breaks it", "Operators"):
             assert f"<h2>{heading}" in page

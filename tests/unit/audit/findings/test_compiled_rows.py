@@ -54,12 +54,12 @@ class TestCompiledRows:
         assert case.compiled == WRONG
         assert case.label == "opinfo:add:float32:0:compiled"
 
-    def test_the_source_of_what_is_right_is_not_kept(self, tmp_path: Path) -> None:
+    def test_the_source_of_right_results_is_not_kept(self, tmp_path: Path) -> None:
         with stored(tmp_path, (opinfo("add", mode=COMPILED), METAL)) as store:
             (case,) = store.compiled_cases(1)
         assert (case.compiled.verdict, case.compiled.kernels, case.compiled.source) == (CompiledVerdict.METAL, 2, "")
 
-    def test_a_case_that_killed_its_worker_keeps_what_the_parent_wrote(self, tmp_path: Path) -> None:
+    def test_a_crashed_case_keeps_the_message_of_the_parent(self, tmp_path: Path) -> None:
         with new_store(tmp_path) as store:
             recording = begun(store, {"compiled": "static"})
             recording.add(opinfo("add", mode=COMPILED), Outcome(CaseVerdict.CRASH, message="SIGSEGV"))

@@ -185,7 +185,7 @@ def test_overloads_that_an_entry_called_are_credited_with_its_passes(run: Run) -
     assert overloads["aten::relu"].beside == set()
 
 
-def test_what_the_cpu_refuses_too_shows_no_right_result(run: Run) -> None:
+def test_calls_that_the_cpu_also_refuses_are_not_evidence(run: Run) -> None:
     refusal = outcome(V.PASSED, compared="errors")
     run.case("relu", PASSED, refusal, refusal, calls={"relu": True, "sum": False})
     run.case("relu", refusal, calls={"relu": True, "sum": False}, dtype="int64")
@@ -201,7 +201,7 @@ def test_an_outermost_kernel_ran_even_where_something_else_fell_back(run: Run) -
     assert run.cases("mode") == {V.FALLBACK: 1}, "what is named is not credited"
 
 
-def test_a_case_that_fell_back_alone_says_nothing_about_what_ran_inside(run: Run) -> None:
+def test_a_fallback_alone_is_not_evidence_for_inner_calls(run: Run) -> None:
     run.case("mode", outcome(V.FALLBACK, "mode"), Outcome(V.SKIPPED), calls={"mode": True, "sum": False})
     overload = run.evidence().overloads["aten::sum"]
     assert overload.beside == {V.FALLBACK}
@@ -242,7 +242,7 @@ def test_lacks_kernel(name: str, lacks: bool) -> None:
 # ---- named operators
 
 
-def test_what_fell_back_and_what_was_refused_is_counted_by_name(run: Run) -> None:
+def test_fallbacks_and_refusals_are_counted_by_name(run: Run) -> None:
     run.case("a", outcome(V.FALLBACK, "mode", "sum"), outcome(V.PASSED, "mode"))
     run.case("b", outcome(V.MISSING, "sum", "mode"), dtype="int8", mode="strict")
     fallbacks = run.evidence().fallbacks
@@ -321,7 +321,7 @@ def stored(error: float | None, number: int = 1) -> StoredCase:
     return StoredCase(99, key, number, Outcome(V.WRONG, "backward", "differs", max_error=error), "(x)")
 
 
-def test_a_reference_says_what_was_stored() -> None:
+def test_a_case_reference_has_the_stored_fields() -> None:
     reference = CaseReference.of(stored(2.0, 7))
     assert (reference.label, reference.mode) == ("opinfo:relu:float32:7:strict", "strict")
     assert (reference.verdict, reference.stage) == (V.WRONG, "backward")

@@ -152,7 +152,7 @@ MODELLED = replace(WHOLE, prediction="a-model", at_most=None)
     ],
     ids=str,
 )
-def test_a_rule_with_a_model_explains_what_the_model_gives(fits: dict[str, float], explained: bool) -> None:
+def test_a_rule_with_a_model_explains_predicted_values(fits: dict[str, float], explained: bool) -> None:
     assert explained_by(MODELLED, matching(fits=fits)) is explained
 
 
@@ -250,7 +250,7 @@ def test_no_rule_explains_a_fault_of_a_right_operator(name: str) -> None:
         "x INTERNAL ASSERT FAILED at y",
     ],
 )
-def test_what_looks_like_a_mistake_of_the_auditor_stays_unexplained(message: str) -> None:
+def test_auditor_errors_stay_unexplained(message: str) -> None:
     assert Explainer(SURFACE, simulated=True).rule_for(case(CaseVerdict.REFERENCE_FAILED, message)) is None
     refused = case(CaseVerdict.REFERENCE_FAILED, "mat2 must be a matrix")
     assert Explainer(SURFACE, simulated=True).rule_for(refused) is not None
@@ -274,7 +274,7 @@ def explanation_of(
     return explanation
 
 
-def test_a_run_is_counted_by_rule_and_what_is_left_is_listed_by_what_it_says(store: Store) -> None:
+def test_non_passes_are_counted_by_rule_and_the_rest_by_message(store: Store) -> None:
     cases = [
         case(CaseVerdict.PASSED),
         matching(),
@@ -331,7 +331,7 @@ def test_a_stopped_run_makes_no_rule_stale(store: Store) -> None:
     assert explain(read_run(store, run), SURFACE, (WHOLE,))[0].stale == ()
 
 
-def test_rules_are_listed_by_use_and_what_is_left_by_severity_then_entry(store: Store) -> None:
+def test_rules_are_sorted_by_use_and_unexplained_cases_by_severity(store: Store) -> None:
     cases = [
         matching(),
         *[case(CaseVerdict.FALLBACK, operator="mode", fallbacks=("aten::mode",), dtype=dtype) for dtype in ("a", "b")],

@@ -55,7 +55,7 @@ def test_a_gradient_of_svd_is_taken_for_its_defect() -> None:
     assert known_defect(*seen) == "U27"
 
 
-def test_what_is_right_or_somebody_else_s_is_taken_for_nothing() -> None:
+def test_right_results_and_eager_faults_are_not_known_defects() -> None:
     log1p = MEASURED["U15"]
     for verdict, faulty_stage in ((CompiledVerdict.METAL, None), (CompiledVerdict.WRONG, FaultyStage.EAGER)):
         assert known_defect(verdict, faulty_stage, "log1p", ("float32",), log1p.reason, log1p.source) == ""
@@ -71,6 +71,6 @@ def test_a_product_of_narrow_integers_is_one_of_64_bits() -> None:
     assert taken_for(replace(prod, source=prod.source.replace("long", "float")), "prod", "float32") == ""
 
 
-def test_what_the_derivative_of_a_list_raises_is_taken_for_its_defect() -> None:
+def test_an_error_in_a_foreach_derivative_is_u26() -> None:
     said = "IndexError: select(): index 10 out of range for tensor of size [10, 10] at dimension 0"
     assert known_defect(CompiledVerdict.ERROR, None, "_foreach_addcdiv", ("float32",), said, "") == "U26"

@@ -45,7 +45,7 @@ def test_a_device_by_itself_has_one_grade(store: Store, simulated: bool, grade: 
     assert [measurement.shipped_kernel for measurement in measurements_of(summary)] == [()]
 
 
-def test_what_was_not_executed_has_no_grade(store: Store) -> None:
+def test_a_dtype_that_was_not_executed_has_no_grade(store: Store) -> None:
     relu, _ = summary_of(store, recorded(store)).overloads
     assert relu.dtypes["int8"].grade is None
 

@@ -118,7 +118,7 @@ def test_markdown_and_the_page_link_the_issue_and_list_the_module(summary: Audit
     assert "<code>torch.mps.gone</code>" in page
 
 
-def test_a_terminal_shows_what_is_not_settled(summary: AuditSummary) -> None:
+def test_a_terminal_shows_unsettled_reports(summary: AuditSummary) -> None:
     text = terminal.render(summary, 120)
     assert "Known upstream reports: 2 tried, 1 still wrong (simulated), 1 right here (simulated)" in text
     assert "#150967" in text

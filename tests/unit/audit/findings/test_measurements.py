@@ -80,7 +80,7 @@ def test_a_real_device_is_called_so(tmp_path: Path) -> None:
     assert (relu.device, relu.profile) == ("mps", None)
 
 
-def test_a_composite_operator_names_what_it_falls_back_in(tmp_path: Path) -> None:
+def test_a_composite_operator_names_its_fallbacks(tmp_path: Path) -> None:
     calls = {"aten::linalg_svd": True, "aten::_linalg_svd.U": False}
     record(tmp_path / "store", {("linalg.svd", "float32"): [FELL_BACK]}, calls)
     by_name = measured(tmp_path / "store")
@@ -91,7 +91,7 @@ def test_a_composite_operator_names_what_it_falls_back_in(tmp_path: Path) -> Non
     assert (by_name["aten::_linalg_svd"].verdict, by_name["aten::_linalg_svd"].reason) == ("fallback", None)
 
 
-def test_what_was_not_executed_is_measured_only_where_a_rule_excludes_it(tmp_path: Path) -> None:
+def test_unexecuted_overloads_are_measured_only_if_a_rule_excludes_them(tmp_path: Path) -> None:
     record(tmp_path / "store", {("relu", "float32"): [PASSED]}, {"aten::relu": True})
     by_name = measured(tmp_path / "store")
     assert sorted(by_name) == ["aten::mkldnn_linear", "aten::relu"]
@@ -108,7 +108,7 @@ def test_only_a_whole_audit_reports_unreached_operators(tmp_path: Path, settings
 
 
 @pytest.mark.parametrize("settings", [{"ops": ["linalg.svd"]}, {"dtypes": ["float32"]}, {"sources": ["opinfo"]}])
-def test_a_narrowed_audit_measures_what_it_was_asked_for_alone(tmp_path: Path, settings: dict[str, object]) -> None:
+def test_a_narrowed_audit_measures_only_the_selection(tmp_path: Path, settings: dict[str, object]) -> None:
     calls = {"aten::linalg_svd": True, "aten::_linalg_svd.U": False, "aten::relu": True}
     record(tmp_path / "store", {("linalg.svd", "float32"): [FELL_BACK, PASSED]}, calls, settings=settings)
     assert sorted(measured(tmp_path / "store")) == ["aten::_linalg_svd", "aten::linalg_svd"]

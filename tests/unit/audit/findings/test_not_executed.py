@@ -50,7 +50,7 @@ def run(**settings: object) -> Run:
     return Run(1, "2026-01-01T00:00:00+00:00", None, settings, {})
 
 
-def test_each_missed_overload_says_what_was_tried_and_why_it_failed() -> None:
+def test_each_missed_overload_lists_attempts_and_errors() -> None:
     refused, skipped = not_executed(run(), OVERLOADS, COUNTS, MEMORY)
     assert refused == NotExecuted("aten::refused", 0, 400, ("wants a", "wants b", "wants c"))
     assert skipped == NotExecuted("aten::skipped", 4, 0, ("no CSR here",))

@@ -50,6 +50,6 @@ def test_nothing_prevails_where_nothing_broke() -> None:
 
 
 @pytest.mark.parametrize(("verdict", "worked"), [(C.PASSED, True), (C.FALLBACK, True), (C.MISSING, False)])
-def test_what_counts_as_working(verdict: C, worked: bool) -> None:
+def test_working_verdicts(verdict: C, worked: bool) -> None:
     assert works({verdict: 1}) is worked
     assert not works({verdict: 0})

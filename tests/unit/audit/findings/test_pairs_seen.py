@@ -36,7 +36,7 @@ def test_pairs_of_all_sources_and_dtypes_are_put_together() -> None:
     }
 
 
-def test_what_excludes_each_other_is_not_possible() -> None:
+def test_contradictory_levels_are_not_possible() -> None:
     (pairs,) = pairs_seen(
         [
             group("pairs", "int8", (("gradient", "none"), ("values", "extreme integers"))),
@@ -48,7 +48,7 @@ def test_what_excludes_each_other_is_not_possible() -> None:
     assert pairs.seen == pairs.possible - 2
 
 
-def test_only_what_covering_arrays_pair_is_counted() -> None:
+def test_only_pairs_of_covering_arrays_are_counted() -> None:
     levels = (
         ("dtype", "float16, int64"),
         ("form", "autocast float16"),
@@ -86,7 +86,7 @@ def test_pairs_at_which_the_cpu_refuses_each_case_are_counted_apart() -> None:
     assert (pairs.with_arguments, pairs.possible_with_arguments, pairs.refused_with_arguments) == (5, 6, 1)
 
 
-def test_arguments_of_what_wraps_a_call_are_not_counted_nor_what_cannot_be() -> None:
+def test_arguments_of_wrappers_and_impossible_pairs_are_not_counted() -> None:
     number = (("shapes", "others of 0 dimensions"), ("other layouts", "offset"), ("form", "plain"))
     (pairs,) = pairs_seen(
         [

@@ -109,13 +109,13 @@ def test_an_overload_is_graded_by_its_own_launches_dtype_by_dtype(built: Built) 
     assert built.summary().run.grades == {Grade.SHIPPED_KERNEL: 2, Grade.DISPATCH_ONLY: 2}
 
 
-def test_what_was_called_beside_a_launch_is_not_graded_by_it(built: Built) -> None:
+def test_a_call_without_a_launch_is_dispatch_only(built: Built) -> None:
     calls = {"exp": True, "mul.Tensor": False}
     built.group("exp", "float32", LAUNCHED, shipped(), calls=calls)
     assert built.overload("mul.Tensor").grade is Grade.DISPATCH_ONLY
 
 
-def test_what_launched_beside_a_stand_in_alone_is_dispatch_only_and_says_so(built: Built) -> None:
+def test_launches_next_to_a_stand_in_are_dispatch_only_with_a_reason(built: Built) -> None:
     launches = {
         "aten::exp": Launches(1, Counter(exp_dense_float_float=1), Counter(), 0),
         "aten::mul.Tensor": Launches(0, Counter(), Counter({"MPSGraph": 2, "odd": 1}), 0),
@@ -189,7 +189,7 @@ def test_a_kernel_counts_the_cases_of_one_overload_of_each_group(built: Built) -
     assert evidence.launches == {"exp_dense_float_float": 6}
 
 
-def test_kernels_are_one_template_whatever_their_dtypes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kernels_of_all_dtypes_are_one_template(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launches, "_reasons", lambda: (("sdpa_*", "no convention"),))
     names = ["exp_dense_half_half", "exp_dense_float_float", "exp_strided_int_float", "sdpa_vector_float_64"]
     assert kernel_templates(names, {"exp_dense_half_half": 2, "exp_dense_float_float": 1}) == (

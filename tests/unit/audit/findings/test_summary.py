@@ -472,7 +472,7 @@ def test_runs_of_one_store_do_not_mix(built: Built) -> None:
 # ---- selection
 
 
-def test_filters_keep_what_matches_and_leave_the_run_whole(built: Built) -> None:
+def test_filters_select_overloads_and_keep_the_run(built: Built) -> None:
     built.case("relu", PASSED, calls={"relu": True})
     built.case("mode", fault(CaseVerdict.FALLBACK, "", fallbacks=("aten::mode",)), dtype="int8", calls={"mode": True})
     summary = built.summary()
@@ -490,9 +490,7 @@ def test_filters_keep_what_matches_and_leave_the_run_whole(built: Built) -> None
 @pytest.mark.parametrize(
     "filters", [{"verdicts": [OverloadVerdict.NATIVE]}, {"patterns": ["relu"]}, {"dtypes": ["float32"]}]
 )
-def test_a_part_of_a_report_holds_no_findings_of_what_it_leaves_out(
-    built: Built, filters: dict[str, list[object]]
-) -> None:
+def test_a_filtered_report_has_no_other_findings(built: Built, filters: dict[str, list[object]]) -> None:
     built.case("relu", PASSED, calls={"relu": True})
     built.case("nothing.like.it", fault(CaseVerdict.CRASH, "signal 11"))
     built.store.add_module_row(built.run.id, ModuleRow("torch.mps.synchronize", ModuleStatus.WORKS))

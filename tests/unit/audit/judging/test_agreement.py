@@ -276,7 +276,7 @@ def test_an_input_that_is_resized_may_have_any_strides() -> None:
     assert after(torch.ones(2, 3).t().contiguous().t(), torch.ones(2, 3), small) == 0.0
 
 
-def test_what_stays_on_the_host_is_the_callers_business() -> None:
+def test_host_arguments_are_not_compared() -> None:
     case = Case(torch.neg, (ONES,))
     assert forward(run(arguments=(ONES,)), run(arguments=(TWOS,)), case) == 0.0
 
@@ -309,7 +309,7 @@ def test_memory_around_a_view_is_left_alone() -> None:
     assert around(inside, zeros.clone()) == CHANGED
 
 
-def test_what_a_view_was_resized_to_is_not_around_it() -> None:
+def test_the_memory_of_a_resized_view_is_not_around_it() -> None:
     def drawn(mine: list[float], cpus: list[float]) -> Any:
         original = torch.zeros(6)
         runs = (run(arguments=(torch.tensor(memory, dtype=torch.float32)[1:4],)) for memory in (mine, cpus))

@@ -80,7 +80,7 @@ def test_a_small_result_of_large_terms_may_be_off_by_their_rounding(times: float
     ("error", "moves", "is_right"),
     [(0.99e-5, 2.51e-18, True), (1.01e-5, 2.51e-18, False), (1e-9, 2.49e-18, False), (1e-9, 0.0, False)],
 )
-def test_what_is_left_of_terms_that_cancel_gets_the_whole_tolerance(error: float, moves: float, is_right: bool) -> None:
+def test_cancellation_gets_the_whole_absolute_tolerance(error: float, moves: float, is_right: bool) -> None:
     assert right([error], [0.0], Known([-1e-17], [moves])) is is_right
 
 
@@ -113,7 +113,7 @@ def test_without_a_reference_the_absolute_tolerance_applies() -> None:
         assert isinstance(result, Agreement) is is_right
 
 
-def test_the_moves_are_asked_for_when_they_are_needed_and_many_only_for_what_fails() -> None:
+def test_moves_are_computed_on_demand_and_many_only_for_failures() -> None:
     for actual, sensitivity, asked in ((1 + EPS, [1.0], []), (1.1, [1.0], [8]), (1.1, [0.0], [8, 24])):
         reference = Known([1.0], sensitivity)
         right([actual], [1.0], reference)
@@ -147,7 +147,7 @@ def test_a_result_that_is_not_normal_may_be_zero(actual: float, wide: float, is_
     assert right([actual], [wide], Known([wide])) is is_right
 
 
-def test_what_is_flushed_is_named() -> None:
+def test_flushing_is_named() -> None:
     cpus = torch.tensor([2.0**-127, 1.0])
     result = compare.compare(torch.tensor([0.0, 1.0]), cpus, Known([2.0**-127, 1.0]), device="cpu")
     assert result == Agreement(0.0, FLUSHED)
@@ -227,7 +227,7 @@ def test_a_complex_zero_in_a_negative_view_has_either_sign() -> None:
 
 
 @pytest.mark.parametrize(("call", "is_wrong"), [(torch.flip, True), (torch.mul, False)])
-def test_what_moves_complex_numbers_keeps_the_signs_of_both_parts(played: Any, call: Any, is_wrong: bool) -> None:
+def test_complex_copies_keep_the_signs_of_both_parts(played: Any, call: Any, is_wrong: bool) -> None:
     def called(x: Tensor) -> Tensor:
         return torch.complex(x.real, x.imag + 0.0) if played.turn else x.clone()
 

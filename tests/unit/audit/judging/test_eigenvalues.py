@@ -30,14 +30,14 @@ def test_values_and_vectors_come_into_the_cpus_order_and_phases() -> None:
         torch.testing.assert_close(actual, expected, rtol=1e-6, atol=1e-6)
 
 
-def test_what_is_returned_twice_is_put_in_order_twice() -> None:
+def test_results_returned_twice_are_ordered_twice() -> None:
     actual = ordered(3, [*SHUFFLED, *SHUFFLED], [VALUES, VECTORS] * 2)
     assert actual is not None
     torch.testing.assert_close(actual, VECTORS, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("entry", ["linalg.eigvals", "linalg_eigvals", "linalg_eigvals.out", "_linalg_eigvals"])
-def test_values_alone_whatever_wraps_the_call(entry: str) -> None:
+def test_wrapped_calls_of_eigenvalues_alone(entry: str) -> None:
     square = torch.complex(torch.arange(25.0).view(5, 5), torch.ones(5, 5))
     actual = ordered(1, [square, square[:, PLACES]], [square, square], Case(lambda: None, entry=entry))
     assert actual is not None

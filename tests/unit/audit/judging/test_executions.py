@@ -202,7 +202,7 @@ def test_a_call_that_ends_as_another_does_is_inside_it() -> None:
     assert traced_calls(Event("aten::falls", 0, 10), Event("aten::_to_cpu", 5, 5)).sent_to_cpu == ["aten::falls"]
 
 
-def test_each_context_starts_anew_with_what_was_sent_and_keeps_what_was_called() -> None:
+def test_each_context_resets_transfers_and_keeps_calls() -> None:
     tracer = traced_calls(Event("aten::falls", 0, 10), Event("aten::_to_cpu", 5, 5))
     nothing: Any = SimpleNamespace(kineto_results=None)
     tracer._collect(nothing, True)

@@ -64,7 +64,7 @@ class TestEigenvectors:
         assert is_another_factorization(case, [values, other], [values, vectors])
         assert not is_another_factorization(case, [values, vectors.flip(-1)], [values, vectors])
 
-    def test_another_basis_of_what_equal_values_share(self) -> None:
+    def test_another_basis_of_equal_singular_values(self) -> None:
         matrix = torch.eye(6)
         values, vectors = torch.linalg.eigh(matrix)
         other = torch.linalg.qr(MATRIX[0]).Q

@@ -72,7 +72,7 @@ def test_a_case_in_which_something_fell_back_did_not_pass(played: Any) -> None:
     assert outcome.backward
 
 
-def test_a_wrong_result_that_fell_back_is_wrong_and_names_what_fell_back(played: Any) -> None:
+def test_a_wrong_fallback_is_wrong_and_names_the_overload(played: Any) -> None:
     played.falls_back = ["aten::mode"]
     outcome = played.judge(Case(played.does(torch.neg, torch.abs), (ones(),)))
     assert outcome.verdict is CaseVerdict.WRONG
@@ -96,7 +96,7 @@ def test_a_skipped_case_is_not_executed(played: Any) -> None:
     ],
     ids=["random", "distribution", "uninitialised", "values"],
 )
-def test_the_outcome_says_what_was_compared(case: Case, compared: str, played: Any) -> None:
+def test_the_outcome_names_the_compared_part(case: Case, compared: str, played: Any) -> None:
     outcome = played.judge(case)
     assert outcome.verdict is CaseVerdict.PASSED
     assert outcome.compared == compared
@@ -142,9 +142,7 @@ def test_where_the_cpu_has_no_backward_the_forward_counts_and_it_is_said(
     assert not outcome.backward
 
 
-def test_what_the_device_raises_in_the_backward_belongs_to_the_backward(
-    played: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_backward_error_belongs_to_the_backward(played: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Scaled, "slope", played.does(lambda g: g, raising(RuntimeError("oh"))))
     outcome = played.judge(Case(Scaled.apply, (ones(grad=True),), differentiable=True))
     assert said(outcome) == (CaseVerdict.WRONG, "backward", "raises RuntimeError: oh")
@@ -313,7 +311,7 @@ def test_fresh_memory_is_recognised_in_every_dtype(dtype: torch.dtype) -> None:
     ],
     ids=["bool", "sparse", "a number", "fewer results", "an error"],
 )
-def test_what_cannot_hold_the_fill_is_defined(then: Callable[[], Any]) -> None:
+def test_memory_without_the_fill_is_not_fresh(then: Callable[[], Any]) -> None:
     assert not reads_fresh_memory(again(torch.zeros(4), then))
 
 
@@ -385,7 +383,7 @@ def test_caller_is_notified_before_the_device_runs_and_after_both_runs(played: A
     assert order[:4] == ["cpu", "told", "device", "looked"]
 
 
-def test_what_is_repeated_to_see_a_leak_comes_after_the_look(played: Any) -> None:
+def test_leak_repetitions_come_after_on_executed(played: Any) -> None:
     calls: list[str] = []
 
     def leaking(x: Tensor) -> Tensor:
@@ -399,7 +397,7 @@ def test_what_is_repeated_to_see_a_leak_comes_after_the_look(played: Any) -> Non
     assert set(calls[2:]) == {"device"}
 
 
-def test_what_went_through_the_cpu_unannounced_counts_as_a_fallback(played: Any) -> None:
+def test_silent_cpu_execution_is_a_fallback(played: Any) -> None:
     class Silent(CallTracer):
         def _collect(self, profiler: Any, forward: bool) -> None:
             super()._collect(profiler, forward)
@@ -562,7 +560,7 @@ def test_a_call_that_fails_the_second_time_is_not_a_leak(played: Any) -> None:
     ],
     ids=str,
 )
-def test_the_verdict_on_what_the_device_raises(error: Exception, verdict: CaseVerdict, message: str | None) -> None:
+def test_the_verdict_on_device_errors(error: Exception, verdict: CaseVerdict, message: str | None) -> None:
     classified = classify(error, "forward")
     assert isinstance(classified, DeviceError)
     assert (classified.verdict, classified.stage) == (verdict, "forward")
@@ -581,7 +579,7 @@ def test_a_missing_operator_is_named_after_those_that_fell_back(played: Any) -> 
     assert outcome.fallbacks == ("aten::mode", "aten::sum"), "each once"
 
 
-def test_what_copies_of_the_inputs_do_is_not_the_operators_doing(played: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_copying_the_inputs_is_not_attributed_to_the_operator(played: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def refusing(*args: Any) -> Any:
         if args[2] != "cpu" or played.turn:
             raise TypeError("the MPS framework doesn't support float64")

@@ -170,7 +170,7 @@ def found(actual: list[float], expected: list[float], reference: Any) -> Any:
     return compare(torch.tensor(actual), torch.tensor(expected), reference, device="cpu")
 
 
-def test_what_agrees_to_the_bit_or_is_not_compared_has_no_error() -> None:
+def test_bitwise_equal_or_uncompared_results_have_no_error() -> None:
     nan = torch.tensor([math.nan, 1.0])
     assert compare(nan, nan.clone(), NoReference(), device="cpu").max_error == 0.0
     assert compare(torch.ones(2), torch.zeros(2), NoReference(), device="cpu", values=False).max_error == 0.0

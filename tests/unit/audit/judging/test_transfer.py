@@ -104,7 +104,7 @@ def test_widening_leaves_integers_and_raises_the_rest() -> None:
     assert number == 3
 
 
-def test_description_names_what_matters() -> None:
+def test_a_description_has_the_relevant_properties() -> None:
     text = describe((base.t(), [torch.ones(2)], 0.5, "mean"))
     assert text == "(float32[12, 4](stride (1, 12)), [float32[2]], 0.5, 'mean')"
 

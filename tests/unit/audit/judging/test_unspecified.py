@@ -93,7 +93,7 @@ def test_factors_of_matrices_that_are_not_finite(position: int, mine: list[Tenso
     assert not is_factor_of_infinite(Case(torch.linalg.eigh, (SYMMETRIC,)), position, mine, cpus)
 
 
-def test_what_is_above_the_diagonal_does_not_count() -> None:
+def test_elements_above_the_diagonal_do_not_count() -> None:
     case = Case(torch.linalg.ldl_factor_ex, (torch.eye(3) + torch.tensor([[0, NAN, 0], [0, 0, 0], [0, 0, 0]]),))
     outputs = [OF_NAN[1], PIVOTS[1], INFOS[1]]
     assert not is_factor_of_infinite(case, 0, outputs, [LD[0], PIVOTS[0], INFOS[0]])

@@ -18,7 +18,7 @@ def order_elsewhere() -> str:
 
 
 @pytest.mark.parametrize("given", [None, "1", "2"])
-def test_processes_agree_whatever_the_user_has_set(monkeypatch: pytest.MonkeyPatch, given: str | None) -> None:
+def test_processes_hash_alike_under_any_hash_seed(monkeypatch: pytest.MonkeyPatch, given: str | None) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
     with same_hashes():
         agreed = order_elsewhere()

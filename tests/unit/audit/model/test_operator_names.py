@@ -37,13 +37,13 @@ def test_an_overload_selects_its_own_groups() -> None:
     assert matching("pow_", NAMES) == {"pow_.Scalar"}
 
 
-def test_an_aten_name_also_selects_what_may_call_the_overload() -> None:
+def test_an_aten_name_also_selects_possible_callers() -> None:
     assert matching("aten::pow.Tensor_Tensor", NAMES) == {"pow.Tensor_Tensor", "pow"}
     assert matching("aten::_softmax", NAMES) == {"_softmax", "_softmax.out", "softmax", "nn.Softmax"}
     assert matching("aten::gelu_backward", NAMES) == {"gelu_backward", "gelu", "nn.functional.gelu", "nn.GELU"}
 
 
-def test_an_overload_without_a_source_selects_what_may_call_it() -> None:
+def test_an_overload_without_a_source_selects_possible_callers() -> None:
     assert matching("pow.Tensor_Scalar", NAMES) == {"pow"}
 
 

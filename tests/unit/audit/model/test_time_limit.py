@@ -52,7 +52,7 @@ def test_a_call_that_ignores_the_signals_is_ended() -> None:
     assert ended_by(f"{PROCESSOR_TIME_ALONE}\nwhile True: pass", before=ignored) == -signal.SIGPROF
 
 
-def test_what_ends_in_time_is_left_alone() -> None:
+def test_a_process_within_the_limit_survives() -> None:
     assert ended_by("time_limit.stop(); signal.sigtimedwait([signal.SIGUSR1], 1)") == 0
 
 
@@ -65,7 +65,7 @@ def test_processor_time_is_limited_and_the_wall_clock_generously() -> None:
     assert signal.getitimer(signal.ITIMER_PROF)[0] == signal.getitimer(signal.ITIMER_REAL)[0] == 0
 
 
-def test_what_is_suspended_goes_on_with_what_was_left() -> None:
+def test_a_suspended_limit_continues_with_the_remaining_time() -> None:
     time_limit.start(1000.0)
     with time_limit.suspended():
         assert signal.getitimer(signal.ITIMER_PROF)[0] == signal.getitimer(signal.ITIMER_REAL)[0] == 0
@@ -77,7 +77,7 @@ def test_what_is_suspended_goes_on_with_what_was_left() -> None:
     assert signal.getitimer(signal.ITIMER_PROF)[0] == 0  # no limit before, none after
 
 
-def test_what_is_suspended_is_ended_by_nothing() -> None:
+def test_a_suspended_limit_does_not_end_the_process() -> None:
     waiting = "signal.sigtimedwait([signal.SIGUSR1], 1)"
     assert ended_by(f"with time_limit.suspended(): {waiting}\ntime_limit.stop()") == 0
 

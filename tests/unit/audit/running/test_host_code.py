@@ -37,7 +37,7 @@ def test_a_case_in_which_a_graph_ran_is_graded_as_host_code() -> None:
     assert kernels.end_case(PASSED) is Grade.HOST_CODE
 
 
-def test_a_case_is_graded_by_what_it_launched_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_case_is_graded_by_its_own_launches(monkeypatch: pytest.MonkeyPatch) -> None:
     kernels = HostCode(BUILT)
     monkeypatch.setattr(bridge, "_counted", [3])
     kernels.begin_case()
@@ -61,7 +61,7 @@ def test_a_case_that_a_stand_in_answered_in_part_is_not_graded_as_host_code() ->
     assert kernels.end_case(PASSED) is Grade.HOST_CODE
 
 
-def test_work_is_that_of_cases_and_not_of_what_explains_them() -> None:
+def test_reruns_do_not_count_as_work() -> None:
     done: list[dict[str, HostWork]] = []
     kernels = HostCode(BUILT, drain_work=lambda: done.pop(0) if done else {})
     for _ in range(2):
@@ -102,7 +102,7 @@ def test_source_is_compiled_where_the_wheel_cannot_run(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("asked", ["2.6", "v2.6.0", "main", "", "/nonexistent/pytorch"])
-def test_what_is_neither_a_release_nor_a_folder_is_refused(asked: str) -> None:
+def test_neither_a_release_nor_a_folder_is_an_error(asked: str) -> None:
     with pytest.raises(MpsmithError, match=r"is neither a release of PyTorch such as 2\.6\.0 nor a folder"):
         build_host_code(asked, print)
 
@@ -149,7 +149,7 @@ def test_a_build_that_is_gone_is_named(tmp_path: Path) -> None:
         load_host_code(str(tmp_path), None, MpsDevice(True, "2.13.0", cast(Any, None)))
 
 
-def test_a_run_records_what_computed_as_on_which_macos() -> None:
+def test_a_run_records_its_macos() -> None:
     facts = {"source": "2.6.0", "kernels": "2.6.0", "overloads": ["aten::eye.out"]}
     assert HostCode(BUILT).facts == facts | {"macos": "26"}
     assert HostCode(BUILT, "14.0").facts == facts | {"macos": "14.0"}

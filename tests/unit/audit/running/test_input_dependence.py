@@ -35,7 +35,7 @@ def test_a_factor_of_zero_hides_the_mask_and_the_gradient() -> None:
 
 
 @pytest.mark.parametrize("values", [torch.tensor([1.0, 2.0]), torch.tensor([1, 2]), torch.tensor([True, False])])
-def test_what_reads_its_inputs_is_not_named(values: Tensor) -> None:
+def test_operators_that_read_their_inputs_are_not_named(values: Tensor) -> None:
     assert without_effect(case(torch.eq, values, values.clone())) == []
 
 

@@ -49,7 +49,7 @@ def test_the_time_left_is_said_from_a_tenth_on() -> None:
     assert "left" in after
 
 
-def test_the_time_left_weighs_groups_by_what_their_source_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_time_left_weighs_groups_by_source(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr("mpsmith.audit.running.progress.time.monotonic", lambda: now[0])
     costs = [cost_of("errors")] * 50 + [cost_of("schema element-wise kernels")] * 50

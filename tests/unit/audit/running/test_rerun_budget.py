@@ -27,7 +27,7 @@ def test_cases_that_launched_other_kernels_are_of_another_kind() -> None:
     assert limit.allows(wrong("5 elements differ"), ["exp_strided"])
 
 
-def test_a_worker_that_goes_on_with_a_group_counts_what_the_one_before_it_ran(tmp_path: Path) -> None:
+def test_a_worker_counts_the_reruns_of_the_worker_before(tmp_path: Path) -> None:
     with new_store(tmp_path) as store:
         recording = begun(store)
         for operator in ("exp", "cos"):

@@ -50,7 +50,7 @@ def test_garbage_is_collected_before_it_would_be_kept_for_ever() -> None:
 
 
 @pytest.mark.parametrize(("resident", "ends"), [([9, 9], False), ([12, 9], False), ([12, 11], True)])
-def test_a_worker_that_holds_much_memory_gives_back_what_is_free_or_ends(
+def test_a_worker_with_much_memory_trims_it_or_ends(
     monkeypatch: pytest.MonkeyPatch, resident: list[int], ends: bool
 ) -> None:
     exits: list[int] = []

@@ -42,7 +42,7 @@ def test_there_are_faults_of_each_kind() -> None:
     assert min(kinds.values()) >= 5
 
 
-def test_a_text_is_replaced_whatever_its_spaces_and_only_if_it_is_there_once() -> None:
+def test_a_text_is_replaced_if_it_occurs_once_ignoring_spaces() -> None:
     assert fault().changed("string key +\n    dim; key;") == "string key; key;"
     for text, count in (("key;", 0), ("key + dim; key +  dim;", 2)):
         with pytest.raises(MpsmithError, match=rf"operations/Sort.mm has {count} times, and not once: key \+ dim;"):
@@ -71,7 +71,7 @@ def test_only_independent_faults_are_planted_together(other: HostFault, together
     assert [len(r) for r in rounds_of([other, fault()])] == ([2] if together else [1, 1])
 
 
-def test_only_what_failed_with_the_fault_alone_finds_it() -> None:
+def test_a_fault_is_found_by_cases_that_pass_without_it() -> None:
     def results(**verdicts: CaseVerdict) -> dict[str, CaseResult]:
         return {
             label: CaseResult(label.partition("_")[0], verdict, f"{label} differs")

@@ -81,7 +81,7 @@ def kernels(library: FakeLibrary, tmp_path: Path) -> AuditedKernels:
     return AuditedKernels(library, tmp_path)
 
 
-def test_what_a_library_says_is_said(kernels: AuditedKernels) -> None:
+def test_library_attributes_are_forwarded(kernels: AuditedKernels) -> None:
     assert (kernels.release, kernels.names) == ("9.9.9", FakeLibrary.names)
     assert kernels.signature("good") == "signature of good"
     assert "good" in kernels
@@ -156,7 +156,7 @@ def test_a_kernel_that_raises_ran_to_its_end(kernels: AuditedKernels, library: F
     assert kernel_that_ran(tmp_path, os.getpid()) == ""
 
 
-def test_what_ended_a_worker_is_left_out_by_those_that_come_after(kernels: AuditedKernels, tmp_path: Path) -> None:
+def test_kernels_that_crashed_a_worker_are_skipped_later(kernels: AuditedKernels, tmp_path: Path) -> None:
     kernels.kernel("good")
     record_crashing_kernel(tmp_path, "good")
     assert crashing_kernels(tmp_path) == ["good"]

@@ -33,7 +33,7 @@ def test_a_form_is_taken_and_a_flag_alone_is_not() -> None:
     assert taken(*many, (*at("contiguous"), (FORM, "in place")), at("contiguous", flag="True")) == [0, 1]
 
 
-def test_what_is_at_nothing_is_taken() -> None:
+def test_cases_without_levels_are_taken() -> None:
     assert taken((), ((FORM, "plain"),)) == [0, 1]
 
 
@@ -49,7 +49,7 @@ def test_all_that_users_reported_is_taken() -> None:
     assert taken(*[at("contiguous")] * 9, source="known wrong") == list(range(9))
 
 
-def test_what_would_take_the_host_too_long_is_taken_only_with_all() -> None:
+def test_large_cases_are_taken_only_with_all() -> None:
     assert taken(at("contiguous"), size=MOST_ELEMENTS) == [0]
     assert taken(at("contiguous"), size=MOST_ELEMENTS + 1) == []
     assert taken(at("contiguous"), size=MOST_ELEMENTS + 1, source="known wrong") == []

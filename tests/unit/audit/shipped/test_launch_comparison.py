@@ -66,7 +66,7 @@ def test_the_first_difference_is_named(trace: MetalTrace, message: str | None) -
     assert difference([KernelLaunch("kernel", arguments, (2, 1, 1), (2, 1, 1))], trace, LIBRARY) == message
 
 
-def test_what_an_earlier_launch_writes_is_not_compared() -> None:
+def test_buffers_written_by_an_earlier_launch_are_not_compared() -> None:
     between = torch.zeros(2, dtype=torch.int32)
     first = KernelLaunch("kernel", {"out": between, "x": VALUES, "sizes": [3, 3, 3]}, (2, 1, 1), (2, 1, 1))
     second = KernelLaunch("kernel", {"out": VALUES.clone(), "x": between, "sizes": [3, 3, 3]}, (2, 1, 1), (2, 1, 1))
@@ -79,7 +79,7 @@ def test_copies_are_compared_by_size() -> None:
     assert difference([BlitCopy(VALUES, VALUES)], MetalTrace(copied=[8]), LIBRARY) is None
 
 
-def test_the_table_counts_outcomes_and_lists_what_does_not_agree() -> None:
+def test_the_table_counts_outcomes_and_lists_differences() -> None:
     outcomes = ("agrees", "agrees", "no plan: no kernel", "not recorded: a graph", "plans a; the release launches b")
     lines = table([Compared("abs", "dense", outcome) for outcome in outcomes]).splitlines()
     assert lines[2].split() == ["abs", "2", "1", "1", "1"]
@@ -97,7 +97,7 @@ def library() -> AirLibrary:
 
 
 @pytest.mark.network
-def test_conventions_plan_what_2_13_0_does(library: AirLibrary) -> None:
+def test_conventions_plan_the_launches_of_2_13_0(library: AirLibrary) -> None:
     with HostProcess(host_files("2.13.0"), (26, 0), library.names) as process:
         calls = compare(process, library)
         ones = process.trace("aten::ones", [2, 3], 6, None, "mps", None)

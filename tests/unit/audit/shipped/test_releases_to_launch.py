@@ -34,7 +34,7 @@ def test_the_installed_release_is_taken_where_it_is_at_hand(fetched: list[str]) 
     assert fetched == []
 
 
-def test_what_is_not_at_hand_is_fetched_and_said(fetched: list[str]) -> None:
+def test_missing_releases_are_fetched_and_printed(fetched: list[str]) -> None:
     said: list[str] = []
     assert releases.releases_to_launch("2.13,2.15.0,2.13.0", said.append) == ("2.13.0", "2.15.0")
     assert fetched == ["2.15.0"]

@@ -54,7 +54,7 @@ def test_a_result_that_is_right_once_is_sensitive_to_one_ulp(last: Outcome) -> N
     assert sensitivity(["exp"], WRONG, last) is UlpSensitivity.SENSITIVE
 
 
-def test_what_the_stand_in_computed_says_nothing() -> None:
+def test_dispatch_only_results_have_no_sensitivity() -> None:
     assert sensitivity(["exp"], PASSED, grade=Grade.DISPATCH_ONLY) is None
 
 

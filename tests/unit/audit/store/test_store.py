@@ -80,7 +80,7 @@ def test_cases_in_fallback_are_found_for_the_strict_mode(store: Store) -> None:
     assert store.positions_with_fallback(run) == {KEY: [1, 2]}
 
 
-def test_what_executed_cases_are_at_is_kept_once_and_what_repeats_them_is_counted(store: Store) -> None:
+def test_levels_of_executed_cases_are_stored_once(store: Store) -> None:
     run, group = planned(store)
     first, second, refused = ((("dtype", level), ("size", "small")) for level in ("int8", "bool", "float16"))
     store.add_case(group, 0, Outcome(CaseVerdict.PASSED), "")

@@ -95,7 +95,7 @@ def test_an_overload_that_torch_does_not_have_says_so(searched: dict[str, Overlo
     assert "AttributeError" in searched["absent"].errors[0]
 
 
-def test_what_was_found_to_be_unsound_is_not_tried_again(tmp_path: Path) -> None:
+def test_unsound_calls_are_not_tried_again(tmp_path: Path) -> None:
     given = [{"args": [{"shape": [n], "dtype": "float32"}], "kwargs": {}, "dtype": "float32"} for n in (2, 3)]
     attempt = Attempt("aten::relu", {"aten::relu": given}, tmp_path / "journal", avoided=frozenset({mark(given[0])}))
     result = attempt_overload(attempt)
@@ -159,7 +159,7 @@ def test_a_pattern_that_matches_nothing_is_an_error(tmp_path: Path) -> None:
     )
 
 
-def test_control_c_keeps_what_was_learned(tmp_path: Path) -> None:
+def test_control_c_keeps_recorded_calls(tmp_path: Path) -> None:
     folder = tmp_path / "recorded"
     memory = RecordedCalls.load()
     memory.overloads = {n: OverloadCalls(r.calls[:2], schema=r.schema) for n, r in memory.overloads.items()}

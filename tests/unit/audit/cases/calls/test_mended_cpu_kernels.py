@@ -63,7 +63,7 @@ def test_an_output_of_other_strides_has_each_element_in_its_place(
     assert torch.equal(out, result)
 
 
-def test_the_gradient_of_weight_norm_reads_the_strides_of_what_flows_back() -> None:
+def test_weight_norm_backward_reads_the_strides_of_the_gradient() -> None:
     register()
     backward = torch.ops.aten._weight_norm_interface_backward
     grad, v, g = torch.arange(6.0).view(2, 3), torch.arange(1.0, 7.0).view(2, 3), torch.tensor([[2.0], [3.0]])
@@ -74,7 +74,7 @@ def test_the_gradient_of_weight_norm_reads_the_strides_of_what_flows_back() -> N
 
 
 @pytest.mark.parametrize("mode", ["reflection", "replication"])
-def test_padding_leaves_what_lies_between_the_elements_of_an_output(mode: str) -> None:
+def test_padding_keeps_the_memory_between_output_elements(mode: str) -> None:
     register()
     pad, x = getattr(torch.ops.aten, f"{mode}_pad2d"), torch.arange(4.0).view(1, 1, 2, 2)
     memory = torch.full((1, 1, 3, 6), 9.0)

@@ -64,7 +64,7 @@ def test_a_call_is_left_out_with_the_dtype_that_it_does_not_take() -> None:
     assert recorded.accepted("float32") == [call(1), call(2)]
 
 
-def test_what_is_saved_is_what_is_loaded(tmp_path: Path) -> None:
+def test_save_and_load_round_trip(tmp_path: Path) -> None:
     memory = RecordedCalls("2.13.0", {"aten::relu": OverloadCalls([call(VECTOR)], ["float32"], {}, schema="abc")})
     memory.save(tmp_path / "recorded")
     assert RecordedCalls.load(tmp_path / "recorded") == memory
@@ -105,7 +105,7 @@ def test_lists_of_tensors_are_recorded_as_shapes_and_a_seed(tmp_path: Path) -> N
     assert all(torch.equal(a, b) and a.min() >= -1 and a.max() <= 3 for a, b in zip(first, again, strict=True))
 
 
-def test_a_relearn_writes_the_files_of_what_it_changed_alone(tmp_path: Path) -> None:
+def test_only_changed_files_are_written(tmp_path: Path) -> None:
     overloads = {
         name: OverloadCalls([call(VECTOR)], ["float32"]) for name in ("aten::rsqrt_", "aten::relu", "aten::abs")
     }
@@ -133,7 +133,7 @@ def test_the_committed_memory_is_written_as_it_is_read(tmp_path: Path) -> None:
     assert texts[0] == texts[1]
 
 
-def test_of_another_torch_only_what_has_the_same_schema_is_replayed() -> None:
+def test_calls_of_another_torch_are_replayed_if_the_schema_is_the_same() -> None:
     same, changed, gone = "aten::relu", "aten::abs", "aten::of_no_torch"
     memory = RecordedCalls(
         "2.12.0",

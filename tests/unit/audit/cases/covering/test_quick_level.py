@@ -49,7 +49,7 @@ def test_rare_failures_are_left_to_the_default_level(sources: dict[str, CaseSour
     assert not any(key.source == "repetition" for key in of_quick_level(groups, sources))
 
 
-def test_what_is_taken_keeps_its_order(sources: dict[str, CaseSource], groups: list[GroupKey]) -> None:
+def test_the_quick_level_keeps_the_order(sources: dict[str, CaseSource], groups: list[GroupKey]) -> None:
     taken = of_quick_level(groups, sources)
     kept = set(taken)
     assert taken == [key for key in groups if key in kept]

@@ -33,7 +33,7 @@ def test_the_cpu_accepts_each_case(operator: str, dtype: str) -> None:
     assert all(map(accepts, cases))
 
 
-def test_what_is_written_is_not_expanded_and_keeps_its_layout() -> None:
+def test_written_tensors_are_not_expanded_and_keep_their_layout() -> None:
     for case in cases_of_group(SOURCE, "add.out"):
         assert case.kwargs["out"].is_contiguous()
     for case in cases_of_group(SOURCE, "add_.Tensor"):
@@ -60,7 +60,7 @@ def test_overloads_whose_cpu_kernel_divides_integers_by_zero_have_no_integers() 
 
 
 @pytest.mark.parametrize("operator", ["_fused_adam_", "_fused_adagrad_.tensor_lr", "_upsample_lanczos2d_aa.out"])
-def test_overloads_whose_cpu_kernel_does_not_say_what_is_right_are_left_out(operator: str) -> None:
+def test_overloads_without_a_trusted_cpu_kernel_are_left_out(operator: str) -> None:
     assert not list(SOURCE.groups_of({operator}))
 
 

@@ -110,7 +110,7 @@ def test_indices_are_put_out_of_range_where_the_cpu_looks() -> None:
     assert far[1]["indices"][1].tolist() == [0, 100_000]
 
 
-def test_what_runs_a_kernel_and_what_it_writes() -> None:
+def test_runs_a_kernel_and_written_arguments() -> None:
     assert runs_a_kernel("aten::exp")
     assert not runs_a_kernel("aten::std.dim")
     assert written_arguments("aten::exp") == []

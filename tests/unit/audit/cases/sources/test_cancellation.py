@@ -68,7 +68,7 @@ def test_a_tensor_that_is_given_twice_stays_one() -> None:
     ],
     ids=["integers", "sparse", "uninitialised"],
 )
-def test_what_has_no_numbers_is_not_varied(case: Case) -> None:
+def test_cases_without_numbers_are_not_varied(case: Case) -> None:
     assert varied(case) == []
 
 

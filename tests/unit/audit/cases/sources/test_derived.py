@@ -109,7 +109,7 @@ def test_a_kind_depends_on_the_arguments_and_not_on_their_size_or_value() -> Non
     assert [places[id(case)] for case in distinct(cases, 2)] == [1, 2]
 
 
-def test_what_is_skipped_refused_or_empty_is_not_varied() -> None:
+def test_skipped_refused_and_empty_cases_are_not_varied() -> None:
     x = torch.ones(2)
     cases = [Case(call, (x,), skipped="so"), Case(call, (x,), errors_count=True), Case(call, (torch.ones(0, 2),))]
     assert distinct([*cases[:2], Case(call, (1,))], 9) == []

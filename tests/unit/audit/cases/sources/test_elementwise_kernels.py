@@ -62,7 +62,7 @@ def test_a_result_of_another_dtype_is_contiguous_and_transposed() -> None:
     assert made["out= float16 transposed"].kwargs["out"].stride() == (1, 3)
 
 
-def test_what_the_cpu_refuses_is_not_tried() -> None:
+def test_calls_that_the_cpu_refuses_are_not_tried() -> None:
     assert cases("neg", "int32") == {}  # takes no out= of another dtype
 
 

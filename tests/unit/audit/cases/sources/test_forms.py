@@ -86,7 +86,7 @@ def test_an_output_is_given_as_its_form_says(kind: str, shape: tuple[int, ...], 
     assert bool(around) is (kind not in ("empty", "one element too large"))
 
 
-def test_a_write_beside_the_output_changes_what_is_around() -> None:
+def test_a_write_beside_the_output_changes_the_surrounding_memory() -> None:
     def careless(x: Tensor, out: Tensor | None = None) -> Tensor:
         if out is None:
             return x.clone()

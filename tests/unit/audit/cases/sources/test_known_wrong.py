@@ -177,7 +177,7 @@ def test_check_and_show_know_the_corpus(tmp_path: Path, monkeypatch: pytest.Monk
     ("text", "value"),
     [("3", 3), ("-2", -2), ("0.5", 0.5), ("1e-7", 1e-7), ("-inf", float("-inf")), ("true", True), ("mean", "mean")],
 )
-def test_a_scalar_is_what_it_looks_like(text: str, value: Any) -> None:
+def test_a_scalar_has_the_type_of_its_text(text: str, value: Any) -> None:
     assert plain_value(text) == value
     assert type(plain_value(text)) is type(value)
     assert plain_value(None) is None
@@ -218,7 +218,7 @@ def test_a_view_is_torchs_own(view: dict[str, Any], expected: Any) -> None:
         ("rand", lambda x: (x >= 0).all() and (x < 1).all()),
     ],
 )
-def test_a_fill_is_what_it_says(fill: str, holds: Any) -> None:
+def test_fills(fill: str, holds: Any) -> None:
     assert holds(tensor(TensorInput.model_validate({"shape": ["3", "3"], "fill": fill})))
 
 

@@ -20,7 +20,7 @@ def test_the_batch_is_repeated_in_tensors_and_in_lists_of_sizes() -> None:
     assert gradient.shape[1:] == (3, 8)
 
 
-def test_what_does_not_begin_with_the_batch_stays() -> None:
+def test_arguments_without_a_batch_dimension_stay() -> None:
     call = SchemaCall("aten::native_layer_norm_backward")
     x, weight = torch.rand(2, 5), torch.rand(5)
     given = (x, x, [5], torch.rand(2, 1), torch.rand(2, 1), weight, weight, [True, True, True])

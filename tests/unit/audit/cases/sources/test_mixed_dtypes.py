@@ -148,7 +148,7 @@ def test_modules_and_schemas_get_mixed_dtypes_and_slices_of_another() -> None:
     assert not of_target.args[0].is_contiguous()
 
 
-def test_what_is_added_to_a_product_is_a_number_of_another_dtype_where_the_cpu_takes_it() -> None:
+def test_the_addend_of_a_product_is_0_dim_where_the_cpu_takes_it() -> None:
     schema = VariedSource(MIXED_DTYPE_CALL_FACTOR, SchemaSource())
     assert "tensor 0 0-dim float16" in cases_by_title(schema, "addr.out")
     assert not any("0-dim" in title for title in cases_by_title(schema, "addmm.out")), "the CPU refuses it"

@@ -42,7 +42,7 @@ def test_a_call_is_planned_for_pairs_that_the_cpu_accepts() -> None:
     assert len(wanted) < len(arguments), "what is brought is not open any more"
 
 
-def test_what_was_planned_before_the_process_died_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pairs_planned_before_the_process_died_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     planned = Planned(GROUPS[0], "0a1b2c3d", "int64", (("layout", "offset"), ("size", "over 65,536")))
 
     def dying(*_: object):
@@ -96,7 +96,7 @@ def test_of_calls_with_the_same_arguments_the_first_that_the_cpu_accepts_is_vari
     ("operator", "factors"),
     [("mul", pair_planning.FACTORS), ("_fused_adam_", ("dtype", "values")), ("grid_sampler_2d", ())],
 )
-def test_what_is_varied_depends_on_the_operator(operator: str, factors: tuple[str, ...]) -> None:
+def test_factors_depend_on_the_operator(operator: str, factors: tuple[str, ...]) -> None:
     assert pair_planning._factors(operator) == factors
 
 

@@ -84,7 +84,7 @@ def test_integers_get_neither_nan_nor_gradients() -> None:
     assert {levels["gradient"] for levels in rows} == {"none"}
 
 
-def test_models_leave_out_what_an_operator_has_not() -> None:
+def test_models_leave_out_levels_that_an_operator_lacks() -> None:
     op = OPINFOS.opinfo(GroupKey("opinfo", "nn.functional.conv2d", "", "float32", "fallback"))
     (functional,) = (dict(model) for model in models_of(op, ("float32", "float16")))
     assert functional["dtype"] == ("float32", "float16")

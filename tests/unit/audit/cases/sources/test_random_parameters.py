@@ -35,7 +35,7 @@ from support.source_cases import cases_by_title
 SOURCE = SchemaRandomSource(SchemaSource())
 
 
-def test_what_is_said_of_numbers() -> None:
+def test_descriptions_of_numbers() -> None:
     assert values(torch.tensor([2.0, 0.0, 2.0])) == "draws 0, 2"
     assert values(torch.tensor([4 / 3])) == "draws 1.33"
     assert within(0, 10)(torch.tensor([0.1, 9.9])) == "all in [0, 10], near the ends: [True, True]"
@@ -52,7 +52,7 @@ def test_what_is_said_of_numbers() -> None:
     assert whole_channels(torch.tensor([[[2.0, 0.0], [0.0, 0.0]]])) == "parts of channels; draws 0, 2"
 
 
-def test_what_draws_into_an_out_has_the_distribution_of_its_twin() -> None:
+def test_an_out_form_has_the_distribution_of_its_functional_form() -> None:
     """Each call gets its own out= tensor: the numbers of the last one must not replace all."""
     (case,) = (
         case
@@ -79,7 +79,7 @@ def test_every_call_of_the_table_is_of_an_overload_that_draws() -> None:
         assert torch.Tag.nondeterministic_seeded in tags, draw.overload
 
 
-def test_the_limit_of_a_false_alarm_is_what_it_was() -> None:
+def test_the_false_alarm_limit() -> None:
     assert FALSE_ALARM_RATE == 1e-6
     assert FEWEST_DRAWS == 458
 
@@ -94,7 +94,7 @@ def test_parameters_are_certain_or_a_distribution() -> None:
     assert checked == "draws 0, 1"
 
 
-def test_what_is_certain_leaves_the_generator_and_the_argument_alone() -> None:
+def test_certain_cases_change_neither_generator_nor_argument() -> None:
     case = cases_by_title(SOURCE, "random_.from")["certain: 2, 6"]
     before = torch.default_generator.get_state()
     checked, stride = case.call(*case.args)
@@ -137,7 +137,7 @@ def test_the_gradient_has_the_mask_of_the_forward() -> None:
     assert mask_of_the_gradient(other_mask, ())(x) == "the gradient has another mask"
 
 
-def test_generated_out_forms_are_left_to_what_they_call() -> None:
+def test_generated_out_forms_do_not_draw_by_themselves() -> None:
     assert draws_by_itself("cauchy_")
     assert draws_by_itself("randperm.generator_out")
     assert draws_by_itself("cauchy")

@@ -59,7 +59,7 @@ def test_every_operator_is_repeated_in_one_dtype() -> None:
     assert {key.source for key in keys} == {"schema repetition"}
 
 
-def test_what_draws_or_runs_no_kernel_is_not_repeated() -> None:
+def test_random_and_kernel_free_operators_are_not_repeated() -> None:
     assert is_repeated("exp", of_schema=True)
     assert not is_repeated("bernoulli_.float", of_schema=True)
     assert not is_repeated("std.dim", of_schema=True)
@@ -105,7 +105,7 @@ def test_a_call_that_writes_gets_its_own_tensors() -> None:
     assert X.tolist() == [1, 2, 4]
 
 
-def test_what_changes_its_arguments() -> None:
+def test_changes_arguments() -> None:
     assert [name for name in ("aten::exp", "aten::exp_", "aten::native_batch_norm") if changes_arguments(name)] == [
         "aten::exp_",
         "aten::native_batch_norm",

@@ -34,7 +34,7 @@ def test_tensors_that_are_alike_become_one() -> None:
     assert case.args[2].shape == (3,)
 
 
-def test_places_and_what_is_written_stay_apart() -> None:
+def test_indices_and_written_tensors_do_not_share_memory() -> None:
     places = Case(torch.take, (torch.tensor([1, 0]), torch.tensor([0, 1])))
     assert all_the_same(places, (), elementwise=False) is None
     assert all_the_same(Case(torch.Tensor.addmm_, (torch.ones(2, 2), torch.zeros(2, 2))), (0,), False) is None

@@ -135,7 +135,7 @@ def test_nothing_gets_larger_than_memory_allows() -> None:
         ("exp", 131_073),
     ],
 )
-def test_what_is_costly_stays_small(operator: str, most: int) -> None:
+def test_costly_operators_stay_small(operator: str, most: int) -> None:
     assert largest_size(operator) == most
 
 

@@ -48,7 +48,7 @@ def test_nan_is_put_first_in_the_middle_last_and_in_whole_rows() -> None:
     assert bool(put("nan in whole rows", torch.ones(())).isnan())
 
 
-def test_floating_classes_are_what_their_names_say() -> None:
+def test_floating_classes_match_their_names() -> None:
     x = torch.tensor([1.0, 2.0, 3.0, 4.0])
     assert put("infinities", x).tolist() == [math.inf, 2, 3, -math.inf]
     assert put("one infinity", x).tolist() == [1, 2, math.inf, 4]
@@ -74,7 +74,7 @@ def test_neighbouring_integers_become_equal_when_rounded() -> None:
     assert put("beyond 2^24", x, 1).tolist() != beyond.tolist()
 
 
-def test_narrow_integers_have_what_fits() -> None:
+def test_narrow_integers_have_values_that_fit() -> None:
     assert put("above 127", torch.zeros(7, dtype=torch.uint8)).tolist() == [128, 0, 0, 200, 0, 0, 254]
     assert put("extreme integers", torch.zeros(4, dtype=torch.int8)).tolist() == [127, 0, 0, -128]
     assert put("negative", torch.tensor([-3, 0, 4])).tolist() == [-4, -1, -5]

@@ -201,7 +201,7 @@ def test_half_integers_and_complex_are_varied_in_turn() -> None:
     assert 0 < len(cases_of_group(source, "add", "int64")) < len(cases_of_group(source, "add"))
 
 
-def test_modules_and_schemas_are_varied_but_not_what_writes() -> None:
+def test_modules_and_schemas_are_varied_unless_they_write() -> None:
     modules, schemas = (
         VariedSource(TENSOR_LAYOUT_FACTOR, ModuleSource()),
         VariedSource(TENSOR_LAYOUT_FACTOR, SchemaSource()),

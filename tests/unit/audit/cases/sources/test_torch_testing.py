@@ -29,7 +29,7 @@ def test_inside_the_list_alone_is_there_and_outside_nothing(monkeypatch: pytest.
     assert COMPILER not in sys.modules
 
 
-def test_whatever_else_is_asked_for_is_the_compiler_s_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_attributes_are_the_compilers_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, COMPILER, raising=False)
     monkeypatch.setattr(importlib, "import_module", lambda name: SimpleNamespace(has_triton=name))
     with without_the_compiler():

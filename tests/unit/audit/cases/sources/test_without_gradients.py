@@ -20,7 +20,7 @@ NAME = "samples without gradients"
     ("operator", "argument"),
     [("nn.functional.embedding", "max_norm"), ("nn.functional.embedding", "padding_idx"), ("scatter", "reduce")],
 )
-def test_what_is_made_without_gradients_alone_is_there(operator: str, argument: str) -> None:
+def test_samples_made_only_without_gradients_are_included(operator: str, argument: str) -> None:
     key = GroupKey(NAME, operator, "", "float32", "fallback")
     cases = make_cases(SOURCE, key, Samples.DEFAULT, 0).values()
     given = [case.kwargs[argument] for case in cases if argument in case.kwargs]

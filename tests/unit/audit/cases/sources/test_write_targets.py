@@ -123,7 +123,7 @@ def test_a_lost_result_and_a_write_outside_the_target_are_detected() -> None:
     assert not torch.equal(of_astray[2][0], right[2][0])
 
 
-def test_what_surrounds_a_resized_target_is_not_compared() -> None:
+def test_memory_around_a_resized_target_is_not_compared() -> None:
     def grows_for_a_while(target: Tensor) -> Tensor:
         return target.resize_(50).resize_(2, 3)
 

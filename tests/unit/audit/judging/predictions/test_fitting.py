@@ -461,7 +461,7 @@ def test_adaptive_windows_of_a_graph_keep_nan(played: Any) -> None:
     assert [name for name in fits if "windows" in name] == ["adaptive-windows-with-nan"]
 
 
-def test_what_a_model_writes_around_a_view_is_compared(played: Any) -> None:
+def test_memory_that_a_model_writes_around_a_view_is_compared(played: Any) -> None:
     """Rows in the memory of a transposed out= with gaps: beside its elements, too."""
 
     def into(out: Tensor, input: Tensor, places: Tensor) -> None:
@@ -529,7 +529,7 @@ def _batch_norm_into(out: Tensor) -> Tensor:
 
 
 @pytest.mark.parametrize("name", GIVEN)
-def test_a_model_gives_what_the_release_gives(name: str) -> None:
+def test_models_agree_with_the_release(name: str) -> None:
     call, given = GIVEN[name]
     prediction = BY_NAME.get(name, BY_NAME["masks-of-the-gradients-shape"])
     with Calls(prediction.models, Ulp()):
@@ -538,7 +538,7 @@ def test_a_model_gives_what_the_release_gives(name: str) -> None:
     assert list(result.shape) == list(torch.tensor(given).shape)
 
 
-def test_what_is_behind_a_mask_is_kept_or_not() -> None:
+def test_masked_gradients_of_dropout() -> None:
     models = BY_NAME["masks-of-the-gradients-shape"].models
     with Calls(models, Ulp(1)):
         kept = ATEN.native_dropout_backward(numbers(1, 2, 3), torch.tensor([True]), 2.0)
@@ -574,7 +574,7 @@ def test_the_parameters_of_a_step_are_in_the_given_output() -> None:
     assert (out[0].item(), lists[1][0].item()) == (1, 2)
 
 
-def test_a_model_sees_what_was_in_an_output_to_which_the_overload_adds() -> None:
+def test_a_model_sees_the_old_output_of_an_accumulating_overload() -> None:
     shown = SHOWN["combinations-of-complex-numbers"]
     out = torch.ones(1, 1, dtype=torch.complex64)
     with Calls(BY_NAME["combinations-of-complex-numbers"].models, Ulp()):

@@ -129,7 +129,7 @@ def test_lists_depend_on_the_version_of_macos(opinfos: list[OpInfoDeclaration]) 
     assert {(mark.test, mark.dtypes) for mark in added} == {("dot", ("int64",)), ("sort", ("bool",))}
 
 
-def test_reports_what_cannot_be_evaluated(opinfos: list[OpInfoDeclaration]) -> None:
+def test_expressions_that_cannot_be_evaluated_are_reported(opinfos: list[OpInfoDeclaration]) -> None:
     text = COMMON_MPS.replace('SKIPLIST = {"conv3d": None}', "SKIPLIST = load_list()")
     failures = read_expected_failures(text, opinfos)
     assert failures.problems
