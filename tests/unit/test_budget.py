@@ -38,5 +38,5 @@ def test_lines_and_parameters_are_counted(tmp_path: Path, monkeypatch: pytest.Mo
     assert list(budget.functions(Path("module.py"))) == [("module.py:2 f", 3)]
 
 
-def test_what_exceeds_a_limit_is_named() -> None:
+def test_files_above_a_limit_are_named() -> None:
     assert budget.largest_usage({"a": 3, "b": 9, "c": 5}, 4) == budget.Usage(9, ("b: 9", "c: 5"))

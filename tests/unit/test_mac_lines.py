@@ -54,13 +54,13 @@ def test_a_process_notes_the_lines_that_it_executes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("module", mac_lines.MODULES)
-def test_the_listed_modules_have_what_is_listed(module: str) -> None:
+def test_the_listed_functions_exist(module: str) -> None:
     tree = ast.parse((mac_lines.ROOT / module).read_text("utf-8"))
     names = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)}
     assert set(mac_lines.MODULES[module]) <= names
 
 
-def test_the_share_counts_what_was_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_share_counts_recorded_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = [f"{p.relative_to(mac_lines.ROOT)}:{n}" for p, at in mac_lines.mac_only_lines().items() for n in at]
     (tmp_path / "1.txt").write_text("\n".join(lines))
     assert mac_lines.main(tmp_path) == 0

@@ -128,7 +128,7 @@ def missing_imports(source: str, folder: tuple[str, ...]) -> list[str]:
     return [f"line {line}: {name}" for line, name in imports_of(source, folder) if not is_there(name)]
 
 
-def test_what_tests_import_exists() -> None:
+def test_imports_of_tests_exist() -> None:
     """Those of a Mac and of a package index, too, which a change is landed without."""
     missing = {}
     for module in modules():

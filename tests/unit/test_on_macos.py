@@ -29,7 +29,7 @@ def check_tests(*paths: str) -> None:
     assert "Metal source runs on the host on Linux (x86_64, aarch64) only" in done.stdout
 
 
-def test_what_needs_linux_skips() -> None:
+def test_tests_that_need_linux_skip() -> None:
     check_tests(*SMALL)
 
 

@@ -121,7 +121,7 @@ def test_times_of_a_device_that_computes_no_more_are_refused(monkeypatch: pytest
         timing.measure("heaviside", 8)
 
 
-def test_what_the_simulated_device_takes_a_real_one_refuses() -> None:
+def test_a_real_device_refuses_simulation_options() -> None:
     options: Any = SimpleNamespace(settings=SimpleNamespace(shipped="2.13.0"), scratch=None)
     with pytest.raises(MpsmithError, match="--shipped is for the simulated device"):
         worker_setup._interpose_shipped_kernels(options, REAL)
@@ -165,7 +165,7 @@ def test_preflight_says_which_system_has_no_device(monkeypatch: pytest.MonkeyPat
         preflight_command()
 
 
-def test_an_operator_is_blamed_for_what_the_simulator_cannot_do() -> None:
+def test_a_real_device_has_no_simulator_limits() -> None:
     message = next(iter(opening.SIMULATOR_LIMITS))
     assert REAL.simulator_limit(message) == ""
     assert REAL.cannot_run([torch.ones(2, 2).to_sparse_csr()]) == ""
@@ -187,7 +187,7 @@ def test_a_trace_of_a_real_device_asks_no_counters(monkeypatch: pytest.MonkeyPat
     assert execution._convolutions(traced) == Counter()
 
 
-def test_warnings_name_what_fell_back() -> None:
+def test_warnings_name_fallbacks() -> None:
     always = torch.is_warn_always_enabled()
     try:
         with WarningRecorder().recording() as operators:
@@ -211,7 +211,7 @@ def device(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     return monkeypatch
 
 
-def test_preflight_compares_what_comes_back(device: pytest.MonkeyPatch) -> None:
+def test_preflight_compares_results(device: pytest.MonkeyPatch) -> None:
     assert preflight_steps.memory() == "0 MiB written and read back"
     assert preflight_steps.arithmetic() == "copies, sums and products are those of the CPU"
     device.setattr(torch.Tensor, "cpu", lambda x: torch.zeros_like(x))  # a builtin would be no method

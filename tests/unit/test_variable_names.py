@@ -32,7 +32,7 @@ def test_each_kind_of_variable_is_read() -> None:
     assert sorted(vague_names(source)) == [(2, "found"), (3, "each"), (3, "one"), (4, "known"), (5, "told")]
 
 
-def test_names_say_what_variables_hold() -> None:
+def test_no_variable_has_a_vague_name() -> None:
     modules = [path for path in code_files() if path.suffix == ".py"]
     assert len(modules) > 1000
     unclear = [

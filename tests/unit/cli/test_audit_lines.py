@@ -22,7 +22,7 @@ def verdicts(**by_name: OverloadVerdict) -> Any:
     return SimpleNamespace(overloads=overloads, operators=operators)
 
 
-def test_what_is_wrong_and_missing_is_named_the_most_used_first() -> None:
+def test_wrong_and_missing_overloads_are_listed_by_use() -> None:
     lines = list(answer_lines(verdicts(erfc=WRONG, mode=MISSING, linalg_svd=MISSING, add=NATIVE), None))
     assert lines == [
         "overloads with the verdict wrong: aten::erfc",
@@ -31,7 +31,7 @@ def test_what_is_wrong_and_missing_is_named_the_most_used_first() -> None:
     ]
 
 
-def test_what_changed_since_the_run_before() -> None:
+def test_changes_since_the_previous_run_are_listed() -> None:
     lines = list(
         answer_lines(verdicts(erfc=NATIVE, mode=MISSING), verdicts(erfc=WRONG, mode=MISSING, old=NATIVE), "since run 1")
     )
@@ -46,7 +46,7 @@ def test_a_clean_run_has_nothing_to_type() -> None:
     ]
 
 
-def test_a_whole_audit_begins_with_what_is_declared() -> None:
+def test_a_whole_audit_begins_with_the_declared_overloads() -> None:
     declared, reports = opening_lines(Settings(profile="2.13.0"))
     assert declared.startswith("torch 2.13.0 declares no mps kernel for ")
     assert "aten::linalg_svd" in declared

@@ -117,7 +117,7 @@ def test_a_store_that_is_not_a_file_is_refused(tmp_path: Path) -> None:
         (["trace", "--allow", "nosuchop", "x.py"], "no operator"),
     ],
 )
-def test_what_is_wrong_is_said_before_any_work(words: list[str], message: str) -> None:
+def test_bad_input_is_refused_before_any_work(words: list[str], message: str) -> None:
     check_refused_before_any_work(words, message)
 
 

@@ -62,7 +62,7 @@ def test_every_command_that_prints_json_is_described() -> None:
 
 
 @pytest.mark.parametrize("words", QUICK)
-def test_what_is_printed_has_a_version_and_the_keys_of_the_document(words: str) -> None:
+def test_printed_json_has_a_version_and_the_documented_keys(words: str) -> None:
     arguments = [*words.split(), "--json"]
     if "kernel" in words:  # it loads the device, which an earlier backward of this process would prevent
         needs_a_device()
@@ -73,7 +73,7 @@ def test_what_is_printed_has_a_version_and_the_keys_of_the_document(words: str) 
     documented(words, printed)
 
 
-def test_each_document_is_compared_with_what_its_command_prints() -> None:
+def test_each_document_is_compared_with_its_command() -> None:
     sources = "".join(path.read_text("utf-8") for path in _TESTS.rglob("test_*.py"))
     compared = {name for name in KEYS if f'documented("{name}"' in sources or any(q.startswith(name) for q in QUICK)}
     compared |= {" ".join(words) for words in re.findall(r'printed_json\(app, "(\w+)", "(\w+)"', sources)}
@@ -82,7 +82,7 @@ def test_each_document_is_compared_with_what_its_command_prints() -> None:
 
 
 @pytest.mark.parametrize("line", ["", "no"])
-def test_what_is_built_is_json_also_after_an_error(line: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_build_prints_json_also_after_an_error(line: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def built(_: object) -> list[Any]:
         if line:
             raise ExtensionBuildError("no", [Diagnostic("a.mm", 1, 1, "error", line, "")])
@@ -96,7 +96,7 @@ def test_what_is_built_is_json_also_after_an_error(line: str, monkeypatch: pytes
     assert done.exit_code == bool(line)
 
 
-def test_what_upstream_builds_is_json(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_upstream_build_prints_json(monkeypatch: pytest.MonkeyPatch) -> None:
     files = (BuiltFile("Eye", ("eye.out",), "eye.so"), BuiltFile("Sort", (), problem="no"))
     monkeypatch.setattr(host_code, "build_host_code", lambda *_: ((), TreeBuild("2.6.0", "2.6.0", files)))
     done = typed(app, "upstream", "build", "--torch", "2.6.0", "--json")

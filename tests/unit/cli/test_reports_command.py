@@ -71,9 +71,7 @@ def test_prints_every_form(store: Path, capsys: pytest.CaptureFixture[str], form
     assert capsys.readouterr().out.startswith(start)
 
 
-def test_a_site_has_its_pages_and_shows_what_changed(
-    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_site_has_its_pages_and_the_changes(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with Store.open_to_add(store) as opened:
         recording = begun(opened)
         recording.add(opinfo("nn.functional.relu"), Outcome(CaseVerdict.WRONG, message="x"), calls={"relu": True})
@@ -167,7 +165,7 @@ def test_prints_every_line_in_ascii(store: Path) -> None:
     assert in_ascii == in_full.encode("ascii", "replace").decode()
 
 
-def test_filters_list_what_matches(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_filters_list_matches(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command.report(store=store, verdict=["missing"])
     out = capsys.readouterr().out
     assert "aten::mode " in out

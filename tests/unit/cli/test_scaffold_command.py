@@ -136,7 +136,7 @@ def test_next_ranks_unowned_gaps(registry: Path) -> None:
     assert scores == sorted(scores, reverse=True)
 
 
-def test_next_lists_finished_families_by_what_users_meet(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_next_sorts_finished_families_by_use(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MPSMITH_REGISTRY")
     rows = printed_json(app, "next", "-n", "200")["finished"]
     assert rows[0]["operators"][0] == "aten::linalg_eig"

@@ -55,7 +55,7 @@ def test_junit_has_a_test_for_each_row(tried: Any) -> None:
     assert "SIMULATED" in str(suite.find("properties/property").get("value"))  # type: ignore[union-attr]
 
 
-def test_sarif_places_what_failed_in_the_checkout(tried: Any) -> None:
+def test_sarif_locations_are_in_the_checkout(tried: Any) -> None:
     (run,) = json.loads(tried("--format", "sarif"))["runs"]
     assert {result["ruleId"] for result in run["results"]} == {result.value for result in FAILURES}
     assert {rule["id"] for rule in run["tool"]["driver"]["rules"]} == {result.value for result in FAILURES}
@@ -67,6 +67,6 @@ def test_sarif_places_what_failed_in_the_checkout(tried: Any) -> None:
     ]
 
 
-def test_the_terminal_leaves_out_what_is_right(tried: Any) -> None:
+def test_the_terminal_leaves_out_right_rows(tried: Any) -> None:
     assert "t.py::a" not in tried()
     assert "host a b.mm: defect of the project (line 7): follows data_ptr()" in tried()

@@ -21,7 +21,7 @@ class TestADimensionMore:
         assert wider is not None
         assert wider.args[0].tolist() == [[1.0, 2.0, 3.0], [3.0, 1.0, 2.0]]
 
-    def test_what_the_cpu_refuses_is_not_made(self) -> None:
+    def test_calls_that_the_cpu_refuses_are_not_made(self) -> None:
         assert with_a_dimension_more(case_of("dot", torch.ones(3), torch.ones(3))) is None
 
     def test_a_number_has_no_dimension_to_stack(self) -> None:

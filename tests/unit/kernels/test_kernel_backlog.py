@@ -64,7 +64,7 @@ def test_refuses_store_without_kernels(tmp_path: Path) -> None:
         backlogs_of(tmp_path / "store.sqlite")
 
 
-def test_the_page_compares_releases_and_names_what_is_left(tmp_path: Path) -> None:
+def test_the_page_compares_releases_and_names_the_rest(tmp_path: Path) -> None:
     path = store_of_audits(tmp_path, ("2.15.0", (FELL, WRONG)), ("2.13.0", (PASSED, PASSED)))
     page = PAGES["kernel_backlog"].markdown(PageInputs(stores=[path]))
     assert page.startswith("# What torch lacks on mps, with and without our kernels")

@@ -146,7 +146,7 @@ def test_check_outputs_refuses_internal_overlap() -> None:
         check_outputs(aten.heaviside.out, [x, x], {"out": torch.empty(1, 3).expand(2, 3)}, [torch.float32])
 
 
-def test_what_a_meta_kernel_answered_is_kept_for_calls_of_the_same_signature() -> None:
+def test_meta_results_are_cached_by_signature() -> None:
     class Sum:
         asked, _schema = 0, aten.sum.IntList_out._schema
 

@@ -24,7 +24,7 @@ def test_units_are_those_of_float32_at_the_exact_result() -> None:
     assert largest(result, exact, 1.0) == 2.0**-22
 
 
-def test_what_is_infinite_on_one_side_alone_is_infinitely_far() -> None:
+def test_infinity_on_one_side_is_an_infinite_error() -> None:
     infinite, exact = torch.tensor([math.inf, 1.0]), torch.tensor([1.0, 1.0], dtype=torch.float64)
     assert largest(infinite, exact, 1.0) == math.inf
     assert largest(torch.tensor([math.inf, 1.5]), torch.tensor([math.inf, 1.0], dtype=torch.float64), 1.0) == 0.5

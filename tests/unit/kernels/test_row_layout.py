@@ -13,9 +13,7 @@ BLOCK = torch.arange(24.0).reshape(2, 3, 4)
 class TestRowLayout:
     @pytest.mark.parametrize("tensor", [BLOCK, BLOCK.permute(2, 0, 1), BLOCK[:, :, ::2]])
     @pytest.mark.parametrize("dims", [0, 1, -1, [0, 2], [1], None, []])
-    def test_rows_hold_what_a_reduction_sees_and_go_back(
-        self, tensor: torch.Tensor, dims: int | list[int] | None
-    ) -> None:
+    def test_rows_are_the_slices_of_a_reduction(self, tensor: torch.Tensor, dims: int | list[int] | None) -> None:
         rows = rows_of(tensor, dims)
         assert rows.is_contiguous()
         axes = [dims] if isinstance(dims, int) else dims or [0, 1, 2]

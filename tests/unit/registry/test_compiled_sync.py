@@ -40,7 +40,7 @@ class TestSyncCompiled:
         again = sync_compiled(registry, "simulated", "2.13.0", "2.13.0", {MODE: {"metal": ["int64", "float32"]}})
         assert (again.changed, again.unchanged) == ((), (MODE,))
 
-    def test_dtypes_that_were_not_compiled_keep_what_they_showed(self, registry: Path) -> None:
+    def test_dtypes_that_were_not_compiled_keep_their_verdicts(self, registry: Path) -> None:
         sync_compiled(registry, "simulated", "2.13.0", None, {MODE: {"metal": ["int64", "float32"]}})
         sync_compiled(registry, "simulated", "2.13.0", None, {MODE: {"wrong": ["int64"]}})
         assert compiled(registry) == {"metal": ["float32"], "wrong": ["int64"]}

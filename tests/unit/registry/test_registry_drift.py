@@ -44,7 +44,7 @@ def test_the_simulated_device_reports_missing_operators() -> None:
         ("native", "unreachable", "mark it not applicable"),
     ],
 )
-def test_explains_a_drift_and_what_to_do(status: str, verdict: str, words: str) -> None:
+def test_a_drift_has_a_reason_and_a_next_step(status: str, verdict: str, words: str) -> None:
     drift = drift_of(entry(status, verdict))
     assert drift is not None
     assert words in drift.explanation

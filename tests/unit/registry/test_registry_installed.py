@@ -75,7 +75,7 @@ def test_reports_of_wrong_results_are_read_from_the_package(shipped: Path) -> No
     assert known_wrong.corpus_folder() == known_wrong.PACKAGED
 
 
-def test_a_failed_copy_says_what_to_do(shipped: Path) -> None:
+def test_a_failed_copy_has_a_next_step(shipped: Path) -> None:
     Path("mpsmith-registry").write_text("a file is in the way")
     with pytest.raises(RegistryError, match=r"cannot write the registry in mpsmith-registry: .*MPSMITH_REGISTRY"):
         edit(None, "mode", {"owner": "ada"})

@@ -111,7 +111,7 @@ def test_dtypes_of_shipped_kernels_are_kept_until_they_are_measured_again(tmp_pa
     assert measured_in_words(load(tmp_path)["aten::mul"]).endswith("torch 2.13.0, dispatch only")
 
 
-def test_a_grade_follows_from_the_device_and_what_ran(tmp_path: Path) -> None:
+def test_a_grade_follows_from_device_and_kernels(tmp_path: Path) -> None:
     unreachable = measurement("aten::a", "unreachable", dtypes={}, reason="no user")
     on_a_mac = measurement("aten::b", device="mps")
     sync(tmp_path, [unreachable, on_a_mac, measurement("aten::c", shipped_kernel=["float32"])])
@@ -203,7 +203,7 @@ def test_an_older_release_replaces_nothing(tmp_path: Path) -> None:
     assert texts(tmp_path)["m.yaml"].startswith(before["m.yaml"].rstrip("\n").rsplit("\n", 1)[0])
 
 
-def test_dtypes_that_were_not_executed_keep_what_they_showed(tmp_path: Path) -> None:
+def test_dtypes_that_were_not_executed_keep_their_verdicts(tmp_path: Path) -> None:
     sync(tmp_path, [measurement("aten::mode", "wrong", dtypes={"passed": ["float32", "int8"], "wrong": ["int64"]})])
     sync(tmp_path, [measurement("aten::mode", "dtype gap", dtypes={"passed": ["bool"], "dtype gap": ["int8"]})])
     result = load(tmp_path)["aten::mode"].measured["simulated"]
@@ -234,7 +234,7 @@ def test_an_audit_without_cases_keeps_the_evidence(tmp_path: Path) -> None:
     )
 
 
-def test_a_rule_that_excludes_an_operator_holds_over_what_was_executed_before(tmp_path: Path) -> None:
+def test_a_rule_that_excludes_an_operator_overrides_earlier_results(tmp_path: Path) -> None:
     sync(tmp_path, [measurement("aten::mode", "wrong", dtypes={"wrong": ["int64"]})])
     sync(tmp_path, [measurement("aten::mode", "unreachable", dtypes={}, reason="for CPUs only")])
     result = load(tmp_path)["aten::mode"].measured["simulated"]

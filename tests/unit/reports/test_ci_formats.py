@@ -39,7 +39,7 @@ def test_junit_has_a_test_for_each_overload() -> None:
     assert "mpsmith replay 'opinfo:b:float32:0'" in [failure.text for failure in suite.iter("failure")]
 
 
-def test_sarif_has_a_result_for_what_does_not_work() -> None:
+def test_sarif_has_a_result_for_each_failing_overload() -> None:
     (run,) = json.loads(sarif_report.render(summary()))["runs"]
     rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
     results = [(result["ruleId"], result["level"]) for result in run["results"]]

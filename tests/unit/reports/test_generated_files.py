@@ -17,7 +17,7 @@ def git(*arguments: str) -> str:
 
 @pytest.mark.skipif(shutil.which("git") is None or not (ROOT / ".git").exists(), reason="not a clone of the repository")
 @pytest.mark.parametrize("name", [name for name, _ in FILES.values()])
-def test_git_keeps_what_people_read_and_marks_it_as_generated(name: str) -> None:
+def test_published_files_are_tracked_and_marked_as_generated(name: str) -> None:
     path = f"reports/published/{name}"
     kept = name.endswith(".md")
     assert bool(git("ls-files", path)) is kept

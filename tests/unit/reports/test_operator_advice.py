@@ -76,7 +76,7 @@ def test_lists_the_overloads_that_work_where_others_do_not() -> None:
     assert advice(overloads=(other,)).works[0] == "No: mps has no kernel for it."
 
 
-def test_what_is_simulated_says_so() -> None:
+def test_simulated_advice_says_so() -> None:
     assert "The device was simulated: no Mac has shown this." in advice(simulated=True).works
     assert not any("simulated" in line for line in advice(simulated=False).works)
 
@@ -108,7 +108,7 @@ def test_a_dtype_gap_names_the_dtypes_that_are_right() -> None:
     assert answer.steps[0].text == "Convert first: it is right in float32."
 
 
-def test_what_is_broken_in_some_cases_is_not_called_right() -> None:
+def test_partly_broken_operators_are_not_called_right() -> None:
     wrong = (CaseVerdict.WRONG,)
     dtypes = dict.fromkeys(("float32", "float16"), OverloadVerdict.NATIVE)
     beside = {"breakages": wrong, "dtypes": dtypes}
@@ -139,7 +139,7 @@ def test_a_number_is_an_issue_of_pytorch() -> None:
 
 
 @pytest.mark.parametrize("verdict", OverloadVerdict)
-def test_whatever_does_not_work_has_something_to_do(verdict: OverloadVerdict) -> None:
+def test_every_failing_verdict_has_a_next_step(verdict: OverloadVerdict) -> None:
     answer = advice(verdict, history(MISSING, audited="2.13.0"), dtypes={"float32": OverloadVerdict.NATIVE})
     assert answer.works[0]
     if verdict is OverloadVerdict.REFERENCE_FAILED:

@@ -56,7 +56,7 @@ def test_json_holds_the_whole_summary(summary: AuditSummary) -> None:
     assert json_report.read(json_report.render(summary)) == replace(summary, execution=None)
 
 
-def test_json_says_what_it_is(summary: AuditSummary) -> None:
+def test_json_names_its_format(summary: AuditSummary) -> None:
     data = json.loads(json_report.render(summary))
     assert (data["format"], data["version"], data["simulated"]) == ("mpsmith-report", 2, True)
     counted = Counter(o["verdict"] for o in data["summary"]["overloads"])
@@ -153,7 +153,7 @@ def partly(tmp_path: Path) -> AuditSummary:
         return summarize(store, store.latest_run(), SURFACE)
 
 
-def test_shows_what_is_broken_in_some_cases_beside_the_verdict(partly: AuditSummary) -> None:
+def test_partial_breakage_is_shown_beside_the_verdict(partly: AuditSummary) -> None:
     relu = next(o for o in partly.overloads if o.name == "aten::relu")
     assert relu.verdict is OverloadVerdict.NATIVE
     expected = "wrong in 1 of 6 cases"

@@ -64,7 +64,7 @@ def verdict_of(seen: str, on_mac: Callable[[], Tensor], is_nan: bool = False) ->
     return line.partition(":")[0]
 
 
-def test_the_program_compares_with_what_the_mac_gives() -> None:
+def test_the_program_compares_with_the_result_of_a_mac() -> None:
     two = bits_of(torch.tensor(2.0))
     assert verdict_of(two, lambda: torch.tensor([2.0])) == "CONFIRMED"
     assert verdict_of(two, lambda: torch.tensor([1.0])) == "REFUTED"

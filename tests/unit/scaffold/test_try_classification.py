@@ -70,7 +70,7 @@ def test_a_process_that_died_is_a_defect_where_the_device_explains_it() -> None:
         ("Tensor-likes are not close!", TryResult.WRONG),
     ],
 )
-def test_what_an_extension_raises(text: str, result: TryResult) -> None:
+def test_extension_errors_are_classified(text: str, result: TryResult) -> None:
     row = classification.test_row(TestEnd("test.py::test_a", "failed", text, ("RuntimeError",)), frozenset(), ())
     assert row.result is result
 

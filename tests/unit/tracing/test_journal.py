@@ -38,7 +38,7 @@ def test_reads_the_journal_of_a_killed_process(tmp_path: Path) -> None:
     assert recording.fact("simulated") is True
 
 
-def test_a_full_journal_says_what_it_dropped() -> None:
+def test_a_full_journal_counts_dropped_calls() -> None:
     journal = Journal(rows=3)
     rows = [journal.new_row(f"aten::op{number}", CallKind.native, False, PLACE, None) for number in range(4)]
     assert rows == [1, 2, OVERFLOW, OVERFLOW]

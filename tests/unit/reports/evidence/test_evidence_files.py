@@ -96,7 +96,7 @@ def changed(data: dict[str, Any], *keys: str, value: object) -> dict[str, Any]:
         (("simulated",), None, "simulated"),
     ],
 )
-def test_rejects_what_does_not_fit_the_schema(
+def test_files_that_do_not_match_the_schema_are_errors(
     tmp_path: Path, keys: tuple[str, ...], value: object, reason: str
 ) -> None:
     text = json.dumps(changed(evidence_data(), *keys, value=value)).encode()

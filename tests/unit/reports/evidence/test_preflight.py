@@ -91,9 +91,7 @@ def test_a_device_that_fails_is_one_line(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "macOS 14 or newer" in what_to_do("device: none")
 
 
-def test_the_command_says_what_to_do_after_a_failure(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_failed_command_has_a_next_step(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(machine.platform, "system", lambda: "Darwin")
     monkeypatch.setattr(machine, "is_virtual", lambda: True)
     result = Preflight({"device": "torch has one"}, "memory: none", 1.0)

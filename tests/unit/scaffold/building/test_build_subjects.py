@@ -43,7 +43,7 @@ def test_a_folder_without_setup_py_names_the_next_command(tmp_path: Path, target
         subject_at(tmp_path)
 
 
-def test_what_cannot_be_built_is_refused(tmp_path: Path) -> None:
+def test_paths_that_cannot_be_built_are_errors(tmp_path: Path) -> None:
     with pytest.raises(ScaffoldError, match="there is no file or folder"):
         subject_at(tmp_path / "gone.mm")
     (tmp_path / "kernel.metal").write_text("")

@@ -109,7 +109,7 @@ def test_a_kernel_without_compiled_code_has_its_package_alone(tmp_path: Path) ->
         (BUILD.replace("[torch]", "[tvm-ffi]"), r"has no \[torch\]: only kernels for torch are built here"),
     ],
 )
-def test_what_the_builder_would_refuse_is_one_line(tmp_path: Path, build: str, reason: str) -> None:
+def test_invalid_build_files_are_one_line_errors(tmp_path: Path, build: str, reason: str) -> None:
     with pytest.raises(ScaffoldError, match=reason):
         asked_by_build_file(project(tmp_path, build))
 
@@ -144,7 +144,7 @@ def test_a_projects_own_package_of_this_name_is_imported_as_it_is(offered: Path)
     assert [name for name in vars(importlib.import_module("kernels")) if name[0] != "_"] == ["own"]
 
 
-def test_an_installed_module_keeps_what_it_has(
+def test_an_installed_module_keeps_its_attributes(
     offered: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     installed = tmp_path_factory.mktemp("installed")

@@ -12,7 +12,7 @@ from mpsmith.scaffold.errors import ScaffoldError
 from mpsmith.simulator.objc.building import TORCHS_BUILDER
 
 
-def test_a_setup_script_says_what_to_build(tmp_path: Path) -> None:
+def test_a_setup_script_lists_its_extensions(tmp_path: Path) -> None:
     (tmp_path / "setup.py").write_text(
         "from pathlib import Path\n"
         "from setuptools import Extension, setup\n"
@@ -43,7 +43,7 @@ def test_a_module_is_built_in_its_package_beside_a_folder_of_sources(tmp_path: P
     assert requests_of(tmp_path).requests[0].place == tmp_path / "x"
 
 
-def test_torchs_own_builder_defines_what_torchs_headers_ask_for(tmp_path: Path) -> None:
+def test_torchs_builder_defines_the_macros_of_torchs_headers(tmp_path: Path) -> None:
     (tmp_path / "setup.py").write_text(
         "from setuptools import setup\n"
         "from torch.utils.cpp_extension import BuildExtension, CppExtension\n"

@@ -16,7 +16,7 @@ def package(folder: Path, tests: str) -> Path:
     return folder
 
 
-def test_what_passes_is_accepted(tmp_path: Path) -> None:
+def test_passing_tests_are_accepted(tmp_path: Path) -> None:
     trial = try_tests(package(tmp_path, "def test_one(): pass\ndef test_two(): pass\n"))
     assert (trial.passed, trial.summary, trial.accepted) == (2, "2 passed", True)
 

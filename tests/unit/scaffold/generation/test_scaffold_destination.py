@@ -35,7 +35,7 @@ def test_a_second_kernel_does_not_go_over_a_finished_family(clone: Path) -> None
 
 
 @pytest.mark.parametrize("target", [KernelTarget.EXTENSION, KernelTarget.UPSTREAM])
-def test_what_has_no_place_in_a_clone_goes_where_git_ignores_it(clone: Path, target: KernelTarget) -> None:
+def test_targets_without_a_place_in_a_clone_go_to_an_ignored_folder(clone: Path, target: KernelTarget) -> None:
     assert destination_of(FREXP, target, None).folder == clone / "work" / f"frexp_{target.value}"
     ignored = (Path(__file__).parents[4] / ".gitignore").read_text().splitlines()
     assert "/work/" in ignored

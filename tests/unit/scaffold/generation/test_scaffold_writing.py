@@ -60,7 +60,7 @@ def test_a_second_run_changes_nothing(tmp_path: Path) -> None:
     assert {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == before
 
 
-def test_a_new_template_keeps_what_was_written_in_the_regions(tmp_path: Path) -> None:
+def test_a_new_template_keeps_edits_in_regions(tmp_path: Path) -> None:
     write(plan(folder_as_destination(tmp_path), {"a.mm": GENERATED}, MANIFEST))
     file = tmp_path / "a.mm"
     file.write_text(GENERATED.replace("unwritten", "mine"))

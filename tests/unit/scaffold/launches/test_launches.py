@@ -156,7 +156,7 @@ def test_each_output_has_the_dtype_that_was_seen() -> None:
     assert "[None, torch.int32]" in PythonHost(FREXP).prepared[0]
 
 
-def test_masks_are_bool_and_laid_out_by_rows_with_what_they_mask() -> None:
+def test_masks_are_bool_and_row_major_like_their_tensors() -> None:
     assert [buffer.metal for buffer in SOFTMAX.inputs] == ["T", "bool"]
     assert SOFTMAX.in_rows == ("self", "mask", "result")
     assert PythonHost(SOFTMAX).threads == "self_dense.shape[0]"
@@ -422,7 +422,7 @@ def test_signatures_have_plain_integers() -> None:
         *((type_, False) for type_ in ("Tensor[]", "float[]", "ScalarType", "ScalarType?", "Storage")),
     ],
 )
-def test_what_pybind_can_pass(type_: str, bindable: bool) -> None:
+def test_bindable_types(type_: str, bindable: bool) -> None:
     assert AtenHost(launch(f"demo(Tensor self, {type_} x) -> Tensor")).bindable is bindable
 
 

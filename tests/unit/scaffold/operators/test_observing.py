@@ -25,7 +25,7 @@ class TestObserved:
         assert seen is not None
         assert seen.results == (ObservedTensor("T", "reduced"), ObservedTensor("int64", "reduced"))
 
-    def test_indices_and_what_shares_the_first_shape(self) -> None:
+    def test_indices_and_shapes_like_the_first(self) -> None:
         seen = observed("take")
         assert seen is not None
         assert seen.inputs == {"self": "T", "index": "int64"}
@@ -91,7 +91,7 @@ class TestReferences:
         (overload,) = source_of(None).operator("frexp").kernels
         assert reference_of(overload)[0].startswith("torch's decompositions do not say how it computes")
 
-    def test_what_has_none_names_the_kernels_to_read(self) -> None:
+    def test_an_overload_without_a_decomposition_names_its_kernels(self) -> None:
         (overload,) = source_of(None).operator("mode").kernels
         assert reference_of(overload) == (
             "torch's decompositions do not say how it computes; "
@@ -112,6 +112,6 @@ class TestOpInfoEntry:
             opinfo(sample.input, *sample.args, **sample.kwargs)
         assert max(map(len, made.splitlines())) <= 88
 
-    def test_what_no_sample_can_call_leaves_the_file_as_it_is(self) -> None:
+    def test_an_operator_without_samples_leaves_the_file_unchanged(self) -> None:
         empty = "op_db: list[OpInfo] = [\n]\n"
         assert with_opinfo(empty, source_of(None).operator("_fused_adagrad_")) == empty

@@ -21,7 +21,7 @@ def seen(result: Sequence[int], **arguments: Any) -> ObservedCall:
 
 
 class TestShapeRules:
-    def test_what_an_input_has_comes_before_its_dimensions(self) -> None:
+    def test_a_shape_like_an_input_comes_before_its_dimensions(self) -> None:
         calls = [seen((3, 4), self=torch.Size((3, 4))), seen((5,), self=torch.Size((5,)))]
         assert shape_rule(calls, 0) == "like self"
 
@@ -32,7 +32,7 @@ class TestShapeRules:
         ]
         assert shape_rule(calls, 0) == "reduced"
 
-    def test_no_rule_for_what_differs(self) -> None:
+    def test_different_shapes_have_no_rule(self) -> None:
         assert shape_rule([seen((3,), self=torch.Size((3, 4))), seen((9,), self=torch.Size((3, 4)))], 0) == ""
 
 
@@ -65,7 +65,7 @@ class TestSizeRules:
     def test_one_element_always(self) -> None:
         assert size_rules([seen((1,), self=torch.Size((5, n))) for n in (3, 4)], 0) == (Size("fixed", "", 1),)
 
-    def test_what_may_be_left_out_gives_no_dimension(self) -> None:
+    def test_optional_arguments_give_no_dimension(self) -> None:
         calls = [seen((n,), self=torch.Size((3, 3)), optional=torch.Size((n,))) for n in (7, 8)]
         assert size_rules(calls, 0) == ()
 
@@ -81,7 +81,7 @@ class TestSizeRules:
             Size("size", "A", 0, requested_by="full", otherwise=Size("lesser", "A")),
         )
 
-    def test_what_may_be_left_out_gives_no_shape(self) -> None:
+    def test_optional_arguments_give_no_shape(self) -> None:
         calls = [seen((n,), self=torch.Size((3, 3)), optional=torch.Size((n,))) for n in (7, 8)]
         assert shape_rule(calls, 0) == ""
 

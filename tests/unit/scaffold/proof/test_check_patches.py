@@ -76,7 +76,7 @@ def test_a_tag_that_torchgen_asks_for_is_added_once() -> None:
 
 
 @pytest.mark.parametrize(("overload", "message"), [("conv2d", "composed of others"), ("gone", "no entry for gone")])
-def test_what_takes_no_row_is_refused(overload: str, message: str) -> None:
+def test_overloads_that_take_no_row_are_errors(overload: str, message: str) -> None:
     with pytest.raises(ScaffoldError, match=message):
         with_mps_rows(YAML, {overload: "x"})
 

@@ -51,7 +51,7 @@ def without_compiler(*_: object, **__: object) -> list[object]:
     raise CompilerMissingError("no compiler here")
 
 
-def test_what_could_not_be_checked_is_neither_accepted_nor_kept(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unchecked_files_are_neither_accepted_nor_cached(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as machine:
         machine.setattr(metal_sources, "check", without_compiler)
         machine.setattr(metal_sources, "check_key", without_compiler)
@@ -71,7 +71,7 @@ def test_a_result_is_cached_until_the_program_changes(file: Path, runs: list[str
     assert len(runs) == 2
 
 
-def test_what_a_program_includes_is_part_of_it(tmp_path: Path) -> None:
+def test_included_headers_are_part_of_the_cache_key(tmp_path: Path) -> None:
     needs_metal_on_host()
     header, file = tmp_path / "factor.h", tmp_path / "twice.metal"
     header.write_text("constant float factor = 2.0f;\n")
@@ -103,7 +103,7 @@ def test_address_spaces_are_real_in_a_check(file: Path) -> None:
 
 
 @pytest.mark.parametrize("judge", DECIDING_CODE)
-def test_a_change_of_what_decides_voids_the_answer(
+def test_a_changed_dependency_invalidates_the_result(
     file: Path, runs: list[str], judge: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert not checked(file).cached

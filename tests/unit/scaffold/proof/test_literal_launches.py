@@ -133,7 +133,7 @@ inline std::string metal_type(at::ScalarType dtype) {
             ),
         ],
     )
-    def test_what_is_bound_against_the_kernels_parameters(self, old: str, new: str, message: str) -> None:
+    def test_bindings_that_contradict_the_kernel_are_findings(self, old: str, new: str, message: str) -> None:
         assert old in HOST
         findings = said(HOST.replace(old, new))
         assert findings
@@ -200,7 +200,7 @@ inline std::string metal_type(at::ScalarType dtype) {
 
 
 class TestEncoders:
-    def test_what_is_dispatched_on_torchs_encoder_is_right(self) -> None:
+    def test_dispatch_on_torchs_encoder_is_accepted(self) -> None:
         assert check_encoders(Path("a.h"), SUPPORT) == []
         assert check_encoders(Path("a.mm"), UPSTREAM) == []
         assert check_encoders(Path("a.mm"), TOGETHER) == []
@@ -251,7 +251,7 @@ class TestSignatures:
     def test_in_place_forms_are_in_the_header_of_their_base(self) -> None:
         assert "#include <ATen/ops/put_ops.h>" in self.asserted(self.HOST.replace('"mode"', '"put_"'))
 
-    def test_what_does_not_exist_or_cannot_be_named_is_left_alone(self) -> None:
+    def test_unknown_and_unnameable_kernels_get_no_assertion(self) -> None:
         assert self.asserted(self.HOST.replace('"mode"', '"modus"')) == ""
         assert self.asserted(f"namespace mine {{\n{self.HOST}}}\n") == ""
 
@@ -271,7 +271,7 @@ void set_argument(id<MTLComputeCommandEncoder> encoder, NSUInteger index, int64_
 """
 
 
-class TestWhatIsEncoded:
+class TestEncodedArguments:
     def test_accepts_right_code(self) -> None:
         assert check_encoders(Path("a.h"), ARGUMENTS) == []
 

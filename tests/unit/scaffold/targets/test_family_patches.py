@@ -86,7 +86,7 @@ def test_a_row_names_the_kernel_of_the_host_code_or_the_shared_one() -> None:
     assert rows.shared == ()
 
 
-def test_a_row_that_is_there_and_what_is_composed_are_left_alone() -> None:
+def test_existing_rows_and_composite_overloads_are_left_alone() -> None:
     rows = planned_rows(YAML, ["logit.out", "mode.values", "logit_"], None)
     assert rows.native == ("logit.out",)
     assert rows.composed == ("mode.values",)
@@ -105,7 +105,7 @@ def test_names_an_undefined_kernel(overload: str, host: str | None, message: str
         planned_rows(YAML, [overload], host)
 
 
-def test_every_finished_family_serves_what_the_release_lacks(source: Source, tree: Tree) -> None:
+def test_every_finished_family_serves_a_gap_of_the_release(source: Source, tree: Tree) -> None:
     for name in sorted({entry.kernel for entry in catalog.finished_entries()}):
         chosen = Family.named(name)
         if name in IN_PYTORCH or name in WITHOUT_HOST_CODE:

@@ -64,7 +64,7 @@ Tensor& foo_out_mps(const Tensor& self, Tensor& out) {
 """
 
 
-def test_adds_what_every_file_of_the_tree_has(tmp_path: Path) -> None:
+def test_a_host_file_includes_the_shared_header(tmp_path: Path) -> None:
     path = tmp_path / "my_foo" / "upstream.mm"
     path.parent.mkdir()
     path.write_text(BODY)

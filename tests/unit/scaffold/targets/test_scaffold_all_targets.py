@@ -123,7 +123,7 @@ def test_an_elementwise_operator_with_a_stub_only_fills_it_in(source: Source) ->
     assert (files_of(None).include / "ATen/native/UnaryOps.h").is_file()
 
 
-def test_what_the_generated_tests_take_off_the_device(source: Source) -> None:
+def test_generated_tests_remove_only_the_served_kernels(source: Source) -> None:
     """A kernel of torch's stays where this one does not serve the overload: its tests call it on the way."""
     logit, largest = source.operator("logit_"), source.operator("max")
     assert Request(logit, KernelKind.UNARY).under_test == ["logit_"]

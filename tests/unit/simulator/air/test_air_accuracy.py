@@ -75,7 +75,7 @@ def test_the_fast_hyperbolic_tangent_is_a_formula_that_overflows(tmp_path: Path)
     assert moved[2].isnan()  # infinity over infinity
 
 
-def test_a_kernel_is_moved_where_it_calls_what_is_not_rounded_correctly(tmp_path: Path) -> None:
+def test_a_kernel_is_moved_where_it_calls_an_inexact_function(tmp_path: Path) -> None:
     for name in ("air.exp.f32", "air.fast_exp2.f32", "air.sincos.v2f32", "air.pow.f16"):
         assert is_moved([name, "llvm.fmuladd.f32"])
     assert not is_moved(["air.sqrt.f32", "air.atomic.global.add.f32", "llvm.exp.f32", "air.wg.barrier"])
@@ -101,7 +101,7 @@ def test_a_moved_result_stays_within_the_range_of_the_function(tmp_path: Path, n
     assert (moved != results(library, None, x)).any()
 
 
-def test_what_is_rounded_correctly_is_not_moved(tmp_path: Path) -> None:
+def test_correctly_rounded_operations_are_not_moved(tmp_path: Path) -> None:
     library = air_library(tmp_path, {"k": elementwise("k", "air.sqrt.f32", "float", "float")})
     x = torch.rand(100)
     assert torch.equal(results(library, 1, x), x.double().sqrt().float())

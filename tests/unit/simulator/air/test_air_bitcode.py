@@ -49,7 +49,7 @@ def of_text(name: str) -> KernelSignature:
     return kernel_signature(metadata_of_text(SOURCE), name)
 
 
-def test_bitcode_says_what_its_assembly_says(module: bytes) -> None:
+def test_bitcode_agrees_with_its_assembly(module: bytes) -> None:
     signature = signature_of_bitcode(module, "scale_float")
     assert signature == of_text("scale_float")
     assert signature.max_threads == 256
@@ -106,7 +106,7 @@ def test_a_damaged_module_gives_an_error_or_a_signature(data: st.DataObject, mod
 
 @pytest.mark.network
 @pytest.mark.parametrize("release", ["2.6.0", "2.10.0", "2.15.0"])
-def test_shipped_kernels_say_what_llvm_reads_in_them(release: str) -> None:
+def test_shipped_kernels_are_read_as_llvm_reads_them(release: str) -> None:
     library, compiler = LibraryFile(shipped_library(release)), default_air_compiler()
     for name in library.names[:: len(library.names) // 20]:
         assembly = compiler.disassemble(library.bitcode(name))

@@ -65,7 +65,7 @@ def test_an_argument_that_is_not_used_is_marked() -> None:
     assert [argument.used for argument in parsed.buffers] == [True, False]
 
 
-def test_names_what_a_module_lacks() -> None:
+def test_declared_functions() -> None:
     text = elementwise("k", "air.exp.f32", "float", "float")
     assert declared_functions(bitcode(text)) == ("air.exp.f32",)
 

@@ -53,7 +53,7 @@ def test_buffers_are_bound_by_name_at_any_index(tmp_path: Path) -> None:
     assert out.tolist() == [0, 1, 2, 3]
 
 
-def test_what_metals_validation_refuses_is_refused(copying: AirLibrary) -> None:
+def test_launches_that_metals_validation_refuses_raise(copying: AirLibrary) -> None:
     copy, memory = copying.kernel("copy_float"), torch.zeros(33, dtype=torch.uint8)
     with pytest.raises(KernelArgumentError, match=r"no threads: Metal's API validation .* refuses an empty grid"):
         copy.launch({"in": torch.zeros(0), "out": torch.zeros(0)}, [0], [1])
@@ -188,7 +188,7 @@ def test_a_store_past_the_end_is_a_fault_that_changes_nothing(copying: AirLibrar
     assert out.tolist() == [-1] * 8
 
 
-def test_a_null_pointer_names_what_was_not_bound(copying: AirLibrary) -> None:
+def test_a_null_pointer_names_the_unbound_argument(copying: AirLibrary) -> None:
     with pytest.raises(KernelFault, match=r"load through a null pointer.*; not bound: in"):
         copying.kernel("copy_float").launch({"in": None, "out": torch.zeros(8)}, [8], [8])
 

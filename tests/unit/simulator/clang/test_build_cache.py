@@ -36,7 +36,7 @@ def test_old_files_are_discarded(tmp_path: Path) -> None:
     assert new.exists()
 
 
-def test_what_was_used_lately_is_kept(tmp_path: Path) -> None:
+def test_recently_used_files_are_kept(tmp_path: Path) -> None:
     cache = BuildCache(tmp_path)
     long_ago = tmp_path.stat().st_mtime - 31 * 24 * 3600
     for key in ("ab", "cd"):
@@ -47,7 +47,7 @@ def test_what_was_used_lately_is_kept(tmp_path: Path) -> None:
     assert cache.find("cd" * 16, ".so") is None
 
 
-def test_a_cache_that_is_too_large_loses_what_was_not_used_for_longest(tmp_path: Path) -> None:
+def test_a_full_cache_drops_the_least_recently_used(tmp_path: Path) -> None:
     cache = BuildCache(tmp_path)
     keys = [f"{number:02}" * 16 for number in range(10)]
     for age, key in enumerate(keys):

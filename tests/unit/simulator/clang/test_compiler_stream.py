@@ -45,7 +45,7 @@ def test_a_process_that_has_read_all_its_inputs_is_followed_by_another() -> None
 
 
 @pytest.mark.parametrize("source", [b"define i32 @f(", b"BC\xc0\xde" + bytes(64)])
-def test_what_is_refused_costs_no_other_file(source: bytes) -> None:
+def test_a_refused_file_does_not_affect_the_next(source: bytes) -> None:
     objects, texts = stream("-emit-obj"), stream("-emit-llvm", "-disable-llvm-passes")
     assert objects.object_file(source) is None
     assert texts.assembly(source) is None
@@ -62,5 +62,5 @@ def test_a_process_that_was_ended_is_followed_by_another() -> None:
     assert objects.object_file(function(1)) == first
 
 
-def test_what_takes_too_long_is_given_up() -> None:
+def test_a_compilation_that_takes_too_long_is_stopped() -> None:
     assert stream("-emit-obj", limits=Limits(seconds=0.0001, memory=4 << 30)).object_file(function(1)) is None

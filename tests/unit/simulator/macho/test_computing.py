@@ -61,7 +61,7 @@ def process() -> Iterator[HostProcess]:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_kernels_compute_what_the_reference_does(process: HostProcess, layout: str) -> None:
+def test_kernels_agree_with_the_reference(process: HostProcess, layout: str) -> None:
     values = LAYOUTS[layout]()
     exact, other = values.double(), torch.ones_like(values)
     for overload, arguments, expected in (
@@ -82,7 +82,7 @@ def test_kernels_compute_what_the_reference_does(process: HostProcess, layout: s
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_graphs_compute_what_the_reference_does(process: HostProcess, layout: str) -> None:
+def test_graphs_agree_with_the_reference(process: HostProcess, layout: str) -> None:
     values = LAYOUTS[layout]()
     computed = process.compute("aten::_softmax", values, -1 if values.dim() else 0, False)
     torch.testing.assert_close(computed.results[0].double(), values.double().softmax(-1 if values.dim() else 0))
@@ -176,14 +176,14 @@ def test_lapack_finds_eigenvalues_and_singular_values(process: HostProcess, dtyp
         on_cpu(process, "_linalg_svd", torch.full((3, 3), float("nan"), dtype=dtype), False, True, None)
 
 
-def test_what_metal_accepts_without_validation_is_not_an_error(process: HostProcess) -> None:
+def test_empty_arguments_are_not_errors(process: HostProcess) -> None:
     empty = process.compute("aten::im2col", torch.empty(0, 3, 5, 4), [2, 2], [1, 1], [0, 0], [1, 1]).results[0]
     assert empty.shape == (0, 12, 12)
     arguments = torch.tensor(1.0), 0, torch.tensor([0]), torch.tensor(3.0)  # no sizes: bytes of length 0
     assert process.compute("aten::index_copy", *arguments).results[0].item() == 3
 
 
-def test_what_the_call_writes_comes_back(process: HostProcess) -> None:
+def test_written_tensors_are_copied_back(process: HostProcess) -> None:
     whole = torch.ones(4, 6)
     view = whole[:, 1::2]
     computed = process.compute("aten::zero_", view)

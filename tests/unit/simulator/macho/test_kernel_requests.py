@@ -58,7 +58,7 @@ def test_a_kernel_is_compiled_described_and_launched() -> None:
     assert answered(requests, "launch", struct.pack("<Q", 1 << 20) + message[8:])[0]  # no such kernel
 
 
-def test_what_fails_is_answered_with_its_message() -> None:
+def test_failed_requests_are_answered_with_a_message() -> None:
     requests = KernelRequests(NoKernels())  # type: ignore[arg-type]
     assert answered(requests, "compile", b"kernel void broken(")[0]
     failed, library = answered(requests, "load")

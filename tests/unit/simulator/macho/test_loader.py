@@ -93,7 +93,7 @@ def test_an_arm64_machine_runs_it_itself(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.network
 class TestRunning:
-    def test_every_shim_does_what_a_program_for_macos_expects(self, checks: Path) -> None:
+    def test_every_shim_behaves_as_on_macos(self, checks: Path) -> None:
         done = run(checks)
         lines = [line.split(" ") for line in done.stdout.splitlines() if line.startswith(("holds ", "fails "))]
         assert done.returncode == 0, done.stderr

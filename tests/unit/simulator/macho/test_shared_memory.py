@@ -77,7 +77,7 @@ def test_tensors_in_one_memory_share_it_there(memory: SharedMemory) -> None:
     assert whole[2] == 9
 
 
-def test_zeros_follow_an_argument_whatever_was_there_before(memory: SharedMemory) -> None:
+def test_zeros_follow_an_argument(memory: SharedMemory) -> None:
     memory.place(torch.full((64,), 7, dtype=torch.uint8))
     memory.begin_call()
     _, address, *_ = memory.place(torch.tensor([1, 2], dtype=torch.uint8))
@@ -101,7 +101,7 @@ def test_dtypes_layouts_and_memory_formats_are_sent_as_numbers(memory: SharedMem
 
 
 @pytest.mark.parametrize("value", [torch.ones(2).to_sparse(), torch._efficientzerotensor(2), object()])
-def test_what_cannot_be_sent_is_refused(memory: SharedMemory, value: object) -> None:
+def test_values_that_cannot_be_sent_are_errors(memory: SharedMemory, value: object) -> None:
     with pytest.raises(MachOError, match="cannot be sent to the release's process"):
         memory.place(value)
 

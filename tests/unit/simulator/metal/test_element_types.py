@@ -88,7 +88,7 @@ def test_tensors_of_another_type_are_refused(
         ("counter", torch.float32),
     ],
 )
-def test_what_may_be_meant_is_accepted(library: metal.ShaderLibrary, name: str, dtype: torch.dtype) -> None:
+def test_compatible_element_types_are_accepted(library: metal.ShaderLibrary, name: str, dtype: torch.dtype) -> None:
     call(library, name, torch.ones(8, dtype=dtype))
 
 

@@ -23,7 +23,7 @@ def test_constants_are_replaced_by_their_values() -> None:
     assert text.count("\n") == PROGRAM.count("\n"), "messages name lines of the source"
 
 
-def test_what_has_no_value_stays_undefined() -> None:
+def test_function_constants_without_a_value_stay_undefined() -> None:
     text = specialized(PROGRAM, [Constant(0, "", "int(5)")])
     assert "[[function_constant(1)]]" in text
     assert "is_function_constant_defined(scaled)" in text

@@ -115,7 +115,7 @@ WRITTEN = {
 
 
 @pytest.mark.parametrize("name", WRITTEN)
-def test_what_projects_write_compiles_and_computes(name: str) -> None:
+def test_code_of_projects_compiles_and_computes(name: str) -> None:
     source, expected = WRITTEN[name]
     assert values(PREAMBLE + source) == expected
 
@@ -159,7 +159,7 @@ def test_an_error_in_a_header_has_the_included_name(tmp_path: Path) -> None:
     assert "'missing.h' file not found" in error.message
 
 
-def test_what_the_host_has_nothing_for_is_named() -> None:
+def test_unsupported_metal_features_are_named() -> None:
     (error,) = metal.check("#include <MetalPerformancePrimitives/MetalPerformancePrimitives.h>\n")
     assert (error.line, error.rule) == (1, "not-supported")
     assert error.message.endswith("the simulator does not support MetalPerformancePrimitives")

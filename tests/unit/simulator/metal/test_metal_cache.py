@@ -131,7 +131,7 @@ def test_two_processes_and_damaged_files(tmp_path: Path) -> None:
     assert finish(start(PROGRAM, tmp_path)) == "[1.0, 2.0, 3.0, 4.0]"
 
 
-def test_without_the_compiler_the_error_says_what_to_install() -> None:
+def test_a_missing_compiler_error_names_the_package() -> None:
     program = f"import sys; sys.modules['ziglang'] = None\n{PROGRAM}"
     process = start(program, Path("unused"))
     _, err = process.communicate(timeout=300)

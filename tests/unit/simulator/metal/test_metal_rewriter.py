@@ -21,7 +21,7 @@ def squeezed(text: str) -> str:
 
 
 @given(st.text(alphabet=st.sampled_from("ab1.5e+-<>()[]{};,#\"'/ \n\t:=&|*\\"), max_size=80))
-def test_tokens_join_to_what_was_cut(source: str) -> None:
+def test_tokens_join_to_the_source(source: str) -> None:
     assert Tokens.of(source).join() == source
 
 

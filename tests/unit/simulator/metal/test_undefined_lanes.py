@@ -56,7 +56,7 @@ def test_a_full_group_and_a_value_that_is_thrown_away_are_fine() -> None:
 
 
 @pytest.mark.parametrize(("sign", "operation"), [(1, "max"), (-1, "max"), (1, "min"), (-1, "min")])
-def test_extrema_rely_on_inactive_lanes_whatever_the_sign(sign: int, operation: str) -> None:
+def test_extrema_of_either_sign_read_inactive_lanes(sign: int, operation: str) -> None:
     body = SUM.replace("v += simd_shuffle_down(v, d)", f"v = {operation}(v, simd_shuffle_down(v, d))")
     with pytest.raises(UndefinedLanesError):
         run(body, sign * np.arange(1, 21, dtype=np.int32), "checked")
@@ -109,7 +109,7 @@ def test_the_operation_is_named(call: str, operation: str) -> None:
         "int(ulong(simd_ballot(v > 3)))",
     ],
 )
-def test_what_reads_active_lanes_alone_relies_on_nothing(call: str) -> None:
+def test_operations_on_active_lanes_are_accepted(call: str) -> None:
     run(f"int v = x[t]; out[t] = {call};", np.arange(18, dtype=np.int32), "checked")
 
 

@@ -107,7 +107,7 @@ def call(kernel: metal.SimulatedKernel, *args: object, threads: int = 64, dtype:
     return [float(x) for x in out]
 
 
-def test_what_is_written_may_be_read(library: metal.ShaderLibrary) -> None:
+def test_written_memory_may_be_read(library: metal.ShaderLibrary) -> None:
     assert call(library.guarded_write, 64)[:2] == [63, 62]
     assert call(library.first_alone)[9] == 5
     assert call(library.counted, 1, dtype=np.uint32)[5] == 64

@@ -108,7 +108,7 @@ def close(actual: Tensor, expected: Tensor) -> None:
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize("selector", UNARY)
-def test_unary_operations_compute_what_torch_computes(selector: str, dtype: torch.dtype) -> None:
+def test_unary_operations_agree_with_torch(selector: str, dtype: torch.dtype) -> None:
     for x in [SPECIAL.to(dtype), *(torch.randn(shape, dtype=dtype) for shape in SHAPES)]:
         graph = Graph()
         (result,) = graph.run(graph(selector, graph.feed(x), None))
@@ -117,7 +117,7 @@ def test_unary_operations_compute_what_torch_computes(selector: str, dtype: torc
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize("name", BINARY)
-def test_binary_operations_compute_what_torch_computes_and_broadcast(name: str, dtype: torch.dtype) -> None:
+def test_binary_operations_broadcast_and_agree_with_torch(name: str, dtype: torch.dtype) -> None:
     pairs = [(SPECIAL.to(dtype), SPECIAL.flip(0).to(dtype))]
     pairs += [
         (torch.randn([2, 3], dtype=dtype), torch.randn(shape, dtype=dtype)) for shape in ([2, 3], [3], [2, 1], [1])

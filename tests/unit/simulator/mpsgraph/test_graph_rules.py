@@ -220,7 +220,7 @@ def test_a_slice_of_an_array() -> None:
     assert back.equal(storage.reshape(3, 4)[2:3, 1:3])
 
 
-def test_a_set_and_what_is_removed_from_arrays() -> None:
+def test_sets_and_removal_from_arrays() -> None:
     items = Ref(send(class_named("NSMutableArray"), "arrayWithArray:", array([3, 4, 3])))
     send(items, "removeObject:", Ref(number(3)))
     assert numbers_of(items) == [4]
@@ -273,7 +273,7 @@ def matrix_over(x: torch.Tensor, data_type: int = FLOAT) -> Ref:
     return made("MPSMatrix", "initWithBuffer:descriptor:", buffer_of(x), descriptor)
 
 
-def test_a_decomposition_and_what_it_solves() -> None:
+def test_a_decomposition_and_its_solve() -> None:
     x, sides = torch.randn(2, 3, 3), torch.randn(2, 3, 2)
     factors, pivots, solution = torch.empty(2, 3, 3), torch.empty(2, 1, 3, dtype=torch.int32), torch.empty(2, 3, 2)
     status = torch.full((1,), 9, dtype=torch.int32)

@@ -145,7 +145,7 @@ def test_symmetric_padding_repeats_the_edge() -> None:
     assert graph.run(node)[0].tolist() == [2, 1, 1, 2, 3, 3]
 
 
-def test_the_gradient_of_padding_is_of_what_was_padded() -> None:
+def test_the_gradient_of_padding_has_the_unpadded_shape() -> None:
     graph = Graph()
     g, source = torch.randn(1, 3), torch.randn(1, 5)  # host code cuts the source, and names the whole one
     selector = "padGradientWithIncomingGradientTensor:sourceTensor:paddingMode:leftPadding:rightPadding:name:"
@@ -228,7 +228,7 @@ def test_gathers_along_an_axis() -> None:
 
 
 @pytest.mark.parametrize("outside", [-1, 3])
-def test_what_is_out_of_bounds_is_zero_and_is_dropped(outside: int) -> None:
+def test_out_of_bounds_reads_are_zero_and_writes_are_dropped(outside: int) -> None:
     x, updates = torch.randn(3, 2), torch.randn(2, 2)
     rows = torch.tensor([outside, 1], dtype=torch.int32)
     graph = Graph()

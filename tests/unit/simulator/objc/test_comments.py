@@ -60,7 +60,7 @@ def test_quotes_that_open_nothing_hide_no_comment(source: str) -> None:
     assert "/*" not in left
 
 
-def test_what_is_blanked_keeps_its_place() -> None:
+def test_blanked_code_keeps_its_offsets() -> None:
     source = 'x = f("g(1)", \'(\') + R"(\ny)"; // h(2)\n/* i(3)\n*/ z();'
     code = blanked(source)
     assert [len(line) for line in code.split("\n")] == [len(line) for line in source.split("\n")]

@@ -10,7 +10,7 @@ from mpsmith.simulator.objc.compile_options import parse_options
 from mpsmith.simulator.objc.compiler import ExtensionBuildError, link
 
 
-def test_flags_are_sorted_by_what_they_are_for() -> None:
+def test_flags_are_sorted_by_purpose() -> None:
     flags = ["-std=c++20", "-fobjc-arc", "-Iown", "-I", "other", "-DA", "-D", "B=2", "-O2"]
     options = parse_options(flags)
     assert options.arc is True
@@ -25,7 +25,7 @@ def test_reference_counting_is_left_open_where_nothing_is_said() -> None:
     assert parse_options(["-fobjc-arc", "-fno-objc-arc"]).arc is False
 
 
-def test_what_is_for_a_mac_alone_is_left_out() -> None:
+def test_options_only_for_macos_are_dropped() -> None:
     flags = ["-framework", "Metal", "-arch", "arm64", "-mmacosx-version-min=14.0", "-ObjC++", "-mcpu=apple-m1", "-Wall"]
     flags += ["-isysroot", "/sdk", "-fmodules", "-fcxx-modules"]
     assert parse_options(flags).others == ("-Wall",)

@@ -39,7 +39,7 @@ THROWS = {
 
 
 @pytest.mark.parametrize("name", SAYS)
-def test_a_program_says_what_it_does_on_a_mac(run: Callable[[str], str], name: str) -> None:
+def test_a_program_prints_the_same_as_on_a_mac(run: Callable[[str], str], name: str) -> None:
     assert run(name) == SAYS[name]
 
 

@@ -65,7 +65,7 @@ MISUSES = {
 
 
 @pytest.mark.parametrize("name", SAYS)
-def test_an_interface_does_what_it_does_on_a_mac(run: Callable[[str], str], name: str) -> None:
+def test_interfaces_behave_as_on_a_mac(run: Callable[[str], str], name: str) -> None:
     assert run(name) == SAYS[name]
 
 
@@ -78,7 +78,7 @@ def test_a_mac_without_validation_goes_on(
 
 
 @pytest.mark.parametrize("name", ["empty_grid", "empty_group", "empty_buffer", "uneven_threadgroup_memory"])
-def test_what_the_validation_alone_refuses_can_be_collected(
+def test_validation_errors_can_be_collected(
     run: Callable[[str], str], name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("MPSMITH_METAL_MODE", "checked")

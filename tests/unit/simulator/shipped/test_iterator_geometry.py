@@ -48,7 +48,7 @@ def test_a_run_of_16_is_worth_an_inner_contiguous_kernel() -> None:
     assert geometry(torch.empty(2, 16), torch.empty(2, 40)[:, :16]).prefers_inner_contiguous
 
 
-def test_one_element_is_contiguous_whatever_its_strides() -> None:
+def test_one_element_is_contiguous_with_any_strides() -> None:
     assert geometry(torch.empty(()), torch.empty(1, 5)[:, 2]).contiguous
     assert geometry(torch.empty(())).shape == ()
 

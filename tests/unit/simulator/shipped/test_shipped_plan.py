@@ -91,7 +91,7 @@ def test_poison_of_a_dense_tensor() -> None:
     assert (memory.view(torch.uint8) == POISON).nonzero().flatten().tolist() == list(range(8, 20))
 
 
-def test_what_is_kept_can_be_put_back_while_the_tensor_stays_in_place() -> None:
+def test_put_back_restores_memory_unless_the_tensor_was_moved() -> None:
     memory = torch.arange(8.0)
     old = keep(memory[1:6:2])
     memory.zero_()

@@ -52,7 +52,7 @@ def test_a_build_whose_library_is_gone_is_none(tmp_path: Path, library: Path) ->
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"files": [{}]}'])
-def test_a_damaged_note_says_what_to_do(tmp_path: Path, text: str) -> None:
+def test_a_damaged_manifest_has_a_next_step(tmp_path: Path, text: str) -> None:
     (tmp_path / "host_code.json").write_text(text)
     with pytest.raises(UpstreamError, match="is damaged: remove "):
         read_manifest(tmp_path)
@@ -66,7 +66,7 @@ def tree(tmp_path: Path) -> Path:
     return root
 
 
-def test_a_tree_is_built_again_only_when_what_it_is_made_of_changed(
+def test_a_tree_is_rebuilt_only_if_its_inputs_changed(
     tree: Path, tmp_path: Path, library: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     builds: list[str] = []

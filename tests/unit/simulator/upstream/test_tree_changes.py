@@ -53,7 +53,7 @@ def test_a_file_touches_its_overloads_and_metal_source_those_of_its_hosts(trees:
 
 
 @pytest.mark.parametrize("place", [NATIVE_FUNCTIONS, OPERATIONS.parent / "OperationUtils.h"])
-def test_what_all_files_share_touches_everything(trees: list[TreeBuild], tmp_path: Path, place: Path) -> None:
+def test_a_shared_file_touches_every_operator(trees: list[TreeBuild], tmp_path: Path, place: Path) -> None:
     change(trees, OPERATIONS / "Lerp.mm", place)
     assert touched_overloads(*trees) is None
     assert touched_operators(folders(trees, tmp_path)) == ()
@@ -64,7 +64,7 @@ def test_a_file_that_is_in_one_tree_alone_differs(trees: list[TreeBuild]) -> Non
     assert differing_files(*(Path(tree.source) for tree in trees)) == [OPERATIONS / "Sort.mm"]
 
 
-def test_what_differs_is_audited_where_it_has_cases(trees: list[TreeBuild], tmp_path: Path) -> None:
+def test_changed_operators_with_cases_are_audited(trees: list[TreeBuild], tmp_path: Path) -> None:
     change(trees, OPERATIONS / "Lerp.mm")
     assert touched_operators(folders(trees, tmp_path)) == ("aten::lerp.Tensor_out",)
 

@@ -105,7 +105,7 @@ def test_distinguishes_definitions_from_declarations_and_calls(host: str, define
     assert defines(host, "f_mps") is defined
 
 
-def test_a_file_serves_what_it_defines_and_the_stubs_that_it_fills(tree: Path, rows: MpsYaml) -> None:
+def test_a_file_serves_its_definitions_and_stubs(tree: Path, rows: MpsYaml) -> None:
     (eye,) = operation_files(tree, ["Eye"])
     assert eye.shaders == ("Eye",)
     assert [kernel.overload for kernel in rows.kernels if eye.serves(kernel)] == ["special_airy_ai.out", "eye.out"]

@@ -53,7 +53,7 @@ def test_overloads_whose_schema_changed_are_found_with_the_installed_one() -> No
     assert changed["gone_from_torch"] == ""
 
 
-def test_rows_of_an_older_release_are_read_without_what_torchgen_takes_no_more() -> None:
+def test_rows_of_older_releases_are_read_without_removed_keys() -> None:
     rows = {
         "can_cast(ScalarType from, ScalarType to) -> bool": "can_cast",
         "nextafter(Tensor self, Tensor other) -> Tensor": "nextafter_mps",
@@ -87,7 +87,7 @@ def test_a_release_that_cannot_be_fetched_says_why_and_leaves_nothing(
     assert list((tmp_path / "upstream" / "sources").iterdir()) == []
 
 
-def test_a_source_package_is_unpacked_once_without_what_no_build_reads(
+def test_a_source_package_is_unpacked_once_without_unused_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted = "aten/src/ATen/native/mps/operations/Eye.mm", "aten/src/ATen/native/Blas.cpp"

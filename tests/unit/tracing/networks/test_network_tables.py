@@ -51,7 +51,7 @@ def test_a_row_has_the_first_release_of_each_mode() -> None:
     assert cells["all with kernels"] == "2.7.1"
 
 
-def test_a_run_names_what_waits_inside() -> None:
+def test_a_run_names_inner_waits() -> None:
     masked = replace(LACKING, called=Called({"aten::masked_select": 2, "aten::add.Tensor": 1}))
     assert [row[5] for row in tables.runs([LACKING, masked, replace(masked, release="2.12.1")]).rows] == [
         *("", "aten::masked_select", "")
