@@ -24,7 +24,7 @@ def wrong_cases(source: CaseSource, operator: str, dtype: str = "float32", varia
     return [cases[i].title for i, outcome in outcomes.items() if outcome.verdict is CaseVerdict.WRONG]
 
 
-def found(source: CaseSource, operator: str, overload: str, faulty: Faulty | str, **key: Any) -> list[str]:
+def cases_that_find(source: CaseSource, operator: str, overload: str, faulty: Faulty | str, **key: Any) -> list[str]:
     """The titles of a group's cases that show a fault, in code or in words; none may be wrong without it."""
     assert wrong_cases(source, operator, **key) == []
     if not isinstance(faulty, str):

@@ -1,8 +1,9 @@
-"""A variable's name says what it holds: none is called `each`, `found`, `one`, `known` or `told`."""
+"""No variable is called `each`, `found`, `one`, `known` or `told`, and no test function `test_what...`."""
 
 from __future__ import annotations
 
 import ast
+import re
 
 from support.budget import ROOT, code_files
 
@@ -32,12 +33,14 @@ def test_each_kind_of_variable_is_read() -> None:
     assert sorted(vague_names(source)) == [(2, "found"), (3, "each"), (3, "one"), (4, "known"), (5, "told")]
 
 
+MODULES = [path for path in code_files() if path.suffix == ".py"]
+
+
 def test_no_variable_has_a_vague_name() -> None:
-    modules = [path for path in code_files() if path.suffix == ".py"]
-    assert len(modules) > 1000
+    assert len(MODULES) > 1000
     unclear = [
         f"{path}:{line}: {name}: say what it holds"
-        for path in modules
+        for path in MODULES
         if not str(path).startswith(KEPT)
         for line, name in vague_names((ROOT / path).read_text("utf-8"))
     ]
@@ -46,3 +49,9 @@ def test_no_variable_has_a_vague_name() -> None:
 
 def test_a_file_that_is_kept_has_such_a_name() -> None:
     assert [path for path in KEPT if not vague_names((ROOT / path).read_text("utf-8"))] == []
+
+
+def test_no_test_is_named_after_a_question() -> None:
+    """The subject comes first: `test_empty_filter_is_an_error`, not `test_what_an_empty_filter_does`."""
+    named = re.compile(r"^ *(?:def|class) (test_what|Test_?What)", re.MULTILINE)
+    assert [path for path in MODULES if named.search((ROOT / path).read_text("utf-8"))] == []

@@ -17,7 +17,7 @@ from mpsmith.audit.cases.sources.schema import SchemaSource
 from mpsmith.audit.cases.sources.schema_random import SchemaRandomSource
 from mpsmith.audit.model.case import CaseSource
 from support.faulty_kernels import Faulty
-from support.judged_groups import found, wrong_cases
+from support.judged_groups import cases_that_find, wrong_cases
 
 SCHEMAS = SchemaSource()
 SOURCES: dict[str, CaseSource] = case_sources(()) | {
@@ -97,7 +97,7 @@ FAULTS = [
 )
 def test_the_case_about_a_fault_shows_it(source: str, operator: str, overload: str, fault: str, title: str) -> None:
     operator, _, dtype = operator.partition(":")
-    assert title in found(SOURCES[source], operator, overload, fault, dtype=dtype or "float32")
+    assert title in cases_that_find(SOURCES[source], operator, overload, fault, dtype=dtype or "float32")
     assert wrong_cases(SOURCES[source], operator, dtype or "float32") == [], "the device is whole again"
 
 
@@ -146,7 +146,7 @@ IN_A_WORD = [
 def test_some_case_about_a_fault_shows_it(
     source: str, operator: str, dtype: str, variant: str, overload: str, fault: str, word: str
 ) -> None:
-    titles = found(SOURCES[source], operator, overload, fault, dtype=dtype, variant=variant)
+    titles = cases_that_find(SOURCES[source], operator, overload, fault, dtype=dtype, variant=variant)
     assert any(word in title for title in titles)
 
 
@@ -250,7 +250,7 @@ CODED: list[tuple[str, str, str, str, Faulty, str]] = [
 def test_the_case_about_a_coded_fault_shows_it(
     source: str, operator: str, dtype: str, overload: str, fault: Faulty, beginning: str
 ) -> None:
-    titles = found(SOURCES[source], operator, overload, fault, dtype=dtype)
+    titles = cases_that_find(SOURCES[source], operator, overload, fault, dtype=dtype)
     assert any(title.startswith(beginning) for title in titles)
 
 

@@ -144,16 +144,16 @@ def test_unknown_family_in_the_registry(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_names_are_operators_overloads_or_families(monkeypatch: pytest.MonkeyPatch) -> None:
-    def found(*names: str) -> list[str]:
+    def overloads(*names: str) -> list[str]:
         return [kernel.overload for kernel in catalog.named(names)]
 
-    assert found("alpha") == found("aten::alpha") == ["aten::alpha", "aten::alpha.out"]
-    assert found("alpha.out", "beta", "alpha") == ["aten::alpha.out", "aten::beta", "aten::alpha"]
-    assert found() == []
+    assert overloads("alpha") == overloads("aten::alpha") == ["aten::alpha", "aten::alpha.out"]
+    assert overloads("alpha.out", "beta", "alpha") == ["aten::alpha.out", "aten::beta", "aten::alpha"]
+    assert overloads() == []
     monkeypatch.setattr(catalog, "all_kernels", lambda: (catalog.Kernel("aten::linalg_x", "solver", first),))
-    assert found("solver") == ["aten::linalg_x"]
+    assert overloads("solver") == ["aten::linalg_x"]
     monkeypatch.undo()
     with pytest.raises(UnknownKernelError, match=r"^mpsmith has no kernel for aten::bete \(did you mean aten::beta"):
-        found("alpha", "bete")
+        overloads("alpha", "bete")
     with pytest.raises(UnknownKernelError, match=r"has no kernel for aten::alphaxout \(did you mean aten::alpha.out"):
-        found("alphaxout")
+        overloads("alphaxout")

@@ -255,18 +255,18 @@ def test_an_input_that_is_written_with_random_or_undefined_values_may_hold_anyth
 
 @pytest.mark.parametrize("random", [False, True])
 def test_the_metadata_of_an_input_are_those_of_the_cpus(random: bool) -> None:
-    def said(mine: Tensor, cpus: Tensor, original: Tensor = ONES) -> Any:
+    def change(mine: Tensor, cpus: Tensor, original: Tensor = ONES) -> Any:
         return after(mine, cpus, original, random=random)
 
     square = torch.ones(2, 2)
-    assert said(torch.ones(3), torch.ones(2)) == "input 1 has shape [3] after the call, not [2]"
-    assert said(ONES.double(), ONES.clone()) == "input 1 has dtype torch.float64 after the call, not torch.float32"
-    assert said(ONES.to_sparse(), ONES.clone()).startswith("input 1 has layout torch.sparse_coo after the call, not")
-    assert said(ONES.clone().requires_grad_(), ONES.clone()) == "input 1 requires a gradient after the call"
-    assert said(ONES.clone(), ONES.clone().requires_grad_()) == "input 1 does not require a gradient after the call"
-    assert said(square.t(), square.clone(), square) == "input 1 has stride (1, 2) after the call, not (2, 1)"
+    assert change(torch.ones(3), torch.ones(2)) == "input 1 has shape [3] after the call, not [2]"
+    assert change(ONES.double(), ONES.clone()) == "input 1 has dtype torch.float64 after the call, not torch.float32"
+    assert change(ONES.to_sparse(), ONES.clone()).startswith("input 1 has layout torch.sparse_coo after the call, not")
+    assert change(ONES.clone().requires_grad_(), ONES.clone()) == "input 1 requires a gradient after the call"
+    assert change(ONES.clone(), ONES.clone().requires_grad_()) == "input 1 does not require a gradient after the call"
+    assert change(square.t(), square.clone(), square) == "input 1 has stride (1, 2) after the call, not (2, 1)"
     two = torch.ones(4)
-    assert said(two[1:3], two[:2].clone().set_(torch.ones(4)[:2]), two[:2]) == (
+    assert change(two[1:3], two[:2].clone().set_(torch.ones(4)[:2]), two[:2]) == (
         "input 1 begins at element 1 after the call, not 0"
     )
 

@@ -22,7 +22,7 @@ from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
 NOT_IMPLEMENTED = NotImplementedError("The operator 'aten::mode' is not currently implemented for the MPS device.")
 
 
-def said(outcome: Outcome) -> tuple[CaseVerdict, str, str]:
+def fields(outcome: Outcome) -> tuple[CaseVerdict, str, str]:
     return outcome.verdict, outcome.stage, outcome.message
 
 
@@ -56,7 +56,7 @@ class Scaled(torch.autograd.Function):
 
 def test_a_case_that_agrees_passes_with_its_error_and_time(played: Any) -> None:
     outcome = played.judge(Case(played.does(lambda x: x + 1, lambda x: x + 1 + 2**-18), (ones(),)))
-    assert said(outcome) == (CaseVerdict.PASSED, "forward", "")
+    assert fields(outcome) == (CaseVerdict.PASSED, "forward", "")
     assert outcome.compared == "values"
     assert outcome.max_error == pytest.approx(2**-18 / (2 * 1.3e-6 + 2 * 16 * 2**-23), rel=1e-3)
     assert outcome.seconds > 0
@@ -82,7 +82,7 @@ def test_a_wrong_fallback_is_wrong_and_names_the_overload(played: Any) -> None:
 
 def test_a_skipped_case_is_not_executed(played: Any) -> None:
     outcome = played.judge(Case(raising(AssertionError()), skipped="asks for float64"))
-    assert said(outcome) == (CaseVerdict.SKIPPED, "forward", "asks for float64")
+    assert fields(outcome) == (CaseVerdict.SKIPPED, "forward", "asks for float64")
     assert played.waits == 0
 
 
@@ -145,7 +145,7 @@ def test_where_the_cpu_has_no_backward_the_forward_counts_and_it_is_said(
 def test_a_backward_error_belongs_to_the_backward(played: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Scaled, "slope", played.does(lambda g: g, raising(RuntimeError("oh"))))
     outcome = played.judge(Case(Scaled.apply, (ones(grad=True),), differentiable=True))
-    assert said(outcome) == (CaseVerdict.WRONG, "backward", "raises RuntimeError: oh")
+    assert fields(outcome) == (CaseVerdict.WRONG, "backward", "raises RuntimeError: oh")
 
 
 @pytest.mark.parametrize("differentiable", [True, False])
@@ -182,7 +182,7 @@ def test_cotangents_are_the_same_for_a_seed_and_laid_out_as_the_case_says(
 
 def test_without_an_answer_of_the_cpu_nothing_is_said_about_the_device(played: Any) -> None:
     outcome = played.judge(Case(played.does(raising(ValueError("bad")), torch.neg), (ones(),)))
-    assert said(outcome) == (CaseVerdict.REFERENCE_FAILED, "forward", "bad")
+    assert fields(outcome) == (CaseVerdict.REFERENCE_FAILED, "forward", "bad")
 
 
 def test_where_errors_count_the_device_must_refuse_with_the_same_type(played: Any) -> None:
@@ -191,16 +191,16 @@ def test_where_errors_count_the_device_must_refuse_with_the_same_type(played: An
         return played.judge(Case(call, (ones(),), errors_count=True))  # type: ignore[no-any-return]
 
     same = outcome_of(raising(ValueError("in other words")))
-    assert said(same) == (CaseVerdict.PASSED, "forward", "")
+    assert fields(same) == (CaseVerdict.PASSED, "forward", "")
     assert same.max_error is None
     other = outcome_of(raising(TypeError("bad")))
-    assert said(other) == (CaseVerdict.WRONG, "forward", "raises TypeError, the CPU ValueError: bad")
+    assert fields(other) == (CaseVerdict.WRONG, "forward", "raises TypeError, the CPU ValueError: bad")
     returned = outcome_of(torch.neg)
-    assert said(returned) == (CaseVerdict.WRONG, "forward", "returns where the CPU raises ValueError: bad")
+    assert fields(returned) == (CaseVerdict.WRONG, "forward", "returns where the CPU raises ValueError: bad")
     missing = outcome_of(raising(NOT_IMPLEMENTED))
     assert missing.verdict is CaseVerdict.MISSING
     gap = outcome_of(raising(TypeError("the MPS framework doesn't support float64")))
-    assert said(gap)[0] is CaseVerdict.DTYPE_GAP, "a refused dtype comes before the arguments"
+    assert fields(gap)[0] is CaseVerdict.DTYPE_GAP, "a refused dtype comes before the arguments"
     assert outcome_of(raising(ValueError("MPS does not support complex"))).verdict is CaseVerdict.PASSED
     assert missing.fallbacks == ("aten::mode",)
 
@@ -210,7 +210,7 @@ def test_a_result_of_fresh_memory_says_nothing_about_the_device(played: Any) -> 
         return torch.empty(100) if torch.are_deterministic_algorithms_enabled() else torch.zeros(100)
 
     outcome = played.judge(Case(played.does(fresh, lambda x: torch.full((100,), 5.0)), (ones(),)))
-    assert said(outcome) == (
+    assert fields(outcome) == (
         CaseVerdict.REFERENCE_FAILED,
         "forward",
         "the CPU's result depends on uninitialised memory",
@@ -432,7 +432,7 @@ def leaking(played: Any, sizes: list[int]) -> Case:
 
 def test_a_call_that_leaves_memory_behind_each_time_leaks(played: Any) -> None:
     outcome = played.judge(leaking(played, [1024]))
-    assert said(outcome) == (
+    assert fields(outcome) == (
         CaseVerdict.WRONG,
         "forward",
         "leaks memory: 1,024 bytes more are allocated after each call",
@@ -572,7 +572,7 @@ def test_the_verdict_on_device_errors(error: Exception, verdict: CaseVerdict, me
 def test_a_missing_operator_is_named_after_those_that_fell_back(played: Any) -> None:
     played.falls_back = ["aten::sum"]
     outcome = played.judge(Case(played.does(torch.neg, raising(NOT_IMPLEMENTED)), (ones(),)))
-    assert said(outcome) == (CaseVerdict.MISSING, "forward", "aten::mode has no kernel for mps")
+    assert fields(outcome) == (CaseVerdict.MISSING, "forward", "aten::mode has no kernel for mps")
     assert outcome.fallbacks == ("aten::sum", "aten::mode")
     played.falls_back = ["aten::mode", "aten::sum"]
     outcome = played.judge(Case(played.does(torch.neg, raising(NOT_IMPLEMENTED)), (ones(),)))

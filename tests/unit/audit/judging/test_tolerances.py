@@ -152,7 +152,7 @@ def test_under_autocast_integers_stay_exact() -> None:
 # ---- what counts as an error
 
 
-def known(wide: list[float], sensitivity: list[float] | None = None) -> Any:
+def reference_of(wide: list[float], sensitivity: list[float] | None = None) -> Any:
     class Known:
         def value(self) -> Tensor:
             return torch.tensor(wide, dtype=torch.float64)
@@ -166,7 +166,7 @@ def known(wide: list[float], sensitivity: list[float] | None = None) -> Any:
     return Known()
 
 
-def found(actual: list[float], expected: list[float], reference: Any) -> Any:
+def compare_lists(actual: list[float], expected: list[float], reference: Any) -> Any:
     return compare(torch.tensor(actual), torch.tensor(expected), reference, device="cpu")
 
 
@@ -179,34 +179,34 @@ def test_bitwise_equal_or_uncompared_results_have_no_error() -> None:
 
 @pytest.mark.parametrize("moves", [math.inf, math.nan])
 def test_an_element_that_moves_without_bound_gets_no_tolerance_for_it(moves: float) -> None:
-    assert isinstance(found([1.01], [1.0], known([1.0], [moves])), Difference)
+    assert isinstance(compare_lists([1.01], [1.0], reference_of([1.0], [moves])), Difference)
 
 
 def test_where_the_cpu_overflows_nothing_else_becomes_more_tolerant() -> None:
     off = 1 + 2 * 1.13e-5
-    assert isinstance(found([math.inf, off], [math.inf, 1.0], known([1e39, 1.0])), Difference)
+    assert isinstance(compare_lists([math.inf, off], [math.inf, 1.0], reference_of([1e39, 1.0])), Difference)
 
 
 def test_the_largest_error_is_that_of_a_finite_element() -> None:
-    difference = found([math.inf, 1 + 2**-15], [1.0, 1.0], known([1.0, 1.0]))
+    difference = compare_lists([math.inf, 1 + 2**-15], [1.0, 1.0], reference_of([1.0, 1.0]))
     assert isinstance(difference, Difference)
     assert difference.max_error == pytest.approx(2**-15 / (1.3e-6 + 16 * 2**-23), rel=1e-3)
 
 
 def test_elements_that_equal_the_cpus_have_no_error() -> None:
     small = 2**-16
-    agreement = found([1.5, 1.0 + small], [1.5, 1.0], known([1.0, 1.0]))
+    agreement = compare_lists([1.5, 1.0 + small], [1.5, 1.0], reference_of([1.0, 1.0]))
     assert not isinstance(agreement, Difference)
     assert agreement.max_error == pytest.approx(small / (4 * 0.5), rel=1e-3)
 
 
 def test_the_first_wrong_element_is_shown_with_all_three_values() -> None:
-    difference = found([1.0, 5.0, 6.0], [1.0, 2.0, 3.0], known([1.0, 2.5, 3.5]))
+    difference = compare_lists([1.0, 5.0, 6.0], [1.0, 2.0, 3.0], reference_of([1.0, 2.5, 3.5]))
     assert difference.text == "2 of 3 elements differ; at [1]: 5.0, CPU 2.0, float64 2.5"
     exact = compare(torch.tensor([1, 5, 6]), torch.tensor([1, 2, 3]), NoReference(), device="cpu")
     assert exact == Difference("2 of 3 elements differ; at [1]: 5, CPU 2")
 
 
 def test_a_reference_or_a_sensitivity_of_another_shape_is_none() -> None:
-    assert isinstance(found([1.0, 2.0], [1.0, 1.0], known([2.0])), Difference)
-    assert isinstance(found([1.0, 1.01], [1.0, 1.0], known([1.0, 1.0], [1.0])), Difference)
+    assert isinstance(compare_lists([1.0, 2.0], [1.0, 1.0], reference_of([2.0])), Difference)
+    assert isinstance(compare_lists([1.0, 1.01], [1.0, 1.0], reference_of([1.0, 1.0], [1.0])), Difference)

@@ -11,7 +11,7 @@ def at(layout: str, values: str = "plain", **flags: str) -> Levels:
     return ((DTYPE, "float32"), (LAYOUT, layout), (VALUES, values), *flags.items())
 
 
-def taken(
+def positions(
     *levels: Levels, samples: ShippedSamples = ShippedSamples.DEFAULT, source: str = "opinfo", size: int = 9
 ) -> list[int]:
     elements = dict.fromkeys(range(len(levels)), size)
@@ -20,25 +20,25 @@ def taken(
 
 def test_of_one_kind_the_first_few_are_taken() -> None:
     alike = [at("contiguous", flag=str(number)) for number in range(9)]
-    assert taken(*alike) == list(range(PER_LEVEL))
+    assert positions(*alike) == list(range(PER_LEVEL))
 
 
 def test_every_layout_and_class_of_values_is_taken_at_any_position() -> None:
     many = [at("contiguous")] * 20
-    assert taken(*many, at("transposed"), at("contiguous", "nan")) == [*range(PER_LEVEL), 20, 21]
+    assert positions(*many, at("transposed"), at("contiguous", "nan")) == [*range(PER_LEVEL), 20, 21]
 
 
 def test_a_form_is_taken_and_a_flag_alone_is_not() -> None:
     many = [at("contiguous")] * PER_LEVEL
-    assert taken(*many, (*at("contiguous"), (FORM, "in place")), at("contiguous", flag="True")) == [0, 1]
+    assert positions(*many, (*at("contiguous"), (FORM, "in place")), at("contiguous", flag="True")) == [0, 1]
 
 
 def test_cases_without_levels_are_taken() -> None:
-    assert taken((), ((FORM, "plain"),)) == [0, 1]
+    assert positions((), ((FORM, "plain"),)) == [0, 1]
 
 
 def test_all_are_taken_where_all_are_asked_for() -> None:
-    assert taken(*[at("contiguous")] * 9, samples=ShippedSamples.ALL) == list(range(9))
+    assert positions(*[at("contiguous")] * 9, samples=ShippedSamples.ALL) == list(range(9))
 
 
 def test_positions_are_those_of_the_cases() -> None:
@@ -46,19 +46,19 @@ def test_positions_are_those_of_the_cases() -> None:
 
 
 def test_all_that_users_reported_is_taken() -> None:
-    assert taken(*[at("contiguous")] * 9, source="known wrong") == list(range(9))
+    assert positions(*[at("contiguous")] * 9, source="known wrong") == list(range(9))
 
 
 def test_large_cases_are_taken_only_with_all() -> None:
-    assert taken(at("contiguous"), size=MOST_ELEMENTS) == [0]
-    assert taken(at("contiguous"), size=MOST_ELEMENTS + 1) == []
-    assert taken(at("contiguous"), size=MOST_ELEMENTS + 1, source="known wrong") == []
-    assert taken(at("contiguous"), size=MOST_ELEMENTS + 1, samples=ShippedSamples.ALL) == [0]
+    assert positions(at("contiguous"), size=MOST_ELEMENTS) == [0]
+    assert positions(at("contiguous"), size=MOST_ELEMENTS + 1) == []
+    assert positions(at("contiguous"), size=MOST_ELEMENTS + 1, source="known wrong") == []
+    assert positions(at("contiguous"), size=MOST_ELEMENTS + 1, samples=ShippedSamples.ALL) == [0]
 
 
 def test_all_sources_are_taken_from() -> None:
-    assert taken(at("contiguous"), at("contiguous"), source="pairs") == [0]
-    assert taken(at("contiguous"), at("contiguous"), source="kernel sizes") == [0, 1]
+    assert positions(at("contiguous"), at("contiguous"), source="pairs") == [0]
+    assert positions(at("contiguous"), at("contiguous"), source="kernel sizes") == [0, 1]
 
 
 def test_the_first_unvaried_case_is_checked_and_the_second_runs_in_several_orders() -> None:

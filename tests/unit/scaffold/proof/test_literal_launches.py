@@ -76,7 +76,7 @@ void launch() {
 """
 
 
-def said(host: str, metal: str = METAL, names: set[str] = NAMES) -> list[str]:
+def messages(host: str, metal: str = METAL, names: set[str] = NAMES) -> list[str]:
     findings = check_literal_launches(Path("a.mm"), host, names, kernel_parameters([metal]))
     return [f"{finding.line}: {finding.message}" for finding in findings]
 
@@ -84,10 +84,10 @@ def said(host: str, metal: str = METAL, names: set[str] = NAMES) -> list[str]:
 class TestLaunches:
     @pytest.mark.parametrize("host", [HOST, UPSTREAM, TOGETHER])
     def test_accepts_matching_launches(self, host: str) -> None:
-        assert said(host) == []
+        assert messages(host) == []
 
     def test_a_shader_that_is_not_in_the_source(self) -> None:
-        (finding,) = said(HOST.replace('"mode_"', '"mod_"'))
+        (finding,) = messages(HOST.replace('"mode_"', '"mod_"'))
         assert finding.startswith("4: the Metal source has no kernel mod_float, mod_half, mod_bfloat")
 
     def test_each_type_that_the_host_can_put_behind_a_name_needs_a_kernel(self) -> None:
@@ -107,11 +107,11 @@ inline std::string metal_type(at::ScalarType dtype) {
         assert [finding.message for finding in findings if "has no kernel mode_long" in finding.message]
 
     def test_a_host_name_that_was_changed_or_a_dtype_that_is_not_instantiated(self) -> None:
-        (finding,) = said(HOST, names={"mode_float", "mode_half", "mode_bfloat16"})
+        (finding,) = messages(HOST, names={"mode_float", "mode_half", "mode_bfloat16"})
         assert "has no kernel mode_bfloat" in finding
 
     def test_a_function_asked_for_by_a_literal(self) -> None:
-        assert "no kernel modus" in said('[library newFunctionWithName:@"modus"];')[0]
+        assert "no kernel modus" in messages('[library newFunctionWithName:@"modus"];')[0]
 
     @pytest.mark.parametrize(
         ("old", "new", "message"),
@@ -135,7 +135,7 @@ inline std::string metal_type(at::ScalarType dtype) {
     )
     def test_bindings_that_contradict_the_kernel_are_findings(self, old: str, new: str, message: str) -> None:
         assert old in HOST
-        findings = said(HOST.replace(old, new))
+        findings = messages(HOST.replace(old, new))
         assert findings
         assert message in findings[0]
 
@@ -143,19 +143,19 @@ inline std::string metal_type(at::ScalarType dtype) {
         swapped = METAL.replace("device T* values [[buffer(0)]]", "device const T* self [[buffer(0)]]").replace(
             "device const T* self [[buffer(2)]]", "device T* values [[buffer(2)]]"
         )
-        assert any("buffer 0, self, is bound to values_dense" in line for line in said(HOST, swapped))
+        assert any("buffer 0, self, is bound to values_dense" in line for line in messages(HOST, swapped))
 
     def test_numbers_swapped_in_metal(self) -> None:
         swapped = METAL.replace("row_length [[buffer(3)]]", "row_length [[buffer(5)]]").replace(
             "threads [[buffer(5)]]", "threads [[buffer(3)]]"
         )
-        findings = said(HOST, swapped)
+        findings = messages(HOST, swapped)
         assert any("buffer 3, threads, is bound to row_length" in line for line in findings)
         assert any("buffer 5, row_length, is bound to static_cast<int64_t>(threads)" in line for line in findings)
 
     def test_a_number_may_be_bound_twice(self) -> None:
         twice = METAL.replace("constant float& scale", "constant long& columns")
-        assert said(HOST.replace("static_cast<float>(scale)", "row_length"), twice) == []
+        assert messages(HOST.replace("static_cast<float>(scale)", "row_length"), twice) == []
 
     @pytest.mark.parametrize(
         ("old", "new", "message"),
@@ -165,10 +165,10 @@ inline std::string metal_type(at::ScalarType dtype) {
         ],
     )
     def test_the_same_in_torchs_own_way(self, old: str, new: str, message: str) -> None:
-        assert message in said(UPSTREAM.replace(old, new))[0]
+        assert message in messages(UPSTREAM.replace(old, new))[0]
 
     def test_the_buffer_of_errors_is_an_argument(self) -> None:
-        assert said(UPSTREAM.replace("setArg(5, threads)", "setErrorBufferIndex(5)")) == []
+        assert messages(UPSTREAM.replace("setArg(5, threads)", "setErrorBufferIndex(5)")) == []
 
     @pytest.mark.parametrize(
         ("old", "new", "message"),
@@ -183,20 +183,20 @@ inline std::string metal_type(at::ScalarType dtype) {
     )
     def test_the_same_where_all_are_bound_at_once(self, old: str, new: str, message: str) -> None:
         assert old in TOGETHER
-        assert message in said(TOGETHER.replace(old, new))[0]
+        assert message in messages(TOGETHER.replace(old, new))[0]
 
     def test_arguments_that_are_bound_in_parts_are_left_alone(self) -> None:
         parts = TOGETHER.replace(", threads);\n    mtl", ");\n    mtl_setBytes(encoder, threads, 5);\n    mtl")
-        assert said(parts) == []
-        assert said(TOGETHER.replace("mtl_setArgs(encoder, values", "mtl_setArgs<1>(encoder, values")) == []
+        assert messages(parts) == []
+        assert messages(TOGETHER.replace("mtl_setArgs(encoder, values", "mtl_setArgs<1>(encoder, values")) == []
 
     def test_torchs_own_host_code_may_have_fewer_types_and_a_launch_of_ones_own_is_left_alone(self) -> None:
-        assert said(UPSTREAM, names={"mode_long"}) == []
-        assert said(UPSTREAM, names={"modus_long"})
-        assert said(HOST.replace("using mps_support::launch;", "").replace('"mode_"', '"mod_"')) == []
+        assert messages(UPSTREAM, names={"mode_long"}) == []
+        assert messages(UPSTREAM, names={"modus_long"})
+        assert messages(HOST.replace("using mps_support::launch;", "").replace('"mode_"', '"mod_"')) == []
 
     def test_no_findings_without_the_metal_source(self) -> None:
-        assert said(HOST.replace('"mode_"', '"mod_"'), names=set()) == []
+        assert messages(HOST.replace('"mode_"', '"mod_"'), names=set()) == []
 
 
 class TestEncoders:

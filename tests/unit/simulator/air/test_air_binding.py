@@ -46,7 +46,7 @@ SIGNATURE = KernelSignature(
 )
 
 
-def given(**values: object) -> dict[str, object]:
+def arguments(**values: object) -> dict[str, object]:
     return {"out": torch.zeros(4), "size": 4, "params": {}, **values}
 
 
@@ -77,39 +77,39 @@ REFUSED = [
 @pytest.mark.parametrize(("values", "message"), REFUSED, ids=[row[1] for row in REFUSED])
 def test_rejects_values_that_do_not_fit(values: dict[str, object], message: str) -> None:
     with pytest.raises(KernelArgumentError, match=message):
-        bind(SIGNATURE, given(**values))
+        bind(SIGNATURE, arguments(**values))
 
 
 def test_an_argument_that_the_kernel_uses_must_be_given() -> None:
     with pytest.raises(KernelArgumentError, match="is not given size, params: its arguments are"):
         bind(SIGNATURE, {"out": torch.zeros(4)})
-    assert sorted(bind(SIGNATURE, given(size=None)).buffers) == [0, 2]
+    assert sorted(bind(SIGNATURE, arguments(size=None)).buffers) == [0, 2]
 
 
 def test_a_tensor_is_its_memory_from_its_first_element_on() -> None:
     whole = torch.arange(8.0)
-    buffer = bind(SIGNATURE, given(out=whole[3:5])).buffers[0]
+    buffer = bind(SIGNATURE, arguments(out=whole[3:5])).buffers[0]
     assert (buffer.address, buffer.base, buffer.size) == (whole.data_ptr() + 12, whole.data_ptr(), 32)
-    assert bind(SIGNATURE, given(any=torch.zeros(3, dtype=torch.int8))).buffers[4].size == 3
+    assert bind(SIGNATURE, arguments(any=torch.zeros(3, dtype=torch.int8))).buffers[4].size == 3
 
 
 def test_a_struct_is_written_by_the_names_of_its_members() -> None:
     first, second = torch.zeros(1), torch.zeros(1)
-    data = content(given(params={"inner": {"b": -2, "a": 0.5}, "n": [7, 8], "x": 1.5, "p": [first, second]}), 2)
+    data = content(arguments(params={"inner": {"b": -2, "a": 0.5}, "n": [7, 8], "x": 1.5, "p": [first, second]}), 2)
     assert struct.unpack("<f4x2I4xeh2Q", data[:40]) == (1.5, 7, 8, 0.5, -2, first.data_ptr(), second.data_ptr())
-    assert content(given(), 2)[:40] == bytes(40)
-    assert content(given(params={"p": [None, first]}), 2)[24:40] == struct.pack("<2Q", 0, first.data_ptr())
+    assert content(arguments(), 2)[:40] == bytes(40)
+    assert content(arguments(params={"p": [None, first]}), 2)[24:40] == struct.pack("<2Q", 0, first.data_ptr())
 
 
 def test_pointees_of_a_struct_are_listed() -> None:
     tensor = torch.zeros(5)
-    assert [b.base for b in bind(SIGNATURE, given(params={"p": [tensor]})).pointed_at] == [tensor.data_ptr()]
-    assert bind(SIGNATURE, given()).pointed_at == ()
+    assert [b.base for b in bind(SIGNATURE, arguments(params={"p": [tensor]})).pointed_at] == [tensor.data_ptr()]
+    assert bind(SIGNATURE, arguments()).pointed_at == ()
 
 
 def test_a_list_of_tensors_is_a_list_of_addresses() -> None:
     tensors = [torch.zeros(1), torch.zeros(1)]
-    assert struct.unpack("<2Q", content(given(any=tensors), 4)[:16]) == tuple(t.data_ptr() for t in tensors)
+    assert struct.unpack("<2Q", content(arguments(any=tensors), 4)[:16]) == tuple(t.data_ptr() for t in tensors)
 
 
 PACKED = [

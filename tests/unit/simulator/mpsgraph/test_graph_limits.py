@@ -32,30 +32,30 @@ def set_macos(version: str) -> None:
     frameworks().foundation_simulator_set_macos(*map(int, version.split(".")))
 
 
-def one(selector: str, x: Tensor, *arguments: object) -> Tensor:
+def run(selector: str, x: Tensor, *arguments: object) -> Tensor:
     graph = Graph()
     return graph.run(graph(selector, graph.feed(x), *arguments, None))[0]  # type: ignore[arg-type]
 
 
 def scan() -> Answer:
     x = torch.arange(32.0).reshape(2, 2, 2, 2, 2)
-    return one("cumulativeSumWithTensor:axis:name:", x, 0), x.cumsum(0)
+    return run("cumulativeSumWithTensor:axis:name:", x, 0), x.cumsum(0)
 
 
 def sort() -> Answer:
     x = torch.arange(32.0).reshape(2, 2, 2, 2, 2)
-    return one("argSortWithTensor:axis:descending:name:", x, -5, True), (-x).argsort(0).int()
+    return run("argSortWithTensor:axis:descending:name:", x, -5, True), (-x).argsort(0).int()
 
 
 def truth() -> Answer:
     x = torch.arange(6).reshape(1, 3, 2, 1, 1, 1) > 3
-    return one("reductionOrWithTensor:axis:name:", x, 1), x.any(1, keepdim=True)
+    return run("reductionOrWithTensor:axis:name:", x, 1), x.any(1, keepdim=True)
 
 
 def outer_transform() -> Answer:
     x = torch.randn(2, 1, 1, 1, 2, 2, dtype=torch.complex64)
     fft = Ref(send(class_named("MPSGraphFFTDescriptor"), "descriptor"))
-    return one("fastFourierTransformWithTensor:axes:descriptor:name:", x, [1, 2], fft), torch.fft.fftn(x, dim=(1, 2))
+    return run("fastFourierTransformWithTensor:axes:descriptor:name:", x, [1, 2], fft), torch.fft.fftn(x, dim=(1, 2))
 
 
 def product(*shapes: tuple[int, ...]) -> Answer:
@@ -102,13 +102,13 @@ def gradient_of_filters() -> Answer:
 
 def maximum() -> Answer:
     x = torch.tensor([1.0, float("nan"), 3.0])
-    return one("reductionArgMaximumWithTensor:axis:name:", x, 0), torch.tensor([1], dtype=torch.int32)
+    return run("reductionArgMaximumWithTensor:axis:name:", x, 0), torch.tensor([1], dtype=torch.int32)
 
 
 def odd_transform() -> Answer:
     signal = torch.linspace(0, 1, 5)
     descriptor = described("MPSGraphFFTDescriptor", inverse=1, scalingMode=1, roundToOddHermitean=1)
-    return one("HermiteanToRealFFTWithTensor:axes:descriptor:name:", torch.fft.rfft(signal), [0], descriptor), signal
+    return run("HermiteanToRealFFTWithTensor:axes:descriptor:name:", torch.fft.rfft(signal), [0], descriptor), signal
 
 
 def corners() -> Answer:
@@ -170,7 +170,7 @@ def elements() -> Answer:
 
 def conjugate() -> Answer:
     x = torch.tensor([1 + 2j])
-    return one("conjugateWithTensor:name:", x), x.conj().resolve_conj()
+    return run("conjugateWithTensor:name:", x), x.conj().resolve_conj()
 
 
 def strided_view() -> Answer:
@@ -231,7 +231,7 @@ def test_a_limit_holds_on_its_versions_of_macos_alone(name: str) -> None:
 
 def test_within_its_limits_an_operation_is_right() -> None:
     x = torch.arange(32.0).reshape(2, 2, 2, 2, 2)
-    assert one("cumulativeSumWithTensor:axis:name:", x, 1).equal(x.cumsum(1))
+    assert run("cumulativeSumWithTensor:axis:name:", x, 1).equal(x.cumsum(1))
     torch.testing.assert_close(*product((15, 32_767), (32_767, 16)))
     torch.testing.assert_close(*product((16, 32_766), (32_766, 16)))
 
