@@ -1,6 +1,6 @@
 // The `checked` mode: every load and store of an instrumented kernel comes here.
 //
-// Each byte of shared memory has a record of its last accesses. Two accesses conflict if at least one writes, they are
+// Each word of shared memory has a record of its last accesses, or each half or byte, once one is accessed. Two accesses conflict if at least one writes, they are
 // by different items, they are not both atomic and they are not ordered. A threadgroup_barrier with the right mem_flags
 // orders accesses within a threadgroup, a simdgroup_barrier those within a SIMD group. An exchange of values in a SIMD
 // group, such as simd_sum, orders loads before it and stores after it. Accesses of two threadgroups are never ordered.
@@ -35,6 +35,7 @@ struct Memory {
   const uint8_t* base;
   uint64_t size;
   Record* records;
+  uint32_t shift; // a record is of 1 << shift bytes
   const char* name; // of a threadgroup variable; null for an argument
   uint32_t argument;
   bool shared;
@@ -60,7 +61,7 @@ struct StoreOverStore {
   uint32_t size;
   uint64_t instruction;
   Access now;
-  Access before[kLargestAccess]; // by byte; group 0: no conflict
+  Access before[kLargestAccess]; // by record; group 0: no conflict
   uint8_t bytes[kLargestAccess];
 };
 static StoreOverStore s_unsettled;
@@ -82,11 +83,24 @@ static void add_memory(const uint8_t* base, uint64_t size, const char* name, uin
   Memory& m = s_memory[s_memory_count++];
   m.base = base;
   m.size = size;
-  // A record takes 120 bytes for each byte: large buffers are only checked for bounds.
-  m.records = size <= kMaxRecorded ? (Record*)calloc(size ? size : 1, sizeof(Record)) : nullptr;
+  // A record takes 120 bytes: large buffers are only checked for bounds.
+  m.shift = 2;
+  m.records = size <= kMaxRecorded ? (Record*)calloc((size >> 2) + 1, sizeof(Record)) : nullptr;
   m.name = name;
   m.argument = argument;
   m.shared = shared;
+}
+
+static void split_records(Memory& m, uint32_t shift) {
+  uint64_t count = (m.size >> shift) + 1;
+  auto* split = (Record*)calloc(count, sizeof(Record));
+  for (uint64_t k = 0; k < count; k++) {
+    const Record& whole = m.records[k << shift >> m.shift];
+    if (whole.write.group || whole.atomic.group || whole.read.group) split[k] = whole;
+  }
+  free(m.records);
+  m.records = split;
+  m.shift = shift;
 }
 
 void checker_begin(Dispatch* d) {
@@ -197,17 +211,18 @@ static void settle_store() {
   const Memory& m = *store.memory;
   store.memory = nullptr;
   for (uint32_t i = 0; i < store.size; i++) {
-    if (!store.before[i].group || m.base[store.offset + i] == store.bytes[i]) continue;
+    const Access& before = store.before[i >> m.shift];
+    if (!before.group || m.base[store.offset + i] == store.bytes[i]) continue;
     g_instruction = store.instruction;
-    report_race(m, store.offset + i, "a store", store.before[i], "a store", store.now);
-    memset(&m.records[store.offset + i], 0, sizeof(Record));
+    report_race(m, store.offset + i, "a store", before, "a store", store.now);
+    memset(&m.records[(store.offset + i) >> m.shift], 0, sizeof(Record));
     return;
   }
 }
 
 // Whether the byte is unwritten in this threadgroup. Stores of 32 bytes have no hook; they change the fill bytes.
 static bool is_unwritten(const Memory& m, uint64_t offset) {
-  const Record& r = m.records[offset];
+  const Record& r = m.records[offset >> m.shift];
   return r.write.group != s_turn && r.atomic.group != s_turn && m.base[offset] == unwritten_byte(offset);
 }
 static bool all_unwritten(const Memory& m, uint64_t begin, uint64_t end) {
@@ -301,8 +316,10 @@ static void check(const uint8_t* p, uint32_t size, uint32_t use, bool atomic, vo
   if (use & kLoads && !(use & kCopies)) check_written(*m, offset, size, false);
   const char* kind = atomic ? "an atomic access" : write ? "a store" : "a load";
   bool plain_store = write && !atomic, over_store = false;
-  for (uint32_t i = 0; i < size; i++) {
-    Record& r = m->records[offset + i];
+  uint32_t shift = (offset | size) % 4 == 0 ? 2 : (offset | size) % 2 == 0 ? 1 : 0;
+  if (shift < m->shift) split_records(*m, shift);
+  for (uint32_t i = 0; i < size >> m->shift; i++) {
+    Record& r = m->records[(offset >> m->shift) + i];
     struct {
       const Access& access;
       const char* kind;
@@ -316,7 +333,7 @@ static void check(const uint8_t* p, uint32_t size, uint32_t use, bool atomic, vo
     };
     for (const auto& before : former)
       if (before.matters && conflict(before.access, now, m->shared)) {
-        report_race(*m, offset + i, before.kind, before.access, kind, now);
+        report_race(*m, offset + (i << m->shift), before.kind, before.access, kind, now);
         memset(&r, 0, sizeof r);
         return;
       }

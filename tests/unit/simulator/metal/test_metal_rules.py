@@ -440,6 +440,16 @@ def test_an_atomic_access_out_of_bounds_names_its_line(change: str) -> None:
         call(source, np.zeros(9, np.int32))
 
 
+def test_a_race_of_a_word_with_one_of_its_bytes_is_found() -> None:
+    source = (
+        "kernel void k(device uint* a, uint i [[thread_position_in_grid]]) {\n"
+        "  if (i == 0) a[2] = 5;\n  if (i == 1) a[0] = ((device ushort*)a)[5];\n"
+        "  if (i == 2) a[1] = ((device uchar*)a)[9];\n}"
+    )
+    with pytest.raises(RuntimeError, match=r"race on byte 10 of .*a store by thread 0(.|\n)*race on byte 9 of"):
+        call(source, np.zeros(3, np.uint32), threads=3)
+
+
 def test_errors_in_checked_mode_name_the_line() -> None:
     source = (
         "kernel void k(device float* a, uint i [[thread_position_in_grid]]) {\n  float v = a[i];\n\n  a[i + 8] = v;\n}"
