@@ -18,7 +18,7 @@ from ...simulator.objc.compile_options import CompileOptions
 from ..building.apple_tools import tools_folder
 from ..building.kernel_builder import BUILD_FILE, LOCAL_KERNEL, asked_by_build_file
 from ..building.setup_script import ExtensionRequest, SetupScript, requests_of
-from ..building.simulated import built
+from ..building.simulated import built_or_kept
 from ..building.subject import SETUP
 from ..errors import ScaffoldError
 from ..proof.checking import check_files
@@ -208,10 +208,10 @@ def _metal_row(path: Path, checkout: Checkout, include: tuple[Path, ...] = ()) -
 def _extension_rows(checkout: Checkout, script: SetupScript, say: Say) -> Iterator[TryRow]:
     for request in script.requests:
         say(f"building {request.name}: {', '.join(checkout.named(path) for path in request.sources)}")
-        yield from _built_rows(request)
+        yield from _built_rows(request, checkout.copy)
 
 
-def _built_rows(request: ExtensionRequest) -> Sequence[TryRow]:
+def _built_rows(request: ExtensionRequest, folder: Path) -> Sequence[TryRow]:
     others = [path.name for path in request.sources if path.suffix not in CODE]
     if others or not request.sources:
         reason = f"{', '.join(others) or 'an extension without sources'}: only {', '.join(CODE)} are built here"
@@ -221,7 +221,7 @@ def _built_rows(request: ExtensionRequest) -> Sequence[TryRow]:
         return [TryRow("extension", request.name, TryResult.DEFECT, f"there is no file {gone}", SETUP)]
     rows = [row for path in request.sources for row in _host_rows(path)]
     try:
-        built(request)
+        built_or_kept(request, folder)
     except MpsmithError as error:
         rows += build_rows(request.name, error)
         older = [option for option in request.options.others if option.startswith("-std=")]
@@ -230,7 +230,7 @@ def _built_rows(request: ExtensionRequest) -> Sequence[TryRow]:
         # torch's own builder would ask for the standard that its headers need.
         kept = tuple(option for option in request.options.others if option not in older)
         try:
-            built(replace(request, options=replace(request.options, others=kept)))
+            built_or_kept(replace(request, options=replace(request.options, others=kept)), folder)
         except MpsmithError as error:
             return list(build_rows(request.name, error))
         rows = [

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from mpsmith.scaffold.building.setup_script import requests_of
+from mpsmith.scaffold.building import simulated
+from mpsmith.scaffold.building.setup_script import ExtensionRequest, requests_of
 from mpsmith.scaffold.building.simulated import built
 from mpsmith.scaffold.errors import ScaffoldError
-from mpsmith.simulator.objc.building import TORCHS_BUILDER
+from mpsmith.simulator.objc.building import TORCHS_BUILDER, BuiltExtension
+from mpsmith.simulator.objc.compile_options import CompileOptions
 
 
 def test_a_setup_script_lists_its_extensions(tmp_path: Path) -> None:
@@ -52,6 +55,46 @@ def test_torchs_builder_defines_the_macros_of_torchs_headers(tmp_path: Path) -> 
     )
     (request,) = requests_of(tmp_path).requests
     assert request.options.definitions == (TORCHS_BUILDER,)
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "builds"),
+    [
+        ("x.mm", "int x;", 1),
+        ("x.mm", "int y;", 2),
+        ("inner/x.hpp", "int y;", 2),
+        ("k.metal", "kernel", 1),
+        ("k.inc", '#include "k.metal"', 2),
+    ],
+)
+def test_an_extension_of_the_same_files_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, text: str, builds: int
+) -> None:
+    built_for: list[Path] = []
+
+    def build(request: ExtensionRequest) -> BuiltExtension:
+        built_for.append(request.place)
+        request.place.mkdir(parents=True)
+        library = request.place / "x.so"
+        library.write_text(f"{len(built_for)}")
+        return BuiltExtension(library, "x", ())
+
+    folder = tmp_path / "project"
+    (folder / "inner").mkdir(parents=True)
+    for name in ("x.mm", "inner/x.hpp", "k.metal"):
+        (folder / name).write_text("int x;")
+    libraries = SimpleNamespace(frameworks_library=lambda: "a", torch_host_library=lambda: "b")
+    monkeypatch.setattr(simulated, "host_libraries", libraries)
+    monkeypatch.setattr(simulated, "host_compiler", lambda torch: SimpleNamespace(identity="c"))
+    monkeypatch.setattr(simulated, "cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr(simulated, "built", build)
+    request = ExtensionRequest("p.x", (folder / "x.mm",), CompileOptions(), folder / "p")
+    simulated.built_or_kept(request, folder)
+    (folder / "p" / "x.so").unlink()
+    (folder / file).write_text(text)
+    simulated.built_or_kept(request, folder)
+    assert (folder / "p" / "x.so").read_text() == f"{len(built_for)}"
+    assert len(built_for) == builds
 
 
 @pytest.mark.network  # Apple's declarations are fetched: mpsmith check --setup
