@@ -35,7 +35,7 @@ from . import (
     upstream,
     why,
 )
-from .ending import Commands
+from .ending import Commands, open_closed_streams
 
 app = typer.Typer(
     name="mpsmith",
@@ -90,6 +90,7 @@ def _root(
 
 def main() -> None:
     """Run the command line; a user's error is one line on stderr and a non-zero exit."""
+    open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that knows ASCII alone shows ? for ×

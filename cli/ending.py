@@ -28,6 +28,17 @@ class Commands(TyperGroup):
             return super().invoke(ctx)
 
 
+def open_closed_streams() -> None:
+    """Open standard streams that the shell closed (`>&-`): the next file that is opened would take their numbers."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            nothing = os.open(os.devnull, os.O_RDWR)
+            os.dup2(nothing, number)
+            if nothing != number:
+                os.close(nothing)
+            setattr(sys, name, os.fdopen(number, "r" if number == 0 else "w", closefd=False))
+
+
 @contextmanager
 def written() -> Iterator[None]:
     """Turn an OSError with a file name, a full disk or a missing torch into an MpsmithError.

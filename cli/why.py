@@ -47,22 +47,27 @@ def why(
 
 def _print_other_library(name: str, *, as_json: bool) -> bool:
     """Print which kernels there are for an operator of another library, such as torchvision; False without any."""
-    from ..kernels.runtime.catalog import of_other_libraries
+    from ..audit.answers.names import KERNELS_OF_OTHER_LIBRARIES
 
     last = name.partition("(")[0].replace("::", ".").rpartition(".")[2]
-    wanted = {kernel.family for kernel in of_other_libraries() if kernel.operator.rpartition("::")[2] == last}
-    kernels = [kernel for kernel in of_other_libraries() if kernel.family in wanted]
+    kernels = [
+        (family, operator)
+        for family, operators in KERNELS_OF_OTHER_LIBRARIES.items()
+        for operator in operators
+        if any(other.rpartition("::")[2] == last for other in operators)
+    ]
     if not kernels:
         return False
-    library = kernels[0].library
+    asked = kernels[0][1]
+    library = asked.partition("::")[0]
     reason = f"An operator of {library}, not of torch: no audit says whether {library}'s own kernel is right."
     step = {"text": "Use mpsmith's kernel", "command": "import mpsmith.kernels"}
     if as_json:
-        kernel_rows = [{"operator": kernel.operator, "family": kernel.family} for kernel in kernels]
+        kernel_rows = [{"operator": operator, "family": family} for family, operator in kernels]
         print_json({"name": name, "library": library, "reason": reason, "kernels": kernel_rows, "next": [step]})
     else:
-        print(f"{kernels[0].operator} has a Metal kernel in mpsmith")
+        print(f"{asked} has a Metal kernel in mpsmith")
         print(f"  why       {reason}")
-        print(f"  kernel    {', '.join(f'{kernel.family} for {kernel.operator}' for kernel in kernels)}")
+        print(f"  kernel    {', '.join(f'{family} for {operator}' for family, operator in kernels)}")
         print(f"  next      {step['text']}: {step['command']}")
     return True

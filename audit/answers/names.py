@@ -14,7 +14,7 @@ from pathlib import Path
 
 import yaml
 
-from ...errors import MpsmithError, near
+from ...errors import MpsmithError, near, one_line
 from ..releases.surface.native_functions import functional_name
 
 _NAMESPACES = ("nn.functional.", "nn.", "linalg.", "fft.", "special.", "")
@@ -23,6 +23,13 @@ _ALIASES = {"F.": "nn.functional.", "functional.": "nn.functional.", "LA.": "lin
 _SPELLINGS = yaml.safe_load(Path(__file__).with_name("spellings.yaml").read_text("utf-8"))
 _PYTHON_UNLESS_AN_OPERATOR = re.compile("|".join(_SPELLINGS["python_unless_an_operator"]))
 _OPERATORS: dict[str, str] = _SPELLINGS["operators"]
+# An expression such as `x @ y`, or the symbol alone; and its method, `x.__matmul__`.
+_SYMBOLS: dict[str, str] = _SPELLINGS["symbols"]
+_EXPRESSION = re.compile(
+    rf"(?:\w+\s*)?({'|'.join(map(re.escape, sorted(_SYMBOLS, key=len, reverse=True)))})=?(?:\s*\w+)?"
+)
+_METHOD = re.compile(rf"(?:.*\.)?__i?({'|'.join(_SPELLINGS['methods'])})__")
+KERNELS_OF_OTHER_LIBRARIES: dict[str, list[str]] = _SPELLINGS["kernels_of_other_libraries"]
 
 
 @dataclass(frozen=True)
@@ -88,7 +95,7 @@ class Names:
                 return self._of_operator(private)
         if any(map(_PYTHON_UNLESS_AN_OPERATOR.fullmatch, (plain, last))):
             raise MpsmithError(_traced(plain))
-        raise MpsmithError(self._unknown(text, last))
+        raise MpsmithError(self._unknown(plain, text))
 
     def has_match(self, pattern: str) -> bool:
         """Whether a shell pattern matches the name of an operator, overload, function or module, however spelled."""
@@ -134,7 +141,14 @@ class Names:
             shown or next((name for name in public if _is_function(name)), operator), operator, "", public
         )
 
-    def _unknown(self, text: str, last: str) -> str:
+    def _unknown(self, plain: str, text: str) -> str:
+        first, _, last = plain.rpartition(".")
+        text = one_line(MpsmithError(text), 80)
+        if overloads := dict.fromkeys(name.rpartition(".")[2] for name in self.overloads.get(first, ()) if "." in name):
+            return f"{first} has no overload {last!r}; it has {', '.join(overloads)}"
+        if plain.startswith("nn.") and last[:1].isupper():
+            hint = near(plain, self._modules.values())
+            return f"mpsmith knows no module {text!r}{hint}"
         written = {name.rpartition(".")[2]: name for name in sorted(self._functions, reverse=True)}
         written |= {operator: operator for operator in self.overloads if not operator.startswith("_")}
         cased = {name.lower(): name for name in sorted(written, key=str.islower)}  # functions before modules
@@ -160,7 +174,11 @@ def _of_python(text: str) -> str:
     """The operator behind an expression: `__getitem__` of `x[mask]`, `double` of a float64; "" for others."""
     if item := re.fullmatch(r"[\w.]+\[.*\](\s*=[^=].*)?", text.strip()):
         return "index_put_" if item[1] else "__getitem__"
+    if expression := _EXPRESSION.fullmatch(text.strip()):
+        return _SYMBOLS[expression[1]]
     called, _, arguments = text.partition("(")
+    if method := _METHOD.fullmatch(called.strip()):
+        return str(_SPELLINGS["methods"][method[1]])
     dtype = re.search(r"\b(float64|complex128)\b", arguments if called.endswith(".to") else called)
     return str(_SPELLINGS["dtypes"][dtype[1]]) if dtype else ""
 

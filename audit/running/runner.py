@@ -170,7 +170,7 @@ def _announcement(run: Run, groups: int) -> str:
     else:
         device = f"mps device of this machine ({environment['chip']})"
     lane = ", every call under torch.compile" if run.compiled else ""
-    return f"run {run.id}: torch {environment['torch']}, {device}{lane}; {groups:,} groups of cases"
+    return f"run {run.id}: torch {environment['torch']}, {device}{lane}; {groups:,} group{'s' * (groups != 1)} of cases"
 
 
 @contextmanager

@@ -14,10 +14,12 @@ from typing import Any
 import pytest
 import typer
 
+from mpsmith.audit.answers.names import KERNELS_OF_OTHER_LIBRARIES
 from mpsmith.cli import app
 from mpsmith.cli.ending import written
 from mpsmith.cli.why import why
 from mpsmith.errors import MpsmithError
+from mpsmith.kernels.runtime.catalog import of_other_libraries
 from support.json_document import documented
 
 README = Path(__file__).parents[3] / "README.md"
@@ -217,6 +219,20 @@ def test_why_knows_operators_of_other_libraries(name: str, capsys: pytest.Captur
     assert answer["next"][0]["command"] == "import mpsmith.kernels"
     with pytest.raises(MpsmithError, match="no operator, function or module 'deform_conv9d'"):
         why("deform_conv9d")
+    catalog = {kernel.overload: kernel.family for kernel in of_other_libraries()}
+    assert catalog == {name: family for family, names in KERNELS_OF_OTHER_LIBRARIES.items() for name in names}
+
+
+def test_why_needs_no_torch_for_an_unknown_name() -> None:
+    done = subprocess.run([sys.executable, "-c", WITHOUT_TORCH, "why", "nosuch"], capture_output=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith(b"error: mpsmith knows no operator")
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_closed_stream_is_allowed(closed: str) -> None:
+    done = subprocess.run(f"{sys.executable} -m mpsmith why x.T {closed}", shell=True, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_an_error_of_a_library_keeps_its_traceback() -> None:

@@ -47,6 +47,10 @@ from mpsmith.errors import MpsmithError
         ("F.lp_pool2d", "", "nn.LPPool2d"),
         ("torch.sparse.mm(a, b)", "aten::_sparse_mm", "_sparse_mm"),
         ("x.cpu()", "aten::to", "to"),
+        ("x @ y", "aten::matmul", "matmul"),
+        ("a //= b", "aten::floor_divide", "floor_divide"),
+        ("==", "aten::eq", "eq"),
+        ("x.__iadd__(y)", "aten::add", "add"),
         ("nn.utils.rnn.pack_padded_sequence", "aten::_pack_padded_sequence", "_pack_padded_sequence"),
     ],
 )
@@ -58,6 +62,12 @@ def test_names_as_users_write_them(written: str, operator: str, shown: str) -> N
 def test_an_unknown_name_is_refused_with_near_ones() -> None:
     with pytest.raises(MpsmithError, match=r"no operator, function or module 'sofmax' \(did you mean softmax"):
         answer("sofmax")
+    with pytest.raises(MpsmithError, match=r"mode has no overload 'nosuch'; it has dimname, dimname_out, values"):
+        answer("mode.nosuch")
+    with pytest.raises(MpsmithError, match=r"no module 'nn.Lineer' \(did you mean nn.Linear"):
+        answer("nn.Lineer")
+    with pytest.raises(MpsmithError, match=r"module 'x{79}…'$"):
+        answer("x" * 5000)
     with pytest.raises(MpsmithError, match=r"np\.median is not of torch"):
         answer("np.median")
     for python in ("nn.Sequential", "nn.utils.clip_grad_norm_", "torch.distributions.Normal", "x.numpy()"):
