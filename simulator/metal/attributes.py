@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from ...metal_limits import MAX_THREADS_PER_THREADGROUP
+from .constants import evaluate, integer_constants
 from .tokens import Tokens
 
 BUILTINS = frozenset(
@@ -33,6 +34,10 @@ BUILTINS = frozenset(
     ]
 )
 """Attributes of kernel parameters that hold the position of the thread."""
+
+_WITH_NUMBER = frozenset({"buffer", "threadgroup", "max_total_threads_per_threadgroup"})
+BINDINGS = frozenset({"buffer", "texture", "sampler", "threadgroup"})
+"""Attributes of what the host binds."""
 
 
 Attributes = dict[int, list[str]]
@@ -67,7 +72,21 @@ def cut_attributes(tokens: Tokens) -> tuple[Tokens, Attributes]:
         i += 1
     kept = Tokens(kept_text, kept_space)
     kept.match_brackets()
+    _evaluate_arguments(kept, attributes)
     return kept, attributes
+
+
+def _evaluate_arguments(tokens: Tokens, attributes: Attributes) -> None:
+    """`buffer(kInput)` becomes `buffer(0)`."""
+    constants: dict[str, int] | None = None
+    for listed in attributes.values():
+        for position, attribute in enumerate(listed):
+            name, argument = attribute_name(attribute), attribute_argument(attribute)
+            if name in _WITH_NUMBER and not argument.isdigit():
+                constants = integer_constants(tokens) if constants is None else constants
+                value = evaluate(argument, constants)
+                if value is not None:
+                    listed[position] = f"{name}({value})"
 
 
 def _list(tokens: Tokens, begin: int, end: int) -> Iterator[str]:

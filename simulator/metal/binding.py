@@ -7,10 +7,12 @@ float32, and a list has the type of its first element. `arg_casts` narrows scala
 from __future__ import annotations
 
 import ctypes
+import os
 import struct
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ...metal_limits import CONSTANT_ALIGNMENT, MAX_BUFFER_BYTES, MAX_INLINE_BYTES
@@ -53,6 +55,18 @@ NO_THREADS = (
     "no threads: Metal's API validation (MTL_DEBUG_LAYER=1) refuses an empty grid or threadgroup; return before the "
     "launch if nothing is to do"
 )
+
+
+def require_valid(message: str) -> None:
+    """Raise MetalRuntimeError for what Metal's validation alone refuses.
+
+    `mpsmith try` collects it in a file, and the program goes on (as require_valid of objc/metal/host.h).
+    """
+    path = os.environ.get("MPSMITH_METAL_FINDINGS")
+    if path is None:
+        raise MetalRuntimeError(message)
+    with Path(path).open("a", encoding="utf-8") as file:
+        file.write(f"{message}\n")
 
 
 def refused_by_validation(buffer: Buffer, alignment: int, in_constant: bool, checked: bool) -> str | None:

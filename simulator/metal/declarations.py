@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from .attributes import Attributes, attribute_argument, attribute_name, host_name, max_threads
+from .attributes import BINDINGS, BUILTINS, Attributes, attribute_argument, attribute_name, host_name, max_threads
 from .tokens import Tokens
 
 ADDRESS_SPACES = frozenset({"device", "constant", "threadgroup", "thread", "threadgroup_imageblock"})
@@ -82,6 +82,7 @@ class Program:
     variables: list[tuple[int, int]] = field(
         default_factory=list
     )  # tokens of those at program scope, and static members
+    bound: list[tuple[int, int, str]] = field(default_factory=list)  # those at program scope with such an attribute
 
 
 class DeclarationWalk:
@@ -198,10 +199,12 @@ class DeclarationWalk:
         text = self.tokens.text
         if in_class and parameters >= 0:
             self._erase_space_of_constructor(head, parameters, end)
-        for attribute in self.attributes.get(end, ()):
-            if attribute_name(attribute) == "function_constant":
-                self.program.function_constants.append(end)
-        if parameters < 0 and text[head] not in _NO_VARIABLES and (not in_class or "static" in text[head:end]):
+        names = {attribute_name(attribute) for attribute in self.attributes.get(end, ())}
+        if "function_constant" in names:
+            self.program.function_constants.append(end)
+        elif not in_class and (bound := names & (BUILTINS | BINDINGS)):
+            self.program.bound.append((head, end, bound.pop()))
+        elif parameters < 0 and text[head] not in _NO_VARIABLES and (not in_class or "static" in text[head:end]):
             self.program.variables.append((head, end))
         if in_class:
             for i in range(head, end):
@@ -291,12 +294,10 @@ class DeclarationWalk:
             return False
         words: list[str] = [scope]
         text = self.tokens.text
-        skipped = {i for p in self._parameter_lists(start, end) for i in self._name_of_parameter(p)}
+        other = {i: word for p in self._parameter_lists(start, end) for i, word in self._as_pointer_without_name(p)}
         for i in range(start, end):
-            word = text[i]
-            if word == "constant":
-                word = "const"
-            if word in ADDRESS_SPACES or word in _NOT_IN_SIGNATURE or i in skipped:
+            word = "const" if text[i] == "constant" else other.get(i, text[i])
+            if word in ADDRESS_SPACES or word in _NOT_IN_SIGNATURE:
                 continue
             if word == "const" and words[-1] == "const":
                 continue
@@ -314,14 +315,18 @@ class DeclarationWalk:
                 yield from self.split(i)
                 return
 
-    def _name_of_parameter(self, parameter: tuple[int, int]) -> Iterator[int]:
-        """The token that names the parameter, if a type is in front. Names do not distinguish overloads."""
+    def _as_pointer_without_name(self, parameter: tuple[int, int]) -> Iterator[tuple[int, str]]:
+        """Words that replace tokens: a name does not distinguish overloads, and a parameter `a[n]` is a pointer."""
         begin, end = parameter
-        text = self.tokens.text
-        last = end - 1
-        kinds = [t for t in text[begin:end] if t and t not in ADDRESS_SPACES and t not in ("const", "constant")]
+        text, pair = self.tokens.text, self.tokens.pair
+        array = next((i for i in range(begin, end) if text[i] == "[" and text[i - 1].isidentifier()), end)
+        last = array - 1
+        kinds = [t for t in text[begin:array] if t and t not in ADDRESS_SPACES and t not in ("const", "constant")]
         if len(kinds) > 1 and text[last].isidentifier() and text[last - 1] != "::" and "=" not in text[begin:end]:
-            yield last
+            yield last, ""
+        if array < end:
+            yield array, "*"
+            yield from ((i, "") for i in range(array + 1, pair[array] + 1))
 
     # ------------------------------------------------------------------------------------------ kernels
     def split(self, opening: int) -> Iterator[tuple[int, int]]:

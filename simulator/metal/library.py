@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from ...metal_limits import MAX_BUFFERS, MAX_THREADGROUP_MEMORY, SIMD_WIDTH
 from ..errors import MetalRuntimeError, MetalValueError, UndefinedLanesError
-from .binding import NO_THREADS, ArgCasts, Buffer, Device, bind, refused_by_validation
+from .binding import NO_THREADS, ArgCasts, Buffer, Device, bind, refused_by_validation, require_valid
 from .binding import threadgroup_memory as memory_of_threadgroup
 from .compiler import Build, MetalCompiler, default_compiler
 from .dispatch import GridLaunch, LoadedKernel, load_kernel, runtime_of
@@ -168,7 +168,8 @@ class SimulatedKernel:
         slots = {FIRST_THREADGROUP_SLOT + index: memory for index, memory in threadgroup_memory.items()}
         self._check_buffers(kernel, buffers, slots)
         if 0 in grid:
-            raise MetalRuntimeError(self._explain([NO_THREADS]))
+            require_valid(self._explain([NO_THREADS]))
+            return
         bound = {**buffers, **slots}
         addresses = [bound[i].address if i in bound else 0 for i in range(max([MAX_BUFFERS - 1, *slots]) + 1)]
         guarded = mode != "fast" or sum(b.size for b in bound.values()) <= GUARDED_BYTES

@@ -20,6 +20,7 @@ from .compiler import INCLUDE
 from .declarations import ADDRESS_SPACES, DeclarationWalk, Program
 from .entries import EntryPoint, kernel_entries
 from .problems import Problems
+from .program_scope import rewrite_program_scope
 from .reconvergence import insert_regions
 from .recursion import find_recursion
 from .shared_variables import rewrite_shared_variables
@@ -73,6 +74,7 @@ def rewrite(source: str, dialect: Dialect = "host") -> Rewritten:
         return Rewritten(source, source, (), ())
     problems = Problems(tokens)
     program = DeclarationWalk(tokens, attributes, drop_duplicates=dialect == "host").program
+    rewrite_program_scope(tokens, program, problems, real_address_spaces=dialect == "strict")
     _rewrite_words(tokens, program, problems, dialect)
     if dialect == "strict":
         _qualify_member_functions(tokens, program)

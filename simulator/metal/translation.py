@@ -38,7 +38,12 @@ _NAMES = {
     "raytracing": "ray tracing",
     "primitive_acceleration_structure": "ray tracing",
     "instance_acceleration_structure": "ray tracing",
-    "imageblock": "imageblocks",
+    **dict.fromkeys(("triangle_data", "ray_data", "intersection_params"), "ray tracing"),
+    **dict.fromkeys(("command_buffer", "render_command", "compute_command"), "indirect command buffers"),
+    **dict.fromkeys(("rasterization_rate_map_data", "rasterization_rate_map_decoder"), "rasterization rate maps"),
+    **dict.fromkeys(("imageblock", "imageblock_layout_implicit", "imageblock_layout_explicit"), "imageblocks"),
+    "mesh_grid_properties": "mesh shading",
+    "sparse_color": "sparse textures",
 }
 """The names of them that programs use, through <metal_stdlib>."""
 

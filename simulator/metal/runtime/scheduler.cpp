@@ -346,6 +346,11 @@ Resume wait_at_exchange(const void* value, uint32_t size, const void* site, void
   return next_to_run();
 }
 
+extern "C" __attribute__((visibility("default"))) const Group* msl_here(uint32_t* index) {
+  *index = g_item;
+  return &g_group;
+}
+
 // ---------------------------------------------------------------------------------------------------- denormals
 // How the processor rounds and treats subnormal numbers; a fiber switch leaves it alone.
 #if defined(__x86_64__)

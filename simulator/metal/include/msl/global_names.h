@@ -23,6 +23,7 @@ using ::half;
 using ::bfloat, ::uchar, ::ushort, ::uint, ::ulong, ::size_t, ::ptrdiff_t, ::intptr_t, ::uintptr_t;
 using ::int8_t, ::int16_t, ::int32_t, ::int64_t, ::uint8_t, ::uint16_t, ::uint32_t, ::uint64_t;
 } // namespace metal
+namespace simd = metal;  // also without <simd/simd.h>
 using metal::as_type;
 using metal::mem_flags;
 using metal::msl_c_cast;

@@ -60,6 +60,14 @@ struct msl_thread {
   uint dispatch_quadgroups_per_threadgroup() const { return (full_count() + 3) / 4; }
 };
 
+// The running thread, for variables at program scope.
+extern "C" const msl_group* msl_here(uint* index);
+MSL_INLINE msl_thread msl_running() {
+  uint i;
+  const msl_group& g = *msl_here(&i);
+  return msl_thread{g, i % g.threads[0], i / g.threads[0] % g.threads[1], i / (g.threads[0] * g.threads[1])};
+}
+
 template <class T> struct msl_numbers {  // single bytes may be of any type
   MSL_STATIC_CONSTEXPR uint value =
       !is_integral<T>::value || sizeof(T) == 1 ? 0 : sizeof(T) == 2 ? 4 : sizeof(T) == 4 ? 5 : 6;

@@ -21,7 +21,9 @@ enum class border_color { transparent_black, opaque_black, opaque_white };
 enum class compare_func { none, never, less, less_equal, greater, greater_equal, equal, not_equal, always };
 enum class reduction { weighted_average, minimum, maximum };
 enum class component { x, y, z, w };
-template <int N> struct max_anisotropy {};
+struct max_anisotropy {
+  constexpr max_anisotropy(int) {}
+};
 struct lod_clamp {
   constexpr lod_clamp(float, float) {}
 };

@@ -69,3 +69,10 @@ def test_a_fault_in_merged_code_names_a_line_of_the_source() -> None:
     )
     with pytest.raises(metal.MetalRuntimeError, match=r"at program_source:[3-9]\b"):
         metal.compile(PREAMBLE + source, mode="checked").k(np.zeros(4, np.float32), 100, threads=1, arg_casts="int32")
+
+
+def test_a_buffer_at_program_scope_is_not_supported() -> None:
+    source = "device float* constant shared [[buffer(0)]];\nkernel void k(device float* a) { a[0] = 1; }"
+    first = metal.check(PREAMBLE + source)[0]
+    assert (first.rule, first.line) == ("not-supported", 3)
+    assert "[[buffer(n)]] at program scope: pass 'shared' to the kernel" in first.message

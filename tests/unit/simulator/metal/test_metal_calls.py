@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -128,6 +130,14 @@ def test_an_empty_grid_is_refused_as_by_metal(library: metal.ShaderLibrary) -> N
         library.fill(torch.zeros(0), 1.0)
     with pytest.raises(RuntimeError, match="no threads"):
         library.fill(torch.zeros(4), 1.0, threads=(4, 0), group_size=(4, 1))
+
+
+def test_an_empty_grid_is_noted_by_try(
+    library: metal.ShaderLibrary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MPSMITH_METAL_FINDINGS", str(tmp_path / "findings"))
+    library.fill(torch.zeros(0), 1.0)
+    assert re.fullmatch(r".*kernel 'fill'.*no threads.*\n", (tmp_path / "findings").read_text())
 
 
 def test_a_constant_buffer_begins_at_a_multiple_of_four_bytes() -> None:

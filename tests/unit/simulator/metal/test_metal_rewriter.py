@@ -205,3 +205,17 @@ def test_embedding_takes_each_header_once_and_marks_lines(tmp_path: object) -> N
     assert names == {"b": Location("b.h", 1), "a": Location("a.h", 3), "c": Location("main", 4)}
     assert "#include <metal_stdlib>" in embedded.text
     assert set(embedded.lines) == {"main", "a.h", "b.h"}
+
+
+def test_an_index_is_a_constant_expression_of_enumerators() -> None:
+    source = (
+        "enum Index { kIn, kOut = 4, kMemory }; constant uint last = kMemory + 0x2u; typedef threadgroup int Memory;"
+        " [[kernel, max_total_threads_per_threadgroup(kOut << 4)]] void k(device float* a [[buffer(Index::kOut)]],"
+        " device float* b [[buffer(last)]], Memory* c [[threadgroup(kMemory)]], device int* d [[buffer(N)]]) {}"
+    )
+    (kernel,), (error,) = rewrite(source).kernels, rewrite(source).diagnostics
+    assert ([(a.kind, a.index) for a in kernel.arguments], kernel.max_threads) == (
+        [("buffer", 4), ("buffer", 7), ("threadgroup", 5)],
+        64,
+    )
+    assert "[[buffer(N)]] on parameter 'd'" in error.message
