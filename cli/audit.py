@@ -92,7 +92,7 @@ def audit(
 ) -> None:
     """Audit the mps device: run operators on it, compare with the CPU, and store a verdict for every case.
 
-    Without a Mac the device is simulated, and everything that comes out says so.
+    Without a Mac the device is simulated, and all output says so.
     """
     settings = Settings(
         samples=samples or (Samples.QUICK if compiled else Samples.DEFAULT),

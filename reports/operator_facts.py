@@ -18,11 +18,11 @@ class OperatorFacts:
     """Facts about one operator.
 
     Attributes:
-        since: the first release in which all usual calls run on mps, perhaps a later one; "" where none does.
+        since: the first release in which all usual calls run on mps, perhaps a later one; "" if there is none.
         upstream: numbers of issues in pytorch/pytorch, or addresses.
         before: its verdict in an earlier run; None without one.
         advice: for its users.
-        in_part: some of its overloads work on mps although its verdict, the worst of them, is another.
+        in_part: some of its overloads work on mps, although its verdict, that of the worst one, says otherwise.
     """
 
     since: str

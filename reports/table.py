@@ -53,7 +53,7 @@ def markdown_section(table: Table) -> str:
 
 
 def unpadded(text: str) -> str:
-    """The table without the padding that would change every line whenever one cell gets wider."""
+    """The table without padding, so that a wider cell changes one line and not all."""
     lines = text.splitlines()
     lines[1] = re.sub(r"-{3,}", "---", lines[1])
     return "\n".join(re.sub(r" {2,}(?=\|)", " ", re.sub(r"(?<=\|) {2,}", " ", line)) for line in lines)

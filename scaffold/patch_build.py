@@ -1,6 +1,6 @@
 """Builds a patch against PyTorch for the simulated device, and runs the patch's own test there.
 
-What PyTorch's build generates for the rows that the patch adds is generated here; nothing else of PyTorch is built. The
+Only torchgen's output for the rows that the patch adds is generated and built. The
 module is also the pytest plugin of that test: it loads the patch's kernels before any test runs.
 """
 

@@ -88,7 +88,7 @@ class Summary:
 
     @property
     def share(self) -> float:
-        """The part of the time between the first and the last call that was spent in fallbacks."""
+        """The share of the time between the first and the last call that fallbacks took."""
         return sum(map(self.share_of, self.fallbacks))
 
     def share_of(self, at: SiteCalls) -> float:

@@ -36,9 +36,9 @@ def has_empty_tensor(inputs: str) -> bool:
 
 
 def refuses_arguments(case: StoredCase) -> bool:
-    """Whether the device raises where the CPU computes, whatever the dtype: the call is refused, no result is wrong.
+    """Whether the device refuses the call in every dtype, and the CPU computes it: no result is wrong.
 
-    Not if it raises for the values of a call alone, such as NaN, nor if a kernel went wrong on the simulated device.
+    False if it raises only for some values, such as NaN, or if a kernel failed on the simulated device.
     """
     raises = case.outcome.verdict is CaseVerdict.WRONG and case.outcome.message.startswith("raises ")
     return raises and "KernelFault" not in case.outcome.message and not case.group.source.endswith("special values")

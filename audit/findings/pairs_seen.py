@@ -142,7 +142,7 @@ def possible_with_arguments(seen: Iterable[Pair], tensors: Iterable[Level]) -> s
 
 
 def _leaves_others(argument: Level, several: Mapping[str, bool]) -> bool:
-    """Whether a call with this level of an argument can have two tensors, where its other arguments have some."""
+    """Whether a call with this level of an argument can have two tensors."""
     factor, level = argument
     if factor == SHAPES:
         return True

@@ -91,7 +91,7 @@ def _dtype_grades(overloads: Sequence[OverloadSummary], dtypes: Iterable[str]) -
 def _over(
     evidence: Iterable[tuple[OverloadSummary, Mapping[CaseVerdict, int]]],
 ) -> tuple[OverloadVerdict, tuple[CaseVerdict, ...]]:
-    """The verdict over the cases of several overloads."""
+    """The verdict of several overloads together, and how some of their cases are broken."""
     return verdict_over((cases, overload.dispatch, works(overload.cases)) for overload, cases in evidence)
 
 

@@ -89,7 +89,7 @@ def _decisive(environment: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def run_execution(data: RunData, numbers: Mapping[str, int]) -> RunExecution:
-    """How a run went. `numbers`: the store's number of each case that the summary refers to."""
+    """Execution facts of a run. `numbers`: the store's number of each case that the summary refers to."""
     run, duration = data.run, None
     if run.finished is not None:
         duration = (datetime.fromisoformat(run.finished) - datetime.fromisoformat(run.started)).total_seconds()

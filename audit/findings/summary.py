@@ -105,7 +105,7 @@ class JudgedRun:
     overloads: tuple[OverloadSummary, ...]
 
     def verdicts(self) -> RunVerdicts:
-        """The verdicts alone."""
+        """Only the verdicts of a run, without evidence."""
         operators = operator_summaries(self.overloads, {}, {})
         return RunVerdicts(self.facts, _totals(self.evidence), self.overloads, operators)
 

@@ -120,7 +120,7 @@ def _shared(elements: Tensor, gradient: Tensor) -> Tensor:
 
 
 def _name(case: Case) -> str:
-    """The call of a form, as with out= or in inference mode, has a title for a name; its first outputs are the same."""
+    """The operator that computes the first outputs: of a form (out=, inference mode) that of its entry."""
     name = operator_name(case)
     return name if name in (*DIM_POSITION, "msort") else case.entry.split(".")[0]
 

@@ -1,4 +1,4 @@
-"""Runs a wrong case again in its worker, for what its results alone do not say."""
+"""Reruns a wrong case in its worker: the overload at fault, predictions, ULP sensitivity."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def audit_on_cluster(settings: Settings, path: Path, address: str, *, resume: bo
 
 @contextmanager
 def connected(address: str, timeout: float = SECONDS_FOR_WORKERS) -> Iterator[Client]:
-    """A connection to a scheduler that has a worker. Raises ClusterError where there is none in so many seconds."""
+    """A connection to a scheduler that has a worker. Raises ClusterError if there is none within the time limit."""
     try:
         from distributed import Client
     except ModuleNotFoundError as missing:

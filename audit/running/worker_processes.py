@@ -16,9 +16,9 @@ from ..model.hash_seed import same_hashes
 def worker_processes(
     count: int, start: Callable[[Any], None], options: Any, tasks_each: int = 0
 ) -> Iterator[ProcessPool]:
-    """So many processes that call `start(options)` first; stopped at once when the context is left by an exception.
+    """A pool of processes that first call `start(options)`; an exception in the context stops them at once.
 
-    A process ends after `tasks_each` tasks, and another takes its place; 0 for no limit.
+    A process is replaced after `tasks_each` tasks; 0 for no limit.
     """
     pool = ProcessPool(
         max_workers=count,

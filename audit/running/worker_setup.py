@@ -48,7 +48,7 @@ class Worker:
 
     @property
     def runs_host_code(self) -> bool:
-        """Whether PyTorch's own host code computes."""
+        """Whether the audit runs PyTorch's own host code."""
         return self.host_code is not None or not self.device.simulated
 
     def require_device(self) -> None:

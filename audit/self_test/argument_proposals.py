@@ -47,7 +47,7 @@ def choice(facts: Facts, rng: Random) -> Proposal | None:
 
 
 def optional_tensor(facts: Facts, rng: Random) -> Proposal | None:
-    """An optional tensor is ignored when given, or missed when left out."""
+    """Faults that ignore an optional tensor, or act only if it is absent."""
     name = any_name([n for n in facts.optional if n not in facts.lists], rng)
     if name is None or facts.random:
         return None

@@ -184,7 +184,7 @@ def differs_where_refused(fault: Fault, arguments: Arguments, rng: Random) -> bo
 
 
 def ends(fault: Fault, arguments: Arguments, rng: Random) -> bool:
-    """The fault is triggered: with an exception in its place, the call raises."""
+    """The fault acts: if it raised an exception instead, the call would raise."""
     return _shows(replace(fault, corruption=Term("raises")), [arguments])
 
 

@@ -42,7 +42,7 @@ _VERDICTS = {verdict.value: verdict for verdict in CaseVerdict}
 
 
 class ColumnReader:
-    """Makes each group key and each list of names once: thousands of cases have the same."""
+    """Reads columns; equal group keys and lists of names, which thousands of cases share, become one object."""
 
     def __init__(self) -> None:
         self._key: list[str] = []

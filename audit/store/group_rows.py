@@ -62,9 +62,9 @@ def read(connection: sqlite3.Connection, group: int, key: GroupKey) -> GroupRows
 
 
 def write(connection: sqlite3.Connection, groups: Iterable[tuple[int, GroupRows]]) -> list[int]:
-    """Put the rows of groups in, and mark them as done; returns the numbers of those that were not done before.
+    """Insert the rows of groups and mark the groups as done; returns the numbers of groups that were not done before.
 
-    Of a group that is done, nothing changes; cases that a stopped run recorded stay as they are.
+    A group that is done does not change, nor do cases that a stopped run recorded.
     """
     by_number: dict[int, GroupRows] = {}
     for number, rows in groups:

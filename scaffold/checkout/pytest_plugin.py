@@ -109,7 +109,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 
 def pytest_runtest_logfinish(nodeid: str) -> None:
-    """Note how a test ended, with its setup, teardown and subtests, and what Metal's validation refuses of it."""
+    """Record how a test ended, with its setup, teardown and subtests, and the errors of Metal's validation."""
     findings = Path(os.environ[FINDINGS])
     if findings.is_file():
         for text in dict.fromkeys(findings.read_text("utf-8").splitlines()):

@@ -90,7 +90,7 @@ def try_checkout(
 
 @contextmanager
 def _copied(folder: Path, say: Say) -> Iterator[Checkout]:
-    """The copy has the same path every time, so that what was compiled is found again."""
+    """A copy of the folder, always at the same path, so that compiled files are reused."""
     place = cache_folder() / "checkouts" / fingerprint(str(folder))
     place.mkdir(parents=True, exist_ok=True)
     copy = place / folder.name

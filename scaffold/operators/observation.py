@@ -1,4 +1,4 @@
-"""Observations of an operator on the CPU: the dtypes of its tensors, and rules for the shapes of its results."""
+"""Observes an operator on the CPU: the dtypes of its tensors, and rules for the shapes of its results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mistakes of host code that compile and link, and fail or compute wrong values when they run."""
+"""Finds mistakes of host code that compile and link, but fail or compute wrong values at run time."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def _parameter(match: re.Match[str]) -> DeclaredBuffer:
 
 
 def named_types(texts: Iterable[str]) -> Sequence[str]:
-    """The types that the `metal_type` of generated host code puts behind a kernel's name."""
+    """The type suffixes that `metal_type` of generated host code appends to a kernel's name."""
     for text in texts:
         if match := _NAMES_TYPES.search(without_comments(text)):
             return _NAMED_TYPE.findall(match["body"]) or _TYPES

@@ -1,8 +1,8 @@
 """The convolution backend that torch reports for mps tensors; torch.compile predicts memory formats by it.
 
-A torch built without mps answers "overrideable", an unknown backend whose results it takes to be contiguous. A Mac's
-torch answers `Mps`, and channels_last where the input or the weight is. What becomes of the format is torch's own code
-in either case, and the simulated kernels (csrc/composites.cpp) follow it.
+A torch built without mps reports "overrideable", an unknown backend with contiguous results. A Mac's torch reports
+`Mps`, with channels_last results if the input or the weight is. torch's own code then decides the memory format, and
+the simulated kernels (csrc/composites.cpp) follow it.
 """
 
 from __future__ import annotations

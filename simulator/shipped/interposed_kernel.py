@@ -33,7 +33,7 @@ class LaunchableKernel(Protocol):
         group: tuple[int, int, int],
         threadgroup_memory: Sequence[int] = (),
     ) -> Callable[[], None]:
-        """A function that runs it; raises SimulatorError if arguments do not fit or it cannot be compiled."""
+        """A function that launches the kernel. Raises SimulatorError if arguments do not fit or it does not compile."""
 
 
 class LaunchableKernels(ReleaseKernels, Protocol):

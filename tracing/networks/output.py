@@ -63,9 +63,9 @@ def _support(support: OverloadSupport) -> dict[str, Any]:
 def as_text(
     network_support: Sequence[NetworkSupport], observations: Sequence[NetworkObservation], release: str | None
 ) -> str:
-    """From which release on the networks run without a fallback, and what is lacking on one release.
+    """Since which release the networks run without a fallback, and the missing operators of one release.
 
-    `release`: by default the one that the recording's torch is judged as.
+    `release`: by default that of the recording.
     """
     parts = []
     if network_support:

@@ -1,8 +1,8 @@
 """Which releases support the operators of a network: one recording, joined with the coverage of each release.
 
 The recording lists the overloads that were called. The data of a macOS wheel (`mpsmith coverage`) say whether a release
-has kernels for them, so no run per release is needed. What a release calls instead of an overload that it does not have
-is unknown.
+has kernels for them, so no run per release is needed. If a release does not have an overload, its
+replacement is unknown.
 """
 
 from __future__ import annotations
@@ -112,8 +112,8 @@ class Since:
     """The first release that runs something without a fallback.
 
     Attributes:
-        release: from this one to the newest none lacks anything; None where the newest lacks something.
-        at_latest: an older release may do so too: the one before lacks nothing that is known, but would call operators
+        release: no release from this one to the newest lacks an operator; None if the newest lacks one.
+        at_latest: an older release may do so too: the one before lacks no known operator, but would call operators
             that were not recorded.
     """
 

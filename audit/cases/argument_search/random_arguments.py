@@ -127,7 +127,7 @@ class _Drawer:
 
 
 def search(name: str, attempt: TryCall, enough: Callable[[], bool], seed: int = 0, tries: int = TRIES) -> None:
-    """Make up calls of the overload and hand each to `attempt`, until there are enough or so many were tried."""
+    """Generate random calls of the overload and pass each to `attempt`, until `enough()` or after `tries` calls."""
     drawer = _Drawer(name, seed)
     torch.manual_seed(seed)
     for _ in range(tries):

@@ -48,7 +48,7 @@ class _PlainProcess(SpawnProcess):
 
 
 class _CheckedProcess(SpawnProcess):
-    """Started with the checked heap."""
+    """A process whose heap is checked, if this system can."""
 
     def start(self) -> None:
         with _environment, _variables(CHECKED_HEAP if _has_checked_heap() else {}):

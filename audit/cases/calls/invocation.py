@@ -44,7 +44,7 @@ UNSEEN = frozenset(
 
 
 def announced(name: str, run: Callable[..., Any]) -> Callable[..., Any]:
-    """The call under a mark with its own name, so that a profiler records it."""
+    """The call inside a profiler record of this name."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         with torch._C._profiler._RecordFunctionFast(name):
@@ -113,7 +113,7 @@ class SchemaCall:
 
 
 def fingerprint(name: str) -> str:
-    """A short hash of the overload's schema: a recorded call is replayed only where it is still the same one."""
+    """A short hash of the overload's schema: a recorded call is replayed only if the schema has not changed."""
     return hashlib.blake2b(str(overload_of(name)._schema).encode(), digest_size=4).hexdigest()
 
 

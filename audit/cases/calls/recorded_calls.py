@@ -41,7 +41,7 @@ class OverloadCalls:
     errors: list[str] = field(default_factory=list)
 
     def accepted(self, dtype: str) -> list[dict[str, Any]]:
-        """The calls that may be made with a dtype, in their order."""
+        """The recorded calls that the CPU accepts in a dtype, in their order."""
         without = self.left_out.get(dtype, ())
         return [call for position, call in enumerate(self.calls) if position not in without]
 

@@ -117,7 +117,7 @@ def _json(value: object) -> str:
 
 
 def _replace(path: Path, text: str) -> None:
-    """In one step, so that whatever stops the writing leaves every file whole."""
+    """Replace a file atomically, unless its text is the same."""
     if path.exists() and path.read_text(encoding="utf-8") == text:
         return
     temporary = path.with_suffix(".new")

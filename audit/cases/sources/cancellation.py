@@ -39,7 +39,7 @@ def _applies(group: BaseGroup) -> bool:
 
 
 def _chosen(group: BaseGroup, cases: Iterable[Case]) -> list[Case]:
-    """The first sample, several where an operator computes statistics."""
+    """The first sample; several if the operator computes statistics."""
     return distinct(cases, SAMPLES_OF_STATISTICS if STATISTICS.search(group.key.operator) else 1)
 
 

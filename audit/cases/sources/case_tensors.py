@@ -33,7 +33,7 @@ def tensors_of(case: Case) -> list[Tensor]:
 
 
 def strided_positions(case: Case) -> list[int]:
-    """The positions of the tensors that have strides: not the sparse ones."""
+    """The positions of the strided tensors, which excludes sparse ones."""
     return [position for position, tensor in enumerate(tensors_of(case)) if tensor.layout is torch.strided]
 
 

@@ -36,10 +36,10 @@ class Axis:
     """Dimensions that change their size together.
 
     Attributes:
-        size: what they all have.
-        places: where they are.
-        in_lists: whether that size changes in the case's lists of numbers too, as a normalized_shape has.
-        growth: the power of the size with which the results grow: 0 for what is reduced, 2 for all pairs.
+        size: the size of each.
+        places: the tensor and dimension of each.
+        in_lists: whether lists of numbers in the case, such as a normalized_shape, have that size too.
+        growth: the results grow with this power of the size: 0 if it is reduced, 2 for all pairs.
     """
 
     size: int

@@ -178,7 +178,7 @@ def used_twice(case: Case) -> Case:
 
 
 def backward_twice(case: Case) -> Case:
-    """With two backward passes through one graph; gradients accumulate in the inputs."""
+    """Run two backward passes through one graph; gradients accumulate in the inputs."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         outputs = differentiable_outputs(case.process_output(case.call(*args, **kwargs)))

@@ -75,7 +75,7 @@ def _periodic(flat: Tensor) -> Tensor:
 
 
 def ends() -> Tensor:
-    """The first two positions, the last that fits into 31 bits, and the last."""
+    """The first two indices, the last index that fits into 31 bits, and the last."""
     return torch.tensor([0, 1, (1 << 31) - 1, ELEMENTS - 1])
 
 

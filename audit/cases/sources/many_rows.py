@@ -97,7 +97,7 @@ def _repeated(case: Case, batch: int, times: int, dimensions: int) -> Case:
 
 
 def _fits(case: Case, repeated: Case, batch: int, times: int) -> bool:
-    """Whether the results of the repeated call are those of the first, repeated where they begin with the batch."""
+    """Whether the shapes of the results are those of the first call, with the batch dimension `times` larger."""
     before, after = _shapes_on_cpu(case), _shapes_on_cpu(repeated)
     if before is None or after is None:
         return False

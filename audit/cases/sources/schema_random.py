@@ -148,7 +148,7 @@ def into_an_out(draw: Draw, dtype: torch.dtype, operator: str) -> Iterator[Case]
 
 
 def certainly(call: Call, check: Callable[[Tensor], Any]) -> Call:
-    """What is certain of the first result; the generator is left as it was, since the result is not random."""
+    """A call that returns `check` of the first result, and its strides; the generator's state does not change."""
 
     def answer(*args: Any, **kwargs: Any) -> Any:
         with generators_as_before():

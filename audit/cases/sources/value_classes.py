@@ -26,12 +26,12 @@ Change = Callable[[Tensor, int], Tensor]
 
 @dataclass(frozen=True)
 class ValueClass:
-    """One class.
+    """A class of values, such as NaN.
 
     Attributes:
-        name: for people, and for the count of the classes that an operator saw.
-        change: puts the values in.
-        title: what is particular where a class has several ways; the name where it has one.
+        name: shown in reports, and used to count the classes that an operator saw.
+        change: writes the values into a tensor.
+        title: distinguishes the variants of a class; by default the name.
     """
 
     name: str

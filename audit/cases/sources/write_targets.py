@@ -134,9 +134,9 @@ def extent_of(target: Tensor) -> tuple[torch.Size, int]:
 
 
 def around(target: Tensor, others: Sequence[Tensor] = ()) -> Tensor:
-    """A copy of the whole storage of a tensor, with zeros at its elements and those of `others` of the same dtype.
+    """A copy of the target's whole storage, with zeros for its elements and those of `others` of the same dtype.
 
-    These elements are compared as results of the call.
+    Those elements are compared as results of the call.
     """
     storage = target.untyped_storage()
     whole = torch.empty(0, dtype=target.dtype, device=target.device).set_(storage).clone()

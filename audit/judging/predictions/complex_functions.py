@@ -65,7 +65,7 @@ def _arcsine(z: Parts, ulp: Ulp) -> Parts:
 
 
 def asin(ulp: Ulp, input: Tensor) -> Tensor | None:
-    """By the arctangent; plus or minus pi / 2 at the ends."""
+    """Computed by the arctangent; plus or minus pi / 2 at -1 and 1."""
     if not input.is_complex():
         return None
     z = _parts(input)
@@ -87,7 +87,7 @@ def acos(ulp: Ulp, input: Tensor) -> Tensor | None:
 
 
 def atan(ulp: Ulp, input: Tensor) -> Tensor | None:
-    """By the logarithm of a quotient."""
+    """Computed by the logarithm of a quotient."""
     return torch.complex(*_arctangent(_parts(input), ulp)) if input.is_complex() else None
 
 

@@ -1,4 +1,4 @@
-"""What the device makes of calls that the CPU's kernels compute wrong, or by another rule."""
+"""The device's results of calls that the CPU's kernels compute wrong, or by another rule."""
 
 from __future__ import annotations
 

@@ -225,7 +225,7 @@ def prelu(ulp: Ulp, input: Tensor, weight: Tensor) -> Tensor:
 
 
 def _index_beside_nan(smallest: bool) -> Model:
-    """The extreme is NaN where there is one, and the index that of the largest or smallest number."""
+    """If there is a NaN, the value is NaN, but the index is that of the largest or smallest number."""
 
     def model(ulp: Ulp, input: Tensor, dim: Any = None, keepdim: bool = False) -> tuple[Tensor, Tensor] | None:
         if not isinstance(dim, int) or not input.is_floating_point():

@@ -47,7 +47,7 @@ def grid_sampler(ulp: Ulp, input: Tensor, grid: Tensor, mode: int, padding: int,
 def grid_gradients(
     ulp: Ulp, grad: Tensor, input: Tensor, grid: Tensor, mode: int, padding: int, aligned: bool, mask: list[bool]
 ) -> list[Tensor] | None:
-    """The gradients of `grid_sampler` that the mask asks for; neighbours outside of the input are left out."""
+    """The gradients of `grid_sampler` that the mask selects; neighbours outside of the input are ignored."""
     sizes = list(input.shape[:1:-1])
     if mode == BICUBIC or _has_no_reflection(sizes, padding, aligned):
         return None

@@ -1,7 +1,7 @@
-"""What a known defect makes of a case: its run on the CPU with a model in place of the overload that has the defect.
+"""Predicted results of a known defect: the case runs on the CPU with a model in place of the defective overload.
 
-A rule that explains a difference in values names a prediction. Every element that differs must be what the model gives
-for these inputs; all others must be right, in every output, gradient and argument. So a second defect of the same
+A rule that explains a difference in values names a prediction. Every element that differs must equal the model's;
+all others must be right, in every output, gradient and argument. So a second defect of the same
 operator stays unexplained.
 """
 

@@ -89,7 +89,7 @@ def polygamma(ulp: Ulp, order: int, input: Tensor) -> Tensor | None:
 
 
 def lgamma_of_infinity(ulp: Ulp, input: Tensor) -> Tensor | None:
-    """(x - 1/2) log(x) - x for large x, reflected for negative ones: NaN where infinities cancel; in float."""
+    """(x - 1/2) log(x) - x for large x, reflected for negative ones, in float32: NaN where infinities cancel."""
     (x,) = _floating(input)
     size = x.abs()
     product = (size - 0.5) * size.log()

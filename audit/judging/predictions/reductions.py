@@ -164,7 +164,7 @@ def _wide_size(value: Any) -> Any:
 
 
 def layer_norm(ulp: Ulp, input: Tensor, shape: Any, weight: Any, bias: Any, eps: float) -> Any:
-    """The bias alone where the variance is infinite."""
+    """If the variance is infinite, the result is the bias."""
     dims = tuple(range(input.dim() - len(shape), input.dim()))
     return _normalized(input.float(), dims, weight, bias, eps, input.dtype)
 
@@ -172,7 +172,7 @@ def layer_norm(ulp: Ulp, input: Tensor, shape: Any, weight: Any, bias: Any, eps:
 def group_norm(
     ulp: Ulp, input: Tensor, weight: Any, bias: Any, batch: int, channels: int, rest: int, groups: int, eps: float
 ) -> Any:
-    """The bias alone where the variance is infinite."""
+    """If the variance is infinite, the result is the bias."""
     grouped = input.float().reshape(batch, groups, -1)
     shape = (1, channels, *[1] * (input.dim() - 2))
     scale, shift = (None if parameter is None else parameter.view(shape) for parameter in (weight, bias))

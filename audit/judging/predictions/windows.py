@@ -64,7 +64,7 @@ def skipping_in_equal_windows(ulp: Ulp, input: Tensor, output_size: Sequence[int
 def index_reduce(
     ulp: Ulp, input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor | None:
-    """A number wins over NaN."""
+    """Extremes ignore NaN."""
     if reduce not in ("amax", "amin"):
         return None
     least = -torch.inf if reduce == "amax" else torch.inf

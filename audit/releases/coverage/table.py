@@ -39,10 +39,10 @@ class Drift(str, Enum):
 class OperatorRow:
     """Everything about one operator (a functional name without namespace, its in-place form included).
 
-    `native_since` is the first release from which on it has had a kernel for some overload without a break.
+    `native_since` is the first release since which some overload has always had a kernel.
     `expected_failures` maps a stage of FailureKey to dtypes, or to `all`. `verdict` comes from an audit, `status` from
-    the registry; `measured_on` is the device of the audit, `simulated` for results that no Mac has shown, and `grade`
-    says what ran there.
+    the registry; `measured_on` is the device of the audit, `simulated` without a Mac, and `grade` says
+    what ran there.
     """
 
     operator: str

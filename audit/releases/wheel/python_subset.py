@@ -96,7 +96,7 @@ class Subset:
                 raise NotInSubsetError(statement)
 
     def value(self, node: ast.expr) -> Any:
-        """The value of an expression. Raises NotInSubsetError for one that the subset does not have."""
+        """The value of an expression. Raises NotInSubsetError for an expression outside the subset."""
         match node:
             case ast.Constant(value=value):
                 return value

@@ -1,7 +1,7 @@
 """The Metal libraries that torch ships to Macs, taken out of a release's binary and kept in the cache.
 
-Of a wheel's binary, hundreds of megabytes in one deflated stream, only the bytes up to the end of the wanted library
-are inflated; over the network only those are fetched. A release's folder in the cache holds `sections.json`, which
+A wheel's binary is hundreds of megabytes in one deflated stream. Only the bytes up to the end of the wanted library
+are fetched and inflated. A release's folder in the cache holds `sections.json`, which
 lists the libraries of its binary, and the one that is read, as `metal_basic.metallib`.
 """
 

@@ -203,7 +203,7 @@ def profiler_start_stop() -> None:
 
 
 def profiler_profile() -> None:
-    """The context traces both kinds of events."""
+    """The context manager records intervals and events."""
     with torch.mps.profiler.profile("interval,event", wait_until_completed=True):
         expect(float(ones().sum()) == 4, "work inside is wrong")
 

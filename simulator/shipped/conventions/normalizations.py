@@ -1,6 +1,6 @@
 """Layer and group normalization.
 
-Read in Normalization.mm and GroupNorm.mm of aten/src/ATen/native/mps/operations (mid 2026) and off the kernels'
+From Normalization.mm and GroupNorm.mm of aten/src/ATen/native/mps/operations (mid 2026), and from the kernels'
 arguments. Batch normalization and the backward of layer normalization run in MPSGraph. `_fused_rms_norm` has kernels,
 too, but they leave out its second result, so that it has no convention.
 """

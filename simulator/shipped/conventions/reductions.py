@@ -112,7 +112,7 @@ def extremes(prefix: str) -> Planner:
 
 
 def aminmax(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
-    """Both extremes, by one reduction each."""
+    """The minimum and the maximum, by one reduction each."""
     output, value = _of_dim_argument(call)
     dimensions = wrapped_dimensions(call["dim"], value.dim())
     other = with_reduced_dimensions(call.results[1], dimensions, call["keepdim"])

@@ -121,7 +121,7 @@ def _geometry(
 
 
 def _scale(before: int, after: int, align_corners: bool, given: float | None) -> float:
-    """Steps of the source a step of the result, as `area_pixel_compute_scale` has it."""
+    """Source positions for each position of the result, as by `area_pixel_compute_scale`."""
     if align_corners:
         return (before - 1) / (after - 1) if after > 1 else 0.0
     return 1 / given if given is not None and given > 0 else before / after

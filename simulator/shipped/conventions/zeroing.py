@@ -11,7 +11,7 @@ def zeroed(tensor: Tensor) -> BlitFill:
     """The step that sets a dense tensor to zero, as the blit encoder does.
 
     Raises:
-        Declined: the tensor has gaps, so that the host sets it to zero by a kernel or in MPSGraph.
+        Declined: the tensor has gaps, so the host uses a kernel or MPSGraph.
     """
     if not is_dense(tensor):
         raise Declined("a strided result is set to zero first")

@@ -79,7 +79,7 @@ def nerf() -> NetworkWorkload:
 
 
 class GraphAttention(nn.Module):
-    """Sums up neighbours by weights that a softmax over each node's edges gives."""
+    """Sums neighbours with weights from a softmax over each node's edges."""
 
     def __init__(self, before: int, after: int) -> None:
         super().__init__()

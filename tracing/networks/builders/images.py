@@ -153,7 +153,7 @@ def style_loss(model: StyleTransferNetwork, image: Tensor, style: Tensor) -> Ten
 
 
 def style_transfer() -> NetworkWorkload:
-    """An image and a style."""
+    """Style transfer of an image."""
     return NetworkWorkload(
         StyleTransferNetwork(), (torch.rand(1, 3, 32, 32), torch.rand(1, 3, 32, 32)), infer=painted, loss=style_loss
     )

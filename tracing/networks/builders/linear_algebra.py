@@ -205,7 +205,7 @@ class OrthogonalNetwork(nn.Module):
 
     @_in_float32
     def forward(self, x: Tensor) -> Tensor:
-        """The layers' answer."""
+        """The output of the layers."""
         answer: Tensor = self.layers(x)
         return answer
 
