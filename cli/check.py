@@ -32,7 +32,7 @@ def check(
     ] = "3.1",
     flags: Flags = "",
     run: Annotated[
-        bool, typer.Option("--run", help="Then build it for this machine's device and run the tests that came with it.")
+        bool, typer.Option("--run", help="Then build it for this machine's device and run its generated tests.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:

@@ -46,14 +46,14 @@ def compare(
         ),
     ] = False,
     fail_on: Annotated[
-        FailOn, typer.Option(help="Exit with 1 at any difference, where an overload is worse, or is newly wrong.")
+        FailOn, typer.Option(help="Exit with 1 at any difference, if an overload is worse, or if one is newly wrong.")
     ] = FailOn.DIFFERENCE,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show which verdicts changed, by overload and dtype: new wrong results first. Exits with 1 at a difference.
 
-    Two results stores are compared case by case too. A release says what its wheel declares; nothing of it is run.
+    Two results stores are compared case by case too. A release is compared by its wheel's declarations.
     """
     from ..audit.store.comparison import compare_runs
     from ..reports.evidence.comparing import differences, side_of, side_of_run

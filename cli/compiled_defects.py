@@ -28,14 +28,14 @@ def defects(
         list[str] | None, typer.Argument(metavar="[NUMBER]...", help="Which defects, such as U2; default: all.")
     ] = None,
     script: Annotated[
-        bool, typer.Option("--script", help="Print the program of one defect, which needs torch alone and a Mac.")
+        bool, typer.Option("--script", help="Print the program of one defect, which needs only torch and a Mac.")
     ] = False,
     codegen: Annotated[
         list[str] | None,
         typer.Option(
             "--codegen",
             metavar="RELEASE",
-            help="Also with the code generator of these releases, laid over the installed Inductor; repeated or joined"
+            help="Also with the code generator of these releases, overlaid on the installed one; repeated or joined"
             " by commas.",
         ),
     ] = None,
@@ -48,7 +48,7 @@ def defects(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run the programs that show what upstream's generated Metal gets wrong; exits with 1 where one shows otherwise."""
+    """Run the programs that show known defects of generated Metal; exits with 1 if one gives another result."""
     from ..audit.compiled.defects.table import DEFECTS
     from ..audit.releases.wheel.fetch import require_version
 

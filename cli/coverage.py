@@ -54,7 +54,7 @@ def coverage(
     ] = CoverageFormat.TERMINAL,
     as_json: AsJson = False,
 ) -> None:
-    """Say for every ATen overload whether a release has an MPS kernel, by its declarations and by its binary."""
+    """Show for every ATen overload whether a release has an mps kernel, by its declarations and its binary."""
     if history:
         _show_history(form, as_json)
         return

@@ -45,7 +45,7 @@ File = Annotated[Path, typer.Argument(metavar="FILE", help="A file of evidence, 
 def collect(
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The file to write.")] = DEFAULT_FILE,
     work: Annotated[
-        Path, typer.Option(metavar="DIR", help="Keeps what is done, so that a stopped collection can continue.")
+        Path, typer.Option(metavar="DIR", help="Holds intermediate results, so that a stopped collection can continue.")
     ] = DEFAULT_WORK,
     samples: Annotated[Samples, typer.Option(help="How many cases of each operator and dtype.")] = Samples.QUICK,
     ops: AuditedOperators = None,
@@ -54,14 +54,14 @@ def collect(
         list[str] | None, typer.Option(help="Only cases from these sources; repeated or joined by commas.")
     ] = None,
     kernels: Annotated[
-        bool, typer.Option("--kernels/--no-kernels", help="Verify and time the kernels too; with --ops theirs alone.")
+        bool, typer.Option("--kernels/--no-kernels", help="Verify and time kernels too; with --ops only theirs.")
     ] = True,
     workers: Workers = None,
     as_json: AsJson = False,
 ) -> None:
     """Audit this machine's mps device, verify and time the kernels, and write one small file.
 
-    On a Mac that takes about ten minutes. Run it again to go on where it was stopped. The file names no user, host,
+    On a Mac that takes about ten minutes. Run it again to continue. The file names no user, host,
     path or serial number. Without a Mac the device is simulated, and the file says so.
     """
     os.environ["MPSMITH_KERNELS"] = "off"  # what torch itself does is audited
@@ -161,9 +161,9 @@ def add(
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Take files into the evidence beside the registry, and what real devices showed into the registry.
+    """Add evidence files to the registry, and update it with the results of real devices.
 
-    Where one file is refused, none is taken in.
+    If one file is refused, none is added.
     """
     os.environ["MPSMITH_KERNELS"] = "off"
     from ..reports.evidence.adding import add

@@ -30,16 +30,16 @@ def networks(
     torch: Annotated[
         str | None,
         typer.Option(
-            "--torch", metavar="RELEASE", help="Say what is lacking on this release; default: the one that ran."
+            "--torch", metavar="RELEASE", help="List the missing operators of this release; default: the one that ran."
         ),
     ] = None,
     profile: Profile = None,
     workers: Workers = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run networks on mps and say since which release of torch none of their operators falls back.
+    """Run networks on mps and show since which release of torch none of their operators falls back.
 
-    It continues where it was stopped. Networks of libraries that are not installed are named, and not counted.
+    Continues a stopped run. Networks whose libraries are not installed are listed, and not counted.
     """
     from ..tracing.networks import catalog
 

@@ -26,9 +26,9 @@ def next_gap(
     torch: Release = None,
     as_json: AsJson = False,
 ) -> None:
-    """Suggest gaps to close, ranked by what users meet and how much work it is, and finished kernels to send upstream.
+    """Suggest gaps to close, ranked by use and by effort, and finished kernels to send upstream.
 
-    What users meet: requests in upstream's issues, networks that call it, functions that call it, and OpInfos.
+    Use: requests in upstream's issues, networks that call the operator, functions that call it, and OpInfos.
     """
     from ..registry.files import load
     from ..scaffold.operators.source import source_of

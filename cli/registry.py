@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..registry.model import Entry, Status
     from ..registry.sync import Measurement
 
-app = typer.Typer(name="registry", help="The registry: what is known of each operator on mps.", no_args_is_help=True)
+app = typer.Typer(name="registry", help="The registry: what is known about each operator on mps.", no_args_is_help=True)
 
 
 @app.command()
@@ -69,7 +69,7 @@ def show(
     status: Annotated[list[str] | None, typer.Option(help="Only with this status; may be repeated.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show all that is known of one operator, or a table of several; without any, of all.
+    """Show everything known about one operator, or a table of several; by default of all.
 
     One name shows the whole entry with the reports of wrong results; patterns, several names and filters list entries.
     """
@@ -143,7 +143,7 @@ def set_(
     add: Annotated[bool, typer.Option("--add", help="Make the entry if the operator has none.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Set what people decide about an operator; everything else in its file stays as it is."""
+    """Set the fields of an operator that people write; nothing else in its file changes."""
     from ..registry.files import edit, load
 
     changes = dict(map(_parse_field, fields))

@@ -25,7 +25,7 @@ def replay(
     ],
     store: StorePath = DEFAULT_STORE,
     script: Annotated[
-        bool, typer.Option("--script", help="Make the case small and print it as a program that needs torch alone.")
+        bool, typer.Option("--script", help="Reduce the case and print it as a program that needs only torch.")
     ] = False,
 ) -> None:
     """Run one case of an audit again, exactly as it was, in a separate process."""

@@ -22,7 +22,7 @@ RESULTS = ("found", "misattributed", "missed")
 def self_test(
     faults: Annotated[int, typer.Option(min=1, help="How many faults.")] = 60,
     seed: Annotated[
-        int | None, typer.Option(min=0, help="Which faults; without it others with every run, and the seed is printed.")
+        int | None, typer.Option(min=0, help="Which faults; by default a random seed, which is printed.")
     ] = None,
     classes: Annotated[
         list[str] | None,
@@ -33,9 +33,9 @@ def self_test(
     workers: Annotated[int, typer.Option(min=1, help="Worker processes.")] = os.cpu_count() or 1,
     as_json: AsJson = False,
 ) -> None:
-    """Audit the auditor: put faults into the simulated device; exits with 1 where too few of them are found.
+    """Audit the auditor: inject faults into the simulated device; exits with 1 if too few are found.
 
-    With the same seed it continues where it was stopped.
+    With the same seed it continues a stopped run.
     """
     from ..audit.self_test import SelfTestOptions
     from ..audit.self_test import self_test as run

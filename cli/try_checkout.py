@@ -43,7 +43,7 @@ def try_checkout(
 ) -> None:
     """Check a project's Metal, build its extensions as its setup.py does on a Mac, and run its tests, simulated.
 
-    Exits with 1 unless all of it passes; after Ctrl-C with 130, and prints what it has. It runs the project's own code.
+    Exits with 1 unless everything passes; after Ctrl-C with 130, with the results so far. Executes the project's code.
     """
     from ..scaffold.checkout.results import TryPlan, TryResult, passed
     from ..scaffold.checkout.trying import try_checkout as tried
