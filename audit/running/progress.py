@@ -14,6 +14,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 SECONDS_BETWEEN_LINES = 10.0
 # Before this share of the work is done, the time that is left cannot be said: workers start, and kernels compile.
 FORESEEABLE = 0.1
+# What follows the cases, beside the time that they took in two whole audits with a report: strict mode, and then
+# registry and report.
+STRICT_SHARE, REPORT_SHARE = 0.024, 0.031
 
 
 # What a group of a source takes on average, in ms of one core, in an audit of all operators with shipped kernels:
@@ -66,9 +69,23 @@ class AuditProgress:
     that a log stays readable.
     """
 
-    def __init__(self, title: str, costs: Sequence[float], stream: TextIO | None = None, *, alone: bool = True) -> None:
-        """`costs`: what each group takes beside the others, in the order of execution."""
+    def __init__(
+        self,
+        title: str,
+        costs: Sequence[float],
+        stream: TextIO | None = None,
+        *,
+        alone: bool = True,
+        share_after: float = 0.0,
+        seconds_after: float = 0.0,
+    ) -> None:
+        """`costs`: what each group takes beside the others, in the order of execution.
+
+        `share_after`, `seconds_after`: what follows these groups, beside the time that they take, and in seconds.
+        """
         self._title = title
+        self._share_after = share_after
+        self._seconds_after = seconds_after
         self._groups = len(costs)
         self._cost_until = list(accumulate(costs, initial=0.0))
         self._done = 0
@@ -114,12 +131,14 @@ class AuditProgress:
         return f"{self._cases:,} cases, {rate:,.0f}/s{crashes}{rest}"
 
     def seconds_left(self) -> float | None:
-        """The time that the other groups take, by the time and the costs of those that are done; None at first."""
+        """The time to the end of the audit, by the time and the costs of the groups that are done; None at first."""
         done, all_costs = self._cost_until[min(self._done, self._groups)], self._cost_until[-1]
         since = done - self._cost_until[min(1, self._groups)]  # since the first group
         if self._first_done is None or since <= 0 or not FORESEEABLE * all_costs <= done < all_costs:
             return None
-        return (time.monotonic() - self._first_done) / since * (all_costs - done)
+        now = time.monotonic()
+        left = (now - self._first_done) / since * (all_costs - done)
+        return left + self._share_after * (now - self._start + left) + self._seconds_after
 
     def print_findings(self, text: str) -> None:
         """Print a line about findings."""

@@ -9,6 +9,7 @@ A `GroupExecution` decides where groups run: in worker processes of this machine
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
@@ -25,7 +26,7 @@ from ..store.records import STRICT, Run, StoredGroup
 from ..store.store import Store
 from .isolated import isolated
 from .new_findings import NewFindings
-from .progress import AuditProgress, ProgressListener, cost_of
+from .progress import REPORT_SHARE, STRICT_SHARE, AuditProgress, ProgressListener, cost_of
 from .worker_tasks import AuditPlan
 
 
@@ -46,7 +47,7 @@ class GroupExecution(Protocol):
 
 OpenExecution = Callable[[Settings, Store], AbstractContextManager[GroupExecution]]
 # Shows groups of these costs under a title.
-OpenProgress = Callable[[str, Sequence[float]], AuditProgress]
+OpenProgress = Callable[..., AuditProgress]
 
 
 def run_audit(
@@ -95,6 +96,7 @@ class _Audit:
         self._execution = execution
         self._say = say
         self._progress = progress
+        self._report_seconds = 0.0  # what registry and report will take, once that can be said
 
     def run(self, unfinished: Run | None) -> Run:
         plan = self._execution.plan()
@@ -128,11 +130,15 @@ class _Audit:
 
     def _execute(self, run: Run, mode: str, title: str, positions: Mapping[GroupKey, frozenset[int]]) -> None:
         if groups := self._store.open_groups(run.id, mode):
-            with self._progress(title, [cost_of(group.key.source) for group in groups]) as progress:
+            costs = [cost_of(group.key.source) for group in groups]
+            share = STRICT_SHARE + REPORT_SHARE if mode == "fallback" else 0.0
+            start = time.monotonic()
+            with self._progress(title, costs, share_after=share, seconds_after=self._report_seconds) as progress:
                 listener = (
                     progress if mode == STRICT else NewFindings(self._store, run.id, progress, progress.print_findings)
                 )
                 self._execution.execute(groups, positions, listener)
+            self._report_seconds = share and REPORT_SHARE * (time.monotonic() - start)
 
 
 def resumable(store: Store) -> Run:
