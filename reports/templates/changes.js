@@ -100,12 +100,20 @@ document.addEventListener("DOMContentLoaded", async () => {
     place.replaceChildren(...[...groups].filter(([, changes]) => changes.length).map(([heading, changes]) => table(heading, changes)));
   }
 
-  function readAddress() {
+  async function readAddress() {
     const asked = new URLSearchParams(location.hash.slice(1));
-    const known = (name) => (source.choices.includes(asked.get(name)) ? asked.get(name) : source[name]);
+    const unknown = [];
+    // "2.13" means 2.13.0; a "+" that was typed into the address arrives as a space.
+    const known = (name) => {
+      const wanted = (asked.get(name) || "").replaceAll(" ", "+");
+      const chosen = source.choices.find((choice) => choice === wanted) || source.choices.find((choice) => wanted && choice.startsWith(`${wanted}.`));
+      if (wanted && !chosen) unknown.push(wanted);
+      return chosen || source[name];
+    };
     fields.from.value = known("from");
     fields.to.value = known("to");
-    return draw();
+    await draw();
+    if (unknown.length) document.getElementById("changes-found").append(` (not known here: ${unknown.join(", ")})`);
   }
   addEventListener("hashchange", readAddress);
   await readAddress();

@@ -217,16 +217,20 @@ def test_two_releases_are_compared_by_address(site: Path) -> None:
     assert 'href="operators/relu.html"' not in gained[0]
     nothing = dumped_dom(site / "releases.html", "from=2.15.0&to=2.15.0")
     assert re.search(r"0 of [\d,]+ operators changed", nothing)
+    typed = dumped_dom(site / "releases.html", "from=2.13&to=9")
+    assert "operators changed from torch 2.13.0 to torch 2.15.0 (not known here: 9)" in typed
 
 
 def test_two_audits_are_compared_by_address(tmp_path: Path) -> None:
     summary = make_summary(tmp_path / "store.sqlite")
+    summary.run.environment["torch"] += "+cpu"
     worse = [replace(o, verdict=OverloadVerdict.MISSING) if o.name == "aten::cos" else o for o in summary.overloads]
     for audit in (summary, replace(summary, overloads=tuple(worse))):
         write_site(SiteContent(audit), tmp_path / "pages")
     page = tmp_path / "pages" / "audits.html"
     names = re.findall(r'"(torch_[^"]+)"', (tmp_path / "pages" / "data" / "audits.js").read_text())
     assert len(names) == 2
+    assert "+" in names[0]
     shown = dumped_dom(page, f"from={names[0]}&to={names[1]}")
     assert re.search(r"1 of \d overloads changed", shown)
     assert re.search(r"<h3>Worse</h3>.*?>cos</a></th><td>[a-z ]+</td><td>missing[^<]*</td>", shown, re.DOTALL)
