@@ -68,7 +68,7 @@ def answer_lines(now: RunVerdicts, before: RunVerdicts | None, since: str = "") 
 
 
 def _most_used(operators: Iterable[str]) -> list[str]:
-    """The operators in the order of how many functions, modules and other operators call them."""
+    """The operators, sorted by how many functions, modules and other operators call them."""
     from collections import Counter
 
     from ..audit.answers.compositions import compositions

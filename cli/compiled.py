@@ -23,7 +23,7 @@ FILES = {"markdown": "compiled.md", "json": "compiled.json"}
 
 
 def show_ended(run: Run, store: Path, *, as_json: bool, folder: Path | None) -> None:
-    """Print what a run that has just ended showed, and write its report into `folder` if there is one."""
+    """Print the results of a finished run, and write its report into `folder` if given."""
     from ..audit.store.store import Store
     from ..reports import compiled_report
 
@@ -71,7 +71,7 @@ def write_all(summary: CompiledSummary, eager: Mapping[str, str], folder: Path) 
 
 
 def publish_compiled(store: Store, run: Run, folder: Path) -> list[Path]:
-    """Write the report of a run under torch.compile into a folder; the paths written."""
+    """Write the report of a run under torch.compile into a folder. Returns the written paths."""
     return write_all(*_found(store, run), folder)
 
 

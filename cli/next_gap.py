@@ -1,4 +1,4 @@
-"""`mpsmith next`: which gap to work on."""
+"""`mpsmith next`: suggests a gap to work on."""
 
 from __future__ import annotations
 

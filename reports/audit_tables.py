@@ -171,7 +171,7 @@ def rule_table(summary: AuditSummary) -> Table:
 
 
 def _growth(summary: AuditSummary) -> str:
-    """The rules that explain many more cases than in the published audit, in a sentence; "" where none does."""
+    """The rules that explain many more cases than in the published audit, in a sentence; "" if there are none."""
     cases = {rule.name: rule.total for rule in summary.explanation.rules}
     grown = grown_rules(cases, summary.run.settings)
     return f" More than a fifth above the published audit: {'; '.join(grown)}." if grown else ""

@@ -148,7 +148,7 @@ def _has_host_code(family: str) -> bool:
 
 @cache
 def _callers() -> Mapping[str, frozenset[str]]:
-    """The functions, modules and operators of which an operator is a part, by `aten::NAME`, from recorded calls."""
+    """The functions, modules and operators that call an operator, by `aten::NAME`, from recorded calls."""
     callers: dict[str, set[str]] = {}
     for name, composition in compositions().items():
         for part in composition.parts:

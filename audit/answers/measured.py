@@ -125,6 +125,6 @@ class HostFact:
 
 @cache
 def host_facts(release: str, path: Path = HOST_WORK) -> Mapping[str, HostFact]:
-    """The facts of a release such as 2.13.0+cpu by overload; none of one whose host code was not audited."""
+    """The facts about the host code of a release such as 2.13.0+cpu, by overload; empty if it was not audited."""
     rows = (HostFact(*line.split("\t")) for line in path.read_text("utf-8").splitlines())
     return {fact.overload: fact for fact in rows if fact.release == release.split("+")[0]}

@@ -44,7 +44,7 @@ class WrongResult:
         return f"{_ISSUES}/{self.issue}" if self.issue else ""
 
     def is_in(self, release: str) -> bool | None:
-        """Whether the release gives it; None where that is not known."""
+        """Whether the release gives this wrong result; None if that is not known."""
         if self.right_from and not is_older(release, self.right_from):
             return False
         if not (self.first and self.last):

@@ -225,9 +225,9 @@ class Disagreement:
 
 @dataclass(frozen=True)
 class Unattributed:
-    """Findings that are attributed to no overload: they count, but for the entry alone.
+    """Findings that are attributed to no overload: they count only for the entry.
 
-    `suspects`: what the entry calls, where each of them passes in other entries; empty where nothing was traced.
+    `suspects`: the overloads that the entry calls, if each passes in other entries; empty if nothing was traced.
     """
 
     entry: str

@@ -182,7 +182,7 @@ def on_cpu(tensor: Tensor) -> Tensor:
 
 
 def _after_cast(actual: Tensor, expected: Tensor) -> str:
-    """How the values differ after both are cast to the wider of float64 and complex128; "" where they do not."""
+    """How the values differ after a cast of both to float64 or complex128; "" if they do not."""
     if actual.shape != expected.shape or actual.numel() == 0:
         return ""
     wide = torch.complex128 if actual.is_complex() or expected.is_complex() else torch.float64

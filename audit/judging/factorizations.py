@@ -106,7 +106,7 @@ def _unit(matrix: Tensor) -> float:
 
 
 def _candidates(name: str, matrix: Tensor) -> list[Tensor]:
-    """The matrices that an argument may stand for: of a Hermitian one either triangle may be the one that counts."""
+    """The matrices that an argument may mean: of a Hermitian one either triangle may be used."""
     if name in ("linalg_svd", "svd") or matrix.shape[-1] != matrix.shape[-2]:
         return [matrix]
     diagonal, lower = torch.diag_embed(torch.diagonal(matrix, dim1=-2, dim2=-1)), matrix.tril(-1)
@@ -137,7 +137,7 @@ def _of_singular_vectors(matrix: Tensor, factors: Sequence[Tensor]) -> list[Tens
 
 
 def _of_columns(matrix: Tensor, factors: Sequence[Tensor]) -> list[Tensor]:
-    """As `torch.svd` returns them: the right vectors are columns."""
+    """Whether the right vectors are columns, as `torch.svd` returns them."""
     return _of_singular_vectors(matrix, [*factors[:2], factors[2].mH if factors[2].dim() > 1 else factors[2]])
 
 
@@ -181,7 +181,7 @@ def _with_finite_values(values: Tensor, left: Tensor, matrix: Tensor, right: Ten
 
 
 def _name(case: Case) -> str:
-    """The operator's name; the entry's, `linalg.svd` or `linalg_svd.U`, where the call is wrapped."""
+    """The operator's name; for a wrapped call the entry's, `linalg.svd` or `linalg_svd.U`."""
     names = (operator_name(case), case.entry.replace(".", "_"), case.entry.partition(".")[0])
     plain = [name.removeprefix("_") for name in names]
     return next((name for name in plain if name in DEFECTS), plain[0])

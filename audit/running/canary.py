@@ -15,9 +15,9 @@ _calls = count(1)
 
 
 def canary() -> str:
-    """What the device computes wrongly, in a few words; "" if it computes. Takes milliseconds.
+    """A short description of a wrong result of the device; "" if it computes correctly. Takes milliseconds.
 
-    The inputs differ from call to call, so that memory which holds the results of the last call does not pass.
+    The inputs differ in each call, so old results in memory do not pass.
     """
     import torch
 

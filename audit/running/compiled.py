@@ -33,7 +33,7 @@ def compiled_sources() -> dict[str, CaseSource]:
 
 
 def require_compiler(device: MpsDevice) -> None:
-    """Raise CompilerMissingError without a compiler for generated Metal: every case would fail for that reason."""
+    """Raise CompilerMissingError without a compiler for generated Metal, because every case would fail."""
     if device.simulated:
         from ...simulator.clang import installed
 

@@ -1,6 +1,6 @@
-"""Finds tensor inputs on which no result of a group depends: a kernel that ignores one, or misreads it, would pass.
+"""Finds tensor inputs on which no result of a group depends: a kernel that ignores or misreads one would pass.
 
-Each input is changed in the first case, and in a few more while nothing differs. Only the CPU runs. Floats get other
+Each input is changed in the first case, and in a few more until a result differs. Only the CPU runs. Floats get other
 values, flags the opposite ones, integers all the value of the first, so that indices stay in range.
 """
 

@@ -287,7 +287,7 @@ def _open_cases(worker: Worker, task: Task, cases: dict[int, Case]) -> list[tupl
 def freeze_once(frozen: set[str], source: str) -> None:
     """Let full garbage collections skip what a source loads with its first group, above all torch's OpInfos.
 
-    Leak detection runs a dozen full collections, which would take a second and a half with these objects.
+    Leak detection runs a dozen full collections, which take 1.5 seconds with these objects.
     """
     if source not in frozen:
         frozen.add(source)

@@ -131,7 +131,7 @@ def random_generator(facts: Facts, rng: Random) -> Proposal | None:
 
 
 def two_arguments(facts: Facts, rng: Random) -> Proposal | None:
-    """Values are wrong only where two arguments have certain values together."""
+    """Faults that act only if two arguments have certain values together."""
     conditions = _argument_conditions(facts, rng)
     if facts.random or len(conditions) < 2:
         return None

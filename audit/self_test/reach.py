@@ -47,8 +47,7 @@ class Reach:
     def entries(self, planted: PlantedFault) -> tuple[str, ...]:
         """The entries to audit for a fault: those of its operator, and some that call the overload.
 
-        A fault shows in every entry that calls its overload. An entry that calls it among hundreds of others shows
-        little and takes long.
+        A fault shows in every entry that calls its overload. An entry with hundreds of other calls takes long.
         """
         overload = planted.fault.overload
         own = [name for name in self.calls if is_named_after(name, overload)]

@@ -178,9 +178,9 @@ class AuditedKernel:
     def prepare(
         self, arguments: Mapping[str, object], threads: Size, group: Size, threadgroup_memory: Sequence[int] = ()
     ) -> Callable[[], None]:
-        """What runs it, in the current mode; in the mode `fast` where threads do not communicate or are many.
+        """A function that launches in the current mode; in `fast` if threads are many or do not communicate.
 
-        Raises SimulatorError where the arguments do not fit, or there are more threads than the host runs in time.
+        Raises SimulatorError if the arguments do not fit, or if there are too many threads for the host.
         """
         all_threads = math.prod(threads)
         if all_threads > self._most_threads:

@@ -210,7 +210,7 @@ class Store(StoreQueries):
             )
 
     def add_look_inside(self, group: int, position: int, at_fault: AtFault | None) -> None:
-        """Record which of the calls inside a recorded case was wrong, None where none was."""
+        """Record which inner call of a recorded case was wrong; None if none was."""
         recorded = at_fault or AtFault("", "", "")
         with self._writing() as connection:
             connection.execute(

@@ -52,7 +52,7 @@ class AtenHost(CxxHost):
 
     @property
     def dtype_rule(self) -> str:
-        """What a TensorIterator is configured with to refuse the output dtypes that the CPU refuses."""
+        """The TensorIterator option that refuses the output dtypes which the CPU refuses."""
         (output,) = self.launch.outputs
         if self.launch.element_of(output) != FOLLOWS:
             return "check_all_same_dtype(false)"

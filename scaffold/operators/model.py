@@ -35,7 +35,7 @@ class OverloadModel:
 
     @property
     def overload(self) -> str:
-        """The overload's own name, `values`; `default` where it has none."""
+        """The overload's own name, `values`; `default` if it has none."""
         return self.name.partition(".")[2] or "default"
 
     @property
@@ -104,7 +104,7 @@ class OperatorModel:
     """An operator of one release of torch with all overloads that a kernel may serve.
 
     `stem` names its files and modules: `fused_adagrad` for `_fused_adagrad_`, and `svd_private` for a `_svd` beside a
-    public `svd`. `relatives` are the overloads of its in-place or functional twin, `add_.Tensor` and so on for `add`.
+    public `svd`. `relatives` are the overloads of its in-place or functional variant, such as `add_.Tensor` for `add`.
     """
 
     name: str

@@ -114,7 +114,7 @@ class Source:
 
 
 def _parsed(function: NativeFunction) -> FunctionSchema | None:
-    """The schema; None where it has a type that the installed torchgen does not know, as Dimname since torch 2.13."""
+    """The schema; None if it has a type that the installed torchgen does not know, such as Dimname since torch 2.13."""
     try:
         return FunctionSchema.parse(function.schema)
     except RuntimeError as error:

@@ -82,9 +82,8 @@ def check_literal_launches(
 ) -> list[Diagnostic]:
     """Findings about the launches of one file.
 
-    `names`: the kernels that the Metal programs of the file can be asked for; `parameters`: those of each kernel
-    function; `types`: those that may be put behind a name. Without names nothing is said about any: the source may be
-    elsewhere.
+    `names`: the kernels in the Metal programs of the file; `parameters`: those of each kernel function; `types`:
+    possible suffixes of a name. Without names there are no findings about names: the source may be elsewhere.
     """
     if not names:
         return []

@@ -190,7 +190,7 @@ def _write(path: Path, text: str) -> None:
 
 @contextmanager
 def _new_folder(target: Path) -> Iterator[Path]:
-    """A folder that becomes `target` when the block ends well and vanishes when it does not."""
+    """A folder that becomes `target` if the block succeeds, and is removed if it raises."""
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}-") as temporary:
         folder = Path(temporary) / target.name
         folder.mkdir()

@@ -1,4 +1,4 @@
-"""The tests that come with a scaffold: the same for every target but for how the kernel is registered."""
+"""The tests of a scaffold, the same for every target except for the registration of the kernel."""
 
 from __future__ import annotations
 

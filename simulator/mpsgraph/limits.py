@@ -68,7 +68,7 @@ class Limit(BaseModel):
 
     @property
     def text(self) -> str:
-        """The message, with the reports; empty where the process goes on."""
+        """The message, with the reports; empty if the process continues."""
         known_from = ", ".join(f"#{number}" for number in self.reports) or self.header
         since = f"macOS {self.first}" + (f" until {self.before}" if self.before else " and later")
         return f"{self.ends} ({since}: pytorch/pytorch {known_from})" if self.ends else ""

@@ -204,7 +204,7 @@ OF_BAGS = ("_embedding_bag", "_embedding_bag_forward_only")
 
 
 def to_last_offset(overload: str) -> Callable[..., Any]:
-    """The CPU's kernel, without the indices that lie behind the last offset."""
+    """The CPU's kernel, without the indices after the last offset."""
     original = torch.library.get_kernel(f"aten::{overload}", "CPU")
 
     def kernel(keys: torch._C.DispatchKeySet, weight: Tensor, indices: Tensor, offsets: Tensor, *args: Any) -> Any:

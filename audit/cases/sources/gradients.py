@@ -1,4 +1,4 @@
-"""Backward as programs run it: expanded cotangents, one of several outputs used, gradients of some inputs only.
+"""Backward as in programs: expanded cotangents, one of several outputs used, gradients of some inputs only.
 
 The samples of OpInfos require the gradients of all inputs, and the judge's cotangents are contiguous random numbers. So
 they do not find kernels that skip gradients wrongly (pytorch/pytorch#183825) or ignore the strides of a cotangent.
@@ -147,7 +147,7 @@ def used_otherwise(case: Case, start: int) -> Iterator[Case]:
 
 
 def stepped_cotangent(case: Case) -> Case:
-    """With cotangents that take every other element of their memory."""
+    """Use cotangents with a step of two in memory."""
     return with_cotangent(case, stepped)
 
 

@@ -188,7 +188,7 @@ def _triangles(dtype: torch.dtype) -> Iterator[Case]:
 
 
 def _cholesky(dtype: torch.dtype) -> Iterator[Case]:
-    """More than one block of 32 rows, which is solved beside the first and updated."""
+    """More than one block of 32 rows, so that later blocks are solved and updated."""
     for size in (40, 70, 100):
         for upper in (False, True):
             root = torch.randn(size, size, dtype=dtype)

@@ -192,7 +192,7 @@ def _applies_to_call(group: BaseGroup) -> bool:
 
 
 def _variations_of_call(group: BaseGroup, case: Case) -> Iterator[Case]:
-    """Calls that write: the source, then the target in another dtype, in a slice. Other calls: some of the tensors."""
+    """For calls that write, the source, then the target as a slice in another dtype. For other calls, some tensors."""
     turn = group.first_variation
     if not group.writes:
         if len(tensors_of(case)) > 1:

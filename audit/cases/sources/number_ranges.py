@@ -133,7 +133,7 @@ def smaller(tensor: Tensor) -> Tensor:
 def partly_near_zero(case: Case) -> Iterator[Case]:
     """The call with small numbers in each subset of its tensors, one subset an element.
 
-    If all are small, a quotient is not; and a large summand hides a small one.
+    If all are small, their quotient is not, and a large summand hides a small one.
     """
     tensors = tensors_of(case)
     small_floats = [i for i in strided_positions(case) if tensors[i].dtype in SMALL_FLOATS and tensors[i].numel()]

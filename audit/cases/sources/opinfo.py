@@ -124,7 +124,7 @@ class OpInfoSource(CaseSource):
 
 
 def without_double(case: Case) -> Case:
-    """The case, marked as skipped when an input is, or names, a float64 or complex128."""
+    """The case; skipped if an input is a float64 or complex128 tensor, or such a dtype."""
     if any(_is_double(value) for value in leaves((case.args, case.kwargs))):
         case.skipped = "asks for float64, a dtype that mps refuses by design"
     return case

@@ -109,7 +109,7 @@ def full(value: float) -> MakeArguments:
 
 
 def alternating(dtype: torch.dtype, count: int, *numbers: float) -> Tensor:
-    """The numbers in turn."""
+    """A tensor that repeats the numbers."""
     return torch.tensor([numbers[i % len(numbers)] for i in range(count)], dtype=dtype)
 
 

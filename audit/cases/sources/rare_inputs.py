@@ -58,7 +58,7 @@ def _weight_norms(dtype: torch.dtype) -> Iterator[Case]:
 
 
 def _distances(dtype: torch.dtype) -> Iterator[Case]:
-    """More rows than one SIMD group's share, of order 1, whose gradient is a sign."""
+    """More rows than one SIMD group handles, with p = 1, whose gradient is a sign."""
     for rows, others in ((9, 12), (40, 33)):
         given = values((rows, 5), dtype), values((others, 5), dtype)
         yield _wanting_gradients(case_of(torch.cdist, f"order 1, {rows} by {others} rows", *given, 1.0))

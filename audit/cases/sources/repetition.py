@@ -175,9 +175,9 @@ class WithOtherValues(_Repetition):
 
 
 class FromTwoThreads(_Repetition):
-    """Many calls from two threads at the same time, each with its own inputs, on the device alone.
+    """Many calls from two threads at the same time, each with its own inputs, on the device only.
 
-    The result holds one result for either input, and in words whether each thread always got its own.
+    Returns one result for each input, and a text that says whether each thread always got its own.
     """
 
     __name__ = "from two threads"
@@ -281,7 +281,7 @@ def _may_be_a_kernel(file: str) -> bool:
 
 
 def on_device(tree: Any) -> bool:
-    """Whether any of the inputs is on another device than the CPU, which is beyond doubt here."""
+    """Whether any input is on another device than the CPU, whose results are the reference."""
     return any(isinstance(leaf, Tensor | torch.device) and _type_of(leaf) != "cpu" for leaf in leaves(tree))
 
 

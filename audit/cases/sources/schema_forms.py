@@ -298,7 +298,7 @@ def in_layouts(case: Case, layouts: Sequence[Layout], written: Collection[int]) 
 
 
 def with_padding(case: Case) -> Iterator[Case]:
-    """A call with its padding index at 0, and at the first of its indices: one that is among them."""
+    """Calls whose padding index is 0, and the first of the call's indices."""
     assert isinstance(case.call, SchemaCall)
     names = [name for name, _ in _arguments(case.call.__name__)]
     if not {"padding_idx", "indices"} <= set(names):

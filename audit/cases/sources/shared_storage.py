@@ -106,7 +106,7 @@ def halves(first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def overlapping_rows(first: Tensor, second: Tensor) -> tuple[Tensor, Tensor] | None:
-    """`x[1:]` and `x[:-1]` of one tensor, as differences along a dimension are written."""
+    """`x[1:]` and `x[:-1]` of one tensor, as in differences along a dimension."""
     if first.shape != second.shape or first.dim() < 1:
         return None
     both = torch.cat([second[:1], first])

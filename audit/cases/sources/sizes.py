@@ -167,7 +167,7 @@ def in_every_size(case: Case, plan: SizePlan = FULL, operator: str = "", *, chec
 
 
 def checks_sizes(base: CaseSource, operator: str) -> bool:
-    """Whether an operator is for users, and not a part of one, that relies on what its caller has checked."""
+    """Whether an operator checks sizes: public ones do; internal ones rely on their callers."""
     return base.name != "schema" and not is_a_part(operator)
 
 
@@ -323,7 +323,7 @@ def _without_positions(case: Case) -> Case:
 
 
 def in_many_dimensions(dimensions: Dimensions, count: int, *, backward: bool = False) -> Iterator[Case]:
-    """The case with dimensions put before those of its tensors, until the largest has five, or six."""
+    """The case with leading dimensions added, until the largest tensor has five, or six."""
     if not dimensions.shapes or dimensions.results is None:
         return
     present = len(dimensions.shapes[dimensions.main])

@@ -205,7 +205,7 @@ def plain(case: Case) -> Case:
 
 
 def written_in(case: Case, targets: Sequence[int], place: Place) -> Case | None:
-    """The case with its targets in `place`, or None where none of them can be there.
+    """The case with its targets in `place`, or None if no target fits there.
 
     A target that is given twice stays one tensor.
     """

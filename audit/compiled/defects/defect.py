@@ -1,4 +1,4 @@
-"""A defect and the program that shows it: one text, which the auditor runs here and a Mac's owner there."""
+"""A defect and the program that shows it: the auditor and the owner of a Mac run the same text."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ class GroupLaunches:
         return bool(dtypes) if dtype is None else dtype in dtypes
 
     def of(self, overload: str) -> ShippedLaunches | None:
-        """What became of the overload's calls; None where no case with shipped kernels called it."""
+        """Launches and declined calls of the overload; None if no case with shipped kernels called it."""
         launches = self._by_overload.get(overload)
         if launches is None:
             return None

@@ -16,7 +16,7 @@ LEAST_DIAGONAL = 1e-6
 
 
 def cholesky_ex(ulp: Ulp, input: Tensor, *, upper: bool = False, check_errors: bool = False) -> Any:
-    """By blocks: where a block is not positive definite, its first thread stops and the others go on."""
+    """Computed in blocks: if a block is not positive definite, its first thread stops and the others continue."""
     if input.dtype is not torch.float32 or not input.numel():
         return None
     lower = (input.mT if upper else input).tril().reshape(-1, *input.shape[-2:]).clone()

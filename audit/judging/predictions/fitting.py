@@ -157,7 +157,7 @@ def _called(trial: Trial) -> set[str]:
 
 
 class WideStorage(WideArgument):
-    """The memory of an argument, with what is around it."""
+    """An argument with its whole storage."""
 
     def of(self, run: Execution) -> Tensor | None:
         """The elements of its storage after a run."""

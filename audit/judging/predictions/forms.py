@@ -26,7 +26,7 @@ def _of_no_complex_numbers(overload: str) -> Model:
 
 
 def dropout_backward(ulp: Ulp, grad_output: Tensor, mask: Tensor, scale: float) -> Tensor | Instead | None:
-    """The mask is read in the shape of the gradient, which the result has; what is behind a smaller one is unknown."""
+    """The mask is read in the shape of the gradient; memory after a smaller mask is unknown."""
     if mask.dtype is not torch.bool or mask.shape == grad_output.shape:
         return None
     size = grad_output.numel()

@@ -223,7 +223,7 @@ def _results(func: OpOverload[..., Any], args: Any, kwargs: dict[str, Any], retu
 
 
 def _copied(leaf: Any) -> Any:
-    """The values of a tensor before the call, which may write to it; those of a number with all of their storage."""
+    """A copy of a tensor from before the call, which may write to it; of a 0-dim tensor its whole storage."""
     if not isinstance(leaf, Tensor):
         return leaf
     values = leaf.resolve_conj().resolve_neg()

@@ -139,7 +139,7 @@ def divide(ulp: Ulp, input: Any, other: Any, *, rounding_mode: str | None = None
 
 
 def floor_divide(ulp: Ulp, input: Any, other: Any) -> Tensor | None:
-    """The quotient rounded down, without a look at the remainder."""
+    """The quotient rounded down, without a correction by the remainder."""
     if not _is_floating(input, other):
         return None
     left, right = _floating(input, other)

@@ -1,6 +1,6 @@
 """The Metal source of a family as a file of PyTorch's tree.
 
-What the family includes of `kernels/shared` is put in its place, without the marks of lines. Elementwise functors go
+Files of `kernels/shared` that the family includes are inlined, without line markers. Elementwise functors go
 through the tree's own elementwise kernels (c10/metal/indexing.h): each gets an operator() and its REGISTER_ lines.
 """
 
@@ -61,7 +61,7 @@ struct {name}_functor {{
 
 @dataclass(frozen=True)
 class ElementwiseFunctor:
-    """A functor that the family instantiates for types: over one operand or two."""
+    """A functor of one or two operands that the family instantiates for types."""
 
     name: str
     operands: int

@@ -51,7 +51,7 @@ def mps_kernels(rows: Mapping[str, Mapping[str, str]], *, shared: bool) -> dict[
 
 
 def with_mps_rows(text: str, kernels: Mapping[str, str]) -> str:
-    """The yaml with `MPS: kernel` for each overload; a kernel that a row has already only gets the key added to it.
+    """The yaml with `MPS: kernel` for each overload. If a row has the kernel already, MPS is added to its keys.
 
     Raises ScaffoldError for an overload without an entry or without a dispatch section.
     """

@@ -12,7 +12,7 @@ from ..plan import Declined, ReleaseKernels, Step
 
 
 def inner(kernels: ReleaseKernels, overload: str, result: Tensor, **arguments: Any) -> list[Step]:
-    """The steps of a call that the host makes inside another; arguments left out have their defaults.
+    """The steps of a call inside another; omitted arguments have their defaults.
 
     Raises:
         Declined: no convention knows the overload, or its own declines.

@@ -1,6 +1,6 @@
 """Filling with a value: `fill_`, `zero_`, `masked_fill_`.
 
-Read in ConstantOps.mm and Indexing.mm of aten/src/ATen/native/mps/operations (main, late 2026). Grids of `fill_` and
+From ConstantOps.mm and Indexing.mm of aten/src/ATen/native/mps/operations (main, late 2026). Grids of `fill_` and
 `zero_` are what the host code of 2.13.0's macOS wheel asks of Metal (audit/shipped/launch_comparison.py).
 """
 

@@ -57,7 +57,7 @@ def metal_name(dtype: torch.dtype) -> str:
 
 
 def scalar_type(dtype: torch.dtype) -> int:
-    """A dtype's number, by which kernels that convert know it.
+    """The number that converting kernels use for a dtype.
 
     Raises:
         Declined: kernels do not know the dtype.

@@ -77,7 +77,7 @@ def _optimized(
 
 
 def _alike(tensors: Sequence[Tensor]) -> bool:
-    """Whether tensors of one index are dense and lie in one order."""
+    """Whether tensors of one index are dense and have one memory order."""
     return is_dense(tensors[0]) and all(tensor.stride() == tensors[0].stride() for tensor in tensors)
 
 

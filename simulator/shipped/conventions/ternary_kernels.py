@@ -87,7 +87,7 @@ def _form(
 
 
 def _filled(kernels: ReleaseKernels, kernel: str, name: str, of_operands: list[int], of_output: int) -> list[int]:
-    """A value for each operand, and for the result where the release's kernel takes four."""
+    """A value for each operand, and for the result if the release's kernel takes four."""
     argument = kernels.signature(kernel).buffer(name)
     return [*of_operands, of_output] if argument is not None and argument.type_name.endswith("4") else of_operands
 

@@ -68,7 +68,7 @@ class RadianceField(nn.Module):
 
 
 def nerf() -> NetworkWorkload:
-    """Rays and the colours that a camera saw."""
+    """A radiance field, trained on rays and their colours."""
     directions = F.normalize(torch.rand(16, 3), dim=-1)
     return NetworkWorkload(
         RadianceField(),

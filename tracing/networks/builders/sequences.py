@@ -11,7 +11,7 @@ from .dense import CLASSES, classifier
 
 
 class MaskedEncoder(nn.Module):
-    """torch's own encoder over tokens of which some are padding."""
+    """torch's own encoder, over tokens with padding."""
 
     def __init__(self, width: int = 32) -> None:
         super().__init__()
