@@ -48,6 +48,8 @@ def trace(
 
     The program ends with its own exit code. With --json its output goes to standard error.
     """
+    from ..audit.answers.answer import require_operators
+
     request = TraceRequest(
         _program(program, arguments or [], is_module=module),
         device,
@@ -57,7 +59,7 @@ def trace(
         fail_on_fallback,
         as_json,
     )
-    _require_operators(request.allowed)
+    require_operators(request.allowed)
     for option in OWN_OPTIONS.intersection(request.program.arguments):
         say(f"{option} goes to the program; an option of `mpsmith trace` comes before {program}")
     ended, summary = _traced(request, kernels=False)
@@ -83,13 +85,6 @@ class TraceRequest:
     with_kernels: bool
     fail_on_fallback: bool
     as_json: bool
-
-
-def _require_operators(names: tuple[str, ...]) -> None:
-    """Raise MpsmithError for a name in --allow that torch lacks; operators of other libraries have a namespace."""
-    from ..audit.answers.answer import require_known
-
-    require_known([name for name in names if "::" not in name or name.startswith("aten::")])
 
 
 def _program(name: str, arguments: list[str], *, is_module: bool) -> TracedProgram:

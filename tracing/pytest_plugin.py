@@ -11,6 +11,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from ..errors import MpsmithError
+
 MARKER = "mps_allow_fallback"
 OPTION = "--mps-no-fallback"
 
@@ -35,10 +37,30 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", f"{MARKER}(*operators): these, or all, may fall back to the CPU on mps")
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Refuse a mark that allows what is not an operator."""
+    if not config.getoption(OPTION):
+        return
+    from ..audit.answers.answer import require_operators
+
+    for item in items:
+        for marker in item.iter_markers(MARKER):
+            try:
+                require_operators(map(str, marker.args))
+            except MpsmithError as error:
+                raise pytest.UsageError(f"{item.nodeid}: {MARKER}: {error}") from error
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
     """Trace the fixtures of the test."""
     yield from _traced(item, "fell back to the CPU on mps in a fixture")
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
+    """Trace what fixtures do after the test."""
+    yield from _traced(item, "fell back to the CPU on mps in a fixture, after the test")
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -6,7 +6,7 @@ Everything that speaks about an operator asks `answer`: commands, pages and mess
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -164,6 +164,11 @@ def require_known(patterns: Sequence[str]) -> None:
     for pattern in patterns:
         if not _names().has_match(pattern):
             _names().find(pattern)
+
+
+def require_operators(names: Iterable[str]) -> None:
+    """Raise MpsmithError for a name that torch lacks; operators of other libraries have a namespace."""
+    require_known([name for name in names if "::" not in name or name.startswith("aten::")])
 
 
 @cache
