@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ...audit.model import time_limit
 from ...errors import one_line
 from ...simulator.device import inheritance
 from ...simulator.objc.building import TORCHS_BUILDER
@@ -29,7 +30,7 @@ from .subject import SETUP
 _COMPILES_METAL = re.compile(r"xcrun|metallib")
 
 LIMIT = 120.0
-"""Seconds that a setup.py may take until it calls `setup`."""
+"""Seconds of processor time that a setup.py may take until it calls `setup`, or five times as many by the clock."""
 
 
 @dataclass(frozen=True)
@@ -71,15 +72,12 @@ def requests_of(folder: Path, limit: float = LIMIT) -> SetupScript:
     script = folder / SETUP
     with tempfile.TemporaryDirectory(prefix="mpsmith-setup-") as temporary:
         report = Path(temporary) / "report.json"
-        command = [sys.executable, "-m", __name__, str(report)]
+        command = [sys.executable, "-m", __name__, str(report), str(limit)]
         path = os.pathsep.join([str(tools_folder()), os.environ.get("PATH", os.defpath)])
         environment = os.environ | {inheritance.VARIABLE: "1", "PATH": path}
-        try:
-            done = subprocess.run(
-                command, cwd=folder, env=environment, capture_output=True, text=True, timeout=limit, check=False
-            )
-        except subprocess.TimeoutExpired:
-            raise ScaffoldError(f"{script} runs longer than {limit:g} s without calling setup()") from None
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+        if time_limit.exceeded(done.returncode):
+            raise ScaffoldError(f"{script} runs longer than {limit:g} s without calling setup()")
         if not report.is_file():
             last = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
             raise ScaffoldError(f"{script} fails: {last}")
@@ -197,4 +195,6 @@ def _run_here(report: Path) -> None:
 
 
 if __name__ == "__main__":
+    time_limit.prepare()
+    time_limit.start(float(sys.argv[2]))
     _run_here(Path(sys.argv[1]))

@@ -206,9 +206,11 @@ def _one_process(
 def _processor_seconds(session: int) -> float:
     """The processor time of all processes of a session, and of their children that have ended."""
     ticks = 0
-    for file in Path("/proc").glob("[0-9]*/stat"):
+    for folder in Path("/proc").iterdir():  # glob raises where a process ends meanwhile
+        if not folder.name.isdigit():
+            continue
         with contextlib.suppress(OSError):  # it has ended
-            fields = file.read_text().rpartition(")")[2].split()
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
             if int(fields[3]) == session:
                 ticks += sum(map(int, fields[11:15]))
     return ticks / os.sysconf("SC_CLK_TCK")
