@@ -1,7 +1,7 @@
-"""`project_kernels.py FOLDER MUTANTS SEED SECONDS`: which changes of a project's kernels does `mpsmith try` find?
+"""`project_kernels.py FOLDER MUTANTS SEED SECONDS [FILE ...]`: which changes of its kernels does `mpsmith try` find?
 
-Each mutant changes one place of one `.metal` file. It is found if a test that was right is not, within the seconds that
-each test may take, or the file does not compile any more. The folder stays as it is.
+Each mutant changes one place of one `.metal` file, of all or of those named. It is found if a test that was right is
+not, within the seconds that each test may take, or the file does not compile any more. The folder stays as it is.
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ if __name__ == "__main__":
         copy = Path(shutil.copytree(folder, Path(temporary) / folder.name))
         passing = {row.name for row in try_checkout(copy, seconds) if row.result in RIGHT}
         print(f"{len(passing)} files and tests are right without a change", flush=True)
-        for file, place, changed, what in random.Random(seed).sample(places(copy), mutants):
+        all_places = [place for place in places(copy) if place[0].name in (sys.argv[5:] or [place[0].name])]
+        for file, place, changed, what in random.Random(seed).sample(all_places, mutants):
             before = file.read_text()
             lines = before.splitlines(keepends=True)
             file.write_text("".join([*lines[:place], changed, *lines[place + 1 :]]))
