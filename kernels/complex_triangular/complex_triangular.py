@@ -11,13 +11,14 @@ import torch
 from ..runtime.layout import broadcast
 from ..runtime.operands import require_scalar_type, require_square
 from ..runtime.outputs import copy_to_output, empty_results, out_form, require_castable
-from ..runtime.rows import is_too_long, launch_rows, row_group, short_launches
+from ..runtime.rows import int32_casts, is_too_long, launch_rows, row_group, short_launches
 from ..runtime.shader import Shader, reporting
 
 _shader = Shader(__file__)
 # A thread waits so often for each row that is solved, one after another; a few times more where there are thousands.
 _STEPS_OF_ROW = 48
 _aten = torch.ops.aten
+_TILE = 16  # as in the Metal source
 # What torch's own kernels on mps refuse.
 _REFUSED = frozenset({torch.complex64})
 
@@ -111,9 +112,13 @@ def cholesky_inverse(self: torch.Tensor, upper: bool = False) -> torch.Tensor:
         empty_results(_aten.cholesky_inverse.default, [self, upper], torch.device("meta"))
     n = self.shape[-1]
     vectors = torch.eye(n, dtype=self.dtype, device=self.device).expand(self.shape).contiguous()
-    _solve(vectors, self.resolve_conj(), upper=upper, unit=False)
+    _solve(vectors, self.resolve_conj(), upper=upper, unit=False, of_identity=True)
     # Transposed, so that the result has columns in contiguous memory, as the meta kernel says.
-    transposed: torch.Tensor = vectors.mH @ vectors if upper else vectors @ vectors.mH
+    transposed = torch.empty(self.shape, dtype=self.dtype, device=self.device)
+    kernel, side = _shader.kernel("triangular_product", self.device), -(-n // _TILE) * _TILE
+    for part in short_launches(vectors.numel() // max(n * n, 1), n**3):
+        operands, threads = (transposed, vectors, n, int(upper), part.start), (side, side, part.stop - part.start)
+        kernel(*operands, threads=threads, group_size=(_TILE, _TILE, 1), arg_casts=int32_casts(operands))
     return transposed.mT
 
 
@@ -145,8 +150,19 @@ def _vectors(x: torch.Tensor, *, as_columns: bool) -> torch.Tensor:
     return (x.mT if as_columns else x).clone(memory_format=torch.contiguous_format).resolve_conj()
 
 
-def _solve(vectors: torch.Tensor, matrices: torch.Tensor, *, upper: bool, unit: bool, conjugates: bool = False) -> None:
-    """Solve M v = v for the rows v of `vectors`, in place; only the triangle of M is read."""
+def _solve(
+    vectors: torch.Tensor,
+    matrices: torch.Tensor,
+    *,
+    upper: bool,
+    unit: bool,
+    conjugates: bool = False,
+    of_identity: bool = False,
+) -> None:
+    """Solve M v = v for the rows v of `vectors`, in place; only the triangle of M is read.
+
+    `of_identity`: the rows are the columns of the identity; what stays zero is not computed.
+    """
     require_scalar_type(vectors, matrices.dtype)
     if not vectors.numel():
         return
@@ -158,7 +174,7 @@ def _solve(vectors: torch.Tensor, matrices: torch.Tensor, *, upper: bool, unit: 
         vectors.copy_(solved.mT)
         return
     flat = expanded.reshape(math.prod(batch), n, n)
-    sizes = [count, n, *flat.stride(), int(upper), int(unit), int(conjugates)]
+    sizes = [count, n, *flat.stride(), int(upper), int(unit), int(conjugates), int(of_identity)]
     kernel = _shader.kernel("solve_triangle", vectors.device)
     for part in short_launches(math.prod(batch) * count, 2 * n * n):
         launch_rows(kernel, part.stop - part.start, row_group(n), vectors, flat, [*sizes, part.start])

@@ -178,7 +178,7 @@ def _checked(
         *starts, end = accumulate(target_lengths, initial=0)
         _require_size(targets, 0, end)
         step = targets.stride(0)
-        numbers = [*input_lengths, *target_lengths, *(start * step for start in starts)]
+        numbers = [*input_lengths, *target_lengths, *[start * step for start in starts]]
     else:
         _require_size(targets, 0, items)
         if targets.shape[1] < longest:
@@ -186,7 +186,8 @@ def _checked(
                 f"Expected tensor to have size at least {longest} at dimension 1, but got size {targets.shape[1]} for "
                 f"argument #2 'targets' {_WHILE}"
             )
-        numbers = [*input_lengths, *target_lengths, *(item * targets.stride(0) for item in range(items))]
+        step = targets.stride(0)
+        numbers = [*input_lengths, *target_lengths, *[item * step for item in range(items)]]
         longest = targets.shape[1]
     states = 2 * longest + 1
     geometry = [steps, labels, states, *log_probs.stride(), blank, targets.stride(-1), items, int(zero_infinity)]

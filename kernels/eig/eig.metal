@@ -38,6 +38,20 @@ inline float2 complex_root(float2 a) {
   return a.x >= 0.0f ? float2(large, small) : float2(abs(small), a.y < 0.0f ? -large : large);
 }
 
+// The sum of conj(a[i]) b[i], or of a[i] b[i], over the places from `begin` to `end`; those of b are `step` apart.
+template <bool CONJUGATES>
+inline float2 inner_product(device const float2* a, device const float2* b, int step, int begin, int end) {
+  float2 sum = float2(0.0f, 0.0f);
+  for (int start = begin; start < end; start += PARTIAL_SUM) {
+    float2 part = float2(0.0f, 0.0f);
+    for (int i = start; i < min(start + PARTIAL_SUM, end); ++i) {
+      part += times(CONJUGATES ? conjugate(a[i]) : a[i], b[ulong(i) * ulong(step)]);
+    }
+    sum += part;
+  }
+  return sum;
+}
+
 // Reflects below the diagonal of each column in turn; `v` holds the reflector.
 inline void to_hessenberg(
     matrix_of h, matrix_of q, device float2* v, threadgroup float* scratch, uint thread_index, uint threads) {
@@ -65,15 +79,7 @@ inline void to_hessenberg(
     }
     threadgroup_barrier(mem_flags::mem_device);
     for (int j = k + int(thread_index); j < n; j += int(threads)) {
-      float2 sum = float2(0.0f, 0.0f);
-      for (int start = k + 1; start < n; start += PARTIAL_SUM) {
-        float2 part = float2(0.0f, 0.0f);
-        for (int i = start; i < min(start + PARTIAL_SUM, n); ++i) {
-          part += times(conjugate(v[i]), h(i, j));
-        }
-        sum += part;
-      }
-      sum *= factor;
+      const float2 sum = inner_product<true>(v, &h(0, j), n, k + 1, n) * factor;
       for (int i = k + 1; i < n; ++i) {
         h(i, j) -= times(v[i], sum);
       }
@@ -82,15 +88,7 @@ inline void to_hessenberg(
     const int rows = q.start == nullptr ? n : 2 * n;
     for (int r = int(thread_index); r < rows; r += int(threads)) {
       device float2* row = r < n ? &h(r, 0) : &q(r - n, 0);
-      float2 sum = float2(0.0f, 0.0f);
-      for (int start = k + 1; start < n; start += PARTIAL_SUM) {
-        float2 part = float2(0.0f, 0.0f);
-        for (int j = start; j < min(start + PARTIAL_SUM, n); ++j) {
-          part += times(row[j], v[j]);
-        }
-        sum += part;
-      }
-      sum *= factor;
+      const float2 sum = inner_product<false>(row, v, 1, k + 1, n) * factor;
       for (int j = k + 1; j < n; ++j) {
         row[j] -= times(sum, conjugate(v[j]));
       }

@@ -103,7 +103,7 @@ def _schur(x: torch.Tensor, *, with_vectors: bool) -> tuple[torch.Tensor, torch.
     on_host = infos.cpu()
     if int(on_host.min()) == _NOT_FINITE:
         raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
-    return (form, vectors) if converged(on_host, "linalg.eig", is_matrix=x.dim() == 2) else None
+    return (form, vectors) if converged(on_host, "linalg.eig") else None
 
 
 def _scale(x: torch.Tensor) -> torch.Tensor:

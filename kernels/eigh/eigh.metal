@@ -47,7 +47,8 @@ inline scaling scaling_of(
 // Whether value i of `w` comes before value j.
 inline bool comes_before(float left, int i, float right, int j) { return left < right || (left == right && i < j); }
 
-constant float NOT_A_NUMBER = NAN;
+// The info of a matrix that is not finite.
+constant int NOT_FINITE = -1;
 
 template <typename T>
 kernel void eigh_small(
@@ -89,7 +90,7 @@ kernel void eigh_small(
   const bool more = diagonalize(
       a, v, low, turned, &busy, count, with_vectors ? n : 0, ROOM, beside_norm{of.smallest}, MOST_SWEEPS, any,
       thread_index, threads);
-  const float back = finite ? 1.0f / of.scale : n == 1 ? 1.0f : NOT_A_NUMBER;
+  const float back = 1.0f / of.scale;
   for (int i = int(thread_index); i < n; i += int(threads)) {
     const float mine = real_of(a[i * ROOM + i]);
     int rank = 0;
@@ -97,16 +98,15 @@ kernel void eigh_small(
       rank += comes_before(real_of(a[j * ROOM + j]), j, mine, i) ? 1 : 0;
     }
     ranks[i] = rank;
-    w[rank] = n == 1 ? real_of(source[0]) : finite ? mine * back : NOT_A_NUMBER;
+    w[rank] = mine * back;
   }
   if (thread_index == 0) {
-    infos[matrix] = n > 1 && (more || is_nan(of.largest)) ? n - 1 : 0;
+    infos[matrix] = !finite ? NOT_FINITE : more ? n - 1 : 0;
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
   for (int e = int(thread_index); with_vectors && e < n * n; e += int(threads)) {
     const int i = e % n, j = e / n;
-    const T x = v[i * ROOM + j] + number<T>(i == j ? 1.0f : 0.0f);
-    result[ranks[j] * n + i] = finite || n == 1 ? x : number<T>(NOT_A_NUMBER);
+    result[ranks[j] * n + i] = v[i * ROOM + j] + number<T>(i == j ? 1.0f : 0.0f);
   }
 }
 
@@ -323,8 +323,6 @@ kernel void eigh_finish(
   const int i = int(group.y % uint(n));
   const uint threads = group_size.x;
   device const T* whole = work + matrix * ulong(n) * ulong(n);
-  const float largest = scalings[matrix * 3];
-  const bool finite = isfinite(largest);
   const float mine = real_of(whole[ulong(i) * ulong(n + 1)]);
   float before = 0.0f;
   for (int j = int(thread_index); j < n; j += int(threads)) {
@@ -332,15 +330,14 @@ kernel void eigh_finish(
   }
   const ulong rank = ulong(sum_group(before, scratch, thread_index, threads));
   if (thread_index == 0) {
-    values[matrix * ulong(n) + rank] = finite ? mine / scalings[matrix * 3 + 1] : NOT_A_NUMBER;
+    values[matrix * ulong(n) + rank] = mine / scalings[matrix * 3 + 1];
     if (i == 0) {
       const bool more = busy[matrix * ulong(sweeps) + ulong(sweeps - 1)] != 0;
-      infos[matrix] = more || is_nan(largest) ? n - 1 : 0;
+      infos[matrix] = !isfinite(scalings[matrix * 3]) ? NOT_FINITE : more ? n - 1 : 0;
     }
   }
   for (int j = int(thread_index); with_vectors && j < n; j += int(threads)) {
-    const T x = unordered[ulong(group.y) * ulong(n) + ulong(j)];
-    vectors[(matrix * ulong(n) + rank) * ulong(n) + ulong(j)] = finite ? x : number<T>(NOT_A_NUMBER);
+    vectors[(matrix * ulong(n) + rank) * ulong(n) + ulong(j)] = unordered[ulong(group.y) * ulong(n) + ulong(j)];
   }
 }
 

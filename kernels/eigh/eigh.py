@@ -32,8 +32,8 @@ def linalg_eigh_eigenvalues(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """`_linalg_eigh.eigenvalues`: of `A`, (..., n, n), the triangle `UPLO` is read; eigenvalues ascend.
 
-    Raises torch.linalg.LinAlgError for a matrix with a NaN, as the CPU does. This takes one read-back for each call.
-    A call with a matrix that does not converge goes to the CPU.
+    A call with a matrix that does not converge or is not finite goes to the CPU, which may raise
+    torch.linalg.LinAlgError. To know it takes one read-back for each call.
     """
     real = A.dtype.to_real()
     square = A.dim() > 1 and A.shape[-1] == A.shape[-2]
@@ -51,7 +51,7 @@ def linalg_eigh_eigenvalues(
     vectors = eigenvectors.mT if in_place and compute_v else torch.empty_like(matrices if compute_v else matrices[:0])
     solve = _solve_small if n <= _ROOM[A.dtype] else _solve_large
     infos = solve(matrices, values, vectors, upper=UPLO.upper() == "U", with_vectors=compute_v)
-    if not converged(infos, "linalg.eigh", is_matrix=A.dim() == 2):
+    if not converged(infos, "linalg.eigh"):
         of_the_cpu = _aten._linalg_eigh(A.cpu(), UPLO, compute_v)
         return eigenvalues.copy_(of_the_cpu[0]), eigenvectors.copy_(of_the_cpu[1])
     if not in_place:

@@ -16,17 +16,18 @@ def calls_on_cpu() -> int:
     return _on_cpu.total()
 
 
-def converged(infos: torch.Tensor, name: str, *, is_matrix: bool) -> bool:
-    """Whether no matrix of a call has a positive info; the first call that has one gives a warning for `name`.
+def converged(infos: torch.Tensor, name: str) -> bool:
+    """Whether all infos of a call are zero; the first call with another one gives a warning for `name`.
 
-    `infos`: int32, LAPACK's info of each matrix; they are read back.
-    Raises torch.linalg.LinAlgError for a negative info, as the CPU does.
+    `infos`: int32, one a matrix, which are read back: positive without convergence, negative where a matrix or its
+    result is not finite, for which the CPU may raise.
     """
     on_host = infos.cpu()
-    if not on_host.numel() or int(on_host.max()) <= 0:
-        torch._linalg_check_errors(on_host, name, is_matrix=is_matrix)
+    if not on_host.any():
         return True
-    warn_of_the_cpu(name, "the iteration on the GPU did not converge")
+    finite = int(on_host.min()) >= 0
+    reason = "the iteration on the GPU did not converge" if finite else "a matrix or its result is not finite"
+    warn_of_the_cpu(name, reason)
     return False
 
 

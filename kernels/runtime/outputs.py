@@ -120,7 +120,7 @@ def is_ready(output: torch.Tensor, shape: Sequence[int], dtype: torch.dtype) -> 
     return (
         output.dtype == dtype
         and not output.is_cpu
-        and tuple(output.shape) == tuple(shape)
+        and output.shape == tuple(shape)
         and (output.is_contiguous() or not _shares_memory_within(output))
     )
 
@@ -244,21 +244,28 @@ def out_form(
     outputs = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in names]
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        given = {name: kwargs.pop(name) for name in names}
+        given = [kwargs.pop(name) for name in names]
         results = function(*args, **kwargs)
-        results = results if isinstance(results, tuple) else (results,)
+        pairs = list(zip(given, results if isinstance(results, tuple) else (results,), strict=True))
+        for output, result in pairs:
+            if not is_ready(output, result.shape, result.dtype):
+                prepare(args, pairs)
+                break
+        for output, result in pairs:
+            output.copy_(result)
+        return given[0] if len(given) == 1 else tuple(given)
+
+    def prepare(args: tuple[Any, ...], pairs: list[tuple[torch.Tensor, torch.Tensor]]) -> None:
         operator = overload.partition(".")[0]
-        for (name, output), result in zip(given.items(), results, strict=True):
+        for name, (output, result) in zip(names, pairs, strict=True):
             if not casts:
                 require_dtype(output, result.dtype, f"{operator}, {name}")
-        _refuse_cpu(operator, args, given)
-        for output, result in zip(given.values(), results, strict=True):
+        _refuse_cpu(operator, args, {name: output for name, (output, _) in zip(names, pairs, strict=True)})
+        for output, result in pairs:
             if output.shape != result.shape:
                 resize_output(output, result.shape)
                 output.as_strided_(result.shape, result.stride())
             refuse_internal_overlap(output)
-        written = tuple(output.copy_(result) for output, result in zip(given.values(), results, strict=True))
-        return written if len(written) > 1 else written[0]
 
     call.__doc__ = f"`{overload}`."
     vars(call)["__signature__"] = signature.replace(parameters=[*signature.parameters.values(), *outputs])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -53,13 +53,18 @@ def launch_rows(
     kernel(*arguments, threads=(group, rows), group_size=(group, 1), arg_casts=casts, **errors)
 
 
-def short_launches(rows: int, products_of_row: int, tile: int = 1, most: int | None = None) -> Iterator[slice]:
+def short_launches(rows: int, products_of_row: int, tile: int = 1, most: int | None = None) -> Iterable[slice]:
     """The rows of each launch, whole tiles: together they are all rows, and none has more than `most` products.
 
     `most`: `MOST_PRODUCTS` without it; a tile that alone has more is a launch. Each launch but the last is waited for:
     else Metal could end them together.
     """
-    count = max(tile, (most or MOST_PRODUCTS) // max(products_of_row, 1) // tile * tile)
+    if 0 < rows * products_of_row <= (most or MOST_PRODUCTS):
+        return (slice(0, rows),)
+    return _parts(rows, max(tile, (most or MOST_PRODUCTS) // max(products_of_row, 1) // tile * tile))
+
+
+def _parts(rows: int, count: int) -> Iterator[slice]:
     for first in range(0, rows, count):
         if first:
             torch.mps.synchronize()

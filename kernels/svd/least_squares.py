@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 
 import torch
 
 from ..runtime.autocast import without_autocast
-from ..runtime.convergence import warn_of_the_cpu
+from ..runtime.convergence import calls_on_cpu, warn_of_the_cpu
 from ..runtime.operands import require_device, scalar_type
 from ..runtime.outputs import refuse_internal_overlap, resize_output
 
@@ -36,7 +37,8 @@ def linalg_lstsq_out(
 
     The driver decides, as on the CPU, what else is returned: residuals except for gelsy, the rank except for gels,
     singular values for gelsd and gelss. Residuals need full rank of every matrix, so gelsd and gelss read the ranks
-    back, as the CPU's do. A call of gels with a matrix that may not have full rank goes to the CPU, which may raise.
+    back, as the CPU's do. A call of gels with a matrix that may not have full rank goes to the CPU, which may raise; so
+    does a call with one that is not finite.
     """
     side = _checked(self, b, driver, solution, residuals, rank, singular_values)
     if self.dtype not in (torch.float32, torch.complex64):
@@ -47,10 +49,13 @@ def linalg_lstsq_out(
     scaled = (-2,) if driver == "gels" and m >= n else (-2, -1)
     exponents, of_side = _exponents(self, scaled), _exponents(side, (-2, -1))
     matrices, side_by_side = self * exponents.neg().exp2(), side * of_side.neg().exp2()
-    left, values, right = _aten._linalg_svd(matrices, False, True)
+    outputs = solution, residuals, rank, singular_values
+    factors = _factors(matrices)
+    if factors is None:
+        return _filled(outputs, _aten.linalg_lstsq(self.cpu(), b.cpu(), rcond, driver=driver))
+    left, values, right = factors
     unit = torch.finfo(values.dtype).eps * max(m, n) if rcond is None else rcond
     kept = values > 0 if driver == "gels" else values > unit * values[..., :1]
-    outputs = solution, residuals, rank, singular_values
     tiny = torch.finfo(values.dtype).eps * max(m, n)
     if driver == "gels" and (min(m, n) == 0 or bool((values <= tiny * values[..., :1]).any())):
         # LAPACK raises if its triangular factor has a zero. Where it has one, the value here is of rounding errors.
@@ -75,6 +80,16 @@ def linalg_lstsq_out(
     if m > n and driver != "gelsy" and (driver == "gels" or bool((ranks == n).all())):
         results[1] = _times_power_of_two(rest.abs().square().sum(-2), 2 * of_side.squeeze(-1))
     return _filled(outputs, results)
+
+
+def _factors(matrices: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor] | None:
+    """The singular value decomposition, or None if it went to the CPU: a matrix is not finite, or does not converge."""
+    before = calls_on_cpu()
+    with contextlib.suppress(torch.linalg.LinAlgError):  # type: ignore[attr-defined]
+        factors: tuple[torch.Tensor, torch.Tensor, torch.Tensor] = _aten._linalg_svd(matrices, False, True)
+        if calls_on_cpu() == before:
+            return factors
+    return None
 
 
 def _filled(

@@ -11,7 +11,8 @@
 constant float UNIT = 0x1p-24f;
 // Columns shorter than this, beside largest elements near 1, are zero: their directions are rounding errors.
 constant float NO_LENGTH = 0x1p-48f;
-constant float NOT_A_NUMBER = NAN;
+// The info of a matrix that is not finite, or has a singular value that is not.
+constant int NOT_FINITE = -1;
 
 // Which products of columns are as good as zero, beside their lengths.
 struct beside_lengths {
@@ -289,22 +290,21 @@ kernel void svd_finish(
   const ulong matrix = group.y / uint(n), first = matrix * ulong(n), from = ulong(group.y) * ulong(n);
   const int column = int(group.y % uint(n));
   const uint threads = group_size.x;
-  const bool finite = isfinite(scalings[matrix * 2]);
   const float length = lengths[group.y];
   const ulong place = ulong(place_of(lengths + first, n, column, scratch, thread_index, threads));
   if (thread_index == 0) {
-    values[first + place] = finite ? length / scalings[matrix * 2 + 1] : NOT_A_NUMBER;
-    if (column == 0) {
-      // What LAPACK's drivers say of an argument with a NaN.
+    const float value = length / scalings[matrix * 2 + 1];
+    values[first + place] = value;
+    if (place == 0) {
       const bool more = busy[matrix * ulong(sweeps) + ulong(sweeps - 1)] != 0;
-      infos[matrix] = is_nan(scalings[matrix * 2]) ? -4 : more ? n - 1 : 0;
+      infos[matrix] = !isfinite(scalings[matrix * 2]) || isinf(value) ? NOT_FINITE : more ? n - 1 : 0;
     }
   }
   const ulong to = (first + place) * ulong(n);
   for (int i = int(thread_index); with_vectors && i < n; i += int(threads)) {
     const T direction = length < NO_LENGTH ? number<T>(0.0f) : work[from + ulong(i)] / length;
-    directions[to + ulong(order[first + ulong(i)])] = finite ? direction : number<T>(NOT_A_NUMBER);
-    rotations[to + ulong(i)] = finite ? turns[from + ulong(i)] : number<T>(NOT_A_NUMBER);
+    directions[to + ulong(order[first + ulong(i)])] = direction;
+    rotations[to + ulong(i)] = turns[from + ulong(i)];
   }
 }
 
@@ -463,15 +463,18 @@ kernel void svd_small(
     a.set(j, x);
     v.set(j, number<T>(row == j ? 1.0f : 0.0f));
   }
-  const bool is_number = simd_max(is_nan(largest) ? 1 : 0) == 0;
-  largest = simd_max(is_nan(largest) ? 0.0f : largest);
-  const bool finite = is_number && isfinite(largest);
-  const float scale = finite ? scale_for(largest) : 1.0f;
+  if (simd_max(isfinite(largest) ? 0 : 1) != 0) {
+    if (row == 0) {
+      infos[matrix] = NOT_FINITE;
+    }
+    return;
+  }
+  const float scale = scale_for(simd_max(largest));
   for (int j = 0; j < n; ++j) {
     a.set(j, a.at(j) * scale);
   }
   const float unit = 4.0f * 0x1p-24f;
-  bool more = finite;
+  bool more = true;
   for (int sweep = 0; more && sweep < MOST_SWEEPS; ++sweep) {
     const beside_lengths rule = {sweep == MOST_SWEEPS - 1 ? 16.0f * unit : unit};
     more = false;
@@ -512,27 +515,23 @@ kernel void svd_small(
     place += other > length || (other == length && j < row) ? 1 : 0;
   }
   if (row < n) {
-    values[matrix * ulong(n) + ulong(place)] = finite ? length / scale : NOT_A_NUMBER;
-  }
-  if (row == 0) {
-    infos[matrix] = !is_number ? -4 : more ? n - 1 : 0;
+    const float value = length / scale;
+    values[matrix * ulong(n) + ulong(place)] = value;
+    if (place == 0) {
+      infos[matrix] = isinf(value) ? NOT_FINITE : more ? n - 1 : 0;
+    }
   }
   device T* to = left + matrix * ulong(vectors) * ulong(m);
   device T* rotations = right + matrix * ulong(n) * ulong(n);
   for (int t = 0; t < vectors; ++t) {
     const int column = simd_max(row < n && place == t ? row : -1);
     const float size = simd_max(row == column ? length : 0.0f);
-    T x = number<T>(NOT_A_NUMBER);
-    if (finite && size < NO_LENGTH) {
-      x = completing(to, t, m, row);
-    } else if (finite) {
-      x = a.at(column) / size;
-    }
+    const T x = size < NO_LENGTH ? completing(to, t, m, row) : a.at(column) / size;
     if (row < m) {
       to[t * m + row] = x;
     }
     if (column >= 0 && row < n) {
-      rotations[t * n + row] = finite ? v.at(column) : number<T>(NOT_A_NUMBER);
+      rotations[t * n + row] = v.at(column);
     }
   }
 }

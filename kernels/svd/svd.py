@@ -39,8 +39,8 @@ def linalg_svd_u(
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """`_linalg_svd.U`: `A`, (..., m, n), is U diag(S) Vh; singular values descend.
 
-    Raises torch.linalg.LinAlgError for a matrix with a NaN, as the CPU does. This takes one read-back for each call.
-    A call with a matrix that does not converge goes to the CPU.
+    A call with a matrix that does not converge, is not finite, or has a value that overflows goes to the CPU, which may
+    raise torch.linalg.LinAlgError. To know it takes one read-back for each call.
     """
     m, n = A.shape[-2:] if A.dim() > 1 else (0, 0)
     k, real = min(m, n), A.dtype.to_real()
@@ -62,7 +62,7 @@ def linalg_svd_u(
     require_lapack_dtype(A, "linalg_svd_cpu")
     tall = m >= n
     columns, values, rows, infos = _factors(A if tall else A.mH, full_matrices, compute_uv)
-    if not converged(infos, "linalg.svd", is_matrix=A.dim() == 2):
+    if not converged(infos, "linalg.svd"):
         for output, result in zip((U, S, Vh), _aten._linalg_svd(A.cpu(), full_matrices, compute_uv), strict=True):
             output.copy_(result)
         return U, S, Vh

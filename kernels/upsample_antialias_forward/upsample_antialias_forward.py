@@ -7,7 +7,7 @@ Lanczos filter. It also has bicubic resampling of bytes without antialiasing, wh
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -61,7 +61,7 @@ def _out(operator: str, filter_name: str | None = None) -> Callable[..., torch.T
 
 def _fits(self: torch.Tensor, output_size: Sequence[int], out: torch.Tensor) -> bool:
     """Whether nothing is to be refused. What does not fit goes to the meta kernel: its first call may load sympy."""
-    if self.dim() != 4 or len(output_size) != 2 or 0 in (*self.shape, *output_size):
+    if self.dim() != 4 or len(output_size) != 2 or 0 in output_size or not self.numel():
         return False
     return is_ready(out, (*self.shape[:2], *output_size), self.dtype)
 
@@ -94,15 +94,16 @@ def _resample(out: torch.Tensor, source: torch.Tensor, filter_name: str, scales:
         source = target
 
 
-def _passes(out: torch.Tensor, source: torch.Tensor, between: torch.dtype) -> Iterator[tuple[int, torch.Tensor]]:
+def _passes(out: torch.Tensor, source: torch.Tensor, between: torch.dtype) -> Sequence[tuple[int, torch.Tensor]]:
     """The axes in turn, and the output of each; an axis that keeps its size is skipped, as on the CPU."""
-    shape, last = list(source.shape), out.shape
-    axes = [axis for axis in (_WIDTH, _HEIGHT) if shape[axis] != last[axis]]
-    if not axes:
+    images, channels, height, width = out.shape
+    if source.shape[_HEIGHT:] == (height, width):
         out.copy_(source)
-    for axis in axes:
-        shape[axis] = last[axis]
-        yield axis, out if axis == axes[-1] else torch.empty(shape, dtype=between, device=out.device)
+        return ()
+    if height == source.shape[_HEIGHT] or width == source.shape[_WIDTH]:
+        return ((_WIDTH if height == source.shape[_HEIGHT] else _HEIGHT, out),)
+    shape = (images, channels, source.shape[_HEIGHT], width)
+    return (_WIDTH, torch.empty(shape, dtype=between, device=out.device)), (_HEIGHT, out)
 
 
 def _resample_bytes(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from collections import Counter
 from collections.abc import Callable
@@ -115,6 +116,16 @@ def test_singular_values_of_columns_out_of_range(dtype: torch.dtype, scale: floa
     expected = torch.linalg.svdvals(a.to(wide))
     torch.testing.assert_close(products / expected[0], torch.diag(expected / expected[0]).to(wide), rtol=0, atol=1e-6)
     torch.testing.assert_close(s, expected.float(), rtol=1e-5, atol=0.0)
+
+
+@pytest.mark.filterwarnings("ignore:mpsmith")
+def test_singular_values_beside_one_that_overflows_are_the_cpus() -> None:
+    a = torch.tensor([[3e38, 3e38, 1.0], [3e38, 3e38, 20.0], [1.0, 20.0, 1.0]])
+    for matrix in (a, torch.block_diag(a, torch.eye(30))):
+        expected = torch.linalg.svd(matrix)
+        assert expected.S[0] == math.inf
+        for ours, theirs in zip(torch.linalg.svd(matrix.to("mps")), expected, strict=True):
+            assert torch.equal(ours.cpu(), theirs)
 
 
 def test_eigenvalues_that_overflow() -> None:
@@ -249,14 +260,27 @@ def test_directions_of_zeros_are_completed_without_a_race(dtype: torch.dtype) ->
     torch.testing.assert_close(left.mH @ left, torch.eye(33, dtype=dtype))
 
 
+@pytest.mark.filterwarnings("ignore:mpsmith")
+@pytest.mark.parametrize("value", [math.nan, -math.inf])
+@pytest.mark.parametrize("shape", [(1, 1), (2, 3, 3), (33, 33), (50, 50)])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_matrices_with_a_nan_are_refused_as_on_the_cpu(dtype: torch.dtype) -> None:
-    a = matrices(2, 3, 3, dtype=dtype, scale=1.0)
-    a[1, 0, 0] = math.nan
-    for decompose in (torch.linalg.svd, torch.linalg.eigh):
-        for device in ("cpu", "mps"):
-            with pytest.raises(torch.linalg.LinAlgError):
-                decompose(a.to(device))
+def test_matrices_that_are_not_finite_go_to_the_cpu(dtype: torch.dtype, shape: tuple[int, ...], value: float) -> None:
+    """LAPACK raises for some, and returns zeros, infinities or NaN for others, not always the same."""
+    a = matrices(*shape, dtype=dtype, scale=1.0)
+    a[..., 0] = value
+    for decompose in (torch.linalg.svd, torch.linalg.svdvals, torch.linalg.eigh, torch.linalg.lstsq):
+        operands = (a, a) if decompose is torch.linalg.lstsq else (a,)
+        before = convergence.calls_on_cpu()
+        try:
+            decompose(*operands)
+        except RuntimeError as error:
+            with pytest.raises(type(error), match=re.escape(str(error))):
+                decompose(*(operand.to("mps") for operand in operands))
+        else:
+            assert all(
+                result.device.type == "mps" for result in decompose(*(operand.to("mps") for operand in operands))
+            )
+        assert convergence.calls_on_cpu() == before + 1
 
 
 def assert_eigenvectors(a: Tensor, units: float) -> Tensor:

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 import torch
 
+from mpsmith.kernels.complex_triangular import complex_triangular
 from mpsmith.kernels.matrix_exp import matrix_exp
 from mpsmith.kernels.runtime.shader import MetalKernel
+from mpsmith.simulator import metal
 
 aten = torch.ops.aten
 
@@ -135,3 +137,20 @@ def test_large_matrices_are_squared_as_often_as_their_norm_asks(
     actual = torch.linalg.matrix_exp(x.to("mps")).cpu()
     torch.testing.assert_close(actual, torch.linalg.matrix_exp(x), rtol=1e-5, atol=1e-5, equal_nan=True)
     assert len(done) == launches
+
+
+@pytest.mark.parametrize("upper", [False, True])
+@pytest.mark.parametrize("n", [3, 5, 33])
+def test_inverses_of_factors_with_infinities_are_finite_where_the_cpus_are(n: int, upper: bool) -> None:
+    """What is zero because of the shape is not multiplied by an infinity."""
+    generator = torch.Generator().manual_seed(n)
+    for _ in range(4):
+        factors = torch.randn(2, n, n, dtype=torch.complex64, generator=generator).tril(-1) + 3 * torch.eye(n)
+        factors[torch.rand(2, n, n, generator=generator) < 0.15] = math.inf
+        factors = factors.mT if upper else factors
+        expected = torch.cholesky_inverse(factors, upper)
+        with metal.checking("checked"):
+            inverse = complex_triangular.cholesky_inverse(factors.to("mps"), upper).cpu()
+        finite = expected.isfinite()
+        assert finite.any()
+        torch.testing.assert_close(inverse[finite], expected[finite], rtol=1e-4, atol=1e-5)
