@@ -1,4 +1,4 @@
-"""What `mpsmith audit` says first and last: what is known before it, then what is wrong, missing and new."""
+"""First and last lines of `mpsmith audit`: known facts, then wrong, missing and new results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LISTED = 10
 
 
 def opening_lines(settings: Settings) -> Iterator[str]:
-    """What is known before a whole audit runs: from the declarations of the release, and from upstream's reports."""
+    """Facts from before a whole audit: the declarations of the release, and upstream's reports."""
     from ..audit.answers.answer import answer, audited_release
     from ..audit.answers.sentences import gaps_of
     from ..audit.answers.support import Support
@@ -38,7 +38,7 @@ def opening_lines(settings: Settings) -> Iterator[str]:
 
 
 def ending_lines(store: Store, run: Run, now: RunVerdicts) -> Iterator[str]:
-    """What a run showed by name, from its verdicts, and what changed since the run before it on the same device."""
+    """The operators of a run by verdict, and changes since the previous run on the same device."""
     from ..audit.findings.audited_surface import audited_surface
     from ..audit.findings.summary import verdicts
 

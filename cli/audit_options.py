@@ -153,7 +153,7 @@ V = TypeVar("V", bound=Enum)
 
 @dataclass(frozen=True)
 class AuditRequest:
-    """What `mpsmith audit` was asked for.
+    """The options of `mpsmith audit`.
 
     Attributes:
         settings: of the run, or of the first of several.

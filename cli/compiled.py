@@ -1,4 +1,4 @@
-"""What `mpsmith audit --compile` and `mpsmith report --compiled` show of a run under torch.compile."""
+"""The output of `mpsmith audit --compile` and `mpsmith report --compiled`."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def _numbers(defects: Sequence[Defect]) -> str:
 
 
 def _measured(defects: Sequence[Defect], releases: Sequence[str]) -> list[MeasuredRelease]:
-    """What the programs show with the installed code generator and the others, the oldest first."""
+    """The programs' results with the installed code generator and others, the oldest first."""
     from ..audit.compiled.defects.measuring import measure
     from ..audit.releases.surface.native_functions import installed_release
     from ..audit.releases.surface.profiles import coverage_profile

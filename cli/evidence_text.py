@@ -1,4 +1,4 @@
-"""What `mpsmith evidence` prints. Every text of a file was checked before: all of it can be printed."""
+"""The output of `mpsmith evidence`. Every text of a file was checked before, so it can be printed."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def kernel_table(kernels: Sequence[KernelRow]) -> str:
 
 
 def outcome(row: KernelRow) -> str:
-    """What verifying a family came to, in words."""
+    """The outcome of verifying a family, in words."""
     if row.ended:
         return row.ended
     if row.failed:
@@ -141,7 +141,7 @@ def devices_json(findings: Findings) -> dict[str, Any]:
 
 
 def added_lines(added: Added) -> Iterator[str]:
-    """What taking files in did."""
+    """The result of adding files, as lines."""
     from ..registry.problems import shown
 
     for file in added.files:

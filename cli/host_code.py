@@ -82,7 +82,7 @@ def lacking(built: TreeBuild) -> Iterator[str]:
 
 
 def summed(built: TreeBuild) -> str:
-    """What was built, and what runs with it, in a line."""
+    """A line about the built files and the overloads that run with them."""
     if built.wheel:
         return (
             f"host code of torch {built.source}'s macOS wheel, run as arm64 code: {len(built.overloads)} overloads and "

@@ -32,7 +32,7 @@ def table(entries: Sequence[Entry]) -> str:
 
 
 def sync_lines(report: SyncReport) -> Iterator[str]:
-    """What a sync changed, as text."""
+    """The changes of a sync, as text."""
     from ..registry.folder import registry_folder
     from ..registry.problems import shown
 
@@ -62,7 +62,7 @@ def drift_lines(drift: Sequence[StatusDrift]) -> Iterator[str]:
 
 
 def sync_json(report: SyncReport) -> dict[str, object]:
-    """What a sync changed, as JSON."""
+    """The changes of a sync, as JSON."""
     from ..registry.folder import registry_folder
 
     return {

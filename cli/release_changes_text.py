@@ -16,7 +16,7 @@ LONGEST_CELL = 60
 
 
 def changes_with_rules(runs: Sequence[tuple[Store, Run]]) -> tuple[ReleaseChange, ...]:
-    """What became of the wrong results from the first of these runs to the last, and what rules say of them."""
+    """Changes of wrong results from the first of these runs to the last, with the rules that explain them."""
     from ..audit.findings.audited_surface import audited_surface
     from ..audit.findings.explanations import explain
     from ..audit.findings.run_data import read_run

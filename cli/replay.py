@@ -39,7 +39,7 @@ def replay(
 
 
 def _launches(launches: LaunchesByOverload) -> Iterator[str]:
-    """What became of the native calls, where shipped kernels computed."""
+    """Launches and declined native calls, if shipped kernels computed."""
     for overload, launched in launches.items():
         kernels = ", ".join(
             f"{kernel} ({number})" if number > 1 else kernel for kernel, number in launched.kernels.items()
@@ -51,7 +51,7 @@ def _launches(launches: LaunchesByOverload) -> Iterator[str]:
 
 
 def _compiled_lines(outcome: CompiledOutcome) -> Iterator[str]:
-    """What became of a call under torch.compile, and the Metal that was generated for it."""
+    """The result of a call under torch.compile, and its generated Metal."""
     yield f"now:      {outcome.verdict.value} {outcome.reason}".rstrip()
     if outcome.line:
         yield f"line:     {outcome.line}"

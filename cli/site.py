@@ -36,7 +36,7 @@ def write_site_of(summary: AuditSummary, folder: Path, before: AuditSummary | No
 
 
 def _devices() -> Findings:
-    """What the evidence beside the registry says. A site without it is better than none."""
+    """The evidence in the registry. A site without it is better than none."""
     from ..reports.evidence.adding import added_evidence
     from ..reports.evidence.devices import findings_by_device
     from ..reports.evidence.files import EvidenceError, evidence_folder
@@ -69,7 +69,7 @@ def earlier_audit(path: Path, store: Path, chosen: Run) -> AuditSummary:
 
 
 def summary_of(store: Store, run: Run) -> AuditSummary:
-    """What a run showed, with what the registry says of each operator."""
+    """The summary of a run, with the registry's status of each operator."""
     from ..audit.findings.audited_surface import audited_surface
     from ..audit.findings.summary import summarize
 
@@ -77,7 +77,7 @@ def summary_of(store: Store, run: Run) -> AuditSummary:
 
 
 def registered_statuses() -> dict[str, RegistryStatus]:
-    """What the registry says. A report without it is better than none: `mpsmith registry check` shows its problems."""
+    """The registry's statuses; none if it has problems, which `mpsmith registry check` shows."""
     from ..registry.problems import RegistryError
     from ..reports.registry_join import registered
 

@@ -1,4 +1,4 @@
-"""What can go wrong in scaffolding and checking, each a line that says what to do next."""
+"""Errors in scaffolding and checking, each with a line that says what to do next."""
 
 from __future__ import annotations
 

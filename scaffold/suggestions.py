@@ -45,7 +45,7 @@ class Estimate:
 
     @property
     def met(self) -> int:
-        """How often users meet it: requests and networks count three times, and up to three OpInfos."""
+        """A measure of use: requests and networks count three times, and up to three OpInfos."""
         return 3 * (self.demand + self.networks) + min(self.opinfos, _MOST_OPINFOS)
 
 
@@ -61,7 +61,7 @@ class Suggestion:
 
     @property
     def score(self) -> float:
-        """What it is worth for its effort."""
+        """Use divided by effort."""
         return (self.estimate.met + 1) / self.estimate.effort
 
 
@@ -83,12 +83,12 @@ class FinishedFamily:
 
     @property
     def score(self) -> float:
-        """How often users meet what it replaces."""
+        """The use of the operators that it replaces."""
         return self.estimate.met + min(self.callers, _MOST_CALLERS) / _MOST_CALLERS
 
     @property
     def command(self) -> str:
-        """What writes the patch."""
+        """The command that writes the patch."""
         return f"mpsmith scaffold {self.operators[0]} --target upstream --from-kernel"
 
 

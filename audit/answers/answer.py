@@ -262,7 +262,7 @@ def _kernels(operators: set[str]) -> tuple[ReplacementKernel, ...]:
 
 
 def _notes(meant: ResolvedName, main: Sequence[str], position: int) -> tuple[str, ...]:
-    """What the rare overloads of an operator showed, where it differs from the headline."""
+    """Results of the rare overloads of an operator that differ from the headline."""
     notes = []
     data = release_data.load()
     for overload in _names().overloads.get(meant.operator, ()) if not meant.overload else ():
@@ -278,7 +278,7 @@ def _notes(meant: ResolvedName, main: Sequence[str], position: int) -> tuple[str
 
 
 class _Results:
-    """What the audit showed of overloads, and of the functions and modules that call them, together."""
+    """The audit's results of overloads, and of the functions and modules that call them, together."""
 
     def __init__(self, overloads: Sequence[str], public: Sequence[str]) -> None:
         names = [*overloads, *public]

@@ -1,4 +1,4 @@
-"""What the newest whole audit showed of each name that a user can call, as committed data: `measured.tsv`.
+"""The newest whole audit's results for each name that a user can call, as committed data: `measured.tsv`.
 
 A line has the name of an overload, function or module; the dtypes by verdict; the grade; and the label and the
 message of a case that did not pass. A verdict with `~` is that of fewer than half of the cases: `passed=float32
@@ -104,7 +104,7 @@ def write(data: MeasuredNames, path: Path = FILE) -> None:
 
 @dataclass(frozen=True)
 class HostFact:
-    """What an overload does besides encoding; `when`: `in every call` or `where ...`, empty tensors aside."""
+    """An overload's waits and work on the CPU; `when`: `in every call` or `where ...`, empty tensors aside."""
 
     release: str
     overload: str

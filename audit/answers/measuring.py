@@ -125,7 +125,7 @@ def write_host_facts(release: str, work_by_name: Mapping[str, HostWork], path: P
 
 
 def known_work(release: str, path: Path = HOST_WORK) -> dict[str, HostWork]:
-    """What the file has of a release: an audit that is not whole adds to it."""
+    """The facts that the file has for a release: a partial audit adds to them."""
     facts = host_facts(release, path).items()
     return {name: HostWork(int(f.calls), 0, int(f.waits), Counter(f.on_cpu.split())) for name, f in facts}
 

@@ -34,7 +34,7 @@ KERNELS_OF_OTHER_LIBRARIES: dict[str, list[str]] = _SPELLINGS["kernels_of_other_
 
 @dataclass(frozen=True)
 class ResolvedName:
-    """What a user means by a name.
+    """The meaning of a name that a user wrote.
 
     Attributes:
         shown: the name to show: `linalg.svd`, `mode`, `nn.Linear`.
@@ -78,7 +78,7 @@ class Names:
         return sorted(self._functions)
 
     def find(self, text: str) -> ResolvedName:
-        """What `text` means. Raises MpsmithError with near names for a name that nothing has."""
+        """The meaning of `text`. Raises MpsmithError with similar names for an unknown name."""
         plain = _of_python(text) or without_call(text)
         for candidate in _candidates(plain):
             if meant := self._exact(candidate):

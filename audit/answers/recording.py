@@ -83,7 +83,7 @@ class Recorder:
             self._parts[label].update(parts)
 
     def compositions(self) -> dict[str, Composition]:
-        """What was counted, by name."""
+        """The recorded overloads and counts, by name."""
         return {name: Composition(calls, dict(self._parts[name])) for name, calls in self._calls.items()}
 
 

@@ -109,7 +109,7 @@ def dtypes(answer: Answer) -> str:
 
 
 def evidence(answer: Answer) -> str:
-    """What the answer rests on."""
+    """The evidence for the answer."""
     if answer.grade is None:
         parts = f", composed as in torch {audited_release()}" if answer.composite else ""
         return f"what the macOS wheel of torch {answer.release} declares{parts}; nothing was run"
@@ -117,7 +117,7 @@ def evidence(answer: Answer) -> str:
 
 
 def steps(answer: Answer) -> list[Step]:
-    """What to do, the best first; nothing where the operator works."""
+    """Next steps, the best first; none if the operator works."""
     if answer.support is Support.UNKNOWN and not answer.unreachable:
         return [Step("Ask with your own call", f"mpsmith audit --ops {answer.name}")]
     if answer.unreachable:

@@ -1,1 +1,1 @@
-"""What torch.compile makes of a call on mps: generated Metal, calls of aten, a refusal, or a wrong result."""
+"""Calls on mps under torch.compile: generated Metal, calls of aten, a refusal, or a wrong result."""

@@ -30,7 +30,7 @@ _METAL = re.compile(
 
 @dataclass
 class Lowering:
-    """What torch.compile did with the calls inside `watching`.
+    """The lowering by torch.compile of the calls inside `watching`.
 
     Attributes:
         sources: the Metal sources that Inductor gave to the compiler, in that order.

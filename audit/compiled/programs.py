@@ -68,7 +68,7 @@ def recurrent(x: Tensor, hidden: Tensor, cell: Tensor, w_in: Tensor, w_hidden: T
 
 
 def upsampling(x: Tensor, w: Tensor, up: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
-    """What a decoder of images does: group_norm, a transposed convolution, an interpolation, a padded difference."""
+    """An image decoder: group_norm, a transposed convolution, an interpolation, a padded difference."""
     normed = functional.silu(functional.group_norm(functional.conv2d(x, w, padding=1), 2, scale, shift))
     doubled = functional.conv_transpose2d(normed, up, stride=2)
     skipped = functional.interpolate(x, scale_factor=2.0, mode="bilinear", align_corners=False)
@@ -267,12 +267,12 @@ def coins(x: Tensor) -> Tensor:
 
 
 def dropped(x: Tensor) -> Tensor:
-    """What dropout leaves of ones, times uniform numbers of the same graph."""
+    """Dropout of ones, times uniform numbers of the same graph."""
     return functional.dropout(x + 1, 0.4) * torch.rand_like(x)
 
 
 def dropped_alpha(x: Tensor) -> Tensor:
-    """What alpha_dropout makes of ones."""
+    """alpha_dropout of ones."""
     return functional.alpha_dropout(x + 1, 0.4, training=True)
 
 

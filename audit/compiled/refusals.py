@@ -31,7 +31,7 @@ def verdict_of_exception(error: BaseException) -> CompiledVerdict:
 
 
 def fault_of_this_machine(error: BaseException) -> BaseException | None:
-    """What in an exception of a compiled call says nothing about the call: a full disk, a compiler that fails."""
+    """The part of an exception that is about this machine and not the call: a full disk, a failing compiler."""
     return next(filter(_is_of_this_machine, chain_of(error)), None)
 
 
@@ -93,7 +93,7 @@ def _joined(text: str) -> str:
 
 
 def _without_hints(text: str) -> str:
-    """What an exception of torch.compile says, without how to find out more."""
+    """The message of an exception of torch.compile, without its hints."""
     return re.split(r"\s*(?:Set TORCHDYNAMO_VERBOSE|For more details about|Hint: |While executing )", text)[0]
 
 

@@ -1,1 +1,1 @@
-"""What a run showed: the store of its cases, and the verdict on each overload that follows from them."""
+"""The findings of a run: the verdict on each overload, from the cases in the store."""

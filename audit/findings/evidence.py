@@ -1,4 +1,4 @@
-"""What the executed cases of a run show about each overload: counts by verdict, and the worst case of each verdict."""
+"""Evidence of a run's executed cases for each overload: counts by verdict, and the worst case of each verdict."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class CaseReference:
 
 @dataclass
 class DtypeFindings:
-    """What cases of one dtype showed of one overload: how many of each verdict, and the worst of each.
+    """Evidence of one overload and dtype: the number of cases of each verdict, and the worst of each.
 
     `refused` counts those that passed because the CPU and the device refuse the call. They show no result.
     """
@@ -151,7 +151,7 @@ class FallbackFindings:
 
 @dataclass
 class RunEvidence:
-    """What the cases of a run showed.
+    """The evidence of all cases of a run.
 
     Attributes:
         counts: the cases of each group by verdict.

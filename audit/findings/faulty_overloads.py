@@ -15,7 +15,7 @@ def at_fault(evidence: RunEvidence) -> tuple[FaultyOverload, ...]:
 
 
 def message_at_fault(case: CaseReference) -> str:
-    """What was wrong: in the inner call at fault, if it is known; else in the case."""
+    """The message of the inner call at fault, if it is known; else that of the case."""
     return case.message if case.at_fault is None else f"{case.at_fault.message}, called with {case.at_fault.call}"
 
 

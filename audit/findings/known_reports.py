@@ -65,7 +65,7 @@ def known_reports(
     worst_cases: Mapping[tuple[SourceEntry, CaseVerdict], str],
     grades_of: Callable[[SourceEntry], Set[Grade]],
 ) -> tuple[ReportResult, ...]:
-    """How the reports stand in a run, in the order of their numbers.
+    """The result of each report in a run, in the order of their numbers.
 
     Args:
         reports: the corpus.

@@ -1,4 +1,4 @@
-"""What a run measured, operator by operator, in the form that the registry takes."""
+"""The measurements of a run for each operator, in the registry's form."""
 
 from __future__ import annotations
 

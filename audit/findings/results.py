@@ -1,4 +1,4 @@
-"""What a run showed, as plain data: one verdict an overload with its evidence, and the roll-ups that reports show.
+"""The results of a run, as plain data: one verdict an overload with its evidence, and the roll-ups that reports show.
 
 `audit.findings.summary` computes it; reports render it, and its JSON is `pydantic`'s dump of these classes.
 """
@@ -26,7 +26,7 @@ FAULTS: tuple[OverloadVerdict, ...] = SEVERITY[: SEVERITY.index(OverloadVerdict.
 
 @dataclass(frozen=True)
 class DtypeEvidence:
-    """What is known of an overload for one dtype.
+    """The evidence about an overload for one dtype.
 
     `worst_case` is the label of the case that decided, if one did; `broken_case` of one that crashed, timed out or was
     wrong although most cases say something else. `grade` is None where no case was executed.
@@ -124,7 +124,7 @@ class NotExecuted:
 
 @dataclass(frozen=True)
 class RegistryStatus:
-    """What the registry says of an operator, next to what was measured."""
+    """The registry's status of an operator, next to the measured one."""
 
     status: str
     kernel: str | None = None
@@ -156,7 +156,7 @@ class OperatorSummary:
 
 @dataclass(frozen=True)
 class EntryDtype:
-    """What the cases of an entry showed for one dtype, both modes together; no verdict where none was recorded."""
+    """The verdict of an entry's cases for one dtype, both modes together; None if none was recorded."""
 
     verdict: CaseVerdict | None
     cases: Mapping[CaseVerdict, int]
@@ -182,7 +182,7 @@ class PairsSeen:
 
 @dataclass(frozen=True)
 class EntrySummary:
-    """What a user calls, by dtype: the entries of this name, over all case sources that have it.
+    """The results of a name that users call, by dtype, over all case sources that have it.
 
     `pairs`: which pairs of levels its executed cases were at; None in what was recorded before they were. `grade` is
     the strongest of its cases.
@@ -272,7 +272,7 @@ class FaultyOverload:
 
 @dataclass(frozen=True)
 class RunVerdicts:
-    """What a run says of every overload and operator, without all that only reports show.
+    """The verdicts of a run about every overload and operator, without data only for reports.
 
     Attributes:
         run: what ran.

@@ -20,7 +20,7 @@ from .compiled.summary import CompiledSummary, compiled_run_beside, summarize_co
 
 @dataclass(frozen=True)
 class RunData:
-    """What the store holds of one run.
+    """The store's data of one run.
 
     Attributes:
         cases: the cases that did not pass, and those in which an operator fell back. Others are only counted.

@@ -1,4 +1,4 @@
-"""What ran, on which device, and how much of it was executed."""
+"""Facts about a run: its device, and how much was executed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .run_data import RunData
 
 @dataclass(frozen=True)
 class RunFacts:
-    """What ran where, and how much of it was executed: the same for two runs of the same code on the same machine.
+    """The device and the number of executed cases: the same for two runs of the same code on the same machine.
 
     Attributes:
         environment: what the results depend on.
@@ -45,7 +45,7 @@ class RunFacts:
 
 @dataclass(frozen=True)
 class RunExecution:
-    """What differs between two runs of the same code: shown in a terminal, never published.
+    """Facts that differ between two runs of the same code: shown in a terminal, never published.
 
     Attributes:
         run: its number in the store.

@@ -35,7 +35,7 @@ class Tally:
         return sum(n for counts in self.by_mode.values() for verdict, n in counts.items() if verdict.executed)
 
     def lines(self) -> list[str]:
-        """What to print: a line for each mode, and the operators that fell back most."""
+        """The printed lines: one for each mode, and the operators that fell back most."""
         mark = " on the SIMULATED mps device" if self.run.simulated else ""
         lines = [f"run {self.run.id}{mark}: {self.executed:,} cases executed"]
         for mode, counts in self.by_mode.items():
@@ -54,7 +54,7 @@ class Tally:
         return lines
 
     def _host_lines(self) -> Iterator[str]:
-        """What ran in kernels of host code that a Mac's GPU does not do, the most calls first."""
+        """Waits and CPU work inside kernels of host code, the most calls first."""
         if not self.host_work:
             return
         graphs = sum(work.graphs for work in self.host_work.values())

@@ -298,7 +298,7 @@ class Elements:
 
     @cached_property
     def _absolute(self) -> Tensor:
-        """What each element may be off, whatever its inputs."""
+        """The absolute tolerance of each element."""
         absolute = ULPS * self._limits.eps * self._size.clamp(min=self._limits.smallest_normal)
         return absolute + SLACK * _largest_nearby(self._own_error, self._size)
 

@@ -101,7 +101,7 @@ def _matrices(case: Case) -> list[Tensor]:
 
 
 def _unit(matrix: Tensor) -> float:
-    """What LAPACK's tests accept beside the norm of a matrix."""
+    """The error, relative to the norm of a matrix, that LAPACK's tests accept."""
     return RESIDUAL * max(matrix.shape[-2:]) * torch.finfo(matrix.dtype).eps
 
 

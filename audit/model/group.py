@@ -36,7 +36,7 @@ class GroupKey:
         return f"{self.source}:{name}:{self.dtype}"
 
     def label_of(self, position: int) -> str:
-        """What a case of the group is called, in every run with the same settings: its position and mode added."""
+        """The label of a case of the group, with position and mode: equal in all runs with the same settings."""
         return f"{self.label}:{position}" + ("" if self.mode == "fallback" else f":{self.mode}")
 
 

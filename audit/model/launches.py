@@ -11,7 +11,7 @@ from .verdicts import Grade, Outcome
 
 @dataclass
 class Launches:
-    """What became of the calls of one overload, in one case or in several together.
+    """Launches and declined calls of one overload, in one case or several.
 
     Attributes:
         calls: how many took their values from shipped kernels.

@@ -55,7 +55,7 @@ class MacOS(str, Enum):
 
 
 class Shapes(str, Enum):
-    """What torch.compile takes the sizes of inputs for: numbers, symbols, or one after the other."""
+    """How torch.compile treats the sizes of inputs: as numbers, as symbols, or first one, then the other."""
 
     STATIC = "static"
     DYNAMIC = "dynamic"

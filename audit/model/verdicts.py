@@ -14,7 +14,7 @@ TOGETHER = "+"
 
 
 class CaseVerdict(str, Enum):
-    """What one executed case showed on the mps device."""
+    """The verdict of one executed case."""
 
     PASSED = "passed"
     FALLBACK = "fallback"
@@ -33,7 +33,7 @@ class CaseVerdict(str, Enum):
 
 
 class OverloadVerdict(str, Enum):
-    """What most of the evidence says of one overload. Every overload of the surface ends with exactly one of these."""
+    """The verdict of one overload, from most of its evidence. Every overload of the surface gets exactly one."""
 
     NATIVE = "native"
     COMPOSITE = "composite"
@@ -126,7 +126,7 @@ WITHOUT_EFFECT = "no result of the group depends on: "
 
 @dataclass(frozen=True)
 class Outcome:
-    """What running one case gave.
+    """The result of running one case.
 
     Attributes:
         verdict: the case's verdict, over forward and backward.

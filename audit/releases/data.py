@@ -1,4 +1,4 @@
-"""What was computed from the macOS wheels of every minor release, committed as data under `releases/`.
+"""Data from the macOS wheels of every minor release, committed under `releases/`.
 
 `releases.json` has the facts about a release as a whole. The tables have a line for each overload or operator of any
 release, with the releases at which something changed: `overloads.tsv` how it was declared, `metal_dtypes.tsv`

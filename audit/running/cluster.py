@@ -101,7 +101,7 @@ class ClusterExecution:
         self._crashing: dict[str, None] = {}
 
     def plan(self) -> AuditPlan:
-        """What there is to execute, as one of the workers found it."""
+        """The plan of groups to execute, made by one of the workers."""
         plan = self._answer(self._submitted(Work(), retries=0)).plan
         assert plan is not None
         return plan

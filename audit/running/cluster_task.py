@@ -1,4 +1,4 @@
-"""What a worker of a cluster runs: a part of an audit, in a separate process, as an audit of one machine runs it.
+"""A task of a cluster's worker: a part of an audit, in a separate process, as on one machine.
 
 `python -m mpsmith.audit.running.cluster_task FOLDER` reads a request from standard input and writes the answer. A crash
 ends that process, or one below it, and never the Dask worker.
@@ -44,7 +44,7 @@ class ClusterError(MpsmithError):
 
 @dataclass(frozen=True)
 class Work:
-    """What to do: execute groups, probe torch.mps, or, without either, make the plan.
+    """The work of a task: execute groups, probe torch.mps, or, without either, make the plan.
 
     Attributes:
         groups: the groups to execute, of one mode, each with the positions of its cases; None for all.

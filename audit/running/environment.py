@@ -1,4 +1,4 @@
-"""What the results of an audit depend on: versions, machine, device and environment variables."""
+"""Facts that the results of an audit depend on: versions, machine, device and environment variables."""
 
 from __future__ import annotations
 

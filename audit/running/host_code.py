@@ -146,7 +146,7 @@ class HostCode:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What the environment of a run records of it."""
+        """The facts that the environment of a run records about it."""
         return {
             "source": self.built.source,
             "kernels": self.built.kernels,
@@ -161,7 +161,7 @@ class HostCode:
         self.before = self._now()
 
     def take_work(self) -> dict[str, HostWork]:
-        """What kernels did in the cases since the last time."""
+        """The kernels' waits and CPU work in the cases since the last call."""
         work, self.work = self.work, {}
         return work
 

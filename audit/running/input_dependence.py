@@ -80,7 +80,7 @@ class InputDependence:
 
     @property
     def note(self) -> str:
-        """What the store says of them; empty where there are none."""
+        """The text for the store; empty if there are none."""
         names = self.without_effect
         return f"{WITHOUT_EFFECT}{', '.join(names)}" if names else ""
 

@@ -87,13 +87,13 @@ class IsolatedExecution:
         return self._pool
 
     def environment(self) -> dict[str, Any]:
-        """What the results depend on, on this machine. Raises MpsmithError where no worker can start."""
+        """Facts about this machine that the results depend on. Raises MpsmithError if no worker can start."""
         environment: dict[str, Any] = self._pool_of("fallback").schedule(worker.audited_environment).result()
         self._real = not environment["simulated"]
         return environment
 
     def plan(self) -> AuditPlan:
-        """What there is to execute. Raises MpsmithError where nothing is selected, or no worker can start."""
+        """The plan of groups to execute. Raises MpsmithError if nothing is selected, or no worker can start."""
         planned: AuditPlan = self._pool_of("fallback").schedule(worker.plan).result()
         self._real = not planned.environment["simulated"]
         return planned
@@ -203,7 +203,7 @@ class IsolatedExecution:
         return tuple(left if again else left[1:])
 
     def _after_lost_device(self, task: Task, expired: ProcessExpired) -> Task:
-        """What is left of a group whose worker lost its device: it goes on case by case, until one is at fault.
+        """The rest of a group whose worker lost its device: it continues case by case, until one is at fault.
 
         That one is judged alone in a new process. If the device is lost there too, the case is a crash.
         """

@@ -1,4 +1,4 @@
-"""What an audit finds while it runs: the operators that turn out wrong or without a kernel, each once."""
+"""Findings of a running audit: operators that are wrong or have no kernel, each once."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ _USUAL_COST = 24
 
 
 def cost_of(source: str) -> float:
-    """What a group of this source takes beside those of others."""
+    """The relative time of a group of this source."""
     return _COSTS.get(source, _USUAL_COST)
 
 

@@ -1,4 +1,4 @@
-"""What runs inside a worker process: it makes the cases of a group, judges them and stores each result at once.
+"""A worker process: makes the cases of a group, judges them and stores each result at once.
 
 A case may abort, hang or use all memory; then this process ends, and the parent reads from the marker file which case
 it was. Nothing here may import torch at the top: see `worker_setup`.
@@ -71,7 +71,7 @@ def plan() -> AuditPlan:
 
 
 def audited_environment() -> dict[str, Any]:
-    """What the results of this audit depend on, on this machine."""
+    """Facts about this machine that the results of this audit depend on."""
     from .environment import environment
 
     worker = current_worker()

@@ -1,4 +1,4 @@
-"""What the parent of an audit and its worker processes exchange: options, tasks, plans and marker files."""
+"""Data that the parent of an audit and its worker processes exchange: options, tasks, plans and marker files."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class HostFault(BaseModel):
 
     @property
     def conditions(self) -> tuple[MacOS, str, bool]:
-        """What an audit of it has in common with its comparison."""
+        """The settings that an audit with the fault shares with the one without."""
         return self.macos, self.dtype, self.whole
 
     def changed(self, text: str) -> str:
@@ -79,7 +79,7 @@ class HostFault(BaseModel):
 
 @dataclass(frozen=True)
 class FaultResult:
-    """What the audit of a fault showed: the cases that fail only with it, how many ran, and what one of them says."""
+    """The result of auditing a fault: the cases that fail only with it, how many ran, and what one of them says."""
 
     fault: HostFault
     failing: int
@@ -149,7 +149,7 @@ def _plant(faults: Iterable[HostFault], root: Path, tree: Path) -> None:
 
 @dataclass(frozen=True)
 class CaseResult:
-    """What a case showed."""
+    """The result of a case."""
 
     operator: str
     verdict: CaseVerdict
@@ -184,7 +184,7 @@ def _results(
 
 
 def fault_result(fault: HostFault, results: Mapping[str, CaseResult], clean: Mapping[str, CaseResult]) -> FaultResult:
-    """What the results with a fault show of it, beside those without."""
+    """Compares the results with a fault with those without."""
     names = {result.operator for result in results.values()}
     its_own = {name for operator in fault.operators for name in matching(operator, names)}
     executed = {

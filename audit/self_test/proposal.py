@@ -32,7 +32,7 @@ def any_name(names: Sequence[str], rng: Random) -> str | None:
 
 
 def wrongly(name: str, rng: Random) -> Term:
-    """What a kernel makes of an argument whose strides or offset it does not look at, or any wrong values."""
+    """A fault that ignores an argument's strides or offset, or gives any wrong values."""
     return rng.choice([term("reads_as_contiguous", name), term("values"), term("last_element")])
 
 

@@ -14,7 +14,7 @@ SEEDS = (1, 2, 3)
 def ulp_sensitivity_of(
     kernels: AuditedKernels, launched: Sequence[str], judge_again: Callable[[], tuple[Outcome, Grade | None]]
 ) -> UlpSensitivity | None:
-    """What becomes of a wrong case when the mathematics in its kernels is moved; None if that is unknown.
+    """The ULP sensitivity of a wrong case: its results with perturbed math functions; None if unknown.
 
     Args:
         kernels: those that compute; they are moved while the case is judged again.

@@ -1,4 +1,4 @@
-"""What differs between two audits, case by case: the same code gives none, another release or a mend gives a few."""
+"""Differences between two audits, case by case: none for the same code, few for another release or a fix."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class CaseDifference:
 
     @property
     def kind(self) -> str:
-        """What happened to the case, for people: "only before", "only after", "other inputs", "passed -> wrong"."""
+        """How the case changed, for people: "only before", "only after", "other inputs", "passed -> wrong"."""
         if self.after is None:
             return "only before"
         if self.before is None:

@@ -44,7 +44,7 @@ _DIGITS = 20  # more than that number has; Python refuses to convert thousands o
 
 
 class StoreQueries:
-    """What can be asked of an open store."""
+    """Queries on an open store."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path = path
@@ -329,7 +329,7 @@ class StoreQueries:
                 yield GroupKey(*key), sys.intern(overload), launches_from(cases, calls, kernels, stood_in)
 
     def host_work(self, run: int) -> dict[str, HostWork]:
-        """What the host code of each overload did in a run besides encoding commands."""
+        """Waits and CPU work of each overload's host code in a run."""
         totals: dict[str, HostWork] = {}
         with clear_errors(self.path):
             cursor = self._connection.execute(

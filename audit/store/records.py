@@ -1,4 +1,4 @@
-"""What the results store holds, as plain data. Imports no torch and no SQLite."""
+"""Records of the results store, as plain data. Imports no torch and no SQLite."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What holds on the machines of others: evidence collected on a Mac in one file, checked, kept, set side by side."""
+"""Evidence from other machines: collected on a Mac in one file, checked, stored and compared."""

@@ -33,7 +33,7 @@ def checked(path: Path, now: datetime | None = None) -> EvidenceFile:
 
 
 def problems_of(evidence: EvidenceFile, now: datetime | None = None) -> list[str]:
-    """What is inconsistent, one sentence each."""
+    """Inconsistencies of an evidence file, one sentence each."""
     return [
         *_mark_problems(evidence),
         *_device_problems(evidence),

@@ -35,7 +35,7 @@ STORE = "audit.sqlite"
 
 @dataclass(frozen=True)
 class Collection:
-    """What to collect.
+    """The selection of what is collected.
 
     Attributes:
         settings: of the audit.

@@ -18,7 +18,7 @@ from .devices import DeviceFamily, Findings, OperatorFinding, newest_first
 
 
 class ColumnKind(str, Enum):
-    """What a column is evidence of, the weakest first."""
+    """The kind of evidence in a column, the weakest first."""
 
     FROM_WHEEL = "from the wheel"
     SIMULATED = "simulated"

@@ -31,7 +31,7 @@ class PreflightError(MpsmithError):
 
 @dataclass(frozen=True)
 class Preflight:
-    """What preflight saw.
+    """The result of preflight.
 
     Attributes:
         steps: the steps that passed, in their order, and what each saw.
@@ -44,7 +44,7 @@ class Preflight:
     seconds: float
 
     def part(self, private: PrivateNames) -> PreflightPart:
-        """What an evidence file holds of it."""
+        """Its part of an evidence file."""
         steps = {name: message_of(note, private, LONGEST_MESSAGE) for name, note in self.steps.items()}
         return PreflightPart(steps=steps, seconds=round(self.seconds, 1))
 
@@ -109,6 +109,6 @@ def require_working_device(
 
 
 def what_to_do(problem: str) -> str:
-    """What a user may try after a problem."""
+    """A next step for the user after a problem."""
     is_missing = problem.startswith("device:")
     return "mps needs Apple silicon with macOS 14 or newer" if is_missing else "restart the Mac or free memory"

@@ -53,7 +53,7 @@ class _Part(BaseModel):
 
 
 class MachineFacts(_Part):
-    """What results depend on; nothing that identifies a person or one machine.
+    """Facts that results depend on; nothing that identifies a person or one machine.
 
     Attributes:
         chip: as the system gives it, "Apple M3 Pro".
@@ -79,7 +79,7 @@ class MachineFacts(_Part):
 
 
 class PreflightPart(_Part):
-    """How a real device was tried before its audit.
+    """The preflight of a real device before its audit.
 
     Attributes:
         steps: the steps that passed, and what each saw.

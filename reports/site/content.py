@@ -1,4 +1,4 @@
-"""What a site is made of."""
+"""The content of a site."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..evidence.devices import Findings
 
 @dataclass(frozen=True)
 class SiteContent:
-    """What a site shows.
+    """The data that a site shows.
 
     Attributes:
         summary: the audit.

@@ -1,4 +1,4 @@
-"""What devices showed, for the pages of operators.
+"""Results of devices, for the pages of operators.
 
 Anybody may have made the files with messages and names of machines: the templates escape all of it.
 """

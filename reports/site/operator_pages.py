@@ -33,7 +33,7 @@ class OperatorCell:
 
 @dataclass(frozen=True)
 class ShownFinding:
-    """What one device showed of the operator with one release, in words."""
+    """The result of one device for the operator with one release, in words."""
 
     device: str
     release: str

@@ -1,4 +1,4 @@
-"""What a folder's build.toml asks for: the file of Hugging Face's kernel-builder, which makes CMake of it.
+"""Reads the extensions of a folder's build.toml, the file of Hugging Face's kernel-builder.
 
 What the builder generates on a Mac is written beside the sources: a library of the `.metal` files as a header, the
 header of registrations, and the package's module of operators. Only kernels of the backend metal are built.
@@ -40,7 +40,7 @@ _HEADERS = (".h", ".hh", ".hpp", ".hxx", ".inc", ".cuh")
 
 
 def asked_by_build_file(folder: Path) -> SetupScript:
-    """What a folder's build.toml asks for; the files that the builder generates are written.
+    """The extensions of a folder's build.toml; the files that the builder generates are written.
 
     Raises:
         ScaffoldError: the file is not TOML, lacks what the builder requires, or asks for what is not built here.

@@ -1,4 +1,4 @@
-"""What a folder's setup.py asks for: it runs up to its call of `setup`, in its own process, as on a Mac.
+"""Reads the extensions of a folder's setup.py: it runs up to its call of `setup`, in its own process, as on a Mac.
 
 This module is also the program of that process.
 """
@@ -52,7 +52,7 @@ class ExtensionRequest:
 
 @dataclass(frozen=True)
 class SetupScript:
-    """What a setup.py asks for, the folder that its packages are in, and why it cannot compile Metal, or "".
+    """The extensions of a setup.py, the folder that its packages are in, and why it cannot compile Metal, or "".
 
     `kernel`: the value of LOCAL_KERNEL of a build.toml.
     """
@@ -64,7 +64,7 @@ class SetupScript:
 
 
 def requests_of(folder: Path, limit: float = LIMIT) -> SetupScript:
-    """What a folder's setup.py asks for. It is executed, as for any build, up to its call of `setup`.
+    """The extensions of a folder's setup.py. It is executed, as for any build, up to its call of `setup`.
 
     Raises:
         ScaffoldError: it fails, takes longer than `limit` seconds, or asks for no extension.

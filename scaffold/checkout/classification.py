@@ -1,4 +1,4 @@
-"""Whose fault a failure is: the project's, or a limit of mpsmith."""
+"""Classifies a failure: a defect of the project, or a limit of mpsmith."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became of each file and test of a checkout."""
+"""Results of each file and test of a checkout."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import Enum
 
 
 class TryResult(str, Enum):
-    """What became of one file or test."""
+    """The result of one file or test."""
 
     RIGHT = "right"
     ACCEPTED = "accepted"
@@ -50,7 +50,7 @@ class TryRow:
 
 @dataclass
 class TryPlan:
-    """What is to be tried, as far as it is known yet: kinds and names, as rows have them."""
+    """The files and tests to try that are known so far: kinds and names, as rows have them."""
 
     _names: dict[tuple[str, str], None] = field(default_factory=dict)
 

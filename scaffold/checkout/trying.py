@@ -243,7 +243,7 @@ def _built_rows(request: ExtensionRequest, folder: Path) -> Sequence[TryRow]:
 
 
 def _host_rows(path: Path) -> Iterator[TryRow]:
-    """What compiles, runs here and is wrong on a Mac."""
+    """Rows for code that compiles and runs here, but is wrong on a Mac."""
     for finding in check_host_code(path, path.read_text("utf-8", "replace")):
         yield TryRow("host", str(path), TryResult.DEFECT, finding.message, finding.file, finding.line)
 

@@ -53,7 +53,7 @@ class TestEnd:
 
 @dataclass
 class _Events:
-    """What the worker has written so far."""
+    """The events that the worker has written so far."""
 
     path: Path
     on_found: Callable[[Iterable[str]], None]
@@ -101,7 +101,7 @@ class _Events:
         return f"{most:g} s, with {used:.0f} s of processor time" if took > most else ""
 
     def findings(self) -> Iterator[TestEnd]:
-        """What Metal's validation refuses of a test that did not come to its end."""
+        """Errors of Metal's validation in a test that did not finish."""
         if (file := Path(f"{self.path}-findings")).is_file():
             for text in dict.fromkeys(file.read_text("utf-8").splitlines()):
                 yield TestEnd(self.running, "invalid", text)

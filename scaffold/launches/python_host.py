@@ -83,7 +83,7 @@ class PythonHost(Host):
 
     @property
     def runtime(self) -> dict[str, list[str]]:
-        """What the function needs of the runtime's modules, by module."""
+        """The names that the function imports from the runtime's modules, by module."""
         text = "\n".join([*self.prepared, *self.finished, *self.bound])
         functions = {"operands": _OPERAND_FUNCTIONS, "outputs": _OUTPUT_FUNCTIONS, "row_layout": _ROW_FUNCTIONS}
         used = {module: [name for name in names if f"{name}(" in text] for module, names in functions.items()}
@@ -235,7 +235,7 @@ class PythonHost(Host):
         return f"{name}_dense = {name}.contiguous()"
 
     def _written(self) -> list[str]:
-        """What the kernel writes: results that are allocated here, and given tensors as the kernel can write them."""
+        """Tensors that the kernel writes: allocated results, and given tensors in a layout that it can write."""
         launch = self.launch
         lines = self._allocations()
         results = {result.name for result in launch.results}

@@ -25,7 +25,7 @@ _SHAPING_FLAGS = ("full_matrices", "compute_uv", "compute_v")
 
 
 def observed(name: str) -> Observation | None:
-    """What the calls of an overload, `frexp.Tensor_out`, show; None where the installed torch knows none."""
+    """The observation of an overload's calls (`frexp.Tensor_out`); None if the installed torch has none."""
     try:
         overload = overload_of(f"aten::{name}")
         calls = known_calls(f"aten::{name}")

@@ -45,7 +45,7 @@ def _inside_template(part: str) -> bool:
 
 
 def argument_problems(arguments: Sequence[str], declared: Sequence[DeclaredBuffer]) -> Iterator[str]:
-    """What is wrong with the arguments of one launch, by what the call itself shows: their number, names, casts."""
+    """Problems with the arguments of one launch that the call itself shows: their number, names, casts."""
     if len(arguments) != len(declared):
         yield f"{len(arguments)} arguments are bound, and the kernel has {len(declared)} buffers"
         return

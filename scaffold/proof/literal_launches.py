@@ -166,7 +166,7 @@ def _launches(code: str) -> Iterator[tuple[int, str, bool, list[str] | None]]:
 
 
 def _set_arguments(rest: str) -> list[str] | None:
-    """What is bound before the next kernel; None where that is not in plain sight.
+    """The arguments that are bound before the next kernel; None if the code does not show them.
 
     By `kernel->setArg(n, ...)` one by one, or by one `mtl_setArgs(encoder, ...)`.
     """

@@ -71,7 +71,7 @@ parse_native_yaml(sys.argv[2], sys.argv[3])
 
 
 def torchgen_problems(native_functions: Path, wheel: Path) -> list[str]:
-    """What a release's own torchgen, kept in the folder `wheel`, objects to in a yaml; empty when it accepts it."""
+    """Errors of a release's own torchgen (in the folder `wheel`) about a yaml; empty if it accepts it."""
     tags = wheel / NATIVE_FUNCTIONS.with_name("tags.yaml")
     command = [sys.executable, "-c", _PARSE, str(wheel), str(native_functions), str(tags)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -93,7 +93,7 @@ def check_registrations(
 
 
 def unknown_overload(name: str, existing: frozenset[str]) -> str:
-    """What is wrong with a registered name of aten; empty when it exists."""
+    """The problem with a registered name of aten; empty if it exists."""
     if name in existing:
         return ""
     operator, _, overload = name.partition(".")

@@ -24,7 +24,7 @@ class KernelTarget(str, Enum):
 
 @dataclass(frozen=True)
 class Request:
-    """What to generate.
+    """The request to generate a kernel.
 
     Attributes:
         operator: the operator.

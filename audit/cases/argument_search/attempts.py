@@ -59,7 +59,7 @@ class Attempt:
 
 
 def mark(call: Call) -> str:
-    """What makes the call different from others: a short hash."""
+    """A short hash that identifies the call."""
     import hashlib
 
     text = json.dumps([call["args"], call["kwargs"]], sort_keys=True)
@@ -164,7 +164,7 @@ def _candidates(attempt: Attempt) -> Iterator[Call]:
 
 
 def read_journal(journal: Path) -> tuple[list[Call], str | None, int]:
-    """What a worker that died had accepted, the mark of the call that it was at, and how many it had tried."""
+    """The calls that a crashed worker had accepted, the mark of its last call, and the number of tried calls."""
     accepted: list[Call] = []
     last: str | None = None
     tried = 0

@@ -15,7 +15,7 @@ Call = dict[str, Any]
 
 
 def stem(name: str) -> str:
-    """What the forms of an operator have in common: aten::add_.Tensor, aten::add.out and aten::add share aten::add."""
+    """The name that the forms of an operator share: aten::add for aten::add_.Tensor, aten::add.out and aten::add."""
     base = name.split(".", 1)[0]
     for suffix in ("_copy", "_"):
         if base.endswith(suffix) and not base.endswith("__"):

@@ -212,7 +212,7 @@ def _seeded(tensors: Sequence[Recipe], seed: int) -> list[Recipe]:
 
 
 def signature(arguments: Recipe) -> str:
-    """What makes two recorded calls different: shapes, dtypes and plain values, but not the elements of tensors."""
+    """A key of a recorded call: shapes, dtypes and plain values, but not the elements of tensors."""
     if isinstance(arguments, dict):
         if "shape" in arguments:
             return f"{arguments['dtype']}{arguments['shape']}"

@@ -177,7 +177,7 @@ def _lists(name: str, current: Any, arguments: Arguments) -> Iterator[Any]:
 
 
 def _tensors(name: str, arguments: Arguments) -> Iterator[Tensor]:
-    """What an optional tensor may be that the call does not give: a number for each channel, or for each element."""
+    """Values for an optional tensor that the call leaves out: a number for each channel, or for each element."""
     first = _first(arguments)
     if first is None or first.layout is not torch.strided or not first.numel():
         return

@@ -96,7 +96,7 @@ def one_representative(group: BaseGroup, cases: Iterable[Case]) -> list[Case]:
 
 @dataclass(frozen=True)
 class Factor:
-    """What a source varies in the cases of another one.
+    """A property that a source varies in the cases of another source.
 
     Attributes:
         name: the name of the source, without the prefix for its base.
@@ -224,7 +224,7 @@ def distinct(cases: Iterable[Case], most: int) -> list[Case]:
 
 
 def kind(case: Case) -> Hashable:
-    """What two cases have in common that differ only in the sizes and values of their tensors and numbers."""
+    """A key that is equal for two cases which differ only in sizes and values of tensors and numbers."""
     return case.call, _kind(case.args), _kind(case.kwargs)
 
 

@@ -1,4 +1,4 @@
-"""What users reported of operators on mps: the cases of the registry's known-wrong corpus, before all others."""
+"""The cases of the registry's known-wrong corpus, which users reported: they run before all others."""
 
 from __future__ import annotations
 

@@ -88,14 +88,14 @@ def many_draws(operator: Call, name: str = "") -> Call:
 
 
 def drawn(operator: Call, args: Any, kwargs: Any, wanted: int, most_calls: int) -> list[Tensor]:
-    """What as many calls give as it takes to draw `wanted` numbers, one vector for each output of the operator."""
+    """The results of enough calls to draw `wanted` numbers, one vector for each output of the operator."""
 
     draws = draws_of(operator, args, kwargs, wanted, most_calls)
     return [torch.cat(outputs) for outputs in zip(*draws, strict=True)]
 
 
 def draws_of(operator: Call, args: Any, kwargs: Any, wanted: int, most_calls: int) -> list[list[Tensor]]:
-    """What each of so many calls gives, the tensors as vectors."""
+    """The results of each of several calls, with tensors as vectors."""
 
     def draw() -> list[Tensor]:
         result = operator(*copied(args), **copied(kwargs))

@@ -114,7 +114,7 @@ def seeded(case: Case) -> Iterator[Case]:
 
 
 def of_a_draw(draw: Draw, dtype: torch.dtype) -> Iterator[Case]:
-    """What is certain about a call, its distribution, and the distribution of calls that draw one number each."""
+    """Cases about a random call: certain properties, its distribution, and that of calls that draw one number each."""
     call = SchemaCall(full_name(draw.overload))
     kwargs = {"dtype": dtype, "device": CPU} if draw.factory else {}
     case = Case(call, draw.make(dtype, DRAWN), kwargs)

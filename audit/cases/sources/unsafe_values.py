@@ -161,7 +161,7 @@ def is_left_alone(operator: str, place: int | str, *, integers: bool) -> bool:
 
 
 def _names(operator: str, place: int | str) -> set[str]:
-    """What the operator's overloads call the argument."""
+    """The names of the argument in the operator's overloads."""
     if isinstance(place, str):
         return {place}
     packet = getattr(torch.ops.aten, operator, None)

@@ -1,4 +1,4 @@
-"""What the tables of calls that are written by hand have in common: a row, its inputs and the dtypes of rows."""
+"""Shared code of the tables of handwritten calls: a row, its inputs and the dtypes of rows."""
 
 from __future__ import annotations
 

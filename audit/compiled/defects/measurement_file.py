@@ -1,4 +1,4 @@
-"""What the programs of the defects showed when they were last measured, kept beside them: `measured.json`.
+"""The last measured results of the defects' programs, in `measured.json`.
 
 `mpsmith compiled defects --record` writes it, and reports/published/compiled_defects.md from it; no other hand does.
 """

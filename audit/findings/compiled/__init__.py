@@ -1,1 +1,1 @@
-"""What an audit under torch.compile says, beside an audit of eager calls."""
+"""The findings of an audit under torch.compile, beside those of an audit of eager calls."""

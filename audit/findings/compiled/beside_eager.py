@@ -43,7 +43,7 @@ class CompiledBeside:
 
 @dataclass(frozen=True)
 class CompiledLane:
-    """What a report on eager calls shows of the audit under torch.compile.
+    """The part of a report on eager calls that is about the audit under torch.compile.
 
     Attributes:
         executed: in how many cases torch.compile was asked.
@@ -61,7 +61,7 @@ class CompiledLane:
 def compiled_lane(
     summary: CompiledSummary | None, operators: Collection[str]
 ) -> tuple[CompiledLane | None, dict[str, dict[str, CompiledVerdict]]]:
-    """What a report shows of an audit under torch.compile, and for each operator the compiled verdict of each dtype.
+    """The part of a report about an audit under torch.compile, and the compiled verdict of each operator and dtype.
 
     Args:
         summary: the audit; None where the store has none. Then nothing is known.

@@ -1,1 +1,1 @@
-"""What an audit says about the kernels that a release ships."""
+"""The findings of an audit about the kernels that a release ships."""

@@ -29,7 +29,7 @@ ONLY_BESIDE_STAND_INS = "launched its kernels, but never in a case that shipped 
 
 @dataclass(frozen=True)
 class ShippedLaunches:
-    """What became of the calls of an overload in the cases that took shipped kernels.
+    """Launches and declined calls of an overload, in the cases with shipped kernels.
 
     Attributes:
         cases: cases of the grade *shipped kernel* that it launched a kernel in.

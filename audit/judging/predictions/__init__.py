@@ -1,4 +1,4 @@
-"""What known defects make of a case, each a model that rules name."""
+"""Models of known defects, which predict wrong results; rules name them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What kernels of releases make of complex numbers, read in their compiled code."""
+"""Models of releases' kernels for complex numbers, from their compiled code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What kernels of releases make of floats that no integer of the result's dtype is."""
+"""Models of releases' kernels that convert floats outside the range of the integer dtype."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What kernels make of matrices that have no factor, or that are not finite."""
+"""Models of kernels for matrices that have no factor, or that are not finite."""
 
 from __future__ import annotations
 

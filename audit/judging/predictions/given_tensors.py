@@ -1,4 +1,4 @@
-"""What a release's host code makes of tensors that a call gives it: results, indices, weights, and what it adds to."""
+"""Models of host code with faults in given tensors: results, indices, weights, accumulators."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ROWS_OF_A_BLOCK, THREADS_OF_A_GROUP = 32, 256
 
 
 def _kept(overload: str) -> Model:
-    """What was in the given outputs before."""
+    """The old contents of the given outputs."""
 
     def model(ulp: Ulp, *args: Any, out: Tensor | None = None, **named: Any) -> list[Tensor | None] | None:
         named |= {} if out is None else {"out": out}

@@ -1,4 +1,4 @@
-"""What a release's graphs round before it cancels or overflows, which the CPU computes in a wider dtype."""
+"""Models of graphs that round before a cancellation or overflow, where the CPU uses a wider dtype."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a release's host code makes of a call as a graph of MPSGraph's operations."""
+"""Models of calls that a release's host code computes as a graph of MPSGraph's operations."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def atanh(ulp: Ulp, input: Tensor) -> Tensor | None:
 
 
 def threshold(ulp: Ulp, input: Tensor, threshold: Any, value: Any) -> Tensor:
-    """What is not larger than the threshold is replaced, NaN too."""
+    """Replaces all elements that are not larger than the threshold, NaN too."""
     return torch.where(input > threshold, input, value)
 
 

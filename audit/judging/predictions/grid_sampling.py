@@ -1,4 +1,4 @@
-"""What the kernels of grid_sampler make of places that are NaN, infinite, huge, or beside numbers that are not finite.
+"""Models of grid_sampler at positions that are NaN, infinite, huge, or beside numbers that are not finite.
 
 They compute places in float. An index saturates, NaN becomes 0, and the neighbour of the largest index wraps. The
 padding moves each neighbour by itself, and weights are made of the place as it was.

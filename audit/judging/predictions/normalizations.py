@@ -1,4 +1,4 @@
-"""What kernels of releases make of variances, and of NaN where attention normalizes.
+"""Models of releases' kernels for variances, and for NaN in the softmax of attention.
 
 A variance is the mean of squares less the square of the mean, which cancels. The kernel of layer_norm takes one below
 1e-6 for zero, that of group_norm a negative one.

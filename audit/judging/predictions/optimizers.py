@@ -1,4 +1,4 @@
-"""What kernels of releases make of the steps of fused optimizers, in the order in which they compute."""
+"""Models of releases' fused optimizers, with their order of operations."""
 
 from __future__ import annotations
 

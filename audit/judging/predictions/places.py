@@ -1,4 +1,4 @@
-"""What kernels of releases make of places between elements: neighbours, weights and gradients of interpolation."""
+"""Models of releases' kernels for interpolation: neighbours, weights and gradients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What kernels of releases make of real numbers and integers, read in their compiled code."""
+"""Models of releases' kernels for real numbers and integers, from their compiled code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What kernels of releases make of sums, norms, extremes and scans."""
+"""Models of releases' kernels for sums, norms, extremes and scans."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of results that a kernel rounds by a few ULP where a later step, as a gradient, cancels their digits."""
+"""Predicts results whose rounding by a few ULP grows because a later step, such as a gradient, cancels digits."""
 
 from __future__ import annotations
 

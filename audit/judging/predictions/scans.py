@@ -1,4 +1,4 @@
-"""What kernels of releases make of long scans with indices: a data race between one chunk and the next."""
+"""Models of releases' long scans with indices: a data race between one chunk and the next."""
 
 from __future__ import annotations
 

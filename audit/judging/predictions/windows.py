@@ -1,4 +1,4 @@
-"""What kernels of releases make of windows, places and indices: pools, samplers, reductions by an index."""
+"""Models of releases' kernels for windows and indices: pools, samplers, reductions by an index."""
 
 from __future__ import annotations
 

@@ -143,7 +143,7 @@ _BY_HAND = (
 
 
 def _registered(name: str, declared: Dispatch, facts: ReleaseFacts) -> str:
-    """What the binary registered, which agreed with the declaration unless the facts say otherwise."""
+    """The binary's registration; it agrees with the declaration unless the facts say otherwise."""
     for field, kind, _ in _BY_HAND:
         if name in getattr(facts, field):
             return kind.value

@@ -1,4 +1,4 @@
-"""What native operators refuse on mps in a release, so that an audit without a Mac sees the same refusals.
+"""Calls that native operators refuse on mps in a release, so that an audit without a Mac sees the same refusals.
 
 PyTorch's own list of expected failures says which dtypes of which OpInfos fail, but not why: a wrong number fails
 too. So each row here describes one reason why a kernel refuses: the marks that it causes, their dtypes, and the text
@@ -218,7 +218,7 @@ def refuse_as_profile(release: str) -> list[Refusal]:
 
 
 def refusals_of(coverage: ReleaseCoverage, reasons: Sequence[Reason] = REASONS) -> list[Refusal]:
-    """What the native overloads of a release refuse, by its list of expected failures."""
+    """The refusals of a release's native overloads, by its list of expected failures."""
     return [refusal for reason in reasons for refusal in _of_reason(reason, coverage)]
 
 

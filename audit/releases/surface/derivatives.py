@@ -85,7 +85,7 @@ def _has_gradient(formulas: Iterable[tuple[str, object]], arguments: tuple[str, 
 
 
 def _signature(schema: str) -> tuple[str, ...]:
-    """What an overload has in common with its in-place twin: the functional name and the plain arguments."""
+    """A key that an overload shares with its in-place variant: the functional name and the plain arguments."""
     return (functional_name(schema.partition("(")[0]), *split_arguments(_ALIASING.sub("", schema)))
 
 

@@ -23,7 +23,7 @@ class BinaryEvidence:
     sdk: str | None
 
     def registered(self, key: str) -> Mapping[str, Registration]:
-        """What is registered under a dispatch key for overloads of aten, by name without namespace."""
+        """The registrations under a dispatch key for overloads of aten, by name without namespace."""
         return self._by_key.get(key, {})
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What PyTorch's own tests expect to fail on mps, read from the sources of any release without a Mac.
+"""The failures on mps that PyTorch's tests expect, from the sources of any release.
 
 Two sources list them: `common_mps.py`, whose functions mark OpInfos for a version of macOS, and the OpInfos.
 Both are read from the syntax tree (`python_subset`); the tests that use them are not needed.

@@ -1,4 +1,4 @@
-"""What a release's own host code needs to run: its libraries and its C++ headers, out of the macOS wheel, in the cache.
+"""The files that a release's host code needs: libraries and C++ headers from the macOS wheel, in the cache.
 
 Nothing of it is in mpsmith: it is read from the package index, or from a wheel in the cache, when it is asked for.
 """

@@ -75,7 +75,7 @@ def dtypes_by_operator(overloads: Iterable[str], functions: Iterable[str]) -> di
 
 
 def spellings(operator: str) -> set[str]:
-    """What a kernel of an operator may be called."""
+    """Possible names of an operator's kernel."""
     return {operator} | {operator.removeprefix(prefix) for prefix in PREFIXES if operator.startswith(prefix)}
 
 

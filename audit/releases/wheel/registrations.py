@@ -32,7 +32,7 @@ _ADDRESS, _CALL = "address", "call"
 
 
 class Kind(str, Enum):
-    """What a registration puts under the key."""
+    """The kind of function that is registered."""
 
     KERNEL = "kernel"
     FALLBACK = "fallback to CPU"

@@ -242,7 +242,7 @@ def _common_mps(text: str, evidence: FamilyEvidence | None) -> str:
 
 
 def _headers(operators: Sequence[OperatorModel], natives: Mapping[str, NativeCode]) -> dict[str, str]:
-    """What torchgen would generate for the patched yaml, one header for each base name."""
+    """torchgen's output for the patched yaml, one header for each base name."""
     texts: dict[str, str] = {}
     merged: dict[str, tuple[list[str], bool]] = {}
     for operator in operators:

@@ -12,7 +12,7 @@ from .yaml_rows import rows_by_overload
 
 @dataclass(frozen=True)
 class FamilyRows:
-    """What becomes of each overload that the family serves.
+    """The row of each overload that the family serves.
 
     Attributes:
         kernels: the overloads that get a row, with the kernel that it names: their own, or the one that all

@@ -1,4 +1,4 @@
-"""What PyTorch's build makes of the patched yaml: how its kernels are to be defined, and how they are declared."""
+"""Reads from the patched yaml how PyTorch's build wants kernels to be defined and declared."""
 
 from __future__ import annotations
 

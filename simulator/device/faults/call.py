@@ -19,7 +19,7 @@ Kernel = Callable[..., Any]
 
 @dataclass
 class FaultMemory:
-    """What a fault keeps between calls."""
+    """The state of a fault between calls."""
 
     calls: int = 0
     previous: dict[str, Any] = field(default_factory=dict)

@@ -98,7 +98,7 @@ def _takes_vectors(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | Non
 
 
 def _variant(query: Tensor, value: Tensor, mask: Tensor | None, causal: bool) -> str:
-    """What the kernel's name says of types, head sizes and mask."""
+    """The part of the kernel's name for types, head sizes and mask."""
     kind = "none" if mask is None else metal_name(mask.dtype)
     sizes = f"{query.shape[3]}_{value.shape[3]}"
     return f"{metal_name(query.dtype)}_{sizes}_mask{kind}{'_causal' if causal else ''}"

@@ -227,7 +227,7 @@ def divided_by_counts(kernels: ReleaseKernels, target: Tensor, counts: Tensor) -
 
 
 def initial_value(operation: str, dtype: torch.dtype) -> complex:
-    """What a reduction starts from where it leaves self's values out."""
+    """The initial value of a reduction that leaves out self's values."""
     if operation in ("add", "mean"):
         return 0
     if operation == "prod":

@@ -106,7 +106,7 @@ def _nll_backward(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
 
 
 def _nll_params(call: Call, source: Tensor) -> dict[str, object]:
-    """What the kernel knows of a contiguous (N, C), (C) or (N, C, H, W)."""
+    """The kernel's parameters for a contiguous (N, C), (C) or (N, C, H, W)."""
     classes = 0 if source.dim() == 1 else 1
     return {
         "n_classes": source.shape[classes],

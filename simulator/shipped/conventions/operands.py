@@ -1,4 +1,4 @@
-"""What conventions need of tensors and numbers beside their geometry: bits, scalars, sameness, grids."""
+"""Properties of tensors and numbers that conventions need, beside geometry: bits, scalars, sameness, grids."""
 
 from __future__ import annotations
 

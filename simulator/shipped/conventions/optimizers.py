@@ -25,7 +25,7 @@ _OPTIMIZER_GROUP, _SCALER_GROUP = 512, 64
 
 @dataclass
 class _Batch:
-    """What one launch works on: places in the lists of tensors, and which chunk of which one each threadgroup takes."""
+    """The input of one launch: places in the lists of tensors, and which chunk of which one each threadgroup takes."""
 
     tensors: list[int] = field(default_factory=list)
     numels: list[int] = field(default_factory=list)

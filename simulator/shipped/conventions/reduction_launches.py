@@ -31,7 +31,7 @@ _NARROW_GROUP = 256
 
 @dataclass(frozen=True, slots=True)
 class ReductionOp:
-    """What the kernels of a reduction are called, and what they compute.
+    """The kernels of a reduction by name, and the function that they compute.
 
     Attributes:
         prefix: what the names begin with, "sum_".

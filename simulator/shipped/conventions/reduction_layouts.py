@@ -111,7 +111,7 @@ class LayoutPlan:
 
     @property
     def second_pass(self) -> LayoutPlan:
-        """What reduces the segments' partial results."""
+        """The launch that reduces the segments' partial results."""
         kernel = INNERMOST if self.kernel == INNERMOST_CHUNK else self.kernel
         return LayoutPlan(kernel, RowLayout.dense(self.layout.outer, self.segments, self.layout.inner))
 

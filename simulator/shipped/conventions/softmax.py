@@ -28,7 +28,7 @@ _CHUNK = 1024
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """What is normalized: rows along a dimension of `given`, into a contiguous `output`."""
+    """The normalized rows along a dimension of `given`, into a contiguous `output`."""
 
     operator: str
     given: Tensor
