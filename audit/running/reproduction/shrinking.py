@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -11,14 +12,15 @@ from torch import Tensor
 
 from ...model.case import Case
 from ...model.nested import leaves, map_leaves
-from ...model.verdicts import CaseVerdict, Outcome
+from ...model.verdicts import CaseVerdict, Outcome, without_numbers
 
 Judge = Callable[[Case], Outcome]
 MOST_STEPS = 400
+_LIST = re.compile(r"\[[^][]*\]")
 
 
 def shrink(case: Case, judge: Judge) -> tuple[Case, Outcome]:
-    """The smallest case found that ends with the same verdict at the same stage, and its outcome.
+    """The smallest case found that ends with the same verdict and message, numbers and shapes aside, and its outcome.
 
     Greedy: every simplification is kept when the case still fails alike, and tried again until none helps. A
     simplification that the CPU refuses ends in another verdict and is dropped. A crash cannot be shrunk here, because
@@ -34,12 +36,18 @@ def shrink(case: Case, judge: Judge) -> tuple[Case, Outcome]:
         for simpler in simplifications(case):
             steps += 1
             outcome_now = judge(simpler)
-            if (outcome_now.verdict, outcome_now.stage) == (outcome.verdict, outcome.stage):
+            if _symptom(outcome_now) == _symptom(outcome):
                 case, outcome, progress = simpler, outcome_now, True
                 break
             if steps >= MOST_STEPS:
                 break
     return case, outcome
+
+
+def _symptom(outcome: Outcome) -> tuple[CaseVerdict, str, str]:
+    """What stays the same while a case gets smaller: not which element differs, nor sizes."""
+    kind = outcome.message.partition("; at ")[0]
+    return outcome.verdict, outcome.stage, without_numbers(_LIST.sub("[]", kind))
 
 
 def simplifications(case: Case) -> Iterator[Case]:

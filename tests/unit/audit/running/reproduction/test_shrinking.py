@@ -61,6 +61,17 @@ def test_a_passing_case_stays_as_it_is() -> None:
     assert shrink(case, wrong_when(lambda x: False))[0] is case
 
 
+def test_another_failure_is_not_taken_for_the_same() -> None:
+    def judge(case: Case) -> Outcome:
+        size = case.args[0].numel()
+        differs = f"output 0: {size} of {size} elements differ; at [0]: nan, CPU {size}"
+        return Outcome(CaseVerdict.WRONG, message=differs if size > 3 else "returns where the CPU raises IndexError")
+
+    smallest, outcome = shrink(Case(torch.abs, (torch.randn(5, 6),)), judge)
+    assert smallest.args[0].numel() == 4
+    assert "elements differ" in outcome.message
+
+
 def test_gradients_stay_wanted() -> None:
     case = Case(torch.abs, (torch.randn(4, requires_grad=True),), differentiable=True)
     smallest, _ = shrink(case, wrong_when(lambda x: True))
