@@ -273,7 +273,7 @@ def _notes(meant: ResolvedName, main: Sequence[str], position: int) -> tuple[str
         elif (calls := measured().names.get(overload)) and is_rare(overload):
             bad = [verdict for verdict in calls.prevailing if verdict is not CaseVerdict.PASSED]
             if bad and CaseVerdict.PASSED not in calls.prevailing:
-                notes.append(f"{overload}: {bad[0].value}")
+                notes.append(f"{overload}: {min(bad, key=CASE_SEVERITY.index).value}")
     return tuple(notes)
 
 

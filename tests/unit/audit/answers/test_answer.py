@@ -138,6 +138,7 @@ def test_an_overload_without_a_cpu_kernel_is_a_note() -> None:
     reply = answer("mm")
     assert headline(reply) == "works"
     assert "mm.dtype: the CPU has no kernel for it either" in reply.notes
+    assert "mode.values: wrong" in answer("mode").notes  # refused in all dtypes, and that is not a gap
 
 
 def test_empty_inputs_are_not_evidence() -> None:
