@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from .scripts import SCRIPT, ScriptModule, checked, is_script
+from .scripts import RETURNED_FALSE, SCRIPT, ScriptModule, checked, is_script
 
 EVENTS, FINISHED = "MPSMITH_TRY_EVENTS", "MPSMITH_TRY_FINISHED"
 FINDINGS = "MPSMITH_METAL_FINDINGS"  # simulator/objc/metal/encoders.mm reads it
@@ -100,6 +100,9 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
         _ENDS[item.nodeid] = {"outcome": "skipped", "text": "pytest cannot pass its arguments; the file's script does"}
     elif report.failed and call.excinfo is not None:
         _ENDS[item.nodeid] = {"outcome": "failed", **_of_exception(call.excinfo.value)}
+        printed = [line.strip() for line in report.capstdout.splitlines() if any(map(str.isalnum, line))]
+        if printed and str(call.excinfo.value) == RETURNED_FALSE:
+            _ENDS[item.nodeid]["text"] += f"; its last line: {printed[-1]}"
     elif report.skipped:
         expected = getattr(report, "wasxfail", None)
         reason = _skip_reason(report.longrepr) if expected is None else f"the project expects that it fails: {expected}"

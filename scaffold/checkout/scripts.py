@@ -17,7 +17,7 @@ SCRIPT = "__main__"
 """The name of the item that runs a file as a script."""
 _RUNNERS = ("pytest.main", "unittest.main", "run_tests(")
 _LONGEST_CALL = 80
-_FALSE = "the test returned False"
+RETURNED_FALSE = "the test returned False"
 Report = Callable[[str, bool, BaseException | None], None]
 """Called with a test, whether it has ended, and its exception."""
 
@@ -46,7 +46,7 @@ def checked(test: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         result = test(*args, **kwargs)
         if result is False:
-            raise AssertionError(_FALSE)
+            raise AssertionError(RETURNED_FALSE)
         return result
 
     return call
@@ -95,7 +95,7 @@ class ScriptItem(pytest.Item):
             except Exception as error:
                 report(name, True, error)
                 raise
-            report(name, True, AssertionError(_FALSE) if result is False else None)
+            report(name, True, AssertionError(RETURNED_FALSE) if result is False else None)
             return result
 
         return call

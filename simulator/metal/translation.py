@@ -30,7 +30,10 @@ _NOT_SUPPORTED = {
     "metal_visible_function_table": "function tables",
 }
 """Apple's headers that the host does not support."""
-_UNKNOWN_NAME = re.compile(r"(?:no (?:template|type|member) named|unknown type name|undeclared identifier) '(\w+)'")
+_UNKNOWN_NAME = re.compile(
+    r"(?:no (?:template|type|member) named|unknown type name|undeclared identifier) '(\w+)'"
+    r"( in namespace 'metal')?"
+)
 _USING = re.compile(r"\s*using namespace (?:metal::)?(\w+)")
 _NAMES = {
     "visible_function_table": "function tables",
@@ -42,7 +45,9 @@ _NAMES = {
     **dict.fromkeys(("command_buffer", "render_command", "compute_command"), "indirect command buffers"),
     **dict.fromkeys(("rasterization_rate_map_data", "rasterization_rate_map_decoder"), "rasterization rate maps"),
     **dict.fromkeys(("imageblock", "imageblock_layout_implicit", "imageblock_layout_explicit"), "imageblocks"),
-    "mesh_grid_properties": "mesh shading",
+    **dict.fromkeys(("MTLQuadTessellationFactorsHalf", "MTLTriangleTessellationFactorsHalf"), "tessellation"),
+    **dict.fromkeys(("mesh in namespace 'metal'", "mesh_grid_properties"), "mesh shading"),
+    "rgba8unorm": "imageblocks",
     "sparse_color": "sparse textures",
 }
 """The names of them that programs use, through <metal_stdlib>."""
@@ -175,7 +180,7 @@ def _of_name(diagnostic: Diagnostic, program: ProgramSource) -> Diagnostic:
     lines = program.lines.get(diagnostic.file, [])[diagnostic.line - 1 : diagnostic.line]
     unnamed = diagnostic.message == "expected namespace name"
     named = _USING.match(lines[0]) if unnamed and lines else _UNKNOWN_NAME.search(diagnostic.message)
-    feature = _NAMES.get(named[1]) if named else None
+    feature = _NAMES.get(named[1], _NAMES.get("".join(filter(None, named.groups())))) if named else None
     if named is None or feature is None:
         return diagnostic
     return replace(diagnostic, message=f"{named[1]}: the simulator does not support {feature}", rule="not-supported")

@@ -150,6 +150,7 @@ def test_of_dtype(dtype, name="one"):
     return bool((torch.ones(2, device="mps", dtype=dtype) == 1).all())
 
 def test_that_is_false():
+    print("largest error: 0.5\\n----")
     return False
 
 def test_right():
@@ -179,6 +180,8 @@ def test_a_test_file_that_is_a_script_runs_as_one(tmp_path: Path) -> None:
     }
     assert rows["test_bad.py::__main__"].reason == "RuntimeError: the script ended with status 3"
     assert rows["test_script.py::test_that_is_false()"].reason == "the test returned False"
+    alone = rows["test_script.py::test_that_is_false"].reason
+    assert alone == "the test returned False; its last line: largest error: 0.5"
     assert rows["test_script.py::test_of_dtype"].reason == "pytest cannot pass its arguments; the file's script does"
 
 

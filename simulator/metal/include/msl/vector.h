@@ -145,6 +145,9 @@ template <class T, int N> struct alignas(sizeof(T) * (N == 3 ? 4 : N)) vec : msl
   constexpr MSL_INLINE vec(U s) : vec(msl_range<N>(), msl_convert<T>(s)) {}
   template <class U, enable_if_t<!is_same<U, T>::value, int> = 0>
   constexpr MSL_INLINE explicit vec(vec<U, N> o) : vec(o, msl_range<N>()) {}
+  // `float3(colour)` of a float4, as Apple's samples write it.
+  template <class U, int M, enable_if_t<(M > N), int> = 0>
+  constexpr MSL_INLINE explicit vec(vec<U, M> o) : vec(o, msl_range<N>()) {}
   constexpr MSL_INLINE vec(packed_vec<T, N> o) : vec(o, msl_range<N>()) {}
   template <class U, enable_if_t<!is_same<U, T>::value, int> = 0>
   constexpr MSL_INLINE explicit vec(packed_vec<U, N> o) : vec(o, msl_range<N>()) {}

@@ -104,7 +104,8 @@ def test_a_file_of_c_is_compiled_as_c_beside_objective_cxx_with_openmps_function
         "int twice(int class) { int* new = malloc(4); *new = 2 * class; int y = *new; free(new); return y; }\n"
     )
     (tmp_path / "x.mm").write_text(
-        'extern "C" int twice(int);\n#include <omp.h>\nint four() { return twice(omp_get_max_threads()); }\n'
+        'extern "C" int twice(int);\n#include <omp.h>\n#include <mach/mach_time.h>\n'
+        "int four() { return mach_absolute_time() ? twice(omp_get_max_threads()) : 0; }\n"
     )
     (tmp_path / "setup.py").write_text(
         "from setuptools import Extension, setup\nsetup(name='x', ext_modules=[Extension('x', ['twice.c', 'x.mm'])])\n"

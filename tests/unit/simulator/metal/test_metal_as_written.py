@@ -171,6 +171,7 @@ def test_unsupported_metal_features_are_named() -> None:
         ("kernel void k(raytracing::instance_acceleration_structure s [[buffer(0)]]) {}", "ray tracing"),
         ("using namespace raytracing;", "ray tracing"),
         ("struct A { command_buffer c [[id(0)]]; };", "indirect command buffers"),
+        ("using Meshes = metal::mesh<int, void, 4, 4>;", "mesh shading"),
     ):
         (error,) = metal.check(start + line)
         assert (error.line, error.rule) == (3, "not-supported")
