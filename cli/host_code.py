@@ -42,7 +42,7 @@ def _built_folder(asked: str) -> str:
 def touched_operators(folders: Sequence[str]) -> tuple[str, ...]:
     """Patterns for what the second of two trees may compute otherwise than the first; () for everything.
 
-    `folders` note the builds. Raises MpsmithError where two trees have the same host code.
+    `folders` note the builds. Raises MpsmithError if two trees have the same host code.
     """
     from ..audit.cases.sources import case_sources
     from ..audit.model.operator_names import matching

@@ -95,7 +95,7 @@ def number_of(summary: AuditSummary, label: str | None) -> Cell:
 
 
 def worst_case_rule(summary: AuditSummary, overload: OverloadSummary) -> str:
-    """The rule that explains the case which decided the overload's verdict; "" where no case did."""
+    """The rule that explains the case which decided the overload's verdict; "" if no case did."""
     return "" if overload.worst_case is None else summary.cases[overload.worst_case].rule or UNEXPLAINED
 
 
@@ -220,7 +220,7 @@ def _letter(verdict: OverloadVerdict, breakages: Collection[object]) -> str:
 
 
 def map_table(summary: AuditSummary) -> Table:
-    """Operator × dtype, a letter each, of the operators that are not simply supported; "" where nothing ran."""
+    """Operator × dtype, a letter each, of the operators that are not simply supported; "" if nothing ran."""
     rows = [
         (
             o.name,

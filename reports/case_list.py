@@ -117,7 +117,7 @@ def _fields(case: StoredCase, run: Run, rule_of: RuleOf) -> dict[str, object]:
 
 
 def _grade(case: StoredCase) -> str:
-    """The grade of the case; "" where the device did not run it."""
+    """The grade of the case; "" if the device did not run it."""
     return case.grade.value if case.outcome.verdict.executed else ""
 
 

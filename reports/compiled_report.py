@@ -37,7 +37,7 @@ def against_eager(operator: CompiledOperator, eager: Mapping[str, str]) -> str:
 
 
 def eager_verdict(name: str, eager: Mapping[str, str]) -> str:
-    """The measured verdict of the eager operator, "" where its name is unknown."""
+    """The measured verdict of the eager operator, "" if its name is unknown."""
     return next((eager[aten_name] for aten_name in aten_names(name) if aten_name in eager), "")
 
 

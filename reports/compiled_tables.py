@@ -86,7 +86,7 @@ def in_one_word(compiled: CompiledBeside | None) -> str:
 
 
 def in_a_sentence(compiled: CompiledBeside | None) -> str:
-    """The verdicts of the operator under torch.compile by dtype; "" where it was not compiled."""
+    """The verdicts of the operator under torch.compile by dtype; "" if it was not compiled."""
     if compiled is None:
         return ""
     by_verdict: dict[str, list[str]] = {}

@@ -41,7 +41,7 @@ class OperatorAdvice:
 
     Attributes:
         works: whether it works, in sentences.
-        since, release: since which release it does, in a sentence and by itself; "" where that is not known.
+        since, release: since which release it does, in a sentence and by itself; "" if that is not known.
         row: a letter for each release; "" without release data.
         steps: what to do.
     """

@@ -40,7 +40,7 @@ class ReleaseHistory:
 
 
 def history_of(summary: AuditSummary) -> ReleaseHistory | None:
-    """The releases around the audited one; None where the committed data do not have it."""
+    """The releases around the audited one; None if the committed data do not have it."""
     data = release_data.load()
     try:
         position = data.index(str(summary.run.environment.get("profile") or summary.surface_release))

@@ -17,7 +17,7 @@ _ROW = re.compile(r"^\| `([a-z0-9]+(?:-[a-z0-9]+)+)` \| ([\d,]+) \| [\d,]+ ", re
 
 
 def published_counts(settings: Mapping[str, Any], published: Path = PUBLISHED) -> dict[str, int]:
-    """The cases by rule in the published audit; empty where there is none of an audit with these settings."""
+    """The cases by rule in the published audit; empty if there is none of an audit with these settings."""
     if is_narrowed(settings) or not published.is_file():
         return {}
     text = published.read_text(encoding="utf-8")

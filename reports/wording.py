@@ -203,7 +203,7 @@ _NOT_EXECUTED = (OverloadVerdict.REFERENCE_FAILED, OverloadVerdict.UNREACHABLE)
 
 
 def graded(grade: Grade | None) -> str:
-    """The grade in a cell of a table: its word, "" where nothing was executed."""
+    """The grade in a cell of a table: its word, "" if nothing was executed."""
     return grade.value if grade else ""
 
 

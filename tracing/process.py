@@ -103,7 +103,7 @@ class TracedDevice:
 
     @classmethod
     def of(cls, kind: DeviceKind, profile: str | None) -> TracedDevice:
-        """Open the device. Raises MpsmithError where there is none."""
+        """Open the device. Raises MpsmithError if there is none."""
         from ..audit.releases.surface.profiles import coverage_profile
         from ..simulator.opening import device_of_this_process, open_device
 

@@ -62,7 +62,7 @@ class CallRow:
 
     Attributes:
         overload: `aten::softshrink.out`.
-        operands: the tensor arguments; None where a call site had too many different ones.
+        operands: the tensor arguments; None if a call site had too many different ones.
         calls: their number.
         refused: calls that raised because fallbacks are not allowed; not included in `calls`.
         bytes_to_cpu: copied from the device by all calls together; likewise the others.

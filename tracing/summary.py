@@ -131,7 +131,7 @@ def is_allowed(overload: str, allowed: Collection[str]) -> bool:
 
 
 def advice(summary: Summary) -> str:
-    """One sentence of advice, "" where nothing fell back."""
+    """One sentence of advice, "" if nothing fell back."""
     replaced, lacking = summary.replaced, summary.lacking
     total = len(replaced) + len(lacking)
     if not total:
@@ -155,7 +155,7 @@ def upgrades(summary: Summary) -> dict[str, list[str]]:
 
 
 def _answer(operator: str, release: str | None) -> Answer | None:
-    """The answer about an operator in the release that ran; None where mpsmith has no data of one of them."""
+    """The answer about an operator in the release that ran; None if mpsmith has no data of one of them."""
     try:
         return answer(operator, release)
     except MpsmithError:

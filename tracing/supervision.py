@@ -63,7 +63,7 @@ def run(
     """Run a program with fallbacks allowed, and record it and the processes that it starts.
 
     `kernels`: import mpsmith.kernels after torch. `output`: for its standard output, by default that of this process.
-    Raises MpsmithError where the script or the device does not exist.
+    Raises MpsmithError if the script or the device does not exist.
     """
     if not program.is_module and not Path(program.name).exists():
         raise MpsmithError(f"{program.name}: no such file")

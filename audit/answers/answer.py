@@ -58,13 +58,13 @@ class Answer:
         some: the dtypes in which some calls showed something else than most, in an audit or in `wrong`.
         lacking: the overloads without a kernel that calls reach, with the share of calls that do, from 0 to 1.
         composite, always_on_cpu: see `Runs`.
-        since: the first release from which on all calls run on mps, up to this release; None where they do not.
+        since: the first release from which on all calls run on mps, up to this release; None if they do not.
         since_or_before: an older release may do so too; what it is composed of there is not known.
-        upgrade: the first later release that runs it, None where none does or none is needed.
+        upgrade: the first later release that runs it, None if none does or none is needed.
         wrong: the wrong results that this release gives, or may give.
         kernels: mpsmith's kernels for the operator and for what it lacks.
         replay, message: the label of an audited case that did not pass, and what it showed, or "".
-        grade: what computed the results; None where nothing was run: the wheel declares the kernels.
+        grade: what computed the results; None if nothing was run: the wheel declares the kernels.
         simulated: the results come from the simulated device.
         unreachable: why no program reaches it on mps in this release, a sentence, or "".
         notes: what holds for rare overloads alone.
@@ -216,7 +216,7 @@ def _upgrade(meant: ResolvedName, position: int) -> str | None:
 
 
 def _unreachable(meant: ResolvedName, overloads: Sequence[str], position: int) -> str:
-    """Why no program reaches any of these overloads on mps, a sentence; "" where one does."""
+    """Why no program reaches any of these overloads on mps, a sentence; "" if one does."""
     if not meant.operator:
         return ""
     data = release_data.load()

@@ -88,7 +88,7 @@ def _what_is_lacking(answer: Answer) -> str:
 
 
 def since(answer: Answer) -> str:
-    """From which release on it runs on mps, in one sentence; "" where that is not known."""
+    """From which release on it runs on mps, in one sentence; "" if that is not known."""
     oldest = release_data.load().releases[0].release
     if answer.since:
         before = answer.since_or_before or answer.since == oldest

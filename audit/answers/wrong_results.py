@@ -18,7 +18,7 @@ class WrongResult:
 
     Attributes:
         summary: one sentence.
-        first, last: the releases in which it was seen; "" where that is not known.
+        first, last: the releases in which it was seen; "" if that is not known.
         right_from: the first release that is right again, or "".
         issue: the number in pytorch/pytorch, or 0.
         dtypes: those of the calls that show it.
@@ -55,7 +55,7 @@ class WrongResult:
 def wrong_results(operators: frozenset[str]) -> tuple[WrongResult, ...]:
     """The known wrong results of these operators (`aten::mode`), by issue; those that mpsmith found come last.
 
-    Raises RegistryError where a file is malformed.
+    Raises RegistryError if a file is malformed.
     """
     reported = [
         _reported(report)

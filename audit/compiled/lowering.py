@@ -116,7 +116,7 @@ def _record_graph(lowering: Lowering) -> None:
 
 
 def name_of_call(node: Any) -> str | None:
-    """The operator that a node of Inductor's scheduler calls, "" where it computes nothing, None for a Metal kernel."""
+    """The operator that a node of Inductor's scheduler calls, "" if it computes nothing, None for a Metal kernel."""
     from torch._inductor.scheduler import ExternKernelSchedulerNode, NopKernelSchedulerNode
 
     if isinstance(node, NopKernelSchedulerNode):

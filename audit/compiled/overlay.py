@@ -48,7 +48,7 @@ class Generator:
 
 
 def generator_of(release: str) -> Generator:
-    """The code generator of a release, from its macOS wheel. Raises WheelError where it is not available."""
+    """The code generator of a release, from its macOS wheel. Raises WheelError if it is not available."""
     folder = code_generator(release)
     return Generator(f"torch {release}", folder / GENERATOR, folder / "torch" / "include")
 
@@ -59,7 +59,7 @@ def overlaid(generator: Generator) -> Iterator[None]:
 
     Inductor's caches are off, because their keys do not include the generator.
 
-    Raises OverlayError where the installed Inductor lacks what the generator needs to be imported.
+    Raises OverlayError if the installed Inductor lacks what the generator needs to be imported.
     """
     import torch
     from torch._inductor import config

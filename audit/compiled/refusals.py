@@ -98,7 +98,7 @@ def _without_hints(text: str) -> str:
 
 
 def refused_line(error: BaseException) -> str:
-    """The line of the generated source that the Metal compiler refuses, "" where it names none."""
+    """The line of the generated source that the Metal compiler refuses, "" if it names none."""
     refused = _refusal(error)
     return refused[1] if refused else ""
 

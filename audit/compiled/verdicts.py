@@ -123,7 +123,7 @@ class CompiledOutcome:
         graphs: how many graphs were compiled.
         breaks: why Dynamo broke the graph, each reason once.
         recompilations: how often a failed guard caused a recompilation.
-        reason: the message of Dynamo, Inductor, the Metal compiler or the checks, in one line; "" where it is right.
+        reason: the message of Dynamo, Inductor, the Metal compiler or the checks, in one line; "" if it is right.
         line: the line of the generated source that was refused.
         faulty_stage: the compilation stage at fault for a wrong result.
         source: the generated Metal source.

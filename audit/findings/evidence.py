@@ -25,9 +25,9 @@ class CaseReference:
 
     Attributes:
         label: its name, the same in every run with these settings.
-        max_error: in units of the tolerance; None where nothing was measured or the error is not finite.
-        rule: the rule that explains why it did not pass; "" where none does.
-        at_fault: the inner call that was found wrong; None where none was, or inner calls were not audited.
+        max_error: in units of the tolerance; None if nothing was measured or the error is not finite.
+        rule: the rule that explains why it did not pass; "" if none does.
+        at_fault: the inner call that was found wrong; None if none was, or inner calls were not audited.
         grade: what ran, and so what the case is evidence of.
     """
 

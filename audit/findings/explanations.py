@@ -45,7 +45,7 @@ class RuleUse:
 class Unexplained:
     """Cases of one entry that no rule explains and that say the same but for numbers.
 
-    `example` is the label of the first of them, `grade` the strongest of theirs; None where none was executed.
+    `example` is the label of the first of them, `grade` the strongest of theirs; None if none was executed.
     """
 
     source: str

@@ -68,7 +68,7 @@ class Grading:
         self.cases = {grade: together[grade] for grade in Grade if together[grade]}
 
     def of_entry(self, name: str) -> Grade | None:
-        """The grade of the cases of all entries of this name; None where none was executed."""
+        """The grade of the cases of all entries of this name; None if none was executed."""
         return strongest(self._by_name.get(name, ()))
 
     def of_source_entry(self, entry: SourceEntry) -> frozenset[Grade]:

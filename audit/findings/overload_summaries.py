@@ -112,7 +112,7 @@ def _failures_text(breakages: Iterable[Breakage], executed: int) -> str:
 
 
 def _worst_of(findings: Iterable[DtypeFindings], verdicts: Iterable[CaseVerdict]) -> CaseReference | None:
-    """The case that shows the first of these verdicts best, or None where no case had one."""
+    """The case that shows the first of these verdicts best, or None if no case had one."""
     for wanted in verdicts:
         kept = [of_dtype.worst[wanted] for of_dtype in findings if wanted in of_dtype.worst]
         if kept:

@@ -29,7 +29,7 @@ class DtypeEvidence:
     """The evidence about an overload for one dtype.
 
     `worst_case` is the label of the case that decided, if one did; `broken_case` of one that crashed, timed out or was
-    wrong although most cases say something else. `grade` is None where no case was executed.
+    wrong although most cases say something else. `grade` is None if no case was executed.
     """
 
     verdict: OverloadVerdict
@@ -63,8 +63,8 @@ class OverloadSummary:
         unreachable_rule: the name of the rule by which no user of an mps device gets there, or "".
         verdict, reason: the verdict over all dtypes, and one line on why.
         breakages: shown next to the verdict: cases that crashed, timed out or were wrong, fewer than half.
-        grade: what ran when that was found, the strongest of its cases; None where none was executed.
-        shipped: what became of its calls in the cases that took shipped kernels; None where none of those called it.
+        grade: what ran when that was found, the strongest of its cases; None if none was executed.
+        shipped: what became of its calls in the cases that took shipped kernels; None if none of those called it.
         executed: cases that count for it; a case that calls several overloads counts for each.
         cases: the same by case verdict. Cases whose reference failed, and those that passed because the CPU and the
             device refuse the call, are reference failed.
@@ -248,7 +248,7 @@ class FaultyOverload:
         dtypes, entries: of those cases.
         example: the label of the one that shows it best; `message` is what was wrong there.
         call: where the calls inside the example were audited one by one, the arguments that the overload got.
-        or_one_of: the others of which one may be at fault instead; empty where it is certain.
+        or_one_of: the others of which one may be at fault instead; empty if it is certain.
         explains: by entry, cases that broke because they call it, and that no overload answers for therefore.
         grade: what ran in the example.
     """
@@ -307,13 +307,13 @@ class AuditSummary:
         cases: the cases that other parts refer to, by label.
         explanation: the rules that explain non-passes, and the non-passes without a rule.
         at_fault: the overloads at fault for failing cases without a rule, the most serious first.
-        not_executed: the reachable overloads without an executed case; empty where operators or dtypes were chosen.
+        not_executed: the reachable overloads without an executed case; empty if operators or dtypes were chosen.
         module: the results of the probes of torch.mps.
         known_reports: the upstream reports of wrong results, with their result in this run.
         selection: the filters of a summary that is only a part, see `summary_filter`; "" for a whole one.
-        shipped: the launched kernels of a release; None where the run launched none.
+        shipped: the launched kernels of a release; None if the run launched none.
         wrong_kernels: the shipped kernels whose cases came out wrong.
-        compiled: the audit under torch.compile in the same store; None where there is none.
+        compiled: the audit under torch.compile in the same store; None if there is none.
         without_effect: the inputs on which no result of some group depends.
         execution: None in a summary that was read from a report.
     """

@@ -168,7 +168,7 @@ class Comparison:
         return _compare_numbers(actual, expected)
 
     def _reordered(self, position: int, mine: Execution, cpus: Execution) -> Agreement | None:
-        """Compare eigenvalues and vectors in the CPU's order and phases; None where they differ."""
+        """Compare eigenvalues and vectors in the CPU's order and phases; None if they differ."""
         if not self._values:
             return None
         ordered = in_cpu_order(self._case, position, mine.outputs, cpus.outputs)
@@ -185,7 +185,7 @@ class Comparison:
         return None
 
     def _accepted_anyway(self, position: int, mine: Execution, cpus: Execution) -> str:
-        """Why other values than the CPU's are accepted; "" where they are not."""
+        """Why other values than the CPU's are accepted; "" if they are not."""
         if names_equal_elements(self._case, mine.outputs[position], cpus.outputs[position]):
             return EQUAL_ELEMENTS
         if is_in_another_order(self._case, position, mine.outputs, cpus.outputs):

@@ -60,7 +60,7 @@ class Reference(Protocol):
     """The results of the operator in float64 (or complex128). Each is computed on demand and costs a run."""
 
     def value(self) -> Tensor | None:
-        """The reference, or None where the operator has none."""
+        """The reference, or None if the operator has none."""
 
     def sensitivity(self, moves: int) -> Tensor | None:
         """The change of each element when every floating input moves by one ULP of its dtype.
@@ -70,7 +70,7 @@ class Reference(Protocol):
         """
 
     def flushed(self) -> Tensor | None:
-        """The reference with zeros in place of subnormal inputs; None where no input is subnormal."""
+        """The reference with zeros in place of subnormal inputs; None if no input is subnormal."""
 
 
 class NoReference:
@@ -87,7 +87,7 @@ class Difference:
     """How a tensor differs from the expected one, in one line, and the error in units of the tolerance.
 
     Attributes:
-        wrong: which elements differ, a bool tensor on the CPU; None where something else than values differs.
+        wrong: which elements differ, a bool tensor on the CPU; None if something else than values differs.
         of_form: whether it is the shape or the dtype.
     """
 

@@ -21,7 +21,7 @@ FEWEST_DRAWS = 458
 
 
 def compare_draws(actual: Tensor, expected: Tensor) -> str:
-    """How the distributions differ, or "" where the draws do not show that they do.
+    """How the distributions differ, or "" if the draws do not show that they do.
 
     Args:
         actual, expected: as many draws each, of any shape and of one dtype. Fewer than FEWEST_DRAWS show nothing.

@@ -48,7 +48,7 @@ class EigenvalueOrder:
 
 
 def in_cpu_order(case: Case, position: int, mine: Sequence[Any], cpus: Sequence[Any]) -> Tensor | None:
-    """An output of the device in the CPU's order and phases; None where the operator promises both.
+    """An output of the device in the CPU's order and phases; None if the operator promises both.
 
     Args:
         case: the case.

@@ -68,7 +68,7 @@ def may_have_faulty_call(outcome: Outcome) -> bool:
 def fault_inside(
     case: Case, recorder: FallbackRecorder, seed: int, label: str, note: Note = lambda overload, call: None
 ) -> AtFault | None:
-    """The overload at fault for a wrong case, or None where no inner call is wrong.
+    """The overload at fault for a wrong case, or None if no inner call is wrong.
 
     Args:
         case, recorder, seed, label: as for `judge`.
@@ -182,7 +182,7 @@ class _Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 def _difference(case: Case, func: OpOverload[..., Any], before: Inputs, after: tuple[Any, ...] | Exception) -> str:
-    """How the device's results and arguments differ from the CPU's; "" where they do not.
+    """How the device's results and arguments differ from the CPU's; "" if they do not.
 
     Raises the CPU's error, unless the case is expected to raise.
     """
@@ -287,7 +287,7 @@ def _is_for_device(args: Any, kwargs: dict[str, Any]) -> bool:
 
 
 def _on_cpu(args: Any, kwargs: dict[str, Any]) -> Inputs | None:
-    """Copies of arguments on the CPU, with devices among them replaced; None where they cannot be copied."""
+    """Copies of arguments on the CPU, with devices among them replaced; None if they cannot be copied."""
     try:
         with torch._C.DisableTorchFunction():  # a default device applies to the case, not to the copies
             moved_args, moved_kwargs = move(tuple(args), kwargs, "cpu")

@@ -33,7 +33,7 @@ class WideRuns:
 
     @cached_property
     def exact(self) -> Execution | None:
-        """The run with the case's own inputs, or None where the operator has no float64."""
+        """The run with the case's own inputs, or None if the operator has no float64."""
         return self._run(widened((self._case.args, self._case.kwargs)))
 
     def nudged(self, moves: int) -> list[Execution]:
@@ -49,12 +49,12 @@ class WideRuns:
 
     @cached_property
     def flushed(self) -> Execution | None:
-        """The run with zeros in place of subnormal inputs; None where no input is subnormal."""
+        """The run with zeros in place of subnormal inputs; None if no input is subnormal."""
         inputs = (self._case.args, self._case.kwargs)
         return self._run(widened(map_leaves(flushed, inputs))) if any(map(_is_subnormal, leaves(inputs))) else None
 
     def gradients(self, execution: Execution) -> list[Tensor | None]:
-        """The gradients through one of the runs, empty where the operator has none in float64.
+        """The gradients through one of the runs, empty if the operator has none in float64.
 
         Cotangents are inputs of the backward: in a run with moved inputs they are moved as well.
         """
@@ -88,7 +88,7 @@ class Position:
         self.position = position
 
     def value(self) -> Tensor | None:
-        """The result in float64, or None where there is none."""
+        """The result in float64, or None if there is none."""
         return None if self._runs.exact is None else self.of(self._runs.exact)
 
     def sensitivity(self, moves: int) -> Tensor | None:
@@ -110,7 +110,7 @@ class Position:
         return None if self._runs.flushed is None else self.of(self._runs.flushed)
 
     def of(self, run: Execution) -> Tensor | None:
-        """This result of a run, or None where the run has no such result."""
+        """This result of a run, or None if the run has no such result."""
         raise NotImplementedError
 
 

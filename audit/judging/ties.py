@@ -25,7 +25,7 @@ SORTED_POSITION = {"topk": 4}
 def names_equal_elements(case: Case, mine: Tensor, cpus: Tensor) -> bool:
     """Whether two results of a case are indices of equal elements; NaN equals NaN, a subnormal number equals zero.
 
-    False where the operator returns no such indices, where the sort is stable, and where an index is out of range.
+    False if the operator returns no such indices, where the sort is stable, and where an index is out of range.
     """
     chosen_from = _first_tensor(case)
     if _name(case) not in DIM_POSITION or _is_stable(case) or mine.shape != cpus.shape:

@@ -50,7 +50,7 @@ def reads_uninitialised_memory(case: Case, cpu: Execution, seed: Callable[[], No
 
 
 def _run_again(case: Case, seed: Callable[[], None], filling: bool) -> Execution | None:
-    """Run the case on the CPU again, with or without filled memory; None where it raises."""
+    """Run the case on the CPU again, with or without filled memory; None if it raises."""
     # Deterministic algorithms also fill uninitialised memory.
     with deterministic_algorithms(warn_only=True) if filling else nullcontext():
         try:

@@ -85,7 +85,7 @@ def _spellings(name: str) -> frozenset[str]:
 
 @cache
 def _operator_of(name: str) -> str:
-    """The ATen operator of which `name` is an overload, "pow_" of "pow_.Scalar"; "" where it is none."""
+    """The ATen operator of which `name` is an overload, "pow_" of "pow_.Scalar"; "" if it is none."""
     operator, _, overload = name.partition(".")
     packet = getattr(torch.ops.aten, operator, None)
     return operator if packet is not None and (overload or "default") in [*packet.overloads(), "default"] else ""

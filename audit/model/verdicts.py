@@ -87,7 +87,7 @@ def grade_of_device(*, simulated: bool) -> Grade:
 
 
 def strongest(grades: Iterable[Grade | None]) -> Grade | None:
-    """The strongest of `grades`, or None where there is none."""
+    """The strongest of `grades`, or None if there is none."""
     present = set(grades)
     return next((grade for grade in Grade if grade in present), None)
 
@@ -104,7 +104,7 @@ class UlpSensitivity(str, Enum):
 
 
 def least_sensitive(sensitivities: Iterable[UlpSensitivity | None]) -> UlpSensitivity | None:
-    """The most certain of the values, or None where there is none."""
+    """The most certain of the values, or None if there is none."""
     present = set(sensitivities)
     return next((sensitivity for sensitivity in UlpSensitivity if sensitivity in present), None)
 

@@ -146,7 +146,7 @@ def release_order(release: str) -> tuple[int, int, int]:
 
 
 def facts_for(release: str) -> ReleaseFacts | None:
-    """The facts of the release, or of the newest known one that is older; None where all known ones are newer.
+    """The facts of the release, or of the newest known one that is older; None if all known ones are newer.
 
     A patch release or a nightly that is not in the data is thus judged by its closest ancestor.
     """

@@ -29,7 +29,7 @@ def launch_findings(
         findings: to launch, in this order.
         on_result: called with each result as it arrives.
 
-    Raises MpsmithError where no worker can start.
+    Raises MpsmithError if no worker can start.
     """
     settings = Settings(device=DeviceKind.SIMULATED, profile=coverage_of(release), shipped=release, workers=1)
     results = []

@@ -106,7 +106,7 @@ def start_wheel(release: str, macos: str) -> HostProcess:
 
 
 def _kernels_of(release: str, say: Callable[[str], None]) -> str:
-    """The release if its compiled kernels can be had; "" where its Metal sources are to be compiled."""
+    """The release if its compiled kernels can be had; "" if its Metal sources are to be compiled."""
     from ..releases.wheel.shipped import cached_library, shipped_library
 
     try:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def predictions_of(worker: Worker, wrong: list[Trial]) -> tuple[dict[str, float], str]:
-    """The predictions that the first of these trials fits, as the store has them; none where there is no trial.
+    """The predictions that the first of these trials fits, as the store has them; none if there is no trial.
 
     Where a model raises, none either, so that no rule explains the case, and what it raises: a note about the case.
     """

@@ -142,7 +142,7 @@ class _Audit:
 
 
 def resumable(store: Store) -> Run:
-    """The run of a store that was stopped. Raises MpsmithError where there is none."""
+    """The run of a store that was stopped. Raises MpsmithError if there is none."""
     run = store.newest_run()
     if run is None:
         raise MpsmithError(f"{store.path}: holds no audit yet, there is nothing to resume")

@@ -14,7 +14,7 @@ Arguments = dict[str, Any]
 
 
 def changed_tensor(arguments: Arguments, name: str, change: Callable[[Tensor], Tensor | None]) -> bool:
-    """Change the tensor, or the first fitting one of a list; `change` returns None where it cannot."""
+    """Change the tensor, or the first fitting one of a list; `change` returns None if it cannot."""
     value = arguments.get(name)
     if isinstance(value, Tensor):
         made = change(value) if value.layout is torch.strided else None

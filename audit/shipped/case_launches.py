@@ -35,7 +35,7 @@ def put_under_device(library: Path, release: str, scratch: Path) -> AuditedKerne
 class GroupComputing:
     """Selects shipped kernels or stand-ins for each case of a group.
 
-    `positions`: the cases that use shipped kernels; None where the device has none. `modes`: the checking mode of the
+    `positions`: the cases that use shipped kernels; None if the device has none. `modes`: the checking mode of the
     kernels of a case, where it is not `fast`.
     """
 

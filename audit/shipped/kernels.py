@@ -41,7 +41,7 @@ class CompiledKernel(Protocol):
     """A kernel of a release (`simulator.air.library.AirKernel`)."""
 
     def compile(self) -> None:
-        """Compile it. Raises SimulatorError where that fails."""
+        """Compile it. Raises SimulatorError if that fails."""
 
     @property
     def waits(self) -> bool:
@@ -54,7 +54,7 @@ class CompiledKernel(Protocol):
     def prepare(
         self, arguments: Mapping[str, object], threads: Size, group: Size, threadgroup_memory: Sequence[int] = ()
     ) -> Callable[[], None]:
-        """Bind arguments and return the launch. Raises SimulatorError where they do not fit."""
+        """Bind arguments and return the launch. Raises SimulatorError if they do not fit."""
 
 
 class KernelLibrary(Protocol):
@@ -74,7 +74,7 @@ class KernelLibrary(Protocol):
         """The signature of a kernel."""
 
     def kernel(self, name: str, /) -> CompiledKernel:
-        """A kernel. Raises SimulatorError where its module cannot be read."""
+        """A kernel. Raises SimulatorError if its module cannot be read."""
 
     def uses_mathematics(self, name: str, /) -> bool:
         """Whether a kernel calls functions of Apple's library whose last bits are unknown."""
@@ -119,7 +119,7 @@ class AuditedKernels:
             return self._library.signature(name)
 
     def kernel(self, name: str) -> AuditedKernel:
-        """A compiled kernel. Raises SimulatorError where it does not compile, or has crashed a worker."""
+        """A compiled kernel. Raises SimulatorError if it does not compile, or has crashed a worker."""
         if name in self._crashing:
             raise SimulatorError(f"the kernel {name} ended a worker process of this audit")
         if name in self._failures:

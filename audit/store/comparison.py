@@ -22,7 +22,7 @@ class CaseDifference:
 
     Attributes:
         label: the case's lasting name, as `mpsmith replay` takes it.
-        before, after: the verdicts; None where an audit has no such case.
+        before, after: the verdicts; None if an audit has no such case.
         inputs_differ: the position holds a case with other inputs, so that the two verdicts are of different calls.
     """
 

@@ -312,7 +312,7 @@ class StoreQueries:
     # ---- shipped kernels
 
     def shipped_kernels(self, run: int) -> tuple[str, ...]:
-        """The names of all kernels that the run could have launched; none where it launched no shipped kernels."""
+        """The names of all kernels that the run could have launched; none if it launched no shipped kernels."""
         with clear_errors(self.path):
             row = self._connection.execute("SELECT names FROM shipped_kernels WHERE run = ?", (run,)).fetchone()
         return tuple(zlib.decompress(row[0]).decode().split("\n")) if row else ()

@@ -57,11 +57,11 @@ class StoredCase:
     Attributes:
         grade: what ran, and so what the outcome is evidence of.
         kernels: the shipped kernels that the case launched, if it did not pass.
-        ulp_sensitivity: whether a wrong result of shipped kernels is ULP-sensitive; None where that was not tried.
+        ulp_sensitivity: whether a wrong result of shipped kernels is ULP-sensitive; None if that was not tried.
         predictions: what explains every element of a wrong case that differs, by name; for `rounding` the largest error
             in units of the tolerance.
         looked_inside: the calls inside the case were audited one by one, because it did not pass.
-        at_fault: the first inner call that was wrong; None where none was.
+        at_fault: the first inner call that was wrong; None if none was.
     """
 
     id: int

@@ -47,7 +47,7 @@ def add(paths: Sequence[Path], registry: Path | None = None) -> Added:
     """Check files, copy them into the evidence folder, and sync the registry with all real devices' evidence there.
 
     Evidence of the simulated device is kept and changes nothing in the registry.
-    Raises EvidenceError where one is refused, RegistryError where the registry cannot be written: then none is added.
+    Raises EvidenceError if one is refused, RegistryError where the registry cannot be written: then none is added.
     """
     files = {path: checked(path) for path in paths}
     contents = {path: path.read_bytes() for path in paths}

@@ -146,7 +146,7 @@ class Transition(str, Enum):
 
 @dataclass(frozen=True)
 class VerdictChange:
-    """An overload with different verdicts; `dtype` is "" where sides are compared over all dtypes."""
+    """An overload with different verdicts; `dtype` is "" if sides are compared over all dtypes."""
 
     overload: str
     dtype: str
@@ -166,7 +166,7 @@ class NewFailure:
 
 @dataclass(frozen=True)
 class TimeChange:
-    """The times of one kernel on both sides, in milliseconds; None where a side has none."""
+    """The times of one kernel on both sides, in milliseconds; None if a side has none."""
 
     operator: str
     before: float | None

@@ -112,7 +112,7 @@ def packed(evidence: EvidenceFile) -> bytes:
     """The bytes of the file, always the same for the same evidence.
 
     A file that would be too large gets shorter messages and lists fewer cases. Verdicts and counts always stay.
-    Raises EvidenceError where it is still too large.
+    Raises EvidenceError if it is still too large.
     """
     for version in (evidence, *(_reduced(evidence, *limits) for limits in _REDUCTIONS)):
         contents = gzip.compress(version.model_dump_json(exclude_defaults=True).encode(), compresslevel=9, mtime=0)

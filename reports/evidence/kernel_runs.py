@@ -49,7 +49,7 @@ def run_kernels(
 ) -> list[KernelRow]:
     """A row for each task: the family is verified and timed, in at most `seconds` of wall time.
 
-    `report` receives the name of each finished family. Raises EvidenceError where the device cannot be opened.
+    `report` receives the name of each finished family. Raises EvidenceError if the device cannot be opened.
     """
     rows = []
     for row in _measured(tasks, seconds):
@@ -97,7 +97,7 @@ def _failed_row(task: KernelTask, why: str) -> KernelRow:
 def measure_family(task: KernelTask) -> KernelRow:
     """Verify and time one family on the device of this process.
 
-    Raises MpsmithError where the device cannot be opened, or is not the one that was audited.
+    Raises MpsmithError if the device cannot be opened, or is not the one that was audited.
     """
     os.environ["MPSMITH_KERNELS"] = "off"
     os.environ.setdefault("PYTORCH_ENABLE_MPS_FALLBACK", "1")

@@ -20,7 +20,7 @@ RunTool = Callable[[Sequence[str]], str]
 
 
 def output_of(command: Sequence[str]) -> str:
-    """What a system tool prints; "" where it is absent, fails or does not end."""
+    """What a system tool prints; "" if it is absent, fails or does not end."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_TIMEOUT)
     except (OSError, subprocess.TimeoutExpired, UnicodeDecodeError):

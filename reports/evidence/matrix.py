@@ -27,7 +27,7 @@ class ColumnKind(str, Enum):
 
 @dataclass(frozen=True)
 class MatrixColumn:
-    """A device with any torch: a chip family and a macOS release, both "" where it is not a real device."""
+    """A device with any torch: a chip family and a macOS release, both "" if it is not a real device."""
 
     kind: ColumnKind
     chip: str = ""
@@ -67,7 +67,7 @@ class Wheels:
     support: Mapping[str, Sequence[OperatorSupport | None]] = field(default_factory=dict)
 
     def of(self, operator: str, release: str) -> OperatorSupport | None:
-        """The declaration for an operator ("aten::mode") in a release; None where nothing is known."""
+        """The declaration for an operator ("aten::mode") in a release; None if nothing is known."""
         row = self.support.get(functional_name(operator.removeprefix("aten::")))
         return row[self.releases.index(release)] if row is not None and release in self.releases else None
 

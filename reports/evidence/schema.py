@@ -169,8 +169,8 @@ class KernelTiming(_Part):
     Attributes:
         operator: the overload that was timed.
         elements: of the largest tensor, approximately.
-        kernel: with our kernel; None where torch has its own.
-        without: without ours; None where that fails. `without_is`: what ran instead, or why there is no time.
+        kernel: with our kernel; None if torch has its own.
+        without: without ours; None if that fails. `without_is`: what ran instead, or why there is no time.
         cpu: on the CPU.
     """
 
@@ -201,7 +201,7 @@ class KernelRow(_Part):
         checks, dtypes: those that passed.
         native: calls that were skipped because torch has its own kernels for them.
         ended: why the family was given up, such as a crash; "" if it finished.
-        timing: None where there is none; `untimed` says why.
+        timing: None if there is none; `untimed` says why.
     """
 
     family: ModuleName

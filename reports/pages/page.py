@@ -68,7 +68,7 @@ class Page:
         return bool(held.get(self.needs, True))
 
     def markdown(self, inputs: PageInputs) -> str:
-        """The page as Markdown text. Raises MpsmithError where something that it needs is absent."""
+        """The page as Markdown text. Raises MpsmithError if something that it needs is absent."""
         if not self.can_be_made(inputs):
             raise MpsmithError(f"page {self.name} needs {self.needs.value}")
         return self.document(inputs).markdown()

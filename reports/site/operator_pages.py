@@ -51,7 +51,7 @@ class OperatorContent:
 
     Attributes:
         columns: the heads of the columns: the wheel, the simulated device, each real device with evidence.
-        rows: a release and its cells, one a column; None where nothing is known.
+        rows: a release and its cells, one a column; None if nothing is known.
         findings: what each device showed, the newest release first.
         conflicts: the releases with which real devices disagree.
         asked_real: whether a real device has evidence.

@@ -31,7 +31,7 @@ class TryRow:
         name: the file, the module or the test.
         result: what became of it. A test is `right`; what was only compiled is `accepted`.
         reason: why it did not pass, on one line.
-        file: where the reason lies; "" where that is not known.
+        file: where the reason lies; "" if that is not known.
         line: the line in it, or 0.
     """
 

@@ -167,7 +167,7 @@ class CxxHost(Host):
         return f'{self.support}number_of("{argument}", {argument}, {{{numbers}}})'
 
     def shape(self, name: str, result: Result | ObservedTensor) -> str:
-        """The shape of what has that name; empty where it is not known."""
+        """The shape of what has that name; empty if it is not known."""
         shape = f"{name}_shape" if result.sizes and self.launch.source else self.shape_by_rule(result.shape)
         return self.of_loss(shape) if result.is_loss and shape else shape
 

@@ -78,7 +78,7 @@ class PythonHost(Host):
 
     @property
     def floats(self) -> list[str]:
-        """The numbers as Python floats; one zero where there is none, since a buffer cannot be empty."""
+        """The numbers as Python floats; one zero if there is none, since a buffer cannot be empty."""
         return [f"float({self.launch.argument(buffer)})" for buffer in self.launch.numbers] or ["0.0"]
 
     @property

@@ -169,7 +169,7 @@ def check_files(
 
     `release`: the macOS release of torch; by default that of the installed torch. Metal files need none.
     `metal`: the version of Metal; by default the lowest that torch compiles with. `options`: of the compiler.
-    `say`: called with what begins, which is nothing where a file's result is kept.
+    `say`: called with what begins, which is nothing if a file's result is kept.
     Raises ToolchainError when the compiler for the others was not set up, or fails.
     """
     needs_macos = any(path.suffix not in METAL + COMPILED_METAL for path in paths)

@@ -89,7 +89,7 @@ def networks_named(names: Sequence[str]) -> tuple[Network, ...]:
 
 
 def user_network(builder: str) -> Network:
-    """A network that the user supplies. Raises MpsmithError where the text is not a `module:function`."""
+    """A network that the user supplies. Raises MpsmithError if the text is not a `module:function`."""
     module, _, function = builder.partition(":")
     if not module or not function.isidentifier():
         raise MpsmithError(f"{builder}: name a function as package.module:function")

@@ -41,7 +41,7 @@ class _Run:
 def observe(network: Network, mode: Mode, opened: TracedDevice) -> NetworkObservation:
     """Build the network and run it; where something falls back, run it again with the kernels.
 
-    Raises MpsmithError where its builder is not a function.
+    Raises MpsmithError if its builder is not a function.
     """
     start = time.perf_counter()
     release = opened.profile or torch.__version__.split("+")[0]

@@ -62,7 +62,7 @@ class NetworkObservation:
         outcome, reason: the outcome, and why it did not finish.
         release: the torch that ran, or whose coverage the simulated device had; `simulated` whether it was simulated.
         called: what was called until the end, or until it failed.
-        with_kernels: likewise after `import mpsmith.kernels`; None where nothing had fallen back.
+        with_kernels: likewise after `import mpsmith.kernels`; None if nothing had fallen back.
         kernels_reason: why the run with the kernels did not come to its end, or "".
         generated: how many Metal kernels torch.compile generated; `breaks` why it broke the graph.
         seconds: how long it took, both runs and building the network together.

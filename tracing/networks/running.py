@@ -46,7 +46,7 @@ def observations(
 
     `folder`: for the cache. `before`: called if any network is to be run. `report`: receives each new observation and
     how many are left. Networks whose library was not installed are tried again.
-    Raises MpsmithError where the device or a builder does not exist.
+    Raises MpsmithError if the device or a builder does not exist.
     """
     cache = ObservationCache(options.device.value, options.profile, folder)
     tasks = [(network, mode) for network in options.networks for mode in options.modes]

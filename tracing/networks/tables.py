@@ -131,7 +131,7 @@ def lacking_operators(network_support: Sequence[NetworkSupport], release: str | 
 
 
 def what_to_do(overload: str, release: str) -> str:
-    """The first step of the answer about an overload in a release; "" where its operator works there."""
+    """The first step of the answer about an overload in a release; "" if its operator works there."""
     try:
         steps = replacements(answer(overload.split(".")[0], release))
     except MpsmithError:  # of another namespace

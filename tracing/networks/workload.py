@@ -58,7 +58,7 @@ def build(builder: str) -> NetworkWorkload:
     """The workload that a function makes, named `module:function`; the same one each time.
 
     The function returns a NetworkWorkload, a module and a tuple of its inputs, or a module that needs no input.
-    Raises MpsmithError where there is no such function, or where it returns something else. What it raises itself, and
+    Raises MpsmithError if there is no such function, or where it returns something else. What it raises itself, and
     what is not installed, is its own error.
     """
     function = _function(builder)

@@ -74,7 +74,7 @@ class RecordedCalls:
             ) from error
 
     def save(self, folder: Path = FOLDER) -> None:
-        """Write what has changed of the memory. Raises MpsmithError where it cannot be written."""
+        """Write what has changed of the memory. Raises MpsmithError if it cannot be written."""
         try:
             recorded_files.write(folder, self.torch, {name: _plain(r) for name, r in self.overloads.items()})
         except OSError as error:
@@ -84,7 +84,7 @@ class RecordedCalls:
         """The overloads that the installed torch has with the same schema as when they were recorded.
 
         Args:
-            fingerprint: of an overload's schema in the installed torch; raises AttributeError where it has none.
+            fingerprint: of an overload's schema in the installed torch; raises AttributeError if it has none.
         """
         return RecordedCalls(self.torch, {n: r for n, r in self.overloads.items() if _fits(n, r, fingerprint)})
 

@@ -33,7 +33,7 @@ INDENT = "  "
 def read(folder: Path) -> tuple[str, dict[str, Fields]]:
     """The torch release of a memory, and its overloads in the order of their names.
 
-    Raises OSError where a file cannot be read (FileNotFoundError where there is no memory), and ValueError with the
+    Raises OSError if a file cannot be read (FileNotFoundError where there is no memory), and ValueError with the
     name and line of a file that is damaged.
     """
     release = (folder / RELEASE).read_text(encoding="utf-8").strip()
@@ -46,7 +46,7 @@ def read(folder: Path) -> tuple[str, dict[str, Fields]]:
 def write(folder: Path, release: str, overloads: Mapping[str, Fields]) -> None:
     """Make the folder hold just these overloads; a file whose text stays as it is is not touched.
 
-    Raises OSError where the folder cannot be written.
+    Raises OSError if the folder cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
     shards: dict[str, list[str]] = {}

@@ -254,7 +254,7 @@ class ArgumentChanges:
                 yield replace(self._case, call=call, form="in a row", title=title)
 
     def _tried(self, others: Mapping[str, Any]) -> ArgumentChange | None:
-        """The variation as the CPU takes or refuses it; None where its refusal says nothing."""
+        """The variation as the CPU takes or refuses it; None if its refusal says nothing."""
         title = ", ".join(f"{name}={shown(value)}" for name, value in others.items())
         try:
             call_on_cpu(self._changed(ArgumentChange(title, others)))
@@ -275,7 +275,7 @@ def may_vary(operator: str, argument: str) -> bool:
 
 
 def with_nan(tensor: Tensor) -> Tensor | None:
-    """The tensor with NaN and an infinity in it; None where its dtype has none."""
+    """The tensor with NaN and an infinity in it; None if its dtype has none."""
     if not tensor.is_floating_point() or not tensor.numel() or tensor.layout is not torch.strided:
         return None
     flat = tensor.detach().clone().contiguous().flatten()

@@ -59,7 +59,7 @@ CANCELLATION_FACTOR = Factor("cancellation", in_each_case(_variations), _applies
 
 
 def partly_near_zero_case(case: Case) -> Case:
-    """Any of several tensors near zero where others are not: in some element each set of them.
+    """Any of several tensors near zero if others are not: in some element each set of them.
 
     A quotient of two small numbers is none, and what is added to a small number hides it.
     """

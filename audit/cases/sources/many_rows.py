@@ -33,7 +33,7 @@ def with_many_rows(cases: Iterable[Case], elements: int = LONGEST) -> Iterator[C
 
 
 def repeated_batch(case: Case, elements: int = LONGEST) -> Case | None:
-    """The call with its batch repeated; None where it has none, or gives other results than those of a batch.
+    """The call with its batch repeated; None if it has none, or gives other results than those of a batch.
 
     Its largest tensor gets so many elements, and `ROWS` rows, or more.
     """
@@ -105,7 +105,7 @@ def _fits(case: Case, repeated: Case, batch: int, times: int) -> bool:
 
 
 def _shapes_on_cpu(case: Case) -> Sequence[list[int]] | None:
-    """The shapes of a call's results, or None where the CPU refuses it or a result has no dimension."""
+    """The shapes of a call's results, or None if the CPU refuses it or a result has no dimension."""
     tensors = tensors_on_cpu(case)
     shapes = [list(tensor.shape) for tensor in tensors or ()]
     return None if tensors is None or not all(shapes) else shapes

@@ -11,7 +11,7 @@ GIB = 1 << 30
 
 
 def lacking_memory(need_gib: float) -> str:
-    """Why a case that needs so much memory is not executed here, or "" where it is."""
+    """Why a case that needs so much memory is not executed here, or "" if it is."""
     limit, _ = resource.getrlimit(resource.RLIMIT_DATA)
     if limit != resource.RLIM_INFINITY and limit < need_gib * GIB:
         return f"needs {need_gib:.0f} GiB, a worker may hold {limit / GIB:.0f} (--memory-limit {need_gib + 1:.0f})"

@@ -132,7 +132,7 @@ def with_numbers(case: Case, aten_name: str) -> Iterator[Case]:
 
 
 def with_three(case: Case) -> Case | None:
-    """The case with three tensors in each of its lists of tensors, or None where it has no such list."""
+    """The case with three tensors in each of its lists of tensors, or None if it has no such list."""
     if not any(map(_is_list, case.args)):
         return None
     args = tuple(_three(arg) if _is_list(arg) else arg for arg in case.args)

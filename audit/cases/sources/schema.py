@@ -107,7 +107,7 @@ class SchemaSource(CaseSource):
         return self._recorded.torch != installed_release()
 
     def _refusal(self, case: Case) -> str:
-        """Why a call that was found with another torch is left out, or "" where this torch's CPU takes it too."""
+        """Why a call that was found with another torch is left out, or "" if this torch's CPU takes it too."""
         try:
             call_on_cpu(case)
         except Exception as error:

@@ -39,7 +39,7 @@ def in_one_memory(case: Case, written: Collection[int], *, elementwise: bool) ->
 
 
 def in_one_storage(case: Case) -> Case | None:
-    """The tensors of each dtype one behind the other in one storage; None where no two have one dtype."""
+    """The tensors of each dtype one behind the other in one storage; None if no two have one dtype."""
     by_dtype: dict[torch.dtype, list[int]] = {}
     for position, tensor in _filled(case).items():
         by_dtype.setdefault(tensor.dtype, []).append(position)
@@ -142,7 +142,7 @@ def pairs_in_one_storage(cases: Sequence[Case], ways: Sequence[Shared] = SHARED)
 
 
 def sharing(case: Case, way: Shared) -> Case | None:
-    """The case with the first two tensors that can be so put into one storage, or None where no two can."""
+    """The case with the first two tensors that can be so put into one storage, or None if no two can."""
     tensors = tensors_of(case)
     for left, right in combinations(strided_positions(case)[:MOST_PAIRED], 2):
         first, second = tensors[left], tensors[right]

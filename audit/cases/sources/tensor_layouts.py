@@ -137,6 +137,6 @@ def each_in_turn(case: Case, start: int, but: Sequence[int] = ()) -> Iterator[Ca
 
 
 def alone_in(case: Case, position: int, layout: Layout) -> Case | None:
-    """The case with one tensor in `layout` and all others as they are, or None where it cannot have it."""
+    """The case with one tensor in `layout` and all others as they are, or None if it cannot have it."""
     title = f"tensor {position} {layout.__name__.replace('_', ' ')}"
     return with_one(unsure(case), position, layout, title)

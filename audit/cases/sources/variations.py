@@ -208,7 +208,7 @@ def raised(case: Case, shape: tuple[int, ...]) -> Case:
 def common_shape(case: Case) -> torch.Size | None:
     """The shape that the case's tensors have, or broadcast to; numbers in tensors do not count beside others.
 
-    None where there is no such shape, or no element to fill another one with.
+    None if there is no such shape, or no element to fill another one with.
     """
     tensors = tensors_of(case)
     if not tensors or any(t.layout is not torch.strided or not t.numel() for t in tensors):

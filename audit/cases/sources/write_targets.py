@@ -154,7 +154,7 @@ def in_place_case(case: Case, inplace_variant: Callable[..., Any]) -> tuple[Case
 
 
 def out_case(case: Case, operator: Callable[..., Any]) -> tuple[Case, list[int]] | None:
-    """The case with out= of what the CPU returns, filled with ones, and its positions; None where it returns else."""
+    """The case with out= of what the CPU returns, filled with ones, and its positions; None if it returns else."""
     called = plain(case)
     try:
         result = call_on_cpu(replace(called, call=operator))
@@ -282,14 +282,14 @@ def _variations(group: BaseGroup, case: Case) -> Iterator[Case]:
 
 
 def opinfo_in_place(group: BaseGroup, case: Case) -> tuple[Case, list[int]] | None:
-    """The sample of an OpInfo as `in_place_case`, or None where it cannot be called in place."""
+    """The sample of an OpInfo as `in_place_case`, or None if it cannot be called in place."""
     if group.opinfo.inplace_variant is None or not tensors_in(case.args[:1]):
         return None
     return in_place_case(case, group.opinfo.inplace_variant)
 
 
 def opinfo_with_out(group: BaseGroup, case: Case) -> tuple[Case, list[int]] | None:
-    """The sample of an OpInfo as `out_case`, or None where it cannot be called with out=."""
+    """The sample of an OpInfo as `out_case`, or None if it cannot be called with out=."""
     if not takes_out(group.opinfo) or group.key.operator in STRIDES_OF_OUT_IGNORED:
         return None
     return None if "out" in case.kwargs or case.uninitialised else out_case(case, group.opinfo.op)

@@ -22,9 +22,9 @@ class StoredResult:
 
     Attributes:
         verdict: of the program.
-        reason: what differed, or the refusal; "" where it is right.
+        reason: what differed, or the refusal; "" if it is right.
         faulty_stage: the compilation stage at fault for a wrong result; "" for any other.
-        source: the generated Metal; "" where none was generated, and for releases other than the installed one.
+        source: the generated Metal; "" if none was generated, and for releases other than the installed one.
     """
 
     verdict: str

@@ -46,7 +46,7 @@ class MeasuredRelease:
     Attributes:
         release: whose code generator was used.
         overlay: whether it replaced the installed generator.
-        shown: one for each defect; empty where the generator does not work with the installed Inductor.
+        shown: one for each defect; empty if the generator does not work with the installed Inductor.
         cannot: why it does not work, or "".
     """
 

@@ -64,7 +64,7 @@ def compiled_lane(
     """The part of a report about an audit under torch.compile, and the compiled verdict of each operator and dtype.
 
     Args:
-        summary: the audit; None where the store has none. Then nothing is known.
+        summary: the audit; None if the store has none. Then nothing is known.
         operators: those that may be named ("aten::mode").
     """
     if summary is None:
@@ -88,7 +88,7 @@ def beside(
     eager: Mapping[str, OverloadVerdict],
     broken: Mapping[str, Iterable[CaseVerdict]],
 ) -> CompiledBeside | None:
-    """Compare the compiled calls of an operator with its eager calls; None where it was not compiled.
+    """Compare the compiled calls of an operator with its eager calls; None if it was not compiled.
 
     Args:
         compiled: the compiled verdict of each dtype.

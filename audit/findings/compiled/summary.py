@@ -53,7 +53,7 @@ class CompiledFinding:
         cases: how many there are.
         dynamic_only: whether it shows only where sizes are symbols.
         source: the generated Metal of the example.
-        error: the largest error of the cases in units of the tolerance; None where none beyond it was measured.
+        error: the largest error of the cases in units of the tolerance; None if none beyond it was measured.
         known_defect: the number of the known defect that it is taken for, or "".
     """
 

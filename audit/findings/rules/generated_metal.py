@@ -127,7 +127,7 @@ def known_defect(
     reason: str,
     source: str,
 ) -> str:
-    """The number of the defect that matches a finding, "" where none does.
+    """The number of the defect that matches a finding, "" if none does.
 
     Args:
         verdict, faulty_stage: the verdict, and the compilation stage at fault for a wrong result.

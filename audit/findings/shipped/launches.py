@@ -207,7 +207,7 @@ def missed_templates(store: Store, run: Run) -> list[KernelTemplate]:
 
 
 def shipped_evidence(data: RunData, surface: Surface, launches: GroupLaunches) -> ShippedEvidence | None:
-    """The shipped kernels of a run; None where it launched none."""
+    """The shipped kernels of a run; None if it launched none."""
     release = data.run.environment.get("shipped")
     if release is None:
         return None

@@ -41,7 +41,7 @@ class ReleaseChange:
         kernels: of the last release that was wrong.
         cases: how many there are.
         message, inputs, example: of the case that shows it: what differed, the inputs, its label.
-        rule: the rule that explains it; "" where none does.
+        rule: the rule that explains it; "" if none does.
     """
 
     change: Change

@@ -29,8 +29,8 @@ class WrongKernel:
         message: what differs in the example, with the values if it names them.
         inputs: those of the call at fault, or of the case.
         example: the case's label.
-        rule: the rule that explains the example; "" where none does.
-        ulp_sensitivity: the most certain of the cases that were tried, None where none was.
+        rule: the rule that explains the example; "" if none does.
+        ulp_sensitivity: the most certain of the cases that were tried, None if none was.
     """
 
     overload: str

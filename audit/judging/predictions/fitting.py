@@ -310,7 +310,7 @@ class ModelledRuns:
 def _run(
     trial: Trial, case: Case, calls: Calls, cotangents: list[Tensor], *contexts: AbstractContextManager[object]
 ) -> Execution | None:
-    """The case on the CPU in some contexts, and its gradients; None where it cannot run in them.
+    """The case on the CPU in some contexts, and its gradients; None if it cannot run in them.
 
     An operator may refuse what a model gave it, and torch calls some functions in no dispatch mode.
     """

@@ -177,7 +177,7 @@ def logit_backward(ulp: Ulp, grad: Tensor, input: Tensor, eps: float | None = No
 
 
 def channel_dims(input: Tensor, options: Sequence[Any]) -> list[int] | None:
-    """The dimensions that a batch norm reduces; None where it has no channels, or its statistics are given."""
+    """The dimensions that a batch norm reduces; None if it has no channels, or its statistics are given."""
     if any(option is False for option in options) or input.dim() < 2 or not input.numel():
         return None
     return [dim for dim in range(input.dim()) if dim != 1]
@@ -238,7 +238,7 @@ def _index_beside_nan(smallest: bool) -> Model:
 
 
 def _median(*, of_numbers: bool) -> Model:
-    """The middle of a sorted row, whose NaNs are last; zero where no number is left."""
+    """The middle of a sorted row, whose NaNs are last; zero if no number is left."""
 
     def model(ulp: Ulp, input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
         if not input.numel() or not (dim is None or (isinstance(dim, int) and input.dim())):

@@ -22,7 +22,7 @@ def upsample_linear1d(ulp: Ulp, input: Tensor, output_size: Sequence[int], *opti
 
 
 def antialiased(overload: str, away: Sequence[int]) -> Model:
-    """The model of an antialiased interpolation that multiplies neighbours by zero where a size stays the same."""
+    """The model of an antialiased interpolation that multiplies neighbours by zero if a size stays the same."""
 
     def model(ulp: Ulp, input: Tensor, output_size: Sequence[int], *options: Any) -> Tensor:
         for dim, size in ((-2, output_size[0]), (-1, output_size[1])):

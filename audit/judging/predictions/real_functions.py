@@ -274,7 +274,7 @@ def elu(ulp: Ulp, input: Tensor, alpha: float = 1, scale: float = 1, input_scale
 
 
 def silu_backward(ulp: Ulp, grad: Tensor, input: Tensor) -> Tensor | None:
-    """1 + x - x s in place of 1 + x (1 - s), which is zero where one is nothing beside x."""
+    """1 + x - x s in place of 1 + x (1 - s), which is zero if one is nothing beside x."""
     if input.is_complex():
         return None
     x, given = _floating(input, grad)

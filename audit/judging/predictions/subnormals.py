@@ -16,7 +16,7 @@ from .reductions import largest_partial_sum
 
 @contextmanager
 def subnormals_flushed() -> Iterator[None]:
-    """The CPU takes subnormal operands and results for zero. Raises NotImplementedError where it cannot."""
+    """The CPU takes subnormal operands and results for zero. Raises NotImplementedError if it cannot."""
     if not torch.set_flush_denormal(True):
         raise NotImplementedError("this CPU cannot flush subnormal numbers")
     try:

@@ -48,7 +48,7 @@ class OverloadCoverage:
 
 @dataclass(frozen=True)
 class ReleaseCoverage:
-    """The coverage of a release. `source` says what it was read from, `facts` are None where no binary was read.
+    """The coverage of a release. `source` says what it was read from, `facts` are None if no binary was read.
 
     `metal_dtypes` are by operator; `failures` as in ReleaseData, for this release alone; `tested` has the operators
     with OpInfos of their name.

@@ -131,7 +131,7 @@ def support_of(overloads: Sequence[OverloadCoverage]) -> OperatorSupport:
 
 
 def support_by_release(data: ReleaseData) -> dict[str, tuple[OperatorSupport | None, ...]]:
-    """The support of every operator in each release, oldest first; None where a release does not have it."""
+    """The support of every operator in each release, oldest first; None if a release does not have it."""
     support: dict[str, list[OperatorSupport | None]] = {}
     for position in range(len(data.releases)):
         for operator, overloads in from_data(data, position).by_operator.items():

@@ -44,7 +44,7 @@ def from_json(row: dict[str, Any]) -> Overload:
 
 
 def read_surface(path: Path) -> Surface | None:
-    """The surface stored at `path`, or None where there is none or it is damaged."""
+    """The surface stored at `path`, or None if there is none or it is damaged."""
     try:
         stored = json.loads(path.read_bytes())
         return Surface(tuple(from_json(row) for row in stored["overloads"]), stored["release"], stored["source"])

@@ -173,7 +173,7 @@ def installed_path() -> Path:
 
 
 def installed_derivatives_path() -> Path | None:
-    """The derivatives.yaml of the installed torch, or None where that release does not ship it (before 2.1)."""
+    """The derivatives.yaml of the installed torch, or None if that release does not ship it (before 2.1)."""
     path = _packaged(NATIVE_FUNCTIONS).parents[3] / DERIVATIVES
     return path if path.is_file() else None
 

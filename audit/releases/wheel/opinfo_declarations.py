@@ -43,7 +43,7 @@ class OwnMark:
 
 @dataclass(frozen=True)
 class OpInfoDeclaration:
-    """One OpInfo as its source declares it. `dtypes` are those tested on mps, None where they cannot be evaluated."""
+    """One OpInfo as its source declares it. `dtypes` are those tested on mps, None if they cannot be evaluated."""
 
     name: str
     variant: str
@@ -119,7 +119,7 @@ def _tested_dtypes(keywords: Mapping[str, ast.expr]) -> frozenset[str] | None:
 
 
 def _evaluate(node: ast.expr) -> Any:
-    """The value of an expression of dtypes, None where it needs more than the subset."""
+    """The value of an expression of dtypes, None if it needs more than the subset."""
     try:
         return Subset({}, dtype_functions(), dtype_of).value(node)
     except (NotInSubsetError, TypeError, KeyError):

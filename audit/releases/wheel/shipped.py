@@ -122,7 +122,7 @@ def _sizes(places: Mapping[str, Section]) -> dict[str, int]:
 
 
 def _chosen(sections: Mapping[str, object], label: str) -> str:
-    """The preferred section. Raises NoMetalKernelsError where there is none at all."""
+    """The preferred section. Raises NoMetalKernelsError if there is none at all."""
     if not sections:
         raise NoMetalKernelsError(f"{label} ships no compiled Metal kernels")
     return next((name for name in PREFERRED if name in sections), next(iter(sections)))

@@ -43,7 +43,7 @@ def written_call(case: Case, key: GroupKey, text_of: Callable[[Any], str]) -> Wr
     """The call of a case. Raises MpsmithError for a call that a few lines of Python cannot repeat.
 
     Args:
-        text_of: writes down an argument of a module's constructor; raises MpsmithError where it cannot.
+        text_of: writes down an argument of a module's constructor; raises MpsmithError if it cannot.
     """
     if case.written:
         return WrittenCall(case.written)

@@ -40,7 +40,7 @@ def own_names(overload: str) -> tuple[str, str]:
 def planned_rows(yaml_text: str, overloads: Sequence[str], host: str | None) -> FamilyRows:
     """The rows for a family's overloads.
 
-    `host`: its host code, which defines kernels or fills the dispatch stubs of shared ones; None where it has none.
+    `host`: its host code, which defines kernels or fills the dispatch stubs of shared ones; None if it has none.
     Raises ScaffoldError for an overload that neither of them serves.
     """
     kernels: dict[str, str] = {}

@@ -42,7 +42,7 @@ class Tree:
     Attributes:
         native_functions: the text of native_functions.yaml.
         tags: the path of tags.yaml.
-        common_mps, opinfos: the text of common_mps.py and common_methods_invocations.py, "" where they are missing.
+        common_mps, opinfos: the text of common_mps.py and common_methods_invocations.py, "" if they are missing.
         include: the folder of torch's headers, where dispatch stubs are declared.
     """
 

@@ -28,7 +28,7 @@ def _in_float32(number: float) -> float:
 
 
 def _stride(result: Tensor) -> int | None:
-    """The one stride of a result, or None where there are several."""
+    """The one stride of a result, or None if there are several."""
     if result.is_contiguous():
         return 1
     return result.stride(0) if result.dim() == 1 else None
