@@ -44,8 +44,8 @@ def select_cases(
 
     A pattern is a shell pattern of an entry ("nn.functional.softshrink") or its first or last part, or of "linalg_svd"
     for "linalg.svd", with or without "aten::",
-    or else of overloads: then it selects the entries that called them. Raises MpsmithError for a pattern that
-    matches nothing.
+    or else of overloads: then it selects the entries that called them. Raises MpsmithError, before the first case, for
+    a pattern that matches nothing.
     """
     groups = store.groups(run.id)
     wanted = {name for pattern in patterns for name in _entries(store, run, groups, pattern)}
@@ -58,9 +58,8 @@ def select_cases(
         parameters += dtypes
     if not (verdicts or patterns or dtypes):
         conditions.append("c.verdict != 'passed'")
-    for case in store.cases(run.id, " AND ".join(conditions) or "1", parameters):
-        if not patterns or SourceEntry.of(case.group).name in wanted:
-            yield case
+    matching = store.cases(run.id, " AND ".join(conditions) or "1", parameters)
+    return (case for case in matching if not patterns or SourceEntry.of(case.group).name in wanted)
 
 
 def text_lines(cases: Iterable[StoredCase], run: Run, rule_of: RuleOf) -> Iterator[str]:

@@ -252,14 +252,18 @@ def test_lists_cases_of_an_overload_without_an_entry(store: Path, capsys: pytest
         ({"verdict": ["native"], "cases": True}, "unknown verdict 'native' .there are: passed, fallback"),
         ({"ops": ["rely"]}, r"no operator or entry of this report matches rely \(did you mean relu"),
         ({"ops": ["mod"], "cases": True}, r"no case of run 1 is of an operator that matches mod \(did you mean mode"),
+        ({"ops": ["mod"], "cases": True, "form": command.Format.JSON}, "no case of run 1 is of an operator"),
         ({"dtype": ["float64"]}, "no case has dtype 'float64'"),
         ({"run": 4}, "no run 4"),
         ({"cases": True, "form": command.Format.MARKDOWN}, "--cases comes as terminal, json or csv"),
     ],
 )
-def test_a_wrong_option_is_one_clear_error(store: Path, options: dict[str, object], message: str) -> None:
+def test_a_wrong_option_is_one_clear_error(
+    store: Path, options: dict[str, object], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(MpsmithError, match=message):
         command.report(store=store, **options)  # type: ignore[arg-type]
+    assert not capsys.readouterr().out  # no half of a JSON document
 
 
 def test_a_store_without_audits_is_an_error(tmp_path: Path) -> None:
