@@ -171,7 +171,7 @@ def without_call(text: str) -> str:
 
 
 def _of_python(text: str) -> str:
-    """The operator behind an expression: `__getitem__` of `x[mask]`, `double` of a float64; "" for others."""
+    """The operator of an expression: `__getitem__` of `x[mask]`, `double` of a float64; "" for others."""
     if item := re.fullmatch(r"[\w.]+\[.*\](\s*=[^=].*)?", text.strip()):
         return "index_put_" if item[1] else "__getitem__"
     if expression := _EXPRESSION.fullmatch(text.strip()):

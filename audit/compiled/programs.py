@@ -316,7 +316,7 @@ def halved_while_large(x: Tensor) -> Tensor:
 
 
 def scaled_by_item(x: Tensor) -> Tensor:
-    """A number that comes back to Python and goes on."""
+    """A number that is read by `.item()` and used again."""
     return x * x.max().item() + 1
 
 

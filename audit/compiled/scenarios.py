@@ -137,7 +137,7 @@ def _indexed(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
 
 
 def _labels_that_end(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
-    """Rows of scores, and of classes up to the first -1, behind which nothing counts."""
+    """Rows of scores, and of classes up to the first -1; later ones are ignored."""
     scores = torch.linspace(-1.0, 1.0, 12, dtype=dtype).reshape(3, 4)
     yield scores, torch.tensor([[3, 0, -1, 1], [2, -1, -1, -1], [1, 2, 3, 0]])
     yield scores[:1, :2].clone(), torch.tensor([[1, -1]])
@@ -248,7 +248,7 @@ def _forty(x: Tensor) -> Any:
 
 
 def _reductions() -> Iterator[CompiledScenario]:
-    """Each reduction over a dimension of each size, floating and integral, and negative integers alone."""
+    """Each reduction over a dimension of each size, floating and integral, and of only negative integers."""
     for name in ("sum", "prod", "amax", "amin", "argmax", "argmin"):
         call = getattr(torch, name)
         yield CompiledScenario(name, "sizes", call, _to_reduce, (*FLOATING, *INTEGERS))

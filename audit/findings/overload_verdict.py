@@ -54,7 +54,7 @@ def prevailing_breakage(cases: Cases) -> OverloadVerdict | None:
 
 
 def kernel_verdict(cases: Cases, dispatch: Dispatch | None, *, works_somewhere: bool) -> OverloadVerdict:
-    """Whether there is a kernel, whatever cases broke: one that was refused or fell back outweighs all that passed.
+    """Whether there is a kernel: one case that was refused or fell back outweighs all that passed.
 
     A dtype that is refused is a gap only where something else works; else all is missing.
     """

@@ -237,7 +237,7 @@ def _compare_containers(actual: Any, expected: Any) -> Difference | None:
 
 
 def _containers(tree: Any) -> str:
-    """The containers of a result by the names of their types, "sort(*, *)"; a star for whatever they hold."""
+    """The containers of a result by the names of their types, "sort(*, *)"; a star for their contents."""
     if isinstance(tree, (tuple, list)):
         return f"{type(tree).__name__}({', '.join(map(_containers, tree))})"
     if isinstance(tree, dict):

@@ -1,4 +1,4 @@
-"""Compares what a call did to its arguments on the device and on the CPU.
+"""Compares the arguments after a call on the device and on the CPU.
 
 A call may write into arguments: in-place forms, out=, running statistics of a norm, the states of a fused optimiser.
 What it writes is compared as an output is; what it leaves alone must be as it was, down to the memory around a view.

@@ -1,4 +1,4 @@
-"""Whether two lots of random numbers can come from one distribution.
+"""Whether two samples of random numbers can come from one distribution.
 
 The two-sample Kolmogorov–Smirnov test. For two lots of n draws each, n at least 458, the distance D of their
 empirical distributions exceeds t * sqrt(2 / n) with a probability of at most 2 * exp(-2 * t * t), whatever the

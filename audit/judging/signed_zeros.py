@@ -51,7 +51,7 @@ _MOVES = frozenset(MOVES.split())
 
 
 def has_signed_zeros(case: Case) -> bool:
-    """Whether the case is a call of such an operator, in whatever form."""
+    """Whether the case is a call of such an operator, in any form."""
     name = _name(case)
     if name in HAVE_SIGNED_ZEROS:
         return True

@@ -18,7 +18,7 @@ _ALARMS = (signal.SIGPROF, signal.SIGALRM)
 
 
 def prepare() -> None:
-    """Let the alarms end this process, whatever it inherited."""
+    """Let the alarms end this process, even if it inherited other handlers."""
     for alarm in _ALARMS:
         signal.signal(alarm, signal.SIG_DFL)
 

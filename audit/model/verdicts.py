@@ -161,7 +161,7 @@ class Outcome:
         return self.stage, without_numbers(self.message)
 
     def with_note(self, note: str) -> Outcome:
-        """The same with a note, if there is one, behind the message."""
+        """The same with a note, if there is one, after the message."""
         return replace(self, message="; ".join(filter(None, (self.message, note))))
 
 

@@ -107,7 +107,7 @@ class IsolatedExecution:
     def execute(
         self, groups: Sequence[StoredGroup], positions: Mapping[GroupKey, frozenset[int]], progress: ProgressListener
     ) -> None:
-        """Execute groups of one mode and mark them as done; of those in `positions`, these cases alone.
+        """Execute groups of one mode and mark them as done; for those in `positions`, only these cases.
 
         On a real device, groups that may write out of bounds come last. Before them, what was wrong or had no memory is
         judged again. Both run each group in a separate process.

@@ -51,7 +51,7 @@ def replay_case(path: Path, name: str, timeout: float) -> Replayed:
 
 
 def script_of_case(path: Path, name: str, timeout: float) -> str:
-    """A case made as small as it goes while it fails alike, as a program that needs torch alone.
+    """The smallest case that still fails in the same way, as a program that needs only torch.
 
     Raises StoreError and MpsmithError as `replay_case` does, and MpsmithError for a case that kills its process.
     """

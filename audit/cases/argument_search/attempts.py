@@ -67,7 +67,7 @@ def mark(call: Call) -> str:
 
 
 def beyond_mps(call: Call) -> str | None:
-    """Why a call is of no use on mps whatever the CPU says, or None."""
+    """Why a call is useless on mps, or None."""
     text = json.dumps([call["args"], call["kwargs"]])
     wide = next((dtype for dtype in ("float64", "complex128") if f'"{dtype}"' in text), None)
     return f"accepted calls need {wide}, which mps does not have" if wide else None

@@ -1,4 +1,4 @@
-"""CPU kernels for the operators that PyTorch has for mps alone, so that their results can be compared with something.
+"""CPU kernels for the operators that PyTorch has only for mps, as references for their results.
 
 Each is composed of operators that the CPU has. They are registered once a process, before schemas are searched or
 their calls replayed; an operator that has a kernel on the CPU is left alone, if that writes into its result alone.
@@ -219,7 +219,7 @@ def to_last_offset(overload: str) -> Callable[..., Any]:
 
 
 def binary_cross_entropy_out(x: Tensor, *args: Any, out: Tensor) -> Tensor:
-    """The loss of all elements; the CPU's kernel gives that of the first one, and writes the others behind it."""
+    """The loss of all elements; the CPU's kernel gives that of the first one, and writes the others after it."""
     loss: Tensor = aten.binary_cross_entropy(x, *args)
     return out.resize_(loss.shape).copy_(loss)
 

@@ -83,7 +83,7 @@ class SchemaCall:
 
     @property
     def is_pointwise(self) -> bool:
-        """Whether each element of what it returns depends on those at its place alone, as torch tags it."""
+        """Whether torch tags it as pointwise: each element of the result depends only on those at the same index."""
         return torch.Tag.pointwise in self._overload.tags and not self.writes and "backward" not in self.__name__
 
     def written(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:

@@ -23,5 +23,5 @@ REFUSED_BY_CPU: Level = ("refused", "by the CPU")
 
 
 def pairs_of(levels: Iterable[Level]) -> Iterator[Pair]:
-    """Every pair of the levels, each in the same order whatever the order of `levels`."""
+    """Every pair of the levels, in an order that does not depend on the order of `levels`."""
     return combinations(sorted(levels), 2)

@@ -1,4 +1,4 @@
-"""Leaves out samples that repeat others: those that bring no pair of levels that the group's kept cases do not have.
+"""Leaves out samples that repeat others: those that add no pair of levels to the group's kept cases.
 
 Some samplers go through a full product of their arguments and give thousands of cases for one group. A case keeps the
 position that the sampler gave it, so that its name is the same whatever else is left out.

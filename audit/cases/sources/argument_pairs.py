@@ -80,7 +80,7 @@ def with_changed_arguments(key: GroupKey, case: Case, times: int) -> Iterator[Ca
 
 
 def values_by_argument(changes: ArgumentChanges) -> dict[str, list[Any]]:
-    """The recorded value of each argument that has others, and those that the CPU accepts alone, one of each kind."""
+    """The recorded value of each argument, and the others that the CPU accepts alone, one of each kind."""
     values: dict[str, dict[str, Any]] = {}
     for change in changes.single():
         if not change.refused:

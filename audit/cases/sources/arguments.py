@@ -102,7 +102,7 @@ class ArgumentChange:
 
 
 def _applies(group: BaseGroup) -> bool:
-    """Each overload in its main dtype, and in a few others for the series alone."""
+    """Each overload in its main dtype, and in a few others only for the series of calls."""
     return group.key.dtype in varied_dtypes(group)
 
 

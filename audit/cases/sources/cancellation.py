@@ -34,7 +34,7 @@ Change = Callable[[Tensor], Tensor]
 
 
 def _applies(group: BaseGroup) -> bool:
-    """In float32 alone: of narrower dtypes, and of integers, a large mean leaves nothing to compute with."""
+    """Only in float32: in narrower dtypes, and in integers, a large mean leaves no digits to compute with."""
     return group.key.dtype == "float32" and not MANY_LAYERS.match(group.key.operator)
 
 

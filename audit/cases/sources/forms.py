@@ -184,7 +184,7 @@ def under(mode: Callable[[], AbstractContextManager[Any]], operator: Call) -> Ca
 
 
 def autocast(operator: Call, dtype: torch.dtype) -> Call:
-    """The call under autocast of the device that its inputs are on; float64 inputs are left alone, as the reference."""
+    """The call under autocast of the device that its inputs are on; float64, the reference, stays."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         tensors = [t for t in leaves((args, kwargs)) if isinstance(t, Tensor)]

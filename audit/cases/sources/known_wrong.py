@@ -51,7 +51,7 @@ class KnownWrongSource(CaseSource):
 
 
 def grouped(source: str, *, large: bool) -> dict[GroupKey, list[tuple[KnownReport, KnownCase]]]:
-    """The corpus by group, those cases alone that need, or do not need, very much memory."""
+    """The corpus by group: either the cases that need very much memory, or the others."""
     by_group: dict[GroupKey, list[tuple[KnownReport, KnownCase]]] = {}
     for report in known_wrong.load().values():
         for case in report.cases:

@@ -95,12 +95,12 @@ def as_strided(tensor: Tensor) -> Tensor | None:
 
 
 def conjugate_view(tensor: Tensor) -> Tensor | None:
-    """Complex values behind a lazy conjugation."""
+    """Complex values with a lazy conjugation."""
     return torch.conj(tensor.conj().resolve_conj()) if tensor.is_complex() else None
 
 
 def negative_view(tensor: Tensor) -> Tensor | None:
-    """Values behind a lazy negation."""
+    """Values with a lazy negation."""
     return torch._neg_view(-tensor) if tensor.is_floating_point() else None
 
 

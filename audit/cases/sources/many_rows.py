@@ -54,7 +54,7 @@ def repeated_batch(case: Case, elements: int = LONGEST) -> Case | None:
 
 
 def _is_batch(case: Case, size: int, dimensions: int) -> bool:
-    """Whether a size is that of the first dimensions alone."""
+    """Whether only first dimensions have this size."""
     inner = any(size in tensor.shape[1:] for tensor in tensors_of(case))
     numbers = [leaf for argument in _without_sizes(case, size, dimensions) for leaf in leaves(argument)]
     named = any(type(number) is int and number == size for number in numbers)

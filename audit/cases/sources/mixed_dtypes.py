@@ -96,7 +96,7 @@ def each_in_others(case: Case, most: int, turn: int = 0, but: Sequence[int] = ()
 
 
 def each_as_scalar_tensor(case: Case, turn: int) -> Iterator[Case]:
-    """Each of several tensors as a 0-dim tensor of another dtype, whose category alone counts for promotion.
+    """Each of several tensors as a 0-dim tensor of another dtype: only its category counts for promotion.
 
     If the call is not elementwise, only the first tensor, if the CPU accepts it: the input of addr broadcasts.
     """

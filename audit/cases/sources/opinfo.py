@@ -54,7 +54,7 @@ class OpInfoSource(CaseSource):
         )
 
     def opinfo(self, key: GroupKey) -> Any:
-        """The OpInfo behind a group."""
+        """The OpInfo of a group."""
         return self._entries[key.operator, key.variant]
 
     def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:

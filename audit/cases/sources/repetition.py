@@ -208,7 +208,7 @@ class FromTwoThreads(_Repetition):
 
 
 class ManyTimes(_Repetition):
-    """The same call 200 times, on the device alone: a failure of one call in a hundred shows."""
+    """The same call 200 times, only on the device: shows a failure of one call in a hundred."""
 
     __name__ = "200 times"
 

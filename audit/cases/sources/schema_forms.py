@@ -46,7 +46,7 @@ RESIZED = 5
 
 
 def negative_complex_view(tensor: Tensor) -> Tensor | None:
-    """Complex values behind a lazy negation, which the imaginary part of a conjugate has."""
+    """Complex values with a lazy negation, as in the imaginary part of a conjugate."""
     return torch._neg_view(-tensor) if tensor.is_complex() else None
 
 
@@ -289,7 +289,7 @@ def without_graph(case: Case) -> Case:
 
 
 def in_layouts(case: Case, layouts: Sequence[Layout], written: Collection[int]) -> Iterator[Case]:
-    """Each tensor alone in each layout; what is written is nowhere twice in memory."""
+    """Each tensor alone in each layout; written tensors do not overlap themselves."""
     for position in strided_positions(case)[:MOST_TENSORS]:
         for layout in layouts:
             varied = None if layout is expanded and position in written else alone_in(case, position, layout)

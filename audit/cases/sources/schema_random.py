@@ -161,7 +161,7 @@ def certainly(call: Call, check: Callable[[Tensor], Any]) -> Call:
 
 
 def with_generator(call: Call) -> Call:
-    """Says in words whether a generator's seed alone decides the numbers, and the global one stays as it was."""
+    """Returns a text: whether only the generator's seed decides the numbers, and the global one does not change."""
     name = call.__name__
 
     def answer(*args: Any, **kwargs: Any) -> Any:

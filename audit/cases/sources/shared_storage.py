@@ -39,7 +39,7 @@ def in_one_memory(case: Case, written: Collection[int], *, elementwise: bool) ->
 
 
 def in_one_storage(case: Case) -> Case | None:
-    """The tensors of each dtype one behind the other in one storage; None if no two have one dtype."""
+    """The tensors of each dtype one after the other in one storage; None if no two have one dtype."""
     by_dtype: dict[torch.dtype, list[int]] = {}
     for position, tensor in _filled(case).items():
         by_dtype.setdefault(tensor.dtype, []).append(position)
@@ -97,7 +97,7 @@ def same_tensor(first: Tensor, second: Tensor) -> tuple[Tensor, Tensor] | None:
 
 
 def halves(first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
-    """Both, one behind the other in one storage; the second comes first."""
+    """Both in one storage, the second before the first."""
     storage = first.new_zeros(first.numel() + second.numel())
     behind, before = storage[second.numel() :].view(first.shape), storage[: second.numel()].view(second.shape)
     behind.copy_(first)

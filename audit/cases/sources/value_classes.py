@@ -56,7 +56,7 @@ def sprinkled(*values: complex) -> Change:
 
 
 def at(place: str, value: complex) -> Change:
-    """One element alone: the "first", the one in the "middle" or the "last"."""
+    """Only one element: the "first", the one in the "middle" or the "last"."""
 
     def change(tensor: Tensor, which: int) -> Tensor:
         flat = tensor.flatten()

@@ -194,7 +194,7 @@ SIZES: dict[str, Callable[[int], tuple[int, ...]]] = {
 
 
 def resized(case: Case, shape_of: Callable[[int], tuple[int, ...]]) -> Case | None:
-    """The case in another size with as many dimensions, none of which has one element alone."""
+    """The case in another size with as many dimensions, each larger than 1."""
     common = common_shape(case)
     return None if common is None or len(common) < 2 else reshaped(case, common, shape_of(len(common)))
 
@@ -288,7 +288,7 @@ OUT = "out= transposed"
 
 
 def called_in_place(case: Case, in_place: Call) -> Case | None:
-    """The case in place, on its first argument in whatever layout it has."""
+    """The case in place, on its first argument in its own layout."""
     if not case.args or not isinstance(case.args[0], Tensor):
         return None
 

@@ -199,7 +199,7 @@ def _ones_like(tensor: Tensor) -> Tensor:
 
 
 def plain(case: Case) -> Case:
-    """The case for the values alone; if the CPU refuses it, the device must refuse it too."""
+    """The case, comparing only values; if the CPU refuses it, the device must refuse it too."""
     detached = {i: t.detach() for i, t in enumerate(tensors_of(case)) if t.requires_grad}
     return replace(with_tensors(case, detached, case.title), differentiable=False, errors_count=True, elementwise=False)
 

@@ -46,7 +46,7 @@ class ShippedLaunches:
 
 @dataclass(frozen=True)
 class StoodIn:
-    """Why native overloads took no shipped kernel in any case that a kernel alone computed, most overloads first.
+    """Why native overloads took no shipped kernel in any case that only kernels computed, most overloads first.
 
     `overloads` are those for which this is the most frequent reason; `cases` counts each once for every such overload.
     """
@@ -122,7 +122,7 @@ class GroupLaunches:
             self._kernels.update(most)
 
     def computed(self, overload: str, dtype: str | None = None) -> bool:
-        """Whether a kernel of the overload was launched in a case that shipped kernels alone computed."""
+        """Whether a kernel of the overload was launched in a case that only shipped kernels computed."""
         dtypes = self._dtypes.get(overload, set())
         return bool(dtypes) if dtype is None else dtype in dtypes
 

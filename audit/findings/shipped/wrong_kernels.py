@@ -47,12 +47,12 @@ class WrongKernel:
 
 
 def is_wrong_by_shipped_kernels(case: StoredCase) -> bool:
-    """Whether shipped kernels alone computed a case, and it failed."""
+    """Whether only shipped kernels computed a case, and it failed."""
     return case.grade is Grade.SHIPPED_KERNEL and case.outcome.verdict in FAILURES
 
 
 def wrong_kernels(cases: Iterable[StoredCase], rule_of: Mapping[str, str]) -> tuple[WrongKernel, ...]:
-    """Group the failing cases that shipped kernels alone computed; those without a rule come first.
+    """Group the failing cases that only shipped kernels computed; those without a rule come first.
 
     Args:
         cases: of a run.

@@ -138,7 +138,7 @@ def _exponential(value: Parts, ulp: Ulp) -> Parts:
 
 
 def expm1(ulp: Ulp, input: Tensor) -> Tensor | None:
-    """A real number is reduced by the leading digits of log(2) alone; others subtract one from the exponential."""
+    """A real number is reduced only by the leading digits of log(2); others subtract one from the exponential."""
     if not input.is_complex():
         return None
     real, imaginary = _parts(input)
@@ -222,7 +222,7 @@ def reciprocal(ulp: Ulp, input: Tensor) -> Tensor | None:
 
 
 def add(ulp: Ulp, input: Any, other: Any, alpha: Any = 1) -> Tensor | None:
-    """Part by part, with a real factor that leaves the other part alone."""
+    """Computed part by part, with a real factor."""
     if not torch.result_type(input, other).is_complex or isinstance(alpha, complex):
         return None
     left, right = torch.broadcast_tensors(torch.as_tensor(input), torch.as_tensor(other))  # type: ignore[no-untyped-call]

@@ -16,7 +16,7 @@ MOST_VALUES = 40
 
 
 def put(ulp: Ulp, input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
-    """Any of the values that a place is given; of a sum beyond the dtype, whatever is not finite."""
+    """Any of the values that an element is given; for a sum beyond the dtype, any number that is not finite."""
     places = index.flatten().remainder(input.numel())
     if not accumulate:
         return _one_of(ulp, input, places, source)
@@ -104,7 +104,7 @@ def linear_combination(ulp: Ulp, input: Tensor, coefficients: Tensor, *, out: Te
 
 
 def pdist_backward(ulp: Ulp, grad: Tensor, input: Tensor, p: float, distances: Tensor) -> Tensor | None:
-    """The power of the quotient for a huge p; for minus infinity the smallest differences alone."""
+    """The power of the quotient for a huge p; for minus infinity only the smallest differences."""
     if p in (0, 1, 2):
         return None
     first, second = torch.triu_indices(len(input), len(input), 1)
@@ -131,7 +131,7 @@ def bilinear_of_bytes(ulp: Ulp, input: Tensor, *sizes: Any) -> Tensor | None:
 
 
 def nothing_added(ulp: Ulp, input: Any, other: Any, alpha: Any = 1) -> Tensor | None:
-    """The first operand alone, whatever the second is, where its factor is zero."""
+    """If the factor of the second operand is zero, the result is the first one."""
     if alpha != 0 or not isinstance(input, Tensor):
         return None
     dtype = torch.result_type(input, other)
@@ -154,7 +154,7 @@ def frequency_ignored(ulp: Ulp, *args: Any, **kwargs: Any) -> Tensor | None:
 def last_bag_to_the_end(
     ulp: Ulp, weight: Tensor, indices: Tensor, offsets: Tensor, *rest: Any, **keywords: Any
 ) -> tuple[Tensor | None, ...] | None:
-    """The last bag ends with the indices, whatever the last offset is."""
+    """The last bag ends with the indices; the last offset is ignored."""
     if rest[4:5] != (True,) or not offsets.numel() or int(offsets[-1]) >= indices.numel():
         return None
     without = (*rest[:4], False, *rest[5:])

@@ -39,7 +39,7 @@ def _kept(overload: str) -> Model:
 
 
 def _in_rows(overload: str) -> Model:
-    """The result in rows, in the memory of a tensor with other strides; behind them stays what was there.
+    """The result in rows, in the memory of a tensor with other strides; memory after them does not change.
 
     A gradient's tensor is zero before, in its own strides.
     """
@@ -56,7 +56,7 @@ def _in_rows(overload: str) -> Model:
 
 
 def _in_channels_last(overload: str) -> Model:
-    """Of an input in channels last, the result in that order, whatever the order of a given output."""
+    """The result of a channels_last input is channels_last, even if the given output is not."""
 
     def model(
         ulp: Ulp,
@@ -90,7 +90,7 @@ def info_of_a_singular_matrix(overload: str) -> Model:
 
 
 def total_weight(forward: Callable[..., tuple[Tensor, Tensor]]) -> Model:
-    """The number of targets, whatever their weights and which are ignored, unless the mean is taken."""
+    """The number of targets, including ignored ones and without their weights, unless the mean is taken."""
 
     def model(
         ulp: Ulp, input: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignored: int
@@ -121,7 +121,7 @@ def addbmm_of_none(ulp: Ulp, input: Tensor, left: Tensor, right: Tensor, **facto
 def maxima_of_windows(
     ulp: Ulp, grad: Tensor, input: Tensor, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil: bool, *rest: Any
 ) -> Tensor:
-    """The maxima are looked for again, whatever the indices say."""
+    """The maxima are searched again; the indices are ignored."""
     return _sent_back(grad, input, (kernel, stride, padding, dilation, ceil))
 
 

@@ -80,7 +80,7 @@ class InRows:
 
 @dataclass(frozen=True)
 class Instead:
-    """A result of another shape or dtype than the CPU's, in its place. Of integers the form alone counts."""
+    """A result of another shape or dtype than the CPU's, in its place. For integers only shape and dtype count."""
 
     values: Tensor
 

@@ -166,7 +166,7 @@ def hypot(ulp: Ulp, input: Tensor, other: Tensor) -> Tensor | None:
 
 
 def lerp(ulp: Ulp, input: Tensor, end: Tensor, weight: Any) -> Tensor | None:
-    """The weighted difference added to the first end, whatever the weight."""
+    """The weighted difference added to the first end, for any weight."""
     weight = weight.to(input.dtype) if isinstance(weight, Tensor) else weight
     return fused_any(ulp(end - input), weight, input)
 
@@ -215,7 +215,7 @@ def zeta(ulp: Ulp, input: Any, other: Any) -> Tensor | None:
 
 
 def polynomial(name: str, operator: Callable[[Tensor, Tensor], Tensor]) -> Model:
-    """The model of a polynomial: a degree beyond the integers is the largest one, and the recurrence goes on to NaN."""
+    """The model of a polynomial: a degree beyond the integers is the largest one; the recurrence ends in NaN."""
     at_ends = CHEBYSHEV_AT_ENDS[name[-1]] if "chebyshev" in name else ()
     ends = (1, 0 if "shifted" in name else -1)
 
@@ -246,7 +246,7 @@ def subtract_from(ulp: Ulp, input: Any, other: Any, alpha: float = 1) -> Tensor 
 
 
 def dropout_backward(ulp: Ulp, grad_output: Tensor, mask: Tensor, scale: float) -> Tensor:
-    """Zero where the mask drops an element, whatever the gradient there."""
+    """Zero if the mask drops an element, for any gradient."""
     return torch.where(mask, grad_output * scale, 0)
 
 

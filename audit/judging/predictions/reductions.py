@@ -24,7 +24,7 @@ def _dims(input: Tensor, dim: Any) -> tuple[int, ...]:
 def norm_of_numbers(
     ulp: Ulp, input: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Tensor | None:
-    """The extremes of numbers alone, whatever NaN is among them."""
+    """The extremes, ignoring NaN."""
     if ord is None or not math.isinf(ord):
         return None
     size = input.abs()
@@ -55,7 +55,7 @@ def renorm(ulp: Ulp, input: Tensor, p: Any, dim: int, maxnorm: Any) -> Tensor | 
 
 
 def renorm_of_numbers(ulp: Ulp, input: Tensor, p: Any, dim: int, maxnorm: Any) -> Tensor | None:
-    """Each slice by the extreme of its numbers, whatever NaN is among them."""
+    """Each slice is scaled by its extreme, ignoring NaN."""
     others = [other for other in range(input.dim()) if other != dim % input.dim()]
     norm = norm_of_numbers(ulp, input, float(p), others, True)
     return None if norm is None else input * torch.where(norm > maxnorm, maxnorm / ulp(norm + 1e-7), 1.0)

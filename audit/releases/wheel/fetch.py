@@ -79,7 +79,7 @@ def open_remote(release: str) -> Archive:
 
 
 def open_url(url: str) -> Archive:
-    """A wheel behind an address, read by HTTP Range. Raises WheelError when it is none for macOS on arm64."""
+    """A wheel at a URL, read by HTTP Range. Raises WheelError if it is not one for macOS on arm64."""
     archive = WheelFile(RangeFile(url), url)
     require_apple_silicon(archive)
     return archive

@@ -22,7 +22,7 @@ _NETWORK_ERRORS = (urllib.error.URLError, http.client.HTTPException, OSError)
 
 
 class RangeFile(io.RawIOBase):
-    """A seekable, read-only file behind a URL. `fetched` counts the bytes that have come over the network.
+    """A seekable, read-only file at a URL. `fetched` counts the bytes that have come over the network.
 
     Reading on where the last read ended asks for ever larger pieces; a jump begins again with a small one.
     Raises WheelError when the server cannot be reached, refuses, or does not serve ranges.

@@ -14,7 +14,7 @@ CLASSES = ("torch.mps.Event",)
 
 
 def public_names() -> list[str]:
-    """Every public function and class, dotted and sorted by module; methods of `CLASSES` behind their class."""
+    """Every public function and class, dotted and sorted by module; methods of `CLASSES` after their class."""
     names: list[str] = []
     for module in MODULES:
         namespace = resolve(module)
