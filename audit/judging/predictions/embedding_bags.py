@@ -26,6 +26,20 @@ def bag_sizes(ulp: Ulp, weight: Tensor, indices: Tensor, offsets: Tensor, *rest:
     return None, None, sizes, None if mode == _MAX else Instead(indices.new_empty(0))
 
 
+def bags_in_rows(ulp: Ulp, weight: Tensor, indices: Tensor, offsets: Tensor, *rest: Any) -> tuple[Any, ...] | None:
+    """The bags of the elements that follow each other in memory, whatever the strides of indices and offsets."""
+    if indices.is_contiguous() and offsets.is_contiguous():
+        return None
+    rows = [tensor.as_strided(tensor.shape, (1,)) for tensor in (indices, offsets)]
+    sizes = bag_sizes(ulp, weight, *rows, *rest)
+    try:
+        output, bags, _, maxima = torch.ops.aten._embedding_bag(weight, *rows, *rest)
+    except RuntimeError:  # what is between the elements is not a valid index or offset
+        return None
+    read = _bags(*rows)
+    return sizes and (ulp(output), read if bags.numel() else Instead(read), sizes[2], sizes[3] or maxima)
+
+
 def gradient(
     ulp: Ulp, grad: Tensor, indices: Tensor, bags: Tensor, sizes: Tensor, maxima: Tensor, rows: int, *rest: Any
 ) -> Tensor | None:
@@ -69,6 +83,7 @@ EMBEDDING_BAGS = (
     Prediction(
         "bag-sizes-always-returned", {f"aten::_embedding_bag{suffix}": bag_sizes for suffix in ("", "_forward_only")}
     ),
+    Prediction("bags-in-rows", {f"aten::_embedding_bag{suffix}": bags_in_rows for suffix in ("", "_forward_only")}),
     Prediction(
         "no-gradient-for-bags-of-size-zero",
         {"aten::_embedding_bag_dense_backward": gradient, "aten::_embedding_bag_backward": gradient_by_offsets},

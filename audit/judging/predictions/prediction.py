@@ -227,6 +227,14 @@ def _copied(leaf: Any) -> Any:
     if not isinstance(leaf, Tensor):
         return leaf
     values = leaf.resolve_conj().resolve_neg()
-    if values.dim() or values.layout is not torch.strided or not values.storage_offset():
+    if values.layout is not torch.strided or not (_is_number_at_offset(values) or _are_strided_integers(values)):
         return values.clone()
-    return storage_of(values).clone().as_strided((), (), values.storage_offset())
+    return storage_of(values).clone().as_strided(values.shape, values.stride(), values.storage_offset())
+
+
+def _is_number_at_offset(values: Tensor) -> bool:
+    return not values.dim() and bool(values.storage_offset())
+
+
+def _are_strided_integers(values: Tensor) -> bool:
+    return values.dim() == 1 and values.stride(0) > 1 and values.dtype in (torch.int32, torch.int64)

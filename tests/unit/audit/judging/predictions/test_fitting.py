@@ -213,6 +213,13 @@ SHOWN: dict[str, Shown] = {
         lambda *of: ATEN._embedding_bag(*of)[2],
         (torch.eye(4), torch.tensor([0, 1, 2]), torch.tensor([0, 1]), False, 0, False, None, False, 2),
     ),
+    "bags-in-rows": Shown(
+        lambda *of: ATEN._embedding_bag(*of)[:3],
+        (
+            *(torch.eye(4), torch.tensor([0, 3, 1, 3, 2, 3])[::2], torch.tensor([0, 1, 2])[::2], False, 0, False),
+            *(torch.ones(3), False, 3),
+        ),
+    ),
     "no-gradient-for-bags-of-size-zero": Shown(
         ATEN._embedding_bag_backward,
         (
