@@ -28,6 +28,7 @@ def near(word: str, names: Iterable[str], otherwise: str = "") -> str:
 
     Where no name is close it is `otherwise` in parentheses, or nothing.
     """
-    candidates = get_close_matches(word, set(names), n=3, cutoff=0.65)
+    plain = {name.removeprefix("aten::"): name for name in names}  # what all have in common makes nothing alike
+    candidates = [plain[name] for name in get_close_matches(word.removeprefix("aten::"), plain, n=3, cutoff=0.65)]
     hint = f"did you mean {' or '.join(candidates)}?" if candidates else otherwise
     return f" ({hint})" if hint else ""

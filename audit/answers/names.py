@@ -25,9 +25,8 @@ _PYTHON_UNLESS_AN_OPERATOR = re.compile("|".join(_SPELLINGS["python_unless_an_op
 _OPERATORS: dict[str, str] = _SPELLINGS["operators"]
 # An expression such as `x @ y`, or the symbol alone; and its method, `x.__matmul__`.
 _SYMBOLS: dict[str, str] = _SPELLINGS["symbols"]
-_EXPRESSION = re.compile(
-    rf"(?:\w+\s*)?({'|'.join(map(re.escape, sorted(_SYMBOLS, key=len, reverse=True)))})=?(?:\s*\w+)?"
-)
+_SYMBOL = "|".join(map(re.escape, sorted(_SYMBOLS, key=len, reverse=True)))
+_EXPRESSION = re.compile(rf"\w+\s*(?P<between>{_SYMBOL})=?\s*\w+|(?P<alone>{_SYMBOL})|~\s*\w+")
 _METHOD = re.compile(rf"(?:.*\.)?__i?({'|'.join(_SPELLINGS['methods'])})__")
 KERNELS_OF_OTHER_LIBRARIES: dict[str, list[str]] = _SPELLINGS["kernels_of_other_libraries"]
 
@@ -175,7 +174,7 @@ def _of_python(text: str) -> str:
     if item := re.fullmatch(r"[\w.]+\[.*\](\s*=[^=].*)?", text.strip()):
         return "index_put_" if item[1] else "__getitem__"
     if expression := _EXPRESSION.fullmatch(text.strip()):
-        return _SYMBOLS[expression[1]]
+        return _SYMBOLS[expression["between"] or expression["alone"] or "~"]
     called, _, arguments = text.partition("(")
     if method := _METHOD.fullmatch(called.strip()):
         return str(_SPELLINGS["methods"][method[1]])

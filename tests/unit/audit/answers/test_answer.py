@@ -50,6 +50,7 @@ from mpsmith.errors import MpsmithError
         ("x @ y", "aten::matmul", "matmul"),
         ("a //= b", "aten::floor_divide", "floor_divide"),
         ("==", "aten::eq", "eq"),
+        ("~x", "aten::bitwise_not", "bitwise_not"),
         ("x.__iadd__(y)", "aten::add", "add"),
         ("nn.utils.rnn.pack_padded_sequence", "aten::_pack_padded_sequence", "_pack_padded_sequence"),
     ],
@@ -70,6 +71,8 @@ def test_an_unknown_name_is_refused_with_near_ones() -> None:
         answer("x" * 5000)
     with pytest.raises(MpsmithError, match=r"np\.median is not of torch"):
         answer("np.median")
+    with pytest.raises(MpsmithError, match=r"function or module 'linalg\*'"):
+        answer("linalg*")
     for python in ("nn.Sequential", "nn.utils.clip_grad_norm_", "torch.distributions.Normal", "x.numpy()"):
         with pytest.raises(MpsmithError, match=r"is Python code around operators; `mpsmith trace"):
             answer(python)
