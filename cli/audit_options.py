@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, TypeVar
 
@@ -211,6 +213,8 @@ class AuditRequest:
             given = {"--profile": self.settings.profile, "--shipped": shipped, "--host-code": self.host_code}
             for option in filter(given.get, given):
                 raise typer.BadParameter("is for the simulated device, which needs Linux", param_hint=option)
+        if self.cluster is None:
+            require_packages(self.settings.imports)
         refuse_unknown_operators(self.settings)
 
 
@@ -221,6 +225,14 @@ def memory_limit_in_bytes(gib: float) -> int:
             f"--memory-limit {gib:g}: no worker starts with so little; give at least {MINIMUM_MEMORY_GIB:g}"
         )
     return int(gib * 2**30)
+
+
+def require_packages(names: Iterable[str]) -> None:
+    """Raise MpsmithError for a package that is not installed here, before any worker starts."""
+    for name in names:
+        first = name.partition(".")[0]
+        if not first.isidentifier() or find_spec(first) is None:
+            raise MpsmithError(f"--import {name}: ModuleNotFoundError: No module named {first!r}")
 
 
 def refuse_unknown_operators(settings: Settings) -> None:

@@ -115,6 +115,8 @@ def test_a_store_that_is_not_a_file_is_refused(tmp_path: Path) -> None:
         (["audit", "--ops", "sofshrink"], "did you mean softshrink"),
         (["audit", "--ops", "nosuch*"], "no operator"),
         (["trace", "--allow", "nosuchop", "x.py"], "no operator"),
+        (["audit", "--import", "no_such_package"], "--import no_such_package: ModuleNotFoundError"),
+        (["audit", "--import", "../x"], "--import ../x: ModuleNotFoundError"),
     ],
 )
 def test_bad_input_is_refused_before_any_work(words: list[str], message: str) -> None:
