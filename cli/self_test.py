@@ -20,7 +20,7 @@ RESULTS = ("found", "misattributed", "missed")
 
 
 def self_test(
-    faults: Annotated[int, typer.Option(min=1, help="How many faults.")] = 60,
+    faults: Annotated[int, typer.Option(min=1, max=10_000, help="How many faults.")] = 60,
     seed: Annotated[
         int | None, typer.Option(min=0, help="Which faults; by default a random seed, which is printed.")
     ] = None,

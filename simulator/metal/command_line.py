@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
-_ARRAY = re.compile(r"(\w+)\[([\d,\s]+)\](?::(\w+))?")
+_ARRAY = re.compile(r"(\w+)\[\s*(\d{1,18}(?:\s*,\s*\d{1,18})*)\s*\](?::(\w+))?")
 _DTYPES = {
     "float": "float32",
     "half": "float16",
@@ -44,7 +44,7 @@ def parse_argument(text: str) -> int | float | Array:
         return _load(Path(text[1:]))
     match = _ARRAY.fullmatch(text)
     if match:
-        return _make(match[1], [int(n) for n in match[2].split(",") if n.strip()], match[3] or "zeros")
+        return _make(match[1], [int(n) for n in match[2].split(",")], match[3] or "zeros")
     for kind in (int, float):
         try:
             return kind(text)

@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 from mpsmith.cli import app
 from mpsmith.errors import MpsmithError
+from mpsmith.simulator.metal.command_line import parse_argument
 from support.needs import needs_simulated_device
 
 # What takes long, by module: reaching it means that the input was accepted.
@@ -136,7 +137,19 @@ def check_refused_before_any_work(words: list[str], message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [["audit", "--timeout", "inf"], ["audit", "--timeout", "nan"], ["audit", "--cluster", "banana"]]
+    "words",
+    [
+        ["audit", "--timeout", "inf"],
+        ["audit", "--timeout", "nan"],
+        ["audit", "--cluster", "banana"],
+        ["self-test", "--faults", "1000000000000"],
+    ],
 )
 def test_values_out_of_range_are_refused(words: list[str]) -> None:
     assert CliRunner().invoke(app, words).exit_code == 2
+
+
+@pytest.mark.parametrize("text", ["float[1,,2]", "float[1 2]", f"float[{'9' * 5000}]"])
+def test_a_shape_that_cannot_be_read_is_refused(text: str) -> None:
+    with pytest.raises(MpsmithError, match="give a number, an array such as"):
+        parse_argument(text)
