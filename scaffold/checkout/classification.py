@@ -110,8 +110,7 @@ def test_row(end: TestEnd, own: frozenset[str], extensions: Collection[str]) -> 
     if end.outcome == "hung":
         return TryRow("test", end.test, TryResult.WRONG, f"it did not end within {end.text}")
     if end.outcome == "died":
-        explained = ": " in end.text  # the host followed an address of the device
-        result = TryResult.DEFECT if explained else TryResult.WRONG
+        result = TryResult.DEFECT if end.ours else _failure(end)  # ours: the host followed an address of the device
         return TryRow("test", end.test, result, f"the process died of {end.text}")
     if end.diagnostics:
         diagnostic = _first([Diagnostic(**fields) for fields in end.diagnostics])

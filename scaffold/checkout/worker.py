@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -26,6 +27,10 @@ _POLL = 0.05
 _IDLE = 0.01
 # How the simulated device's message about a fault begins (simulator/objc/torch_host/tensor_memory.mm).
 _OURS = "mpsmith: the host "
+_LAST_LINES = 4
+_COLOR = re.compile(r"\x1b\[[\d;]*m")
+# Of pytest, before what a test printed.
+_PROGRESS = re.compile(r"^[.sFExX]*( *\[ *\d+%\])?")
 
 
 @dataclass(frozen=True)
@@ -35,9 +40,9 @@ class TestEnd:
     Attributes:
         test: its name, as pytest writes it; of a file that cannot be imported, the file.
         outcome: `passed`, `failed`, `skipped`, `hung` or `died`; `invalid` where the test goes on.
-        text: the exception, the reason or the signal.
+        text: the exception, the reason, or the signal and the last words of the process.
         kinds: the names of the exception's classes, the most derived first.
-        ours: whether mpsmith raised it.
+        ours: whether mpsmith raised it, or the simulated device says why the process died.
         diagnostics: the compiler's errors in it.
     """
 
@@ -71,10 +76,10 @@ class _Events:
             lines = file.readlines()
             if lines and not lines[-1].endswith("\n"):
                 lines.pop()
-            self._offset += sum(len(line.encode()) for line in lines)
         if lines:
             self.since, self.used = time.monotonic(), _processor_seconds(self.session)
-        for line in lines:
+        for line in lines:  # an interrupt may come between two
+            self._offset += len(line.encode())
             event = json.loads(line)
             kind = event.pop("event")
             if kind == "collected":
@@ -194,13 +199,21 @@ def _one_process(
         _end(process)
     if process.returncode < 0:
         name = signal.Signals(-process.returncode).name
-        said = [line for line in log.read_text("utf-8", "replace").splitlines() if line.startswith(_OURS)]
-        text = ": ".join([name, *(line.removeprefix(_OURS) for line in said[-1:])])
-        return TestEnd(events.running or "the import of the tests", "died", text)
+        last = _last_words(log.read_text("utf-8", "replace"))
+        text = f"{name}: {last.removeprefix(_OURS)}" if last else name
+        return TestEnd(events.running or "the import of the tests", "died", text, ours=last.startswith(_OURS))
     if not events.collected or process.returncode not in (0, 1, 2, 5):
         lines = [line for line in log.read_text("utf-8", "replace").splitlines() if line.strip()]
         return TestEnd("pytest", "failed", lines[-1] if lines else f"exit status {process.returncode}")
     return None
+
+
+def _last_words(log: str) -> str:
+    """The simulated device's last message about a fault; else the last lines before Python's report of the signal."""
+    before, _, report = log.partition("Fatal Python error: ")
+    faults = [line for line in log.splitlines() if line.startswith(_OURS)]
+    lines = [_PROGRESS.sub("", _COLOR.sub("", line)).strip() for line in before.splitlines()]
+    return faults[-1] if faults else "; ".join([*filter(None, lines)][-_LAST_LINES:]) if report else ""
 
 
 def _processor_seconds(session: int) -> float:

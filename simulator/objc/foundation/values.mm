@@ -177,6 +177,8 @@ METHOD(NSURL*, URLByDeletingLastPathComponent, [NSURL fileURLWithPath:path_.stri
 }
 METHOD(NSString*, localizedDescription, message_)
 METHOD(NSString*, localizedFailureReason, message_)
+METHOD(NSString*, localizedRecoverySuggestion, info_[@"NSLocalizedRecoverySuggestion"])
+METHOD(NSArray*, localizedRecoveryOptions, info_[@"NSLocalizedRecoveryOptions"])
 METHOD(NSString*, description, message_)
 METHOD(NSInteger, code, code_)
 METHOD(NSString*, domain, domain_)

@@ -52,10 +52,13 @@ def test_a_fixture_of_a_plugin_is_to_be_installed(fixture: str, result: TryResul
 
 
 def test_a_process_that_died_is_a_defect_where_the_device_explains_it() -> None:
-    died = classification.test_row(TestEnd("test.py::test_a", "died", "SIGABRT"), frozenset(), ())
-    assert (died.result, died.reason) == (TryResult.WRONG, "the process died of SIGABRT")
+    died = classification.test_row(TestEnd("test.py::test_a", "died", "SIGABRT: no memory"), frozenset(), ())
+    assert (died.result, died.reason) == (TryResult.WRONG, "the process died of SIGABRT: no memory")
+    limit = "SIGABRT: what(): -[NSError domain]: the simulated Metal host has no such method"
+    refused = classification.test_row(TestEnd("test.py::test_a", "died", limit), frozenset(), ())
+    assert refused.result is TryResult.REFUSED
     explained = classification.test_row(
-        TestEnd("test.py::test_a", "died", "SIGSEGV: follows data_ptr()"), frozenset(), ()
+        TestEnd("test.py::test_a", "died", "SIGSEGV: follows data_ptr()", ours=True), frozenset(), ()
     )
     assert (explained.result, explained.reason) == (TryResult.DEFECT, "the process died of SIGSEGV: follows data_ptr()")
 
