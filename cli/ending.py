@@ -64,7 +64,9 @@ def written() -> Iterator[None]:
             raise  # a library's error
         if error.filename is None:
             _drop_output()
-        raise MpsmithError(f"{error.filename or 'cannot write the output'}: {error.strerror}") from error
+        cache = os.environ.get("MPSMITH_CACHE")
+        hint = f" (MPSMITH_CACHE is {cache})" if cache and str(error.filename).startswith(cache) else ""
+        raise MpsmithError(f"{error.filename or 'cannot write the output'}: {error.strerror}{hint}") from error
 
 
 @contextmanager
