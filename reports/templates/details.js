@@ -103,6 +103,10 @@ window.mpsmith.details = (() => {
     return [make("div", { class: "scroll", role: "region", tabindex: "0", "aria-label": `cases of ${name} by dtype` }, table)];
   }
 
+  /** The cases of an operator in these dtypes only. */
+  const inDtypes = (found, dtypes) => found.overloads.flatMap((o) =>
+    evidence((o.dtypes || []).filter(([dtype]) => dtypes.includes(legend.dtypes[dtype])), legend.verdicts, o.name));
+
   function caseDetail({ label, mode, verdict, grade, stage, message, inputs, error, rule }) {
     const facts = [legend.caseVerdicts[verdict].name, gradeName(grade), `in the ${stage}`, `${mode} mode`,
       error === null ? "" : `${error.toPrecision(3)} × the tolerance`].filter(Boolean).join(", ");
@@ -113,5 +117,5 @@ window.mpsmith.details = (() => {
       make("p", {}, ...copyable(`mpsmith replay '${label}'`)));
   }
 
-  return { use, operator, entry, badge, gradeName, answers, operatorDetail, overloadDetail, entryDetail };
+  return { use, operator, entry, badge, gradeName, answers, inDtypes, operatorDetail, overloadDetail, entryDetail };
 })();

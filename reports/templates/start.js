@@ -45,6 +45,7 @@ document.addEventListener("DOMContentLoaded", async () => {
       if (chosen !== row.name) return;
       answer.replaceChildren(make("h3", {}, badge(row), " ", make("code", {}, row.name)),
         ...details.answers(known, "h4"),
+        ...details.inDtypes(known, search.read(field.value).dtypes),
         make("p", {}, make("a", { href: known.page }, "Its page: dtype by dtype, overload by overload, release by release")));
     } catch (error) {
       answer.replaceChildren(make("p", { class: "notice", role: "alert" }, error.message));

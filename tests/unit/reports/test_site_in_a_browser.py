@@ -161,6 +161,9 @@ def test_the_first_page_answers(site: Path) -> None:
     type("ask", "mode");
     await wait(() => all("#answer .steps li").length && texts("#answer h3 code")[0] === "aten::mode");
     tell("steps", texts("#answer .command code")[0].split(" ")[0], all("#answer .releases li").length > 10);
+    type("ask", "cos bool");
+    await wait(() => all("#answer table").length);
+    tell("dtypes", ...new Set(texts("#answer tbody th")));
     type("ask", "mod");
     await wait(() => cards().length && !texts("#answer h3 code").length);
     tell("begun", cards()[0]);
@@ -181,6 +184,7 @@ def test_the_first_page_answers(site: Path) -> None:
         "F.relu/aten::relu",
         "nn.Heaviside(1)/aten::heaviside",
         "steps/import/true",
+        "dtypes/bool",
         "begun/aten::mode",
         "module/3",
         "dtype/operators.html#q=bfloat16",
