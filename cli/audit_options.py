@@ -16,7 +16,7 @@ import typer
 from ..audit.model.selection import MacOS, Settings, Shapes, ShippedSamples
 from ..errors import MpsmithError
 from ..simulator.opening import DeviceKind
-from .options import CASES, DEVICE, EXECUTION
+from .options import CASES, DEVICE, EXECUTION, require_profile
 
 _AFTERWARDS = "Afterwards"
 # A day: what an audit may spend on one case.
@@ -215,6 +215,7 @@ class AuditRequest:
                 raise typer.BadParameter("is for the simulated device, which needs Linux", param_hint=option)
         if self.cluster is None:
             require_packages(self.settings.imports)
+            require_profile(self.settings.profile)
         refuse_unknown_operators(self.settings)
 
 

@@ -23,7 +23,7 @@ from .evidence_text import (
     mark,
 )
 from .kernels import open_with_kernels
-from .options import AsJson, AuditedOperators, Workers, values_of
+from .options import AsJson, AuditedOperators, Workers, require_writable, values_of
 from .printing import print_json, say
 
 if TYPE_CHECKING:
@@ -75,6 +75,8 @@ def collect(
         sources=values_of(sources, "--sources"),
         workers=workers or default_workers(),
     )
+    require_writable("--out", out)
+    require_writable("--work", work / "audit.sqlite")
     families = _families(settings.ops) if kernels else []
     say(f"work is kept in {work}, the evidence goes to {out}; nothing else is written")
     try:

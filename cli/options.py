@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import shlex
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -100,6 +102,25 @@ def flags_of(text: str) -> list[str]:
         return shlex.split(text)
     except ValueError as error:
         raise MpsmithError(f"--flags {text}: {str(error).lower()}") from None
+
+
+def require_profile(name: str | None) -> None:
+    """Raise MpsmithError if --profile names no known release and no file, before torch is imported."""
+    from ..audit.releases.surface.profiles import coverage_profile
+
+    if name is not None:
+        coverage_profile(name)
+
+
+def require_writable(option: str, file: Path) -> None:
+    """Raise MpsmithError if a file cannot be made, before the work that it is for. Leaves nothing behind."""
+    try:
+        if file.is_dir():
+            raise IsADirectoryError(errno.EISDIR, "it is a folder")
+        with tempfile.TemporaryFile(dir=next(folder for folder in file.absolute().parents if folder.exists())):
+            return
+    except OSError as error:
+        raise MpsmithError(f"{option}: cannot write {file}: {error.strerror} (choose another place)") from error
 
 
 def values_of(given: Sequence[str] | None, option: str) -> tuple[str, ...]:

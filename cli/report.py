@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from ..errors import MpsmithError
-from .options import DEFAULT_STORE, Operators, StorePath, values_of
+from .options import DEFAULT_STORE, Operators, StorePath, require_writable, values_of
 from .site import earlier_audit, summary_of, write_site_of
 
 if TYPE_CHECKING:
@@ -125,6 +125,8 @@ def report(
         raise MpsmithError("--networks is for the page `networks`: name a folder for it with --pages")
     if site is not None and form is not Format.TERMINAL:
         raise MpsmithError("--site has every form in it: leave out --format")
+    if site is not None:
+        require_writable("--site", site / "index.html")
     filters = Filters(values_of(verdict, "--verdict"), values_of(ops, "--ops"), values_of(dtype, "--dtype"))
     with _opened(store, run, compiled=compiled) as (opened, chosen):
         if chosen.compiled:
@@ -181,6 +183,7 @@ def _write_pages(names: Sequence[str], folder: Path, store: Path, networks: Path
     unknown = next((name for name in names if name not in PAGES), None)
     if unknown is not None:
         raise MpsmithError(f"no page is called {unknown}; there are {', '.join(PAGES)}{near(unknown, PAGES)}")
+    require_writable("--pages", folder / "index.md")
     stores = [store] if store.exists() else []
     inputs = PageInputs(stores, networks, open_device=open_with_kernels, workers=os.cpu_count() or 1, report=say)
     slow = (Needs.DEVICE, Needs.WHEEL)
@@ -292,17 +295,11 @@ def _write(summary: AuditSummary, form: Format, *, filtered: bool) -> None:
 
 
 def _renderer(form: Format) -> Callable[[AuditSummary], str]:
-    if form is Format.JUNIT:
-        from ..reports import junit_report
-
-        return junit_report.render
-    if form is Format.SARIF:
-        from ..reports import sarif_report
-
-        return sarif_report.render
+    from ..reports import junit_report, sarif_report
     from ..reports.publish import FILES
 
-    return FILES[form.value][1]
+    others = {Format.JUNIT: junit_report.render, Format.SARIF: sarif_report.render}
+    return others.get(form) or FILES[form.value][1]
 
 
 def _rule_of(run: Run) -> RuleOf:

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from .options import AsJson
+from .options import AsJson, require_writable
 from .printing import print_json
 
 app = typer.Typer(name="shader", help="Run Metal source without a Mac, simulated on the CPU.", no_args_is_help=True)
@@ -70,6 +70,8 @@ def run(
         raise MpsmithError(f"{file} has no kernel '{kernel}'{near(kernel, kernels, f'it has {there}')}")
     values = [parse_argument(text) for text in arg or []]
     outputs = parse_outputs(out or [], values)
+    for path, _ in outputs:
+        require_writable("--out", path)
     with _ended_after(limit, kernel):
         getattr(library, kernel)(
             *values, threads=parse_shape(threads), group_size=parse_shape(group_size), arg_casts=parse_casts(cast or [])
@@ -77,6 +79,7 @@ def run(
     for path, array in outputs:
         import numpy
 
+        path.parent.mkdir(parents=True, exist_ok=True)
         numpy.save(path, array)
     if as_json:
         written = [str(path) for path, _ in outputs]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .options import AsJson, Release
+from .options import AsJson, Release, require_writable
 from .printing import print_json, say
 
 if TYPE_CHECKING:
@@ -44,6 +44,8 @@ def wrong(
 
     release = full_release(torch or public_version(installed_release()))
     findings = _findings(found_wrong.of_kernels(), names or ())
+    if script is not None:
+        require_writable("--script", script)
     _announce(release)
     shipped_library(release)
 

@@ -11,7 +11,7 @@ import typer
 
 from ..simulator.opening import DeviceKind
 from .ending import ignore_broken_pipe
-from .options import AsJson, Device, Profile, values_of
+from .options import AsJson, Device, Profile, require_profile, values_of
 from .printing import print_json, say
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ def trace(
         as_json,
     )
     require_operators(request.allowed)
+    require_profile(profile)
     for option in OWN_OPTIONS.intersection(request.program.arguments):
         say(f"{option} goes to the program; an option of `mpsmith trace` comes before {program}")
     ended, summary = _traced(request, kernels=False)

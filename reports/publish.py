@@ -36,4 +36,4 @@ def write(path: Path, text: str) -> None:
     except OSError as error:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
-        raise MpsmithError(f"cannot write {path}: {error.strerror} (choose another place with --output)") from error
+        raise MpsmithError(f"cannot write {path}: {error.strerror} (choose another place)") from error

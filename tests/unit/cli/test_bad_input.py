@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from typer.main import get_command
 from typer.testing import CliRunner
 
+from mpsmith.cache import cache_folder
 from mpsmith.cli import app
+from mpsmith.cli.ending import written
 from mpsmith.errors import MpsmithError
 from mpsmith.simulator.metal.command_line import parse_argument
 from support.needs import needs_simulated_device
@@ -116,12 +118,28 @@ def test_a_store_that_is_not_a_file_is_refused(tmp_path: Path) -> None:
         (["audit", "--ops", "sofshrink"], "did you mean softshrink"),
         (["audit", "--ops", "nosuch*"], "no operator"),
         (["trace", "--allow", "nosuchop", "x.py"], "no operator"),
+        (["audit", "--profile", "banana"], "no data for torch banana"),
+        (["trace", "--profile", "banana", "x.py"], "no data for torch banana"),
+        (["report", "--site", "/proc/x"], "--site: cannot write /proc/x"),
+        (["report", "--pages", "/proc/x"], "--pages: cannot write /proc/x"),
+        (["evidence", "collect", "--out", "/proc/x"], "--out: cannot write /proc/x"),
+        (["evidence", "collect", "--work", "/proc/x"], "--work: cannot write /proc/x"),
+        (["evidence", "collect", "--out", "/proc"], "it is a folder"),
+        (["shipped", "wrong", "--script", "/proc/x"], "--script: cannot write /proc/x"),
         (["audit", "--import", "no_such_package"], "--import no_such_package: ModuleNotFoundError"),
         (["audit", "--import", "../x"], "--import ../x: ModuleNotFoundError"),
     ],
 )
 def test_bad_input_is_refused_before_any_work(words: list[str], message: str) -> None:
     check_refused_before_any_work(words, message)
+
+
+def test_an_error_in_the_cache_names_its_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = tmp_path / "cache"
+    cache.touch()
+    monkeypatch.setenv("MPSMITH_CACHE", str(cache))
+    with pytest.raises(MpsmithError, match=r"Not a directory \(MPSMITH_CACHE is "), written():
+        (cache_folder() / "self-test").mkdir(parents=True)
 
 
 def test_an_unknown_class_of_faults_is_refused_before_any_work() -> None:

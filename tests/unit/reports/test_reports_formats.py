@@ -348,7 +348,7 @@ def test_a_failed_write_leaves_the_old_file_and_no_rest(tmp_path: Path, monkeypa
 
 def test_a_path_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(MpsmithError, match="choose another place with --output"):
+    with pytest.raises(MpsmithError, match="choose another place"):
         publish.write(tmp_path / "file" / "report.md", "text")
     with pytest.raises(MpsmithError, match="Is a directory"):
         publish.write(tmp_path, "text")
