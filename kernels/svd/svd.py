@@ -63,7 +63,7 @@ def linalg_svd_u(
     tall = m >= n
     columns, values, rows, infos = _factors(A if tall else A.mH, full_matrices, compute_uv)
     if not converged(infos, "linalg.svd"):
-        for output, result in zip((U, S, Vh), _aten._linalg_svd(A.cpu(), full_matrices, compute_uv), strict=True):
+        for output, result in zip((U, S, Vh), _on_cpu(A.cpu(), full_matrices, compute_uv), strict=True):
             output.copy_(result)
         return U, S, Vh
     S.copy_(values)
@@ -72,6 +72,15 @@ def linalg_svd_u(
         U.copy_(first.mT)
         Vh.copy_(second.conj())
     return U, S, Vh
+
+
+def _on_cpu(matrix: torch.Tensor, full: bool, with_vectors: bool) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """LAPACK's result; where it is NaN because |a + bi| of finite parts overflows, that of a smaller matrix."""
+    u, s, vh = _aten._linalg_svd(matrix, full, with_vectors)
+    if s.isnan().any() and matrix.isfinite().all():
+        u, s, vh = _aten._linalg_svd(matrix * 2.0**-8, full, with_vectors)
+        s *= 2.0**8
+    return u, s, vh
 
 
 def linalg_svd_functional(
