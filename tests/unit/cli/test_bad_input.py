@@ -118,7 +118,6 @@ def test_a_store_that_is_not_a_file_is_refused(tmp_path: Path) -> None:
         (["audit", "--ops", "sofshrink"], "did you mean softshrink"),
         (["audit", "--ops", "nosuch*"], "no operator"),
         (["trace", "--allow", "nosuchop", "x.py"], "no operator"),
-        (["audit", "--profile", "banana"], "no data for torch banana"),
         (["trace", "--profile", "banana", "x.py"], "no data for torch banana"),
         (["report", "--site", "/proc/x"], "--site: cannot write /proc/x"),
         (["report", "--pages", "/proc/x"], "--pages: cannot write /proc/x"),
@@ -132,6 +131,11 @@ def test_a_store_that_is_not_a_file_is_refused(tmp_path: Path) -> None:
 )
 def test_bad_input_is_refused_before_any_work(words: list[str], message: str) -> None:
     check_refused_before_any_work(words, message)
+
+
+def test_an_unknown_profile_is_refused_before_any_work() -> None:
+    needs_simulated_device()  # a Mac takes no profile
+    check_refused_before_any_work(["audit", "--profile", "banana"], "no data for torch banana")
 
 
 def test_an_error_in_the_cache_names_its_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
