@@ -15,7 +15,7 @@ from ..clang.diagnostics import COMPILE
 from .address_spaces import check_address_spaces
 from .apple_rules import RULE, apple_rules, refused_by_header
 from .compiler import METAL_VERSIONS, RUN_AS, MetalCompiler, MetalVersion, default_compiler
-from .includes import PROGRAM, ProgramSource, include_folders, with_includes
+from .includes import PROGRAM, ProgramSource, with_includes
 from .translation import check_expanded, expand
 
 _WARNINGS = (
@@ -71,7 +71,7 @@ def check(
     """
     compiler = default_compiler()
     name = str(filename) if filename else PROGRAM
-    program = with_includes(source, name, include_folders(filename, include), defines)
+    program = with_includes(source, filename, include, defines)
     version = metal if strict else RUN_AS
     key = _key(program, strict, version, compiler)
     kept = compiler.cache.find(key, ".json")
@@ -111,8 +111,7 @@ def check_key(
     Raises:
         CompilerMissingError: there is no compiler on this machine.
     """
-    name = str(filename) if filename else PROGRAM
-    program = with_includes(source, name, include_folders(filename, include), defines)
+    program = with_includes(source, filename, include, defines)
     return _key(program, strict, metal if strict else RUN_AS, default_compiler())
 
 

@@ -81,22 +81,26 @@ def include_folders(filename: str | Path | None, more: Sequence[Path] = ()) -> l
 
 # ---------------------------------------------------------------------------------------------- by the preprocessor
 def with_includes(
-    source: str, name: str = PROGRAM, folders: Sequence[Path] = (), defines: Sequence[str] = ()
+    source: str, filename: str | Path | None = None, include: Sequence[Path] = (), defines: Sequence[str] = ()
 ) -> ProgramSource:
-    """The program with every file that its includes may reach; the preprocessor chooses among them."""
+    """The program with every file that its includes may reach; the preprocessor chooses among them.
+
+    `filename`: the file of the program, for messages and `#include`; `include`: more folders. See `include_folders`.
+    """
+    name = str(filename) if filename else PROGRAM
     source = source.removeprefix(_BYTE_ORDER_MARK)
     lines = {name: source.split("\n")}
-    absolute = tuple(folder.absolute() for folder in folders)
+    absolute = tuple(folder.absolute() for folder in include_folders(filename, include))
     paths: dict[str, str] = {}
     waiting: list[tuple[str, Path | None]] = [(source, None)] if absolute else []
     while waiting:
         text, beside = waiting.pop()
         for line in text.split("\n"):
-            include = _INCLUDE.match(line)
-            path = _found(include[1], ([beside] if beside else []) + list(absolute)) if include else None
-            if include is None or path is None or path in paths:
+            match = _INCLUDE.match(line)
+            path = _found(match[1], ([beside] if beside else []) + list(absolute)) if match else None
+            if match is None or path is None or path in paths:
                 continue
-            paths[path] = include[1] if include[1] not in lines else path
+            paths[path] = match[1] if match[1] not in lines else path
             header = Path(path).read_text(encoding="utf-8-sig", errors="replace")
             lines[paths[path]] = header.split("\n")
             waiting.append((header, Path(path).parent))

@@ -22,7 +22,7 @@ from .element_types import element_mismatch
 from .entries import FIRST_THREADGROUP_SLOT, EntryPoint
 from .error_buffer import ErrorBuffer
 from .function_constants import constants_of
-from .includes import PROGRAM, ProgramSource, include_folders, with_includes
+from .includes import ProgramSource, with_includes
 from .modes import Mode, current_mode, flushes_subnormals, validate_mode
 from .regions import GUARDED_BYTES, merged_regions
 from .schedules import run_schedules
@@ -360,7 +360,7 @@ def compile_library(
         MetalRuntimeError: a function constant cannot be set.
         CompilerMissingError: there is no compiler on this machine.
     """
-    program = with_includes(source, str(filename) if filename else PROGRAM, include_folders(filename, include), defines)
+    program = with_includes(source, filename, include, defines)
     return compile_program(replace(program, constants=constants_of(constants)), mode=mode, device=device)
 
 
