@@ -111,6 +111,12 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
         _ENDS[item.nodeid] = {"outcome": report.outcome, "text": str(report.longrepr or "")}
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_report_teststatus(report: pytest.TestReport) -> tuple[str, str, str]:
+    """No letter for a test: lines of the log have only what tests print."""
+    return report.outcome, "", ""
+
+
 def pytest_runtest_logfinish(nodeid: str) -> None:
     """Record how a test ended, with its setup, teardown and subtests, and the errors of Metal's validation."""
     findings = Path(os.environ[FINDINGS])

@@ -29,8 +29,6 @@ _IDLE = 0.01
 _OURS = "mpsmith: the host "
 _LAST_LINES = 4
 _COLOR = re.compile(r"\x1b\[[\d;]*m")
-# Of pytest, before what a test printed.
-_PROGRESS = re.compile(r"^[.sFExX]*( *\[ *\d+%\])?")
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,7 @@ class TestEnd:
     Attributes:
         test: its name, as pytest writes it; of a file that cannot be imported, the file.
         outcome: `passed`, `failed`, `skipped`, `hung` or `died`; `invalid` where the test goes on.
-        text: the exception, the reason, or the signal and the last words of the process.
+        text: the exception, the reason, or the signal and the last output of the process.
         kinds: the names of the exception's classes, the most derived first.
         ours: whether mpsmith raised it, or the simulated device says why the process died.
         diagnostics: the compiler's errors in it.
@@ -169,7 +167,8 @@ def _one_process(
     """Run the tests that are left; returns the test that ended the process, or None if pytest finished."""
     words = [sys.executable, "-m", "pytest", *arguments, "-q", "-p", pytest_plugin.__name__]
     words += ["-p", "no:cacheprovider", "-o", "addopts=", "--continue-on-collection-errors", f"--rootdir={folder}"]
-    words.append("--capture=sys")  # a message about a fault goes to the file of standard error
+    # A message about a fault goes to the file of standard error, and pytest prints nothing on its line.
+    words += ["--capture=sys", "-o", "console_output_style=classic"]
     inherited = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
     with log.open("w") as output:
         process = subprocess.Popen(
@@ -199,7 +198,7 @@ def _one_process(
         _end(process)
     if process.returncode < 0:
         name = signal.Signals(-process.returncode).name
-        last = _last_words(log.read_text("utf-8", "replace"))
+        last = _last_output(log.read_text("utf-8", "replace"))
         text = f"{name}: {last.removeprefix(_OURS)}" if last else name
         return TestEnd(events.running or "the import of the tests", "died", text, ours=last.startswith(_OURS))
     if not events.collected or process.returncode not in (0, 1, 2, 5):
@@ -208,11 +207,11 @@ def _one_process(
     return None
 
 
-def _last_words(log: str) -> str:
+def _last_output(log: str) -> str:
     """The simulated device's last message about a fault; else the last lines before Python's report of the signal."""
     before, _, report = log.partition("Fatal Python error: ")
     faults = [line for line in log.splitlines() if line.startswith(_OURS)]
-    lines = [_PROGRESS.sub("", _COLOR.sub("", line)).strip() for line in before.splitlines()]
+    lines = [_COLOR.sub("", line).strip() for line in before.splitlines()]
     return faults[-1] if faults else "; ".join([*filter(None, lines)][-_LAST_LINES:]) if report else ""
 
 

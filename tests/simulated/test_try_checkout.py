@@ -64,7 +64,7 @@ def test_metallib():
     torch.mps.load_metallib("default.metallib")
 
 def test_died():
-    os.write(2, b"no head of 96\\n")
+    os.write(2, b"Error: no head of 96\\n")
     os.abort()
 
 @pytest.mark.xfail(reason="known")
@@ -136,7 +136,7 @@ def test_each_file_and_test_has_its_result(tmp_path: Path) -> None:
     assert (rows["broken.metal"].file, rows["broken.metal"].line) == ("broken.metal", 5)
     assert "out of bounds" in rows["test_defect"].reason
     assert rows["test_defect"].line == 5
-    assert rows["test_died"].reason == "the process died of SIGABRT: no head of 96"
+    assert rows["test_died"].reason == "the process died of SIGABRT: Error: no head of 96"
     assert rows["test_needs_a_module"].reason == "it needs the module no_such_module: install it"
     assert rows["test_skipped"].reason == "no camera"
     assert "default.metallib: No such file" in rows["test_metallib"].reason
