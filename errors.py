@@ -17,8 +17,8 @@ def printable(text: str) -> str:
     return "".join(character if character.isprintable() else "?" for character in text)
 
 
-def one_line(error: BaseException, limit: int = 400) -> str:
-    """The start of an exception's text on one line of at most `limit` characters; its type's name where it has none."""
+def one_line(error: BaseException | str, limit: int = 400) -> str:
+    """The start of a text on one line of at most `limit` characters; the type's name of an exception without one."""
     text = " ".join(str(error).split()) or type(error).__name__
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
@@ -28,7 +28,7 @@ def near(word: str, names: Iterable[str], otherwise: str = "") -> str:
 
     Where no name is close it is `otherwise` in parentheses, or nothing.
     """
-    plain = {name.removeprefix("aten::"): name for name in names}  # what all have in common makes nothing alike
+    plain = {name.removeprefix("aten::"): name for name in names}  # a common prefix does not make names similar
     candidates = [plain[name] for name in get_close_matches(word.removeprefix("aten::"), plain, n=3, cutoff=0.65)]
     hint = f"did you mean {' or '.join(candidates)}?" if candidates else otherwise
     return f" ({hint})" if hint else ""

@@ -142,7 +142,7 @@ class Names:
 
     def _unknown(self, plain: str, text: str) -> str:
         first, _, last = plain.rpartition(".")
-        text = one_line(MpsmithError(text), 80)
+        text = one_line(text, 80)
         if overloads := dict.fromkeys(name.rpartition(".")[2] for name in self.overloads.get(first, ()) if "." in name):
             return f"{first} has no overload {last!r}; it has {', '.join(overloads)}"
         if plain.startswith("nn.") and last[:1].isupper():

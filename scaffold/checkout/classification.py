@@ -60,7 +60,7 @@ def diagnostic_row(kind: str, name: str, diagnostic: Diagnostic) -> TryRow:
         return TryRow(kind, name, TryResult.SKIPPED, reason, diagnostic.file, diagnostic.line)
     limit = diagnostic.rule.endswith(_NOT_SUPPORTED) or _is_limit(diagnostic.message)
     result = TryResult.REFUSED if limit else TryResult.DEFECT
-    return TryRow(kind, name, result, one_line(Exception(diagnostic.message)), diagnostic.file, diagnostic.line)
+    return TryRow(kind, name, result, one_line(diagnostic.message), diagnostic.file, diagnostic.line)
 
 
 def joined_row(row: TryRow, reader: str, source: str) -> TryRow:
@@ -104,7 +104,7 @@ def test_row(end: TestEnd, own: frozenset[str], extensions: Collection[str]) -> 
     """
     if end.outcome == "passed":
         return TryRow("test", end.test, TryResult.RIGHT)
-    text = one_line(Exception(end.text))
+    text = one_line(end.text)
     if end.outcome == "skipped":
         return TryRow("test", end.test, TryResult.SKIPPED, text)
     if end.outcome == "hung":
