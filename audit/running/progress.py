@@ -14,8 +14,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 SECONDS_BETWEEN_LINES = 10.0
 # Before this share of the work is done, the time that is left cannot be said: workers start, and kernels compile.
 FORESEEABLE = 0.1
-# What follows the cases, beside the time that they took in two whole audits with a report: strict mode, and then
-# registry and report.
+# The time of strict mode, and of registry and report after it, as shares of the time of the cases before: measured in
+# two whole audits.
 STRICT_SHARE, REPORT_SHARE = 0.024, 0.031
 
 
@@ -81,7 +81,7 @@ class AuditProgress:
     ) -> None:
         """`costs`: what each group takes beside the others, in the order of execution.
 
-        `share_after`, `seconds_after`: what follows these groups, beside the time that they take, and in seconds.
+        `share_after`, `seconds_after`: the time of what follows, as a share of these groups' time, and in seconds.
         """
         self._title = title
         self._share_after = share_after

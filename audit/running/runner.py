@@ -46,8 +46,15 @@ class GroupExecution(Protocol):
 
 
 OpenExecution = Callable[[Settings, Store], AbstractContextManager[GroupExecution]]
-# Shows groups of these costs under a title.
-OpenProgress = Callable[..., AuditProgress]
+
+
+class OpenProgress(Protocol):
+    """Shows groups of these costs under a title; the arguments are those of AuditProgress."""
+
+    def __call__(
+        self, title: str, costs: Sequence[float], *, share_after: float = 0.0, seconds_after: float = 0.0
+    ) -> AuditProgress:
+        """Open it."""
 
 
 def run_audit(
@@ -96,7 +103,7 @@ class _Audit:
         self._execution = execution
         self._say = say
         self._progress = progress
-        self._report_seconds = 0.0  # what registry and report will take, once that can be said
+        self._report_seconds = 0.0  # an estimate for registry and report, once the cases are done
 
     def run(self, unfinished: Run | None) -> Run:
         plan = self._execution.plan()
@@ -138,7 +145,8 @@ class _Audit:
                     progress if mode == STRICT else NewFindings(self._store, run.id, progress, progress.print_findings)
                 )
                 self._execution.execute(groups, positions, listener)
-            self._report_seconds = share and REPORT_SHARE * (time.monotonic() - start)
+            if mode == "fallback":
+                self._report_seconds = REPORT_SHARE * (time.monotonic() - start)
 
 
 def resumable(store: Store) -> Run:

@@ -36,8 +36,10 @@ def bags_in_rows(ulp: Ulp, weight: Tensor, indices: Tensor, offsets: Tensor, *re
         output, bags, _, maxima = torch.ops.aten._embedding_bag(weight, *rows, *rest)
     except RuntimeError:  # what is between the elements is not a valid index or offset
         return None
+    if sizes is None:
+        return None
     read = _bags(*rows)
-    return sizes and (ulp(output), read if bags.numel() else Instead(read), sizes[2], sizes[3] or maxima)
+    return ulp(output), read if bags.numel() else Instead(read), sizes[2], sizes[3] or maxima
 
 
 def gradient(
