@@ -64,7 +64,7 @@ def scaled_mm_out(
         bytes_of = [x.view(torch.uint8) if x.dtype.itemsize == 1 else x for x in (out, self, mat2)]
         divides = scale_result is not None and out.dtype in _FORMATS
         # Another number is passed where there is none: making one is a launch.
-        addends = scale_b if bias is None else _numbers(bias)
+        addends = scale_b if bias is None else _as_float_vector(bias)
         divisor = scale_result.to(torch.float32) if divides and scale_result is not None else scale_b
         steps = int(scale_a.numel() > 1), int(scale_b.numel() > 1)
         strides = [*self.stride(), *mat2.stride(), *out.stride()]
@@ -117,8 +117,8 @@ def scaled_mm_v2_out(
 scaled_mm_v2 = functional_form(scaled_mm_v2_out, dtype="out_dtype")
 
 
-def _numbers(bias: torch.Tensor) -> torch.Tensor:
-    """The bias in float32 and one dimension; itself, which costs nothing, if it is like that."""
+def _as_float_vector(bias: torch.Tensor) -> torch.Tensor:
+    """The bias in float32 and one dimension; without a call of torch if it is so already."""
     return bias if bias.dim() == 1 and bias.dtype == torch.float32 else bias.reshape(-1).to(torch.float32)
 
 
@@ -134,10 +134,10 @@ def _check_operands(left: torch.Tensor, right: torch.Tensor, bias: torch.Tensor 
 
 def _check_scales(left: torch.Tensor, right: torch.Tensor, row_scale: torch.Tensor, column_scale: torch.Tensor) -> None:
     """Check the scales: two float32 numbers, or a column with one for each row and a row with one for each column."""
-    fits = row_scale.numel() == 1 and column_scale.numel() == 1
-    fits = fits or (row_scale.shape == (left.shape[0], 1) and column_scale.shape == (1, right.shape[1]))
-    fits = fits and left.dtype in _FORMATS and right.dtype in _FORMATS
-    if not (fits and row_scale.dtype == column_scale.dtype == torch.float32):
+    is_narrow = left.dtype in _FORMATS and right.dtype in _FORMATS
+    is_single = row_scale.numel() == 1 and column_scale.numel() == 1
+    fits = is_single or (row_scale.shape == (left.shape[0], 1) and column_scale.shape == (1, right.shape[1]))
+    if not (is_narrow and fits and row_scale.dtype == column_scale.dtype == torch.float32):
         raise _invalid_scaling()
 
 

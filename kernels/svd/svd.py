@@ -75,7 +75,7 @@ def linalg_svd_u(
 
 
 def _on_cpu(matrix: torch.Tensor, full: bool, with_vectors: bool) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """LAPACK's result; where it is NaN because |a + bi| of finite parts overflows, that of a smaller matrix."""
+    """LAPACK's result. If it is NaN because |a + bi| of finite parts overflows, the matrix is scaled down first."""
     u, s, vh = _aten._linalg_svd(matrix, full, with_vectors)
     if s.isnan().any() and matrix.isfinite().all():
         u, s, vh = _aten._linalg_svd(matrix * 2.0**-8, full, with_vectors)
