@@ -21,7 +21,7 @@ _ORDERS: dict[Order, int] = {"forward": 0, "reverse": 1, "random": 2}
 _MESSAGE_BYTES = 8192
 _SHOWN_MESSAGES = 4
 _PLACE = re.compile(r"@([0-9a-f]+)")
-# What needs to know the running thread, or a stack for each.
+# Calls that need a stack for each thread, or the index of the running one.
 _WAITS = (b"msl_threadgroup_barrier", b"msl_simdgroup_barrier", b"msl_exchange", b"msl_region_leave", b"msl_here")
 
 

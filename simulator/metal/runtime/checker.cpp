@@ -1,10 +1,11 @@
 // The `checked` mode: every load and store of an instrumented kernel comes here.
 //
-// Each word of shared memory has a record of its last accesses, or each half or byte, once one is accessed. Two accesses conflict if at least one writes, they are
-// by different items, they are not both atomic and they are not ordered. A threadgroup_barrier with the right mem_flags
-// orders accesses within a threadgroup, a simdgroup_barrier those within a SIMD group. An exchange of values in a SIMD
-// group, such as simd_sum, orders loads before it and stores after it. Accesses of two threadgroups are never ordered.
-// Two stores of equal bytes are not a race. A hook runs before its store, so the next hook compares the bytes.
+// Each four bytes of shared memory have a record of their last accesses; each two bytes or each byte, once a kernel
+// accesses so few. Two accesses conflict if at least one writes, they are by different items, they are not both atomic
+// and they are not ordered. A threadgroup_barrier with the right mem_flags orders accesses within a threadgroup, a
+// simdgroup_barrier those within a SIMD group. An exchange of values in a SIMD group, such as simd_sum, orders loads
+// before it and stores after it. Accesses of two threadgroups are never ordered. Two stores of equal bytes are not a
+// race. A hook runs before its store, so the next hook compares the bytes.
 #include "checker.h"
 
 #include "errors.h"

@@ -1,4 +1,4 @@
-// Sections of a Mach-O library. A library that is built here is none and has no such section.
+// Sections of a Mach-O library. A library that is built here is an ELF file, which has none.
 #pragma once
 #include <stdint.h>
 struct mach_header_64 { uint32_t magic, cputype, cpusubtype, filetype, ncmds, sizeofcmds, flags, reserved; };
