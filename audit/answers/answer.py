@@ -160,7 +160,7 @@ def known_names() -> Names:
 
 
 def require_known(patterns: Sequence[str]) -> None:
-    """Raise MpsmithError with near names for an operator, or a shell pattern, that nothing is called."""
+    """Raise MpsmithError with near names unless a name, or a shell pattern, matches an operator, function or module."""
     for pattern in patterns:
         if not _names().has_match(pattern):
             _names().find(pattern)

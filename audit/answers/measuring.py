@@ -45,7 +45,10 @@ def refuses_arguments(case: StoredCase) -> bool:
 
 
 class _Name:
-    """The counts of one name; calls whose arguments are refused, apart: they prevail only where no call is right."""
+    """The counts of one name.
+
+    Calls whose arguments the device refuses are counted separately. They decide the verdict only if no call is right.
+    """
 
     def __init__(self) -> None:
         self.by_dtype: defaultdict[str, Counter[CaseVerdict]] = defaultdict(Counter)
@@ -82,13 +85,13 @@ class _Name:
 
 
 def _brief(message: str) -> str:
-    """The first line of a message, without the numbers that say how far it is from float64."""
+    """The first line of a message, without its difference from the float64 reference."""
     first = message.strip().partition("\n")[0].partition(", float64 ")[0].replace("\t", " ")
     return first if len(first) <= _LONGEST else f"{first[:_LONGEST].rstrip()}..."
 
 
 def _most(cases: Mapping[CaseVerdict, int]) -> CaseVerdict:
-    """Passed where more than half of the cases did, else the most frequent of the others; the worse one of two."""
+    """The verdict of a name: passed if more than half of the cases pass, else the most frequent other one."""
     if 2 * cases.get(CaseVerdict.PASSED, 0) > sum(cases.values()):
         return CaseVerdict.PASSED
     others = [verdict for verdict in CASE_SEVERITY if verdict in cases and verdict is not CaseVerdict.PASSED]

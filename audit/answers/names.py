@@ -202,7 +202,7 @@ def _candidates(plain: str) -> list[str]:
 
 
 def operator_behind(public: str, overloads: Mapping[str, object]) -> str:
-    """The functional operator that a public function is: `linalg_svd` of `linalg.svd`; "" for one of several."""
+    """The functional operator that a public function calls: `linalg_svd` for `linalg.svd`; "" if it calls several."""
     function = _OPERATORS.get(public, public.removeprefix("nn.functional."))
     if public.startswith("nn.") and function == public:
         return ""

@@ -40,7 +40,7 @@ class _OpenCall:
 
 
 def _add(part: str, open_calls: Sequence[_OpenCall]) -> None:
-    """Add a part to the calls that it is inside of, from the innermost out to the nearest kernel."""
+    """Add a part to each open call around it, from the innermost out to the nearest kernel."""
     for call in reversed(open_calls):
         if call.parts is not None:
             call.parts.add(part)

@@ -15,7 +15,7 @@ from ..model.nested import leaves
 
 
 class CompiledCall:
-    """A case whose call is compiled where its inputs are on mps, and as it is on the CPU.
+    """A case whose call is compiled if its inputs are on mps, and runs eagerly on the CPU.
 
     Args:
         case: the case.
@@ -24,7 +24,7 @@ class CompiledCall:
 
     Attributes:
         case: the case that makes the compiled call.
-        raised: what the compiled call raised last.
+        raised: the last exception of the compiled call.
     """
 
     def __init__(self, case: Case, *, dynamic: bool, backend: str = "inductor") -> None:
@@ -61,7 +61,7 @@ def traceable(call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _on_device(inputs: Any) -> bool:
-    """Whether a call with these inputs is the device's: where they have no tensor, the default device decides."""
+    """Whether a call with these inputs runs on mps; without tensors and devices, the default device decides."""
     tensors = [leaf for leaf in leaves(inputs) if isinstance(leaf, Tensor)]
     named = [leaf for leaf in leaves(inputs) if isinstance(leaf, torch.device)]
     if not tensors and not named:

@@ -111,7 +111,7 @@ def _how_computed(lowering: Lowering) -> CompiledVerdict:
 def _checked(
     compiled: CompiledOutcome, case: Case, recorder: FallbackRecorder, seed: int, label: str
 ) -> CompiledOutcome:
-    """Run the call again on the simulated device: every access checked, poison in lanes without a thread."""
+    """Run the call again on the simulated device with every access checked and undefined values in inactive lanes."""
     from ...simulator import metal
 
     with metal.checking("checked"):

@@ -55,7 +55,7 @@ class Lowering:
 
     @property
     def threads_meet(self) -> bool:
-        """Whether threads of a generated kernel access what others write, so that their order may matter."""
+        """Whether threads of a generated kernel read what other threads write, so that their order may matter."""
         return _THREADS_MEET.search(self.source) is not None
 
 

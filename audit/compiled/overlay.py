@@ -100,7 +100,7 @@ def _imported(generator: Generator) -> ModuleType:
 
 
 def _call_kernels_by_name(scheduling: Any) -> None:
-    """From 2.9 to 2.11 a generator returned a kernel's library, and its wrapper added the name."""
+    """Append the kernel's name, as wrappers did from 2.9 to 2.11, when generators returned a kernel's library."""
     source = inspect.getsource(scheduling)
     if ".generated_kernel" in source or "async_compile" in source:
         return

@@ -171,7 +171,7 @@ def adam_step(parameters: list[Tensor], gradients: list[Tensor], firsts: list[Te
 def foreach_adam_step(
     parameters: list[Tensor], gradients: list[Tensor], firsts: list[Tensor], seconds: list[Tensor]
 ) -> None:
-    """The same by the foreach functions, as torch.optim makes it, with the norm of all gradients cut to 1."""
+    """A step of AdamW by foreach functions, as torch.optim makes it, with the norm of all gradients clipped to 1."""
     norm = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(gradients)))
     scale = torch.clamp(1.0 / (norm + 1e-6), max=1.0)
     cut = torch._foreach_mul(gradients, scale)
@@ -262,7 +262,7 @@ def wide_integers(x: Tensor) -> Tensor:
 
 
 def coins(x: Tensor) -> Tensor:
-    """Coins that fall with probability 0.3."""
+    """Bernoulli numbers of probability 0.3."""
     return torch.bernoulli(x + 0.3)
 
 
@@ -282,7 +282,7 @@ def leaky(x: Tensor) -> Tensor:
 
 
 def gumbel(x: Tensor) -> Tensor:
-    """The Gumbel softmax of two equal logits: one number of each pair says both."""
+    """The Gumbel softmax of two equal logits; the first of each pair, since the second is 1 minus it."""
     return functional.gumbel_softmax(x.view(-1, 2), tau=0.7)[:, 0]
 
 
@@ -299,12 +299,12 @@ def _zeros_to_draw_for(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
 
 
 def branch_by_sum(x: Tensor) -> Tensor:
-    """A branch of Python's."""
+    """A Python branch on a value, which breaks the graph."""
     return x + 1 if x.sum() > 0 else x - 1
 
 
 def branch_by_cond(x: Tensor) -> Any:
-    """The same in one graph."""
+    """The same branch by torch.cond, in one graph."""
     return torch.cond(x.sum() > 0, lambda t: t.sin() + 1, lambda t: t.cos() - 1, (x,))
 
 
@@ -321,7 +321,7 @@ def scaled_by_item(x: Tensor) -> Tensor:
 
 
 def counted_size(x: Tensor) -> Tensor:
-    """A size that is known when the graph runs."""
+    """A size that is known only when the graph runs."""
     return x[: int((x > 1).sum())].cumsum(0)
 
 

@@ -40,7 +40,7 @@ class CompiledScenario:
 
 
 def numbers(dtype: torch.dtype, *shape: int) -> Tensor:
-    """Numbers of both signs, or of all an unsigned dtype has; near 1 where they are floating, so that products stay."""
+    """Numbers of both signs, for uint8 from 0 on. Floating ones are near 1, so that products stay in range."""
     if dtype.is_floating_point:
         return (torch.randn(*shape) * 0.1 + 1).to(dtype)
     return torch.randint(0 if dtype is torch.uint8 else -99, 100, shape).to(dtype)

@@ -1,8 +1,8 @@
-"""Calls that OpInfo's samples do not make, and that generated kernels are known to trip over: one table, SCENARIOS.
+"""Calls that OpInfo's samples do not make, and that generated kernels are known to fail on: one table, SCENARIOS.
 
-Reductions of sizes around a SIMD group, a threadgroup and beyond, over each dimension; integers beyond 32 bits and all
-negative; two operators on narrow integers, whose middle must wrap; transposed and offset inputs; more buffers than
-Metal has; NaN and infinities; inputs and buffers that are written. `programs` has what is more than a call or two.
+Reductions of sizes around a SIMD group, a threadgroup and beyond, over each dimension; integers beyond 32 bits and
+all negative; two operators on narrow integers, whose intermediate result must wrap; transposed and offset inputs; more
+buffers than Metal has; NaN and infinities; inputs and buffers that are written. `programs` has longer programs.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def _labels_that_end(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
 
 
 def _wider_than_windows(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
-    """Rows of which the last window of three, two apart, covers two elements."""
+    """Rows whose last pooling window (size 3, stride 2) covers only two elements."""
     yield (numbers(dtype, 1, 2, 4),)
     yield (numbers(dtype, 3, 6),)
 
@@ -235,7 +235,7 @@ def _a_number_shifted(x: Tensor) -> Tensor:
 
 
 def _places(dtype: torch.dtype) -> list[tuple[Tensor]]:
-    """How far to shift: beyond 32 bits too."""
+    """Shift counts, some beyond 31."""
     return [(torch.tensor([0, 3, 31, 32, 40, 62], dtype=dtype),)]
 
 
@@ -263,7 +263,7 @@ def _reductions() -> Iterator[CompiledScenario]:
 
 
 def _elementwise() -> Iterator[CompiledScenario]:
-    """Special values into what generated code writes out itself."""
+    """Special values for functions that generated code computes inline."""
     for name in (
         *("erfcx", "log_ndtr", "ndtr", "i0e", "i1e", "entr"),
         *("bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "erfinv", "digamma"),

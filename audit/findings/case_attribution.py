@@ -275,12 +275,12 @@ class _Attributing:
 
 
 def dtype_of(case: StoredCase) -> str:
-    """The dtype that a case counts under: its group's, or that of its tensors where the device refuses them."""
+    """The dtype that a case counts for: its group's, or that of its tensors if the device refuses the dtype."""
     is_gap = case.outcome.verdict is CaseVerdict.DTYPE_GAP
     return dtype_of_case(case.group, case.inputs) if is_gap else case.group.dtype
 
 
 def _named_operators(case: StoredCase) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The operators that ran on the CPU, and the one that the device refused: the last named by a missing case."""
+    """The operators that ran on the CPU, and the operator that the device refused, which a missing case names last."""
     names = case.outcome.fallbacks
     return (names[:-1], names[-1:]) if case.outcome.verdict is CaseVerdict.MISSING else (names, ())

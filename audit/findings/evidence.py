@@ -199,7 +199,7 @@ class RunEvidence:
 
 
 def lacks_kernel(overload: Overload) -> bool:
-    """Whether the surface has no kernel of any layout for the overload on mps, and it is not composite either."""
+    """Whether the overload has no kernel of any layout on mps and is not composite."""
     has_one = overload.dispatch.has_kernel or overload.sparse or overload.sparse_compressed
     return not has_one and not overload.dispatch.is_composite
 
@@ -210,7 +210,7 @@ def in_order_of_severity(cases: Mapping[CaseVerdict, int]) -> dict[CaseVerdict, 
 
 
 def _weight(at_fault: AtFault | None, max_error: float | None) -> tuple[bool, float]:
-    """How well a case shows what is wrong; a case with a located fault shows it best.
+    """A sort key: how well a case shows what is wrong. A case with a located fault shows it best.
 
     An error that was not measured counts as infinite: the device raised, or the shape differs.
     """

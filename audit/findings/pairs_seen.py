@@ -121,11 +121,11 @@ def _of_arguments(levels: Levels) -> Iterator[Level]:
 
 
 def possible_with_arguments(seen: Iterable[Pair], tensors: Iterable[Level]) -> set[Pair]:
-    """Each level of an argument in pairs with each of the tensors there, without what no case can be at together.
+    """The possible pairs of a level of an argument and a level of a tensor.
 
     Args:
-        seen: the pairs that an entry's cases were at.
-        tensors: all `tensor_levels` of its cases: where they had none, there is none.
+        seen: the pairs that an entry's cases had.
+        tensors: all `tensor_levels` of its cases.
     """
     arguments, own = ({pair[side] for pair in seen} for side in (0, 1))
     several: defaultdict[str, bool] = defaultdict(bool)
@@ -142,7 +142,7 @@ def possible_with_arguments(seen: Iterable[Pair], tensors: Iterable[Level]) -> s
 
 
 def _leaves_others(argument: Level, several: Mapping[str, bool]) -> bool:
-    """Whether a call with this level of an argument can have two tensors."""
+    """Whether a call with this level of an argument can have a second tensor."""
     factor, level = argument
     if factor == SHAPES:
         return True
@@ -159,7 +159,7 @@ def entry_name(key: GroupKey) -> str:
 
 
 def counted(group: GroupKey, levels: Levels) -> Levels:
-    """The counted ones of a case's levels; its dtype is that of its group, where one of its tensors has it."""
+    """Those of a case's levels that are counted. The dtype is the group's if one of the case's tensors has it."""
     tensors = [dtype for factor, level in levels if factor == DTYPE for dtype in level.split(", ")]
     dtype = own_dtype(group.dtype, group.source, tensors)
     others = (COUNTED_LEVELS[level] for level in levels if level in COUNTED_LEVELS and level[0] != DTYPE)

@@ -77,7 +77,7 @@ def _operator(
 
 
 def _main(overloads: list[OverloadSummary]) -> list[OverloadSummary]:
-    """The overloads that decide the verdict: the executed ones that programs usually call and the CPU has, if any."""
+    """The overloads that decide the verdict: those executed that are not rare and that the CPU has; else all."""
     executed = [o for o in overloads if o.executed and o.dispatch is not Dispatch.MISSING_EVERYWHERE]
     usual = [o for o in executed if not is_rare(o.name.removeprefix("aten::"))]
     return usual or overloads
@@ -91,7 +91,7 @@ def _dtype_grades(overloads: Sequence[OverloadSummary], dtypes: Iterable[str]) -
 def _over(
     evidence: Iterable[tuple[OverloadSummary, Mapping[CaseVerdict, int]]],
 ) -> tuple[OverloadVerdict, tuple[CaseVerdict, ...]]:
-    """The verdict of several overloads together, and how some of their cases are broken."""
+    """The verdict of several overloads together, and the crashes, time-outs and wrong results next to it."""
     return verdict_over((cases, overload.dispatch, works(overload.cases)) for overload, cases in evidence)
 
 

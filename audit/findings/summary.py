@@ -130,7 +130,7 @@ def _totals(evidence: RunEvidence) -> dict[str, dict[CaseVerdict, int]]:
 
 @cache
 def _committed_memory() -> RecordedCalls:
-    """Read once, because it is large. It is not changed here."""
+    """The committed recorded calls. They are large, so they are read once; do not change them."""
     return RecordedCalls.load()
 
 

@@ -10,7 +10,7 @@ from .run_data import RunData
 
 
 def without_effect(data: RunData) -> tuple[InputWithoutEffect, ...]:
-    """The inputs that some group has a note of, by entry."""
+    """For each entry and input: the number of groups in which no result depends on the input."""
     groups = Counter(entry_name(group.key) for group in data.groups if group.done)
     noted = Counter((entry_name(key), name) for key, names in data.without_effect.items() for name in names)
     return tuple(

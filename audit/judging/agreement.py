@@ -185,7 +185,7 @@ class Comparison:
         return None
 
     def _accepted_anyway(self, position: int, mine: Execution, cpus: Execution) -> str:
-        """Why other values than the CPU's are accepted; "" if they are not."""
+        """Why a result other than the CPU's is accepted, because the operator allows it; "" if it is not."""
         if names_equal_elements(self._case, mine.outputs[position], cpus.outputs[position]):
             return EQUAL_ELEMENTS
         if is_in_another_order(self._case, position, mine.outputs, cpus.outputs):
@@ -237,7 +237,7 @@ def _compare_containers(actual: Any, expected: Any) -> Difference | None:
 
 
 def _containers(tree: Any) -> str:
-    """The containers of a result by the names of their types, "sort(*, *)"; a star for their contents."""
+    """The container types of a result, with a star for each leaf: "sort(*, *)"."""
     if isinstance(tree, (tuple, list)):
         return f"{type(tree).__name__}({', '.join(map(_containers, tree))})"
     if isinstance(tree, dict):

@@ -163,7 +163,7 @@ def _fills_its_storage(tensor: Tensor) -> bool:
 
 
 def _changes_around(argument: Argument, case: Case) -> Difference | None:
-    """Which elements of the storage the device changed that belong to no argument, and the CPU did not."""
+    """The elements outside of all arguments that the device changed in a storage and the CPU did not."""
     original = _bytes(argument.original)
     mine, cpus = _bytes(argument.mine).cpu(), _bytes(argument.cpus)
     if mine.shape != original.shape or cpus.shape != original.shape or torch.equal(mine, cpus):

@@ -248,7 +248,7 @@ def _in_parts(tensor: Tensor) -> Tensor:
 
 
 def _compare_exactly(actual: Tensor, expected: Tensor, same: Tensor, wide: Tensor | None) -> Agreement | Difference:
-    """Integers and bools must equal the CPU's result, or the float64 run's where the CPU rounds to another one."""
+    """Compare integers and bools: they must equal the CPU's result, or the float64 one if the CPU rounds otherwise."""
     if wide is not None and wide.dtype is actual.dtype and wide.shape == actual.shape:
         same = same | (actual == on_cpu(wide))
     if bool(same.all()):
@@ -303,7 +303,7 @@ class Elements:
         return absolute + SLACK * _largest_nearby(self._own_error, self._size)
 
     def _units_allowed(self, unit: Tensor) -> float:
-        """How many units an element may be off, given the CPU's own error."""
+        """How many units of the tolerance an element may be off, given the CPU's own error."""
         return max(1.0, SLACK * float((self._own_error / unit).nan_to_num(0.0, 0.0, 0.0).max()))
 
     def _judged(self, unit: Tensor, allowed: float | None = None) -> Agreement | Difference:
@@ -335,12 +335,12 @@ class Elements:
 
 
 def _is(actual: Tensor, wide: Tensor) -> Tensor:
-    """Where the result is the rounded reference, including infinities and NaN."""
+    """Whether each element is the rounded reference, including infinities and NaN."""
     return (actual == wide.to(actual.dtype)) | (actual.isnan() & wide.isnan())
 
 
 def _largest_nearby(errors: Tensor, size: Tensor) -> Tensor:
-    """For each element the largest error at elements of at most 2^NEIGHBOURHOOD times its size."""
+    """For each element, the largest error among elements of at most 2^NEIGHBOURHOOD times its size."""
     lowest, highest = -1100, 1100  # the exponents of float64
     exponents = torch.where(size > 0, torch.frexp(size).exponent, lowest).clamp(lowest, highest).long() - lowest
     by_exponent = torch.zeros(highest - lowest + 1, dtype=errors.dtype)

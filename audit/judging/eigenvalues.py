@@ -37,7 +37,7 @@ class EigenvalueOrder:
         return self._taken(values, self.positions.argsort(-1))
 
     def fits(self, tensor: Tensor) -> bool:
-        """Whether a tensor has a number, or a column, for each eigenvalue."""
+        """Whether a tensor has one number, or one column, for each eigenvalue."""
         matrices, n = self.positions.shape
         return tensor.dim() > 0 and tensor.shape[-1] == n and tensor.numel() in (matrices * n, matrices * n * n)
 
@@ -102,7 +102,7 @@ def order_of(actual: Tensor, expected: Tensor) -> EigenvalueOrder | None:
 
 
 def _values_of(position: int, mine: Sequence[Any], cpus: Sequence[Any]) -> tuple[Tensor, Tensor] | None:
-    """The eigenvalues before an output of vectors; None if it is not one."""
+    """The eigenvalues that precede an output of eigenvectors; None if the output is not one."""
     vectors = cpus[position]
     if position == 0 or vectors.dim() < 2 or vectors.shape[-1] != vectors.shape[-2]:
         return None

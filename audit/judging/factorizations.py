@@ -63,7 +63,7 @@ def is_another_factorization(case: Case, mine: Sequence[Any], cpus: Sequence[Any
 
 
 def are_undetermined(outputs: Sequence[Any], position: int) -> bool:
-    """Whether an output has vectors, factors or pivots: not values, nor `info`, which has a number a matrix."""
+    """Whether an output has vectors, factors or pivots, which are not unique; not values, nor `info`."""
     output = outputs[position]
     if output.is_floating_point() or output.is_complex():
         return bool(output.dim() > 1)
@@ -106,7 +106,7 @@ def _unit(matrix: Tensor) -> float:
 
 
 def _candidates(name: str, matrix: Tensor) -> list[Tensor]:
-    """The matrices that an argument may mean: of a Hermitian one either triangle may be used."""
+    """The matrices that an argument may stand for: a Hermitian matrix may be given by either triangle."""
     if name in ("linalg_svd", "svd") or matrix.shape[-1] != matrix.shape[-2]:
         return [matrix]
     diagonal, lower = torch.diag_embed(torch.diagonal(matrix, dim1=-2, dim2=-1)), matrix.tril(-1)
@@ -181,7 +181,7 @@ def _with_finite_values(values: Tensor, left: Tensor, matrix: Tensor, right: Ten
 
 
 def _name(case: Case) -> str:
-    """The operator's name; for a wrapped call the entry's, `linalg.svd` or `linalg_svd.U`."""
+    """The operator's name; the entry's (`linalg.svd` or `linalg_svd.U`) if the call is wrapped."""
     names = (operator_name(case), case.entry.replace(".", "_"), case.entry.partition(".")[0])
     plain = [name.removeprefix("_") for name in names]
     return next((name for name in plain if name in DEFECTS), plain[0])
@@ -198,7 +198,7 @@ DEFECTS: dict[str, tuple[int, Defects]] = {
 
 
 def _relative(difference: Tensor, whole: Tensor) -> Tensor:
-    """The norm of each matrix of differences relative to the norm of the whole."""
+    """The norm of each matrix of differences, relative to the norm of the matrix in `whole`."""
     tiny = torch.finfo(torch.float64).tiny
     relative: Tensor = torch.linalg.matrix_norm(difference) / torch.linalg.matrix_norm(whole).clamp(min=tiny)
     return relative

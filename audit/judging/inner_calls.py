@@ -134,7 +134,7 @@ class InnerCalls(CallTracer):
         return True
 
     def _made(self, mode: TorchDispatchMode, func: OpOverload[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
-        """The call's result. The inner calls of a composite go through the mode too."""
+        """Make the call, with the mode on inside composite kernels."""
         is_open = any(name == func._name for name, _ in self._open[:-1])
         if is_open or not all(t.layout is torch.strided for t in _tensors(args, kwargs)):
             return func(*args, **kwargs)
@@ -220,9 +220,9 @@ def _difference(case: Case, func: OpOverload[..., Any], before: Inputs, after: t
 
 
 def _with_tensors_for_numbers(func: OpOverload[..., Any], args: Any) -> Any:
-    """The arguments with numbers as tensors where C++ wraps them; a dispatch mode receives the numbers.
+    """The arguments with numbers wrapped in tensors, as C++ wraps them; a dispatch mode receives plain numbers.
 
-    Operators that accept numbers for tensors from Python too receive them unchanged.
+    Operators that accept numbers in place of tensors from Python receive them unchanged.
     """
     if torch._C._should_allow_numbers_as_tensors(func._opname):
         return args

@@ -152,8 +152,8 @@ class Trial:
     def compared_by(self, make: Callable[[Case, WideRuns, list[Tensor]], Comparison]) -> bool:
         """Whether another comparison accepts the whole case: outputs, gradients and arguments.
 
-        Gradients that the first comparison did not come to are computed; those of a dtype that the device refuses are
-        left out. `make` gets the case, its float64 runs and the cotangents.
+        Gradients that the first comparison did not reach are computed here; those that the device refuses for their
+        dtype are left out. `make` gets the case, its float64 runs and the cotangents.
         """
         cpu, mps = self.cpu, self.mps
         if cpu is None or mps is None:
@@ -365,7 +365,7 @@ class Trial:
 
 
 def classify(error: Exception, stage: str) -> DeviceError:
-    """The verdict that an exception on the device is, where the CPU raised none."""
+    """The verdict on a call that raises on the device but not on the CPU."""
     operator = missing_operator(error)
     text = one_line(error)
     if operator is not None:
@@ -379,7 +379,7 @@ def classify(error: Exception, stage: str) -> DeviceError:
 
 
 def _settled_memory(generation: int) -> int:
-    """Bytes of device memory in use, when the cycles that a call leaves are gone and the device has finished."""
+    """Bytes of device memory in use, after garbage collection and synchronization."""
     gc.collect(generation)
     torch.mps.synchronize()
     return torch.mps.current_allocated_memory()

@@ -129,7 +129,7 @@ def tensors_of(tree: Any) -> list[Tensor]:
 
 
 def steps(tensor: Tensor) -> list[int]:
-    """The strides that matter: a dimension of one element is never stepped along."""
+    """The strides of the dimensions with more than one element; the others have no effect."""
     if tensor.numel() == 0:
         return []
     return [step for size, step in zip(tensor.shape, tensor.stride(), strict=True) if size > 1]

@@ -47,8 +47,8 @@ class Attempt:
         name: the overload.
         calls_of: calls of it and of its neighbours, by overload.
         seed: of the search.
-        avoided: marks of calls that ended a process, or whose result was found to mean nothing.
-        journal: the file for what is accepted on the way.
+        avoided: marks of calls that ended a process, or whose result is undefined.
+        journal: the file to which accepted calls are written as they are found.
     """
 
     name: str

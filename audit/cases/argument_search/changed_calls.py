@@ -1,4 +1,4 @@
-"""More calls from an accepted one: the same call with another size, another number, another flag, an argument less."""
+"""Changes one thing of an accepted call: a size, a number, a flag, or whether an optional argument is given."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _difference(call: Call) -> str:
 
 
 def _sizes(call: Call) -> Iterator[Call]:
-    """One extent replaced wherever it occurs, in tensors and in the numbers beside them, so that shapes fit still."""
+    """Replace one extent wherever it occurs: in shapes alone, and in shapes and numbers, which may have to agree."""
     extents = sorted({extent for recipe in _tensors(call) for extent in recipe["shape"]})
     for extent in extents:
         for other in {extent + 1, extent + 2, extent * 2} - {extent}:
@@ -68,7 +68,7 @@ def _resized(value: Any, extent: int, other: int, *, numbers_too: bool) -> Any:
 
 
 def _resized_tensor(recipe: Mapping[str, Any], extent: int, other: int) -> dict[str, Any]:
-    """The values are repeated or cut, so that those of an index stay in its range."""
+    """The recipe of a tensor of another shape. Values are repeated or cut, so that indices stay in their range."""
     shape = [other if n == extent else n for n in recipe["shape"]]
     made: dict[str, Any] = {"shape": shape, "dtype": recipe["dtype"]}
     count = 1
@@ -85,7 +85,7 @@ def _resized_tensor(recipe: Mapping[str, Any], extent: int, other: int) -> dict[
 
 
 def _plain_values(call: Call) -> Iterator[Call]:
-    """One number, flag or optional argument changed."""
+    """Change one number, flag or optional argument."""
     for part in ("args", "kwargs"):
         branch = call[part]
         places = range(len(branch)) if isinstance(branch, list) else branch.keys()

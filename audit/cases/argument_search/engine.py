@@ -162,7 +162,7 @@ class _Search:
         return self._trying.schedule(_attempt, args=(attempt,))
 
     def _settled(self, attempt: Attempt, future: Any) -> Tried:
-        """The result of an attempt; after a crash it goes on without the call that crashed."""
+        """The result of an attempt. If a call ends the process, try again without that call."""
         saved: list[Call] = []
         crashes: list[str] = []
         tried = 0
@@ -189,7 +189,7 @@ class _Search:
     # ---- verification
 
     def _verify(self, calls: Mapping[str, Sequence[Call]]) -> dict[str, dict[tuple[int, str], bool]]:
-        """For every overload, which calls mean something, by position and dtype."""
+        """Whether the result of each call is defined: by overload, then by the call's position and dtype."""
         wanted = {
             name: [(i, d) for i, call in enumerate(given) for d in _dtypes(call)] for name, given in calls.items()
         }
@@ -213,7 +213,7 @@ class _Search:
     def _answers(
         self, pool: ProcessPool, name: str, pairs: Sequence[Any], calls: Sequence[Call], log: Path, future: Any
     ) -> list[Answer]:
-        """The answers; a call that ends the process is one answer, and the rest is asked again without it."""
+        """One answer for each call. A call that ends the process is one; the rest runs in a new process."""
         given: list[Answer] = []
         for _ in range(CRASHES_FORGIVEN):
             try:
@@ -288,7 +288,7 @@ def _same(name: str, first: Answer, second: Answer) -> bool:
 
 
 def _overload_calls(tried: Tried, verified: Mapping[tuple[int, str], bool], target: SearchedOverload) -> OverloadCalls:
-    """The calls that mean something with their own dtype, and with which others each does."""
+    """The calls whose results are defined in their own dtype, and the other dtypes in which each result is defined."""
     sound = [i for i, call in enumerate(tried.calls) if verified[i, call["dtype"]]]
     calls = [tried.calls[i] for i in sound]
     errors = tried.errors if len(sound) == len(tried.calls) else [UNDEFINED, *tried.errors]
@@ -313,7 +313,7 @@ def _relevant(name: str, calls_of: Mapping[str, Sequence[Call]]) -> dict[str, Se
 
 
 def _prepare(imports: Iterable[str]) -> None:
-    """Operators that are called with anything print and warn a lot."""
+    """Prepare a worker: limit its memory and time, discard its output and warnings, import what defines operators."""
     import importlib
     import resource
     import signal

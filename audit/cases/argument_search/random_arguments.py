@@ -1,8 +1,7 @@
-"""Searches for arguments that the CPU accepts, for an overload that no sample and no neighbour explains.
+"""Searches for arguments that the CPU accepts, for an overload without samples and without calls of related overloads.
 
-Arguments are drawn from the schema's types: tensors of related shapes, small integers, the usual scalars.
-The CPU's error messages steer the next draws: a message that asks for a dtype, a number of dimensions or the same
-size narrows what is drawn.
+Arguments are drawn from the schema's types: tensors of related shapes, small integers, the usual scalars. The CPU's
+error messages narrow the next draws: a message may ask for a dtype, a number of dimensions or the same size.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ ALL_TEXTS = tuple(sorted({text for texts in TEXTS.values() for text in texts}))
 
 
 class _Drawer:
-    """Draws arguments for one schema; what errors taught it makes some choices more likely."""
+    """Draws arguments for one schema. Each error message changes how likely some choices are."""
 
     def __init__(self, name: str, seed: int) -> None:
         self._random = random.Random(f"{seed}:{name}")

@@ -73,7 +73,7 @@ def record(keys: Iterable[GroupKey]) -> dict[str, list[dict[str, Any]]]:
 
 
 def spread(cases: list[Case]) -> list[Case]:
-    """Some of the cases, evenly spread: samplers put what is alike side by side."""
+    """At most `SAMPLES` cases, evenly spread, because samplers yield similar cases next to each other."""
     if len(cases) <= SAMPLES:
         return cases
     return [cases[round(i * (len(cases) - 1) / (SAMPLES - 1))] for i in range(SAMPLES)]
@@ -85,7 +85,7 @@ def _overloads_named(aten_name: str) -> list[Any]:
 
 
 def _try_directly(case: Case, overloads: list[Any], recording: CallRecording) -> None:
-    """A composite operator is gone before the dispatch mode sees it: it is recorded when the sample fits it."""
+    """Record the composite overloads that accept a sample's arguments; a dispatch mode does not see composites."""
     args, kwargs = map_leaves(_detached, (case.args, case.kwargs))
     for overload in overloads:
         try:

@@ -40,7 +40,7 @@ _environment = threading.Lock()
 
 
 class _PlainProcess(SpawnProcess):
-    """Started while no other has its environment in place."""
+    """A process that starts only while no other process changes the environment."""
 
     def start(self) -> None:
         with _environment:
@@ -82,7 +82,7 @@ def _variables(wanted: Mapping[str, str]) -> Iterator[None]:
 
 
 def _has_checked_heap() -> bool:
-    """Whether preloading glibc's debugging library works; the linker complains loudly where there is none."""
+    """Whether glibc's debugging library can be loaded. Preloading a missing one makes the linker print an error."""
     if sys.platform != "linux":
         return True
     try:
@@ -93,13 +93,13 @@ def _has_checked_heap() -> bool:
 
 
 def fill_fresh_memory() -> None:
-    """Let malloc fill what it hands out, where it can; without effect in a process with the checked heap."""
+    """Make malloc fill the memory that it returns, if the C library can; a checked heap ignores this."""
     with suppress(AttributeError, OSError):
         ctypes.CDLL(None).mallopt(M_PERTURB, PERTURBED_WITH)
 
 
 def answers(name: str, calls: Sequence[tuple[int, str | None]], given: Sequence[Call], log: int) -> list[Answer]:
-    """In a worker: what the CPU answers to each (position in `given`, dtype in place of the recorded one).
+    """In a worker: the CPU's answer to each call, given by its position in `given` and the dtype that replaces its own.
 
     Args:
         log: a file descriptor to which a byte is written before each call, so that the parent knows which one ended
@@ -157,7 +157,7 @@ def _elements(tensor: Any) -> list[Any]:
 
 
 def agree(first: Answer, second: Answer) -> bool:
-    """Whether two processes gave the same, but for rounding."""
+    """Whether two processes gave the same results up to rounding."""
     if isinstance(first, str) or isinstance(second, str):
         return False
     return len(first) == len(second) and all(map(_same, first, second))
@@ -172,7 +172,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def shapes_agree(first: Answer, second: Answer) -> bool:
-    """The same for an operator whose result is uninitialised memory: what it is, not what it holds."""
+    """Whether types and shapes agree: all that can be compared if the result is uninitialised memory."""
     if isinstance(first, str) or isinstance(second, str):
         return False
     return [x for x in first if isinstance(x, str)] == [x for x in second if isinstance(x, str)]

@@ -24,7 +24,7 @@ def in_inference_mode(overload: Call, *args: Any, **kwargs: Any) -> Any:
 
 
 def at_a_dual_level(overload: Call, *args: Any, **kwargs: Any) -> Any:
-    """Inside forward-mode differentiation; the result is taken apart again."""
+    """Inside forward-mode differentiation; returns the primal and the tangent of the result."""
     with forward_ad.dual_level():
         return tuple(forward_ad.unpack_dual(overload(*args, **kwargs)))  # type: ignore[no-untyped-call]
 

@@ -226,7 +226,7 @@ def binary_cross_entropy_out(x: Tensor, *args: Any, out: Tensor) -> Tensor:
 
 @cache
 def register() -> torch.library.Library:
-    """Give the CPU the kernels it lacks, and sound ones for those that are not. They last as long as the process."""
+    """Register CPU kernels that are missing, and replacements for faulty ones, for the lifetime of the process."""
     library = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
     for name, kernel in KERNELS.items():
         exists = hasattr(aten, name)  # another release may not have the operator

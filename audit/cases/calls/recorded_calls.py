@@ -47,7 +47,7 @@ class OverloadCalls:
 
     @property
     def enough(self) -> bool:
-        """Whether there are enough different calls that were accepted; an overload without arguments has but one."""
+        """Whether enough different calls are accepted. An overload without arguments has only one."""
         if self.refused:
             return False
         return len(self.calls) >= ENOUGH or any(not call["args"] and not call["kwargs"] for call in self.calls)
@@ -97,5 +97,5 @@ def _fits(name: str, recorded: OverloadCalls, fingerprint: Callable[[str], str])
 
 
 def _plain(recorded: OverloadCalls) -> dict[str, Any]:
-    """The fields that say something."""
+    """The fields that are not empty."""
     return {name: value for name, value in asdict(recorded).items() if value}

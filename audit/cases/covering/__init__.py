@@ -1,1 +1,1 @@
-"""Which combinations of dtype, layout, size, values, form, gradients and flags an operator's cases are at."""
+"""Which combinations of dtype, layout, size, values, form, gradients and flags the cases of an operator cover."""

@@ -49,7 +49,7 @@ def covering_array(factors: Factors, excluded: Excluded = frozenset()) -> tuple[
 
 
 def _no_row_with(first: str, second: str, pairs: set[frozenset[Level]]) -> dict[str, object]:
-    """The constraint of covertable that no row contains one of these pairs of levels of two factors."""
+    """The constraint for covertable: no row contains one of these pairs of levels of two factors."""
 
     def holds(row: Row) -> bool:
         return frozenset(((first, row[first]), (second, row[second]))) not in pairs

@@ -64,7 +64,7 @@ DTYPE_NAMES = {
 
 
 def _given(case: Case) -> str:
-    """Which arguments there are: without one its default is a level that has no value to observe."""
+    """Which arguments are given. One that is not given has its default, whose value cannot be observed."""
     return " ".join([str(len(case.args)), *sorted(case.kwargs)])
 
 
@@ -85,7 +85,7 @@ def layout_of(tensor: Tensor) -> str:
 
 
 def _strided(tensor: Tensor) -> str:
-    """The kind of strides that a tensor has which is not contiguous."""
+    """The kind of strides of a tensor that is not contiguous."""
     counted = [(stride, size) for stride, size in zip(tensor.stride(), tensor.shape, strict=True) if size > 1]
     if any(stride == 0 for stride, _ in counted):
         return "expanded"
@@ -105,7 +105,7 @@ def _strided(tensor: Tensor) -> str:
 
 
 def size_of(tensors: Iterable[Tensor]) -> str:
-    """How much there is in the largest of the tensors; "empty" where any of them has no element."""
+    """The size class of the largest tensor; "empty" if any tensor has no elements."""
     counts = [(t.numel(), t) for t in tensors]
     if any(not count for count, _ in counts):
         return "empty"
@@ -124,7 +124,7 @@ def _gradient(tensors: Iterable[Tensor]) -> str:
 
 
 def _shapes(first: Tensor, others: Iterable[Tensor]) -> str:
-    """Whether the others have the shape of the first, and how many dimensions else."""
+    """Whether all tensors have the shape of the first; if not, their numbers of dimensions."""
     shape = first.shape
     if all(t.shape == shape for t in others):
         return "same"
@@ -146,7 +146,7 @@ LONGEST_COUNTED = 3
 
 
 def kind_of(value: Any) -> str:
-    """The kind of a value that an argument has: itself where there are few, its sign where there are many."""
+    """The kind of an argument's value: the value itself if few are possible, else its sign or its type."""
     if isinstance(value, Tensor):
         return "tensor"
     if isinstance(value, bool) or value is None:

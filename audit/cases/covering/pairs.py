@@ -1,7 +1,7 @@
 """Factors, levels and pairs of levels that the cases of an operator shall cover. Imports no torch.
 
-A level is one value of a factor: float16 of the dtype, transposed of the layout. A fault is often about two factors
-together (float16 and transposed, in place and NaN), so what counts is which pairs of levels the cases are at.
+A level is one value of a factor: float16 of the dtype, transposed of the layout. A fault often needs two factors
+together (float16 and transposed, in place and NaN), so coverage is counted in pairs of levels.
 """
 
 from __future__ import annotations

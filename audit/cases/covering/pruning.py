@@ -43,9 +43,9 @@ class Chosen:
 
 
 def choose_cases(source: CaseSource, key: GroupKey, samples: Samples, seed: int) -> Chosen:
-    """The group's cases at a level of sampling, without the repeating ones where the source says it has some.
+    """The group's cases at a sample level, without repeating ones if the source says that it has some.
 
-    The level `full` executes them all, `quick` takes too few to repeat each other.
+    The level `full` executes them all; at `quick` there are too few to repeat each other.
     """
     cases = make_cases(source, key, samples, seed)
     levels = {position: levels_of(case) for position, case in cases.items()}
@@ -58,7 +58,7 @@ def choose_cases(source: CaseSource, key: GroupKey, samples: Samples, seed: int)
 
 
 def cases_to_keep(levels: Sequence[Levels], costs: Sequence[int]) -> set[int]:
-    """The indices of the cases to keep: together they are at every pair of levels that all are at.
+    """The indices of the cases to keep: they cover every pair of levels that all cases cover.
 
     Args:
         levels: of each case, in the order of the sampler.
@@ -92,5 +92,5 @@ def _ends(cases: int) -> set[int]:
 
 
 def elements(case: Case) -> int:
-    """How many elements the case's inputs have: what it costs to execute, as far as one can foresee."""
+    """The number of elements in the case's inputs, an estimate of its cost."""
     return sum(leaf.numel() for leaf in leaves((case.args, case.kwargs)) if isinstance(leaf, Tensor))

@@ -1,8 +1,8 @@
 """Other arguments paired with layouts, sizes, special values and dtypes.
 
-The source of arguments changes one argument at a time, in one dtype and on contiguous tensors. A kernel may be wrong
-only for `dim=0` of a transposed tensor, or for `beta=0` in half precision. Here all arguments of a call have other
-values at once, and its tensors another size, layout and class of values.
+The source `arguments` changes one argument at a time, in one dtype and on contiguous tensors. A kernel may be wrong
+only for `dim=0` of a transposed tensor, or for `beta=0` in half precision. Here all arguments of a call change at
+once, and so do the size, layout and class of values of its tensors.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def with_changed_arguments(key: GroupKey, case: Case, times: int) -> Iterator[Ca
 
 
 def values_by_argument(changes: ArgumentChanges) -> dict[str, list[Any]]:
-    """The recorded value of each argument, and the others that the CPU accepts alone, one of each kind."""
+    """For each argument the recorded value, and one value of each other kind that the CPU accepts."""
     values: dict[str, dict[str, Any]] = {}
     for change in changes.single():
         if not change.refused:
@@ -91,9 +91,9 @@ def values_by_argument(changes: ArgumentChanges) -> dict[str, list[Any]]:
 
 
 def combined(values: Mapping[str, list[Any]], turn: int) -> dict[str, Any]:
-    """A value for each argument, others for each turn; one argument at a time may be infinite or NaN.
+    """A value for each argument, a different one for each turn. At most one argument is infinite or NaN.
 
-    With several of those all results are NaN, which any kernel gives.
+    If several were, all results would be NaN, which any kernel gives.
     """
     infinite = turn % len(values)
     chosen = {}
@@ -109,7 +109,7 @@ def is_finite(value: Any) -> bool:
 
 
 def row_of(variations: Iterable[Variation], turn: int, number: int) -> Row:
-    """A level of each factor, the plain one among them: from another one on for each operator, dtype and factor."""
+    """A level of each factor, rotated by `number` from a start that depends on operator, dtype (`turn`) and factor."""
     levels: dict[str, list[str]] = {}
     for variation in variations:
         levels.setdefault(variation.factor, [PLAIN]).append(variation.level)
@@ -122,7 +122,7 @@ def row_of(variations: Iterable[Variation], turn: int, number: int) -> Row:
 def first_accepted(
     case: Case, binding: Binding, others: Mapping[str, Any], variations: Iterable[Variation], row: Row
 ) -> Case | None:
-    """The call with these arguments at the row's levels, else with plain tensors; None if the CPU refuses both."""
+    """The call with these arguments at the row's levels, or with plain tensors; None if the CPU refuses both."""
     args, kwargs = binding.with_others(others)
     title = ", ".join(f"{argument}={shown(value)}" for argument, value in others.items())
     changed = replace(case, args=args, kwargs=kwargs, title=title, elementwise=False)

@@ -121,7 +121,7 @@ ARGUMENT_FACTOR = Factor(
 
 
 def varied_dtypes(group: BaseGroup) -> tuple[str, ...]:
-    """The dtypes in which arguments of the group's overload are varied, the main one first; none if it has none."""
+    """The dtypes in which arguments of the group's overload are varied, the main one first; empty if none is varied."""
     operator = group.key.operator
     return chosen_dtypes(operator, group.dtypes) if is_varied(operator) else ()
 
@@ -137,7 +137,7 @@ def is_varied(operator: str) -> bool:
 
 
 def chosen_dtypes(operator: str, accepted: Iterable[str]) -> tuple[str, ...]:
-    """Of the dtypes that an overload takes, the main one and then a few others."""
+    """The main dtype of those that an overload accepts, followed by a few others."""
     accepted = [dtype for dtype in accepted if not divides_by_zero(operator, dtype)]
     main = next((dtype for dtype in MAIN_DTYPES if dtype in accepted), accepted[0])
     others = [dtype for dtype in ROW_DTYPES if dtype in accepted and dtype != main]
@@ -187,7 +187,7 @@ class ArgumentChanges:
             yield from islice((v for v in tried if v is not None and v.refused), 1)
 
     def in_a_row(self, accepted: list[ArgumentChange] | None = None) -> Iterator[Case]:
-        """The series of all accepted plain values, the base call between them and at the end, and another dtype."""
+        """One case that calls the operator with every accepted plain value, in another dtype, and as recorded."""
         if accepted is None:
             accepted = [variation for variation in self.single() if not variation.refused]
         plain = [variation for variation in accepted if variation.plain]
@@ -213,7 +213,7 @@ class ArgumentChanges:
             yield step
 
     def _together(self, accepted: list[ArgumentChange]) -> Iterator[ArgumentChange]:
-        """All flags turned at once, and values of two arguments at once."""
+        """All flags changed at once, then values of two arguments at once."""
         flags = {n: v for a in accepted for n, v in a.others.items() if isinstance(v, bool)}
         pairs = [(a, b) for a in accepted for b in accepted if min(a.others) < min(b.others)]
         wanted = [flags] if len(flags) > 1 else []
@@ -224,7 +224,7 @@ class ArgumentChanges:
                 yield variation
 
     def _special(self) -> Iterator[ArgumentChange]:
-        """Indices out of range, and NaN where a factor of zero says that it is not looked at."""
+        """Indices out of range; NaN in `self` with beta=0, which must not be read."""
         for title, others in out_of_range(self._operator, self._binding.given):
             variation = self._tried(others)
             if variation is not None:
@@ -254,7 +254,7 @@ class ArgumentChanges:
                 yield replace(self._case, call=call, form="in a row", title=title)
 
     def _tried(self, others: Mapping[str, Any]) -> ArgumentChange | None:
-        """The variation as the CPU takes or refuses it; None if its refusal says nothing."""
+        """The change, and whether the CPU refuses it; None if the refusal has another reason."""
         title = ", ".join(f"{name}={shown(value)}" for name, value in others.items())
         try:
             call_on_cpu(self._changed(ArgumentChange(title, others)))
@@ -268,7 +268,7 @@ class ArgumentChanges:
 
 
 def may_vary(operator: str, argument: str) -> bool:
-    """Whether an overload's argument can be any other that the CPU does not refuse."""
+    """Whether an argument of an overload may take every value that the CPU accepts."""
     if FLAGS_ALONE.search(operator):
         return argument in HARMLESS_FLAGS
     return not any(argument in names and re.search(pattern, operator) for pattern, names in TRUSTED)

@@ -44,7 +44,7 @@ def _chosen(group: BaseGroup, cases: Iterable[Case]) -> list[Case]:
 
 
 def _variations(group: BaseGroup, case: Case) -> Iterator[Case]:
-    """The sample in each range of numbers; what the CPU refuses there, the device is to refuse."""
+    """The sample in each range of numbers. If the CPU refuses it there, the device must refuse it too."""
     if case.uninitialised or not _numbers(case):
         return
     yield _varied(case, "near zero", lambda tensor: tensor * NEAR_ZERO)
@@ -59,16 +59,16 @@ CANCELLATION_FACTOR = Factor("cancellation", in_each_case(_variations), _applies
 
 
 def partly_near_zero_case(case: Case) -> Case:
-    """Any of several tensors near zero if others are not: in some element each set of them.
+    """Each subset of several tensors near zero in some elements, the other tensors not.
 
-    A quotient of two small numbers is none, and what is added to a small number hides it.
+    The quotient of two small numbers is not small, and a large summand hides a small one.
     """
     small = {id(t): smaller_in_turn(t.detach(), 2**place) for place, t in enumerate(_floating(case))}
     return _replaced(case, "near zero here and there", small)
 
 
 def smaller_in_turn(tensor: Tensor, length: int) -> Tensor:
-    """The tensor with stretches of so many elements times `SMALL`, and as many between them as they are."""
+    """The tensor with every second run of `length` elements multiplied by a factor of `SMALL`."""
     factors = torch.tensor(SMALL)
     # Of a list of hundreds of tensors the last stretches are longer than any number of 64 bits.
     places = torch.arange(tensor.numel()) // min(length, max(tensor.numel(), 1))
@@ -94,7 +94,7 @@ def _replaced(case: Case, title: str, others: Mapping[int, Tensor]) -> Case:
 
 
 def _numbers(case: Case) -> list[Tensor]:
-    """The floating tensors of as many dimensions as any has: a weight or a running mean stays as it is."""
+    """The floating tensors with the most dimensions. A weight or a running mean has fewer, and stays as it is."""
     floating = _floating(case)
     most = max((t.dim() for t in floating), default=0)
     return [t for t in floating if t.dim() == most]

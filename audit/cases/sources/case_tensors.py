@@ -1,4 +1,4 @@
-"""The tensors of a case by position, the case with some of them changed, and what the CPU makes of a case.
+"""The tensors of a case by position, the case with some of them changed, and the CPU's result of a case.
 
 A tensor's position counts all tensors among the arguments from left to right; one that is given twice counts twice.
 """
@@ -73,7 +73,7 @@ def with_one(case: Case, position: int, change: Callable[[Tensor], Tensor | None
 
 
 def unsure(case: Case) -> Case:
-    """The case for inputs that the CPU may refuse: the device must then refuse them too."""
+    """The case, marked: if the CPU refuses its inputs, the device must refuse them too."""
     return replace(case, errors_count=True)
 
 

@@ -141,7 +141,7 @@ class VariedSource(CaseSource):
         return self._own(self.base.groups_of(operators))
 
     def operators(self) -> frozenset[str]:
-        """Those of the base, whether a group of theirs is varied or not: telling that may cost seconds."""
+        """The operators of the base, whether or not groups of theirs are varied: to know that may take seconds."""
         return self.base.operators()
 
     def varies(self, key: GroupKey) -> bool:
@@ -170,12 +170,12 @@ def in_each_case(
 
 
 def first_variation_of(key: GroupKey) -> int:
-    """Which variation comes first, where a group is tried in one of several: another for each operator and dtype."""
+    """The variation with which a group begins if it is tried in one of several; it depends on operator and dtype."""
     return zlib.crc32(f"{key.operator}:{key.dtype}".encode())
 
 
 def rotated(choices: Sequence[Choice], turn: int) -> tuple[Choice, ...]:
-    """The choices in their order, beginning with another one for each turn."""
+    """The choices, rotated by `turn`."""
     start = turn % len(choices) if choices else 0
     return (*choices[start:], *choices[:start])
 
@@ -183,10 +183,9 @@ def rotated(choices: Sequence[Choice], turn: int) -> tuple[Choice, ...]:
 def representative(cases: Iterable[Case]) -> Case | None:
     """Of the first cases, the one whose largest tensor has the most dimensions, then the most elements.
 
-    Of several, one without a factor of zero: a scale of zero hides every other input.
-
-    Cases that are skipped, have no tensor or are very large do not count, those without any element, or with an empty
-    tensor, only where there is nothing else: they have no values to be wrong. None when none is left.
+    Among equals, a case without a number 0.0 comes first: a scale of zero hides every other input. Skipped cases, and
+    those without tensors or with very large ones, do not count. Cases with an empty tensor count only if there are no
+    others, because they have no values that could be wrong. None if no case is left.
     """
     following = iter(cases)
     candidates = [case for case in islice(following, LOOKED_AT) if not case.skipped]

@@ -60,9 +60,9 @@ class Dimensions:
     """The dimensions of one case.
 
     Args:
-        case: what the CPU accepts as it is.
+        case: a case that the CPU accepts.
         checks: whether the operator refuses tensors that do not fit each other. One that does not would write beyond
-            its memory: there all dimensions of one size change at once.
+            its memory: all dimensions of one size then change together.
     """
 
     def __init__(self, case: Case, *, checks: bool = True) -> None:
@@ -74,7 +74,7 @@ class Dimensions:
 
     @property
     def main(self) -> int:
-        """The tensor with the most dimensions, of those the largest: what the operator is about."""
+        """The position of the tensor with the most dimensions; among equals, the one with the most elements."""
         return max(range(len(self.shapes)), key=lambda i: (len(self.shapes[i]), math.prod(self.shapes[i]), -i))
 
     @cached_property
@@ -87,7 +87,7 @@ class Dimensions:
 
     @cached_property
     def further_axes(self) -> list[Axis]:
-        """The axes of the other tensors that no axis of the main tensor changes: the columns of a second matrix."""
+        """The axes of other tensors that no axis of the main tensor changes, such as the columns of a second matrix."""
         further: list[Axis] = []
         for tensor, shape in enumerate(self.shapes[:FIRST_TENSORS] if self.axes else ()):
             for place in [(tensor, dimension) for dimension in range(len(shape))]:
@@ -98,7 +98,7 @@ class Dimensions:
 
     @property
     def of_one_size(self) -> list[Axis]:
-        """All dimensions that have one size taken for one axis: how a matrix is square that no repetition can be."""
+        """One axis for all dimensions of the same size: a repeated dimension would not keep a matrix square."""
         if not self.shapes or self.results is None:
             return []
         sizes = dict.fromkeys(self.shapes[self.main])

@@ -54,7 +54,7 @@ LARGEST = 100_000
 
 
 def with_shape(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """The values of a tensor, repeated as often as a shape needs, contiguous."""
+    """A contiguous tensor of a shape, filled with the values of `tensor` repeated."""
     needed = torch.Size(shape).numel()
     values = tensor.detach().resolve_conj().resolve_neg().flatten()
     return values.repeat(-(-needed // values.numel()))[:needed].view(shape).clone()

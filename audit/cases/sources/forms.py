@@ -94,10 +94,10 @@ def copied(tree: Any) -> Any:
 
 
 class OutForm:
-    """Calls with out=, into tensors that stand inside a larger storage filled with a sentinel.
+    """Calls with out=, into tensors inside a larger storage filled with a sentinel.
 
-    The result holds the outputs, whether they are the very tensors given, and the storage around them, so that a
-    write outside an output shows as a difference.
+    The result holds the outputs, whether the operator returned the given tensors, and the storage around them, so that
+    a write outside an output shows as a difference.
     """
 
     def __init__(self, kind: str) -> None:
@@ -141,7 +141,7 @@ class OutForm:
 
 
 def _around(storage: Tensor, out: Tensor) -> Tensor:
-    """A copy of a storage with zeros where the output stands, which is compared as such."""
+    """A copy of a storage with zeros in place of the output, which is compared separately."""
     whole = storage.clone()
     end = out.storage_offset() + sum((size - 1) * step for size, step in zip(out.shape, out.stride(), strict=True))
     if end < whole.numel():  # else it was resized, and has left
@@ -155,9 +155,9 @@ def guarded(elements: int, dtype: torch.dtype, device: torch.device) -> Tensor:
 
 
 def in_place(operator: Call) -> Call:
-    """The in-place variant on a copy of the first argument that stands between guards, as those of `OutForm`.
+    """The in-place variant on a copy of the first argument, placed between guards as in `OutForm`.
 
-    The result tells whether it returned that very tensor, and holds the guards.
+    The result holds the tensor, whether the operator returned that tensor, and the guards.
     """
 
     def call(first: Tensor, *args: Any, **kwargs: Any) -> Any:
@@ -184,7 +184,7 @@ def under(mode: Callable[[], AbstractContextManager[Any]], operator: Call) -> Ca
 
 
 def autocast(operator: Call, dtype: torch.dtype) -> Call:
-    """The call under autocast of the device that its inputs are on; float64, the reference, stays."""
+    """The call under autocast of the device of its inputs; the float64 reference is not autocast."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         tensors = [t for t in leaves((args, kwargs)) if isinstance(t, Tensor)]

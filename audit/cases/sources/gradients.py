@@ -129,7 +129,7 @@ def differentiable_outputs(processed: Any) -> list[Tensor]:
 
 
 def only(process_output: Callable[[Any], Any], number: int) -> Callable[[Any], Any]:
-    """Picks one of the outputs that have a gradient."""
+    """A function that processes the output, and returns the differentiable output of this number."""
 
     def pick(output: Any) -> Any:
         return differentiable_outputs(process_output(output))[number : number + 1]

@@ -1,7 +1,7 @@
-"""Parts of operators over very many rows: backwards and others that rely on what their callers have checked.
+"""Parts of operators over very many rows: backwards and others that rely on the checks of their callers.
 
-Of such a call no sizes are known to fit but its own. But a batch may be repeated: in every tensor that begins with it,
-and in every list of sizes. That is done where no other dimension has its size, so that nothing is taken for a batch.
+Such a call fits only in its own sizes, but its batch may be repeated: in every tensor whose first dimension it is,
+and in every list of sizes. That is done only if no other dimension has the batch's size.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def repeated_batch(case: Case, elements: int = LONGEST) -> Case | None:
 
 
 def _is_batch(case: Case, size: int, dimensions: int) -> bool:
-    """Whether only first dimensions have this size."""
+    """Whether only first dimensions, and no numbers, have this size."""
     inner = any(size in tensor.shape[1:] for tensor in tensors_of(case))
     numbers = [leaf for argument in _without_sizes(case, size, dimensions) for leaf in leaves(argument)]
     named = any(type(number) is int and number == size for number in numbers)
@@ -62,9 +62,9 @@ def _is_batch(case: Case, size: int, dimensions: int) -> bool:
 
 
 def _lists_are_known(case: Case) -> bool:
-    """Whether each list of numbers is as long as a dimension of what has several: else its length may follow the batch.
+    """Whether the length of each vector is a dimension of a larger tensor; if not, it may depend on the batch.
 
-    Of pairs of rows there are half the square, and `_pdist_backward` on the CPU reads beyond a list that is too short.
+    For n rows there are n (n - 1) / 2 pairs, and `_pdist_backward` on the CPU reads beyond a vector that is too short.
     """
     sizes = {size for tensor in tensors_of(case) if tensor.dim() > 1 for size in tensor.shape}
     return all(tensor.dim() != 1 or tensor.numel() == 1 or len(tensor) in sizes for tensor in tensors_of(case))

@@ -24,7 +24,7 @@ def lacking_memory(need_gib: float) -> str:
 
 
 def available_bytes() -> int:
-    """The memory that a process may take now; where the system does not say that, all that is built in."""
+    """The memory in bytes that a process may take now; the installed memory if the system does not say."""
     try:
         text = Path("/proc/meminfo").read_text()
     except OSError:

@@ -63,7 +63,7 @@ def in_dtype(tensor: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def others_of(dtype: torch.dtype, beside: Iterable[torch.dtype]) -> tuple[torch.dtype, ...]:
-    """The other dtypes to try for one tensor; beside floating tensors, int64 and int32 are tried as each other only."""
+    """The other dtypes to try for one tensor. Next to floating tensors, int64 and int32 only replace each other."""
     others = OTHERS.get(dtype, ())
     if dtype in (torch.int64, torch.int32) and any(d.is_floating_point or d.is_complex for d in beside):
         return others[:1]  # they are indices or sizes

@@ -95,7 +95,7 @@ class ModuleCall:
         return self.copied()(state, inputs, keywords)
 
     def copied(self) -> Callable[..., Any]:
-        """The same call of a copy of the module that is made now: what torch.compile can follow."""
+        """The same call as a function of a copy of the module, which torch.compile can trace."""
         module = deepcopy(self._module)
 
         def call(state: dict[str, Tensor], inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Any:

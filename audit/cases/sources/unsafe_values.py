@@ -32,11 +32,11 @@ class Exclusion:
     values: tuple[str, ...] = ()
 
     def names(self, operator: str) -> bool:
-        """Whether it leaves out anything for an operator."""
+        """Whether the exclusion is about an operator."""
         return any(fnmatchcase(name, pattern) for pattern in self.operators for name in (operator, bare(operator)))
 
     def holds(self, dtype: str, values: str) -> bool:
-        """Whether it leaves out a class of values of a dtype for the operators that it names."""
+        """Whether the exclusion includes a class of values of a dtype."""
         return (not self.dtypes or dtype in self.dtypes) and (not self.values or values in self.values)
 
 
@@ -123,7 +123,7 @@ POSITIONS = frozenset(
 
 
 def excluded(operator: str, dtype: str, values: str) -> bool:
-    """Whether an operator, as its source names it, does not get a class of values of a dtype."""
+    """Whether an operator, named as in its source, does not get a class of values of a dtype."""
     return any(exclusion.holds(dtype, values) for exclusion in _of_operator(operator))
 
 
@@ -133,7 +133,7 @@ def _of_operator(operator: str) -> tuple[Exclusion, ...]:
 
 
 def bare(operator: str) -> str:
-    """An operator's own name, whichever source names it: "linalg_svd" for "linalg.svd" and for "linalg_svd.U"."""
+    """An operator's own name, whatever its source calls it: "linalg_svd" for "linalg.svd" and for "linalg_svd.U"."""
     if operator.startswith("nn.functional."):
         return operator.removeprefix("nn.functional.")
     first, _, rest = operator.removeprefix("special.").partition(".")
@@ -154,7 +154,7 @@ def writes_by_name(overload: str) -> bool:
 
 @cache
 def is_left_alone(operator: str, place: int | str, *, integers: bool) -> bool:
-    """Whether an argument, given by its position or its name, holds no numbers to compute with."""
+    """Whether an argument, given by position or name, is not to be changed: indices, sizes and the like."""
     name = bare(operator)
     left_alone = UNCHECKED | POSITIONS if integers else UNCHECKED
     return any(argument in left_alone or f"{name}/{argument}" in left_alone for argument in _names(name, place))

@@ -1,7 +1,7 @@
-"""Classes of special values: what is put into which elements of a tensor.
+"""Classes of special values: which values are written into which elements of a tensor.
 
-A class is one idea of what kernels get wrong: NaN that a comparison drops, integers that float32 cannot hold. Its
-values go into all elements, or only into some, so that ordinary values stand beside them.
+A class is one kind of fault: NaN that a comparison drops, integers that float32 cannot hold. Its values go into all
+elements, or only into some, so that ordinary values are next to them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class ValueClass:
 
 
 def sprinkled(*values: complex) -> Change:
-    """Every third element one of the values in turn."""
+    """Replace every third element by one of the values in turn."""
 
     def change(tensor: Tensor, which: int) -> Tensor:
         flat = tensor.flatten()
@@ -56,7 +56,7 @@ def sprinkled(*values: complex) -> Change:
 
 
 def at(place: str, value: complex) -> Change:
-    """Only one element: the "first", the one in the "middle" or the "last"."""
+    """Replace only one element: the "first", the "middle" or the "last"."""
 
     def change(tensor: Tensor, which: int) -> Tensor:
         flat = tensor.flatten()
@@ -67,7 +67,7 @@ def at(place: str, value: complex) -> Change:
 
 
 def in_first_row(value: complex) -> Change:
-    """Every element at the start of the first or of the last dimension: whole rows and whole columns of them."""
+    """Replace the first entry of the first dimension, and of the last: a whole row and a whole column."""
 
     def change(tensor: Tensor, which: int) -> Tensor:
         rows = tensor if tensor.dim() else tensor.view(1)
@@ -79,22 +79,22 @@ def in_first_row(value: complex) -> Change:
 
 
 def filled(value: complex) -> Change:
-    """All elements one value."""
+    """Replace all elements by one value."""
     return lambda tensor, which: torch.full_like(tensor, value)
 
 
 def all_equal(tensor: Tensor, which: int) -> Tensor:
-    """All elements the first one."""
+    """Replace all elements by the first one."""
     return tensor.flatten()[:1].clone().expand(tensor.numel()).reshape(tensor.shape).clone()
 
 
 def negative(tensor: Tensor, which: int) -> Tensor:
-    """All elements below zero."""
+    """Make all elements negative."""
     return -tensor.abs() - 1
 
 
 def neighbours(base: int) -> Change:
-    """Integers from `base` on, each once and in no order; one more in every other tensor; some of them negative."""
+    """Different integers from `base` on in scattered order, from `base + 1` on in every second tensor; some negated."""
 
     def change(tensor: Tensor, which: int) -> Tensor:
         count = tensor.numel()
@@ -106,7 +106,7 @@ def neighbours(base: int) -> Change:
 
 
 def classes(dtype: torch.dtype) -> dict[str, ValueClass]:
-    """All classes that a dtype has, by their titles."""
+    """All classes of a dtype, by their titles."""
     if dtype is torch.bool:
         value_classes = [ValueClass("all true", filled(True)), ValueClass("all false", filled(False))]
     elif dtype.is_floating_point or dtype.is_complex:

@@ -1,4 +1,4 @@
-"""The table of variations: what brings a case to a level of a factor (a layout, a size, values, a gradient, a form)."""
+"""The table of variations: functions that bring a case to a level of a factor (layout, size, values, form, ...)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Variation:
 
     @property
     def title(self) -> str:
-        """The level as titles of cases name it."""
+        """The name of the level in titles of cases."""
         return f"{TITLE_PREFIXES.get(self.factor, '')}{self.level}"
 
 
@@ -77,7 +77,7 @@ def variations_of(op: Any, dtype: str) -> tuple[Variation, ...]:
 def variations_of_call(operator: str, dtype: str, case: Case) -> tuple[Variation, ...]:
     """The variations of a call by name in a dtype, in the order in which they are applied.
 
-    Sizes change only where any size is allowed. What is written is not expanded, and out tensors stay as they are.
+    Sizes change only if the call takes any size. Written tensors are not expanded, and out tensors stay as they are.
     """
     tensors, written = tensors_of(case), written_positions(case)
     others = {i for i in range(1, len(tensors)) if i not in written}
@@ -106,7 +106,7 @@ def variations_of_call(operator: str, dtype: str, case: Case) -> tuple[Variation
 
 
 def takes_any_size(operator: str, case: Case) -> bool:
-    """Whether a call by name, not a module's, is elementwise, or a call of users with one tensor."""
+    """Whether a call by name is elementwise, or is a public call of one tensor; False for modules."""
     if isinstance(case.call, ModuleCall):
         return False
     pointwise = torch.Tag.pointwise in overload_of(full_name(operator)).tags
@@ -200,15 +200,15 @@ def resized(case: Case, shape_of: Callable[[int], tuple[int, ...]]) -> Case | No
 
 
 def raised(case: Case, shape: tuple[int, ...]) -> Case:
-    """The case in `shape` where it has fewer dimensions and can have more."""
+    """The case with its tensors in `shape`, if they have fewer dimensions and can be reshaped."""
     common = common_shape(case)
     return case if common is None or len(common) >= len(shape) else reshaped(case, common, shape)
 
 
 def common_shape(case: Case) -> torch.Size | None:
-    """The shape that the case's tensors have, or broadcast to; numbers in tensors do not count beside others.
+    """The shape that the case's tensors have, or broadcast to; 0-dim tensors count only if there are no others.
 
-    None if there is no such shape, or no element to fill another one with.
+    None if there is no such shape, or if a tensor is empty.
     """
     tensors = tensors_of(case)
     if not tensors or any(t.layout is not torch.strided or not t.numel() for t in tensors):
@@ -221,7 +221,7 @@ def common_shape(case: Case) -> torch.Size | None:
 
 
 def reshaped(case: Case, common: torch.Size, shape: tuple[int, ...]) -> Case:
-    """The case with its tensors, which broadcast to `common`, in `shape`: their elements cut or repeated as need be."""
+    """The case with its tensors, which broadcast to `common`, in `shape`; elements are cut or repeated."""
     size = math.prod(shape)
 
     def change(tensor: Tensor, position: int) -> Tensor:
@@ -240,7 +240,7 @@ INTEGER_VALUES = ("extreme integers",)
 
 
 def special_values(dtype: torch.dtype) -> dict[str, Change]:
-    """For each class of special values of a dtype, what puts them into a case."""
+    """One variation for each class of special values of a dtype."""
     if dtype is torch.bool:
         return {}
     if not (dtype.is_floating_point or dtype.is_complex):
@@ -269,7 +269,7 @@ def without_gradients(case: Case) -> Case:
 
 
 def with_gradients(case: Case) -> Case | None:
-    """The case as a sampler makes it: every input that can have a gradient wants one."""
+    """The case as the sampler makes it, with all differentiable inputs requiring gradients; None if there are none."""
     return case if case.differentiable else None
 
 

@@ -73,9 +73,9 @@ def channels_last(tensor: Tensor) -> Tensor | None:
 
 
 def expanded(tensor: Tensor) -> Tensor | None:
-    """All entries of the first dimension in the same memory: PyTorch refuses to write there.
+    """All entries of the first dimension in the same memory, to which PyTorch refuses to write.
 
-    The storage has room for all elements: what does not refuse corrupts no other memory.
+    The storage has room for all elements, so that a device that does not refuse corrupts no other memory.
     """
     if tensor.dim() < 1 or tensor.shape[0] < 2:
         return None
@@ -95,7 +95,7 @@ PLACES: tuple[Place, ...] = (
 
 
 def _window(tensor: Tensor, larger: Sequence[int], window: Any = ...) -> Tensor:
-    """A copy of the tensor in a part of a tensor of the shape `larger`, which stands between margins of ones."""
+    """A copy of the tensor in a part of a tensor of the shape `larger`, with margins of ones around it."""
     size = math.prod(larger)
     view = tensor.new_ones(size + 2 * MARGIN)[MARGIN : MARGIN + size].view(tuple(larger))[window]
     return view.copy_(tensor)
@@ -129,7 +129,7 @@ class WithRestOfStorage:
 
 
 def extent_of(target: Tensor) -> tuple[torch.Size, int]:
-    """A tensor's shape, and the bytes of its storage: a target that was resized, if only for a while, has others."""
+    """The shape of a tensor and the bytes of its storage, which differ after any resize, even a temporary one."""
     return target.shape, target.untyped_storage().nbytes()
 
 
@@ -154,7 +154,10 @@ def in_place_case(case: Case, inplace_variant: Callable[..., Any]) -> tuple[Case
 
 
 def out_case(case: Case, operator: Callable[..., Any]) -> tuple[Case, list[int]] | None:
-    """The case with out= of what the CPU returns, filled with ones, and its positions; None if it returns else."""
+    """The case with out= tensors of ones in the shapes that the CPU returns, and their positions.
+
+    None if the CPU refuses the call or does not return strided tensors.
+    """
     called = plain(case)
     try:
         result = call_on_cpu(replace(called, call=operator))
@@ -218,12 +221,12 @@ def written_in(case: Case, targets: Sequence[int], place: Place) -> Case | None:
 
 
 def surrounded(case: Case, targets: Sequence[int]) -> Case:
-    """The case with a result that tells what is around its targets."""
+    """The case with a result that includes the storage around its targets."""
     return replace(case, call=WithRestOfStorage(case.call, targets), form=case.title)
 
 
 def written_everywhere(case: Case, targets: Sequence[int], places: Sequence[Place] = PLACES) -> Iterator[Case]:
-    """The case in each of the places that its targets can have."""
+    """The case with its targets in each of the places that they can have."""
     for place in places:
         varied = written_in(case, targets, place)
         if varied is not None:
@@ -261,7 +264,7 @@ def _applies(group: BaseGroup) -> bool:
 
 
 def _variations(group: BaseGroup, case: Case) -> Iterator[Case]:
-    """In place: everywhere, beside another operand, each of the others in another layout. Then out=."""
+    """In-place calls: targets in places, next to another operand, other tensors in other layouts. Then out= calls."""
     thorough = group.key.dtype == THOROUGH
     given = opinfo_in_place(group, case)
     if given is not None:
@@ -301,7 +304,7 @@ def _schema_applies(group: BaseGroup) -> bool:
 
 
 def _schema_variations(group: BaseGroup, case: Case) -> Iterator[Case]:
-    """The targets transposed, then in another place in turn; what is read in layouts in turn."""
+    """Targets transposed, then in one other place, chosen in turn; then the tensors that are read in other layouts."""
     given = schema_case(case)
     if given is None:
         return

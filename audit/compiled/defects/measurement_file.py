@@ -1,6 +1,6 @@
 """The last measured results of the defects' programs, in `measured.json`.
 
-`mpsmith compiled defects --record` writes it, and reports/published/compiled_defects.md from it; no other hand does.
+Only `mpsmith compiled defects --record` writes it, and reports/published/compiled_defects.md from it.
 """
 
 from __future__ import annotations

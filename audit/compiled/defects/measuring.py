@@ -30,7 +30,7 @@ class Shown:
 
     @property
     def is_there(self) -> bool:
-        """Whether the result is not right."""
+        """Whether the defect shows: the result is not right."""
         return not self.outcome.verdict.is_right
 
     @property

@@ -155,7 +155,7 @@ class GroupLaunches:
 
 
 def _first_reason(launches: Launches) -> tuple[str, int]:
-    """The most frequent reason; those that name a kernel each, which the release lacks, are one."""
+    """The most frequent reason. Reasons that name a kernel which the release lacks count as one."""
     if not launches.stood_in:
         return ONLY_BESIDE_STAND_INS, max(launches.kernels.values(), default=0)
     reasons: Counter[str] = Counter()
