@@ -1,4 +1,4 @@
-"""What pyproject.toml cannot say: a build starts from nothing, and this file is not in the package."""
+"""Build steps that pyproject.toml cannot express: builds start from an empty folder and leave this file out."""
 
 import shutil
 
@@ -7,13 +7,13 @@ from setuptools.command.build_py import build_py
 
 
 class FreshBuild(build_py):
-    """Ships the modules that are there now.
+    """Builds from an empty folder.
 
-    Files that an earlier build left in build/lib, of modules that are gone since, would be shipped too.
+    Otherwise files in build/lib from an earlier build would be shipped, although their modules no longer exist.
     """
 
     def run(self) -> None:
-        """Build into an emptied folder; an editable install builds none."""
+        """Empty the build folder, then build; an editable install has none."""
         if not self.editable_mode:
             shutil.rmtree(self.build_lib, ignore_errors=True)
         super().run()

@@ -63,7 +63,7 @@ def _applied(text: str, edits: list[_Edit], newline: str) -> str:
 
 
 def _of_pair(text: str, pair: _Pair, new: Plain) -> list[_Edit]:
-    """The edits that give the key of `pair` the value `new`."""
+    """The edits that set the key of `pair` to the value `new`."""
     key, value = pair
     if plain(value) == new:
         return []
@@ -81,7 +81,7 @@ def _of_pair(text: str, pair: _Pair, new: Plain) -> list[_Edit]:
 
 
 def _of_mapping(text: str, parent: yaml.Node, mapping: yaml.MappingNode, new: dict[str, Plain]) -> list[_Edit]:
-    """The edits that give a block mapping, the value of `parent`, exactly the keys and values of `new`."""
+    """The edits after which a block mapping, the value of `parent`, has exactly the keys and values of `new`."""
     pairs = {key.value: (key, value) for key, value in mapping.value}
     edits = [
         edit
@@ -132,7 +132,7 @@ def _is_block(entry: str) -> bool:
 
 
 def _instead_of(text: str, pair: _Pair, written: str) -> _Edit:
-    """Whole lines instead of those of a field; the comments on them go above."""
+    """Replace all lines of a field by the lines `written`, and move its comments above them."""
     key = pair[0]
     start = key.start_mark.index - key.start_mark.column
     end = _line_end(text, _content_end(text, pair))
@@ -148,7 +148,7 @@ def _is_inline(pair: _Pair) -> bool:
 
 
 def _comments(text: str, start: int, end: int, pair: _Pair) -> Iterator[str]:
-    """The comments in a part of the text that holds `pair` and nothing else: what `#` begins between the scalars."""
+    """The comments in `text[start:end]`, which holds only `pair`: those that `#` begins outside of scalars."""
     position = start
     for scalar in (*_scalars(pair[0]), *_scalars(pair[1])):
         yield from _COMMENT.findall(text[position : scalar.start_mark.index])
@@ -186,7 +186,7 @@ def _is_block_scalar(node: yaml.Node) -> bool:
 
 
 def _above_comments(text: str, index: int) -> int:
-    """The start of the comment lines directly above the line at `index`, which belong to it."""
+    """The start of the comment lines directly above the line at `index`; they belong to that line."""
     lines = text[:index].splitlines(keepends=True)
     while lines and lines[-1].startswith("#"):
         index -= len(lines.pop())
@@ -203,9 +203,9 @@ def _indented(lines: str, indent: int) -> str:
 
 
 def _written(key: str, value: Plain) -> str:
-    """A key and its value in the registry's style, without the last line break.
+    """The text of a key and its value in the registry's style, without the last line break.
 
-    A list, a measurement and an entry that has nothing but measurements take one line; other mappings are blocks.
+    A list, a measurement and an entry with only measurements take one line; other mappings are blocks.
     """
     root = yaml.MappingNode("tag:yaml.org,2002:map", [(_node(key), _node(value))], flow_style=False)
     width = _ONE_LINE if "verdict" in str(value) else _WIDTH

@@ -189,7 +189,7 @@ class VerifiedKernel:
 def record_evidence(folder: Path | None, device: Device, verified: Mapping[str, VerifiedKernel]) -> dict[str, Entry]:
     """Write the results of verifying kernels on `device`, by the operators' full names: all of them or none.
 
-    Operators without an entry get one; evidence from other devices stays. Raises RegistryError as `edit` does.
+    Operators without an entry get one. Evidence from other devices is kept. Raises RegistryError as `edit` does.
     """
     chosen = writable_folder(folder)
     with exclusive(chosen):
@@ -225,7 +225,7 @@ def replace_entries(registry: Registry, fields: Mapping[str, dict[str, Plain]]) 
 
 
 def _edited(registry: Registry, path: Path, fields: Mapping[str, dict[str, Plain]]) -> str:
-    """The new text of a file, proved by reading it again: it holds what it should and nothing else has changed."""
+    """The new text of a file. Parses it again to check that only these entries have changed, with these fields."""
     text = registry.texts.get(path)
     new = with_entries(HEADER if text is None else text, fields)
     blocks, problems = parse(new, path)
@@ -239,7 +239,7 @@ def _edited(registry: Registry, path: Path, fields: Mapping[str, dict[str, Plain
 
 
 def merged_fields(fields: dict[str, Plain], changes: Mapping[str, object]) -> dict[str, Plain]:
-    """An entry's fields after changes, in the model's order; None removes a field, unknown ones come last."""
+    """An entry's fields after changes, in the model's order, unknown ones last. A change to None removes the field."""
     order = list(Entry.model_fields)
     merged = {name: value for name, value in {**fields, **_plain_mapping(changes)}.items() if value is not None}
     return dict(sorted(merged.items(), key=lambda item: order.index(item[0]) if item[0] in order else len(order)))
@@ -257,7 +257,7 @@ def _plain_mapping(values: Mapping[str, object]) -> dict[str, Plain]:
 
 
 def _plain(value: object) -> Plain:
-    """Values as they are written in the files: text, lists and mappings of it."""
+    """A value in the form that the files hold: text, and lists and mappings of text."""
     if value is None:
         return None
     if isinstance(value, Enum):

@@ -1,8 +1,8 @@
-"""Where the registry's files are, and which of them an operator belongs to. Imports the standard library alone.
+"""Where the registry's files are, and which of them holds an operator. Imports only the standard library.
 
-In a clone the registry in use is the repository's own. An installed mpsmith has one to read, among its code; what is
-written goes to a copy of it in the current folder, which is then the registry in use there, as the results store and
-the reports of that folder are."""
+In a clone, the registry in use is that of the repository. An installed mpsmith has one among its code, which is only
+read. What is written goes to a copy in the current folder, which is the registry in use there from then on.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def folder_asked_for(chosen: Path | None) -> Path | None:
 
 
 def registry_files(folder: Path) -> list[Path]:
-    """The registry's files in their stable order; none where the folder does not exist.
+    """The registry's files in a fixed order; none if the folder does not exist.
 
     Raises OSError when the folder cannot be listed.
     """
@@ -54,7 +54,7 @@ def file_name(operator: str) -> str:
 
 
 def shard_of(operator: str) -> str:
-    """What selects an operator's file: its family, else its first letter, else its namespace if it is not aten."""
+    """The name of an operator's file: its namespace if that is not aten, else its family, else its first letter."""
     namespace, _, name = operator.partition("::")
     if namespace != "aten":
         return namespace

@@ -1,8 +1,8 @@
-"""Wrong results that mpsmith found in kernels and host code of torch for Macs: minimal calls, none seen on a Mac.
+"""Wrong results that mpsmith found in torch's kernels and host code for Macs: minimal calls, none observed on a Mac.
 
-Each entry of the files `found_wrong/*.yaml` is a finding; its key is the name. Calls have the form of the known-wrong
-corpus (`known_case`), with values that are the same everywhere. A finding that upstream has a report of is in that
-corpus instead, unless the entry names the issue.
+Each entry of the files `found_wrong/*.yaml` is a finding, whose key is its name. Calls have the form of the known-wrong
+corpus (`known_case`), with the same values on every machine. A finding with an upstream report is in that corpus
+instead, unless the entry names the issue.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ class FoundWrong(Part):
         summary: one sentence, in our own words.
         operators: the overloads that it is about, the most important one first.
         kernel: a pattern for the names of the kernels; several joined by commas.
-        source: file and function of the host code, where it is not a kernel's fault.
+        source: file and function of the host code, if no kernel is at fault.
         why: the cause in the code.
-        wrong_in: the first and the last release that gives it, of those that were tried; of host code, whose source
+        wrong_in: the first and the last of the tried releases that give it; of host code, of the releases whose source
             was read.
         right_from: the first later release whose kernel does not.
-        issue: a report in pytorch/pytorch that is about the same, if there is one.
-        after: a call that host code gets before, and keeps a graph of.
+        issue: a report in pytorch/pytorch about the same defect, if there is one.
+        after: a call to make first: the host code caches its graph and reuses it for `case`.
         case: the call.
     """
 

@@ -1,6 +1,6 @@
-"""Which operators have a replacement kernel, read in a few milliseconds: `import mpsmith.kernels` asks this.
+"""Finds the operators that have a replacement kernel in a few milliseconds, for `import mpsmith.kernels`.
 
-A scan of lines instead of a YAML parse. `registry.files.load` refuses an entry whose kernel the scan would misread.
+It scans lines instead of parsing YAML. `registry.files.load` refuses an entry whose kernel the scan would misread.
 """
 
 from __future__ import annotations

@@ -46,13 +46,13 @@ class Part(BaseModel):
 
 
 class View(Part):
-    """One step from a tensor to a view of it; exactly one field is given, each named after torch's own.
+    """One step from a tensor to a view of it; exactly one field is given. Fields have the names of torch's methods.
 
     Attributes:
         transpose, permute, unsqueeze, expand, reshape: the arguments of the method of that name.
         slice: dimension, start, stop and step, as in `x[start:stop:step]` of that dimension; null for an open end.
         select: dimension and index.
-        memory_format: the same values in another memory format.
+        memory_format: the same values in a different memory format.
         as_strided: shape, strides and storage offset.
         conj, neg: the lazy conjugation or negation.
     """
@@ -171,13 +171,13 @@ class KnownCase(Part):
     """One call that went wrong.
 
     Attributes:
-        call: what is called, by its name in torch: `torch.where`, `torch.Tensor.scatter_add_`, `torch.ops.aten.topk`.
+        call: the function, by its name in torch: `torch.where`, `torch.Tensor.scatter_add_`, `torch.ops.aten.topk`.
         args, kwargs: its arguments.
-        form: "functional"; "out" writes into `out`; "in-place" changes the first argument, and what surrounds that in
-            its storage is compared as well; "backward" compares the gradients of every tensor with `requires_grad`.
+        form: "functional"; "out" writes into `out`; "in-place" changes the first argument, and also compares the memory
+            around it in its storage; "backward" compares the gradients of every tensor with `requires_grad`.
         out: the tensors to write into.
-        refused: the CPU refuses these arguments, and mps has to do the same.
-        memory_gib: such a case needs that much memory and runs only where large cases were asked for.
+        refused: whether the CPU refuses these arguments, so that mps has to refuse them, too.
+        memory_gib: the memory that the case needs; with it, it runs only if large cases were requested.
     """
 
     call: Annotated[str, StringConstraints(pattern=r"^torch(\.\w+)+$")]

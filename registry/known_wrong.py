@@ -1,7 +1,7 @@
-"""The known-wrong corpus: what users reported of operators on mps, as cases that an audit runs before any other.
+"""The known-wrong corpus: wrong results that users reported on mps, as cases that an audit runs before any other.
 
-The files `known_wrong/*.yaml` hold one entry a report, its key the number of the issue in pytorch/pytorch. A case is
-data (`known_case`), so that it can be added without Python; `audit.cases.sources.known_wrong` makes the calls.
+Each entry of the files `known_wrong/*.yaml` is a report; its key is the number of the issue in pytorch/pytorch. A case
+is data (`known_case`), so adding one needs no Python; `audit.cases.sources.known_wrong` makes the calls.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ CausePart = Literal["Metal kernel", "Metal source", "MPSGraph", "host code", "al
 
 
 class Cause(Part):
-    """Where in the backend a report's wrong answer comes from.
+    """Which part of the backend causes a report's wrong answer.
 
     Attributes:
-        part: of the backend.
-        kernel: a pattern for the names of the shipped kernels, where they are the part; several joined by commas.
-        wrong_in: the first and the last release whose shipped kernel gives the reported result, of those that were
-            tried (docs/shipped_kernels.md).
+        part: the part of the backend.
+        kernel: a pattern for the names of the shipped kernels, if they are the cause; several joined by commas.
+        wrong_in: the first and the last of the tried releases whose shipped kernel gives the reported result
+            (docs/shipped_kernels.md).
         right_from: the first later release whose kernel does not.
-        note: why, or why a shipped kernel does not show it.
+        note: the reason, or why a shipped kernel does not show it.
     """
 
     part: CausePart
@@ -202,7 +202,7 @@ def reports_of(operator: str, reports: Iterable[KnownReport]) -> list[KnownRepor
 
 
 def report_of(block: Block) -> KnownReport | list[Problem]:
-    """The report that a block of a file describes, or everything that is wrong with it."""
+    """The report in a block of a file, or everything that is wrong with the block."""
     if not INTEGER.fullmatch(block.operator):
         return [block.problem((), "the key is the number of an issue in pytorch/pytorch", at_key=True)]
     if not isinstance(block.data, dict):
@@ -224,7 +224,7 @@ def _located(block: Block, details: ErrorDetails) -> Problem:
 
 
 def _keys_at(location: tuple[int | str, ...]) -> list[str]:
-    """The keys that the model knows at this place."""
+    """The keys that the model has at this location."""
     names = [step for step in location if isinstance(step, str)]
     models: dict[str, type[BaseModel]] = {
         "<tensor>": TensorInput,

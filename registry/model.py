@@ -150,7 +150,7 @@ class Measured(_Model):
         return self.profile or self.torch
 
     def grade_on(self, device: Device) -> Grade | None:
-        """What ran on this device when that was measured, the strongest evidence; None where no case was executed."""
+        """The grade of the strongest evidence on this device when that was measured; None if no case was executed."""
         if self.verdict == "unreachable":
             return None
         if device == "mps":
@@ -231,7 +231,7 @@ class Entry(_Model):
 
     @property
     def is_partly_broken(self) -> bool:
-        """Whether some cases of the measurement that counts, not most, crash, time out or are wrong."""
+        """Whether some, but not most, cases of the ranking measurement crash, time out or are wrong."""
         return self.ranking_measurement is not None and bool(self.ranking_measurement.partly)
 
     @property
@@ -246,7 +246,7 @@ HUMAN_FIELDS: tuple[str, ...] = ("status", "reason", "owner", "issue", "pull_req
 
 
 def data_of(model: Measured | Evidence) -> dict[str, Plain]:
-    """A part of an entry as plain data in the order of its fields, without what is absent or empty."""
+    """A part of an entry as plain data in the order of its fields, without absent or empty fields."""
     dumped: dict[str, Plain] = model.model_dump(mode="json", exclude_none=True)
     return {name: value for name, value in dumped.items() if value not in ({}, [])}
 

@@ -104,7 +104,7 @@ def compose(text: str) -> yaml.Node | None:
 
 
 def _refuse_depth(text: str) -> None:
-    """Raise yaml.MarkedYAMLError where values are nested too deep: events come without recursion, unlike nodes."""
+    """Raise yaml.MarkedYAMLError if values are nested too deep. Reading events needs no recursion, unlike nodes."""
     depth = 0
     try:
         for event in yaml.parse(text, Loader=LOADER):
@@ -122,13 +122,13 @@ def _refuse_depth(text: str) -> None:
 
 
 def _too_deep(place: Any) -> yaml.MarkedYAMLError:
-    """The error about values at a Mark, of PyYAML's or of libyaml's."""
+    """The error about too deeply nested values. `place`: a Mark of PyYAML or of libyaml."""
     message = f"values are nested more than {DEEPEST} deep; an entry needs four levels"
     return yaml.MarkedYAMLError(problem=message, problem_mark=place)
 
 
 def plain(node: yaml.Node) -> Plain:
-    """A node as plain data; what is malformed in it is left out."""
+    """A node as plain data, without the malformed parts."""
     return _Reader(Path()).plain(node)
 
 

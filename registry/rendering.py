@@ -1,4 +1,4 @@
-"""Entries for readers: JSON for programs, plain text for a terminal. What the simulated device showed says so."""
+"""Renders entries: JSON for programs, plain text for a terminal. Results of the simulated device are marked as such."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def report_json(report: KnownReport) -> dict[str, object]:
 
 
 def _shown_by(report: KnownReport) -> str:
-    """Such as "2.6.0 (macOS 14.0, 26)"; "" where no host code shows it."""
+    """The releases and simulated versions of macOS that show it, "2.6.0 (macOS 14.0, 26)"; "" if no host code does."""
     run = report.host_code
     return (
         ", ".join(f"{release} (macOS {', '.join(versions)})" for release, versions in run.shown_by.items())

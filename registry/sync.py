@@ -216,7 +216,7 @@ _SEVERITY: tuple[Verdict, ...] = ("crash", "timeout", "wrong", "missing", "fallb
 
 
 def _combined(recorded: Measured, new: Measured) -> Measured:
-    """The new measurement, and what the recorded one says of the dtypes that were not executed this time."""
+    """The new measurement, which keeps the recorded results of dtypes that were not executed this time."""
     if (recorded.torch, recorded.profile) != (new.torch, new.profile) or new.verdict == "unreachable":
         return new  # only a whole audit says unreachable: see audit.findings.measurements
     if recorded.dtypes and not new.dtypes:
@@ -248,7 +248,7 @@ def _combined(recorded: Measured, new: Measured) -> Measured:
 
 
 def _in_order(measured: Measured) -> Measured:
-    """Dtypes in their order under verdicts in theirs, so that the same finding is always written the same way."""
+    """The measurement with verdicts and dtypes in a fixed order, so that the same finding has one text."""
     dtypes = {verdict: in_dtype_order(measured.dtypes.get(verdict, ())) for verdict in get_args(DtypeVerdict)}
     partly = {broken: in_dtype_order(measured.partly.get(broken, ())) for broken in get_args(Breakage)}
     return measured.model_copy(

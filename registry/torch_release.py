@@ -8,7 +8,7 @@ from packaging.version import InvalidVersion, Version
 def public_version(version: str) -> str:
     """The version without its build: `2.14.0.dev20260801` of `2.14.0.dev20260801+cpu`.
 
-    Builds do not differ in their operators; nightlies and candidates do, so they stay apart from their release.
+    Builds of a version have the same operators. Nightlies and release candidates may differ from their release.
     """
     return version.partition("+")[0]
 

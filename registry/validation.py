@@ -76,7 +76,7 @@ def entries_of(blocks: Sequence[Block]) -> tuple[dict[str, tuple[Entry, Block]],
 
 
 def index_problems(texts: Iterable[str], entries: Mapping[str, tuple[Entry, Block]]) -> list[Problem]:
-    """Entries whose kernel the quick scan for `mpsmith.kernels` would overlook, misread or give to another entry."""
+    """Entries whose kernel the quick scan for `mpsmith.kernels` would miss, misread or assign to a different entry."""
     seen = {entry.operator: entry for text in texts for entry in kernel_index.scan(text)}
     meant = {
         operator: kernel_index.KernelEntry(operator, entry.kernel, entry.status.value if entry.status else None)
@@ -148,14 +148,14 @@ def _field_at(location: Sequence[int | str]) -> str:
 
 
 def _keys_at(location: Sequence[int | str]) -> list[str]:
-    """The keys that the model knows at this place."""
+    """The keys that the model has at this location."""
     models: dict[str, type[BaseModel]] = {"measured": Measured, "evidence": Evidence}
     model = models.get(str(location[0]), Entry) if location else Entry
     return [name for name in model.model_fields if name != "operator"]
 
 
 def _allowed(details: ErrorDetails) -> list[str]:
-    """The allowed words, out of pydantic's "'a', 'b' or 'c'"."""
+    """The allowed words in a message of pydantic, "'a', 'b' or 'c'"."""
     expected: Any = details.get("ctx", {}).get("expected", "")
     return [word.strip().strip("'") for word in str(expected).replace(" or ", ", ").split(",")]
 

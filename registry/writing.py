@@ -15,9 +15,9 @@ from .problems import RegistryError, shown
 
 
 def writable_folder(chosen: Path | None = None) -> Path:
-    """The folder in use (`folder.registry_folder`), for writing: never the files of an installed package.
+    """The folder in use (`folder.registry_folder`), for writing. Never that of an installed package.
 
-    Those are copied into the current folder first. Raises RegistryError when that is refused.
+    Its files are copied into the current folder first. Raises RegistryError if that fails.
     """
     folder = registry_folder(chosen)
     if folder != PACKAGED or is_checkout():
@@ -38,10 +38,10 @@ def writable_folder(chosen: Path | None = None) -> Path:
 
 @contextmanager
 def exclusive(folder: Path) -> Iterator[None]:
-    """Hold the folder against other writers of this registry; it is made where it does not exist.
+    """Lock the registry's folder against other writers; make the folder if it does not exist.
 
-    Waits while another process writes, which takes seconds at most. Raises RegistryError when the folder cannot be
-    made or opened.
+    Waits while another process writes, which takes seconds at most. Raises RegistryError when the folder cannot be made
+    or opened.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -59,10 +59,10 @@ def exclusive(folder: Path) -> Iterator[None]:
 
 
 def write(folder: Path, before: Mapping[Path, str | None], after: Mapping[Path, str]) -> None:
-    """Replace files of the registry; `before` is what was read of each, None for a file that is new.
+    """Replace files of the registry. `before` has the text that was read of each file; None for a new file.
 
-    All new texts are on the disk before the first file is replaced, so that a full disk or a crash leaves every file
-    whole and, but for a crash between two replacements, all as they were.
+    All new texts are on the disk before the first file is replaced. So a full disk or a crash leaves every file whole,
+    and all of them unchanged unless the crash is between two replacements.
 
     Raises RegistryError when the disk refuses or when a file was changed meanwhile.
     """

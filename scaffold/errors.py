@@ -6,11 +6,11 @@ from ..errors import MpsmithError
 
 
 class ScaffoldError(MpsmithError):
-    """The operator cannot be scaffolded as asked, or files stand in the way."""
+    """The operator cannot be scaffolded as requested, or existing files would be overwritten."""
 
 
 class NothingToPatchError(ScaffoldError):
-    """The release has kernels on mps for all that a family serves."""
+    """The release has kernels on mps for everything that a family serves."""
 
 
 class ToolchainError(MpsmithError):

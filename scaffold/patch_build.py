@@ -1,7 +1,7 @@
 """Builds a patch against PyTorch for the simulated device, and runs the patch's own test there.
 
-Only torchgen's output for the rows that the patch adds is generated and built. The
-module is also the pytest plugin of that test: it loads the patch's kernels before any test runs.
+Generates and builds only torchgen's output for the rows that the patch adds. The module is also
+the pytest plugin of that test: it loads the patch's kernels before any test runs.
 """
 
 from __future__ import annotations

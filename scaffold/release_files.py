@@ -1,6 +1,6 @@
-"""The files of a release of torch that scaffolds are made from: as installed, or as kept of its macOS wheel.
+"""The files of a release of torch that scaffolds are made from: those of the installed torch or of a macOS wheel.
 
-Both are laid out alike. The set-up of the checker (`proof.setup`) keeps wheels; nothing here imports torch.
+Both have the same layout. The set-up of the checker (`proof.setup`) keeps wheels. Nothing here imports torch.
 """
 
 from __future__ import annotations
@@ -54,17 +54,17 @@ class ReleaseFiles:
 
 
 def check_folder() -> Path:
-    """Where the checker keeps what it fetched and built."""
+    """The checker's folder in the cache, for all that it fetches and builds."""
     return cache_folder() / "check"
 
 
 def torch_folder(release: str) -> Path:
-    """Where the kept members of a release's macOS wheel stand."""
+    """The folder of the files that were kept of a release's macOS wheel."""
     return check_folder() / f"torch-{release}"
 
 
 def chosen_release(release: str | None) -> str:
-    """The release asked for, else that of the installed torch."""
+    """The requested release, else that of the installed torch."""
     return release or base_version(native_functions.installed_release())
 
 

@@ -1,8 +1,8 @@
-"""`mpsmith next`: which gap is worth a contributor's time, from what is missing, what users ask for, and the effort.
+"""`mpsmith next`: ranks the gaps that a contributor could close by users' demand and by the effort.
 
-data/gaps.tsv has what people estimated or counted: effort from 1 (an afternoon) to 4 (weeks), the number of torch's
-OpInfos whose tests stop falling back, demand by upstream's issues from 0 (no request) to 3 (asked for often), and how
-many networks of `mpsmith networks` call it.
+data/gaps.tsv has estimates and counts: effort from 1 (an afternoon) to 4 (weeks), the number of torch's OpInfos whose
+tests no longer fall back, demand by upstream's issues from 0 (no request) to 3 (asked for often), and how many
+networks of `mpsmith networks` call it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Estimate:
 
     @property
     def met(self) -> int:
-        """A measure of use: requests and networks count three times, and up to three OpInfos."""
+        """A measure of use: three times the demand and the networks, plus the OpInfos, of which at most three count."""
         return 3 * (self.demand + self.networks) + min(self.opinfos, _MOST_OPINFOS)
 
 
@@ -71,7 +71,7 @@ class FinishedFamily:
 
     Attributes:
         family: its name.
-        operators: those that no release runs on mps, `aten::mode`, the one that users meet most first.
+        operators: those that no release runs on mps, `aten::mode`, the most used first.
         callers: how many functions, modules and operators call them, in recorded calls.
         estimate: of the first operator.
     """
@@ -119,7 +119,7 @@ def suggestions(source: Source, registry: Registry) -> list[Suggestion]:
 
 
 def finished_families(registry: Registry) -> list[FinishedFamily]:
-    """The finished families that can be sent upstream, as no release has such kernels; what users meet most first."""
+    """The finished families whose kernels no release has, so that they can be sent upstream; the most useful first."""
     by_people = estimates()
     lacking: dict[str, list[str]] = {}
     for name, entry in registry.items():
@@ -140,7 +140,7 @@ def finished_families(registry: Registry) -> list[FinishedFamily]:
 
 
 def _has_host_code(family: str) -> bool:
-    """Whether its host code for PyTorch's tree is there, or is generated: that of elementwise functors."""
+    """Whether host code for PyTorch's tree exists, or can be generated because the family has elementwise functors."""
     folder = GAPS.parents[2] / "kernels" / family
     metal = folder / f"{family}.metal"
     return (folder / "upstream.mm").is_file() or (metal.is_file() and _ELEMENTWISE in metal.read_text("utf-8"))

@@ -47,9 +47,9 @@ def _accepts(case: Case, placed: dict[str, torch.Tensor | None]) -> bool:
 
 
 class IntoPlaced:
-    """Calls an out overload; on mps its outputs stand in a place of larger memory, filled with ones.
+    """Calls an out overload; on mps, into outputs that are views of larger memory filled with ones.
 
-    The result holds the outputs, and whether what surrounds each of them stayed as it was.
+    The result holds the outputs, and for each whether the memory around it is unchanged.
     """
 
     def __init__(self, call: SchemaCall, place: Place) -> None:
@@ -59,7 +59,7 @@ class IntoPlaced:
         self._names = out_arguments(call.__name__)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Copies of the outputs, which are also written into those that were given, and the answers."""
+        """Call the overload; return copies of the outputs, and for each whether the memory around it is unchanged."""
         given = {name: kwargs[name] for name in self._names}
         placed = {name: self._placed(output) for name, output in given.items()}
         self._call(*args, **{**kwargs, **placed})
@@ -72,7 +72,7 @@ class IntoPlaced:
 
 
 def _surroundings_kept(output: torch.Tensor) -> bool:
-    """Whether the output's storage holds ones everywhere else; looked at on the CPU."""
+    """Whether the output's storage holds ones wherever it holds no element of the output; checked on the CPU."""
     whole = torch.empty(0, dtype=output.dtype, device=output.device).set_(output.untyped_storage()).cpu()
     whole.as_strided(output.shape, output.stride(), output.storage_offset()).fill_(1)
     return bool((whole == 1).all())

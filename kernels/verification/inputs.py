@@ -1,4 +1,4 @@
-"""Inputs that many families are verified with, the same ones in every run."""
+"""Inputs for the verification of many families; they are the same in every run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SPECIAL = (math.nan, math.inf, -math.inf, 0.0)
 
 
 def values(shape: Sequence[int], dtype: torch.dtype, scale: float = 2.0) -> torch.Tensor:
-    """Numbers from a fixed seed: normal for floating and complex dtypes, -3 to 3 (0 to 6, 0 and 1) for the others."""
+    """Numbers from a fixed seed: normal for floating and complex dtypes, else -3 to 3 (uint8: 0 to 6; bool: 0, 1)."""
     generator = torch.Generator().manual_seed(sum(shape) + len(shape))
     if dtype.is_complex:
         parts = torch.randn((*shape, 2), generator=generator) * scale
@@ -29,12 +29,12 @@ def values(shape: Sequence[int], dtype: torch.dtype, scale: float = 2.0) -> torc
 
 
 def integers(shape: Sequence[int], low: int, high: int) -> torch.Tensor:
-    """Integers from `low` up to `high`, which is left out, from a fixed seed."""
+    """Integers from a fixed seed, from `low` to `high` - 1."""
     return torch.randint(low, high, tuple(shape), generator=torch.Generator().manual_seed(sum(shape)))
 
 
 def one_tensor(*arguments: Any, special: Sequence[float] = SPECIAL, scale: float = 2.0) -> Inputs:
-    """A tensor in many shapes, and one of `special` values; `arguments` follow it."""
+    """Inputs of one tensor in many shapes, and one tensor of `special` values; `arguments` follow each tensor."""
 
     def inputs(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
         for shape in SHAPES:
@@ -46,7 +46,7 @@ def one_tensor(*arguments: Any, special: Sequence[float] = SPECIAL, scale: float
 
 
 def probabilities(*arguments: Any) -> Inputs:
-    """A tensor of numbers between 0 and 1 in many shapes, and one of their limits and beyond; `arguments` follow."""
+    """Inputs of one tensor between 0 and 1 in many shapes, and of 0, 1, NaN and numbers outside; `arguments` follow."""
 
     def inputs(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
         for shape in SHAPES:
@@ -57,7 +57,7 @@ def probabilities(*arguments: Any) -> Inputs:
 
 
 def rounded_once(call: Callable[..., Any]) -> Callable[..., Any]:
-    """The call; on the CPU computed in float32 and rounded once, for operators whose CPU kernel takes no halves."""
+    """Make the CPU compute half and bfloat16 calls in float32 and round once, as some CPU kernels take no halves."""
 
     @functools.wraps(call)
     def answer(*args: Any) -> Any:
@@ -70,5 +70,5 @@ def rounded_once(call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _cast(dtype: torch.dtype, other: torch.dtype) -> Callable[[Any], Any]:
-    """Casts the tensors of a dtype to another."""
+    """Return a function that converts tensors of `dtype` to `other`, and leaves all other values unchanged."""
     return lambda leaf: leaf.to(other) if isinstance(leaf, torch.Tensor) and leaf.dtype is dtype else leaf

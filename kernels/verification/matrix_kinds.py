@@ -1,4 +1,4 @@
-"""24 kinds of square matrices that are hard for an algorithm, and how well their factors hold, beside LAPACK's.
+"""24 kinds of square matrices that are hard to decompose, and the residuals of their factors compared with LAPACK's.
 
 Most of them are those of LAPACK's own tests (J. Demmel and A. McKenney, LAPACK Working Note 9, 1989).
 """
@@ -32,7 +32,7 @@ Residuals = Callable[[torch.Tensor, Sequence[torch.Tensor]], tuple[torch.Tensor,
 
 
 def kinds(n: int, dtype: torch.dtype) -> dict[str, torch.Tensor]:
-    """Matrices (n, n) of float32 or complex64 by their names; the same for each call."""
+    """The (n, n) matrices of float32 or complex64, by name; the same in each call."""
     wide = torch.complex128 if dtype.is_complex else torch.float64
     generator = torch.Generator().manual_seed(n)
 
@@ -77,7 +77,7 @@ def kinds(n: int, dtype: torch.dtype) -> dict[str, torch.Tensor]:
 
 
 def sizes(dtype: torch.dtype, largest: int = _LARGE[-1]) -> Iterator[tuple[Any, ...]]:
-    """The inputs of `within_lapacks`, for `KernelCall`. `largest`: the number of rows that the kernel takes."""
+    """The inputs of `within_lapacks`, for `KernelCall`. `largest`: the most rows that the kernel takes."""
     simulated = device_of_this_process(coverage_profile).simulated
     for n in _SIZES if simulated else _SIZES + _LARGE:
         if n <= largest:
@@ -87,7 +87,7 @@ def sizes(dtype: torch.dtype, largest: int = _LARGE[-1]) -> Iterator[tuple[Any, 
 def within_lapacks(
     decompose: Callable[[torch.Tensor], Sequence[torch.Tensor]], residuals: Residuals, *, hermitian: bool = False
 ) -> Callable[[torch.Tensor, torch.dtype], torch.Tensor]:
-    """A call for `KernelCall`: of a size on a device, whether each residual of each kind is at most 3 times LAPACK's.
+    """A call for `KernelCall`: whether each residual of each kind of matrix is at most 3 times LAPACK's.
 
     `decompose`: gets all kinds as one batch (kinds, n, n). `hermitian`: it gets their Hermitian parts.
     """
@@ -114,7 +114,7 @@ def residuals_on(
 ) -> torch.Tensor:
     """The residuals (residual, kind) of a device, in epsilons; those of the CPU are LAPACK's.
 
-    NaN for factors that are not finite, and for all if a kernel left the call to the CPU: it did not converge.
+    NaN for factors that are not finite. NaN for all if the kernel did not converge and left the call to the CPU.
     """
     batch = torch.stack(list(kinds(n, dtype).values()))
     if hermitian:
@@ -150,19 +150,19 @@ def median_residuals_of_lapack(
 
 
 def svd_residuals(a: torch.Tensor, factors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
-    """Of U, S and Vh: A - U S Vh beside A, U^H U - 1, Vh Vh^H - 1."""
+    """The norms of A - U S Vh relative to A, of U^H U - 1, and of Vh Vh^H - 1, for factors U, S and Vh."""
     u, s, vh = factors
     return _beside(a - (u * s.unsqueeze(-2)) @ vh, a), _from_orthonormal(u), _from_orthonormal(vh.mH)
 
 
 def eigh_residuals(a: torch.Tensor, factors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
-    """Of w and V: A - V w V^H beside A, V^H V - 1."""
+    """The norms of A - V w V^H relative to A, and of V^H V - 1, for factors w and V."""
     w, v = factors
     return _beside(a - (v * w.unsqueeze(-2)) @ v.mH, a), _from_orthonormal(v)
 
 
 def eig_residuals(a: torch.Tensor, factors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
-    """Of w and V: the longest column of A V - V w beside A, and how far the columns' lengths are from one."""
+    """The longest column of A V - V w relative to A, and the largest deviation of a column's length from 1."""
     w, v = factors
     lengths = torch.linalg.vector_norm(v, dim=-2)
     return (

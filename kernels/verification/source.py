@@ -1,4 +1,4 @@
-"""The cases of all families: what each family says of itself, in the layouts, sizes and values that audits vary."""
+"""The cases of all families: each family's own calls in the layouts, sizes and values that audits vary."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SIZES = SizePlan(small=True, rows=0, many=2)
 
 @cache
 def calls_of(family: str) -> tuple[KernelCall, ...]:
-    """The CASES of the family's `cases.py`, none where it has no such file.
+    """The CASES of the family's `cases.py`; none if it has no such file.
 
     Raises UnknownKernelError for an unknown family.
     """
@@ -37,7 +37,7 @@ def calls_of(family: str) -> tuple[KernelCall, ...]:
 
 
 def refused_calls(family: str) -> tuple[RefusedCall, ...]:
-    """What the function `refused` of the family's `cases.py` yields, where it has one.
+    """The calls that the function `refused` of the family's `cases.py` yields; none if there is no such function.
 
     Raises UnknownKernelError for an unknown family.
     """
@@ -47,7 +47,7 @@ def refused_calls(family: str) -> tuple[RefusedCall, ...]:
 def cases_of(call: KernelCall, dtype: torch.dtype, layouts: Sequence[Layout] = LAYOUTS) -> Iterator[Case]:
     """The cases of one call in one dtype, in a fixed order: its own, each in every layout, and other values and sizes.
 
-    A tensor that is written has a place for each element, so that calls which write get no expanded ones.
+    Calls that write to a tensor get no expanded one, because its elements share memory.
     """
     own = list(call.cases(dtype))
     yield from own
@@ -63,9 +63,9 @@ def cases_of(call: KernelCall, dtype: torch.dtype, layouts: Sequence[Layout] = L
 
 
 def remembered_calls(family: str, overloads: Collection[str]) -> Iterator[tuple[GroupKey, Iterator[Case]]]:
-    """The recorded calls of these overloads by group; out= forms are called with outputs in any place, too.
+    """The recorded calls of these overloads by group; out= forms are also called with outputs in other layouts.
 
-    A family's `cases.py` may have a function `undefined`: why such a call has no result to compare with, or "".
+    A family's `cases.py` may have a function `undefined` that returns why a call's result is undefined, or "".
     """
     source = _schema_source()
     undefined = getattr(catalog.part_of(family, "cases"), "undefined", lambda case: "")
@@ -88,10 +88,10 @@ def _schema_source() -> SchemaSource:
 
 
 class KernelSource(CaseSource):
-    """A source of cases for audits: the calls of every family that answers one of their operators in this process.
+    """A source of cases for audits: the calls of each family with a kernel that is registered in this process.
 
-    What torch answers itself the sources of the audit call; on the simulated device that would be the CPU's kernel,
-    which some of these calls do not ask for an answer, for it has none or a wrong one.
+    Operators that torch has kernels for are left to the other sources. On the simulated device those are the CPU's
+    kernels, which refuse some of these calls or give wrong results for them.
     """
 
     name = "kernels"

@@ -23,13 +23,13 @@ _ROUND_SECONDS = 0.05
 
 @dataclass(frozen=True)
 class Timing:
-    """Medians in milliseconds a call.
+    """Median times of one call in milliseconds.
 
     Attributes:
         operator: the overload that was timed.
-        elements: of the largest tensor, about.
-        kernel: with our kernel; None where the running torch has its own, which ours does not replace.
-        without: without ours: torch's own kernel or the CPU fallback, as `without_is` says; None where it fails.
+        elements: of the largest tensor, approximately.
+        kernel: with our kernel; None if the running torch has a kernel, which ours does not replace.
+        without: without our kernel: torch's own kernel or the CPU fallback, see `without_is`; None if that fails.
         without_is: "native" or "fallback", or why there is no time.
         cpu: the same call with tensors on the CPU.
     """
@@ -43,9 +43,9 @@ class Timing:
 
 
 def measure(family: str, elements: int) -> Timing:
-    """Time the workload of a family. Fallbacks must be enabled for a time without a kernel where torch has none.
+    """Time the workload of a family. To time an operator that torch lacks without our kernel, enable fallbacks.
 
-    Raises MpsmithError for a family without a workload, and StoppedDeviceError where the device has stopped computing.
+    Raises MpsmithError for a family without a workload, and StoppedDeviceError if the device has stopped computing.
     """
     work = workload_of(family)
     torch.manual_seed(0)
@@ -77,14 +77,14 @@ def workload_of(family: str) -> Workload:
 
 
 def moved(argument: Any, device: str) -> Any:
-    """An argument of a workload with its tensors on the device."""
+    """Move the tensors in an argument of a workload, also those in lists, to the device."""
     if isinstance(argument, torch.Tensor):
         return argument.to(device)
     return [moved(item, device) for item in argument] if isinstance(argument, list) else argument
 
 
 def median_milliseconds(call: Callable[..., Any], arguments: list[Any], wait: Callable[[], None]) -> float:
-    """The median over rounds of calls, each round long enough for the clock."""
+    """The median time of a call over several rounds, each long enough for the resolution of the clock."""
     call(*arguments)
     wait()
     start = time.perf_counter()

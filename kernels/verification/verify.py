@@ -1,4 +1,4 @@
-"""Runs the cases of a family through the auditor's judge with our kernels; counts what speaks for and against them."""
+"""Runs the cases of a family with our kernels, judges them like an audit, and counts failures and evidence."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SEED = 20230524
 
 @dataclass(frozen=True)
 class Failure:
-    """What speaks against a kernel, and how."""
+    """A failed call or an uncalled kernel, and the reason."""
 
     what: str
     reason: str
@@ -35,17 +35,17 @@ class Failure:
 
 @dataclass
 class FamilyResult:
-    """What the cases of one family showed.
+    """The result of verifying one family.
 
     Attributes:
         family: its name.
-        operators: the operators whose kernels answered in cases that came out right.
+        operators: the operators whose kernels ran in cases that passed.
         cases: how many cases were executed on mps.
-        without_reference: how many more had nothing to compare with: the CPU refuses them, or they are left out.
-        failures: what did not come out right, and kernels that no case called.
+        without_reference: how many more had no reference: the CPU refuses them, or they are skipped.
+        failures: the cases that failed, and the kernels that no case called.
         native: the calls that were skipped because torch has native kernels for everything they call.
-        checks: "numerics", and "gradients" where some were compared.
-        dtypes: those of the family's own cases that came out right.
+        checks: "numerics", and "gradients" if gradients were compared.
+        dtypes: those in which one of the family's own cases passed.
     """
 
     family: str
@@ -59,14 +59,14 @@ class FamilyResult:
 
     @property
     def passed(self) -> bool:
-        """Whether anything ran and nothing failed: without a case it does not pass."""
+        """Whether some case ran and nothing failed; without a case it does not pass."""
         return self.cases > 0 and not self.failures
 
 
 def verify(family: str, layouts: Sequence[Layout] = LAYOUTS) -> FamilyResult:
-    """Run every case of a family with its kernels, as far as the running torch lacks them.
+    """Run every case of a family with those of its kernels that the running torch lacks.
 
-    Raises UnknownKernelError for an unknown family, and StoppedDeviceError where the device has stopped computing.
+    Raises UnknownKernelError for an unknown family, and StoppedDeviceError if the device has stopped computing.
     """
     result = FamilyResult(family)
     with _one_thread(), counting(*catalog.overloads(family)) as calls:
@@ -95,7 +95,7 @@ def verify(family: str, layouts: Sequence[Layout] = LAYOUTS) -> FamilyResult:
 
 
 def _not_refused(family: str, calls: Counter[str]) -> list[Failure]:
-    """The calls that must be refused and are not. An error is not evidence of right values: these can only fail."""
+    """The failures of calls that must be refused and are not. An error is not evidence, so none is counted."""
     cases = (call.case for call in refused_calls(family))
     return [
         Failure(described(judged_case.case), judged_case.reason)
@@ -106,7 +106,7 @@ def _not_refused(family: str, calls: Counter[str]) -> list[Failure]:
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """Inside, the CPU computes on one thread, as in the workers of an audit: small tensors only wait for others."""
+    """Make the CPU compute on one thread, as in the workers of an audit: threads do not pay off for small tensors."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -116,7 +116,7 @@ def _one_thread() -> Iterator[None]:
 
 
 def _answers(cases: Iterable[Case], label: str, calls: Counter[str]) -> Iterator[tuple[JudgedCase, frozenset[str]]]:
-    """Each case, judged, with the overloads that our kernels answered in it."""
+    """Judge each case; yield it with the overloads for which our kernels ran."""
     before = calls.copy()
     for judged_case in judged(cases, device_of_this_process(coverage_profile).recorder, SEED, label):
         yield judged_case, frozenset(calls - before)

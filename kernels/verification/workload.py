@@ -17,10 +17,10 @@ class Workload:
     """One call to time.
 
     Attributes:
-        operator: the overload that it is about, `aten::mode`.
-        call: called with what `arguments` returned.
-        arguments: from a number of elements, tensors on the default device; the largest tensor has about so many.
-        operations: of arithmetic, from the same number; for calls that are not bound by memory. None: not counted.
+        operator: the overload that is timed, `aten::mode`.
+        call: called with the result of `arguments`.
+        arguments: takes a number of elements, returns tensors on the default device; the largest has about that many.
+        operations: takes the same number, returns the arithmetic operations; None if the call is bound by memory.
     """
 
     operator: str
@@ -35,12 +35,12 @@ def normal(elements: int) -> tuple[torch.Tensor]:
 
 
 def rows_and_columns(elements: int) -> tuple[int, int]:
-    """The shape of a matrix of about so many elements."""
+    """The shape of a matrix of about `elements` elements."""
     columns = min(elements, _LONGEST_ROW)
     return max(1, elements // columns), columns
 
 
 def volume(elements: int) -> tuple[torch.Tensor]:
-    """One cube of sixteen channels."""
+    """One cube with sixteen channels and about `elements` elements in all."""
     side = max(4, round((elements / 16) ** (1 / 3)))
     return (torch.randn(1, 16, side, side, side),)

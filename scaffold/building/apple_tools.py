@@ -1,4 +1,4 @@
-"""`xcrun`, `metal` and `metallib` for a build: what Apple's would compile is kept as source (simulator.air.metallib).
+"""Replaces `xcrun`, `metal` and `metallib` in a build: keeps the source instead of compiling (simulator.air.metallib).
 
 This module is also the program behind the three commands.
 """
@@ -18,7 +18,7 @@ _WITH_VALUE = ("-o", "-I", "-D", "-sdk", "--sdk", "-isysroot", "-target", "-arch
 
 
 def tools_folder() -> Path:
-    """A folder for PATH with the commands."""
+    """A folder with the three commands, to be put on PATH."""
     text = f'#!/bin/sh\nexec "{sys.executable}" -m {__name__} "$(basename "$0")" "$@"\n'
     folder = cache_folder() / "apple-tools" / fingerprint(text)
     folder.mkdir(parents=True, exist_ok=True)
@@ -76,7 +76,7 @@ def _kept(arguments: Sequence[str]) -> int:
 
 
 def library_of(inputs: Sequence[Path], folders: Sequence[Path], defines: Sequence[str]) -> bytes:
-    """A `.metallib` of Metal files, or of `.air` files that hold source; `folders`: where headers are looked for."""
+    """A `.metallib` of Metal files, or of `.air` files that hold source. `folders`: the search path of headers."""
     return with_source([program for path in inputs for program in _programs(path, folders, defines)])
 
 

@@ -1,7 +1,7 @@
 """Reads the extensions of a folder's build.toml, the file of Hugging Face's kernel-builder.
 
-What the builder generates on a Mac is written beside the sources: a library of the `.metal` files as a header, the
-header of registrations, and the package's module of operators. Only kernels of the backend metal are built.
+Writes the files that the builder generates on a Mac: a header with the library of the `.metal` files, the header of
+registrations, and the package's module of operators. Only kernels of the backend metal are built.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ _HEADERS = (".h", ".hh", ".hpp", ".hxx", ".inc", ".cuh")
 
 
 def asked_by_build_file(folder: Path) -> SetupScript:
-    """The extensions of a folder's build.toml; the files that the builder generates are written.
+    """Return the extensions of a folder's build.toml; write the files that the builder generates.
 
     Raises:
-        ScaffoldError: the file is not TOML, lacks what the builder requires, or asks for what is not built here.
+        ScaffoldError: the file is not TOML, lacks a required part, or requests something that cannot be built here.
     """
     build = _read(folder)
     general = build.get("general", {})
@@ -121,10 +121,10 @@ def _stable_abi(version: str) -> list[str]:
 
 
 def offer_local_kernel(named: str) -> None:
-    """Let `get_kernel` of the module kernels return the kernel that was built, as the builder's test shell does.
+    """Make `get_kernel` of the module `kernels` return the kernel that was built, as the builder's test shell does.
 
-    `named`: REPOSITORY=PACKAGE. Where the module `kernels` is not installed there is one that has this kernel alone.
-    A package of this name in the working folder, such as one of tests, is imported as it is.
+    `named`: REPOSITORY=PACKAGE. If `kernels` is not installed, a module with only this kernel takes its place.
+    A package named `kernels` in the working folder, such as one of tests, is imported unchanged.
     """
     repository, _, package = named.partition("=")
     sys.meta_path.insert(0, _KernelsFinder(repository, package, Path.cwd().resolve()))
@@ -132,7 +132,7 @@ def offer_local_kernel(named: str) -> None:
 
 @dataclass(frozen=True)
 class _KernelsFinder(MetaPathFinder):
-    """Finds the module kernels, and lets it offer the package of a repository."""
+    """Finds the module `kernels`, and makes it return the built package for a repository."""
 
     repository: str
     package: str

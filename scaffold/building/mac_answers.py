@@ -1,4 +1,4 @@
-"""Answers as a Mac where a project asks for the platform, in a separate process that has the simulated device."""
+"""Makes queries for the platform give a Mac's answers, in a separate process that has the simulated device."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _TRUE_FOR = frozenset({"mpsmith", "torch", "numpy", "setuptools", "distutils", "
 
 
 def answer_as_a_mac(project: Path) -> None:
-    """Let `sys.platform`, `platform` and `os.uname` say Darwin and arm64, until the process ends.
+    """Make `sys.platform`, `platform` and `os.uname` report Darwin and arm64, until the process ends.
 
-    Modules outside `project` see the truth while they are imported: theirs are the files of this system.
+    Modules outside `project` get the true platform while they are imported, because their files are of this system.
     """
     sysconfig.get_config_vars()  # reads a file that is named after the platform, once
     for name, answer in _ANSWERS.items():
@@ -49,7 +49,7 @@ def _answering(original: Callable[..., Any], answer: object) -> Callable[..., An
 
 
 class _Finder(MetaPathFinder):
-    """Asks the other finders; what is outside the project is imported with the true platform."""
+    """Uses the other finders; makes modules outside the project load with the true platform."""
 
     def __init__(self, project: Path, true: str) -> None:
         self._project = project
@@ -68,7 +68,7 @@ class _Finder(MetaPathFinder):
 
 
 class _Truthful(Loader):
-    """A loader during which `sys.platform` is true."""
+    """A loader that restores the true `sys.platform` while a module is executed."""
 
     def __init__(self, loader: Loader, true: str) -> None:
         self._loader = loader

@@ -1,4 +1,4 @@
-"""Reads the extensions of a folder's setup.py: it runs up to its call of `setup`, in its own process, as on a Mac.
+"""Reads the extensions of a folder's setup.py, by running it as on a Mac up to its call of `setup`, in a process.
 
 This module is also the program of that process.
 """
@@ -41,7 +41,7 @@ class ExtensionRequest:
         name: its full name as a module.
         sources: the files that it is built from.
         options: of the compiler.
-        place: the folder that its library belongs into.
+        place: the folder to put its library in.
     """
 
     name: str
@@ -120,9 +120,9 @@ def _request(extension: dict[str, Any], folder: Path, places: dict[str, str], pa
 
 # ------------------------------------------------------------------------------------------ the process of the script
 def _run_own_steps(distribution: Any, compiles: bool) -> None:
-    """Run the script's own steps of build_ext, such as compiling Metal; `build_extension` builds its extensions.
+    """Run the script's own steps of build_ext, such as compiling Metal, without building its extensions.
 
-    Its own `build_extensions` may add sources and folders; else it runs only where it compiles Metal.
+    They run if the script has its own `build_extensions`, which may add sources and folders, or if it compiles Metal.
     """
     bases = [
         importlib.import_module("setuptools.command.build_ext").build_ext,

@@ -1,4 +1,4 @@
-"""Builds on Linux, for the simulated device: what a folder's setup.py asks for, without running its commands."""
+"""Builds the extensions of a folder's setup.py for the simulated device on Linux, without its build commands."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def built(request: ExtensionRequest) -> BuiltExtension:
 
 
 def built_or_kept(request: ExtensionRequest, folder: Path) -> None:
-    """Build one extension into its place, or copy what was built of the same files of its project's folder.
+    """Build one extension into its place, or copy an earlier build from the same files of its project's folder.
 
-    Kernels that host code does not include may change: it reads them when it runs. Raises as `build` does.
+    Metal files that no host code includes may change, because they are read at run time. Raises as `build` does.
     """
     contents = {
         path: path.read_bytes()

@@ -25,7 +25,7 @@ _CALLERS_VARIABLES = ("MPSMITH_SIMULATE", "MPSMITH_AUTOLOAD", "PYTORCH_ENABLE_MP
 
 @dataclass(frozen=True)
 class TrialResult:
-    """How the tests went.
+    """The result of running tests.
 
     Attributes:
         folder: their folder.
@@ -42,7 +42,7 @@ class TrialResult:
 
     @property
     def accepted(self) -> bool:
-        """Whether something was run and all of it passed: nothing executed is never a pass."""
+        """Whether some test ran, and all passed; without an executed test it is not a pass."""
         return self.passed > 0 and not self.failed and not self.skipped and not self.died
 
     @property
@@ -57,7 +57,7 @@ class TrialResult:
 def try_tests(
     path: Path, tests: str = TESTS, *, plugin: str = "", environment: Mapping[str, str] | None = None
 ) -> TrialResult:
-    """Run the tests of a scaffold; what they say goes to the terminal.
+    """Run the tests of a scaffold; their output goes to the terminal.
 
     `tests`: their folder in it. `plugin`: a module that pytest loads before them; `environment`: more variables.
 

@@ -53,7 +53,7 @@ _NO_NAME = re.compile(
 
 
 def diagnostic_row(kind: str, name: str, diagnostic: Diagnostic) -> TryRow:
-    """The row of a file that has this error."""
+    """The row of a file with this error."""
     absent = _NO_HEADER.search(diagnostic.message)
     if absent and kind != "metal" and not _HEADER.search(diagnostic.message):
         reason = f"it needs the headers of {absent['name']}: install it"
@@ -64,9 +64,9 @@ def diagnostic_row(kind: str, name: str, diagnostic: Diagnostic) -> TryRow:
 
 
 def joined_row(row: TryRow, reader: str, source: str) -> TryRow:
-    """The row of a Metal file that the file `reader` names, and so may join with others before it compiles it.
+    """The row of a Metal file that the file `reader` names, which may add other source before it compiles it.
 
-    `source`: the text of the Metal file; Python may fill it in as a template.
+    `source`: the text of the Metal file; it may be a template that Python fills in.
     """
     if row.result is TryResult.DEFECT and reader.endswith(".py") and _TEMPLATE.search(source):
         return replace(row, result=TryResult.SKIPPED, reason=f"it is a template: {reader} may fill it in")
@@ -86,21 +86,21 @@ def build_rows(name: str, error: Exception) -> Iterable[TryRow]:
 
 
 def script_row(name: str, problem: str, has_host_code: bool) -> TryRow:
-    """The row of a build script that fails; it may not be for Objective-C++ at all."""
+    """The row of a build script that fails; skipped if the project has no host code for mps."""
     if missing := _NO_MODULE.search(problem):
         return TryRow("extension", name, TryResult.SKIPPED, f"it needs the module {missing['top']}: install it", name)
     return TryRow("extension", name, TryResult.DEFECT if has_host_code else TryResult.SKIPPED, problem, name)
 
 
 def _first(errors: Sequence[Diagnostic]) -> Diagnostic:
-    """The first error that mpsmith is to blame for, from which others may follow; else the first."""
+    """The first error that is a limit of mpsmith, because others may follow from it; else the first error."""
     return next((d for d in errors if diagnostic_row("", "", d).result is TryResult.REFUSED), errors[0])
 
 
 def test_row(end: TestEnd, own: frozenset[str], extensions: Collection[str]) -> TryRow:
-    """The row of a test. `own`: the modules of the project; another that is missing is a dependency.
+    """The row of a test. `own`: the modules of the project; any other missing module is a dependency.
 
-    `extensions`: those that its build asks for.
+    `extensions`: those that the project's build requests.
     """
     if end.outcome == "passed":
         return TryRow("test", end.test, TryResult.RIGHT)
@@ -150,7 +150,7 @@ def _with_class(end: TestEnd, text: str) -> str:
 
 
 def _is_limit(message: str) -> bool:
-    """Whether a compiler's message comes from what mpsmith's own headers and libraries lack."""
+    """Whether a compiler's message is about something that mpsmith's own headers and libraries lack."""
     return bool(
         _OF_APPLE.search(message)
         or _METHOD.search(message)

@@ -1,4 +1,4 @@
-"""The pytest plugin of a checkout's tests: answers as a Mac, and writes what happens, line by line, to a file."""
+"""The pytest plugin for a checkout's tests: reports the platform as a Mac, and writes a line for each event."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ENDS: dict[str, dict[str, Any]] = {}
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests() -> None:
-    """Load torch with the simulated device, then pose as a Mac: before any file of the project is imported."""
+    """Load torch with the simulated device and report the platform as a Mac, before the project is imported."""
     import torch.utils.cpp_extension  # noqa: F401  (it asks for the platform)
 
     from ...audit.running.worker_limits import end_with_parent
@@ -38,7 +38,7 @@ def pytest_load_initial_conftests() -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave out what earlier processes ran."""
+    """Remove the tests that earlier processes ran; make tests fail that return False."""
     finished = set(Path(os.environ[FINISHED]).read_text("utf-8").splitlines())
     items[:] = [item for item in items if item.nodeid not in finished]
     for item in items:
@@ -48,7 +48,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module | None:
-    """Run a file whose tests pytest cannot call as a script, too."""
+    """Also run a file as a script if pytest cannot call its tests."""
     if not is_script(module_path):
         return None
     script: ScriptModule = ScriptModule.from_parent(parent, path=module_path)
@@ -113,7 +113,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_report_teststatus(report: pytest.TestReport) -> tuple[str, str, str]:
-    """No letter for a test: lines of the log have only what tests print."""
+    """Print no letter for a test, so that lines of the log hold only what tests print."""
     return report.outcome, "", ""
 
 
@@ -129,7 +129,7 @@ def pytest_runtest_logfinish(nodeid: str) -> None:
 
 
 def _of_exception(error: BaseException) -> dict[str, Any]:
-    """The text and the classes of an exception; if mpsmith raised one of its causes, those of the cause."""
+    """The text and classes of an exception, or those of its first cause that mpsmith raised."""
     chain, seen = [], error
     while seen not in chain:
         chain.append(seen)

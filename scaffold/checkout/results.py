@@ -29,9 +29,9 @@ class TryRow:
     Attributes:
         kind: `metal`, `host` (code that is wrong on a Mac), `extension` or `test`.
         name: the file, the module or the test.
-        result: what became of it. A test is `right`; what was only compiled is `accepted`.
+        result: a test that passes is `right`; what was only compiled is `accepted`.
         reason: why it did not pass, on one line.
-        file: where the reason lies; "" if that is not known.
+        file: the file with the cause; "" if that is not known.
         line: the line in it, or 0.
     """
 
@@ -50,28 +50,28 @@ class TryRow:
 
 @dataclass
 class TryPlan:
-    """The files and tests to try that are known so far: kinds and names, as rows have them."""
+    """The files and tests to try, as far as they are known; kinds and names are those of the rows."""
 
     _names: dict[tuple[str, str], None] = field(default_factory=dict)
 
     def add(self, kind: str, names: Iterable[str], instead: str = "") -> None:
-        """Add names of a kind; `instead`: the name they were known by before."""
+        """Add names of a kind; `instead`: the earlier name that they replace."""
         self._names.pop((kind, instead), None)
         self._names.update(dict.fromkeys((kind, name) for name in names))
 
     def add_tests(self, tests: Iterable[str]) -> None:
-        """Add the collected tests in place of their files. A file without any has no test that was asked for."""
+        """Replace the files by the tests that were collected in them. A file without selected tests is dropped."""
         self._names = {name: None for name in self._names if name[0] != "test" or "::" in name[1]}
         self.add("test", tests)
 
     def left(self, rows: Iterable[TryRow]) -> list[TryRow]:
-        """A row for each name without one."""
+        """A row for each planned name that has no row yet."""
         ended = {(row.kind, row.name) for row in rows}
         reason = "the command was stopped before it ended"
         return [TryRow(*name, TryResult.NOT_RUN, reason) for name in self._names if name not in ended]
 
 
 def passed(rows: Sequence[TryRow]) -> bool:
-    """Whether nothing failed or was left, and a test is right."""
+    """Whether nothing failed, everything was run, and at least one test is right."""
     results = [row.result for row in rows]
     return TryResult.RIGHT in results and not set(results).intersection({*FAILURES, TryResult.NOT_RUN})

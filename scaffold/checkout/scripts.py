@@ -40,7 +40,7 @@ def is_script(path: Path) -> bool:
 
 
 def checked(test: Callable[..., Any]) -> Callable[..., Any]:
-    """The test, which raises where it returns False: pytest would let it pass."""
+    """Wrap a test so that it fails if it returns False, which pytest would let pass."""
 
     @functools.wraps(test)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -53,7 +53,7 @@ def checked(test: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class ScriptModule(pytest.Module):
-    """A test file that is run as a script, after those of its tests that pytest can call."""
+    """A test file that is also run as a script, after the tests in it that pytest can call."""
 
     report: Report
 
@@ -103,7 +103,7 @@ class ScriptItem(pytest.Item):
 
 @contextmanager
 def _as_command(path: Path) -> Iterator[None]:
-    """As `python FILE` starts; in the file's folder if there is Metal or Objective-C++ beside it."""
+    """Set `sys.argv` and `sys.path` as `python FILE` does; change to its folder if Metal or Objective-C++ is there."""
     before, folder = (sys.argv, list(sys.path)), Path.cwd()
     sys.argv = [str(path)]
     sys.path.insert(0, str(path.parent))

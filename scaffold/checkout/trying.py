@@ -43,7 +43,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Checkout:
-    """A project's folder, and the copy of it that is built and run: the folder itself stays as it is."""
+    """A project's folder, and the copy of it that is built and run. The folder itself is not changed."""
 
     folder: Path
     copy: Path
@@ -53,7 +53,7 @@ class Checkout:
         return sorted({path for pattern in patterns for path in self.copy.rglob(pattern) if path.is_file()})
 
     def compile_for_a_mac(self) -> None:
-        """Rename target macros in the copy's C and C++: `__APPLE__` is defined then, and `__linux__` is not."""
+        """Rename target macros in the copy's C and C++, so that `__APPLE__` is defined and `__linux__` is not."""
         for path in self.files(*(f"*{suffix}" for suffix in (*CODE, *_HEADERS))):
             if self.copy.resolve() in path.resolve().parents and _TARGET_MACRO.search(text := path.read_bytes()):
                 path.unlink()  # it may be read-only
@@ -67,13 +67,13 @@ class Checkout:
 def try_checkout(
     folder: Path, limit: float, say: Say = lambda line: None, plan: TryPlan | None = None, chosen: str = ""
 ) -> Iterator[TryRow]:
-    """A row for each Metal file, extension and test, as soon as it is known.
+    """Yield a row for each Metal file, extension and test, as soon as its result is known.
 
     Args:
         folder: the project's folder.
-        limit: seconds of one test.
-        say: called with what begins.
-        plan: gets what will have rows, as soon as that is known.
+        limit: the time limit of one test, in seconds.
+        say: called with the name of each step when it begins.
+        plan: gets the names of all rows to come, as soon as they are known.
         chosen: only tests that match, as pytest's -k.
 
     Raises:
@@ -180,12 +180,12 @@ def _rows(checkout: Checkout, limit: float, say: Say, plan: TryPlan, chosen: str
 
 
 def _names(code: Path, metal: Path) -> bool:
-    """Whether host code that runs, and no build script, names a Metal file."""
+    """Whether this code, if it is not the build script, names a Metal file."""
     return code.name != SETUP and metal.name in code.read_text("utf-8", "replace")
 
 
 def _metal_row(path: Path, checkout: Checkout, include: tuple[Path, ...] = ()) -> TryRow:
-    """The row of a file. A header that is elsewhere in the checkout is found: the build names its folder."""
+    """The row of a file. Searches the whole checkout for missing headers, as the build may name their folders."""
     name = str(path)
     try:
         (result,) = check_files([path], options=CompileOptions(include=include))

@@ -1,4 +1,4 @@
-"""Runs the tests of a checkout in a worker process. A test that hangs or ends the process costs itself alone."""
+"""Runs the tests of a checkout in a worker process, so that a hang or a crash fails only one test."""
 
 from __future__ import annotations
 
@@ -37,10 +37,11 @@ class TestEnd:
 
     Attributes:
         test: its name, as pytest writes it; of a file that cannot be imported, the file.
-        outcome: `passed`, `failed`, `skipped`, `hung` or `died`; `invalid` where the test goes on.
+        outcome: `passed`, `failed`, `skipped`, `hung` or `died`; `invalid` if Metal's validation found an error and the
+            test continued.
         text: the exception, the reason, or the signal and the last output of the process.
         kinds: the names of the exception's classes, the most derived first.
-        ours: whether mpsmith raised it, or the simulated device says why the process died.
+        ours: whether mpsmith raised it, or the simulated device reported why the process died.
         diagnostics: the compiler's errors in it.
     """
 
@@ -90,9 +91,9 @@ class _Events:
                 yield TestEnd(**event, kinds=kinds, diagnostics=diagnostics)
 
     def too_long(self, limit: float) -> str:
-        """How long what runs has taken, if that is too long; else "".
+        """How long the running test has taken, as text, if that is too long; else "".
 
-        It may wait for its turn on a busy machine: then its processor time counts, up to a limit by the clock.
+        On a busy machine it may wait for a processor. Then its processor time counts, up to a limit of wall time.
         """
         took = time.monotonic() - self.since
         if took <= limit:
@@ -119,13 +120,13 @@ def run_tests(
     on_found: Callable[[Iterable[str]], None],
     chosen: str = "",
 ) -> Iterator[TestEnd]:
-    """Run the tests, and yield the end of each when it comes.
+    """Run the tests, and yield the end of each as soon as it is known.
 
     Args:
         folder: the working folder.
         files: the files with tests.
         path: the folders that modules are imported from.
-        limit: seconds of one test: by the clock, and of processor time where it waits for a processor.
+        limit: seconds of one test: wall time, or processor time if the test waits for a processor.
         environment: more environment variables.
         on_found: called with the tests that were found in the files.
         chosen: only tests that match, as pytest's -k.
@@ -156,7 +157,7 @@ def run_tests(
 
 
 def _ended(events: Path) -> list[str]:
-    """The tests that a process began."""
+    """The tests that a process started."""
     rows = [json.loads(line) for line in events.read_text("utf-8").splitlines()]
     return list(dict.fromkeys(row["test"] for row in rows if row["event"] == "start"))
 

@@ -1,4 +1,4 @@
-"""The folder of a scaffold and its existing manifest."""
+"""The folder of a scaffold, and the manifest that it holds already."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def destination_of(operator: OperatorModel, target: KernelTarget, out: Path | No
 
 
 def destination_for(name: str, out: Path | None = None) -> Destination:
-    """`out`, else a folder of that name in the current one, or, inside a clone, in `work/`, which git ignores."""
+    """`out`, else a folder of that name: in `work/` (ignored by git) inside a clone, else in the current folder."""
     if out is not None:
         return folder_as_destination(out)
     inside_clone = is_checkout() and Path.cwd().is_relative_to(PACKAGE.resolve())

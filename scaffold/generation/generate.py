@@ -99,9 +99,9 @@ def prepare(
 
 
 def apply(scaffolds: Sequence[Scaffold], *, force: bool = False, registry: Path | None = None) -> list[str]:
-    """Write the files, then move the registry's entries to `scaffolded`; entries that are further stay.
+    """Write the files, then set the status of the registry's entries to `scaffolded`, unless a later one is set.
 
-    Returns the operators whose entry moved. Raises ScaffoldError before anything is written when files are in the way.
+    Returns the operators whose entry changed. Raises ScaffoldError before anything is written if files are in the way.
     """
     if not force:
         for scaffold in scaffolds:

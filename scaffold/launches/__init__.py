@@ -1,1 +1,1 @@
-"""How the kernel of an overload is called and what it binds: one launch, written in each of the languages."""
+"""Describes how the kernel of an overload is launched and what it binds, and writes the launch in each language."""

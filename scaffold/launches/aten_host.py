@@ -38,11 +38,11 @@ SCALAR_TYPES = {
 
 @dataclass(frozen=True)
 class AtenHost(CxxHost):
-    """A launch as Objective-C++ writes it with ATen."""
+    """A launch in Objective-C++ with ATen."""
 
     @cached_property
     def signature(self) -> Signature:
-        """The signature that the dispatcher asks of a kernel, with plain integers instead of symbolic ones."""
+        """The signature that the dispatcher requires of a kernel, with plain integers instead of symbolic ones."""
         return _signature(self.launch.overload)
 
     @property
@@ -103,7 +103,7 @@ class AtenHost(CxxHost):
         return broadcast
 
     def number(self, buffer: BoundBuffer) -> str:
-        """A number as it is bound."""
+        """A number in the form in which it is bound."""
         name = self.launch.argument(buffer)
         if not holds_scalar(self.launch.type_of(name)):
             return super().number(buffer)

@@ -122,7 +122,7 @@ class CxxHost(Host):
 
     @property
     def first_tensor(self) -> str:
-        """The first tensor, as it is bound."""
+        """The expression that binds the first tensor."""
         return f"{self.launch.first_tensor}_dense"
 
     def sizes(self, tensor: str) -> str:
@@ -139,7 +139,7 @@ class CxxHost(Host):
         return "{}"
 
     def bound_tensor(self, buffer: BoundBuffer) -> str:
-        """A tensor as it is bound."""
+        """The expression that binds a tensor."""
         return f"{buffer.name}_dense"
 
     def is_given(self, argument: str) -> str:
@@ -147,15 +147,15 @@ class CxxHost(Host):
         return f"static_cast<int64_t>({argument}.has_value())"
 
     def bound_sizes(self, tensor: str) -> str:
-        """The sizes of a tensor as they are bound."""
+        """The expression that binds the sizes of a tensor."""
         return f"{self.support}list_of({tensor}.sizes())"
 
     def bound_list(self, argument: str, is_optional: bool) -> str:
-        """A list of numbers as it is bound."""
+        """The expression that binds a list of numbers."""
         return f"{self.support}list_of({argument})"
 
     def number(self, buffer: BoundBuffer) -> str:
-        """A number as it is bound."""
+        """The expression that binds a number."""
         name = self.launch.argument(buffer)
         value = f"{name}.value_or(0)" if buffer.optional else name
         return f"static_cast<{buffer.host}>({value})"
@@ -167,12 +167,12 @@ class CxxHost(Host):
         return f'{self.support}number_of("{argument}", {argument}, {{{numbers}}})'
 
     def shape(self, name: str, result: Result | ObservedTensor) -> str:
-        """The shape of what has that name; empty if it is not known."""
+        """The shape of the result or output `name`; empty if it is not known."""
         shape = f"{name}_shape" if result.sizes and self.launch.source else self.shape_by_rule(result.shape)
         return self.of_loss(shape) if result.is_loss and shape else shape
 
     def allocated(self, result: Result) -> str:
-        """How a result is allocated; like the first input where no rule is known, for the author to change."""
+        """The expression that allocates a result; without a rule like the first input, for the author to change."""
         source = self.launch.source
         if source is None:
             return self.empty("{0}", "", result.element)
@@ -208,7 +208,7 @@ class CxxHost(Host):
         return self.contiguous(name)
 
     def _written(self, buffer: BoundBuffer) -> str:
-        """A tensor that the kernel can write, and that holds the values where they count too."""
+        """A tensor that the kernel can write; it has the old values if the kernel reads them."""
         launch, name = self.launch, buffer.name
         if name in launch.in_rows:
             rows = f"{launch.inputs[0].name}_dense"
@@ -233,7 +233,7 @@ def _unknown(name: str) -> str:
 
 
 def _shape_lines(name: str, sizes: Sequence[Size], requested_by: str) -> list[str]:
-    """The statements that put a shape together from its dimensions."""
+    """The statements that build a shape from its dimensions."""
     leading = [size for size in sizes if size.what == "leading"]
     listed = ", ".join(_size(size) for size in sizes if size not in leading)
     lines = []

@@ -11,7 +11,7 @@ from .launch import Launch
 
 @dataclass(frozen=True)
 class Host(ABC):
-    """The host code of a launch. `NAME_dense` is the contiguous tensor that is bound for `NAME`."""
+    """The host code of a launch, as source text. `NAME_dense` is the contiguous tensor that is bound for `NAME`."""
 
     launch: Launch
 
@@ -23,7 +23,7 @@ class Host(ABC):
     @property
     @abstractmethod
     def first_tensor(self) -> str:
-        """The first tensor, as it is bound."""
+        """The expression that binds the first tensor."""
 
     @abstractmethod
     def sizes(self, tensor: str) -> str:
@@ -56,7 +56,7 @@ class Host(ABC):
 
     @abstractmethod
     def bound_tensor(self, buffer: BoundBuffer) -> str:
-        """A tensor as it is bound."""
+        """The expression that binds a tensor."""
 
     @abstractmethod
     def is_given(self, argument: str) -> str:
@@ -64,15 +64,15 @@ class Host(ABC):
 
     @abstractmethod
     def bound_sizes(self, tensor: str) -> str:
-        """The sizes of a tensor as they are bound."""
+        """The expression that binds the sizes of a tensor."""
 
     @abstractmethod
     def bound_list(self, argument: str, is_optional: bool) -> str:
-        """A list of numbers as it is bound."""
+        """The expression that binds a list of numbers."""
 
     @abstractmethod
     def number(self, buffer: BoundBuffer) -> str:
-        """A number as it is bound."""
+        """The expression that binds a number."""
 
     @property
     def bound(self) -> list[str]:
@@ -96,7 +96,7 @@ class Host(ABC):
 
     @property
     def finished(self) -> list[str]:
-        """The statements after the launch, which copy outputs that were written elsewhere."""
+        """The statements after the launch, which copy results into outputs that the kernel could not write directly."""
         lines = []
         results = {result.name for result in self.launch.results}
         for buffer in self.launch.outputs:
@@ -117,7 +117,7 @@ class Host(ABC):
 
     @property
     def bound_row_length(self) -> str:
-        """The length of a row, by `dim`, of the whole tensor or of its last dimension."""
+        """The length of a row: along `dim`, or of the whole tensor or its last dimension if there is no `dim`."""
         launch = self.launch
         if not launch.inputs:
             return "1"

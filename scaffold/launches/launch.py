@@ -61,7 +61,7 @@ class Launch:
 
     @property
     def id(self) -> str:
-        """A name in C++, Metal and Python; the overload's structure in `at::_ops`."""
+        """The overload's name in C++, Metal and Python; in `at::_ops` its structure has the same name."""
         return self.overload.identifier
 
     @property
@@ -113,7 +113,7 @@ class Launch:
 
     @property
     def source(self) -> BoundBuffer | None:
-        """The tensor whose dtype the kernel computes in: the first of the schema that is read and follows it."""
+        """The tensor whose dtype the kernel computes in: the first one that is read and has that dtype."""
         order = [argument.name for argument in self.overload.arguments]
         always = sorted((b for b in self.read if not b.optional), key=lambda b: order.index(self.argument(b)))
         return next((buffer for buffer in always if buffer.metal == "T"), always[0] if always else None)
@@ -181,7 +181,7 @@ class Launch:
         return tuple(b for b in self.read if not b.optional and self.argument(b) in seen.like_first)
 
     def element_of(self, buffer: BoundBuffer) -> str:
-        """FOLLOWS, or the name of the dtype of a tensor."""
+        """The name of a tensor's dtype, or FOLLOWS."""
         names = {metal: name for name, metal in METAL_ELEMENTS.items()}
         return FOLLOWS if buffer.metal == "T" else names.get(buffer.metal, FOLLOWS)
 
@@ -199,7 +199,7 @@ class Launch:
         return seen.results[places.index(buffer.name)]
 
     def is_row(self, buffer: BoundBuffer) -> bool:
-        """Whether an output has the first input's shape: a row for a row, where a reduction gives one value."""
+        """Whether an output has the first input's shape, so that each row gives a row instead of one value."""
         if self.form == "in-place":
             return True
         seen = self.observed_output(buffer)
@@ -244,7 +244,7 @@ class Launch:
 
     @property
     def is_elementwise_out(self) -> bool:
-        """Whether the host gives the one output the shape that the inputs broadcast to."""
+        """Whether the host resizes the only output to the shape that the inputs broadcast to."""
         return (
             self.kind.elementwise
             and self.form == "out"
@@ -255,7 +255,7 @@ class Launch:
 
     @property
     def is_floating_elementwise(self) -> bool:
-        """Whether the kernels' elementwise launch serves it: one output, one or two inputs, numbers."""
+        """Whether the runtime's elementwise launch fits: one output, one or two inputs, and numbers."""
         return (
             self.kind.elementwise
             and self.form == "out"
@@ -268,7 +268,7 @@ class Launch:
         )
 
     def can_serve(self, other: Launch) -> bool:
-        """Whether a functional form can call this one, an out form that gives its outputs their shape."""
+        """Whether this out form can compute the functional form `other`: it must give its outputs their shape."""
         seen = self.observation
         return (
             (self.form, other.form) == ("out", "functional")
@@ -281,7 +281,7 @@ class Launch:
         )
 
     def argument(self, buffer: BoundBuffer) -> str:
-        """The argument's own name, which the buffer's may extend where Metal keeps the word for itself."""
+        """The name of the buffer's argument; the buffer's own name ends in `_` if Metal reserves the word."""
         names = {argument.name for argument in self.overload.arguments}
         name = buffer.of or buffer.name
         return name if name in names else name.removesuffix("_")
@@ -292,7 +292,7 @@ class Launch:
 
 
 def has_dims(overload: OverloadModel) -> bool:
-    """Whether an argument `dim` chooses one dimension, or some."""
+    """Whether an argument `dim` selects one or more dimensions."""
     return any(
         argument.name == "dim" and base in (BaseTy.int, BaseTy.SymInt)
         for argument in overload.inputs

@@ -166,7 +166,7 @@ class PythonHost(Host):
         return f"finish({target}, {source})" if source == f"{target}_dense" else f"{target}.copy_({source})"
 
     def bound_tensor(self, buffer: BoundBuffer) -> str:
-        """A tensor as it is bound."""
+        """The expression that binds a tensor."""
         return buffer.name if self._is_bare(buffer) else f"{buffer.name}_dense"
 
     def is_given(self, argument: str) -> str:
@@ -174,15 +174,15 @@ class PythonHost(Host):
         return f"int({argument} is not None)"
 
     def bound_sizes(self, tensor: str) -> str:
-        """The sizes of a tensor as they are bound."""
+        """The expression that binds the sizes of a tensor."""
         return f"sizes_of({tensor})"
 
     def bound_list(self, argument: str, is_optional: bool) -> str:
-        """A list of numbers as it is bound."""
+        """The expression that binds a list of numbers."""
         return f"sizes_of({argument}{' or ()' if is_optional else ''})"
 
     def number(self, buffer: BoundBuffer) -> str:
-        """A number as it is bound."""
+        """The expression that binds a number."""
         number = "float" if buffer.host == "float" else "int"
         return f"{number}({self.launch.argument(buffer)}{' or 0' if buffer.optional else ''})"
 
@@ -193,12 +193,12 @@ class PythonHost(Host):
         return words, [f"{a.name}={a.name}" for a in arguments if a.name not in positional]
 
     def _is_bare(self, buffer: BoundBuffer) -> bool:
-        """Whether a tensor is bound as it is: one that the function has just made."""
+        """Whether a tensor is bound unchanged, because the function has just allocated it."""
         made = {result.name for result in self.launch.results}
         return buffer.name in made and buffer.name not in self.launch.in_rows
 
     def _shaped(self) -> list[str]:
-        """Given outputs get the shape of the result."""
+        """The statement that checks given outputs and resizes them to the shape of the result."""
         launch = self.launch
         observation = launch.observation
         if launch.form != "out" or observation is None:
@@ -214,14 +214,14 @@ class PythonHost(Host):
         return [_call("check_outputs", parts)]
 
     def _resized(self) -> list[str]:
-        """The same where there is no meta kernel to ask, for outputs whose shape is known."""
+        """The statements that resize outputs of known shape, for an operator without a meta kernel."""
         source = self.launch.source
         seen = [(buffer.name, self.launch.observed_output(buffer)) for buffer in self.launch.outputs]
         shapes = [(name, self._shape(result)) for name, result in seen if result and source]
         return [f"resize_output({name}, {shape})" for name, shape in shapes if shape]
 
     def _dense(self, buffer: BoundBuffer) -> str:
-        """An input as the kernel reads it."""
+        """The expression that gives an input the layout that the kernel reads."""
         launch = self.launch
         name = buffer.name
         if buffer.optional:
@@ -263,7 +263,7 @@ class PythonHost(Host):
         return [f"{result.name} = {self._allocated(result)}" for result in launch.results]
 
     def _allocated(self, result: Result) -> str:
-        """How a result is allocated; like the first input where its shape is not known, for the author to change."""
+        """The expression that allocates a result; if its shape is unknown, like the first input."""
         source = self.launch.source
         dtype = f"torch.{result.element}" if result.element != FOLLOWS else f"{source.name}.dtype" if source else ""
         if source is None:
@@ -307,7 +307,7 @@ class PythonHost(Host):
 
 
 def _call(head: str, words: Sequence[str], depth: int = 1) -> str:
-    """A call at that depth of indentation, broken as this repository's formatting breaks what is too long."""
+    """A call at that depth of indentation, with long calls broken into lines like this repository's formatter does."""
     outer, inner = "    " * depth, "    " * (depth + 1)
     joined = ", ".join(words)
     if len(f"{outer}{head}({joined})") <= _LONGEST_LINE:
@@ -318,7 +318,7 @@ def _call(head: str, words: Sequence[str], depth: int = 1) -> str:
 
 
 def _shape(sizes: Sequence[Size]) -> str:
-    """A shape that is put together from its dimensions."""
+    """The tuple of a shape's dimensions."""
     return f"({', '.join(map(_size, sizes))},)"
 
 

@@ -93,7 +93,7 @@ def _sized(launch: Launch) -> list[BoundBuffer]:
 
 
 def _of_different_shapes(launch: Launch, written: Sequence[BoundBuffer]) -> list[BoundBuffer]:
-    """The first output of each shape: the indices and values of a pool share one."""
+    """The first output of each shape, because outputs may share one, as the indices and values of a pool do."""
     kept: list[BoundBuffer] = []
     shapes: set[tuple[object, ...]] = set()
     for buffer in written:
@@ -105,7 +105,7 @@ def _of_different_shapes(launch: Launch, written: Sequence[BoundBuffer]) -> list
 
 
 def _number(kind: Type) -> tuple[str, str, bool] | None:
-    """The Metal type, the C++ type, and whether it is a list; None if it is not a number."""
+    """The Metal type and C++ type of a number, and whether it is a list; None if it is not a number."""
     inner = kind.elem if isinstance(kind, ListType) else kind
     if not isinstance(inner, BaseType) or inner.name not in _NUMBERS:
         return None

@@ -1,4 +1,4 @@
-"""A function as it is declared, in whichever language."""
+"""The declaration of a function in C++ or Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The host side of a launch in PyTorch's own tree: with its functions, in its namespace."""
+"""The host side of a launch in PyTorch's own tree, with the tree's helper functions and namespace."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OF_AT = re.compile(
 
 @dataclass(frozen=True)
 class UpstreamHost(AtenHost):
-    """A launch as a file of `aten/src/ATen/native/mps/operations` writes it."""
+    """A launch in the style of a file of `aten/src/ATen/native/mps/operations`."""
 
     tensor = "Tensor"
 
@@ -46,7 +46,7 @@ class UpstreamHost(AtenHost):
         return super().copied(target, source).replace("{ ", "{\n    ").replace(" }", "\n  }")
 
     def word_number(self, buffer: BoundBuffer) -> str:
-        """The number that the shader gets for a word: of a reduction, that of torch's own enum."""
+        """The number that the shader gets for a word; for a reduction, the value of torch's own enum."""
         if buffer.choices != REDUCTIONS:
             return super().word_number(buffer)
         return f"static_cast<int64_t>(get_reduction_enum({self.launch.argument(buffer)}))"
@@ -99,7 +99,7 @@ class UpstreamHost(AtenHost):
 
     @property
     def arguments(self) -> str:
-        """What is bound, behind the encoder; an argument a line where they are too long for one."""
+        """The bound arguments, after the encoder; one a line if they do not fit into one line."""
         words = ["encoder", *self.bound]
         indent = " " * len("        mtl_setArgs(")
         line = ", ".join(words)
@@ -121,7 +121,7 @@ def _broken(line: str) -> str:
 
 
 def in_at_native(head: str) -> str:
-    """The head of a definition as `at::native` writes it: bare names, a parameter a line where one is too long."""
+    """The head of a definition in the style of `at::native`: no namespaces, and one parameter a line if it is long."""
     plain = _OF_AT.sub("", head).replace("::std::", "std::").replace(" & ", "& ").replace(" &", "&")
     plain = re.sub(r",(?=\S)", ", ", plain)
     if plain.startswith("TORCH_IMPL_FUNC"):

@@ -12,7 +12,7 @@ class Windows:
 
     Attributes:
         spatial: how many dimensions a window has.
-        takes_best: whether it gives its largest value and the index of that; else the mean.
+        takes_best: whether the result is the largest value and its index; else it is the mean.
     """
 
     spatial: int
@@ -28,7 +28,7 @@ class Windows:
 
     @property
     def elements_of_plane(self) -> str:
-        """How many elements a plane has, in Metal."""
+        """The number of elements of a plane, in Metal."""
         product = " * ".join(f"extents[{dim}]" for dim in range(self.spatial))
         return f"({product})" if self.spatial > 1 else product
 

@@ -22,7 +22,7 @@ FORMS = {
 
 @dataclass(frozen=True)
 class OverloadModel:
-    """One overload: what the yaml says, the schema as torchgen parsed it, and how it dispatches on mps."""
+    """One overload: its yaml entry, its schema as torchgen parsed it, and how it dispatches on mps."""
 
     function: NativeFunction
     schema: FunctionSchema
@@ -55,7 +55,7 @@ class OverloadModel:
 
     @property
     def needs_kernel(self) -> bool:
-        """Whether registering this overload is what makes a call work: it shares no kernel of another overload."""
+        """Whether this overload needs its own kernel: it is neither composite nor a structured delegate."""
         return not self.surface.declared.is_composite and self.function.structured_delegate is None
 
     @property
@@ -141,9 +141,9 @@ class OperatorModel:
 
     @property
     def is_reached_by_samples(self) -> bool:
-        """Whether calls of its functional form can reach a kernel; not if that form is composed of others alone.
+        """Whether calls of the functional form can reach a kernel; not if it is a composite of other operators.
 
-        One that is composed explicitly calls its own out form.
+        An explicit composite calls its own out form.
         """
         functional = [overload for overload in self.overloads if overload.form != "out"]
         served = {overload.name for overload in (*self.kernels, *self.delegates)}

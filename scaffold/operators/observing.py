@@ -1,7 +1,7 @@
-"""Calls an operator on the CPU and notes what it gives: dtypes, and the rules of its results' shapes. Imports torch.
+"""Calls an operator on the CPU to observe the dtypes and shapes of its results. Imports torch.
 
-A schema says neither. The calls are those that the CPU is known to accept; what holds in all of them is written into
-the scaffold, and where nothing does, the scaffold asks the meta kernel or leaves it to the author.
+A schema has neither. The calls are recorded ones, which the CPU accepts. A rule that holds in all of them is written
+into the scaffold; without one, the scaffold asks the meta kernel or leaves the shape to the author.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def observed(name: str) -> Observation | None:
 
 
 def _keeps(overload: Any, calls: Sequence[KnownCall]) -> bool:
-    """Whether a call of that dtype which computes something gives a result of the first input's dtype."""
+    """Whether the first call with a result that is not empty returns the dtype of its first input."""
     for call in calls[:_ENOUGH_CALLS]:
         first = next((leaf for leaf in leaves(call[1:]) if isinstance(leaf, torch.Tensor)), None)
         if first is None or not first.numel() or str(first.dtype) != f"torch.{call[0]}":
@@ -74,7 +74,7 @@ def _keeps(overload: Any, calls: Sequence[KnownCall]) -> bool:
 
 
 def _requires_same_dtype(overload: Any, calls: Sequence[KnownCall]) -> bool:
-    """Whether the CPU refuses a wider output, to which the result could be cast, in every floating call."""
+    """Whether the CPU refuses, in every floating-point call, an output of a wider dtype than the result."""
     outputs = {argument.name for argument in overload._schema.arguments if argument.is_out}
     if len(outputs) != 1:
         return False
@@ -89,7 +89,7 @@ def _with_wider_outputs(call: KnownCall, outputs: Collection[str]) -> KnownCall:
 
 
 def _with_each_reduction(overload: Any, call: KnownCall) -> list[KnownCall]:
-    """The call, and of a loss what it gives for each element as well: samples take the mean."""
+    """The call; for a loss, also the call without reduction, because samples take the mean."""
     dtype, args, kwargs = call
     places = {argument.name: place for place, argument in enumerate(overload._schema.arguments)}
     place = places.get("reduction")
@@ -101,7 +101,7 @@ def _with_each_reduction(overload: Any, call: KnownCall) -> list[KnownCall]:
 
 
 def _with_each_flag(overload: Any, call: KnownCall) -> list[KnownCall]:
-    """The call with each value of the flags that shape factors, and with matrices that are not square (samples are)."""
+    """The call with each value of the flags that determine shapes, each with matrices that are not square, too."""
     declared = overload._schema.arguments
     places = {argument.name: place for place, argument in enumerate(declared)}
     flags = [flag for flag in _SHAPING_FLAGS if flag in places]
@@ -164,7 +164,7 @@ def _tensor(seen: Sequence[ObservedCall], place: int) -> ObservedTensor:
 
 
 def _element(pairs: Iterable[tuple[str, torch.dtype]]) -> str:
-    """FOLLOWS if a tensor's dtype is that of the call; else the only dtype that it ever had."""
+    """FOLLOWS, or the dtype of a tensor if that is the same in all calls and not always the dtype of the call."""
     own = {(dtype, str(seen).removeprefix("torch.")) for dtype, seen in pairs}
     dtypes = {seen for _, seen in own}
     if len(dtypes) == 1 and not all(dtype == seen for dtype, seen in own):

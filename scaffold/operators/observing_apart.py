@@ -17,7 +17,7 @@ _SECONDS = 120.0
 
 
 def observations_of(operator: OperatorModel) -> dict[str, Observation]:
-    """The observation of each overload that gets a kernel, but for those whose calls crash the process or hang."""
+    """The observation of each overload that gets a kernel, except those whose calls crash the process or hang."""
     observations = {overload.name: _observed_apart(overload.name) for overload in operator.kernels}
     return {name: observation for name, observation in observations.items() if observation is not None}
 

@@ -1,4 +1,4 @@
-"""Which of torch's OpInfos call an operator. Imports torch and its test database, a few seconds once a process."""
+"""Which of torch's OpInfos call an operator. Imports torch and its test database, which takes a few seconds."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class OpInfos:
 def opinfos_for(operator: str) -> OpInfos:
     """The OpInfos of an operator by its name without namespace.
 
-    The OpInfo of a forward operator gives the kind of its backward operator but does not test it: if both lack a
-    kernel, it fails because of the forward one.
+    For a backward operator only the class is given, that of the forward operator's OpInfo. Its tests are not used: if
+    both operators lack a kernel, they fail because of the forward one.
     """
     index = _index()
     for name in (operator, operator.strip("_")):

@@ -1,4 +1,4 @@
-"""Where operators come from: the native_functions.yaml of a release, read once, with the surface that it declares.
+"""The source of operators: the native_functions.yaml of a release, read once, with the surface that it declares.
 
 torchgen parses it, as in PyTorch's build; torch is not imported.
 """
@@ -58,7 +58,7 @@ class Source:
     def serving(self, operator: OperatorModel) -> OperatorModel:
         """The operator whose kernel computes this one: itself, or the one whose structured kernel it delegates to.
 
-        Raises ScaffoldError if all its overloads are composed of other operators.
+        Raises ScaffoldError if all its overloads are composite.
         """
         if operator.kernels:
             return operator

@@ -11,7 +11,7 @@ _DENSE = re.compile(r"^(?P<name>\w+)_dense$")
 
 @dataclass(frozen=True)
 class DeclaredBuffer:
-    """A parameter of a kernel that a buffer is bound to: its type without qualifiers, its name."""
+    """A kernel parameter for a buffer: its name, its type without qualifiers, whether it is a pointer or constant."""
 
     name: str
     type: str
@@ -20,7 +20,7 @@ class DeclaredBuffer:
 
 
 def split_arguments(text: str, opening: int) -> list[str]:
-    """The texts between the commas of the bracket that opens there; empty if it does not close."""
+    """The arguments in the bracket at `opening`, split at commas; empty if the bracket does not close."""
     parts: list[str] = []
     depth, start = 0, opening + 1
     for place in range(opening, len(text)):

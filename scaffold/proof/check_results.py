@@ -1,4 +1,4 @@
-"""The result of a check, and the cache of results."""
+"""The result of checking a file, and the cache of such results."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class CheckResult:
         steps: the checks that were done: `types`, `compiled`, `linked`, `registrations`, `metal`, `patch`.
         registers: what the compiled code registers, such as `aten::softshrink.out (MPS)`.
         findings: errors, warnings and notes.
-        seconds: how long it took; of a cached result, how long it had taken.
-        cached: whether the result was there already.
+        seconds: how long the check took, when the result was computed.
+        cached: whether the result is from the cache.
     """
 
     path: Path

@@ -49,7 +49,7 @@ class CheckedFile:
         folder: the folder of its scaffold, or the file's own folder.
         manifest: the manifest of the scaffold; None if no scaffold generated the folder.
         metal: the version of Metal to check for.
-        options: of the compiler, which a scaffold's manifest has itself.
+        options: of the compiler; not used with a manifest, which has its own.
     """
 
     path: Path
@@ -112,7 +112,7 @@ class CheckedFile:
 
     @property
     def unit(self) -> CompilationUnit:
-        """The file with the options that it is compiled with."""
+        """The file with its compiler options."""
         if self.manifest is None:
             given = self.options
             definitions = (f"TORCH_EXTENSION_NAME={self.path.stem}", *given.definitions)
@@ -165,12 +165,12 @@ def check_files(
     precompile: bool = True,
     say: Callable[[str], None] = lambda line: None,
 ) -> Iterator[CheckResult]:
-    """A result for each file, in order, as soon as there is one.
+    """Yield a result for each file, in order, as soon as it is known.
 
     `release`: the macOS release of torch; by default that of the installed torch. Metal files need none.
     `metal`: the version of Metal; by default the lowest that torch compiles with. `options`: of the compiler.
-    `say`: called with what begins, which is nothing if a file's result is kept.
-    Raises ToolchainError when the compiler for the others was not set up, or fails.
+    `say`: called with each step when it begins; not for cached results.
+    Raises ToolchainError when the compiler for files other than Metal was not set up, or fails.
     """
     needs_macos = any(path.suffix not in METAL + COMPILED_METAL for path in paths)
     macos = MacosCompiler(find(release), precompile=precompile) if needs_macos else None

@@ -1,8 +1,8 @@
-"""Host code against the Metal source that it launches: names of kernels, bound arguments, encoders.
+"""Checks host code against the Metal source that it launches: names of kernels, bound arguments, encoders.
 
-No compiler sees such mistakes, because host code refers to a kernel by a string. This module checks only what the text
-shows: calls of `launch` or of torch's functions that return a kernel, with a literal name; numbers that are cast in the
-call; tensors with the name of a parameter. Values that are computed elsewhere are not checked.
+No compiler finds such mistakes, because host code refers to a kernel by a string. This module checks only literal text:
+calls of `launch` or of torch's functions that return a kernel, with a literal name; numbers that are cast in the call;
+tensors with the name of a parameter. Values that are computed elsewhere are not checked.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ def check_literal_launches(
 ) -> list[Diagnostic]:
     """Findings about the launches of one file.
 
-    `names`: the kernels in the Metal programs of the file; `parameters`: those of each kernel function; `types`:
-    possible suffixes of a name. Without names there are no findings about names: the source may be elsewhere.
+    `names`: the kernels in the Metal programs of the file; if empty, nothing is checked: the source may be elsewhere.
+    `parameters`: those of each kernel function. `types`: possible suffixes of a name.
     """
     if not names:
         return []
@@ -107,7 +107,7 @@ def check_literal_launches(
 
 
 def check_encoders(path: Path, text: str) -> list[Diagnostic]:
-    """Findings about encoders: one that is torch's own must stay open, and what is encoded has to be dispatched."""
+    """Findings about encoders: torch's own encoder must stay open, and each encoded kernel must be dispatched."""
     code = without_comments(text)
     findings = []
     for match in re.finditer(r"\[\s*(?P<encoder>\w+)\s+endEncoding\s*\]", code):
@@ -142,7 +142,7 @@ def _offsets(path: Path, code: str) -> Iterator[Diagnostic]:
 
 
 def _lengths(path: Path, code: str) -> Iterator[Diagnostic]:
-    """Numbers that are passed by value with the bytes of another type than theirs."""
+    """Numbers that are passed by value with the size of a type that is not theirs."""
     for match in _BYTES.finditer(code):
         name, measured = match["name"], match["measured"].strip()
         declared = re.findall(rf"([\w:]+)\s*&?\s*\b{name}\s*[,)=;{{]", code[: match.start()])
@@ -152,7 +152,7 @@ def _lengths(path: Path, code: str) -> Iterator[Diagnostic]:
 
 
 def _launches(code: str) -> Iterator[tuple[int, str, bool, list[str] | None]]:
-    """Where a kernel is launched, the literal of its name, whether a type is put behind it, and what is bound."""
+    """Each launch: position, literal of the kernel's name, whether a type is appended to it, and arguments."""
     # `launch` is a common name: that of the generated support headers is meant.
     for match in _LAUNCH.finditer(code) if _SUPPORT.search(code) else ():
         arguments = [argument.strip() for argument in split_arguments(code, match.end() - 1)]

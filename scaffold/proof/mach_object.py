@@ -33,7 +33,7 @@ class Symbol:
 
 @dataclass(frozen=True)
 class CodeReference:
-    """What code at `address` refers to: a C string (`text`) or a function that it calls (`called`)."""
+    """A reference in the code at `address`: to a C string (`text`), or to a function that is called (`called`)."""
 
     address: int
     text: str | None = None

@@ -1,4 +1,4 @@
-"""Compiles and links Objective-C++ for arm64 macOS: types, code, one image. Nothing of it is ever executed."""
+"""Compiles and links Objective-C++ for arm64 macOS: types, code, one image. Nothing is executed."""
 
 from __future__ import annotations
 
@@ -69,12 +69,12 @@ class CompilationUnit:
     """A file to compile.
 
     Attributes:
-        path: where it stands.
+        path: the file.
         text: its text.
         arc: whether with automatic reference counting.
         include: folders searched before all others.
         definitions: preprocessor definitions.
-        behind: lines that are compiled behind it: what is to hold of it.
+        behind: assertions that are compiled after the text.
         options: more options of clang.
     """
 
@@ -89,7 +89,7 @@ class CompilationUnit:
 
 @dataclass(frozen=True)
 class Compiled:
-    """The object file, or None when the source does not compile, and what clang said."""
+    """The object file, or None if the source does not compile, and clang's messages."""
 
     object_file: bytes | None
     findings: tuple[Diagnostic, ...]
@@ -267,7 +267,7 @@ def demangled(symbol: str) -> str:
 
 
 def _with_lines_behind(source: CompilationUnit, folder: Path) -> Path:
-    """A copy of the file with those lines, whose messages name the file itself."""
+    """A copy of the file with the lines `behind` appended; clang's messages name the original file."""
     place = folder / source.path.name
     place.write_text(f'#line 1 "{source.path}"\n{source.text}\n{source.behind}', "utf-8")
     return place

@@ -1,7 +1,7 @@
-"""Fetches what the checker needs, from package registries alone, and keeps only the parts that are used.
+"""Fetches the checker's compiler, headers and libraries from package registries, and keeps only the used parts.
 
-Everything is built beside its place in the cache and moved there when it is whole, so that an interrupted set-up
-leaves nothing that looks finished.
+Each is built in a temporary folder and moved into the cache when it is complete, so that an interrupted set-up leaves
+nothing that looks finished.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _KEPT_FILES = (*(f"torch/lib/{name}" for name in LIBRARIES), str(COMMON_MPS), st
 
 @dataclass(frozen=True)
 class Component:
-    """One thing that the set-up provides: what it is, where it comes from and under which licence."""
+    """One part of the set-up: its name, its source and its licence."""
 
     name: str
     source: str
@@ -61,10 +61,10 @@ COMPONENTS = (
 
 
 def set_up(release: str | None, report: Report) -> Toolchain:
-    """Fetch what is missing for checking against a release (by default that of the installed torch).
+    """Fetch the missing parts for checking against a release (by default that of the installed torch).
 
     `report` gets a line for each step. Raises ToolchainError when a registry cannot be reached or the disk refuses;
-    what was complete before stays usable.
+    complete parts stay usable.
     """
     wanted = chosen_release(release)
     try:

@@ -1,7 +1,7 @@
-"""Assertions that each registered kernel has the signature of its schema, for those that a file does not assert itself.
+"""Assertions that each registered kernel has the signature of its schema, unless the file asserts that itself.
 
-What `TORCH_FN` registers is called with the arguments of the schema, whatever the function takes: another signature is
-refused at load time at best. Only the compiler knows both, so the assertions are compiled.
+`TORCH_FN` calls a function with the arguments of the schema, whatever the function takes: at best a wrong signature
+is refused at load time. Only the compiler has both types, so the assertions are compiled.
 """
 
 from __future__ import annotations

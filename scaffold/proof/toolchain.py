@@ -1,6 +1,6 @@
-"""The compiler, headers and libraries with which Objective-C++ for macOS is checked anywhere.
+"""The compiler, headers and libraries for checking Objective-C++ for macOS on any machine.
 
-They live in the cache: `apple` holds declarations of Apple's frameworks, `torch-<release>` what was kept of a macOS
+They are in the cache: `apple` holds declarations of Apple's frameworks, `torch-<release>` the used parts of a macOS
 wheel of torch. `setup` fetches them; this module only finds them.
 """
 
@@ -37,7 +37,7 @@ class Toolchain:
 
     @cached_property
     def identity(self) -> str:
-        """Changes with the compiler, the headers and the release, so that nothing built with others is used."""
+        """A key that changes with the compiler, the headers and the release, so that older builds are not used."""
         headers = (path.read_bytes() for path in sorted(STUBS.rglob("*.h")))
         return fingerprint(self.release, self.clang.identity, str(self.clang.folder), self.apple.name, *headers)
 

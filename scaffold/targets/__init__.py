@@ -78,9 +78,9 @@ class Request:
         return sorted((_served(launch, launches) for launch in launches), key=lambda launch: bool(launch.served_by))
 
     def tested_integers(self, *, promotes: bool) -> tuple[str, ...]:
-        """The integer dtypes, and bool, of the OpInfos on the CPU that the kernels take.
+        """The integer dtypes, and bool, that the OpInfos call on the CPU and that the kernels take.
 
-        `promotes`: whether the host of an elementwise kernel computes the others as floats.
+        `promotes`: whether the host of an elementwise kernel converts integers to floats.
         """
         launches = self.launches
         own = {METAL_ELEMENTS[dtype] for dtype in self.cpu_dtypes & METAL_ELEMENTS.keys()}
@@ -100,7 +100,7 @@ class Request:
 
 
 def _served(launch: Launch, launches: Sequence[Launch]) -> Launch:
-    """The launch, served by one of the others if that computes the same: then it needs no kernel."""
+    """The launch; if another launch computes the same, marked as served by that, so that it needs no kernel."""
     by = next((other for other in launches if other.can_serve(launch)), None)
     if by is None:
         return launch

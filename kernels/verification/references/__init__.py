@@ -1,6 +1,6 @@
-"""Our kernels against references that are not torch: scipy in float64, numpy's LAPACK, Pillow.
+"""Compares our kernels with references other than torch: scipy in float64, numpy's LAPACK, Pillow.
 
-The judge compares with torch's CPU. What that gets wrong, or computes by the same formula, it would not see.
+The judge compares with torch's CPU. It cannot see errors that the CPU shares, for example by the same formula.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["AgainstReference", "against_references"]
 
 
 def against_references() -> Iterator[AgainstReference]:
-    """Each measurement. Raises MpsmithError where scipy is not installed; without Pillow resampling is left out."""
+    """Yield all comparisons; those of resampling need Pillow. Raises MpsmithError if scipy is not installed."""
     yield from special_functions()
     yield from linear_algebra()
     yield from resampling()

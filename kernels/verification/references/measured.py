@@ -1,4 +1,4 @@
-"""One comparison with a reference, and what it is made of."""
+"""The result of a comparison with a reference, and how errors are measured."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ....errors import MpsmithError
 
 @dataclass(frozen=True)
 class AgainstReference:
-    """How far results are from a reference, at most.
+    """The largest error of some results compared with a reference.
 
     Attributes:
-        family: whose kernels answered.
-        what: the function and the arguments, or the property that was looked at.
-        unit: what one is.
+        family: the family whose kernels ran.
+        what: the function and the arguments, or the property that was checked.
+        unit: the unit of the errors.
         ours, torchs: the largest error of our kernel, and of torch's CPU with the same arguments in float32.
-        reference: who knows better.
+        reference: the reference, such as "scipy, float64".
     """
 
     family: str
@@ -32,7 +32,7 @@ class AgainstReference:
 
 
 def library(name: str) -> Any:
-    """A module that a reference needs. Raises MpsmithError where it is not installed."""
+    """Import a module that a reference needs. Raises MpsmithError if it is not installed."""
     try:
         return importlib.import_module(name)
     except ImportError as error:
@@ -43,7 +43,7 @@ def library(name: str) -> Any:
 
 
 def largest(actual: torch.Tensor, exact: torch.Tensor, unit: torch.Tensor | float) -> float:
-    """The largest distance of finite elements in units, all in float64; infinite where only one side is finite."""
+    """The largest distance of finite elements, computed in float64, in units; infinity if only one side is finite."""
     wide, computed = exact.to(torch.complex128 if exact.is_complex() else torch.float64), actual.detach().cpu()
     finite = wide.isfinite()
     if not bool((computed.isfinite() == finite).all()):
@@ -53,7 +53,7 @@ def largest(actual: torch.Tensor, exact: torch.Tensor, unit: torch.Tensor | floa
 
 
 def spacing(exact: torch.Tensor, least: torch.Tensor | float = 0.0) -> torch.Tensor:
-    """The distance of neighbouring float32 numbers at the size of `exact`, or at `least` where that is larger."""
+    """The distance between neighbouring float32 numbers near `exact`, or near `least` if that is larger."""
     limits = torch.finfo(torch.float32)
     size = torch.maximum(exact.abs(), torch.as_tensor(least, dtype=torch.float64)).clamp(min=limits.smallest_normal)
     return torch.exp2(size.log2().floor()) * limits.eps

@@ -1,4 +1,4 @@
-"""Antialiased resampling of bytes against Pillow, which torch's kernels were written after."""
+"""Compares antialiased resampling of bytes with Pillow, on which torch's kernels are modelled."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FILTERS = {
 
 
 def resampling() -> Iterator[AgainstReference]:
-    """The largest distance in steps of a byte; nothing where Pillow is not installed."""
+    """The largest errors, in steps of a byte; none if Pillow is not installed."""
     if importlib.util.find_spec("PIL") is None:
         return
     pillow = library("PIL.Image")

@@ -1,4 +1,4 @@
-"""Special functions over their domain, against scipy in float64 at the same float32 arguments."""
+"""Compares special functions with scipy in float64 at the same float32 arguments, over their domain."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _Function:
 
 
 def special_functions() -> Iterator[AgainstReference]:
-    """The largest errors in units in the last place. Raises MpsmithError where scipy is not installed."""
+    """The largest errors in units in the last place. Raises MpsmithError if scipy is not installed."""
     scipy = library("scipy.special")
     for function in (*_functions(scipy), *_polynomials(scipy)):
         x = function.points.to(torch.float32)
@@ -80,10 +80,10 @@ def _between(low: float, top: float, points: int = _POINTS) -> torch.Tensor:
 
 
 def _airy_size(x: torch.Tensor) -> torch.Tensor:
-    """What Ai swings between for negative arguments (DLMF 9.7.9)."""
+    """The amplitude of Ai's oscillation for negative arguments (DLMF 9.7.9)."""
     return (x.abs().clamp(min=1.0) ** -0.25) / math.sqrt(math.pi)
 
 
 def _near_half(p: torch.Tensor) -> torch.Tensor:
-    """The logarithm of odds near 1 is as small as the odds are far from 1, which float32 knows to its spacing at 1."""
+    """The errors' unit is the spacing at 1: near p = 1/2 the odds are near 1, and rounding them has such an error."""
     return torch.ones_like(p)

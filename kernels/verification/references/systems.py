@@ -1,4 +1,4 @@
-"""Factorizations and solutions by their defining properties in float64, and against numpy's LAPACK."""
+"""Checks factorizations and solutions by their properties in float64, and compares them with numpy's LAPACK."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _EPS = torch.finfo(torch.float32).eps
 def linear_algebra() -> Iterator[AgainstReference]:
     """Residuals, in units of size times epsilon, of our kernels and of LAPACK through torch's CPU.
 
-    Raises MpsmithError where scipy is not installed.
+    Raises MpsmithError if scipy is not installed.
     """
     expm = library("scipy.linalg").expm
     rows: tuple[tuple[str, Callable[[int], torch.Tensor], Any, str], ...] = (
@@ -50,7 +50,7 @@ def linear_algebra() -> Iterator[AgainstReference]:
 
 
 def of_all_kinds() -> Iterator[AgainstReference]:
-    """For each property the kind and size at which our residual is the most times LAPACK's median."""
+    """For each property, the kind and size with the largest ratio of our residual to LAPACK's median residual."""
     for family, decompose, residuals, names, largest in (
         ("svd", torch.linalg.svd, svd_residuals, ("A - U S V^H", "U^H U - 1", "V^H V - 1"), 256),
         ("eigh", torch.linalg.eigh, eigh_residuals, ("A - V w V^H", "V^H V - 1"), 256),
@@ -72,7 +72,7 @@ def of_all_kinds() -> Iterator[AgainstReference]:
 
 
 def _times_lapacks(error: AgainstReference) -> float:
-    """LAPACK's counts as at least one epsilon; NaN, of what did not converge, is the worst."""
+    """The ratio of our residual to LAPACK's, which counts as at least one epsilon; infinity if ours is NaN."""
     return math.inf if math.isnan(error.ours) else error.ours / max(error.torchs, 1.0)
 
 
@@ -103,7 +103,7 @@ def _norm(x: torch.Tensor) -> float:
 
 
 def _apart(actual: torch.Tensor, exact: torch.Tensor) -> float:
-    """The distance from `exact`, in epsilons of its norm."""
+    """The norm of the difference from `exact`, relative to the norm of `exact`, in epsilons."""
     return _norm(actual - exact) / _norm(exact) / _EPS
 
 

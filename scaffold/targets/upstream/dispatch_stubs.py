@@ -1,4 +1,4 @@
-"""The dispatch stubs of PyTorch's native code: functions that each backend fills in with REGISTER_DISPATCH.
+"""The dispatch stubs of PyTorch's native code: functions that each backend defines with REGISTER_DISPATCH.
 
 All backends share the checks, outputs and TensorIterator of such an operator; its kernel for mps is one function. The
 stubs are declared in the headers that ship with torch.
@@ -63,7 +63,7 @@ class Stub:
         return f"exec_{_WORDS[len(inputs)]}_kernel"
 
     def functor(self, inputs: Sequence[str], name: str) -> StubFunctor | None:
-        """The functor that such a function instantiates; None if none fits."""
+        """The functor that `helper` instantiates; None if none fits."""
         if not self.helper(inputs):
             return None
         alpha = bool(self.parameters)
@@ -73,10 +73,10 @@ class Stub:
 
 
 def stub_of(request: Request, rows: Mapping[str, Mapping[str, str]], include: Path) -> Stub | None:
-    """The operator's dispatch stub, where all backends share the kernel that calls it.
+    """The operator's dispatch stub, if all backends share the kernel that calls it; else None.
 
-    Only where a function of this release's MetalShaderLibrary runs the kernel: else a separate kernel is the better
-    start. `rows`: the kernel of each dispatch key by overload.
+    Also None if no function of this release's MetalShaderLibrary runs the kernel: then a separate kernel is simpler.
+    `rows`: the kernel of each dispatch key by overload.
     """
     if len(rows) != 1 or not request.kind.elementwise:
         return None
@@ -90,7 +90,7 @@ def stub_of(request: Request, rows: Mapping[str, Mapping[str, str]], include: Pa
 
 
 def stub_for(operator: str, include: Path) -> Stub | None:
-    """The stub named after an operator, where it works on a TensorIterator."""
+    """The stub named after an operator, if it works on a TensorIterator; else None."""
     name = operator.strip("_")
     stubs = _stubs(include)
     return stubs.get(f"{name}_stub") or stubs.get(f"{name.removeprefix('special_')}_stub")

@@ -55,7 +55,7 @@ def _entry(key: str, dtypes: frozenset[str], indent: str) -> list[str]:
 
 
 def _entries(tree: ast.Module, names: Collection[str]) -> Iterator[tuple[str, int, int]]:
-    """Key, first and last line of each entry that has its own lines."""
+    """The key and the first and last line of each entry for one of these names."""
     for node in ast.walk(tree):
         if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
             continue

@@ -1,8 +1,8 @@
 """A finished family of mpsmith's kernels as a patch against PyTorch's tree.
 
-The Metal source is the family's own, moved. Its host code is `kernels/FAMILY/upstream.mm` where there is one; for
-elementwise functors it is generated: they go through PyTorch's own elementwise kernels and dispatch stubs. A family has
-none if PyTorch has written its own kernels since the installed release.
+The Metal source is the family's own, moved. The host code is `kernels/FAMILY/upstream.mm`, or is generated for
+elementwise functors, which use PyTorch's own elementwise kernels and dispatch stubs. A family needs none if PyTorch
+has got its own kernels since the installed release.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ def _operators(overloads: Sequence[str], source: Source) -> tuple[OperatorModel,
 
 
 def _grouped(operator: OperatorModel) -> list[str]:
-    """The overloads that torchgen groups: the operator's and those of its in-place or functional twin."""
+    """The overloads that torchgen groups: the operator's and those of its in-place or functional variant."""
     return list(dict.fromkeys([*(overload.name for overload in operator.overloads), *operator.relatives]))
 
 
@@ -203,12 +203,12 @@ def _host_code(family: Family, operators: Sequence[OperatorModel], tree: Tree) -
 
 
 def _needs_host(rows: FamilyRows, host: str) -> bool:
-    """Whether a row names what the host code defines, or fills a stub."""
+    """Whether the host code defines a kernel that a row names, or a kernel for a dispatch stub."""
     return any(defines(host, kernel) for kernel in rows.kernels.values()) or "REGISTER_DISPATCH(" in host
 
 
 def _require_heads(family: str, host: str, rows: FamilyRows, natives: Mapping[str, NativeCode]) -> None:
-    """Raise ScaffoldError where a kernel is defined in another way than PyTorch's build wants it: structured or not."""
+    """Raise ScaffoldError unless each kernel is structured exactly where PyTorch's build requires it."""
     for native in natives.values():
         for overload, head in native.heads.items():
             kernel = rows.kernels[overload]

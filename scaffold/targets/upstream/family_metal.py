@@ -106,7 +106,7 @@ def moved(path: Path) -> str:
 
 
 def _whole(path: Path) -> str:
-    """Kernels of the family's own: everything that they include, in one file."""
+    """A family with its own kernels: its Metal source with everything that it includes, in one file."""
     text = _REPORTING.sub(_REPORTS, _LINE_MARK.sub("", assembled(path)).replace("#define REPORTS\n", ""))
     headers = [line for line in dict.fromkeys(_HEADERS.findall(text)) if line != "using namespace metal;"]
     return _tidy("\n".join([*sorted(headers), "using namespace metal;", "", _HEADERS.sub("", text)]))

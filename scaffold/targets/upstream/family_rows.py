@@ -27,12 +27,12 @@ class FamilyRows:
 
     @property
     def shared(self) -> tuple[str, ...]:
-        """The overloads whose kernel is that of other backends as well."""
+        """The overloads whose kernel is shared with other backends."""
         return tuple(name for name, kernel in self.kernels.items() if kernel not in own_names(name))
 
 
 def own_names(overload: str) -> tuple[str, str]:
-    """The names that an overload's own kernel may have: the second where the first is taken."""
+    """The possible names of an overload's own kernel; the second is used if the first is taken."""
     identifier = overload.replace(".", "_")
     return f"{identifier}_mps", f"{identifier}_metal"
 

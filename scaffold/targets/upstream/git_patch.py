@@ -25,7 +25,7 @@ def added(path: str, text: str) -> str:
 
 
 def _closed(lines: Iterable[str]) -> str:
-    """Lines of a patch; one that does not end says so."""
+    """The text of patch lines, with the marker of `diff` after a line without a line break."""
     written = []
     for line in lines:
         written.append(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n")

@@ -1,8 +1,8 @@
 """The host code of a kernel family as a file of PyTorch's tree.
 
-`kernels/FAMILY/upstream.mm` has the special includes and the functions. What every file of
-`aten/src/ATen/native/mps/operations` begins and ends with is added here: the common includes, those of the operators
-that are called and defined, the namespace, and the Metal library.
+`kernels/FAMILY/upstream.mm` has the special includes and the functions. This module adds the beginning and the end that
+every file of `aten/src/ATen/native/mps/operations` has: the common includes, the headers of the operators that are
+called and defined, the namespace, and the Metal library.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ def host_file(path: Path, camel: str, operators: Iterable[str]) -> str:
 
 
 def without_unused(text: str, kernels: Collection[str]) -> str:
-    """The text of a file without kernels but these, and without the functions that only those called.
+    """The text of a file with only these kernels, and without functions that only the removed kernels called.
 
-    A release has some kernels itself, and lacks some operators.
+    A release may have some of the kernels already, and lack some of the operators.
     """
     functions = {match["structured"] or match["name"]: match[0] for match in _FUNCTION.finditer(text)}
     waiting = [name for name in functions if name.endswith("_mps")]
@@ -87,6 +87,6 @@ def _operator_headers(body: str, operators: Iterable[str]) -> list[str]:
 
 
 def _defines(body: str, base: str) -> bool:
-    """Whether a function `BASE_mps`, or one of another overload, is defined. Derivatives are other operators."""
+    """Whether a function `BASE_mps` is defined, or that of another overload of BASE, but not of its derivatives."""
     name = rf"{base}_?(?:_(?!backward|forward|jvp)\w+)?_mps\b"
     return re.search(rf"^(?:TORCH_IMPL_FUNC\()?(?:[\w:<>&,]+ )*{name}", body, re.MULTILINE) is not None

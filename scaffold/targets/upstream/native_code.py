@@ -1,4 +1,4 @@
-"""Reads from the patched yaml how PyTorch's build wants kernels to be defined and declared."""
+"""Asks torchgen how PyTorch's build requires kernels to be defined and declared, given the patched yaml."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _Groups = Sequence[NativeFunction | NativeFunctionsGroup]
 
 @dataclass(frozen=True)
 class KernelHead:
-    """How a kernel is defined.
+    """The start of a kernel's definition.
 
     Attributes:
         line: the text before its body.
         structured: whether it is structured.
-        precomputed: the lists that the meta function takes apart, each put together again by a line.
+        precomputed: a line for each list that the meta function passes as separate numbers: it makes the list again.
     """
 
     line: str
@@ -91,7 +91,7 @@ def _parsed(operator: OperatorModel, entries: str, tags: Path) -> ParsedYaml:
 
 
 def _with_tag(entries: str, overload: str) -> str:
-    """The entries with the tag for one that has no tags; otherwise as they are."""
+    """The entries, with the tag `nondeterministic_seeded` added to the overload's entry if that has no tags."""
     entry = re.search(rf"^- func: {re.escape(overload)}\(.*\n(?:[ ]+.*\n)*", entries, re.MULTILINE)
     if entry is None or "tags:" in entry[0]:
         return entries
@@ -108,7 +108,7 @@ def _put_together(group: NativeFunctionsGroup) -> tuple[str, ...]:
 
 
 def _head(overload: str, kernel: str, groups: _Groups) -> KernelHead:
-    """How PyTorch's build wants the kernel of an overload defined."""
+    """The definition that PyTorch's build requires for the kernel of an overload."""
     for group in groups:
         if isinstance(group, NativeFunctionsGroup) and group.structured and str(group.out.func.name) == overload:
             arguments = ", ".join(binding.decl() for binding in structured.impl_arguments(group))

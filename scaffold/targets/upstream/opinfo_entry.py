@@ -1,4 +1,4 @@
-"""An OpInfo for an operator that none of PyTorch's calls, made of recorded calls: common_methods_invocations.py."""
+"""Writes an OpInfo from recorded calls for an operator without one, into common_methods_invocations.py."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _samples(overload: OverloadModel) -> tuple[list[list[str]], list[str]]:
 
 
 def _runs(overload: OverloadModel, dtype: str, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
-    """Whether the CPU computes a call in float32 in another dtype."""
+    """Whether the CPU computes a float32 call in the dtype `dtype`."""
     import torch
 
     from ....audit.cases.calls.invocation import overload_of
@@ -100,14 +100,14 @@ def _runs(overload: OverloadModel, dtype: str, args: Sequence[Any], kwargs: dict
 
 
 def _size(args: Sequence[Any]) -> tuple[bool, int, int]:
-    """How much a call computes: mistakes with layouts need two dimensions; calls with empty tensors come last."""
+    """A key that sorts calls by usefulness: no empty tensors, two dimensions (for layouts), many elements."""
     tensors = [value for value in args if hasattr(value, "numel")]
     dimensions = max(value.ndim for value in tensors)
     return all(value.numel() for value in tensors), min(dimensions, 2), tensors[0].numel()
 
 
 def _word(value: Any) -> str:
-    """A value as Python; with a question mark where it cannot be written."""
+    """A value as Python; with a question mark if it cannot be written as such."""
     import torch
 
     if isinstance(value, torch.Tensor):

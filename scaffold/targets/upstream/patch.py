@@ -1,8 +1,8 @@
 """Target `upstream`: a patch against PyTorch's tree, with the files that it adds beside it.
 
-Every wheel has the files that the patch changes, so it can be generated, applied and checked without a checkout:
+Every wheel has the files that the patch changes, so no checkout is needed to generate, apply and check it:
 native_functions.yaml, common_mps.py, and common_methods_invocations.py for an operator without an OpInfo.
-The tests beside the patch are for its author: PyTorch's OpInfo tests cover the operator.
+The tests beside the patch are for its author; upstream, PyTorch's OpInfo tests cover the operator.
 """
 
 from __future__ import annotations
