@@ -1,8 +1,8 @@
-"""Gives eigenvectors and singular vectors the CPU's phases, also where the call is wrapped.
+"""Gives eigenvectors and singular vectors the CPU's phases, for calls that are wrapped, too.
 
 A wrapped call (repeated, in inference mode, with out=) does not have the one matrix that `factorizations` checks.
-There each vector gets the phase of the CPU's vector, and is compared like any output. The first left and right
-singular vectors must differ by phases that cancel.
+There each vector gets the phase of the CPU's vector, and is compared like any output. The phase differences of the
+first left and right singular vectors must cancel.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _SLACK = 1e-3
 
 
 def with_cpu_phases(case: Case, position: int, mine: Sequence[Any], cpus: Sequence[Any]) -> Iterator[Tensor]:
-    """An output of the device with the CPU's phases in its columns, and for singular vectors in its rows.
+    """Yield a device's output with the phase of each column set to the CPU's; for singular vectors also of each row.
 
     Args:
-        case: of an entry for `eigh` or `svd`; other cases give nothing.
-        position: of the output that differs.
+        case: a case of an entry for `eigh` or `svd`; nothing is yielded for others.
+        position: the position of the output that differs.
         mine, cpus: the outputs of both devices.
     """
     actual, expected = mine[position], cpus[position]
@@ -42,9 +42,9 @@ def with_cpu_phases(case: Case, position: int, mine: Sequence[Any], cpus: Sequen
 
 
 def phases(own: Tensor, wanted: Tensor, dim: int) -> Tensor:
-    """The factors that give each vector of `own` along a dimension the phase of that of `wanted`.
+    """Return the factors that turn the phase of each vector of `own` along `dim` into that of the vector of `wanted`.
 
-    Both are CPU tensors of one shape; in the result the dimension has size 1.
+    Both are CPU tensors of one shape. In the result, `dim` has size 1.
     """
     product = (own.conj() * wanted).sum(dim, keepdim=True)
     size = product.abs()
@@ -52,7 +52,7 @@ def phases(own: Tensor, wanted: Tensor, dim: int) -> Tensor:
 
 
 def _phases_cancel(mine: Sequence[Any], cpus: Sequence[Any]) -> bool:
-    """Whether the first left and right vectors, if any, differ from the CPU's by phases that cancel."""
+    """Whether the phase differences of the first left and right singular vectors cancel; True if there are none."""
     if len(cpus) < 3 or not (_are_vectors(mine[0], cpus[0]) and _are_vectors(mine[2], cpus[2])):
         return True
     pairs = ((mine[0], cpus[0], -2), (mine[2], cpus[2], -1))

@@ -21,7 +21,7 @@ HAVE_DROPOUT = frozenset({"scaled_dot_product_attention", "lstm", "gru", "rnn_ta
 
 
 class Draws:
-    """Watches the default generator of a device, and the generators among the arguments.
+    """Detects draws from the default generator of a device and from the generators among the arguments.
 
     Args:
         state: reads the state of the device's default generator.
@@ -34,14 +34,14 @@ class Draws:
     def after(self, arguments: Iterable[Any]) -> tuple[bool, ...]:
         """Whether the call drew from the default generator, and from each generator among the arguments.
 
-        `move` made the latter, so only the call can have drawn from them.
+        The generators among the arguments are fresh copies made by `move`, so only the call can have drawn from them.
         """
         given = [leaf for leaf in arguments if isinstance(leaf, torch.Generator)]
         return not torch.equal(self._before, self._state()), *map(_has_advanced, given)
 
 
 def compare_draws_from(case: Case, mine: tuple[bool, ...], cpus: tuple[bool, ...]) -> Difference | None:
-    """The device must draw from the same generators as the CPU: its default one, or the given one.
+    """Compare from which generators the device and the CPU drew: the default one, or a given one.
 
     A generator that does not advance gives the next call the same numbers; one that advances needlessly changes the
     numbers of a seeded program. A random operator may draw where the CPU needs no number (`rrelu` without negatives).
@@ -62,13 +62,13 @@ def draws(overload: OpOverload[..., Any]) -> bool:
 
 
 def draws_in_any_overload(name: str) -> bool:
-    """Whether an operator of ATen has an overload that draws; False for a name that ATen does not have."""
+    """Whether an ATen operator has an overload that draws random numbers; False for a name that ATen does not have."""
     packet = getattr(torch.ops.aten, name, None) if name else None
     return packet is not None and any(draws(getattr(packet, overload)) for overload in packet.overloads())
 
 
 def never_draws(name: str) -> bool:
-    """Whether an operator of ATen is known to draw no random number."""
+    """Whether an ATen operator is known to draw no random numbers."""
     decidable = bool(name) and hasattr(torch.ops.aten, name) and name not in HAVE_DROPOUT
     return decidable and not draws_in_any_overload(name)
 

@@ -20,7 +20,7 @@ class WideRuns:
 
     Args:
         case: the case, its inputs on the CPU.
-        cotangents: of the backward; the judge fills the list before it compares gradients.
+        cotangents: those of the backward; the judge fills the list before it compares gradients.
         seed: seeds all generators, to make random operators and moves reproducible.
     """
 
@@ -33,11 +33,11 @@ class WideRuns:
 
     @cached_property
     def exact(self) -> Execution | None:
-        """The run with the case's own inputs, or None if the operator has no float64."""
+        """The run with the case's own inputs, or None if the operator does not support float64."""
         return self._run(widened((self._case.args, self._case.kwargs)))
 
     def nudged(self, moves: int) -> list[Execution]:
-        """Runs with every floating input moved up or down by one ULP, in another direction each time.
+        """Runs with every floating input moved up or down by one ULP, in a different direction each time.
 
         In a sum with one large product, half of the directions cancel out.
         """
@@ -54,7 +54,7 @@ class WideRuns:
         return self._run(widened(map_leaves(flushed, inputs))) if any(map(_is_subnormal, leaves(inputs))) else None
 
     def gradients(self, execution: Execution) -> list[Tensor | None]:
-        """The gradients through one of the runs, empty if the operator has none in float64.
+        """The gradients of one of the runs; empty if the operator has none in float64.
 
         Cotangents are inputs of the backward: in a run with moved inputs they are moved as well.
         """
@@ -124,7 +124,7 @@ class WideOutput(Position):
 
 
 class WideArgument(Position):
-    """The reference of an argument after the call, by its index among the tensors of the arguments."""
+    """The reference of an argument after the call; its position is that among the tensors of the arguments."""
 
     def of(self, run: Execution) -> Tensor | None:
         """The argument after a run."""
@@ -143,9 +143,9 @@ class WideGradient(Position):
 def nudge(tree: Any, directions: torch.Generator, rounded_to: torch.dtype | None = None) -> Any:
     """The tree with each element of its floating tensors moved up or down by one ULP of its dtype.
 
-    Where the call may round to a narrower dtype, `rounded_to` is that dtype, and the unit is its. Tensors are moved in
-    float64, which holds what their own dtype could not. Without a floating tensor there is nothing but floating
-    numbers to compute with (`linspace`): then those are moved, as numbers of float32.
+    If the call may round to a narrower dtype, `rounded_to` is that dtype, and its ULP is used. Tensors are moved in
+    float64, because their own dtype could not hold the moved values. If the tree has no floating tensor, its floating
+    numbers are moved (`linspace`), by a ULP of float32.
     """
 
     def shifted(values: Tensor, dtype: torch.dtype) -> Tensor:

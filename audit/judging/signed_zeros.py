@@ -1,9 +1,9 @@
-"""Which operators have a zero of a certain sign as their result.
+"""Which operators define the sign of a zero in their result.
 
-IEEE 754 gives it for arithmetic, the square root and roundings, and annex F of the C standard for the elementary
-functions; what moves elements about keeps them. An activation that multiplies its input with a positive number keeps
-the input's sign. A maximum of zeros of both signs may be either, as may a sum of many, and what PyTorch composes
-(`remainder`, `sign`) has the sign that falls out; what chooses among elements keeps the sign that all its zeros have.
+IEEE 754 defines it for arithmetic, the square root and rounding, annex F of the C standard for elementary functions.
+Operators that move elements keep it. An activation that multiplies its input by a positive number keeps the input's
+sign. It is not defined for a sum of many zeros, for a maximum of zeros of both signs, or for what PyTorch composes
+(`remainder`, `sign`). An operator that chooses among elements keeps the sign if all its zeros have the same one.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _MOVES = frozenset(MOVES.split())
 
 
 def has_signed_zeros(case: Case) -> bool:
-    """Whether the case is a call of such an operator, in any form."""
+    """Whether the case calls an operator that defines the sign of a zero, in any form."""
     name = _name(case)
     if name in HAVE_SIGNED_ZEROS:
         return True
@@ -59,7 +59,7 @@ def has_signed_zeros(case: Case) -> bool:
 
 
 def has_signed_complex_zeros(case: Case) -> bool:
-    """Whether it moves elements about, so that both parts of a complex number keep their signs.
+    """Whether the operator moves elements, so that both parts of a complex number keep their signs.
 
     The CPU negates a complex number by subtracting it from zero, so a zero in a negative view has either sign.
     """
@@ -68,12 +68,12 @@ def has_signed_complex_zeros(case: Case) -> bool:
 
 
 def _name(case: Case) -> str:
-    """The operator's name; its entry's, `nn.functional.silu` or `where.self`, where the call is wrapped."""
+    """The operator's name; if the call is wrapped, that of its entry (`nn.functional.silu`, `where.self`)."""
     return operator_name(case) or case.entry.removeprefix("nn.functional.").partition(".")[0].strip("_")
 
 
 def _zeros_are_alike(case: Case, *, numbers: bool) -> bool:
-    """Whether the zeros in all real floating tensors of the case have one sign; `numbers`: and those given as such."""
+    """Whether all zeros in the case's real floating tensors have one sign; with `numbers`, zero numbers count, too."""
     signs: set[bool] = set()
     for leaf in leaves((case.args, case.kwargs)):
         if numbers and isinstance(leaf, (int, float)) and leaf == 0:

@@ -1,6 +1,6 @@
-"""Accepts another index of an equal element where the operator promises no order of equal elements.
+"""Accepts a different index of an equal element if the operator does not define the order of equal elements.
 
-PyTorch promises that order only for a stable sort. Its documentation leaves it open for `topk`, `kthvalue`, `median`,
+PyTorch defines that order only for a stable sort. Its documentation leaves it open for `topk`, `kthvalue`, `median`,
 `mode` and other sorts, and devices choose differently.
 """
 
@@ -25,7 +25,7 @@ SORTED_POSITION = {"topk": 4}
 def names_equal_elements(case: Case, mine: Tensor, cpus: Tensor) -> bool:
     """Whether two results of a case are indices of equal elements; NaN equals NaN, a subnormal number equals zero.
 
-    False if the operator returns no such indices, where the sort is stable, and where an index is out of range.
+    False if the operator returns no such indices, if the sort is stable, or if an index is out of range.
     """
     chosen_from = _first_tensor(case)
     if _name(case) not in DIM_POSITION or _is_stable(case) or mine.shape != cpus.shape:
@@ -37,11 +37,11 @@ def names_equal_elements(case: Case, mine: Tensor, cpus: Tensor) -> bool:
 
 
 def is_in_another_order(case: Case, position: int, mine: Sequence[Any], cpus: Sequence[Any]) -> bool:
-    """Whether results of `topk` are the CPU's in another order, as `sorted=False` allows.
+    """Whether results of `topk` are the CPU's in a different order, as `sorted=False` allows.
 
     Args:
         case: the case; its first argument has the elements.
-        position: of the output that differs: values, or the indices behind them.
+        position: the position of the output that differs: values, or the indices that follow them.
         mine, cpus: the outputs of both devices.
     """
     chosen_from, first = _first_tensor(case), position - position % 2
@@ -78,7 +78,7 @@ def same_for_equal_elements(case: Case, mine: Tensor, cpus: Tensor) -> bool:
 
 
 def _dims(case: Case, chosen_from: Tensor) -> list[int]:
-    """The dimensions along which a call may have chosen elements: all of them for calls in a row."""
+    """The dimensions along which a call may have chosen elements; all if the case makes several calls in a row."""
     name = _name(case)
     if name == "msort":
         return [0]
@@ -91,7 +91,7 @@ def _dims(case: Case, chosen_from: Tensor) -> list[int]:
 
 
 def _named(chosen_from: Tensor, dim: int, *indices: Tensor) -> list[Tensor] | None:
-    """The elements at these indices along a dimension; None if they are not valid indices."""
+    """The elements at these indices along a dimension; None if an index is not valid."""
     listed = [tensor.detach().cpu() for tensor in indices]
     if listed[0].dim() < chosen_from.dim():
         listed = [tensor.unsqueeze(dim) for tensor in listed]
@@ -109,7 +109,7 @@ def _equal(left: Tensor, right: Tensor) -> bool:
 
 
 def _shared(elements: Tensor, gradient: Tensor) -> Tensor:
-    """For each element the sum of the gradients of all elements equal to it; zero for NaN."""
+    """For each element, the sum of the gradients of all elements equal to it; zero for NaN."""
     rows, gradients = elements.reshape(-1, elements.shape[-1]), gradient.reshape(-1, gradient.shape[-1]).double()
     sums = []
     for row, row_gradient in zip(rows, gradients, strict=True):
@@ -120,7 +120,7 @@ def _shared(elements: Tensor, gradient: Tensor) -> Tensor:
 
 
 def _name(case: Case) -> str:
-    """The operator that computes the first outputs: of a form (out=, inference mode) that of its entry."""
+    """The operator that computes the first outputs; for a wrapped call (out=, inference mode), that of its entry."""
     name = operator_name(case)
     return name if name in (*DIM_POSITION, "msort") else case.entry.split(".")[0]
 

@@ -1,7 +1,7 @@
 """Copies a case's inputs to another device, and keeps everything that an operator can observe.
 
-That includes strides, storage offsets, conjugate and negative bits, shared storages (one argument a view of another),
-and the identity of an argument given twice. A copy is a leaf of autograd if the original is one.
+That includes strides, storage offsets, conjugate and negative bits, shared storages (one argument is a view of
+another), and the identity of an argument given twice. A copy is an autograd leaf if the original is one.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ Inputs = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 def move(args: tuple[Any, ...], kwargs: dict[str, Any], device: str, on_host: frozenset[int] = frozenset()) -> Inputs:
-    """Copies of the inputs on `device`; a keyword `device`, a torch.device and generators are replaced as well.
+    """Copy the inputs to `device`; a keyword `device`, torch.device objects and generators are replaced as well.
 
-    The positional arguments in `on_host` stay on the CPU, because the operator wants them there.
+    The positional arguments in `on_host` stay on the CPU, because the operator requires them there.
     """
     transfer = _Transfer(torch.device(device), _shared_storages((args, kwargs)))
     moved_args = tuple(arg if i in on_host else map_leaves(transfer.leaf, arg) for i, arg in enumerate(args))
@@ -48,7 +48,7 @@ def _shared_storages(tree: Any) -> frozenset[int]:
 
 
 class _Transfer:
-    """Copies the leaves of one tree, each storage and tensor once."""
+    """Copies the leaves of a tree, each storage and each tensor once."""
 
     def __init__(self, device: torch.device, shared: frozenset[int]) -> None:
         self._device = device
@@ -106,7 +106,7 @@ class _Transfer:
 
 
 def _bytes_of(storage: torch.UntypedStorage) -> Tensor:
-    """All of a storage, on its own device."""
+    """A uint8 tensor of the whole storage, on its device."""
     return torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage)
 
 

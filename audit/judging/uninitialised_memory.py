@@ -19,7 +19,7 @@ UNDEFINED = "the CPU's result depends on uninitialised memory"
 def made_from_empty_inputs(case: Case, cpu: Execution) -> bool:
     """Whether a result has elements although an input has none.
 
-    A kernel that loops over no element may leave its result uninitialised. Two of those may agree by chance.
+    A kernel that loops over no element may leave its result uninitialised. Two such results may agree by chance.
     """
     empty = any(isinstance(leaf, Tensor) and not leaf.numel() for leaf in leaves((case.args, case.kwargs)))
     return empty and not case.uninitialised and any(isinstance(o, Tensor) and o.numel() for o in cpu.outputs)
@@ -28,9 +28,9 @@ def made_from_empty_inputs(case: Case, cpu: Execution) -> bool:
 def reads_uninitialised_memory(case: Case, cpu: Execution, seed: Callable[[], None]) -> bool:
     """Whether the CPU's result depends on uninitialised memory. Then it is not a reference.
 
-    The case runs again while PyTorch fills fresh memory with NaN and the largest integers. The result is undefined only
-    if those appear in a result that had none; other differences may come from another algorithm. A result that had them
-    because freed memory held them loses them in a run after other bytes were freed.
+    The case runs again while PyTorch fills new memory with NaN and the largest integers. The result is undefined only
+    if those appear in a result that had none; other differences may come from a different algorithm. A result that had
+    them only because freed memory held them loses them in a run after other bytes were freed.
     """
     filled = _run_again(case, seed, filling=True)
     if filled is None:
@@ -62,7 +62,7 @@ def _run_again(case: Case, seed: Callable[[], None], filling: bool) -> Execution
 
 @contextmanager
 def deterministic_algorithms(warn_only: bool = False) -> Iterator[None]:
-    """Inside, torch uses deterministic algorithms. Its own function loads torch.compile, seconds and 100 MB, too."""
+    """Use deterministic algorithms inside. torch.use_deterministic_algorithms loads torch.compile (seconds, 100 MB)."""
     enabled = torch.are_deterministic_algorithms_enabled()
     before = torch.is_deterministic_algorithms_warn_only_enabled()
     torch._C._set_deterministic_algorithms(True, warn_only=warn_only)
@@ -73,7 +73,7 @@ def deterministic_algorithms(warn_only: bool = False) -> Iterator[None]:
 
 
 def _free_blocks_like(outputs: Iterable[object]) -> None:
-    """Write finite numbers into memory of the outputs' sizes and free it, so that the allocator hands it out next."""
+    """Write finite numbers to memory of the outputs' sizes and free it, so that the allocator reuses it next."""
     sizes = [output.untyped_storage().nbytes() for output in outputs if isinstance(output, Tensor)]
     blocks = [torch.full((size,), 0x3F, dtype=torch.uint8) for size in sizes if size for _ in range(16)]
     del blocks

@@ -2,7 +2,7 @@
 
 `cholesky_ex` reports in `info` that a matrix has no factor; the part that it computed is unspecified. For a matrix that
 is not finite, `ldl_factor_ex` depends on LAPACK's search for pivots. `mode` sorts rows, and the CPU's sort does not
-order NaN, so the counts of such a row are arbitrary.
+order NaN, so the counts of a row with NaN are arbitrary.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ FACTORS_OF_FINITE = frozenset({"ldl_factor_ex", "linalg_ldl_factor_ex", "ldl_fac
 
 
 def is_unspecified_factor(case: Case, position: int, mine: Sequence[Any], cpus: Sequence[Any]) -> bool:
-    """Whether an output is a factor that differs only for matrices without a factor, as both devices report.
+    """Whether an output is a factor that differs only for matrices that both devices report to have none.
 
     Args:
         case: the case.
-        position: of the output that differs.
+        position: the position of the output that differs.
         mine, cpus: the outputs of both devices; `info` follows the factor.
     """
     if operator_name(case) not in OPERATORS or len(cpus) != len(mine) or not position + 1 < len(cpus):
@@ -41,11 +41,11 @@ def is_unspecified_factor(case: Case, position: int, mine: Sequence[Any], cpus: 
 
 
 def is_unspecified_mode(case: Case, position: int, mine: Sequence[Any], cpus: Sequence[Any]) -> bool:
-    """Whether outputs are modes or their indices that differ only in rows with NaN, and are modes there too.
+    """Whether outputs are modes or their indices that differ only in rows with NaN, and are modes there, too.
 
     Args:
         case: the case; its first argument has the rows.
-        position: of the output that differs: a value, or the index behind it.
+        position: the position of the output that differs: values, or the indices that follow them.
         mine, cpus: the outputs of both devices.
     """
     elements: Any = case.args[0] if case.args else case.kwargs.get("self", case.kwargs.get("input"))
@@ -78,7 +78,7 @@ def is_factor_of_infinite(case: Case, position: int, mine: Sequence[Any], cpus: 
 
     Args:
         case: the case; its first argument holds the matrices. Only their lower triangles count.
-        position: of the output that differs.
+        position: the position of the output that differs.
         mine, cpus: the outputs of both devices: factor, pivots and info, in this order.
     """
     matrices: Any = case.args[0] if case.args else case.kwargs.get("self", case.kwargs.get("A"))

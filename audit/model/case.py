@@ -50,8 +50,8 @@ class Case:
         call: the operator as a user calls it. It gets `args` and `kwargs` after they were moved to a device.
         args, kwargs: the inputs; tensors, lists of tensors and plain values.
         differentiable: whether the gradients of the outputs are compared.
-        process_output: picks from the outputs what may be differentiated.
-        uninitialised: why the values of the outputs are undefined, or "" when they are defined.
+        process_output: selects the outputs that may be differentiated.
+        uninitialised: why the values of the outputs are undefined, or "" if they are defined.
         on_host: positions of arguments that stay on the CPU on every device.
         default_device: the call names no device and has no tensor: it runs with mps as the default device.
         errors_count: if the CPU raises, the device must raise an exception of the same type.
@@ -59,10 +59,10 @@ class Case:
         elementwise: each output element depends only on the input elements at its index; PyTorch then promises the
             strides of the output.
         distribution: the outputs are random numbers, and their distribution is compared with the CPU's.
-        cotangent_layout: puts what the outputs' gradients are multiplied with into another memory layout.
-        same_memory: whether outputs share memory with each other, are an input itself, and are leaves of autograd,
-            where the CPU's are; views of inputs they are in any case.
-        written: the call as a program writes it ("torch.where"), where it is one plain call and no source of OpInfos.
+        cotangent_layout: gives the gradients of the outputs a different memory layout before the backward.
+        same_memory: whether outputs must share memory with each other, be an input itself, and be autograd leaves
+            where the CPU's are; they must be views of the same inputs in any case.
+        written: the call as a program writes it ("torch.where"), if it is one plain call and not from an OpInfo.
         values: the class of special values that was put into the inputs ("nan", "beyond 2^24"), or "plain".
         form: how the operator is called ("in place", "out= transposed", "autocast float16"), or "plain".
         entry: the operator of the case's group ("linalg.eig", "linalg_eig.out"), whatever the call wraps; "" for a case
@@ -100,7 +100,7 @@ def described(case: Case) -> str:
 
 
 class QuickShare(Enum):
-    """How much of a source's groups the level `quick` takes: all, one dtype for each operator, or none."""
+    """Which of a source's groups the level `quick` takes: all, one dtype for each operator, or none."""
 
     ALL = "all"
     ONE_DTYPE = "one dtype"
@@ -112,10 +112,10 @@ class CaseSource(ABC):
 
     Attributes:
         name: the source's name, part of every case's identity.
-        slowest: operators that should be started first, because one group of theirs takes very long.
+        slowest: operators that should be started first, because one of their groups takes very long.
         opt_in: whether an audit leaves the source out unless the user names it, or asks for large cases.
-        repeats: whether its groups hold many cases that are at the same levels: the default audit leaves those out.
-        quick: how much of it the level `quick` takes.
+        repeats: whether its groups have many cases at the same levels; the default audit leaves most of those out.
+        quick: which of its groups the level `quick` takes.
     """
 
     name: str
@@ -126,14 +126,14 @@ class CaseSource(ABC):
 
     @abstractmethod
     def groups(self) -> Iterable[GroupKey]:
-        """Every group that this source can make, its mode left at "fallback". Cheap: makes no input."""
+        """Every group that this source can make, with the mode "fallback". Must be cheap: it makes no input."""
 
     def operators(self) -> frozenset[str]:
-        """The operators that its groups may be of."""
+        """The operators of its groups; it may name more."""
         return frozenset(key.operator for key in self.groups())
 
     def groups_of(self, operators: Collection[str]) -> Iterable[GroupKey]:
-        """The groups of some operators: an audit of a few need not make all others."""
+        """The groups of some operators, without making all others."""
         return (key for key in self.groups() if key.operator in operators)
 
     @abstractmethod
@@ -141,7 +141,7 @@ class CaseSource(ABC):
         """The cases of one group; called with all random generators seeded."""
 
     def has_cases_in(self, dtype: str, samples: Samples) -> bool:
-        """Whether groups of a dtype have cases at a level of sampling; those that have none are not planned."""
+        """Whether groups of a dtype have cases at a sample level; groups that have none are not planned."""
         return True
 
 
@@ -159,7 +159,7 @@ def make_cases(source: CaseSource, key: GroupKey, samples: Samples, seed: int) -
 
 
 def _spread(made: int) -> list[int]:
-    """The positions that the level `quick` keeps of so many cases."""
+    """The positions that the level `quick` keeps of `made` cases."""
     if made <= QUICK_CASES:
         return list(range(made))
     return [round(i * (made - 1) / (QUICK_CASES - 1)) for i in range(QUICK_CASES)]
@@ -178,7 +178,7 @@ def is_wanted(source: CaseSource, settings: Settings) -> bool:
 
 
 def in_order_of_execution(source: CaseSource, groups: Iterable[GroupKey]) -> list[GroupKey]:
-    """Groups of a source, the slowest first, then heavy and light ones mixed so that the time left is foreseeable."""
+    """A source's groups, the slowest first, then in pseudorandom order, so that the remaining time can be estimated."""
 
     def rank(key: GroupKey) -> tuple[bool, bytes]:
         return key.operator not in source.slowest, hashlib.blake2b(key.label.encode()).digest()
@@ -207,8 +207,8 @@ def select(
 ) -> list[GroupKey]:
     """The groups of sources that match any of the patterns `ops` and have one of `dtypes`; empty means all.
 
-    Those without cases at a level of sampling are left out. A pattern names an operator as `operator_names.matching`
-    says. Raises MpsmithError when a pattern or dtype finds nothing.
+    Groups without cases at the sample level are left out. `operator_names.matching` describes the patterns. Raises
+    MpsmithError if a pattern or dtype matches nothing.
     """
     require_dtypes(dtypes)
     listed = list(sources)

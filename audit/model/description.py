@@ -9,7 +9,7 @@ from torch import Tensor
 
 
 def describe(tree: Any, limit: int = 240) -> str:
-    """The inputs in one line: float32[2, 3] for a tensor, with its layout where it is not contiguous."""
+    """The inputs in one line: float32[2, 3] for a tensor, with its strides if it is not contiguous."""
     text = _describe(tree)
     return text if len(text) <= limit else text[: limit - 1] + "…"
 

@@ -41,10 +41,10 @@ class GroupKey:
 
 
 def own_dtype(group_dtype: str, source: str, tensors: Sequence[str]) -> str:
-    """The dtype that a case is evidence about, by its tensors' dtypes: its group's, where a tensor has it.
+    """The dtype that a case is evidence about, from its tensors' dtypes: that of its group if a tensor has it.
 
-    A recorded call may have no such tensor. Then it is the first floating one, else the first of all. A module's
-    parameters are none of its tensors.
+    A recorded call may have no such tensor. Then it is the first floating dtype, else the first of all. The parameters
+    of a module are not among its tensors.
     """
     if group_dtype in tensors or not tensors or "module" in source:
         return group_dtype
@@ -52,7 +52,7 @@ def own_dtype(group_dtype: str, source: str, tensors: Sequence[str]) -> str:
 
 
 def dtype_of_case(group: GroupKey, inputs: str) -> str:
-    """The dtype that a case is evidence about, by the description of its inputs: `own_dtype`, or an argument."""
+    """The dtype that a case is evidence about, from the description of its inputs: an argument's, or `own_dtype`."""
     if f"torch.{group.dtype}" in inputs:
         return group.dtype
     return own_dtype(group.dtype, group.source, [dtype for dtype in _TENSOR.findall(inputs) if dtype in DTYPES])

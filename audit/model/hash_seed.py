@@ -1,7 +1,7 @@
 """Fixes the hash seed, so that sets have the same order in every process that makes cases.
 
 Some of PyTorch's samplers loop over sets of strings (meshgrid's over its two values of `indexing`), and Python gives
-each process another order. A case is identified by its position, so the order must be fixed.
+each process a different order. A case is identified by its position, so the order must be fixed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ SEED = "0"
 
 @contextmanager
 def same_hashes() -> Iterator[None]:
-    """Processes that are started meanwhile hash strings alike, on every machine; this process stays as it is."""
+    """Processes that are started inside hash strings alike, on every machine; this process is not changed."""
     before = os.environ.get(VARIABLE)
     os.environ[VARIABLE] = SEED
     try:

@@ -11,13 +11,13 @@ from .verdicts import Grade, Outcome
 
 @dataclass
 class Launches:
-    """Launches and declined calls of one overload, in one case or several.
+    """Launches and declined calls of one overload, in one case or in several.
 
     Attributes:
-        calls: how many took their values from shipped kernels.
-        kernels: by the kernel's name, the launches of these calls; of several cases, the cases that launched it.
-        stood_in: by the reason, calls that kept the values of the stand-in; of several cases, the cases with any.
-        cases: how many cases of the grade *shipped kernel* it launched a kernel in.
+        calls: how many calls took their values from shipped kernels.
+        kernels: launches by kernel name in one case; for several cases, the number of cases that launched the kernel.
+        stood_in: by reason, the calls that kept the stand-in's values; for several cases, the number of such cases.
+        cases: in how many cases of the grade *shipped kernel* the overload launched a kernel.
     """
 
     calls: int = 0
@@ -26,7 +26,7 @@ class Launches:
     cases: int = 0
 
     def add(self, other: Launches) -> None:
-        """Count the calls of others too."""
+        """Add the counts of `other`."""
         self.calls += other.calls
         self.kernels.update(other.kernels)
         self.stood_in.update(other.stood_in)
@@ -40,7 +40,7 @@ LaunchesByOverload = dict[str, Launches]
 def grade_of_case(launches: Mapping[str, Launches], outcome: Outcome) -> Grade:
     """The grade of a case that ran with shipped kernels in place.
 
-    It is *shipped kernel* only if a shipped kernel computed, and nothing else did: neither a stand-in nor the CPU.
+    It is *shipped kernel* only if a shipped kernel was launched, and neither a stand-in nor the CPU computed anything.
     """
     launched = any(counts.calls for counts in launches.values())
     whole = not outcome.fallbacks and not any(counts.stood_in for counts in launches.values())
@@ -55,7 +55,7 @@ def kernels_in(launches: Mapping[str, Launches]) -> list[str]:
 def count_case(into: LaunchesByOverload, launches: Mapping[str, Launches], grade: Grade | None) -> None:
     """Add the calls of one case with this grade to those of other cases.
 
-    Each kernel and each reason counts once: how many calls two threads make in a case depends on time.
+    Each kernel and each reason counts once: how many calls two threads make in a case depends on timing.
     """
     for overload, added in launches.items():
         added.cases = int(grade is Grade.SHIPPED_KERNEL and added.calls > 0)

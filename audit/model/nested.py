@@ -30,7 +30,7 @@ def _collect(container: Any, values: list[Any]) -> None:
 
 
 def map_leaves(change: Callable[[Any], Any], tree: Any) -> Any:
-    """A tree of the same shape whose leaves went through `change`."""
+    """A tree of the same shape, with `change` applied to each leaf."""
     if isinstance(tree, tuple):
         branches = [map_leaves(change, branch) for branch in tree]
         return type(tree)(*branches) if hasattr(tree, "_fields") else tuple(branches)

@@ -23,11 +23,11 @@ _WORD_BEGINS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 def matching(pattern: str, names: Iterable[str]) -> set[str]:
     """The names of groups that match a pattern.
 
-    A name ("pow", "softshrink", "linalg.svd", "nn.functional.softshrink", with "aten::" or without) matches all
-    groups of the operator, from every source, its in-place and out= overloads among them. One overload
-    ("pow.Tensor_Tensor") matches its own groups. With "aten::" it also matches the groups of its operator that name
-    no overload, because they may call it. A shell pattern ("linalg.*") matches all such names.
-    Raises MpsmithError for a pattern that matches nothing.
+    A name ("pow", "softshrink", "linalg.svd", "nn.functional.softshrink", with "aten::" or without) matches all groups
+    of the operator, from every source, including its in-place and out= overloads. An overload ("pow.Tensor_Tensor")
+    matches its own groups. With "aten::" it also matches the groups of its operator that name no overload, because
+    they may call it. A shell pattern ("linalg.*") matches all such names. Raises MpsmithError for a pattern that
+    matches nothing.
     """
     names = set(names)
     wanted = pattern.removeprefix("aten::")
@@ -42,9 +42,9 @@ def matching(pattern: str, names: Iterable[str]) -> set[str]:
 
 
 def _also_written(wanted: str, names: set[str]) -> set[str]:
-    """The spellings under which the sources know what a user calls `wanted`: linalg.svd is linalg_svd in a schema.
+    """The spellings that sources use for `wanted`: linalg.svd is linalg_svd in a schema.
 
-    Of a shell pattern, the functions that it matches count: "nn.functional.*" without its beginning would be all.
+    For a shell pattern, only the matching functions lose "nn.functional.": "nn.functional.*" would otherwise be "*".
     """
     if _operator_of(wanted):
         return {wanted}
@@ -57,9 +57,9 @@ def _spelled(names: set[str], pattern: str) -> set[str]:
 
 
 def _reaching(wanted: str, names: set[str]) -> set[str]:
-    """The groups that name no overload and are of the operator that the overload `wanted` belongs to, or serves.
+    """The groups that name no overload and whose operator is that of the overload `wanted`, or is implemented by it.
 
-    `aten::_softmax` serves softmax, `aten::gelu_backward` gelu.
+    `aten::_softmax` implements softmax, `aten::gelu_backward` the gradient of gelu.
     """
     operator = _operator_of(wanted)
     if not operator:
@@ -85,7 +85,7 @@ def _spellings(name: str) -> frozenset[str]:
 
 @cache
 def _operator_of(name: str) -> str:
-    """The ATen operator of which `name` is an overload, "pow_" of "pow_.Scalar"; "" if it is none."""
+    """The ATen operator of the overload `name`, "pow_" for "pow_.Scalar"; "" if there is none."""
     operator, _, overload = name.partition(".")
     packet = getattr(torch.ops.aten, operator, None)
     return operator if packet is not None and (overload or "default") in [*packet.overloads(), "default"] else ""

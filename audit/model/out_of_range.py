@@ -1,7 +1,8 @@
-"""Operators whose CPU kernels check indices, so that an index out of range is a case: the device must refuse it too.
+"""Operators whose CPU kernels check indices, so that an index out of range is a case: the device must refuse it, too.
 
-On mps some of them write where the index points (pytorch #189968), which may end the process or make macOS ignore its
-work. On a real device the groups of these cases run last, each in a separate process. Imports no torch.
+On mps some of them write to the place that the index points to (pytorch #189968), which may end the process or make
+macOS ignore its work. On a real device the groups of these cases run last, each in a separate process. Imports no
+torch.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ SOURCES = ("arguments", "errors", "compiled situations", "known wrong")
 
 
 def argument_with_indices(operator: str) -> str | None:
-    """The argument with indices of an overload such as `index_select.out`; None if its CPU kernel checks none."""
+    """The argument that holds indices of an overload such as `index_select.out`; None if its CPU kernel checks none."""
     return CHECKED.get(operator.removeprefix("aten::").split(".")[0].removesuffix("_"))
 
 

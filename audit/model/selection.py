@@ -46,7 +46,7 @@ class ShippedSamples(str, Enum):
 
 
 class MacOS(str, Enum):
-    """The version of macOS that host code sees on the simulated device: older ones take other branches."""
+    """The version of macOS that host code sees on the simulated device; for older ones it takes different branches."""
 
     VENTURA = "13.3"
     SONOMA = "14.0"
@@ -55,7 +55,7 @@ class MacOS(str, Enum):
 
 
 class Shapes(str, Enum):
-    """How torch.compile treats the sizes of inputs: as numbers, as symbols, or first one, then the other."""
+    """How torch.compile treats the sizes of inputs: as numbers, as symbols, or both, one after the other."""
 
     STATIC = "static"
     DYNAMIC = "dynamic"
@@ -76,24 +76,24 @@ class Settings:
     """One audit as the user asked for it. What decides the cases and their verdicts is recorded with the results.
 
     Attributes:
-        samples: the level of sampling.
+        samples: the sample level.
         seed: makes the inputs; the same seed gives the same cases on every machine.
         ops, dtypes: filters; empty means all.
         device: which mps device.
         profile: for the simulated device, the torch release whose coverage it has; None is the installed one.
         workers: how many processes execute cases.
-        timeout: seconds of processor time that one case may take before its process is killed; a case that sleeps gets
-            a longer one on the wall clock (`time_limit.WALL_FACTOR`).
+        timeout: seconds of processor time that one case may take before its process is killed; wall time is limited to
+            `time_limit.WALL_FACTOR` times this.
         memory_limit: bytes of data a worker may hold, or 0 for no limit.
-        sources: which case sources; empty means all.
-        large: also the sources that need very much memory, which are not among the default ones.
+        sources: which case sources; empty means the default ones.
+        large: whether to add the sources that need very much memory, which are not among the default ones.
         imports: packages to import for operators outside aten, or for their own OpInfos.
-        faults: what the simulated device does wrong on purpose, as `simulator.device.faults.Fault` prints it.
-        shipped: the torch release whose shipped kernels compute on the simulated device; None for the stand-ins alone.
-        shipped_samples: how many of the cases take them.
-        host_code: the folder of a build of PyTorch's host code, which computes then; None for none.
+        faults: the faults injected into the simulated device, as `simulator.device.faults.Fault` prints them.
+        shipped: the torch release whose shipped kernels run on the simulated device; None for the stand-ins alone.
+        shipped_samples: how many of the cases use shipped kernels.
+        host_code: the folder of a build of PyTorch's host code to run; None for none.
         macos: the version of macOS that host code sees; None for the newest.
-        compiled: how torch.compile is to see the sizes in every call; None for calls as they are.
+        compiled: how torch.compile treats the sizes in every call; None for calls without torch.compile.
     """
 
     samples: Samples = Samples.DEFAULT
@@ -126,7 +126,7 @@ class Settings:
 
     @classmethod
     def from_recorded(cls, fields: Mapping[str, Any], **others: Any) -> Settings:
-        """The settings of a recorded run, with what is not recorded (workers, limits) given anew."""
+        """The settings of a recorded run; `others` gives those that are not recorded (workers, limits)."""
         return cls(
             samples=Samples(fields["samples"]),
             seed=int(fields["seed"]),

@@ -1,8 +1,8 @@
 """A limit on what this process does next: in processor time, so that a busy machine changes no verdict.
 
 Both limits are alarms of the kernel whose default action ends the process, because code that hangs in C never returns
-to Python. The processor time is that of all threads of the process, in user mode and in the kernel. What sleeps (a
-deadlock, a GPU that never answers) uses none, so there is a generous limit on the wall clock too.
+to Python. The processor time is that of all threads of the process, in user mode and in the kernel. A process that
+sleeps (a deadlock, a GPU that never answers) uses none, so there is also a generous limit on wall time.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ def prepare() -> None:
 
 
 def start(seconds: float) -> None:
-    """From now on this process may use so many seconds of processor time; an earlier limit is void."""
+    """From now on this process may use this many seconds of processor time; replaces an earlier limit."""
     signal.setitimer(signal.ITIMER_PROF, seconds)
     signal.setitimer(signal.ITIMER_REAL, seconds * WALL_FACTOR)
 
 
 def stop() -> None:
-    """No limit any more."""
+    """Remove the limit."""
     signal.setitimer(signal.ITIMER_PROF, 0)
     signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 @contextmanager
 def suspended() -> Iterator[None]:
-    """A context whose time counts against no limit: what is left of one when it begins is left when it ends."""
+    """A context whose time counts against no limit; afterwards the time that was left is available again."""
     left = [(timer, signal.setitimer(timer, 0)[0]) for timer in (signal.ITIMER_PROF, signal.ITIMER_REAL)]
     try:
         yield

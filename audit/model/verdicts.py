@@ -28,12 +28,12 @@ class CaseVerdict(str, Enum):
 
     @property
     def executed(self) -> bool:
-        """Whether the mps device was asked at all: a failed reference and a skip are not evidence."""
+        """Whether the call ran on the mps device; a failed reference and a skip are not evidence."""
         return self not in (CaseVerdict.REFERENCE_FAILED, CaseVerdict.SKIPPED)
 
 
 class OverloadVerdict(str, Enum):
-    """The verdict of one overload, from most of its evidence. Every overload of the surface gets exactly one."""
+    """The verdict of one overload, which most of its cases decide. Every overload of the surface gets exactly one."""
 
     NATIVE = "native"
     COMPOSITE = "composite"
@@ -73,7 +73,7 @@ def worst(verdicts: Iterable[CaseVerdict]) -> CaseVerdict | None:
 
 
 class Grade(str, Enum):
-    """What ran when something was found, and so how far it speaks for a Mac; the strongest evidence first."""
+    """What ran when something was found, and so how much it says about a Mac; the strongest evidence first."""
 
     REAL_DEVICE = "real device"
     HOST_CODE = "host code"
@@ -82,7 +82,7 @@ class Grade(str, Enum):
 
 
 def grade_of_device(*, simulated: bool) -> Grade:
-    """The grade of what a device shows by itself: on the simulated one the CPU's kernels stand in."""
+    """The grade of results without shipped kernels or host code: on the simulated device the CPU's kernels stand in."""
     return Grade.DISPATCH_ONLY if simulated else Grade.REAL_DEVICE
 
 
@@ -93,7 +93,7 @@ def strongest(grades: Iterable[Grade | None]) -> Grade | None:
 
 
 class UlpSensitivity(str, Enum):
-    """Whether a wrong result of a shipped kernel depends on the last bits of Apple's mathematics, which are not known.
+    """Whether a wrong result of a shipped kernel depends on the last bits of Apple's math functions, which are unknown.
 
     The most certain value comes first.
     """
@@ -130,12 +130,12 @@ class Outcome:
 
     Attributes:
         verdict: the case's verdict, over forward and backward.
-        stage: "forward" or "backward", where the verdict was decided; "samples" when none could be made.
-        message: one line for a person: the error, or what differs. Empty when the case passed in full, but for a note
+        stage: "forward" or "backward", where the verdict was decided; "samples" if no case could be made.
+        message: one line for a person: the error, or what differs. Empty if the case passed in full, except for a note
             that begins with WITHOUT_EFFECT.
         fallbacks: operators that ran on the CPU inside the call, in order of first occurrence, backward included.
         compared: "values", or why only shape, dtype and device were compared ("random", "uninitialised"), or
-            COMPARED_ERRORS where both devices refuse the call.
+            COMPARED_ERRORS if both devices refuse the call.
         max_error: the largest deviation in units of the tolerance (1.0 is the limit); None if nothing was measured.
         backward: whether gradients were computed and compared.
         seconds: wall time of the case.
@@ -152,27 +152,27 @@ class Outcome:
 
     @property
     def is_refusal(self) -> bool:
-        """Whether the case passed because both devices refuse the call: it shows no right result."""
+        """Whether the case passed because both devices refuse the call, which shows no correct result."""
         return self.verdict is CaseVerdict.PASSED and self.compared == COMPARED_ERRORS
 
     @property
     def symptom(self) -> tuple[str, str]:
-        """The stage and the message without numbers: equal for cases of a group that have one cause."""
+        """The stage and the message without numbers: equal for cases of a group with the same cause."""
         return self.stage, without_numbers(self.message)
 
     def with_note(self, note: str) -> Outcome:
-        """The same with a note, if there is one, after the message."""
+        """The same outcome with the note, if it is not empty, appended to the message."""
         return replace(self, message="; ".join(filter(None, (self.message, note))))
 
 
 @dataclass(frozen=True)
 class AtFault:
-    """The overload that is at fault for what a case showed: one that the case called inside, or its own.
+    """The overload that causes a non-pass: one that the case called inside, or its own.
 
     Attributes:
-        overload: its name, as the dispatcher was asked for it.
-        call: the arguments that it got there, in words.
-        message: what was wrong with what it made of them.
+        overload: its name in the dispatcher.
+        call: a description of its arguments.
+        message: what was wrong with its results.
     """
 
     overload: str

@@ -12,7 +12,7 @@ NOTHING = "-"
 
 
 def encode(states: Iterable[str], releases: Sequence[str], quiet: str) -> str:
-    """Each state with its first release; the `quiet` state is omitted until another state precedes it."""
+    """Each state with its first release; the `quiet` state is omitted until a different state precedes it."""
     parts, previous = [], quiet
     for release, state in zip(releases, states, strict=True):
         if state != previous:
@@ -22,7 +22,7 @@ def encode(states: Iterable[str], releases: Sequence[str], quiet: str) -> str:
 
 
 def decode(text: str, releases: Sequence[str], quiet: str) -> tuple[str, ...]:
-    """The state in each release. Raises ValueError for a part without a known release."""
+    """The state in each release. Raises ValueError for a part that names no known release."""
     starts: dict[str, str] = {}
     for part in text.split() if text != NOTHING else []:
         state, at, release = part.rpartition("@")

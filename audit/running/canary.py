@@ -1,7 +1,7 @@
 """Checks that the mps device of this process still computes.
 
-torch does not read the status of command buffers. After one that faulted, macOS ignores everything else that the
-process submits: results keep what their memory held, and no error is raised.
+torch does not read the status of command buffers. After one that faulted, macOS ignores all further work of the
+process: results keep what their memory held, and no error is raised.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ _calls = count(1)
 
 
 def canary() -> str:
-    """A short description of a wrong result of the device; "" if it computes correctly. Takes milliseconds.
+    """Return a short description of a wrong result of the device, or "" if it computes correctly. Takes milliseconds.
 
-    The inputs differ in each call, so old results in memory do not pass.
+    The inputs differ in each call, so that old results in memory do not pass.
     """
     import torch
 

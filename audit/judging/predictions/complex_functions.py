@@ -14,7 +14,7 @@ Parts = tuple[Tensor, Tensor]
 
 
 def _parts(value: Tensor) -> Parts:
-    """Real and imaginary part in float32."""
+    """The real and the imaginary part in float32."""
     value = value.to(torch.complex64)
     return value.real, value.imag
 
@@ -24,7 +24,7 @@ def _multiplied(left: Parts, right: Parts, ulp: Ulp) -> Parts:
 
 
 def _divided(left: Parts, right: Parts, ulp: Ulp) -> Parts:
-    """By the conjugate; by a real divisor part by part."""
+    """Multiply by the divisor's conjugate and divide by its squared magnitude; a real divisor divides each part."""
     size = right[0] * right[0] + right[1] * right[1]
     real = (ulp(left[0] * right[0]) + ulp(left[1] * right[1])) / size
     imaginary = (ulp(left[1] * right[0]) - ulp(left[0] * right[1])) / size
@@ -33,7 +33,7 @@ def _divided(left: Parts, right: Parts, ulp: Ulp) -> Parts:
 
 
 def _root(value: Parts, ulp: Ulp) -> Parts:
-    """The real part is subtracted from the magnitude, which cancels."""
+    """The square root by magnitude plus and minus real part; the difference cancels."""
     real, imaginary = value
     size = ulp(fused(real, real, imaginary * imaginary).sqrt())
     # A size moved by one ULP may be less than the real part.
@@ -42,7 +42,7 @@ def _root(value: Parts, ulp: Ulp) -> Parts:
 
 
 def _logarithm(value: Parts, ulp: Ulp) -> Parts:
-    """The angle of zero is zero, whatever its signs."""
+    """The complex logarithm; the angle of zero is zero for every combination of signs."""
     real, imaginary = value
     size = fused(real, real, imaginary * imaginary).sqrt()
     angle = torch.where((real == 0) & (imaginary == 0), 0.0, torch.atan2(imaginary, real))
@@ -58,14 +58,14 @@ def _arctangent(value: Parts, ulp: Ulp) -> Parts:
 
 
 def _arcsine(z: Parts, ulp: Ulp) -> Parts:
-    """The arctangent of z / sqrt(1 - z z), which cancels near the ends and far out."""
+    """The arctangent of z / sqrt(1 - z z), which cancels near -1 and 1 and for large z."""
     square = _multiplied(z, z, ulp)
     root = _root((1 - square[0], 0 - square[1]), ulp)
     return _arctangent(_divided(z, root, ulp), ulp)
 
 
 def asin(ulp: Ulp, input: Tensor) -> Tensor | None:
-    """Computed by the arctangent; plus or minus pi / 2 at -1 and 1."""
+    """The arcsine by the arctangent; plus or minus pi / 2 at 1 and -1."""
     if not input.is_complex():
         return None
     z = _parts(input)
@@ -75,7 +75,7 @@ def asin(ulp: Ulp, input: Tensor) -> Tensor | None:
 
 
 def acos(ulp: Ulp, input: Tensor) -> Tensor | None:
-    """pi / 2 less the arcsine; plus or minus pi at the ends."""
+    """The arccosine as pi / 2 minus the arcsine; plus or minus pi at 1 and -1."""
     if not input.is_complex():
         return None
     z = _parts(input)
@@ -87,17 +87,17 @@ def acos(ulp: Ulp, input: Tensor) -> Tensor | None:
 
 
 def atan(ulp: Ulp, input: Tensor) -> Tensor | None:
-    """Computed by the logarithm of a quotient."""
+    """The arctangent as the logarithm of a quotient."""
     return torch.complex(*_arctangent(_parts(input), ulp)) if input.is_complex() else None
 
 
 def sqrt(ulp: Ulp, input: Tensor) -> Tensor | None:
-    """By the magnitude and the real part, which cancel."""
+    """The square root by the difference of magnitude and real part, which cancels."""
     return torch.complex(*_root(_parts(input), ulp)) if input.is_complex() else None
 
 
 def rsqrt(ulp: Ulp, input: Tensor) -> Tensor | None:
-    """The conjugate of the square root by its squared magnitude."""
+    """The conjugate of the square root, divided by its squared magnitude."""
     if not input.is_complex():
         return None
     real, imaginary = _root(_parts(input), ulp)
@@ -106,13 +106,13 @@ def rsqrt(ulp: Ulp, input: Tensor) -> Tensor | None:
 
 
 def root_as_power(ulp: Ulp, input: Any, exponent: Any) -> Tensor | None:
-    """The kernels of roots compute powers of one half."""
+    """Powers with the exponents 0.5 and -0.5 are computed by the kernels of `sqrt` and `rsqrt`."""
     function = {0.5: sqrt, -0.5: rsqrt}.get(exponent if isinstance(exponent, float) else 0)
     return function(ulp, input) if function and isinstance(input, Tensor) else None
 
 
 def log1p(ulp: Ulp, input: Tensor) -> Tensor | None:
-    """The logarithm of the magnitude of 1 + z."""
+    """The logarithm of 1 + z, computed as such."""
     if not input.is_complex():
         return None
     real, imaginary = _parts(input)
@@ -138,7 +138,7 @@ def _exponential(value: Parts, ulp: Ulp) -> Parts:
 
 
 def expm1(ulp: Ulp, input: Tensor) -> Tensor | None:
-    """A real number is reduced only by the leading digits of log(2); others subtract one from the exponential."""
+    """exp(z) - 1, which cancels; for real z by a range reduction with a log(2) of few digits."""
     if not input.is_complex():
         return None
     real, imaginary = _parts(input)
@@ -159,7 +159,7 @@ def _real_expm1(value: Tensor, ulp: Ulp) -> Tensor:
 
 
 def log(ulp: Ulp, input: Tensor) -> Tensor | None:
-    """The angle zero for every zero."""
+    """The logarithm; the angle of every zero is zero."""
     return torch.complex(*_logarithm(_parts(input), ulp)) if input.is_complex() else None
 
 
@@ -176,7 +176,7 @@ def log10(ulp: Ulp, input: Tensor) -> Tensor | None:
 
 
 def logaddexp(ulp: Ulp, input: Tensor, other: Tensor) -> Tensor | None:
-    """The second number for both where the real parts are equal."""
+    """`other` takes the place of `input` where their real parts are equal."""
     if not (input.is_complex() or other.is_complex()):
         return None
     input, other = torch.broadcast_tensors(input.to(torch.complex64), other.to(torch.complex64))  # type: ignore[no-untyped-call]
@@ -184,12 +184,12 @@ def logaddexp(ulp: Ulp, input: Tensor, other: Tensor) -> Tensor | None:
 
 
 def sinc(ulp: Ulp, input: Tensor) -> Tensor | None:
-    """Zero for zero."""
+    """The result for zero is zero."""
     return torch.where(input == 0, 0, torch.sinc(input)) if input.is_complex() else None
 
 
 def magnitude(ulp: Ulp, input: Tensor) -> Tensor | None:
-    """The magnitude in both parts, seen where the result is complex."""
+    """The magnitude is written to both parts, which shows where the result is complex."""
     if not input.is_complex():
         return None
     size = ulp(torch.abs(input))
@@ -197,7 +197,7 @@ def magnitude(ulp: Ulp, input: Tensor) -> Tensor | None:
 
 
 def div(ulp: Ulp, input: Tensor, other: Any, **kwargs: Any) -> Tensor | None:
-    """By the conjugate, by real divisors part by part: other infinities and NaN than by C's annex G."""
+    """Division by `_divided`, whose infinities and NaN differ from those of annex G of the C standard."""
     if kwargs or not torch.result_type(input, other).is_complex:
         return None
     left, right = torch.broadcast_tensors(input, torch.as_tensor(other))  # type: ignore[no-untyped-call]
@@ -207,7 +207,7 @@ def div(ulp: Ulp, input: Tensor, other: Any, **kwargs: Any) -> Tensor | None:
 def scatter_mean(
     ulp: Ulp, input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor | None:
-    """The sum divided by the count, as by `div`, where that is part of the operator."""
+    """The mean of a scatter: the sum divided by the count as in `div`."""
     if reduce != "mean" or not input.is_complex():
         return None
     kept = input if include_self else input.scatter(dim, index, 0)
@@ -217,12 +217,12 @@ def scatter_mean(
 
 
 def reciprocal(ulp: Ulp, input: Tensor) -> Tensor | None:
-    """One divided by the number, as by `div`."""
+    """One divided by the number as in `div`."""
     return div(ulp, torch.ones_like(input), input) if input.is_complex() else None
 
 
 def add(ulp: Ulp, input: Any, other: Any, alpha: Any = 1) -> Tensor | None:
-    """Computed part by part, with a real factor."""
+    """Real and imaginary part are added separately; `alpha` must be real."""
     if not torch.result_type(input, other).is_complex or isinstance(alpha, complex):
         return None
     left, right = torch.broadcast_tensors(torch.as_tensor(input), torch.as_tensor(other))  # type: ignore[no-untyped-call]
@@ -231,17 +231,17 @@ def add(ulp: Ulp, input: Any, other: Any, alpha: Any = 1) -> Tensor | None:
 
 
 def sub(ulp: Ulp, input: Any, other: Any, alpha: Any = 1) -> Tensor | None:
-    """As `add`."""
+    """As `add`, with a negated factor."""
     return add(ulp, input, other, -alpha)
 
 
 def rsub(ulp: Ulp, input: Any, other: Any, alpha: Any = 1) -> Tensor | None:
-    """As `add`."""
+    """As `sub`, with exchanged operands."""
     return add(ulp, other, input, -alpha)
 
 
 def mean(ulp: Ulp, input: Tensor, dim: Any = None, keepdim: bool = False, **kwargs: Any) -> Tensor | None:
-    """The sum divided by the count, part by part."""
+    """The means of the real and of the imaginary parts."""
     if not input.is_complex():
         return None
     parts = (torch.mean(part, dim or tuple(range(input.dim())), keepdim) for part in _parts(input))
@@ -249,7 +249,7 @@ def mean(ulp: Ulp, input: Tensor, dim: Any = None, keepdim: bool = False, **kwar
 
 
 def power(ulp: Ulp, input: Any, exponent: Any) -> Tensor | None:
-    """By magnitude and angle: NaN where one of them is, zero for zero."""
+    """The power by magnitude and angle: NaN if one of these is NaN, zero for the base zero."""
     if not torch.result_type(input, exponent).is_complex:
         return None
     z, raised = torch.broadcast_tensors(torch.as_tensor(input), torch.as_tensor(exponent))  # type: ignore[no-untyped-call]
@@ -263,7 +263,7 @@ def power(ulp: Ulp, input: Any, exponent: Any) -> Tensor | None:
 
 
 def of_other_zeros(overload: str) -> Model:
-    """The model of a function of numbers whose zero parts have the other sign."""
+    """The model of a function that gets zero parts with the opposite sign."""
 
     def model(ulp: Ulp, input: Any, *args: Any) -> Tensor | None:
         if not isinstance(input, Tensor) or not input.is_complex():

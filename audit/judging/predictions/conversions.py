@@ -11,7 +11,7 @@ from .prediction import Model, Prediction, Ulp
 
 
 def _saturated(values: Tensor, dtype: torch.dtype | None) -> Tensor | None:
-    """The nearest integer of the dtype; zero for NaN."""
+    """The values clamped to the range of an integer dtype; NaN becomes zero. None for other dtypes."""
     if dtype is None or dtype.is_floating_point or dtype.is_complex or dtype is torch.bool:
         return None
     if values.is_complex():
@@ -36,7 +36,7 @@ def copy(ulp: Ulp, input: Tensor, source: Tensor, non_blocking: bool = False) ->
 
 
 def of_converted(overload: str) -> Model:
-    """The sum or scan of converted numbers."""
+    """The sum or scan of the converted numbers."""
 
     def model(ulp: Ulp, input: Tensor, *options: Any, dtype: Any = None, **named: Any) -> Tensor | None:
         converted = _saturated(input, dtype)
@@ -46,7 +46,7 @@ def of_converted(overload: str) -> Model:
 
 
 def foreach_copy(ulp: Ulp, inputs: list[Tensor], sources: list[Tensor], non_blocking: bool = False) -> Any:
-    """Each as by `copy`."""
+    """As `copy`, for each pair of tensors."""
     return [copy(ulp, *pair) for pair in zip(inputs, sources, strict=False)]
 
 

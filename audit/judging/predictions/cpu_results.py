@@ -1,4 +1,4 @@
-"""The device's results of calls that the CPU's kernels compute wrong, or by another rule."""
+"""The device's results of calls that the CPU's kernels compute wrong, or by a different rule."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_VALUES = 40
 
 
 def put(ulp: Ulp, input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
-    """Any of the values that an element is given; for a sum beyond the dtype, any number that is not finite."""
+    """Any of the values written to an element; for a sum beyond the dtype's range, any non-finite number."""
     places = index.flatten().remainder(input.numel())
     if not accumulate:
         return _one_of(ulp, input, places, source)
@@ -29,7 +29,7 @@ def put(ulp: Ulp, input: Tensor, index: Tensor, source: Tensor, accumulate: bool
 def index_put(
     ulp: Ulp, input: Tensor, indices: list[Tensor | None], values: Tensor, accumulate: bool = False, *rest: Any
 ) -> Tensor | None:
-    """Any of the values that a place is given."""
+    """Any of the values written to an element."""
     if accumulate:
         return None
     number = torch.arange(input.numel()).view(input.shape)
@@ -45,7 +45,7 @@ def _one_of(ulp: Ulp, input: Tensor, places: Tensor, values: Tensor) -> Tensor:
 
 
 def quantized_per_tensor(ulp: Ulp, grad: Tensor, input: Tensor, scale: Tensor, zero_point: Tensor, *limits: Any) -> Any:
-    """The gradient of the scale by clamped quotients; infinities and huge numbers keep their side."""
+    """The gradient of the scale; quotients are clamped as floats, so that huge and infinite ones keep their sign."""
     least, most, factor = (*limits, 1.0)[:3]
     zero = (zero_point.float().flatten()[0] + 0.5).clamp(least, most).trunc()
     shares = _shares(ulp, grad, input, scale.float().flatten()[0], zero, least, most)
@@ -67,7 +67,7 @@ def quantized_per_channel(
 def clamped_per_channel(
     ulp: Ulp, input: Tensor, scale: Tensor, zero_point: Tensor, axis: int, least: int, most: int, factor: float = 1.0
 ) -> Tensor:
-    """Each quotient clamped before it is an integer: an infinity keeps its side."""
+    """Each quotient is clamped before it becomes an integer, so that an infinite one keeps its sign."""
     shape = [-1 if dim == axis else 1 for dim in range(input.dim())]
     zero, step = zero_point.float().round().clamp(least, most).view(shape), scale.float().view(shape)
     place = (zero + (input.float() * (1 / step)).round()).clamp(least, most)
@@ -82,7 +82,7 @@ def _shares(ulp: Ulp, grad: Tensor, input: Tensor, scale: Tensor, zero: Tensor, 
 
 
 def adaptive_max_pool3d_backward(ulp: Ulp, grad: Tensor, input: Tensor, indices: Tensor) -> Tensor:
-    """Without the gradients whose index points outside of their window."""
+    """Gradients whose index points outside of their window are left out."""
     depth, height, width = input.shape[-3:]
     places = (indices // (height * width), indices // width % height, indices % width)
     inside = torch.ones(grad.shape, dtype=torch.bool)
@@ -96,7 +96,7 @@ def adaptive_max_pool3d_backward(ulp: Ulp, grad: Tensor, input: Tensor, indices:
 
 
 def linear_combination(ulp: Ulp, input: Tensor, coefficients: Tensor, *, out: Tensor | None = None) -> Tensor | None:
-    """With every complex coefficient; it is added to a given output."""
+    """Complex coefficients are used as they are; the result is added to a given output."""
     if not input.is_complex():
         return None
     combined: Tensor = torch.tensordot(coefficients, input, 1)
@@ -104,7 +104,7 @@ def linear_combination(ulp: Ulp, input: Tensor, coefficients: Tensor, *, out: Te
 
 
 def pdist_backward(ulp: Ulp, grad: Tensor, input: Tensor, p: float, distances: Tensor) -> Tensor | None:
-    """The power of the quotient for a huge p; for minus infinity only the smallest differences."""
+    """(difference / distance)^(p - 1), also for a huge p; for an infinite p, differences that equal the distance."""
     if p in (0, 1, 2):
         return None
     first, second = torch.triu_indices(len(input), len(input), 1)
@@ -119,19 +119,19 @@ def pdist_backward(ulp: Ulp, grad: Tensor, input: Tensor, p: float, distances: T
 
 
 def shrink(ulp: Ulp, grad: Tensor, input: Tensor, threshold: Any) -> Tensor:
-    """A NaN lies outside of the threshold, as in the CPU's loop for what is left of its vectors."""
+    """The gradient passes where the input is NaN, as in the CPU's scalar loop after its vectorized one."""
     return torch.where(input.isnan(), grad, torch.ops.aten.hardshrink_backward(grad, input, threshold))
 
 
 def bilinear_of_bytes(ulp: Ulp, input: Tensor, *sizes: Any) -> Tensor | None:
-    """By torch's decomposition, which rounds; the CPU's kernel truncates fixed-point numbers."""
+    """torch's decomposition, which rounds; the CPU's kernel truncates fixed-point numbers."""
     if input.dtype is not torch.uint8:
         return None
     return decomposition_table[torch.ops.aten.upsample_bilinear2d.default](input, *sizes)  # type: ignore[no-any-return]
 
 
 def nothing_added(ulp: Ulp, input: Any, other: Any, alpha: Any = 1) -> Tensor | None:
-    """If the factor of the second operand is zero, the result is the first one."""
+    """If `alpha` is zero, the result is the first operand."""
     if alpha != 0 or not isinstance(input, Tensor):
         return None
     dtype = torch.result_type(input, other)
@@ -140,12 +140,12 @@ def nothing_added(ulp: Ulp, input: Any, other: Any, alpha: Any = 1) -> Tensor | 
 
 
 def nothing_subtracted(ulp: Ulp, input: Any, other: Any, alpha: Any = 1) -> Tensor | None:
-    """As `nothing_added`, with the operands of rsub."""
+    """As `nothing_added`, with the operands exchanged."""
     return nothing_added(ulp, other, input, alpha)
 
 
 def frequency_ignored(ulp: Ulp, *args: Any, **kwargs: Any) -> Tensor | None:
-    """The gradient as it is without `scale_grad_by_freq`."""
+    """The gradient without `scale_grad_by_freq`."""
     if not args[6]:
         return None
     return torch.ops.aten._embedding_bag_dense_backward(*args[:6], False, *args[7:], **kwargs)  # type: ignore[no-any-return]

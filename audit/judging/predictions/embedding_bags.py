@@ -15,7 +15,7 @@ _DEFAULTS = (False, _SUM, False, None, False, -1)
 
 
 def bag_sizes(ulp: Ulp, weight: Tensor, indices: Tensor, offsets: Tensor, *rest: Any) -> tuple[Any, ...] | None:
-    """The number of indices of each bag, also if no gradient needs it; the maxima only with mode="max"."""
+    """The bag sizes are returned even if no gradient needs them; maximum indices are empty unless mode="max"."""
     given = [*rest, *_DEFAULTS[len(rest) :]]
     mode, includes_last, padding = given[1], given[4], given[5]
     if includes_last or not offsets.numel():
@@ -27,7 +27,7 @@ def bag_sizes(ulp: Ulp, weight: Tensor, indices: Tensor, offsets: Tensor, *rest:
 
 
 def bags_in_rows(ulp: Ulp, weight: Tensor, indices: Tensor, offsets: Tensor, *rest: Any) -> tuple[Any, ...] | None:
-    """The bags of the elements that follow each other in memory, whatever the strides of indices and offsets."""
+    """Indices and offsets are read as if they were contiguous."""
     if indices.is_contiguous() and offsets.is_contiguous():
         return None
     rows = [tensor.as_strided(tensor.shape, (1,)) for tensor in (indices, offsets)]

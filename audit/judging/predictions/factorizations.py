@@ -1,4 +1,4 @@
-"""Models of kernels for matrices that have no factor, or that are not finite."""
+"""Models of kernels for matrices that have no factorization, or that are not finite."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LEAST_DIAGONAL = 1e-6
 
 
 def cholesky_ex(ulp: Ulp, input: Tensor, *, upper: bool = False, check_errors: bool = False) -> Any:
-    """Computed in blocks: if a block is not positive definite, its first thread stops and the others continue."""
+    """Factorized in blocks. If a block is not positive definite, its first thread stops and the others continue."""
     if input.dtype is not torch.float32 or not input.numel():
         return None
     lower = (input.mT if upper else input).tril().reshape(-1, *input.shape[-2:]).clone()
@@ -37,7 +37,7 @@ def cholesky_ex(ulp: Ulp, input: Tensor, *, upper: bool = False, check_errors: b
 
 
 def _factor_blocks(ulp: Ulp, blocks: Tensor) -> Tensor:
-    """Factor each of the blocks in place; returns the column, from one on, at which one failed, or zero."""
+    """Factorize each block in place; return the one-based column at which each failed, or zero."""
     size, before = blocks.shape[-1], blocks.clone()
     failed = torch.zeros(len(blocks), dtype=torch.int32)
     for column in range(size):
@@ -62,7 +62,7 @@ def cholesky(ulp: Ulp, input: Tensor, upper: bool = False) -> Tensor | None:
 
 
 def ldl_solve(ulp: Ulp, factor: Tensor, pivots: Tensor, sides: Tensor, *, hermitian: bool = False) -> Tensor:
-    """Divided by an infinite number a finite one is zero."""
+    """A finite number divided by an infinite pivot is zero."""
     wide = torch.where(
         factor.abs().isinf(), 1e200, factor.to(torch.complex128 if factor.is_complex() else torch.float64)
     )
@@ -71,12 +71,12 @@ def ldl_solve(ulp: Ulp, factor: Tensor, pivots: Tensor, sides: Tensor, *, hermit
 
 
 def ormqr(ulp: Ulp, input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
-    """The CPU's, rounded otherwise: its gradient undoes the reflectors, and so divides by tau |v|^2 - 1 for each."""
+    """The CPU's result, rounded differently: the gradient undoes each reflector and divides by tau |v|^2 - 1."""
     return ulp(torch.ormqr(input, tau, other, left, transpose))
 
 
 def of_finite_matrices(overload: str) -> Model:
-    """The model of an operator whose results are not finite for a matrix that is not finite."""
+    """The model of an operator whose results are NaN for a matrix that is not finite."""
 
     def model(ulp: Ulp, input: Tensor, *args: Any, **kwargs: Any) -> Any:
         finite = input.isfinite().flatten(-2).all(-1)

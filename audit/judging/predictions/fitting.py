@@ -1,4 +1,4 @@
-"""Finds the predictions that a wrong case fits, while its tensors are there."""
+"""Finds the predictions that a wrong case fits, while its tensors are in memory."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def fitting_predictions(trial: Trial, predictions: Sequence[Prediction]) -> dict
     """The predictions that explain every differing element of a judged case, in all outputs, gradients and arguments.
 
     Args:
-        trial: of a case whose values differ.
+        trial: the trial of a case whose values differ.
         predictions: the models to try.
 
     Returns:
-        The names, and for `ROUNDING` the largest error in units of the tolerance, else 0. If no single model is enough
-        but several together are, their names joined by `TOGETHER`: one such set for each that fits an element.
+        The names; for `ROUNDING` with the largest error in units of the tolerance, else with 0. If only several models
+        together are enough, their names joined by `TOGETHER`: one such set for each model that fits an element.
     """
     fits: dict[str, float] = {}
     comparisons: Comparisons = {}
@@ -62,10 +62,10 @@ def fitting_predictions(trial: Trial, predictions: Sequence[Prediction]) -> dict
 
 
 class _Explaining:
-    """Whether predictions explain a case together. A model runs once for all that is asked of a case.
+    """Decides whether predictions together explain a case. Each model's runs are made once and shared.
 
     Attributes:
-        fitted: the names of predictions that fit some element that differs; the others cannot be needed.
+        fitted: the names of predictions that fit at least one differing element; others are never needed.
     """
 
     def __init__(self, trial: Trial, comparisons: Comparisons) -> None:
@@ -76,7 +76,7 @@ class _Explaining:
         self.fitted: set[str] = set()
 
     def needed(self, predictions: list[Prediction], kept: Prediction) -> list[Prediction]:
-        """The predictions without those that the others replace; `kept` is tried last."""
+        """Return the predictions without redundant ones; `kept` is the last one whose removal is tried."""
         needed = list(predictions)
         for prediction in sorted(predictions, key=lambda candidate: candidate is kept):
             others = [other for other in needed if other is not prediction]
@@ -85,7 +85,7 @@ class _Explaining:
         return needed
 
     def explain(self, predictions: Sequence[Prediction]) -> bool:
-        """Whether each element that differs fits one of the predictions."""
+        """Whether each differing element fits one of the predictions."""
 
         def accepts(actual: Tensor, expected: Tensor, place: Position, difference: Difference) -> bool:
             if difference.wrong is None:
@@ -125,7 +125,7 @@ class _Explaining:
 
 
 def _rounding_error(trial: Trial, comparisons: Comparisons) -> float | None:
-    """The largest error in units of the tolerance; None if something else differs or a value is not finite."""
+    """The largest error in units of the tolerance; None if anything but finite values differs."""
     errors: list[float] = []
 
     def accepts(actual: Tensor, expected: Tensor, place: Position, difference: Difference) -> bool:
@@ -157,18 +157,18 @@ def _called(trial: Trial) -> set[str]:
 
 
 class WideStorage(WideArgument):
-    """An argument with its whole storage."""
+    """The reference of an argument with its whole storage."""
 
     def of(self, run: Execution) -> Tensor | None:
-        """The elements of its storage after a run."""
+        """The elements of the argument's storage after a run."""
         argument = super().of(run)
         return None if argument is None or argument.layout is not torch.strided else storage_of(argument)
 
 
 class ComparisonWithPredictions(Comparison):
-    """Compares as `Comparison` does, but accepts results whose differences `accepts` says are as predicted.
+    """Compares as `Comparison` does, but accepts a difference if `accepts` says that it is as predicted.
 
-    The strides of results may be those of one of the models' runs, too.
+    The strides of results may also be those of one of the models' runs.
     """
 
     def __init__(
@@ -206,7 +206,7 @@ class ComparisonWithPredictions(Comparison):
 
 
 class ModelledRuns:
-    """Runs of a case on the CPU with a model in place, each made when it is needed."""
+    """Runs of a case on the CPU with a model in place, each made when it is first needed."""
 
     def __init__(
         self, trial: Trial, case: Case, prediction: Prediction, cotangents: list[Tensor], unmodelled: Runs
@@ -219,10 +219,10 @@ class ModelledRuns:
         self._runs: Runs = {}
 
     def fits(self, actual: Tensor, expected: Tensor, place: Position, wrong: Tensor) -> Tensor:
-        """Which of the wrong elements are as the model says: in one of its runs, or as near to it as rounding allows.
+        """Which of the wrong elements are as the model predicts in one of its runs, up to rounding.
 
-        The model says nothing about elements that it leaves as the CPU has them. Further runs can only add elements
-        that fit, so the first ones are looked at alone: often they are enough.
+        The model predicts nothing for elements that it leaves as the CPU has them. More runs can only add fitting
+        elements, so the first ones are tried alone: often they are enough.
         """
         values, right = on_cpu(actual), on_cpu(expected)
         if self._prediction.where is not None:
@@ -242,7 +242,7 @@ class ModelledRuns:
         return fits
 
     def has_form_of(self, actual: Tensor, place: Position) -> bool:
-        """Whether the model gives the shape and the dtype of a result, which the CPU does not; its values, too."""
+        """Whether the model predicts the shape and dtype of a result that differ from the CPU's, and its values."""
         values, result = on_cpu(actual), self._result(False, 0, place)
         if self._prediction.where is not None or result is None:
             return False
@@ -252,7 +252,7 @@ class ModelledRuns:
         return not relative or torch.allclose(values, result, relative, relative, equal_nan=True)
 
     def _near(self, values: Tensor, right: Tensor, results: list[Tensor]) -> Tensor:
-        """Which values are near one of the results, the first as it is and others with moved intermediate results."""
+        """Which values are near one of the results: the first is exact, the others have moved intermediate results."""
         whole = values.is_complex()
         relative = TOLERANCES.get(values.dtype, (0.0, 0.0))[0]
         values, right, *parts = map(_in_parts, (values, right, *results))
@@ -281,7 +281,7 @@ class ModelledRuns:
         return fits.all(-1) & changed.any(-1) if whole else fits & changed
 
     def _numbers(self) -> Sequence[int]:
-        """The numbers of the runs; where the model says nothing, those that move something."""
+        """The numbers of the runs; for a model that does not apply to the case, only those that move the cotangents."""
         self._execution(False, 0)
         last = range(MOVED_RUNS + 1, MOVED_RUNS + 1 + COTANGENT_RUNS)
         return (0, *last) if self._runs is self._unmodelled else range(max(self._prediction.alternatives, last.stop))
@@ -310,9 +310,9 @@ class ModelledRuns:
 def _run(
     trial: Trial, case: Case, calls: Calls, cotangents: list[Tensor], *contexts: AbstractContextManager[object]
 ) -> Execution | None:
-    """The case on the CPU in some contexts, and its gradients; None if it cannot run in them.
+    """Run the case and its gradients on the CPU inside some contexts; None if that raises.
 
-    An operator may refuse what a model gave it, and torch calls some functions in no dispatch mode.
+    An operator may refuse what a model returned, and torch refuses some functions inside a dispatch mode.
     """
     inputs = move(case.args, case.kwargs, "cpu")
     trial.seed_cpu()
@@ -334,7 +334,7 @@ def _run(
 
 
 def _in_parts(values: Tensor) -> Tensor:
-    """Real and imaginary parts apart, in a last dimension."""
+    """The real and the imaginary part in a new last dimension, if the values are complex."""
     return torch.view_as_real(values) if values.is_complex() else values
 
 

@@ -13,7 +13,7 @@ aten = torch.ops.aten
 
 
 def _of_no_complex_numbers(overload: str) -> Model:
-    """The variance of no elements has their complex dtype."""
+    """The variance of an empty complex tensor has the complex dtype."""
 
     def model(ulp: Ulp, input: Tensor, *args: Any, **named: Any) -> Any:
         if not input.is_complex() or input.numel():
@@ -26,7 +26,7 @@ def _of_no_complex_numbers(overload: str) -> Model:
 
 
 def dropout_backward(ulp: Ulp, grad_output: Tensor, mask: Tensor, scale: float) -> Tensor | Instead | None:
-    """The mask is read in the shape of the gradient; memory after a smaller mask is unknown."""
+    """The mask is read with the shape of the gradient; what follows a smaller mask in memory is unknown."""
     if mask.dtype is not torch.bool or mask.shape == grad_output.shape:
         return None
     size = grad_output.numel()
@@ -40,9 +40,9 @@ def dropout_backward(ulp: Ulp, grad_output: Tensor, mask: Tensor, scale: float) 
 def unique_dim(
     ulp: Ulp, input: Tensor, dim: int, sort: bool = True, inverse: bool = False, counts: bool = False
 ) -> tuple[Instead, ...] | None:
-    """Rows with NaN are last, each by itself, and those without are in order; what was not asked for is empty.
+    """Rows with NaN come last, each by itself; the other rows are sorted. Outputs that were not requested are empty.
 
-    The CPU's comparison gives NaN no place, so that its sort leaves rows in any order, and equal ones apart.
+    On the CPU, comparisons with NaN leave the rows in no defined order, so that equal rows may not be merged.
     """
     if not input.is_floating_point() or not input.isnan().any():
         return None

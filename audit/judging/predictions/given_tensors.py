@@ -1,4 +1,4 @@
-"""Models of host code with faults in given tensors: results, indices, weights, accumulators."""
+"""Models of host code that mishandles tensors it is given: outputs, indices, weights, accumulators."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ROWS_OF_A_BLOCK, THREADS_OF_A_GROUP = 32, 256
 
 
 def _kept(overload: str) -> Model:
-    """The old contents of the given outputs."""
+    """Given outputs keep their old contents."""
 
     def model(ulp: Ulp, *args: Any, out: Tensor | None = None, **named: Any) -> list[Tensor | None] | None:
         named |= {} if out is None else {"out": out}
@@ -39,9 +39,9 @@ def _kept(overload: str) -> Model:
 
 
 def _in_rows(overload: str) -> Model:
-    """The result in rows, in the memory of a tensor with other strides; memory after them does not change.
+    """The result is written contiguously into the memory of an output with other strides; the rest of it is unchanged.
 
-    A gradient's tensor is zero before, in its own strides.
+    The output of a pooling backward is zero before.
     """
 
     def model(ulp: Ulp, *args: Any, out: Tensor | None = None, **named: Any) -> InRows | None:
@@ -56,7 +56,7 @@ def _in_rows(overload: str) -> Model:
 
 
 def _in_channels_last(overload: str) -> Model:
-    """The result of a channels_last input is channels_last, even if the given output is not."""
+    """The result of a channels_last input is written as channels_last, even if the given output is contiguous."""
 
     def model(
         ulp: Ulp,
@@ -80,7 +80,7 @@ def _in_channels_last(overload: str) -> Model:
 
 
 def info_of_a_singular_matrix(overload: str) -> Model:
-    """The last result, which numbers the first pivot that is zero, is 2 whichever it is."""
+    """`info`, the last result, is 2 for every singular matrix in place of the number of its first zero pivot."""
 
     def model(ulp: Ulp, *args: Any, **named: Any) -> list[Tensor | None]:
         *others, info = getattr(aten, overload)(*args, **named)
@@ -90,7 +90,7 @@ def info_of_a_singular_matrix(overload: str) -> Model:
 
 
 def total_weight(forward: Callable[..., tuple[Tensor, Tensor]]) -> Model:
-    """The number of targets, including ignored ones and without their weights, unless the mean is taken."""
+    """For reductions other than the mean, the total weight is the number of targets, ignored ones included."""
 
     def model(
         ulp: Ulp, input: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignored: int
@@ -104,7 +104,7 @@ def total_weight(forward: Callable[..., tuple[Tensor, Tensor]]) -> Model:
 
 
 def addbmm(ulp: Ulp, input: Tensor, left: Tensor, right: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor | None:
-    """The number to which it adds is the first of the result, once that is written."""
+    """Elements after the first add the result's first element in place of the one-element `input`."""
     result: Tensor = aten.addbmm(input, left, right, beta=beta, alpha=alpha)
     if input.numel() != 1 or result.numel() < 2:
         return None
@@ -114,19 +114,19 @@ def addbmm(ulp: Ulp, input: Tensor, left: Tensor, right: Tensor, *, beta: Any = 
 
 
 def addbmm_of_none(ulp: Ulp, input: Tensor, left: Tensor, right: Tensor, **factors: Any) -> Tensor | None:
-    """Zero, where there is no matrix to add."""
+    """Zero for an empty batch; `input` is not added."""
     return torch.zeros(left.shape[1], right.shape[2], dtype=input.dtype) if not len(left) else None
 
 
 def maxima_of_windows(
     ulp: Ulp, grad: Tensor, input: Tensor, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil: bool, *rest: Any
 ) -> Tensor:
-    """The maxima are searched again; the indices are ignored."""
+    """The maxima are searched again; the given indices are ignored."""
     return _sent_back(grad, input, (kernel, stride, padding, dilation, ceil))
 
 
 def maxima_of_adaptive_windows(ulp: Ulp, grad: Tensor, input: Tensor, indices: Tensor) -> Tensor | None:
-    """The same, in windows of one size."""
+    """As `maxima_of_windows`, in windows of equal size."""
     pairs = list(zip(input.shape[-2:], grad.shape[-2:], strict=True))
     if any(wanted > size or not wanted for size, wanted in pairs):
         return None
@@ -144,7 +144,7 @@ def _sent_back(grad: Tensor, input: Tensor, geometry: tuple[Any, ...]) -> Tensor
 def layer_norm(
     ulp: Ulp, input: Tensor, shape: Sequence[int], weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> tuple[Tensor, Instead, Instead] | None:
-    """Weight and bias are read in the dtype of the input, which the moments have, too."""
+    """The memory of weight and bias is read in the input's dtype; mean and rstd are returned in that dtype."""
     if all(parameter is None or parameter.dtype is input.dtype for parameter in (weight, bias)):
         return None
 
@@ -158,7 +158,7 @@ def layer_norm(
 
 
 def cholesky_ex(ulp: Ulp, input: Tensor, *, upper: bool = False, **named: Any) -> tuple[Tensor, Tensor] | None:
-    """Complex numbers are read as two real ones each, so that the first half of a batch's memory is factorized."""
+    """Complex matrices are read as real ones of the same shape, so that half of the batch's memory is factorized."""
     rows = input.shape[-1]
     if not input.is_complex() or not 0 < rows <= ROWS_OF_A_BLOCK:
         return None
@@ -171,7 +171,7 @@ def cholesky_ex(ulp: Ulp, input: Tensor, *, upper: bool = False, **named: Any) -
 
 
 def _factorize(ulp: Ulp, tile: Tensor) -> int:
-    """Factorize in place as the kernel, whose first thread ends at a pivot that is not positive. Returns its number."""
+    """Factorize in place as the kernel, whose first thread stops at a non-positive pivot. Return the pivot's number."""
     values, failed = tile.clone(), 0
     for step in range(len(values)):
         computed_row = values[step, :step]
@@ -187,7 +187,7 @@ def _factorize(ulp: Ulp, tile: Tensor) -> int:
 
 
 def first_system(ulp: Ulp, left: Tensor, right: Tensor, *options: Any, **named: Any) -> list[Tensor | None] | None:
-    """With one right-hand side for a batch of matrices, the first solution, and those for zeros."""
+    """With one right-hand side for a batch of matrices, only the first system is solved; other solutions are zero."""
     if right.dim() >= left.dim() or left.dim() < 3 or right.shape == left.shape[:-1]:
         return None
     all_of = aten._linalg_solve_ex(left, right, *options, **named)[0]
@@ -198,7 +198,7 @@ def first_system(ulp: Ulp, left: Tensor, right: Tensor, *options: Any, **named: 
 
 
 def first_of_its_storage(overload: str) -> Model:
-    """In place of a number that is a view, the first element of the storage of the view."""
+    """A 0-dim tensor that is a view is read at the beginning of its storage."""
 
     def first(argument: Any) -> Any:
         is_number = isinstance(argument, Tensor) and not argument.dim() and argument.storage_offset()
@@ -215,7 +215,7 @@ def first_of_its_storage(overload: str) -> Model:
 
 
 def pad_backward(overload: str) -> Model:
-    """The bytes of both gradients are read and written in the input's dtype; the rest of the result is zero."""
+    """The memory of both gradients is read and written in the input's dtype; the rest of the result is zero."""
 
     def model(
         ulp: Ulp,

@@ -1,4 +1,4 @@
-"""Models of graphs that a release's host code finds by a key with six decimals of their numbers."""
+"""Models of cached MPSGraph graphs whose key in a release's host code has six decimals of the numbers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ IN_SIX_DECIMALS: dict[str, tuple[str, ...]] = {
 
 
 def _of_an_earlier_call(overload: str, names: tuple[str, ...]) -> Model:
-    """The numbers of the first call with the same key; in the second run, zero for numbers below 1e-6."""
+    """The numbers of the first call with the same key are used; in the second run, zero for numbers below 1e-6."""
     operator = getattr(torch.ops.aten, overload)
     order = [argument.name for argument in getattr(operator, operator.overloads()[0])._schema.arguments]
 

@@ -18,7 +18,7 @@ LONG_ROW = 2**17
 def binary_cross_entropy(
     ulp: Ulp, input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = 1
 ) -> Tensor | None:
-    """The logarithm of 1 - x, which is rounded to the dtype first; the CPU has log1p."""
+    """The loss with log(1 - x), where 1 - x is rounded to the dtype; the CPU computes log1p(-x)."""
     if not input.is_floating_point():
         return None
     taken, left = (ulp(values.log()).clamp(min=LEAST_LOGARITHM) for values in (input, ulp(1 - input)))
@@ -30,7 +30,7 @@ def binary_cross_entropy(
 def batch_norm(
     ulp: Ulp, input: Tensor, weight: Tensor | None, bias: Tensor | None, *rest: Any
 ) -> tuple[Tensor, None, None] | None:
-    """By a mean that is rounded before it is subtracted."""
+    """The batch norm with a mean that is rounded before it is subtracted."""
     dims = channel_dims(input, rest)
     if dims is None or not input.is_floating_point():
         return None
@@ -42,14 +42,14 @@ def batch_norm(
 
 
 def product_of_vectors(ulp: Ulp, left: Tensor, right: Tensor) -> Tensor | None:
-    """NaN, where a part of the sum may be infinite."""
+    """NaN where a partial sum may overflow half precision."""
     return _of_parts(left.double() * right.double(), None, False) if left.dtype is torch.float16 else None
 
 
 def sum_of_numbers(
     ulp: Ulp, input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Tensor | None:
-    """NaN, where a part of the sum may be infinite."""
+    """NaN where a partial sum may overflow half precision."""
     if input.dtype is not torch.float16 or dtype not in (None, torch.float16):
         return None
     return _of_parts(torch.where(input.isnan(), 0, input).double(), dim or None, keepdim)

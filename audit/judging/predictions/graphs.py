@@ -1,4 +1,4 @@
-"""Models of calls that a release's host code computes as a graph of MPSGraph's operations."""
+"""Models of calls that a release's host code computes with a graph of MPSGraph's operations."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ IN_STEPS = frozenset({"aten::arange", "aten::log_sigmoid_forward"} | _NORMS | _S
 
 
 def _log_of_one_plus_exp(ulp: Ulp, power: Tensor) -> Tensor:
-    """MPSGraph has no log1p: the sum is rounded before its logarithm is taken, in the dtype of the graph."""
+    """log(1 + exp(x)), where the sum is rounded to the graph's dtype first, because MPSGraph has no log1p."""
     return ulp(ulp(1 + ulp(power.exp())).log())
 
 
@@ -40,7 +40,7 @@ def softplus(ulp: Ulp, input: Tensor, beta: Any = 1, threshold: Any = 20) -> Ten
 
 
 def log_sigmoid_forward(ulp: Ulp, input: Tensor, *, out: Any = None, **given: Any) -> tuple[Any, Any]:
-    """min(x, 0) - log(1 + exp(-|x|)), in the strides of x; the buffer is empty, and a given one stays as it is."""
+    """min(x, 0) - log(1 + exp(-|x|)) with the strides of x; the buffer is empty, or unchanged if it is given."""
     result = input.clamp(max=0) - _log_of_one_plus_exp(ulp, -input.abs())
     if "buffer" not in given:
         return Instead(result), Instead(input.new_empty(0))
@@ -54,7 +54,7 @@ def mish(ulp: Ulp, input: Tensor) -> Tensor:
 
 
 def mish_backward(ulp: Ulp, grad: Tensor, input: Tensor) -> Tensor:
-    """The same function's derivative."""
+    """The derivative of `mish`."""
     mish_by_input = ulp(_log_of_one_plus_exp(ulp, input).tanh())
     inner = ulp(input * ulp(input.sigmoid())) * ulp(1 - ulp(mish_by_input * mish_by_input))
     return grad * ulp(ulp(inner) + mish_by_input)
@@ -66,19 +66,19 @@ def sigmoid_backward(ulp: Ulp, grad: Tensor, output: Tensor) -> Tensor | None:
 
 
 def tanh_backward(ulp: Ulp, grad: Tensor, output: Tensor) -> Tensor | None:
-    """The factor of a complex gradient is not conjugated; the kernel of tanh is a few ULP off."""
+    """The factor of a complex gradient is not conjugated; the given tanh is a few ULP off."""
     return grad * ulp(1 - ulp(ulp(output, 4.0).square())) if output.is_complex() else None
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """The gradients of complex numbers are products with the operands, not with their conjugates."""
+    """For complex numbers, gradients are products with the operands themselves, not with their conjugates."""
     result = torch.matmul(input, weight.t()).detach()
     moves = torch.matmul(input, weight.detach().conj().t()) + torch.matmul(input.detach().conj(), weight.t())
     return (result if bias is None else result + bias) + (moves - moves.detach())
 
 
 def linear_of_a_counter(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """The matrices of a batch beyond `MATRICES` are in the place of the first ones, and zeros in their own."""
+    """Products of matrices beyond the first `MATRICES` overwrite the first ones; their own places are zero."""
     product = torch.matmul(input, weight.t())
     if bias is None:
         return product
@@ -90,7 +90,7 @@ def linear_of_a_counter(input: Tensor, weight: Tensor, bias: Tensor | None = Non
 
 
 def product_of_long_rows(ulp: Ulp, *operands: Any, **factors: Any) -> Tensor | None:
-    """NaN, where the inner dimension is at least `INNER` and both others are those of a tile."""
+    """NaN if the inner dimension is at least `INNER` and both outer ones are at least `TILE`."""
     left, right = [operand for operand in operands if isinstance(operand, Tensor)][-2:]
     if left.shape[-1] < INNER or min(left.shape[-2], right.shape[-1]) < TILE:
         return None
@@ -98,7 +98,7 @@ def product_of_long_rows(ulp: Ulp, *operands: Any, **factors: Any) -> Tensor | N
 
 
 def linspace(ulp: Ulp, start: Any, end: Any, steps: int, *, dtype: Any = None, **options: Any) -> Tensor | None:
-    """Numbers between floats, cut to integers; the CPU cuts both ends first."""
+    """Steps between the ends as floats, truncated to integers; the CPU truncates both ends first."""
     if (dtype is not None and (dtype.is_floating_point or dtype.is_complex)) or steps < 2:
         return None
     if any(isinstance(limit, complex) for limit in (start, end)):
@@ -108,19 +108,19 @@ def linspace(ulp: Ulp, start: Any, end: Any, steps: int, *, dtype: Any = None, *
 
 
 def log_sigmoid_backward(ulp: Ulp, grad: Tensor, input: Tensor, buffer: Tensor) -> Tensor:
-    """grad / (1 + exp(x)); the buffer, from which the CPU computes, is not looked at."""
+    """grad / (1 + exp(x)); the buffer, from which the CPU computes, is ignored."""
     return grad * ulp(torch.sigmoid(-input))
 
 
 def asinh(ulp: Ulp, input: Tensor) -> Tensor | None:
-    """log(z + sqrt(z^2 + 1)), which cancels on the left; the root is off by a few ULP of its size."""
+    """log(z + sqrt(z^2 + 1)), which cancels for negative real parts; the root is off by a few ULP of its magnitude."""
     if not input.is_complex():
         return None
     return ulp(ulp(input + _off_by_size(ulp, ulp(ulp(input * input, 2.0) + 1).sqrt())).log())
 
 
 def tanh(ulp: Ulp, input: Tensor) -> Tensor | None:
-    """The kernel of complex numbers is a few ULP of their size off, which second derivatives show."""
+    """The complex kernel is off by a few ULP of the magnitude, which second derivatives show."""
     return _off_by_size(ulp, torch.tanh(input)) if input.is_complex() else None
 
 
@@ -130,38 +130,38 @@ def _off_by_size(ulp: Ulp, values: Tensor) -> Tensor:
 
 
 def atanh(ulp: Ulp, input: Tensor) -> Tensor | None:
-    """Half of log(1 + z) - log(1 - z), which cancels next to zero."""
+    """(log(1 + z) - log(1 - z)) / 2, which cancels near zero."""
     return ulp(ulp(ulp(1 + input).log()) - ulp(ulp(1 - input).log())) / 2 if input.is_complex() else None
 
 
 def threshold(ulp: Ulp, input: Tensor, threshold: Any, value: Any) -> Tensor:
-    """Replaces all elements that are not larger than the threshold, NaN too."""
+    """All elements that are not above the threshold are replaced, NaN too."""
     return torch.where(input > threshold, input, value)
 
 
 def threshold_backward(ulp: Ulp, grad: Tensor, input: Tensor, threshold: Any) -> Tensor:
-    """Nothing flows back to what is not larger than the threshold, NaN too."""
+    """The gradient is zero where the input is NaN or not above the threshold."""
     return torch.where(input > threshold, grad, 0)
 
 
 def hardtanh_backward(ulp: Ulp, grad: Tensor, input: Tensor, lower: Any, upper: Any) -> Tensor | None:
-    """The gradient times 0 or 1: -0 for a negative gradient outside of the range; limits and NaN count as inside."""
+    """The gradient times 0 or 1: outside, a negative gradient becomes -0; limits and NaN count as inside."""
     return grad * ~((input < lower) | (input > upper)) if grad.is_floating_point() else None
 
 
 def constant_pad_nd(ulp: Ulp, input: Tensor, pad: list[int], value: Any = 0) -> Tensor | None:
-    """For booleans the padding value is truncated to an integer first."""
+    """For boolean tensors the padding value is truncated to an integer first."""
     return torch.ops.aten.constant_pad_nd(input, pad, int(value)) if input.dtype is torch.bool else None
 
 
 def addcdiv(ulp: Ulp, input: Tensor, first: Tensor, second: Tensor, *, value: Any = 1) -> Tensor | None:
-    """input + value * (first / second), with the quotient that the model of `div` gives."""
+    """input + value * (first / second), where `div` computes the quotient."""
     quotient = div(ulp, first, second)
     return None if quotient is None else input + value * quotient
 
 
 def logit(ulp: Ulp, input: Tensor, eps: float | None = None) -> Tensor | None:
-    """With an eps above one half every number is cut off at 1 - eps, the lower of the limits."""
+    """If eps is above one half, every number is replaced by 1 - eps, the lower limit."""
     if eps is None or eps <= 0.5:
         return None
     cut = torch.where(input.isnan(), input, 1 - eps)
@@ -169,7 +169,7 @@ def logit(ulp: Ulp, input: Tensor, eps: float | None = None) -> Tensor | None:
 
 
 def logit_backward(ulp: Ulp, grad: Tensor, input: Tensor, eps: float | None = None) -> Tensor | None:
-    """Zero outside of the interval from eps to 1 - eps, also for a negative eps; -1 if no eps is given."""
+    """Zero outside of the interval from eps to 1 - eps, also for a negative eps, which is -1 if none is given."""
     least = -1.0 if eps is None else eps
     if least >= 0:
         return None
@@ -177,14 +177,14 @@ def logit_backward(ulp: Ulp, grad: Tensor, input: Tensor, eps: float | None = No
 
 
 def channel_dims(input: Tensor, options: Sequence[Any]) -> list[int] | None:
-    """The dimensions that a batch norm reduces; None if it has no channels, or its statistics are given."""
+    """The dimensions that a batch norm reduces; None if there are no channels, or if running statistics are used."""
     if any(option is False for option in options) or input.dim() < 2 or not input.numel():
         return None
     return [dim for dim in range(input.dim()) if dim != 1]
 
 
 def _batch_norm(overload: str) -> Model:
-    """Only the bias is left of a channel whose variance is infinite in the dtype of the tensor."""
+    """A channel whose variance overflows the tensor's dtype becomes the bias."""
 
     def model(ulp: Ulp, input: Tensor, weight: Tensor | None, bias: Tensor | None, *rest: Any) -> Any:
         dims = channel_dims(input, rest)
@@ -199,7 +199,7 @@ def _batch_norm(overload: str) -> Model:
 
 
 def _without_variance(overload: str) -> Model:
-    """With an eps of zero, NaN in channels whose variance is zero; the CPU gives the bias."""
+    """If eps is zero, channels with zero variance become NaN; on the CPU they become the bias."""
 
     def model(ulp: Ulp, input: Tensor, weight: Tensor | None, bias: Tensor | None, *rest: Any) -> Any:
         dims = channel_dims(input, rest)
@@ -213,19 +213,19 @@ def _without_variance(overload: str) -> Model:
 
 
 def cdist(ulp: Ulp, left: Tensor, right: Tensor, p: float, mode: Any = None) -> Tensor | None:
-    """For p = 0 a difference that is NaN counts as one."""
+    """If p is 0, a difference that is NaN counts as one."""
     if p != 0:
         return None
     return ((left.unsqueeze(-2) - right.unsqueeze(-3)) != 0).sum(-1).to(left.dtype)
 
 
 def prelu(ulp: Ulp, input: Tensor, weight: Tensor) -> Tensor:
-    """max(x, 0) + w min(x, 0): an infinite weight makes NaN of positive numbers."""
+    """max(x, 0) + w min(x, 0), which is NaN for a positive x and an infinite weight."""
     return input.clamp(min=0) + weight * input.clamp(max=0)
 
 
 def _index_beside_nan(smallest: bool) -> Model:
-    """If there is a NaN, the value is NaN, but the index is that of the largest or smallest number."""
+    """In a row with NaN, the value is NaN, but the index is that of the largest or smallest number."""
 
     def model(ulp: Ulp, input: Tensor, dim: Any = None, keepdim: bool = False) -> tuple[Tensor, Tensor] | None:
         if not isinstance(dim, int) or not input.is_floating_point():
@@ -238,7 +238,7 @@ def _index_beside_nan(smallest: bool) -> Model:
 
 
 def _median(*, of_numbers: bool) -> Model:
-    """The middle of a sorted row, whose NaNs are last; zero if no number is left."""
+    """The middle element of a sorted row whose NaNs are last; zero if nanmedian has no number."""
 
     def model(ulp: Ulp, input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
         if not input.numel() or not (dim is None or (isinstance(dim, int) and input.dim())):
@@ -257,7 +257,7 @@ def _median(*, of_numbers: bool) -> Model:
 
 
 def _of_32_bits(overload: str) -> Model:
-    """Integers lose what is beyond 32 bits before they are compared. What was not asked for is a number."""
+    """int64 elements are truncated to 32 bits before they are compared. Outputs that were not requested are 0-dim."""
     operator = getattr(torch.ops.aten, overload)
     names = [argument.name for argument in operator.default._schema.arguments]
 
@@ -275,7 +275,7 @@ def _of_32_bits(overload: str) -> Model:
 
 
 def _resized_by_one_factor(overload: str, before: int) -> Model:
-    """A height's factor that is not given is one, and without the width's the height's does not count."""
+    """A missing scale factor of the height counts as one; if the width's is missing, the height's is ignored."""
 
     def model(ulp: Ulp, *args: Any) -> Any:
         height, width = (*args[before:], None, None)[:2]
@@ -286,7 +286,7 @@ def _resized_by_one_factor(overload: str, before: int) -> Model:
 
 
 def small_beside(least: float, values: Tensor, right: Tensor, wide: Tensor) -> Tensor:
-    """Both are finite, and differ by a few ULP of the largest element, or of `least` where that is more."""
+    """Which finite elements are off by at most a few ULP of the largest element, or of `least` if that is more."""
     differing = (values - right).abs().double()
     largest = torch.where(right.isfinite(), right, 0).abs().max().clamp(min=least) if right.numel() else right.abs()
     eps = torch.finfo(right.dtype if right.is_floating_point() or right.is_complex() else torch.float32).eps

@@ -1,7 +1,7 @@
-"""Models of grid_sampler at positions that are NaN, infinite, huge, or beside numbers that are not finite.
+"""Models of grid_sampler for coordinates that are NaN, infinite or huge, and for inputs that are not finite.
 
-They compute places in float. An index saturates, NaN becomes 0, and the neighbour of the largest index wraps. The
-padding moves each neighbour by itself, and weights are made of the place as it was.
+Coordinates are computed in float. As an index, a coordinate saturates, NaN becomes 0, and the neighbour of the largest
+index wraps. Padding is applied to each neighbour separately; weights come from the coordinate without padding.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ INT_LIMIT = 2**31
 
 
 def grid_sampler(ulp: Ulp, input: Tensor, grid: Tensor, mode: int, padding: int, aligned: bool) -> Tensor | None:
-    """The samples of 2 or 3 dimensions; of bicubic ones it says only that a coordinate that is NaN gives zero."""
+    """The samples in 2 or 3 dimensions; of bicubic ones, only that a NaN coordinate gives zero."""
     sizes = list(input.shape[:1:-1])
     if _has_no_reflection(sizes, padding, aligned):
         return None
@@ -85,7 +85,7 @@ def _has_no_reflection(sizes: list[int], padding: int, aligned: bool) -> bool:
 
 
 def _places(grid: Tensor, sizes: list[int], aligned: bool) -> Tensor:
-    """Where the elements of the last dimension, x first, are among the input's."""
+    """The positions in the input's elements, in float, of the grid's coordinates; the last dimension has x first."""
     above, size = grid.float() + 1, torch.tensor(sizes, dtype=torch.float32)
     if aligned:
         return above * 0.5 * (size - 1)
@@ -105,7 +105,7 @@ def _inside(at: Tensor, sizes: list[int]) -> Tensor:
 
 
 def _padded(places: Tensor, sizes: list[int], padding: int, aligned: bool) -> Tensor:
-    """The places after the padding; NaN is at the first element."""
+    """The positions after padding; NaN becomes 0 unless the padding is zeros."""
     if padding == ZEROS:
         return places
     if padding == REFLECTION:
@@ -114,7 +114,7 @@ def _padded(places: Tensor, sizes: list[int], padding: int, aligned: bool) -> Te
 
 
 def _reflected(places: Tensor, sizes: list[int], aligned: bool) -> tuple[Tensor, Tensor]:
-    """The places inside, and the sign of what they change by."""
+    """The reflected positions, and their derivative's sign."""
     low, span = (0.0, torch.tensor(sizes) - 1) if aligned else (-0.5, torch.tensor(sizes))
     size = (places - low).abs()
     rest = size.fmod(span.float())
@@ -123,7 +123,7 @@ def _reflected(places: Tensor, sizes: list[int], aligned: bool) -> tuple[Tensor,
 
 
 def _padded_with_factors(places: Tensor, sizes: list[int], padding: int, aligned: bool) -> tuple[Tensor, Tensor]:
-    """The places after the padding, NaN left as it is, and by what they change with the grid."""
+    """The positions after padding, with NaN unchanged, and their derivatives by the grid."""
     last = torch.tensor(sizes) - 1.0
     factors = ((last if aligned else last + 1) / 2).expand(places.shape)
     if padding == REFLECTION:
@@ -146,7 +146,7 @@ def _padded_index(at: Tensor, sizes: list[int], padding: int, aligned: bool) -> 
 
 
 def _shares(far: Tensor, corner: tuple[int, ...]) -> Tensor:
-    """The weight of a corner by each dimension."""
+    """The weight of a corner in each dimension."""
     return torch.where(torch.tensor(corner) == 1, far, 1 - far)
 
 
@@ -158,7 +158,7 @@ def _flat(at: Tensor, sizes: list[int], channels: int) -> Tensor:
 
 
 def _values_at(values: Tensor, at: Tensor, sizes: list[int], inside: Tensor) -> Tensor:
-    """The values at these places of each channel: zero outside, NaN where memory outside of the tensor is read."""
+    """Each channel's values at these positions: zero unless `inside`, NaN where memory beyond the input is read."""
     taken = values.gather(2, _flat(at, sizes, values.shape[1])).view(at.shape[0], values.shape[1], *at.shape[1:-1])
     taken = torch.where(_inside(at, sizes).all(-1)[:, None], taken, math.nan)
     return torch.where(inside.all(-1)[:, None], taken, 0)

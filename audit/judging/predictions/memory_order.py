@@ -17,7 +17,7 @@ _OVERLOADS = (
 
 
 def of_contiguous_tensors(overload: str) -> Model:
-    """The model of a call whose result is that of the CPU for contiguous tensors."""
+    """The model of a call whose result is the CPU's for contiguous copies of the tensors."""
 
     def model(ulp: Ulp, *args: Any, **kwargs: Any) -> Any:
         args, kwargs = map_leaves(_contiguous, (args, kwargs))

@@ -1,7 +1,7 @@
 """Models of releases' kernels for variances, and for NaN in the softmax of attention.
 
-A variance is the mean of squares less the square of the mean, which cancels. The kernel of layer_norm takes one below
-1e-6 for zero, that of group_norm a negative one.
+A variance is the mean of squares minus the square of the mean, which cancels. The kernel of layer_norm treats a
+variance below 1e-6 as zero, that of group_norm a negative one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ LEAST_OF_A_LAYER = 1e-6
 
 
 def _moments(values: Tensor, dims: tuple[int, ...], ulp: Ulp) -> tuple[Tensor, Tensor]:
-    """Mean and variance in float; the variance is what is left of two sums.
+    """Mean and variance in float; the variance is the difference of two means.
 
     The order in which a threadgroup adds moves each sum by more than its last rounding.
     """
@@ -33,7 +33,7 @@ def _scaled(values: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tenso
 
 
 def layer_norm(ulp: Ulp, input: Tensor, shape: Any, weight: Any, bias: Any, eps: float) -> Any:
-    """By the variance that cancels, in float."""
+    """The layer norm with the variance of `_moments`, in float."""
     dims = tuple(range(input.dim() - len(shape), input.dim()))
     values = input.float()
     mean, variance = _moments(values, dims, ulp)
@@ -44,7 +44,7 @@ def layer_norm(ulp: Ulp, input: Tensor, shape: Any, weight: Any, bias: Any, eps:
 def group_norm(
     ulp: Ulp, input: Tensor, weight: Any, bias: Any, batch: int, channels: int, rest: int, groups: int, eps: float
 ) -> Any:
-    """By the variance that cancels, in float."""
+    """The group norm with the variance of `_moments`, in float."""
     values = input.float().reshape(batch, groups, -1)
     mean, variance = _moments(values, (2,), ulp)
     root = (variance.clamp(min=0) + eps).rsqrt()
@@ -55,7 +55,7 @@ def group_norm(
 
 
 def attention(ulp: Ulp, query: Tensor, key: Tensor, value: Tensor, *rest: Any, **keywords: Any) -> Any:
-    """Zero for a query with NaN, whose scores are all NaN: a maximum that passes over NaN finds none."""
+    """Zero for a query with NaN: all its scores are NaN, and the kernel's maximum ignores NaN."""
     lost = query.isnan().any(-1, keepdim=True)
     if not lost.any():
         return None

@@ -1,4 +1,4 @@
-"""Models of releases' fused optimizers, with their order of operations."""
+"""Models of releases' fused optimizers, with the order of their operations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .prediction import Model, Prediction, Ulp
 
 
 def adam(*, decoupled: bool) -> Model:
-    """The model of Adam whose moments are sums of two products, not steps towards the new value."""
+    """The model of Adam with moments computed as a sum of two products, where the CPU interpolates."""
 
     def model(ulp: Ulp, *lists: list[Tensor], maximize: bool, amsgrad: bool, **options: Any) -> Any:
         if options.get("grad_scale") is not None or options.get("found_inf") is not None:
@@ -46,7 +46,7 @@ def adam(*, decoupled: bool) -> Model:
 
 
 def read_as_float(step: Model) -> Model:
-    """The model of a kernel that reads the first four bytes of a learning rate as a float; zeros follow two bytes."""
+    """The model of a kernel that reads four bytes of the learning rate as a float; half precision is zero-padded."""
 
     def model(ulp: Ulp, *lists: list[Tensor], **options: Any) -> Any:
         lr = options["lr"]

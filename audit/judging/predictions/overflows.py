@@ -1,4 +1,4 @@
-"""Results beyond the numbers of their dtype, where the order of operations decides between infinities and NaN."""
+"""Results beyond the range of their dtype, where the order of operations decides between infinity and NaN."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from .prediction import Prediction
 
 
 def not_finite(values: Tensor, right: Tensor, wide: Tensor) -> Tensor:
-    """Neither the device's element is finite nor the CPU's, or the one in float64."""
+    """Which elements are non-finite on the device, and also on the CPU or in float64."""
     return ~values.isfinite() & (~right.isfinite() | ~wide.to(right.dtype).isfinite())
 
 
 def undefined(values: Tensor, right: Tensor, wide: Tensor) -> Tensor:
-    """The device's element is NaN."""
+    """Which elements are NaN on the device."""
     return values.isnan()
 
 
 def infinite_or_undefined(values: Tensor, right: Tensor, wide: Tensor) -> Tensor:
-    """The device's element is not finite."""
+    """Which elements are not finite on the device."""
     return ~values.isfinite()
 
 

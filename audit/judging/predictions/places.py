@@ -15,14 +15,14 @@ OF_LINEAR, OF_CUBIC = (1,), (-1, 1, 2)
 
 
 def upsample_linear1d(ulp: Ulp, input: Tensor, output_size: Sequence[int], *options: Any) -> Tensor | None:
-    """At the same size the element and zero times the next one, the last one's own."""
+    """At the same size, each element plus zero times the next one; for the last one, zero times itself."""
     if output_size[0] != input.shape[-1]:
         return None
     return input + 0 * torch.cat([input[..., 1:], input[..., -1:]], -1)
 
 
 def antialiased(overload: str, away: Sequence[int]) -> Model:
-    """The model of an antialiased interpolation that multiplies neighbours by zero if a size stays the same."""
+    """The model of an antialiased interpolation that adds zero times the neighbours if a size stays the same."""
 
     def model(ulp: Ulp, input: Tensor, output_size: Sequence[int], *options: Any) -> Tensor:
         for dim, size in ((-2, output_size[0]), (-1, output_size[1])):
@@ -34,14 +34,14 @@ def antialiased(overload: str, away: Sequence[int]) -> Model:
 
 
 def _neighbours(input: Tensor, dim: int, step: int) -> Tensor:
-    """Zero times the elements that are `step` away, where there are any."""
+    """Zero times the element `step` away, or zero outside of the input."""
     places = torch.arange(input.shape[dim]) + step
     outside = ((places < 0) | (places >= input.shape[dim])).view(-1, *[1] * (-1 - dim))
     return torch.where(outside, 0, 0 * input.index_select(dim, places.clamp(0, input.shape[dim] - 1)))
 
 
 def bytes_bilinear(ulp: Ulp, input: Tensor, output_size: Sequence[int], aligned: bool, *scales: Any) -> Tensor | None:
-    """One of both integers beside the exact number."""
+    """The exact number rounded down or up."""
     if input.dtype is not torch.uint8:
         return None
     exact: Tensor = torch.ops.aten.upsample_bilinear2d(input.double(), output_size, aligned, *scales)
@@ -49,7 +49,7 @@ def bytes_bilinear(ulp: Ulp, input: Tensor, output_size: Sequence[int], aligned:
 
 
 def one_column(overload: str) -> Model:
-    """The model of an antialiased interpolation into a width of one: each row by itself, as the CPU does for a row."""
+    """The model of an antialiased interpolation to width one, computed as the CPU does for height one."""
 
     def model(ulp: Ulp, input: Tensor, output_size: Sequence[int], *options: Any) -> Tensor | None:
         if output_size[1] != 1:

@@ -1,8 +1,8 @@
 """Predicted results of a known defect: the case runs on the CPU with a model in place of the defective overload.
 
 A rule that explains a difference in values names a prediction. Every element that differs must equal the model's;
-all others must be right, in every output, gradient and argument. So a second defect of the same
-operator stays unexplained.
+all others must be right, in every output, gradient and argument. So a second defect of the same operator stays
+unexplained.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _NAME = re.compile(r"^(?P<name>aten::(?:__\w+__|\w+?))_?(?:\.\w+)?$")
 
 
 class Ulp:
-    """Moves intermediate results of a model by one ULP, each element up or down; not at all in the first run.
+    """Moves the intermediate results of a model by one ULP, each element up or down; not at all in the first run.
 
-    The device may round them otherwise than the CPU. How far the model's results move says what is accepted.
+    The device may round them differently from the CPU. How far the model's results move determines what is accepted.
 
     Attributes:
         run: the number of the run, which chooses one of a model's alternatives.
@@ -44,7 +44,7 @@ class Ulp:
         self._directions = torch.Generator().manual_seed(run) if run and moves else None
 
     def __call__(self, values: Tensor, ulps: float = 1.0) -> Tensor:
-        """The values, moved by so many ULP. Real and imaginary parts move by themselves."""
+        """The values, moved by this many ULP. Real and imaginary parts are moved separately."""
         if self._directions is None:
             return values
         if values.is_complex():
@@ -62,31 +62,31 @@ Where = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 @dataclass(frozen=True)
 class InRows:
-    """A result that is written as if a given output's memory were in rows, whatever its strides.
+    """A result that is written as if a given output were contiguous, whatever its strides.
 
     Attributes:
-        values: of the shape of the output.
-        before: what was in the output; it stays where no row is written.
+        values: the result, of the shape of the output.
+        before: the output's contents before the call, which remain where nothing is written.
     """
 
     values: Tensor
     before: Tensor
 
     def write(self, output: Tensor) -> None:
-        """Write it into an output in which the CPU's result is."""
+        """Replace the CPU's result in `output` by this one."""
         output.copy_(self.before)
         output.as_strided((output.numel(),), (1,), output.storage_offset()).copy_(self.values.flatten())
 
 
 @dataclass(frozen=True)
 class Instead:
-    """A result of another shape or dtype than the CPU's, in its place. For integers only shape and dtype count."""
+    """Replaces the CPU's result by one of a different shape or dtype. For integers only shape and dtype count."""
 
     values: Tensor
 
 
 class ModelError(Exception):
-    """A flaw of a model, which must not pass for a case that it does not fit."""
+    """An error in a model. It is raised, because otherwise the case would seem not to fit."""
 
 
 @dataclass(frozen=True)
@@ -94,17 +94,17 @@ class Prediction:
     """A model of a defect.
 
     Attributes:
-        name: as rules name it.
+        name: the name that rules use.
         models: by the overload without its suffixes, "aten::erfc" for erfc, erfc_ and erfc.out. The case also runs with
-            subnormal numbers taken for zero.
-        without_calls: it also says something of cases that call none of these overloads.
-        alternatives: how many results the model may have, by the number of the run; each element is as one of them. Its
-            intermediate results are not moved then.
-        nan_is_any_non_finite: a NaN of the model means a NaN or an infinity of either sign.
-        where: in place of models, which elements of any result may differ, and how.
-        with_calls: it says nothing about cases that call none of these; empty: `where` says something of any case.
-        gradients: what computes an overload and its gradients in place of the CPU, "linear" for aten::linear. For
-            overloads that torch composes of others before any model sees them; `with_calls` names those.
+            subnormal numbers flushed to zero.
+        without_calls: it also applies to cases that call none of these overloads.
+        alternatives: how many results the model may have; the number of the run chooses one, and each element may be as
+            any of them. Intermediate results are not moved then.
+        nan_is_any_non_finite: a NaN of the model stands for NaN or an infinity of either sign.
+        where: used in place of models: returns which elements of a result may differ as they do.
+        with_calls: it applies only to cases that call one of these; if empty, `where` applies to all cases.
+        gradients: functions that compute an overload and its gradients in place of the CPU, by name, "linear" for
+            aten::linear. For overloads that torch decomposes before a model is called; `with_calls` names the parts.
     """
 
     name: str
@@ -118,7 +118,7 @@ class Prediction:
 
     @contextmanager
     def in_place(self) -> Iterator[None]:
-        """Inside, `gradients` compute."""
+        """Inside this context, the functions in `gradients` are registered in place of the CPU's."""
         if not self.gradients:
             yield
             return
@@ -128,18 +128,18 @@ class Prediction:
             yield
 
     def concerns(self, called: set[str]) -> bool:
-        """Whether it says something of a case that called these overloads, without their suffixes."""
+        """Whether it applies to a case that called these overloads (without their suffixes)."""
         of_any = self.without_calls or (self.where is not None and not self.with_calls)
         return of_any or bool(called & (self.with_calls | set(self.models)))
 
 
 class Calls(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Puts models in place of overloads.
+    """Replaces the results of overloads by those of models.
 
     Attributes:
-        ulp: what the models get.
-        names: of the overloads that were called, without their suffixes.
-        modelled: whether a model has said something about a call.
+        ulp: the argument `ulp` of the models.
+        names: the overloads that were called, without their suffixes.
+        modelled: whether a model has replaced any result.
     """
 
     def __init__(self, models: Mapping[str, Model], ulp: Ulp) -> None:
@@ -189,7 +189,7 @@ class Calls(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return map_leaves(lambda leaf: others.get(id(leaf), leaf), result) if others else result
 
     def _made(self, func: OpOverload[..., Any], args: Any, kwargs: Any) -> Any:
-        """The call's result; the inner calls of a composite kernel come here too."""
+        """Make the call. The inner calls of a composite kernel are dispatched to this mode, too."""
         key = None if func._name in self._open else composite_key(func, torch._C.DispatchKey.CPU)
         if key is None:
             return func(*args, **kwargs)
@@ -213,7 +213,7 @@ def _without_outputs(func: OpOverload[..., Any], kwargs: dict[str, Any]) -> dict
 
 
 def _results(func: OpOverload[..., Any], args: Any, kwargs: dict[str, Any], returned: Any) -> Any:
-    """The results of a call; the arguments that it writes, if it returns nothing, given outputs first."""
+    """The results of a call; if it returns nothing, the arguments that it writes, given outputs first."""
     schema = func._schema
     if schema.returns:
         return returned
@@ -223,7 +223,7 @@ def _results(func: OpOverload[..., Any], args: Any, kwargs: dict[str, Any], retu
 
 
 def _copied(leaf: Any) -> Any:
-    """A copy of a tensor from before the call, which may write to it; of a 0-dim tensor its whole storage."""
+    """A copy of a tensor, made before a call that may write to it; with the whole storage if a kernel may read that."""
     if not isinstance(leaf, Tensor):
         return leaf
     values = leaf.resolve_conj().resolve_neg()

@@ -45,13 +45,13 @@ def fused(left: Tensor, right: Tensor, added: Tensor) -> Tensor:
 
 
 def _floating(*values: Any) -> list[Tensor]:
-    """Numbers and integers as float32, halves widened to it, tensors broadcast together."""
+    """The values as float32 tensors, broadcast together."""
     tensors = [value if isinstance(value, Tensor) else torch.tensor(value) for value in values]
     return list(torch.broadcast_tensors(*(tensor.to(torch.float32) for tensor in tensors)))  # type: ignore[no-untyped-call]
 
 
 def integer_abs(ulp: Ulp, input: Tensor) -> Tensor | None:
-    """Through float: beyond 2^24 rounded, and the largest integer for the least. float32 to float64 are as they are."""
+    """The absolute value of integers through float: rounded beyond 2^24, and the largest integer for the least."""
     if input.is_floating_point() or input.is_complex():
         return None
     limits = torch.iinfo(input.dtype)
@@ -61,14 +61,14 @@ def integer_abs(ulp: Ulp, input: Tensor) -> Tensor | None:
 
 
 def erfc(ulp: Ulp, input: Tensor) -> Tensor | None:
-    """One less erf, in float."""
+    """1 - erf(x) in float."""
     if input.is_complex():
         return None
     return 1 - ulp(input.to(torch.float32).erf())
 
 
 def expm1(ulp: Ulp, input: Tensor) -> Tensor | None:
-    """From 1e-5 on the exponential less one, in float."""
+    """exp(x) - 1 in float, from |x| = 1e-5 on."""
     if input.is_complex():
         return None
     (x,) = _floating(input)
@@ -76,7 +76,7 @@ def expm1(ulp: Ulp, input: Tensor) -> Tensor | None:
 
 
 def digamma(ulp: Ulp, input: Tensor) -> Tensor | None:
-    """For negative numbers by the tangent of pi times the fraction up from the integer below, in float."""
+    """Reflected for negative numbers, by tan(pi (x - floor(x))), in float."""
     (x,) = _floating(input)
     fraction = (x - x.floor()).clamp(max=1 - 2**-24)
     reflected = torch.special.digamma(ulp(1 - x)) - torch.pi / (torch.pi * fraction).tan()
@@ -89,7 +89,7 @@ def polygamma(ulp: Ulp, order: int, input: Tensor) -> Tensor | None:
 
 
 def lgamma_of_infinity(ulp: Ulp, input: Tensor) -> Tensor | None:
-    """(x - 1/2) log(x) - x for large x, reflected for negative ones, in float32: NaN where infinities cancel."""
+    """(x - 1/2) log(x) - x for a huge x, in float32, reflected for negative ones: NaN where infinities cancel."""
     (x,) = _floating(input)
     size = x.abs()
     product = (size - 0.5) * size.log()
@@ -101,7 +101,7 @@ def lgamma_of_infinity(ulp: Ulp, input: Tensor) -> Tensor | None:
 
 
 def lgamma_of_small_numbers(ulp: Ulp, input: Tensor) -> Tensor | None:
-    """Below 1 the logarithm of gamma(1 + x) divided by 1 + x less 1, in float; below 0.001 of a series."""
+    """For |x| < 1, log(gamma(1 + r) / r) with r = (1 + |x|) - 1, in float; a series below 0.001."""
     (x,) = _floating(input)
     size = x.abs()
     rest = (1 + (size - size.floor())) - 1
@@ -113,7 +113,7 @@ def lgamma_of_small_numbers(ulp: Ulp, input: Tensor) -> Tensor | None:
 
 
 def _shift(input: Tensor | float, other: Tensor | float) -> tuple[Tensor, Tensor, torch.dtype]:
-    """Operands in the width of the shift, the count reduced to that width; and the result's dtype."""
+    """The value, the shift count modulo the width of the shift (32 or 64 bits), and the result's dtype."""
     dtype = torch.result_type(input, other)
     bits = max(torch.iinfo(dtype).bits, NARROWEST_SHIFT)
     wide = torch.int64 if bits > NARROWEST_SHIFT else torch.int32
@@ -122,24 +122,24 @@ def _shift(input: Tensor | float, other: Tensor | float) -> tuple[Tensor, Tensor
 
 
 def left_shift(ulp: Ulp, input: Any, other: Any) -> Tensor | None:
-    """By the count modulo the width of the register: 32 bits, or 64."""
+    """The shift count is taken modulo the width of the register: 32 or 64 bits."""
     value, count, dtype = _shift(input, other)
     return (value << count).to(dtype)
 
 
 def right_shift(ulp: Ulp, input: Any, other: Any) -> Tensor | None:
-    """By the count modulo the width of the register: 32 bits, or 64."""
+    """The shift count is taken modulo the width of the register: 32 or 64 bits."""
     value, count, dtype = _shift(input, other)
     return (value >> count).to(dtype)
 
 
 def divide(ulp: Ulp, input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor | None:
-    """The quotient rounded down, if that is asked for, without a look at the remainder."""
+    """With rounding_mode="floor", the rounded quotient's floor, not corrected by the remainder."""
     return floor_divide(ulp, input, other) if rounding_mode == "floor" else None
 
 
 def floor_divide(ulp: Ulp, input: Any, other: Any) -> Tensor | None:
-    """The quotient rounded down, without a correction by the remainder."""
+    """The floor of the rounded quotient, not corrected by the remainder."""
     if not _is_floating(input, other):
         return None
     left, right = _floating(input, other)
@@ -148,7 +148,7 @@ def floor_divide(ulp: Ulp, input: Any, other: Any) -> Tensor | None:
 
 
 def remainder(ulp: Ulp, input: Any, other: Any) -> Tensor | None:
-    """The dividend less the divisor times the quotient rounded down."""
+    """The dividend minus the divisor times the floor of the rounded quotient."""
     if not _is_floating(input, other):
         return None
     left, right = _floating(input, other)
@@ -160,13 +160,13 @@ def _is_floating(*values: Any) -> bool:
 
 
 def hypot(ulp: Ulp, input: Tensor, other: Tensor) -> Tensor | None:
-    """The root of the sum of squares, in the dtype of the operands or in float."""
+    """The root of the sum of squares in float, without scaling."""
     left, right = _floating(input, other)
     return fused(left, left, right * right).sqrt()
 
 
 def lerp(ulp: Ulp, input: Tensor, end: Tensor, weight: Any) -> Tensor | None:
-    """The weighted difference added to the first end, for any weight."""
+    """input + weight * (end - input), for every weight."""
     weight = weight.to(input.dtype) if isinstance(weight, Tensor) else weight
     return fused_any(ulp(end - input), weight, input)
 
@@ -179,13 +179,13 @@ def fused_any(left: Tensor, right: Any, added: Tensor) -> Tensor:
 
 
 def foreach_lerp(ulp: Ulp, inputs: list[Tensor], ends: list[Tensor], weights: Any, **kwargs: Any) -> Any:
-    """Each tensor as by `lerp`."""
+    """As `lerp`, for each tensor of a list."""
     of_each = weights if isinstance(weights, (list, tuple)) else [weights] * len(inputs)
     return [lerp(ulp, *operands) for operands in zip(inputs, ends, of_each, strict=True)]
 
 
 def zeta(ulp: Ulp, input: Any, other: Any) -> Tensor | None:
-    """The series and its expansion in float, where powers vanish and the product that multiplies them overflows."""
+    """The series and its expansion in float, where powers underflow and their factor overflows."""
     x, q = _floating(input, other)
     total, a, power = q**-x, q.clone(), torch.zeros_like(q)
     done = torch.zeros(x.shape, dtype=torch.bool)
@@ -215,7 +215,7 @@ def zeta(ulp: Ulp, input: Any, other: Any) -> Tensor | None:
 
 
 def polynomial(name: str, operator: Callable[[Tensor, Tensor], Tensor]) -> Model:
-    """The model of a polynomial: a degree beyond the integers is the largest one; the recurrence ends in NaN."""
+    """The model of a polynomial whose degree is clamped to int64; for a huge degree the recurrence gives NaN."""
     at_ends = CHEBYSHEV_AT_ENDS[name[-1]] if "chebyshev" in name else ()
     ends = (1, 0 if "shifted" in name else -1)
 
@@ -233,7 +233,7 @@ def polynomial(name: str, operator: Callable[[Tensor, Tensor], Tensor]) -> Model
 
 
 def subtract(ulp: Ulp, input: Any, other: Any, alpha: float = 1) -> Tensor | None:
-    """The product is rounded, and may overflow, before it is subtracted."""
+    """`other * alpha` is rounded, and may overflow, before it is subtracted."""
     if any(isinstance(operand, Tensor) and operand.dtype != torch.float32 for operand in (input, other)):
         return None
     minuend, subtrahend = _floating(input, other)
@@ -241,24 +241,24 @@ def subtract(ulp: Ulp, input: Any, other: Any, alpha: float = 1) -> Tensor | Non
 
 
 def subtract_from(ulp: Ulp, input: Any, other: Any, alpha: float = 1) -> Tensor | None:
-    """As `subtract`, with the operands of rsub."""
+    """As `subtract`, with the operands exchanged."""
     return subtract(ulp, other, input, alpha)
 
 
 def dropout_backward(ulp: Ulp, grad_output: Tensor, mask: Tensor, scale: float) -> Tensor:
-    """Zero if the mask drops an element, for any gradient."""
+    """Zero where the mask drops an element, even if the gradient is not finite."""
     return torch.where(mask, grad_output * scale, 0)
 
 
 def gcd(ulp: Ulp, input: Tensor, other: Tensor) -> Tensor:
-    """Positive, where the least integer is taken for its own absolute value."""
+    """Never negative; abs() leaves the least integer unchanged."""
     return torch.gcd(input, other).abs()
 
 
 def elu_backward(
     ulp: Ulp, grad: Tensor, alpha: float, scale: float, input_scale: float, is_result: bool, values: Tensor
 ) -> Tensor | None:
-    """With factors that are rounded to half precision, where they may overflow."""
+    """The factors are rounded to half precision, where they may overflow."""
     if values.dtype not in (torch.float16, torch.bfloat16):
         return None
     below, above, inner = torch.tensor((alpha, scale, input_scale), dtype=values.dtype).float()
@@ -268,13 +268,13 @@ def elu_backward(
 
 
 def elu(ulp: Ulp, input: Tensor, alpha: float = 1, scale: float = 1, input_scale: float = 1) -> Tensor:
-    """The exponential less one, in float, where the number is negative."""
+    """exp(x) - 1 in float, for negative x."""
     (x,) = _floating(input)
     return torch.where(x > 0, x * scale, (ulp((x * input_scale).exp()) - 1) * (alpha * scale)).to(input.dtype)
 
 
 def silu_backward(ulp: Ulp, grad: Tensor, input: Tensor) -> Tensor | None:
-    """1 + x - x s in place of 1 + x (1 - s), which is zero if one is nothing beside x."""
+    """1 + x - x s in place of 1 + x (1 - s); for a huge x, 1 + x is x, and the difference is zero."""
     if input.is_complex():
         return None
     x, given = _floating(input, grad)
@@ -283,7 +283,7 @@ def silu_backward(ulp: Ulp, grad: Tensor, input: Tensor) -> Tensor | None:
 
 
 def gamma_gradient(ulp: Ulp, input: Tensor, output: Tensor) -> Tensor:
-    """The series of small samples and the expansions of large shapes in float, where they cancel or overflow."""
+    """The series for small samples and the expansions for large shapes, in float, where they cancel or overflow."""
     shape, sample = _floating(input, output)
     term, divisor = torch.ones_like(shape), shape.clone()
     first, second = term / divisor, term / (divisor * divisor)

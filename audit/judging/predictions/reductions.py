@@ -15,7 +15,7 @@ FLOAT_LIMIT = torch.finfo(torch.float32).max
 
 
 def _dims(input: Tensor, dim: Any) -> tuple[int, ...]:
-    """The dimensions of a reduction; all where none is named."""
+    """The dimensions of a reduction; all if none is given."""
     if dim is None or dim == []:
         return tuple(range(input.dim()))
     return (dim,) if isinstance(dim, int) else tuple(dim)
@@ -24,7 +24,7 @@ def _dims(input: Tensor, dim: Any) -> tuple[int, ...]:
 def norm_of_numbers(
     ulp: Ulp, input: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Tensor | None:
-    """The extremes, ignoring NaN."""
+    """For an infinite `ord`, the largest or smallest magnitude, ignoring NaN."""
     if ord is None or not math.isinf(ord):
         return None
     size = input.abs()
@@ -36,7 +36,7 @@ def norm_of_numbers(
 def norm_of_powers(
     ulp: Ulp, input: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Tensor | None:
-    """The root of the sum of powers in float, without scaling."""
+    """The root of the sum of powers, in float, without scaling."""
     if ord is None or not math.isfinite(ord) or ord == 0 or input.is_complex():
         return None
     powers = input.to(torch.float32).abs() ** ord
@@ -45,7 +45,7 @@ def norm_of_powers(
 
 
 def renorm(ulp: Ulp, input: Tensor, p: Any, dim: int, maxnorm: Any) -> Tensor | None:
-    """Each slice by its norm in its own dtype, which is infinite where the powers overflow."""
+    """Each slice is scaled by its norm in its own dtype, which is infinite where the powers overflow."""
     others = [other for other in range(input.dim()) if other != dim % input.dim()]
     norm = norm_of_powers(ulp, input, p, others, True)
     if norm is None:
@@ -55,19 +55,19 @@ def renorm(ulp: Ulp, input: Tensor, p: Any, dim: int, maxnorm: Any) -> Tensor | 
 
 
 def renorm_of_numbers(ulp: Ulp, input: Tensor, p: Any, dim: int, maxnorm: Any) -> Tensor | None:
-    """Each slice is scaled by its extreme, ignoring NaN."""
+    """Each slice is scaled by its norm for an infinite p, which ignores NaN."""
     others = [other for other in range(input.dim()) if other != dim % input.dim()]
     norm = norm_of_numbers(ulp, input, float(p), others, True)
     return None if norm is None else input * torch.where(norm > maxnorm, maxnorm / ulp(norm + 1e-7), 1.0)
 
 
 def amin(ulp: Ulp, input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor | None:
-    """Zero where all are positive: idle lanes hold zero."""
+    """Zero if all elements are positive: the idle lanes hold zero."""
     return torch.amin(input, _dims(input, dim), keepdim).clamp(max=0) if input.dtype is torch.int64 else None
 
 
 def amax(ulp: Ulp, input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor | None:
-    """Zero where all are negative: idle lanes hold zero."""
+    """Zero if all elements are negative: the idle lanes hold zero."""
     return torch.amax(input, _dims(input, dim), keepdim).clamp(min=0) if input.dtype is torch.int64 else None
 
 
@@ -77,7 +77,7 @@ def aminmax(ulp: Ulp, input: Tensor, *, dim: Any = None, keepdim: bool = False) 
 
 
 def largest_partial_sum(values: Tensor, dim: int) -> Tensor:
-    """Along a dimension, for each element the largest sum of any elements in a row up to it."""
+    """For each element, the largest sum of consecutive elements along `dim` that end at it or before it."""
     rows = values.movedim(dim, 0) if values.dim() else values.view(1)
     ending, largest, seen = torch.zeros_like(rows[0]), torch.full_like(rows[0], -torch.inf), []
     for row in rows:
@@ -89,7 +89,7 @@ def largest_partial_sum(values: Tensor, dim: int) -> Tensor:
 
 
 def cumprod(ulp: Ulp, input: Tensor, dim: int, *, dtype: Any = None) -> Tensor | None:
-    """NaN, for whatever is not finite, where the product of some numbers in a row is beyond float."""
+    """NaN, which stands for any non-finite value, once a product of consecutive elements overflows float."""
     values = input if dtype is None else input.to(dtype)
     if not (values.is_floating_point() or values.is_complex()):
         return None
@@ -99,13 +99,13 @@ def cumprod(ulp: Ulp, input: Tensor, dim: int, *, dtype: Any = None) -> Tensor |
 
 
 def cumsum(ulp: Ulp, input: Tensor, dim: int, *, dtype: Any = None) -> Tensor | None:
-    """Real and imaginary part rounded by themselves, also beside an infinite one."""
+    """Real and imaginary parts are summed and rounded separately, even if one of them is infinite."""
     values = input if dtype is None else input.to(dtype)
     return ulp(torch.cumsum(values, dim)) if values.is_complex() else None
 
 
 def logcumsumexp(ulp: Ulp, input: Tensor, dim: int) -> Tensor | None:
-    """NaN, for whatever is not finite, from an infinite real part on."""
+    """NaN, which stands for any non-finite value, from the first infinite real part on."""
     if not input.is_complex():
         return None
     infinite = (input.real.isinf()).cumsum(dim) > 0
@@ -113,7 +113,7 @@ def logcumsumexp(ulp: Ulp, input: Tensor, dim: int) -> Tensor | None:
 
 
 def cross(ulp: Ulp, input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor | None:
-    """NaN, for whatever is not finite, where one of both products is beyond float."""
+    """NaN, which stands for any non-finite value, where one of the two products overflows float."""
     if not input.is_floating_point():
         return None
     left, right = torch.broadcast_tensors(input.double(), other.double())  # type: ignore[no-untyped-call]
@@ -127,7 +127,7 @@ def cross(ulp: Ulp, input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor | 
 def sum_beyond_float(
     ulp: Ulp, input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Tensor | None:
-    """NaN, for whatever is not finite, where the sizes add up to more than a float; complex ones part by part."""
+    """NaN (any non-finite value) where the sum of magnitudes overflows float; complex numbers in separate parts."""
     if input.is_complex():
         parts = (sum_beyond_float(ulp, part, dim, keepdim) for part in (input.real, input.imag))
         return torch.complex(*parts)  # type: ignore[arg-type]
@@ -141,7 +141,7 @@ def sum_beyond_float(
 def mean_beyond_float(
     ulp: Ulp, input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Tensor | None:
-    """The sum divided by the count."""
+    """The sum of `sum_beyond_float` divided by the count."""
     total = sum_beyond_float(ulp, input, dim or None, keepdim, dtype=dtype)
     if total is None:
         return None
@@ -151,7 +151,7 @@ def mean_beyond_float(
 
 
 def embedding_bag(ulp: Ulp, weight: Tensor, indices: Tensor, offsets: Tensor, *rest: Any, **keywords: Any) -> Any:
-    """NaN, in place of any value that is not finite, where a product or a sum of a bag overflows float."""
+    """NaN, which stands for any non-finite value, where a product or a sum of a bag overflows float."""
     results = torch.ops.aten._embedding_bag_forward_only(weight, indices, offsets, *rest, **keywords)
     wide = torch.ops.aten._embedding_bag_forward_only(
         weight.double().abs(), indices, offsets, *(_wide_size(argument) for argument in rest), **keywords
@@ -194,7 +194,7 @@ def _normalized(values: Tensor, dims: tuple[int, ...], weight: Any, bias: Any, e
 
 
 def householder_product(ulp: Ulp, input: Tensor, tau: Tensor) -> Tensor:
-    """The product of whole matrices, also where a factor is zero."""
+    """The product of whole matrices, even if a factor is zero."""
     rows, columns = input.shape[-2:]
     product = torch.eye(rows, dtype=input.dtype).expand(*input.shape[:-2], rows, rows)
     for index in range(tau.shape[-1]):
@@ -207,7 +207,7 @@ def householder_product(ulp: Ulp, input: Tensor, tau: Tensor) -> Tensor:
 
 
 def one_reflector(ulp: Ulp, input: Tensor, tau: Tensor) -> Tensor | None:
-    """With one reflector, a number of the matrix or what another thread has written in its place: four alternatives."""
+    """A data race with one reflector: two operands are each read before or after they are written (4 alternatives)."""
     if tau.shape[-1] != 1:
         return None
     rows, columns = input.shape[-2:]
@@ -222,7 +222,7 @@ def one_reflector(ulp: Ulp, input: Tensor, tau: Tensor) -> Tensor | None:
 
 
 def scatter_add(ulp: Ulp, input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor | None:
-    """Each number is added in half precision, one after the other."""
+    """Elements are added one after the other, each sum rounded to half precision."""
     if input.dtype not in (torch.float16, torch.bfloat16) or not input.dim():
         return None
     total = input.clone()
@@ -236,7 +236,7 @@ def scatter_add(ulp: Ulp, input: Tensor, dim: int, index: Tensor, source: Tensor
 
 
 def cdist_backward(ulp: Ulp, grad: Tensor, left: Tensor, right: Tensor, p: float, distances: Tensor) -> Tensor | None:
-    """Of the largest difference: a coordinate that is not at the distance takes no part, whatever the gradient."""
+    """For p = inf, only coordinates whose difference equals the distance get a gradient, even if that is not finite."""
     if p != math.inf:
         return None
     differences = left.unsqueeze(-2) - right.unsqueeze(-3)
@@ -248,12 +248,12 @@ def cdist_backward(ulp: Ulp, grad: Tensor, left: Tensor, right: Tensor, p: float
 def scatter_reduce(
     ulp: Ulp, input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor | None:
-    """As `scatter_add`, where it adds to the input."""
+    """As `scatter_add`, if it adds to the input."""
     return scatter_add(ulp, input, dim, index, source) if reduce == "sum" and include_self else None
 
 
 def antialiased(ulp: Ulp, input: Tensor, *args: Any) -> Tensor:
-    """NaN, for whatever is not finite, in a plane whose numbers, multiplied by a weight, may be beyond float."""
+    """NaN, which stands for any non-finite value, in a plane where an element times a weight may overflow float."""
     result: Tensor = torch.ops.aten._upsample_bicubic2d_aa(input, *args)
     overflows = input.double().abs().amax((-2, -1), keepdim=True) > FLOAT_LIMIT / 8
     return torch.where(overflows, math.nan, result)

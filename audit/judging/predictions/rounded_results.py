@@ -1,4 +1,4 @@
-"""Predicts results whose rounding by a few ULP grows because a later step, such as a gradient, cancels digits."""
+"""Predicts results that are off by a few ULP, which grow because a later step, such as a gradient, cancels digits."""
 
 from __future__ import annotations
 

@@ -16,10 +16,10 @@ _MOST_THREADS = 1024
 
 
 def racing(scan: Scan) -> Model:
-    """The model of a scan along the last dimension whose first SIMD group goes ahead into the next chunk.
+    """The model of a scan along the last dimension whose first SIMD group enters the next chunk before the others.
 
-    It overwrites the value that the others go on from, with the result of its elements of that chunk. So each
-    chunk but the first is scanned by itself, apart from the elements of the first SIMD group.
+    It overwrites the carried value that the other SIMD groups still read with its own result for the next chunk. So for
+    each chunk but the first, only the first SIMD group's elements include the carried value.
     """
 
     def model(_ulp: Ulp, input: Tensor, dim: int) -> tuple[Tensor, Tensor] | None:

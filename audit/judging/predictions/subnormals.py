@@ -1,4 +1,4 @@
-"""Subnormal numbers taken for zero, as the Metal specification allows, by the CPU's own flag."""
+"""Subnormal numbers flushed to zero, as the Metal specification allows, by the CPU's own flag."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .reductions import largest_partial_sum
 
 @contextmanager
 def subnormals_flushed() -> Iterator[None]:
-    """The CPU takes subnormal operands and results for zero. Raises NotImplementedError if it cannot."""
+    """The CPU flushes subnormal operands and results to zero. Raises NotImplementedError if it cannot."""
     if not torch.set_flush_denormal(True):
         raise NotImplementedError("this CPU cannot flush subnormal numbers")
     try:
@@ -26,7 +26,7 @@ def subnormals_flushed() -> Iterator[None]:
 
 
 def atan2(ulp: Ulp, input: Tensor, other: Tensor) -> Tensor | None:
-    """NaN, the quotient of zeros, where both are subnormal."""
+    """NaN, the quotient of two zeros, where both operands are subnormal."""
     if not input.is_floating_point():
         return None
     tiny = torch.finfo(input.dtype).smallest_normal
@@ -35,13 +35,13 @@ def atan2(ulp: Ulp, input: Tensor, other: Tensor) -> Tensor | None:
 
 
 def digamma(ulp: Ulp, input: Tensor) -> Tensor:
-    """NaN, the difference of infinities, of a subnormal number."""
+    """NaN, the difference of infinities, for a subnormal number."""
     tiny = (input != 0) & (input.abs() < torch.finfo(input.dtype).smallest_normal)
     return torch.where(tiny, torch.nan, torch.special.digamma(input))
 
 
 def cumprod(ulp: Ulp, input: Tensor, dim: int, *, dtype: torch.dtype | None = None) -> Tensor | None:
-    """Zero from where a product of some numbers in a row is subnormal; the CPU multiplies in float64."""
+    """Zero once a product of consecutive elements is subnormal; the CPU multiplies in float64."""
     values = input if dtype is None else input.to(dtype)
     if values.dtype is not torch.float32:
         return None
@@ -50,7 +50,7 @@ def cumprod(ulp: Ulp, input: Tensor, dim: int, *, dtype: torch.dtype | None = No
 
 
 def convolution(ulp: Ulp, input: Tensor, weight: Tensor, bias: Tensor | None, *geometry: Any) -> Tensor | None:
-    """A subnormal bias, which a separate kernel adds, is zero."""
+    """A subnormal bias counts as zero, because a separate kernel adds it."""
     if bias is None or not bias.is_floating_point():
         return None
     tiny = bias.abs() < torch.finfo(bias.dtype).smallest_normal

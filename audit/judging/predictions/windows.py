@@ -1,4 +1,4 @@
-"""Models of releases' kernels for windows and indices: pools, samplers, reductions by an index."""
+"""Models of releases' kernels for windows and indices: pooling, index_reduce."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ MAX_POOL2D = torch.ops.aten.max_pool2d_with_indices
 
 
 def adaptive_max_pool2d(ulp: Ulp, input: Tensor, output_size: Sequence[int]) -> Any:
-    """All windows have one size and one step. A NaN counts only if it is first in its window."""
+    """All windows have the same size and step. A NaN counts only if it is the first element of its window."""
     return _in_windows_of_one_size(partial(_pooled, MAX_POOL2D), input, output_size)
 
 
 def adaptive_max_pool2d_of_graphs(ulp: Ulp, input: Tensor, output_size: Sequence[int]) -> Any:
-    """The same, and a NaN counts wherever it is."""
+    """All windows have the same size and step. A NaN counts wherever it is in its window."""
     return _in_windows_of_one_size(MAX_POOL2D, input, output_size) if input.isnan().any() else None
 
 
@@ -35,7 +35,7 @@ def _in_windows_of_one_size(pool: Pool, input: Tensor, output_size: Sequence[int
 
 
 def max_pool(pool: Pool) -> Model:
-    """The model of a pool that compares as numbers do: a NaN counts only if it is first in its window."""
+    """The model of a max pool that compares with `>`: a NaN counts only if it is the first element of its window."""
 
     def model(ulp: Ulp, input: Tensor, *geometry: Any, **keywords: Any) -> Any:
         return _pooled(pool, input, *geometry, **keywords) if input.isnan().any() else None
@@ -56,7 +56,7 @@ def _pooled(pool: Pool, input: Tensor, *geometry: Any, **keywords: Any) -> tuple
 
 
 def skipping_in_equal_windows(ulp: Ulp, input: Tensor, output_size: Sequence[int]) -> Any:
-    """As `max_pool`, where all windows have one size anyway."""
+    """As `max_pool`, if the input's sizes are divisible by the output's."""
     divide = all(size % wanted == 0 for size, wanted in zip(input.shape[-2:], output_size, strict=True) if wanted)
     return adaptive_max_pool2d(ulp, input, output_size) if divide and input.isnan().any() else None
 
@@ -64,7 +64,7 @@ def skipping_in_equal_windows(ulp: Ulp, input: Tensor, output_size: Sequence[int
 def index_reduce(
     ulp: Ulp, input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor | None:
-    """Extremes ignore NaN."""
+    """The largest or smallest element, ignoring NaN."""
     if reduce not in ("amax", "amin"):
         return None
     least = -torch.inf if reduce == "amax" else torch.inf

@@ -1,4 +1,4 @@
-"""The coverage of one release, overload by overload, with the evidence of its yaml and of its binary side by side."""
+"""The coverage of one release, overload by overload, from both its yaml and its binary."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class OverloadCoverage:
     """One overload (without namespace) in one release.
 
     `dispatch` is what a user gets, `declared` what the yaml says. `registered` is what the binary registers under
-    MPS for this name: a value of Kind, `nothing`, or `not read`. `rule` explains where the two differ.
+    MPS for this name: a value of Kind, `nothing`, or `not read`. `rule` explains a difference between them.
     `unreachable` is the rule by which no user can call it.
     """
 
@@ -48,9 +48,9 @@ class OverloadCoverage:
 
 @dataclass(frozen=True)
 class ReleaseCoverage:
-    """The coverage of a release. `source` says what it was read from, `facts` are None if no binary was read.
+    """The coverage of a release. `source` says what it was read from; `facts` is None if no binary was read.
 
-    `metal_dtypes` are by operator; `failures` as in ReleaseData, for this release alone; `tested` has the operators
+    `metal_dtypes` is by operator; `failures` as in ReleaseData, for this release alone; `tested` has the operators
     with OpInfos of their name.
     """
 
@@ -69,7 +69,7 @@ class ReleaseCoverage:
 
     @cached_property
     def by_operator(self) -> Mapping[str, tuple[OverloadCoverage, ...]]:
-        """The overloads by functional name: `add` has those of `add_` too."""
+        """The overloads by functional name: `add` includes those of `add_`."""
         grouped: dict[str, list[OverloadCoverage]] = {}
         for overload in self.overloads:
             grouped.setdefault(functional_name(overload.name), []).append(overload)
@@ -167,6 +167,6 @@ def _with_dtypes(states: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
 
 
 def lacking(overloads: Iterable[OverloadCoverage]) -> list[OverloadCoverage]:
-    """The reachable overloads that always fall back, or have a kernel on the CPU but none on mps."""
+    """The reachable overloads that always fall back, or that have a kernel on the CPU but none on mps."""
     gaps = (Dispatch.MISSING, Dispatch.ALWAYS_FALLS_BACK)
     return [overload for overload in overloads if overload.dispatch in gaps and overload.unreachable is None]

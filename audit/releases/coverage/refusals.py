@@ -1,10 +1,10 @@
 """Calls that native operators refuse on mps in a release, so that an audit without a Mac sees the same refusals.
 
-PyTorch's own list of expected failures says which dtypes of which OpInfos fail, but not why: a wrong number fails
-too. So each row here describes one reason why a kernel refuses: the marks that it causes, their dtypes, and the text
-that the kernel raises, from PyTorch's sources and from the strings of its macOS binary. A row applies to a release
-whose list has the mark, or, where no list was read, to the releases whose binaries have the text. A dtype without a row
-is not refused: a refusal that a Mac does not have would hide faults.
+PyTorch's own list of expected failures says which dtypes of which OpInfos fail, but not why: wrong values count as
+failures, too. So each row here describes one reason why a kernel refuses: the marks that it causes, their dtypes, and
+the text that the kernel raises, from PyTorch's sources and from the strings of its macOS binary. A row applies to a
+release whose list has the mark or, if no list was read, whose binary has the text. A dtype without a row is not
+refused: a refusal that a Mac does not have would hide faults.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Reason:
 
     Attributes:
         operators: the operators whose overloads refuse ("linalg_inv_ex").
-        arguments: the tensors to check, each by itself.
+        arguments: the tensors to check, each one separately.
         listed: the OpInfos whose marks have this reason, with their variants ("nn.functional.silucomplex").
         dtypes: those of the mark that are refused for this reason; empty if the dtype does not matter.
         text, dimensions, condition, error: as in Refusal.
@@ -198,7 +198,7 @@ REASONS: tuple[Reason, ...] = (
 def refuse_as(release: str) -> list[Refusal]:
     """Let the simulated device of this process refuse what a release refuses, or nothing for "none".
 
-    Returns what is refused. Raises MpsmithError for an unknown release, and where this process has not loaded the
+    Returns what is refused. Raises MpsmithError for an unknown release, and if this process has not loaded the
     simulated device.
     """
     from ....simulator.device import refusals

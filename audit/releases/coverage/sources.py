@@ -17,7 +17,7 @@ from . import ReleaseCoverage, from_data, from_wheel
 def installed_coverage() -> ReleaseCoverage:
     """The coverage of the installed torch, from its own files and without importing it.
 
-    Its binary is read where it is one for macOS; elsewhere what the binary adds comes from the release data.
+    Its binary is read if it is one for macOS; otherwise what the binary adds comes from the release data.
     """
     # native_functions.yaml is in torchgen/packaged/ATen/native of the folder that torch is installed in.
     site_packages = native_functions.installed_path().parents[4]
@@ -26,9 +26,9 @@ def installed_coverage() -> ReleaseCoverage:
 
 
 def release_coverage(release: str) -> ReleaseCoverage:
-    """The coverage of a release: from the committed data, or from its wheel if they do not have it.
+    """The coverage of a release: from the committed data, or from its wheel if the data lack it.
 
-    Raises MpsmithError when the release cannot be had.
+    Raises MpsmithError if the release is not available.
     """
     data = release_data.load()
     with contextlib.suppress(MpsmithError):
@@ -42,9 +42,9 @@ def read_release(release: str) -> WheelReading:
 
 
 def named_coverage(*, torch: str | None = None, wheel: Path | None = None, url: str | None = None) -> ReleaseCoverage:
-    """The coverage that the options of the command line name; the installed torch's without any.
+    """The coverage that the command line's options name; without any, that of the installed torch.
 
-    Raises MpsmithError when they name more than one torch, or none that can be read.
+    Raises MpsmithError if they name more than one torch, or none that can be read.
     """
     if sum(choice is not None for choice in (torch, wheel, url)) > 1:
         raise MpsmithError("name one torch: --torch or --wheel")

@@ -41,8 +41,8 @@ class OperatorRow:
 
     `native_since` is the first release since which some overload has always had a kernel.
     `expected_failures` maps a stage of FailureKey to dtypes, or to `all`. `verdict` comes from an audit, `status` from
-    the registry; `measured_on` is the device of the audit, `simulated` without a Mac, and `grade` says
-    what ran there.
+    the registry. `measured_on` is the device of the audit, `simulated` without a Mac, and `grade` the grade of its
+    evidence.
     """
 
     operator: str
@@ -64,7 +64,7 @@ class OperatorRow:
 class AuditVerdicts:
     """The verdicts of one audit by operator, such as `aten::mode`, and the device that it ran on.
 
-    `grades`: what ran when they were found, in the words of `verdicts.Grade`.
+    `grades`: the grades of the evidence, as values of `verdicts.Grade`.
     """
 
     verdicts: Mapping[str, str]
@@ -78,10 +78,10 @@ def operator_rows(
     registry: Mapping[str, Entry] | None = None,
     audit: AuditVerdicts | None = None,
 ) -> list[OperatorRow]:
-    """A row for every operator of the release, in the order of names.
+    """A row for every operator of the release, sorted by name.
 
     `data` gives the first releases; `registry` the entries by operator, such as `aten::mode`. The verdicts are
-    those of `audit`, or without one those that the registry has recorded.
+    those of `audit`; without one, those recorded in the registry.
     """
     since = _native_since(data, coverage)
     failures = failures_by_operator(coverage)
@@ -140,7 +140,7 @@ def support_by_release(data: ReleaseData) -> dict[str, tuple[OperatorSupport | N
 
 
 def _native_since(data: ReleaseData, coverage: ReleaseCoverage) -> dict[str, str]:
-    """The first release of the unbroken row of releases, up to the newest one known, with a kernel."""
+    """By operator, the first of the consecutive releases with a kernel, up to the covered one or else the newest."""
     kernels = {dispatch.value for dispatch in Dispatch if dispatch.has_kernel}
     native: dict[str, list[bool]] = {}
     for history in data.overloads.values():
@@ -179,7 +179,7 @@ def _in_order(dtypes: Iterable[str]) -> tuple[str, ...]:
 def _drift(
     operator: str, support: OperatorSupport, expected: DtypesByStage, coverage: ReleaseCoverage
 ) -> tuple[Drift, ...]:
-    """Only operators that PyTorch tests can drift, and only in releases that ship their expectations.
+    """Contradictions of PyTorch's expected failures; none for operators that it does not test or releases without them.
 
     An entry for some integer dtypes does not contradict a kernel; one for float32 does.
     """

@@ -1,7 +1,7 @@
-"""Where a surface comes from: the yaml of the installed torch or of any release since 1.12.
+"""The surface of a release, from the yaml of the installed torch or of any release since 1.12.
 
-Classified from declarations, so it needs neither torch nor a Mac. What hand-written C++ adds to the declarations is
-known from the release data.
+It is classified from declarations, so it needs neither torch nor a Mac. What hand-written C++ adds to the
+declarations is read from the release data.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def surface_of(
     """Classify every overload that a release's yaml declares.
 
     Without `derivatives_yaml` (releases before 2.1 do not ship it) no overload has an autograd formula. `facts` say
-    what the release's binary adds; without them those of the release data count (`release_data.facts_for`).
-    Raises MpsmithError when a text is malformed.
+    what the release's binary adds; by default, those of the release data (`release_data.facts_for`).
+    Raises MpsmithError if a text is malformed.
     """
     source = source or f"native_functions.yaml of torch {release}"
     return classified(native_functions.parse(native_functions_yaml, source), derivatives_yaml, release, source, facts)
@@ -64,7 +64,7 @@ def classified(
     source: str,
     facts: ReleaseFacts | None = None,
 ) -> Surface:
-    """As `surface_of`, for a yaml that was read already."""
+    """As `surface_of`, for a yaml that was already read."""
     differentiable: frozenset[str] = frozenset()
     if derivatives_yaml is not None:
         title = f"derivatives.yaml of torch {release}"
@@ -82,9 +82,9 @@ def classified(
 
 
 def declared_dispatch(function: NativeFunction, delegate: NativeFunction | None) -> Dispatch:
-    """How the yaml says that a function dispatches; `delegate` is its structured out overload, if it has one.
+    """How a function dispatches according to the yaml; `delegate` is its structured out overload, if it has one.
 
-    A structured delegate takes every kernel of its out overload.
+    A structured delegate has every kernel of its out overload.
     """
     inherited = delegate.dispatch if delegate else {}
     if "MPS" in function.dispatch:
@@ -127,7 +127,7 @@ def _overload(
 
 
 def _with_hand_written(function: NativeFunction, declared: Dispatch, facts: ReleaseFacts) -> Dispatch:
-    """The dispatch with what C++ or Python registers by hand; a structured delegate gets what its out overload gets."""
+    """The dispatch including what C++ or Python registers by hand; for a delegate, also for its out overload."""
     if declared.has_kernel:
         return declared
     if function.name in facts.undeclared_kernels:
@@ -140,9 +140,9 @@ def _with_hand_written(function: NativeFunction, declared: Dispatch, facts: Rele
 
 
 def _generated(name: str, function: NativeFunction, origin: Overload) -> Overload:
-    """An `autogen:` overload is composite explicit: it calls the overload that it was generated from.
+    """The overload `name` that an `autogen:` lists. It is composite explicit: it calls the overload that lists it.
 
-    For an overload without any `dispatch:` PyTorch generates none, unless it is one of the core operators.
+    PyTorch generates none for an overload without any `dispatch:`, unless that is one of the core operators.
     """
     without_kernel = function.composite and "core" not in function.tags
     dispatch = Dispatch.MISSING_EVERYWHERE if without_kernel else Dispatch.COMPOSITE_EXPLICIT
@@ -163,8 +163,8 @@ def _generated(name: str, function: NativeFunction, origin: Overload) -> Overloa
 def installed_surface(functions: Sequence[NativeFunction] | None = None) -> Surface:
     """The surface of the installed torch. Imports no torch; a second call reads a cache of one JSON file.
 
-    `functions`: what the yaml declares, of those who have read it already.
-    Raises MpsmithError when torch is not installed or its yaml cannot be read.
+    `functions`: the declarations of the yaml, if the caller has read them already.
+    Raises MpsmithError if torch is not installed or its yaml cannot be read.
     """
     native_path = native_functions.installed_path()
     derivatives_path = native_functions.installed_derivatives_path()
@@ -181,7 +181,7 @@ def installed_surface(functions: Sequence[NativeFunction] | None = None) -> Surf
 
 
 def _cache_file(source: str, native_text: bytes, derivatives_text: bytes | None, release: str) -> Path:
-    """Named by a hash of the texts and of the code and data that judge them, so a stale entry is never read."""
+    """The path has a hash of the texts and of the code and data that classify them, so a stale entry is never read."""
     code = fingerprint_of_code(*DECIDED_BY)
     key = fingerprint(code, release, source, native_text, derivatives_text or b"")
     return cache_folder() / "surface" / f"{public_version(release)}-{key[:16]}.json"

@@ -1,7 +1,7 @@
 """Which overloads have an autograd formula, from derivatives.yaml and the rules by which PyTorch extends it.
 
-A formula is written once and serves several overloads: the in-place twin, the view's copying twin, the functional
-form of a mutating operator, and the `_foreach_` operator built on it.
+A formula is written once and serves several overloads: the in-place variant, the copying variant of a view, the
+functional form of a mutating operator, and the `_foreach_` operator built on it.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ def differentiable_overloads(
 
 
 def is_out(schema: str) -> bool:
-    """Whether the overload writes its results into arguments after the `*`, as `(Tensor self, *, Tensor(a!) out)`."""
+    """Whether the overload writes its results to keyword-only arguments, as `(Tensor self, *, Tensor(a!) out)`."""
     arguments = split_arguments(schema)
     keyword_only = arguments[arguments.index("*") + 1 :] if "*" in arguments else []
     return any("!)" in argument for argument in keyword_only)
 
 
 def _written_formulas(text: bytes | str, source: str) -> tuple[set[str], set[str]]:
-    """The overloads with a formula, and all that the file mentions."""
+    """The overloads with a formula, and all overloads that the file mentions."""
     with_formula, mentioned = set(), set()
     for entry in load_entries(text, source):
         if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
@@ -90,7 +90,7 @@ def _signature(schema: str) -> tuple[str, ...]:
 
 
 def _view_of(name: str) -> str:
-    """`select.int` for `select_copy.int`; a name that matches nothing for an operator without a copying form."""
+    """`select.int` for `select_copy.int`; "" if the name is not that of a copying variant."""
     operator, dot, overload = name.partition(".")
     return f"{operator.removesuffix(_COPY)}{dot}{overload}" if operator.endswith(_COPY) else ""
 

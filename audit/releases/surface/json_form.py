@@ -53,7 +53,7 @@ def read_surface(path: Path) -> Surface | None:
 
 
 def write_surface(path: Path, surface: Surface) -> None:
-    """Store the surface atomically. A folder that cannot be written costs only the speed of the next call."""
+    """Store the surface atomically. If the folder cannot be written, the next call is slower."""
     stored = {
         "release": surface.release,
         "source": surface.source,

@@ -1,4 +1,4 @@
-"""Operators by shell pattern, with near names suggested where nothing matches."""
+"""Selects operators by shell pattern, and suggests similar names if nothing matches."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from ....errors import MpsmithError, near
 
 
 def select_names(names: Sequence[str], patterns: Iterable[str]) -> list[str]:
-    """The names of overloads, with or without namespace, that any pattern matches; all without a pattern.
+    """The names of overloads, with or without namespace, that match any pattern; all if there is no pattern.
 
-    `softmax`, `aten::softmax`, `softmax.int` and `_foreach_*` are patterns; one without an overload takes all
-    overloads of the operator. Raises MpsmithError with near names for a pattern that matches nothing.
+    `softmax`, `aten::softmax`, `softmax.int` and `_foreach_*` are patterns; one without an overload selects all
+    overloads of the operator. Raises MpsmithError with similar names for a pattern that matches nothing.
     """
     wanted = list(patterns)
     if not wanted:

@@ -29,8 +29,8 @@ class NativeFunction:
 
     `dispatch` maps each dispatch key to the name of its C++ kernel (`CPU, CUDA: foo` gives two entries).
     `structured_delegate` names the out overload whose kernels this overload shares. `autogen` lists the overloads
-    that PyTorch's code generator adds for this one. `composite` means that the entry has no `dispatch:` and no delegate
-    at all: the function is composed of others. (`dispatch: {}`, in contrast, declares a function without kernels.)
+    that PyTorch's code generator adds for this one. `composite` means that the entry has neither `dispatch:` nor a
+    delegate: the function calls other operators. (`dispatch: {}`, in contrast, declares a function without kernels.)
     """
 
     name: str
@@ -57,7 +57,7 @@ class NativeFunction:
 
 
 def operator_of(overload: str) -> str:
-    """`mode` of `mode.values`, with or without a namespace in front."""
+    """The name without the overload, `mode` for `mode.values`; a namespace is kept."""
     return overload.partition(".")[0]
 
 
@@ -81,9 +81,9 @@ def argument_names(schema: str) -> tuple[str, ...]:
 
 
 def split_arguments(schema: str) -> list[str]:
-    """The declarations between the schema's first bracket and its match, such as `int dim=-1`.
+    """The declarations between the schema's first parenthesis and its match, such as `int dim=-1`.
 
-    Raises ValueError for a schema without that pair of brackets.
+    Raises ValueError for a schema without that pair of parentheses.
     """
     start = schema.index("(") + 1
     depth, parts = 1, []
@@ -113,7 +113,7 @@ def parse(text: bytes | str, source: str) -> list[NativeFunction]:
 
 
 def load_entries(text: bytes | str, source: str) -> list[object]:
-    """The entries of one of PyTorch's yaml lists; MpsmithError with the line when it is malformed or no list."""
+    """The entries of one of PyTorch's yaml lists. Raises MpsmithError with the line unless it is a well-formed list."""
     # libyaml is 10 times as fast; a PyYAML built without it still reads the file.
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
@@ -157,7 +157,7 @@ def _function(entry: dict[str, object], source: str) -> NativeFunction:
 
 
 def names_in(value: object) -> tuple[str, ...]:
-    """The names in a field that PyTorch writes as a YAML list or as text with commas; None gives none."""
+    """The names in a field that PyTorch writes as a YAML list or as comma-separated text; empty for None."""
     if value is None:
         return ()
     parts = value if isinstance(value, list) else str(value).split(",")

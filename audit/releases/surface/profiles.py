@@ -1,4 +1,4 @@
-"""Coverage profiles: which overloads the simulated mps device answers natively, as some torch release does."""
+"""Coverage profiles: which overloads are native on the simulated mps device, as in some torch release."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _profile_of_release(data: ReleaseData, position: int) -> CoverageProfile:
 
 
 def _registered_by_torch(release: str) -> frozenset[str]:
-    """The Python kernels of the release, if it is the installed one: that torch registers them itself."""
+    """The release's Python kernels if it is the installed one, because that torch registers them itself."""
     installed = base_version(native_functions.installed_release())
     facts = release_data.facts_for(release)
     is_installed = base_version(release) == installed

@@ -1,4 +1,4 @@
-"""The overloads that few programs call: they do not decide whether an operator works."""
+"""The overloads that few programs call and that therefore do not decide whether an operator works."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NAMED_TENSORS = re.compile(r"dimname|(^|_)names(_|$)", re.IGNORECASE)
 
 
 def is_rare(overload: str) -> bool:
-    """Whether few programs call an overload: it writes into out=, names dimensions, or is deprecated."""
+    """Whether few programs call an overload: an out= form, one with dimension names, or a deprecated one."""
     suffix = overload.partition(".")[2]
     if overload in _NOT_OUT:
         return False
@@ -35,7 +35,7 @@ def is_rare(overload: str) -> bool:
 
 
 def main_overloads(operator: str, overloads: Iterable[str]) -> list[str]:
-    """The overloads that programs call: not the rare ones, and in-place ones only where there are no others."""
+    """The overloads that programs call: without the rare ones, and in-place ones only if there are no others."""
     usual = [overload for overload in overloads if not is_rare(overload)] or list(overloads)
     functional = [overload for overload in usual if operator_of(overload) == operator]
     return functional or usual

@@ -32,7 +32,7 @@ Reach = Reachable | Unreachable
 
 @dataclass(frozen=True)
 class UnreachableRule:
-    """A named predicate over declarations. `spares_composite`: does not apply to composite overloads, which do run."""
+    """A named predicate over declarations. With `spares_composite` it ignores composite overloads, which do run."""
 
     name: str
     reason: str
@@ -50,7 +50,7 @@ def _named(*operators: str) -> Callable[[NativeFunction], bool]:
 
 
 def _only_keys(prefix: str) -> Callable[[NativeFunction], bool]:
-    """Every kernel of the function is for a backend of this family (`NestedTensorCPU`, `NestedTensorCUDA`, ...)."""
+    """A predicate: every kernel is for one family of backends (`NestedTensorCPU`, `NestedTensorCUDA`, ...)."""
     return lambda function: bool(function.dispatch) and all(key.startswith(prefix) for key in function.dispatch)
 
 

@@ -14,9 +14,9 @@ DECLARED_KEYS = ("MPS", "SparseMPS", "SparseCsrMPS")
 
 @dataclass(frozen=True)
 class Discrepancy:
-    """An overload (without namespace) that only one of yaml and binary has a kernel for under a dispatch key.
+    """An overload (without namespace) for which only the yaml or only the binary has a kernel under a dispatch key.
 
-    `registered` is what the binary registers, None for nothing. `rule` names the explanation, None when there is none.
+    `registered` is what the binary registers, None for nothing. `rule` names the explanation, None if there is none.
     """
 
     overload: str
@@ -67,7 +67,7 @@ RULES_BY_NAME = {rule.name: rule for rule in RULES}
 
 
 def differences(surface: Surface, evidence: BinaryEvidence) -> list[Discrepancy]:
-    """Every overload that yaml and binary do not both have a kernel for, in the order of keys and names.
+    """Every overload for which only the yaml or only the binary has a kernel, sorted by key and name.
 
     A structured delegate counts as declared under MPS through its out overload. It does not inherit sparse keys.
     Autocast has no counterpart in the yaml and is not compared.

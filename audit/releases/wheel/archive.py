@@ -1,4 +1,4 @@
-"""A torch wheel, packed or unpacked: which release it is and how to read what is in it.
+"""A torch wheel, packed or unpacked: identifies its release and reads its files.
 
 Nothing is unpacked to disk. Every defect of the file raises a WheelError of one line.
 """
@@ -209,7 +209,7 @@ def _identity(metadata: str, wheel: str) -> Identity:
 
 
 def open_path(path: Path) -> Archive:
-    """Open a wheel file or a folder with an unpacked one, and make sure that it is torch for Apple silicon.
+    """Open a wheel file or a folder with an unpacked one, and check that it is torch for Apple silicon.
 
     Raises WheelError that says what the file is instead.
     """

@@ -112,7 +112,7 @@ def _python_kernels(archive: Archive) -> tuple[str, ...]:
 
 
 def _inherited(surface: Surface, facts: ReleaseFacts) -> dict[str, str]:
-    """The differences from the declarations that follow from an out overload registered by hand."""
+    """The dispatch of overloads whose out overload is registered by hand, if it differs from the declared one."""
     by_hand = {*facts.always_falls_back, *facts.undeclared_kernels}
     differing = {o.name.removeprefix("aten::"): o.dispatch for o in surface.overloads if o.dispatch is not o.declared}
     return {name: dispatch.value for name, dispatch in differing.items() if name not in by_hand}
@@ -140,14 +140,14 @@ def combine(readings: Iterable[WheelReading]) -> ReleaseData:
 
 
 def combine_surfaces(surfaces: Sequence[Surface]) -> dict[str, OverloadHistory]:
-    """The history of every overload over surfaces given from the oldest release to the newest."""
+    """The history of every overload; the surfaces are ordered from the oldest release to the newest."""
     steps = [surface.by_name for surface in surfaces]
     names = sorted({name for overloads in steps for name in overloads})
     return {name.removeprefix("aten::"): _history(name, [overloads.get(name) for overloads in steps]) for name in names}
 
 
 def _history(name: str, steps: Sequence[Overload | None]) -> OverloadHistory:
-    """The declared dispatch: what hand-written C++ changes is in the facts of the release, not in each line."""
+    """The declared dispatch in each release. What hand-written C++ changes is in the facts of the release instead."""
     return OverloadHistory(
         name.removeprefix("aten::"),
         tuple(overload.declared.value if overload else ABSENT for overload in steps),

@@ -1,7 +1,7 @@
-"""Ranges of bytes out of a large file: from memory in any order, or from a stream in ascending order.
+"""Ranges of bytes of a large file: from memory in any order, or from a stream in ascending order.
 
 A shared library inside a wheel is one deflated zip member, so its end can be reached only by inflating all of it.
-Asking for ranges in ascending order lets the reader hold what it needs and nothing else.
+Asking for ranges in ascending order lets the reader hold only what it needs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class ByteRanges(Protocol):
         ...
 
     def finish(self) -> None:
-        """Read what is left, so that a checksum over the whole file is verified."""
+        """Read the rest of the file, so that its checksum is verified."""
         ...
 
 
@@ -37,7 +37,7 @@ def check_range(offset: int, size: int, total: int) -> None:
 
 
 class StreamRanges:
-    """Ranges of a stream that can only be read forward. What lies between them is read and dropped."""
+    """Ranges of a stream that can only be read forward. The bytes between them are read and dropped."""
 
     def __init__(self, stream: IO[bytes], size: int) -> None:
         self.size = size
@@ -45,7 +45,7 @@ class StreamRanges:
         self._position = 0
 
     def take(self, offset: int, size: int) -> memoryview:
-        """See ByteRanges.take. Raises MalformedBinaryError also for a range that begins before the last one ended."""
+        """See ByteRanges.take. Also raises MalformedBinaryError for a range that begins before the last one ended."""
         check_range(offset, size, self.size)
         if offset < self._position:
             raise MalformedBinaryError(f"two parts of the binary overlap at byte {offset}")

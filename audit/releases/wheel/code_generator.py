@@ -20,11 +20,10 @@ FIRST_RELEASE = "2.7.0"
 
 
 def code_generator(release: str) -> Path:
-    """A folder with `GENERATOR` and the headers of a release, laid out as in its wheel.
+    """A folder with `GENERATOR` and the headers of a release, with the same paths as in its wheel.
 
-    They come from the cache, else out of the wheel, of which only these files are fetched. Raises WheelError for a
-    release that does not exist or whose Inductor generates no Metal, UnreachableError where the index is needed and
-    cannot be reached.
+    They come from the cache, else from the wheel, of which only these files are fetched. Raises WheelError for a
+    release that does not exist or whose Inductor generates no Metal, UnreachableError if the index cannot be reached.
     """
     require_version(release)
     folder = cache_folder() / "codegen" / release

@@ -6,7 +6,7 @@ from ....errors import MpsmithError, printable
 class WheelError(MpsmithError):
     """The file is not a readable torch wheel for macOS on Apple silicon, or cannot be fetched.
 
-    Messages quote names out of files that may be damaged.
+    Messages quote names from files that may be damaged.
     """
 
     def __init__(self, message: str) -> None:
@@ -26,4 +26,4 @@ class UnreachableError(WheelError):
 
 
 class RangesNotServedError(WheelError):
-    """The server does not serve ranges of a file."""
+    """The server does not support HTTP Range requests."""

@@ -58,7 +58,7 @@ class ExpectedFailures:
     """All marks of a release for one version of macOS, and the lines that could not be evaluated.
 
     `lists` has the lists as they are written, by stage and name: for each test its dtypes, None for all. They may
-    hold dtypes that the OpInfo does not test, which lead to no mark.
+    include dtypes that the OpInfo does not test, which cause no mark.
     """
 
     macos: float
@@ -77,7 +77,7 @@ class _Info:
 
 @dataclass
 class _Op:
-    """The OpInfo of the evaluated code: the key that the lists use is the name and the variant in one."""
+    """The OpInfo of the evaluated code; `name` joins name and variant, as the keys of the lists do."""
 
     name: str
     variant_test_name: str = ""
@@ -142,7 +142,7 @@ def _marks_of(
 def _run(
     function: ast.FunctionDef, tests: Sequence[str], macos: float
 ) -> tuple[Mapping[str, Any], list[tuple[str, _Info]], list[str]]:
-    """Run a modifier on these tests: the names it bound, the decorators it added, what could not be evaluated."""
+    """Run a modifier on these tests. Return the names it bound, the decorators it added, and what was not evaluated."""
     decorated: list[tuple[str, _Info]] = []
 
     def add_decorator(op: _Op, info: _Info) -> None:
@@ -156,7 +156,7 @@ def _run(
 
 
 def _written_lists(names: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, tuple[str, ...] | None]]]:
-    """The dictionaries in capitals: tests with their dtypes."""
+    """The dictionaries with capitalized names: the dtypes of each test."""
     for name, value in names.items():
         if name.isupper() and isinstance(value, dict):
             yield name, {test: None if dtypes is None else tuple(dtypes) for test, dtypes in value.items()}
@@ -187,14 +187,14 @@ def _attribute(path: str) -> str:
 
 
 def _in_scope(dtypes: Iterable[str] | None, opinfo: OpInfoDeclaration | None) -> tuple[str, ...]:
-    """The dtypes of a mark in the order of DTYPES; None means all that the OpInfo tests, as far as that is known."""
+    """The dtypes of a mark in the order of DTYPES; None means all that the OpInfo tests, or all if that is unknown."""
     tested = opinfo.dtypes if opinfo and opinfo.dtypes is not None else frozenset(DTYPES)
     wanted = tested if dtypes is None else frozenset(dtypes) & tested
     return tuple(dtype for dtype in DTYPES if dtype in wanted)
 
 
 def _list_holding(names: Mapping[str, Any], test: str, dtypes: Any) -> str:
-    """The list that a mark comes from: its entry for the test is this very object, or it is a plain set of tests.
+    """The list that a mark comes from: a dictionary whose entry for the test is this very object, or a set.
 
     Up to 2.14 the set of operators with complex numbers names those that work, so absence from it is the mark.
     """

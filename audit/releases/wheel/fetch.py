@@ -1,4 +1,4 @@
-"""Fetches wheels through pip: the one client that knows the user's indexes, proxies, certificates and credentials."""
+"""Fetches wheels through pip, because pip uses the user's indexes, proxies, certificates and credentials."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ UNREACHABLE = "the package index cannot be reached; check the network"
 def fetch_wheel(release: str) -> Path:
     """The wheel of a release such as `2.15.0`, from the cache or through pip, which shows its progress.
 
-    The cache gets whole, readable wheels only. Raises WheelError when the release does not exist (known ones are
-    listed), when there is no network or when the disk is full.
+    Only whole, readable wheels are cached. Raises WheelError if the release does not exist (known ones are listed), if
+    there is no network or if the disk is full.
     """
     require_version(release)
     cached = cached_wheel(release)
@@ -46,19 +46,19 @@ def fetch_wheel(release: str) -> Path:
 
 
 def wheel_folder() -> Path:
-    """Where wheels are kept. It may not exist yet."""
+    """The folder of cached wheels. It may not exist yet."""
     return cache_folder() / "wheels"
 
 
 def cached_wheel(release: str) -> Path | None:
-    """The wheel of a release that was fetched before, or that someone put into the folder."""
+    """The wheel of a release in the folder, fetched before or put there by a user; None if there is none."""
     return next(iter(sorted(wheel_folder().glob(f"torch-{release}-*.whl"))), None)
 
 
 def open_release(release: str) -> Archive:
-    """The wheel of a release: the one in the cache, else the index's, of which only what is read is fetched.
+    """The wheel of a release, from the cache, else from the index, of which only the parts that are read are fetched.
 
-    A server that serves no ranges has to send it whole. Raises UnreachableError that says where else to put a wheel.
+    If the server serves no ranges, it is fetched whole. Raises UnreachableError that says where else to put a wheel.
     """
     try:
         cached = cached_wheel(release)
@@ -73,13 +73,13 @@ def open_release(release: str) -> Archive:
 
 
 def open_remote(release: str) -> Archive:
-    """The wheel of a release on the index, read by HTTP Range: pip only says where it is."""
+    """The wheel of a release on the index, read with HTTP Range requests; pip only finds its URL."""
     require_version(release)
     return open_url(_wheel_url(release))
 
 
 def open_url(url: str) -> Archive:
-    """A wheel at a URL, read by HTTP Range. Raises WheelError if it is not one for macOS on arm64."""
+    """A wheel at a URL, read with HTTP Range requests. Raises WheelError if it is not one for macOS on arm64."""
     archive = WheelFile(RangeFile(url), url)
     require_apple_silicon(archive)
     return archive
@@ -108,7 +108,7 @@ def _wheel_url(release: str) -> str:
 
 
 def _first_that_fits(release: str, arguments: Sequence[str]) -> None:
-    """Run pip for one Python version after the other until the release has a wheel for it."""
+    """Run pip for one Python version after another until the release has a wheel for it."""
     offered: set[str] = set()
     for command in _commands(release, arguments):
         output = _run_pip(command)
@@ -135,7 +135,7 @@ def _commands(release: str, arguments: Sequence[str]) -> Iterator[list[str]]:
 
 
 def _run_pip(command: Sequence[str]) -> str | None:
-    """None when pip succeeds, else what it wrote to stderr. What it writes to stdout is progress, for stderr."""
+    """Return None if pip succeeds, else its stderr. Its stdout, which is progress, goes to our stderr."""
     # A constraint of the user's, such as torch<=2.14.1, is about what gets installed. A wheel is only read here.
     environment = {**os.environ, "PIP_CONSTRAINT": os.devnull}
     process = subprocess.run(
@@ -145,7 +145,7 @@ def _run_pip(command: Sequence[str]) -> str | None:
 
 
 def pip_problem(output: str) -> str | None:
-    """A message for the user from pip's error output; None for `no such version for this Python`."""
+    """A message for the user from pip's error output; None if the release has no wheel for this Python version."""
     for pattern, problem in (
         (r"No module named pip", "pip is not installed in this Python; download the wheel and use --wheel"),
         (r"No space left on device", "the disk is full; set MPSMITH_CACHE to a folder on another one"),

@@ -1,6 +1,6 @@
-"""A file on a web server, read piece by piece with HTTP Range requests.
+"""A file on a web server, read in pieces with HTTP Range requests.
 
-A wheel's zip directory and the two yaml files in it cost about 1.4 MB this way, out of more than 100.
+Reading a wheel's zip directory and the two yaml files costs about 1.4 MB this way, out of more than 100.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _NETWORK_ERRORS = (urllib.error.URLError, http.client.HTTPException, OSError)
 
 
 class RangeFile(io.RawIOBase):
-    """A seekable, read-only file at a URL. `fetched` counts the bytes that have come over the network.
+    """A seekable, read-only file at a URL. `fetched` counts the bytes that came over the network.
 
-    Reading on where the last read ended asks for ever larger pieces; a jump begins again with a small one.
-    Raises WheelError when the server cannot be reached, refuses, or does not serve ranges.
+    Sequential reads request ever larger pieces; after a jump, the pieces begin small again.
+    Raises WheelError if the server cannot be reached, refuses, or does not serve ranges.
     """
 
     def __init__(self, url: str) -> None:
@@ -58,7 +58,7 @@ class RangeFile(io.RawIOBase):
         return self._position
 
     def readinto(self, buffer: Any) -> int:
-        """Fill the buffer from the current position, less of it at the end of the file only: zipfile relies on that."""
+        """Fill the buffer from the current position; only the end of the file gives less, on which zipfile relies."""
         view = memoryview(buffer).cast("B")
         wanted = min(len(view), max(0, self.size - self._position))
         filled = 0

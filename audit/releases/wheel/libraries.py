@@ -1,6 +1,6 @@
 """The files that a release's host code needs: libraries and C++ headers from the macOS wheel, in the cache.
 
-Nothing of it is in mpsmith: it is read from the package index, or from a wheel in the cache, when it is asked for.
+mpsmith contains none of them: they are read from the package index, or from a wheel in the cache, on request.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ def cached_host_files(release: str) -> Path | None:
 
 
 def host_files(release: str) -> Path:
-    """The folder `torch` of a release with `lib` and `include`: from the cache, else out of its macOS wheel.
+    """The folder `torch` of a release with `lib` and `include`: from the cache, else unpacked from its macOS wheel.
 
-    Raises WheelError for a release without such a wheel or a damaged one, UnreachableError where there is no network.
+    Raises WheelError for a release without such a wheel or a damaged one, UnreachableError if there is no network.
     """
     cached = cached_host_files(release)
     if cached is not None:

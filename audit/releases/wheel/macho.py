@@ -1,7 +1,7 @@
-"""Reads the parts of a 64-bit arm64 Mach-O file in which PyTorch's registrations can be seen.
+"""Reads the parts of a 64-bit arm64 Mach-O file that contain PyTorch's registrations.
 
-A reader of our own because of its cost: a wheel's library has hundreds of megabytes and comes out of a deflate
-stream. This one takes code, C strings and the symbol table in one forward pass and holds nothing else.
+A general reader would be too slow: a wheel's library has hundreds of megabytes and comes from a deflate stream.
+This one takes code, C strings and the symbol table in one forward pass and holds nothing else.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ NLIST = np.dtype([("name", "<u4"), ("type", "u1"), ("section", "u1"), ("desc", "
 
 @dataclass(frozen=True)
 class Section:
-    """A section: its virtual address, its size in bytes, where in the file it begins, and where its relocations are."""
+    """A section: virtual address, size in bytes, offset in the file, and where its relocations are."""
 
     segment: str
     name: str
@@ -57,7 +57,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Header:
-    """The contents of the load commands. Offsets are in bytes from the start of the file; versions are like `14.0`."""
+    """The contents of the load commands. Offsets are in bytes from the start of the file; versions are as `14.0`."""
 
     sections: tuple[Section, ...]
     symbol_offset: int
@@ -76,7 +76,7 @@ class Header:
 
 
 def is_arm64(source: ByteRanges) -> bool:
-    """Whether the file begins as a Mach-O file for arm64; reads 8 bytes."""
+    """Whether the file begins like a Mach-O file for arm64; reads 8 bytes."""
     magic, cpu = struct.unpack("<2I", source.take(0, 8))
     return bool(magic == MAGIC_64 and cpu == CPU_ARM64)
 
@@ -156,14 +156,14 @@ def _version(code: int) -> str:
 
 @dataclass(frozen=True)
 class SymbolTable:
-    """The symbols with an address, sorted by it. `strings` is the table of their names."""
+    """The symbols with an address, sorted by address. `strings` is the table of their names."""
 
     addresses: npt.NDArray[np.uint64]
     name_offsets: npt.NDArray[np.uint32]
     strings: bytes | memoryview
 
     def named(self, pattern: re.Pattern[bytes]) -> list[tuple[str, int]]:
-        """Names and addresses of the symbols in whose names the pattern is found, sorted by address."""
+        """Names and addresses of the symbols whose names match the pattern anywhere, sorted by address."""
         strings = self.strings
         starts = {_start_of_string(strings, match.start()) for match in pattern.finditer(strings)}
         if not starts:
@@ -184,7 +184,7 @@ class SymbolTable:
         return self._name(int(self.name_offsets[position]))
 
     def following(self, address: int) -> int | None:
-        """The address of the next symbol after this one, where the function that begins here ends at the latest."""
+        """The address of the next symbol after this address; the function that begins here ends there at the latest."""
         position = int(np.searchsorted(self.addresses, np.uint64(address), side="right"))
         return int(self.addresses[position]) if position < len(self.addresses) else None
 
@@ -246,8 +246,8 @@ Visit = Callable[[Section, ByteRanges], None]
 def read_image(source: ByteRanges, is_extra: Callable[[Section], bool], visit_extra: Visit) -> Image:
     """Read an arm64 library in one forward pass: code, C strings and symbols.
 
-    Sections that `is_extra` picks are handed to `visit_extra` when the pass reaches them, which takes what it needs.
-    Raises MalformedBinaryError when the file contradicts itself.
+    `visit_extra` is called for each section that `is_extra` selects, when the pass reaches it, and takes what it needs.
+    Raises MalformedBinaryError if the file contradicts itself.
     """
     header = read_header(source)
     text, cstrings = header.section("__TEXT", "__text"), header.section("__TEXT", "__cstring")

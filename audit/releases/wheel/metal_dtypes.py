@@ -1,8 +1,8 @@
 """Which dtypes a release has Metal kernels for, as far as the names of its Metal functions show.
 
-`softshrink_dense_half_half` and `index_fill_strided_long` carry operator, variant and types. A kernel is necessary and
-not sufficient: the host code in front of it may still refuse the dtype. Operators that run on Apple's MPSGraph have
-no functions here at all, so an empty answer says nothing.
+The names `softshrink_dense_half_half` and `index_fill_strided_long` contain operator, variant and types. A kernel is
+necessary but not sufficient: the host code that launches it may still refuse the dtype. Operators that run on Apple's
+MPSGraph have no functions here at all, so an empty answer says nothing.
 """
 
 from __future__ import annotations
@@ -80,10 +80,10 @@ def spellings(operator: str) -> set[str]:
 
 
 def _types_by_stem(functions: Iterable[str]) -> dict[tuple[str, ...], set[str]]:
-    """The types of every function name without its types, at the place in the name where they vary most.
+    """By function name without types, the types at the position in the name that has most of them.
 
-    `eq_dense_bool_float` and `eq_dense_bool_half` show float and half: the first type is always that of the result.
-    Where two places vary alike the last one counts.
+    `eq_dense_bool_float` and `eq_dense_bool_half` give float and half: the first type is always that of the result.
+    If two positions have equally many types, the last one counts.
     """
     places: dict[tuple[str, ...], list[set[str]]] = defaultdict(list)
     for function in functions:
@@ -102,12 +102,12 @@ def _types_by_stem(functions: Iterable[str]) -> dict[tuple[str, ...], set[str]]:
 
 
 def words_without_types(function: str) -> tuple[str, ...]:
-    """The words of a function's name but for those that name types of elements."""
+    """The words of a function's name, without those that are types of elements."""
     return tuple(word for word in function.split("_") if word not in DTYPES and word not in OTHER_TYPES)
 
 
 def _operators_of(stem: tuple[str, ...], by_spelling: Mapping[str, set[str]]) -> set[str]:
-    """The operators that a function's name begins with, if only words for variants follow; the longest name wins."""
+    """The operators that a function's name begins with, if only words for variants follow; the longest match counts."""
     for length in range(len(stem), 0, -1):
         operators = by_spelling.get("_".join(stem[:length]))
         if operators:

@@ -1,6 +1,6 @@
 """Lists the functions of the Metal libraries that are embedded in PyTorch's library, without their code.
 
-PyTorch's build puts one library for each generation of systems into a separate section: `metal_basic` for all,
+PyTorch's build puts one library for each generation of macOS into a separate section: `metal_basic` for all,
 `metal_bfloat` (2.6 to 2.8) and `metal_40` (from 2.12 on) for newer ones.
 """
 
@@ -17,7 +17,7 @@ from .macho import Section
 
 @dataclass(frozen=True)
 class MetalLibrary:
-    """One embedded library: the section that holds it and the names of its functions, in its order."""
+    """One embedded library: its section and the names of its functions, in the library's order."""
 
     section: str
     functions: tuple[str, ...]

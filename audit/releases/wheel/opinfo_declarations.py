@@ -52,7 +52,7 @@ class OpInfoDeclaration:
 
     @property
     def test(self) -> str:
-        """The key that PyTorch's lists use: name and variant in one."""
+        """The key that PyTorch's lists use: the name followed by the variant."""
         return self.name + self.variant
 
     @property
@@ -62,16 +62,15 @@ class OpInfoDeclaration:
 
 
 def operator_of_opinfo(name: str) -> str:
-    """The ATen operator that an OpInfo's name means, if there is one: `linalg_eig` for `linalg.eig`, `glu` for
-    `nn.functional.glu`.
-    """
+    """The name that its ATen operator would have: `linalg_eig` for `linalg.eig`, `glu` for `nn.functional.glu`."""
     return name.removeprefix("nn.functional.").replace(".", "_")
 
 
 def read_opinfos(sources: Mapping[str, bytes]) -> list[OpInfoDeclaration]:
-    """The OpInfos in the test sources, given by file name; each test once, in the order of the sources.
+    """The OpInfos in the test sources, which are given by file name; each test once, in the order of the sources.
 
-    OpInfos that the sources make in a loop or a function are not seen. Raises MpsmithError for text that is not Python.
+    OpInfos that the sources make in a loop or a function are not found. Raises MpsmithError for text that is not
+    Python.
     """
     by_test: dict[str, OpInfoDeclaration] = {}
     for name, text in sources.items():
@@ -119,7 +118,7 @@ def _tested_dtypes(keywords: Mapping[str, ast.expr]) -> frozenset[str] | None:
 
 
 def _evaluate(node: ast.expr) -> Any:
-    """The value of an expression of dtypes, None if it needs more than the subset."""
+    """The value of an expression of dtypes, or None if the subset cannot evaluate it."""
     try:
         return Subset({}, dtype_functions(), dtype_of).value(node)
     except (NotInSubsetError, TypeError, KeyError):
@@ -156,7 +155,7 @@ def _own_mark(call: ast.Call, lines: Sequence[str]) -> OwnMark | None:
 
 
 def _comment_above(lines: Sequence[str], index: int) -> str:
-    """The comment above a line, reaching over other marks: one comment is often above several of them."""
+    """The comment above a line; marks in between are skipped, because one comment often describes several marks."""
     above = index - 1
     while above >= 0 and not lines[above].lstrip().startswith("#"):
         is_mark = re.search(r"DecorateInfo|device_type|dtypes=|unittest\.|^\s*['\")]", lines[above])

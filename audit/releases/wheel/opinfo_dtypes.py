@@ -1,4 +1,4 @@
-"""The dtypes that PyTorch's test sources write as `torch.half` or `floating_types_and(torch.bool)`, by plain names."""
+"""Plain names of the dtypes that PyTorch's test sources write as `torch.half` or `floating_types_and(torch.bool)`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def dtype_of(path: str) -> str:
 
 
 def dtype_functions() -> dict[str, Callable[..., frozenset[str]]]:
-    """The functions of torch.testing._internal.common_dtype that OpInfos call, over plain names."""
+    """The functions of torch.testing._internal.common_dtype that OpInfos call; they take and return plain names."""
     functions: dict[str, Callable[..., frozenset[str]]] = {
         "custom_types": lambda *dtypes: frozenset(dtypes),
         "empty_types": frozenset,

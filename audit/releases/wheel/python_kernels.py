@@ -1,7 +1,7 @@
 """Kernels that torch registers for MPS from Python, which neither the yaml nor the binary shows.
 
-`torch.library.Library("aten", "IMPL", "MPS").impl("linalg_lu_solve.out", function)` and the like: found in the sources
-by their syntax. Such a kernel is composed of other operators, but the dispatcher takes it for an ordinary one.
+Calls such as `torch.library.Library("aten", "IMPL", "MPS").impl("linalg_lu_solve.out", function)` are found in the
+sources by their syntax. Such a kernel calls other operators, but the dispatcher treats it like any kernel.
 """
 
 from __future__ import annotations

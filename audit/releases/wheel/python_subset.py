@@ -1,7 +1,7 @@
 """Evaluates the small part of Python in which PyTorch's test lists are written, from the syntax tree.
 
-The lists come out of a wheel that need not be the installed one, so nothing is imported and nothing is executed:
-what is not listed here raises NotInSubsetError.
+The lists come from a wheel that need not be the installed one, so nothing is imported and nothing is executed:
+anything that is not listed here raises NotInSubsetError.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 
 class NotInSubsetError(Exception):
-    """The code uses something that the subset does not have; the message names the line and the construct."""
+    """The code uses something outside of the subset; the message names the line and the construct."""
 
     def __init__(self, node: ast.AST) -> None:
         super().__init__(f"line {getattr(node, 'lineno', '?')}: {ast.unparse(node)[:60]}")
@@ -48,8 +48,8 @@ _METHODS = {"update", "items", "keys", "values", "union", "add", "append", "exte
 class Subset:
     """Runs statements over the given names.
 
-    `calls` maps the text of a called expression, such as `torch.backends.mps.is_available`, to what answers it.
-    `attribute` gives the value of a dotted name whose first part is not bound, such as `torch.float16`.
+    `calls` maps the text of a called expression, such as `torch.backends.mps.is_available`, to the function to call.
+    `attribute` returns the value of a dotted name whose first part is not bound, such as `torch.float16`.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Subset:
         self._attribute = attribute
 
     def run(self, statements: list[ast.stmt]) -> None:
-        """Run the statements. One outside the subset is left out and noted in `problems`."""
+        """Run the statements. One outside of the subset is skipped and noted in `problems`."""
         for statement in statements:
             try:
                 self._run_one(statement)

@@ -22,7 +22,7 @@ def rebuild(added: Sequence[str], wheels: Path | None) -> list[str]:
     """Read the wheels of all recorded releases and of `added`, and write the data; returns the releases.
 
     `wheels`: a folder with the wheels; without it they are fetched.
-    Raises MpsmithError outside of a clone, and for a wheel that cannot be had.
+    Raises MpsmithError outside of a clone, and for a wheel that is not available.
     """
     if not is_checkout():
         raise MpsmithError("the release data are files of mpsmith's repository; rebuild them in a clone of it")

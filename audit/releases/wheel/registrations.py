@@ -1,8 +1,8 @@
 """Which overloads a library registers for MPS, and with what: read from the code that registers them.
 
 PyTorch's `TORCH_LIBRARY_IMPL(aten, MPS, m)` compiles to a function `TORCH_LIBRARY_IMPL_init_aten_MPS_<n>` that loads,
-for each `m.impl(name, kernel)`, the address of the name and calls `torch::Library::_impl`. The names are thus the very
-strings that reach the dispatcher, hand-written ones included.
+for each `m.impl(name, kernel)`, the address of the name and calls `torch::Library::_impl`. The names are thus exactly
+those that the dispatcher gets, including those in hand-written code.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Registration:
 def read_registrations(image: Image) -> list[Registration]:
     """Every registration under the MPS keys, in the order of the code, each once.
 
-    Raises MalformedBinaryError when an initializer lies outside the code.
+    Raises MalformedBinaryError if an initializer lies outside the code.
     """
     registrations: dict[Registration, None] = {}
     for symbol, address in image.symbols.named(_INIT):
@@ -71,7 +71,7 @@ def read_registrations(image: Image) -> list[Registration]:
 
 
 def _registered(image: Image, address: int) -> Iterator[tuple[str, Kind]]:
-    """Names and kinds in one initializer: what was loaded since the last call of `_impl` belongs to the next one.
+    """Names and kinds in one initializer: what is loaded after one call of `_impl` belongs to the next call.
 
     A boxed function that is registered several times in a row is loaded once and kept in a register.
     """

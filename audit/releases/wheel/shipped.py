@@ -1,8 +1,8 @@
-"""The Metal libraries that torch ships to Macs, taken out of a release's binary and kept in the cache.
+"""The Metal libraries that torch ships to Macs, extracted from a release's binary and kept in the cache.
 
 A wheel's binary is hundreds of megabytes in one deflated stream. Only the bytes up to the end of the wanted library
-are fetched and inflated. A release's folder in the cache holds `sections.json`, which
-lists the libraries of its binary, and the one that is read, as `metal_basic.metallib`.
+are fetched and inflated. A release's folder in the cache holds `sections.json`, which lists the libraries of its
+binary, and the library that is used, as `metal_basic.metallib`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def full_release(release: str) -> str:
 
 
 def cached_library(release: str) -> Path | None:
-    """The library of a release if it is in the cache already, as `shipped_library` would return it."""
+    """The library of a release as `shipped_library` would return it, or None if it is not in the cache."""
     name = full_release(release)
     _require_kernels(name)
     folder = _folder(name)
@@ -68,11 +68,11 @@ def cached_library(release: str) -> Path | None:
 
 
 def shipped_library(release: str) -> Path:
-    """The `.metallib` file with the kernels of a release: from the cache, else out of its wheel.
+    """The `.metallib` file with the kernels of a release: from the cache, else extracted from its wheel.
 
     The wheel is the one in the cache, or the index's, of which only the needed parts are fetched. Raises
-    NoMetalKernelsError for a release that ships none, UnreachableError where the index is needed and cannot be reached,
-    and MpsmithError for other failures.
+    NoMetalKernelsError for a release that ships none, UnreachableError if the index cannot be reached, and MpsmithError
+    for other failures.
     """
     cached = cached_library(release)
     if cached is not None:
@@ -102,7 +102,7 @@ def _extract_release(release: str, folder: Path) -> Path:
 
 
 def _require_kernels(release: str) -> None:
-    """Raise NoMetalKernelsError for a release that is known to ship none, without looking at it."""
+    """Raise NoMetalKernelsError for a release that is known to ship none, without reading its wheel."""
     try:
         has_none = is_older(base_version(release), FIRST_RELEASE)
     except ValueError as error:
@@ -129,7 +129,7 @@ def _chosen(sections: Mapping[str, object], label: str) -> str:
 
 
 def _extracted(source: ByteRanges, section: Section, folder: Path) -> Path:
-    """Write a section into a file of its name, and make sure that every module in it is what its hash says."""
+    """Write a section to a file of its name, and check the hash of every module in it."""
     path = folder / f"{section.name}.metallib"
     with _keeping(folder), path.open("wb") as file:
         for at in range(0, section.size, CHUNK):
@@ -165,7 +165,7 @@ def _record_sections(sections: Mapping[str, int], folder: Path) -> None:
 
 @contextmanager
 def _keeping(folder: Path) -> Iterator[None]:
-    """Raise ShippedCacheError for an error of the system while something is written into the folder."""
+    """Inside, an OSError from writing to the folder becomes a ShippedCacheError."""
     try:
         yield
     except OSError as error:
