@@ -10,11 +10,11 @@ VARIABLE = "MPSMITH_AUTOLOAD"
 
 
 def autoload() -> None:
-    """Load the simulated device if MPSMITH_SIMULATE asks for it, and `mpsmith.kernels` if MPSMITH_AUTOLOAD is 1.
+    """Load the simulated device if MPSMITH_SIMULATE is set, and `mpsmith.kernels` if MPSMITH_AUTOLOAD is 1.
 
-    MPSMITH_SIMULATE is 1 for the coverage of the installed torch, or a profile as `mpsmith audit --profile` takes it.
+    MPSMITH_SIMULATE is 1 for the coverage of the installed torch, or a profile as for `mpsmith audit --profile`.
     In a program that `mpsmith trace` runs, record what it does on mps.
-    Every failure is a warning: an exception here would make `import torch` fail.
+    Every failure is only a warning, because an exception here would make `import torch` fail.
     """
     if os.environ.get("MPSMITH_TRACE"):
         try:

@@ -1,4 +1,4 @@
-"""The cache folder, the keys of what is kept there, and whether mpsmith runs from a checkout."""
+"""The cache folder, the keys of cached files, and whether mpsmith runs from a checkout."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ PACKAGE = Path(__file__).parent
 
 
 def cache_folder() -> Path:
-    """The user's cache folder for mpsmith, or the one that the variable MPSMITH_CACHE names. It may not exist yet."""
+    """The user's cache folder for mpsmith, or that of the variable MPSMITH_CACHE. It may not exist yet."""
     chosen = os.environ.get("MPSMITH_CACHE")
     return Path(chosen) if chosen else platformdirs.user_cache_path("mpsmith")
 
 
 def is_checkout() -> bool:
-    """True in a clone of the repository and in an editable install of it; an installed package is never written."""
+    """Whether this is a clone of the repository or an editable install; files of other installs are never written."""
     return (PACKAGE / "pyproject.toml").is_file()
 
 
 def fingerprint(*parts: str | bytes) -> str:
-    """A key from texts; it depends on their order and on where each ends."""
+    """A key from texts; it depends on their order and on the boundaries between them."""
     digest = hashlib.sha256()
     for part in parts:
         data = part.encode() if isinstance(part, str) else part
@@ -36,14 +36,14 @@ def fingerprint(*parts: str | bytes) -> str:
 def fingerprint_of_code(*names: str) -> str:
     """A key that changes with the sources of these modules and packages of mpsmith, named without `mpsmith.`.
 
-    A package includes everything below it, headers and data too.
+    A package includes everything below it, also headers and data.
     """
     files = [path for name in names for path in source_files(name)]
     return fingerprint(*(part for path in files for part in (str(path.relative_to(PACKAGE)), path.read_bytes())))
 
 
 def source_files(name: str) -> list[Path]:
-    """The file of a module, or all files of a package, in a fixed order. Raises ValueError when there is none."""
+    """The file of a module, or all files of a package, in a fixed order. Raises ValueError if there is none."""
     place = PACKAGE.joinpath(*name.split("."))
     if place.with_suffix(".py").is_file():
         return [place.with_suffix(".py")]

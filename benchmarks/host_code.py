@@ -1,4 +1,4 @@
-"""What a call costs that PyTorch's own host code computes on the simulated device, beside the CPU's kernel there.
+"""Times calls that PyTorch's own host code computes on the simulated device, compared with the CPU's kernels there.
 
 With small tensors, in this thread's CPU time, the best of several rounds. Host code cannot be unloaded, so the stand-in
 is measured first. The host code of 2.6.0 is built first if it is not in the cache (minutes).

@@ -1,4 +1,4 @@
-"""What kernels cost in Python: the import, and a registered call above its shader launch."""
+"""Measures the Python cost of kernels: the import, and a registered call without its shader launch."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def main() -> None:
 
 
 def _import_cost() -> None:
-    """The median over fresh interpreters."""
+    """Print the median over new interpreters."""
     plain = statistics.median(_printed(_IMPORT) for _ in range(5))
     print(f"import mpsmith.kernels above import torch, no mps device: {plain:.1f} ms (limit {IMPORT_LIMIT_MS})")
 
@@ -43,7 +43,7 @@ def _printed(script: str) -> float:
 
 
 def _call_cost() -> None:
-    """Calls of overloads that return one tensor, with shaders that do nothing: our Python and torch's operators."""
+    """Time calls of overloads that return one tensor, with shaders that do nothing: our Python, torch's operators."""
     from mpsmith.audit.releases.surface.profiles import coverage_profile
     from mpsmith.simulator import metal
     from mpsmith.simulator.device import loading as device
@@ -81,7 +81,7 @@ def _call_cost() -> None:
 
 
 def _recorded_calls() -> dict[str, Callable[[], Any]]:
-    """A call of each overload that returns one tensor, as its family's cases make it, contiguous if any is."""
+    """A call of each overload that returns one tensor, from its family's cases; a contiguous one if there is any."""
     import torch
 
     from mpsmith.kernels.runtime import catalog
@@ -123,7 +123,7 @@ def _does_nothing(shader: object, name: str, device: object) -> Callable[..., No
 
 
 def _microseconds(call: Callable[[], Any], calls: int = 200, rounds: int = 25) -> float:
-    """Of the processor, in the fastest round: whatever else the machine does only adds."""
+    """Processor time of the fastest round; anything else that the machine does can only add to it."""
     import torch
 
     best = float("inf")

@@ -1,7 +1,6 @@
-"""What an override costs a call that it leaves to torch: the same call with it and without it.
+"""Times a call that an override passes on to torch, with and without the override.
 
-Beside it what torch alone takes of that: its own kernel registered once more as a function of Python, with nothing
-between. An override cannot cost less.
+For comparison it times torch's own kernel registered again as a Python function. An override cannot cost less.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ def main() -> None:
 
 @contextmanager
 def _through_python(overload: str) -> Iterator[None]:
-    """torch's kernel for mps, called by the dispatcher as a function of Python that is nothing but that kernel."""
+    """torch's kernel for mps, which the dispatcher calls through a Python function that only calls the kernel."""
     import torch
 
     original = torch.library.get_kernel(overload, "MPS")
@@ -65,7 +64,7 @@ def _through_python(overload: str) -> Iterator[None]:
 
 
 def _fastest(call: Callable[[], Any], ways: Sequence[Callable[[], AbstractContextManager[Any]]]) -> list[float]:
-    """The fastest call of each way, in turns, so that what else the machine does meets all of them."""
+    """The fastest call of each way. They take turns, so that other load on the machine affects all of them."""
     best = [float("inf")] * len(ways)
     for _ in range(_TURNS):
         for number, way in enumerate(ways):
@@ -75,7 +74,7 @@ def _fastest(call: Callable[[], Any], ways: Sequence[Callable[[], AbstractContex
 
 
 def _microseconds(call: Callable[[], Any]) -> float:
-    """The fastest round in time of the processor: whatever else the machine does only adds."""
+    """Processor time of the fastest round; anything else that the machine does can only add to it."""
     call()
     best = float("inf")
     for _ in range(_ROUNDS):

@@ -1,4 +1,4 @@
-"""What a trace adds to a call on mps: counting alone, and with source lines, beside an empty TorchDispatchMode.
+"""Times what a trace adds to a call on mps: only counting, and with source lines, and an empty TorchDispatchMode.
 
 On the simulated device, with small tensors, in this thread's CPU time, the best of several rounds; the ways take turns,
 so that a busy machine is slow for all of them.

@@ -1,4 +1,4 @@
-"""The ``mpsmith`` command line: one module a command or group of commands, each importing what it needs when run."""
+"""The ``mpsmith`` command line: one module per command or group of commands, which imports what it needs when run."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ def audit(
 
 
 def run_request(request: AuditRequest) -> None:
-    """Run the audit or audits of a request whose options were checked, and print what they showed."""
+    """Run the audit or audits of a request whose options were checked, and print the results."""
     from ..reports.evidence.preflight import require_working_device
 
     if request.cluster is None:
@@ -168,7 +168,7 @@ def show_and_publish(run: Run, request: AuditRequest) -> None:
 
 @contextmanager
 def _without_collections() -> Iterator[None]:
-    """Inside, no garbage is collected: what is read there is millions of objects, and they are kept to the end."""
+    """Disable garbage collection inside: millions of objects are read there, and all are kept to the end."""
     gc.disable()
     try:
         yield
@@ -177,7 +177,7 @@ def _without_collections() -> Iterator[None]:
 
 
 def _page(files: list[str]) -> str:
-    """The page to open first, of the files of a report."""
+    """The report's file to open first."""
     return next((file for file in files if file.endswith("index.html")), files[0])
 
 
@@ -212,7 +212,7 @@ def _audit_releases(settings: list[Settings], request: AuditRequest) -> None:
 
 
 def _audit(settings: Settings, request: AuditRequest) -> tuple[Run, dict[str, Any]]:
-    """Run one audit, print what it showed unless JSON is wanted, and return the run and its JSON."""
+    """Run one audit, print the results unless JSON is requested, and return the run and its JSON."""
     from ..audit.findings.audited_surface import audited_surface
     from ..audit.findings.explanations import explain
     from ..audit.findings.run_data import read_run
@@ -250,7 +250,7 @@ def _run(settings: Settings, request: AuditRequest) -> Run:
 
 
 def _after(lines: Iterable[str], tell: Callable[[str], None]) -> Callable[[str], None]:
-    """Says `lines` before the first text: an audit that is refused says its error alone."""
+    """A function that prints `lines` before its first text, so that a refused audit prints only its error."""
     waiting = iter(lines)
 
     def said(text: str) -> None:
@@ -262,7 +262,7 @@ def _after(lines: Iterable[str], tell: Callable[[str], None]) -> Callable[[str],
 
 
 def _shown(data: RunData, explanation: Explanation, request: AuditRequest) -> dict[str, Any]:
-    """Print what a run showed, and return it as plain data."""
+    """Print the results of a run, and return them as plain data."""
     from ..audit.findings.tally import tally
 
     counts = tally(data)

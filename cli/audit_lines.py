@@ -17,7 +17,7 @@ _LISTED = 10
 
 
 def opening_lines(settings: Settings) -> Iterator[str]:
-    """Facts from before a whole audit: the declarations of the release, and upstream's reports."""
+    """Facts to print before an audit of all operators: the declarations of the release, and upstream's reports."""
     from ..audit.answers.answer import answer, audited_release
     from ..audit.answers.sentences import gaps_of
     from ..audit.answers.support import Support
@@ -52,7 +52,7 @@ def ending_lines(store: Store, run: Run, now: RunVerdicts) -> Iterator[str]:
 
 
 def answer_lines(now: RunVerdicts, before: RunVerdicts | None, since: str = "") -> Iterator[str]:
-    """The lines about the verdicts of a run; `before` are those of an earlier one, which `since` names."""
+    """The lines about the verdicts of a run; `before` are the verdicts of an earlier run, which `since` names."""
     from ..audit.model.verdicts import OverloadVerdict
 
     broken = (OverloadVerdict.WRONG, OverloadVerdict.CRASH, OverloadVerdict.TIMEOUT)
@@ -80,7 +80,7 @@ def _most_used(operators: Iterable[str]) -> list[str]:
 
 
 def _changes(now: RunVerdicts, before: RunVerdicts) -> list[str]:
-    """The overloads that both runs executed and that have another verdict now."""
+    """The overloads that both runs executed and whose verdict is different now."""
     earlier = {overload.name: overload.verdict for overload in before.overloads if overload.executed}
     return [
         f"{overload.name} ({earlier[overload.name].value} -> {overload.verdict.value})"

@@ -158,8 +158,8 @@ class AuditRequest:
     """The options of `mpsmith audit`.
 
     Attributes:
-        settings: of the run, or of the first of several.
-        store: where results go.
+        settings: the settings of the run, or of the first of several.
+        store: where results are stored.
         shipped, host_code: the values of --shipped and --host-code.
         with_kernels: audit without and with mpsmith.kernels.
         resume: continue the audit that was stopped.
@@ -239,8 +239,8 @@ def require_packages(names: Iterable[str]) -> None:
 def refuse_unknown_operators(settings: Settings) -> None:
     """Raise MpsmithError for an operator that no case source has, before torch is imported.
 
-    Only mpsmith's own data are asked: where packages bring operators, or torch is another release than the one that
-    was audited, the workers decide.
+    Only mpsmith's own data are used. If packages add operators, or torch is not the audited release, the workers
+    decide.
     """
     from ..audit.answers.answer import audited_release, require_known
     from ..audit.releases.surface.native_functions import installed_release
@@ -251,12 +251,12 @@ def refuse_unknown_operators(settings: Settings) -> None:
 
 
 def shapes_of_compiled_calls() -> Shapes:
-    """How torch.compile treats sizes: MPSMITH_SHAPES is static (the default), dynamic or both."""
+    """How torch.compile treats sizes, from MPSMITH_SHAPES: static (the default), dynamic or both."""
     return _from_variable(Shapes.STATIC, SHAPES_VARIABLE)
 
 
 def shipped_samples() -> ShippedSamples:
-    """How many cases run shipped kernels: MPSMITH_SHIPPED_SAMPLES is default or all."""
+    """How many cases run shipped kernels, from MPSMITH_SHIPPED_SAMPLES: default or all."""
     return _from_variable(ShippedSamples.DEFAULT, SHIPPED_SAMPLES_VARIABLE)
 
 

@@ -53,7 +53,7 @@ def _built_on_a_mac(subject: BuildSubject) -> list[Path]:
 
 
 def _built_for_the_simulated_device(subject: BuildSubject) -> list[Path]:
-    """The built modules, none after errors; what the compiler said goes to the terminal, line by line."""
+    """The built modules, or none after errors; the compiler's output goes to the terminal, line by line."""
     from ..scaffold.building import simulated
     from ..simulator.objc.compiler import ExtensionBuildError
 

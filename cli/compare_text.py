@@ -40,7 +40,7 @@ def text_lines(differences: Differences) -> Iterator[str]:
 
 
 def markdown_lines(differences: Differences) -> Iterator[str]:
-    """The same as Markdown; what came out of files is shown as it is, whatever markup it holds."""
+    """The same as Markdown; text from files is escaped, so that markup in it is shown and not interpreted."""
     yield "# What changed"
     yield ""
     yield f"- before: {escaped(differences.before.described)}"
@@ -94,7 +94,7 @@ def plain(differences: Differences) -> dict[str, Any]:
 
 
 def escaped(text: str) -> str:
-    """Text that Markdown and HTML show as it is, on one line of a table."""
+    """Text that Markdown and HTML show unchanged, on one line of a table."""
     return _MARKUP.sub(r"\\\1", html.escape(" ".join(text.split()), quote=False))
 
 

@@ -42,7 +42,7 @@ def show_ended(run: Run, store: Path, *, as_json: bool, folder: Path | None) -> 
 
 
 def render(store: Store, run: Run, form: str) -> str:
-    """The report of a run in one form: terminal, markdown or json. Raises MpsmithError for another."""
+    """The report of a run in one format: terminal, markdown or json. Raises MpsmithError for any other."""
     from ..reports import compiled_report
 
     summary, eager = _found(store, run)
@@ -56,7 +56,7 @@ def render(store: Store, run: Run, form: str) -> str:
 
 
 def write_all(summary: CompiledSummary, eager: Mapping[str, str], folder: Path) -> list[Path]:
-    """Write the report in every form of a file; the paths written."""
+    """Write the report in every format that has a file; return the paths."""
     from ..reports import compiled_report
     from ..reports.publish import write
 
@@ -71,7 +71,7 @@ def write_all(summary: CompiledSummary, eager: Mapping[str, str], folder: Path) 
 
 
 def publish_compiled(store: Store, run: Run, folder: Path) -> list[Path]:
-    """Write the report of a run under torch.compile into a folder. Returns the written paths."""
+    """Write the report of a run under torch.compile into a folder. Return the written paths."""
     return write_all(*_found(store, run), folder)
 
 
@@ -82,7 +82,7 @@ def _found(store: Store, run: Run) -> tuple[CompiledSummary, Mapping[str, str]]:
 
 
 def _eager() -> Mapping[str, str]:
-    """What the registry has measured of the calls as they are. A report without it is better than none."""
+    """The registry's measurements of eager calls; none if it has problems: the report is useful without them."""
     from ..registry.problems import RegistryError
     from ..reports.registry_join import measured_verdicts
 
@@ -94,7 +94,7 @@ def _eager() -> Mapping[str, str]:
 
 
 def sync_compiled_run(run: Run, store: Path, *, quiet: bool, registry: Path | None = None) -> None:
-    """Bring what became of the calls of a run into the registry, and say what that changed unless `quiet`."""
+    """Write the results of a run under torch.compile into the registry, and print what that changed unless `quiet`."""
     from ..audit.findings.compiled.measurements import compiled_measurements
     from ..audit.findings.compiled.summary import summarize_compiled
     from ..audit.store.store import Store

@@ -1,4 +1,4 @@
-"""The tables of `mpsmith coverage`: terminal, CSV and Markdown."""
+"""The tables of `mpsmith coverage` for the terminal, as CSV and as Markdown."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def render(headers: Sequence[str], rows: Sequence[Sequence[object]], form: str) 
 
 
 def summary(release: ReleaseCoverage) -> str:
-    """A release at a glance: how its overloads dispatch, what the binary adds, what upstream expects to fail."""
+    """A summary of a release: how its overloads dispatch, what the binary adds, what upstream expects to fail."""
     counted = Counter(overload.dispatch for overload in release.overloads)
     rows = [
         (dispatch.value, counted[dispatch], len(_operators(release.overloads, dispatch)))

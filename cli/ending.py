@@ -1,4 +1,4 @@
-"""How a command ends if its output cannot be written."""
+"""Handles errors in writing a command's output."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class Commands(TyperGroup):
     """The commands of mpsmith; `written` turns their output errors into user errors."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command that was asked for."""
+        """Run the command."""
         with written():
             return super().invoke(ctx)
 
 
 def open_closed_streams() -> None:
-    """Open standard streams that the shell closed (`>&-`): the next file that is opened would take their numbers."""
+    """Open standard streams that the shell closed (`>&-`), because the next opened file would get their numbers."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             nothing = os.open(os.devnull, os.O_RDWR)
@@ -43,7 +43,7 @@ def open_closed_streams() -> None:
 def written() -> Iterator[None]:
     """Turn an OSError with a file name, a full disk or a missing torch into an MpsmithError.
 
-    If the reader of the output has gone (head, less), the command ends with 0.
+    If the reader of the output has ended (head, less), the command ends with 0.
     """
     try:
         try:
@@ -71,7 +71,7 @@ def written() -> Iterator[None]:
 
 @contextmanager
 def ignore_broken_pipe() -> Iterator[None]:
-    """Drop further output if the reader of the pipe has gone; what follows the block still runs."""
+    """Drop further output if the reader of the pipe has ended; what follows the block still runs."""
     try:
         yield
         sys.stdout.flush()

@@ -108,7 +108,7 @@ def _summary(evidence: EvidenceFile) -> dict[str, object]:
 
 
 def _families(ops: Sequence[str]) -> list[str]:
-    """The families of kernels of the operators asked for; all where none is."""
+    """The kernel families of the selected operators; all if none is selected."""
     from fnmatch import fnmatchcase
 
     from ..kernels.runtime.catalog import all_kernels, families

@@ -1,4 +1,4 @@
-"""The output of `mpsmith evidence`. Every text of a file was checked before, so it can be printed."""
+"""The output of `mpsmith evidence`. All text from files was validated before, so it can be printed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LISTED = 20
 
 
 def machine_line(machine: MachineFacts) -> str:
-    """The machine in one line."""
+    """The machine, in one line."""
     cores = f", {machine.gpu_cores} GPU cores" if machine.gpu_cores else ""
     memory = f", {machine.memory_gib} GiB" if machine.memory_gib else ""
     build = f" ({machine.build})" if machine.build else ""
@@ -25,12 +25,12 @@ def machine_line(machine: MachineFacts) -> str:
 
 
 def mark(simulated: bool) -> str:
-    """Whether a real or a simulated device showed it."""
+    """Says whether the device was a real or a simulated one."""
     return "SIMULATED, not evidence about a Mac" if simulated else "real device"
 
 
 def file_lines(evidence: EvidenceFile) -> Iterator[str]:
-    """One file: where, what the audit and the kernels showed, and the cases that fail."""
+    """One file: its machine, the results of the audit and of the kernels, and the cases that fail."""
     audit = evidence.audit
     yield f"{mark(evidence.simulated)}: {machine_line(evidence.machine)}, {evidence.day}"
     if evidence.machine.profile:
@@ -96,7 +96,7 @@ def file_json(evidence: EvidenceFile) -> dict[str, Any]:
 
 
 def devices_lines(findings: Findings) -> Iterator[str]:
-    """All added evidence: by kind of device how many operators have which verdict, then where devices disagree."""
+    """All added evidence: for each kind of device the number of operators by verdict, then where devices disagree."""
     from tabulate import tabulate
 
     from ..reports.evidence.devices import conflicts
@@ -116,7 +116,7 @@ def devices_lines(findings: Findings) -> Iterator[str]:
 
 
 def devices_json(findings: Findings) -> dict[str, Any]:
-    """The same as plain data."""
+    """All added evidence as plain data."""
     from ..reports.evidence.devices import conflicts
 
     return {
@@ -158,7 +158,7 @@ def added_lines(added: Added) -> Iterator[str]:
 
 
 def added_json(added: Added) -> dict[str, Any]:
-    """The same as plain data."""
+    """The result of adding files, as plain data."""
     return {
         "files": [{"file": str(file.path), "new": file.new, "simulated": file.simulated} for file in added.files],
         "changed": [str(change) for change in added.synced.changed] if added.synced else [],

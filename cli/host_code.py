@@ -1,4 +1,4 @@
-"""Builds PyTorch's host code for an audit, and says what was built and what lacks."""
+"""Builds PyTorch's host code for an audit, and reports what was built and what is missing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def built_folders(asked: Sequence[str]) -> list[str]:
-    """Build host code for audits; the folders that note the builds. Raises MpsmithError before the first is built."""
+    """Build host code for audits; return the manifests' folders. Raises MpsmithError before the first build."""
     from ..audit.running.host_code import require_buildable
 
     for name in asked:
@@ -40,9 +40,9 @@ def _built_folder(asked: str) -> str:
 
 
 def touched_operators(folders: Sequence[str]) -> tuple[str, ...]:
-    """Patterns for what the second of two trees may compute otherwise than the first; () for everything.
+    """Patterns for the operators whose host code may differ between two trees; () for everything.
 
-    `folders` note the builds. Raises MpsmithError if two trees have the same host code.
+    `folders` have the manifests of the builds. Raises MpsmithError if two trees have the same host code.
     """
     from ..audit.cases.sources import case_sources
     from ..audit.model.operator_names import matching
@@ -82,7 +82,7 @@ def lacking(built: TreeBuild) -> Iterator[str]:
 
 
 def summed(built: TreeBuild) -> str:
-    """A line about the built files and the overloads that run with them."""
+    """A summary of the built files and of the overloads that run with them."""
     if built.wheel:
         return (
             f"host code of torch {built.source}'s macOS wheel, run as arm64 code: {len(built.overloads)} overloads and "

@@ -138,9 +138,9 @@ def _print_timings(timings: Sequence[Timing], elements: int, *, simulated: bool)
 
 
 def _open_device(*, lacking: bool = False) -> bool:
-    """Make mps usable in this process; whether it is the simulated one, with Metal on the host.
+    """Make mps usable in this process; return whether it is the simulated one, with Metal on the host.
 
-    `lacking`: the simulated device lacks every overload that we have a kernel for, so that all of them can be shown.
+    `lacking`: the simulated device lacks every overload that we have a kernel for, so that all of them are used.
     """
     from ..audit.releases.surface.profiles import coverage_profile
     from ..simulator.opening import DeviceKind, import_torch, open_device
@@ -158,7 +158,7 @@ def _open_device(*, lacking: bool = False) -> bool:
 
 
 def open_with_kernels() -> bool:
-    """Make mps usable for running our kernels, whatever the running torch has; whether it is the simulated one."""
+    """Make mps usable for our kernels, whatever overloads torch has; return whether it is the simulated one."""
     os.environ["MPSMITH_KERNELS"] = "off"
     os.environ.setdefault("PYTORCH_ENABLE_MPS_FALLBACK", "1")  # torch reads it while it is imported
     return _open_device(lacking=True)
@@ -172,7 +172,7 @@ def _require_working_device() -> None:
 
 
 def _without_ours(profile: CoverageProfile) -> CoverageProfile:
-    """A profile without the overloads that we replace, and without those that core derives from them."""
+    """A profile without the overloads that we replace, and without those that PyTorch derives from them."""
     from dataclasses import replace
 
     import torch

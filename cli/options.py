@@ -105,7 +105,7 @@ def flags_of(text: str) -> list[str]:
 
 
 def require_profile(name: str | None) -> None:
-    """Raise MpsmithError if --profile names no known release and no file, before torch is imported."""
+    """Raise MpsmithError if --profile names neither a known release nor a file, before torch is imported."""
     from ..audit.releases.surface.profiles import coverage_profile
 
     if name is not None:
@@ -113,7 +113,7 @@ def require_profile(name: str | None) -> None:
 
 
 def require_writable(option: str, file: Path) -> None:
-    """Raise MpsmithError if a file cannot be made, before the work that it is for. Leaves nothing behind."""
+    """Raise MpsmithError if a file cannot be made, before the work whose result it gets. Leaves no file behind."""
     try:
         if file.is_dir():
             raise IsADirectoryError(errno.EISDIR, "it is a folder")

@@ -16,6 +16,6 @@ JSON_VERSION = 1
 
 
 def print_json(data: object) -> None:
-    """Print a result as JSON: an object with its version. Rows alone are its `rows`."""
+    """Print a result as JSON: an object with its version. A list of rows becomes its `rows`."""
     rows = data if isinstance(data, dict) else {"rows": data}
     print(json.dumps({"version": JSON_VERSION, **rows}, indent=1))

@@ -120,7 +120,7 @@ def _show_entry(registry: Registry, operator: str, as_json: bool) -> None:
 
 
 def _answered(operator: str) -> Answer | None:
-    """The shipped answer about an operator; None for one that it does not know."""
+    """The answer of the shipped registry about an operator; None for an unknown one."""
     from ..audit.answers.answer import answer
     from ..errors import MpsmithError
 
@@ -171,9 +171,9 @@ def _parse_field(text: str) -> tuple[str, str | None]:
 
 
 def sync_store(store: Path, *, quiet: bool) -> dict[str, object]:
-    """Write what the newest audit of a store measured into the registry; print what changed unless `quiet`.
+    """Write the measurements of a store's newest audit into the registry; print what changed unless `quiet`.
 
-    What people wrote stays. Returns the changes as JSON.
+    What people wrote is kept. Returns the changes as JSON.
     """
     from ..audit.findings.measurements import measurements
 
@@ -181,7 +181,7 @@ def sync_store(store: Path, *, quiet: bool) -> dict[str, object]:
 
 
 def sync_measured(measured: Sequence[Measurement], *, quiet: bool) -> dict[str, object]:
-    """As `sync_store`, with what an audit measured."""
+    """As `sync_store`, with the measurements of an audit."""
     from ..registry.sync import sync
 
     report = sync(None, measured)

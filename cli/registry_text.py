@@ -1,4 +1,4 @@
-"""The texts and JSON of `mpsmith registry`: tables, what a sync did, contradictions."""
+"""The texts and JSON of `mpsmith registry`: tables, the changes of a sync, contradictions."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def changes_table(changes: Sequence[ReleaseChange], releases: Sequence[str]) -> 
 
 
 def changes_json(changes: Sequence[ReleaseChange]) -> list[dict[str, object]]:
-    """The same for programs, nothing shortened."""
+    """The changes as plain data, nothing shortened."""
     return [
         {
             "change": change.change.value,

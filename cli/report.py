@@ -30,7 +30,7 @@ V = TypeVar("V", bound=Enum)
 
 
 class Format(str, Enum):
-    """The forms in which a report comes."""
+    """The formats of a report."""
 
     TERMINAL = "terminal"
     MARKDOWN = "markdown"
@@ -160,7 +160,7 @@ class Filters:
 
     @property
     def given(self) -> bool:
-        """Whether anything is filtered."""
+        """Whether any filter is given."""
         return bool(self.verdicts or self.operators or self.dtypes)
 
 
@@ -173,7 +173,7 @@ def _opened(path: Path, number: int | None, *, compiled: bool) -> Iterator[tuple
 
 
 def _write_pages(names: Sequence[str], folder: Path, store: Path, networks: Path | None) -> None:
-    """Write generated pages; without names those that need neither a device nor a wheel, as far as their data exist."""
+    """Write generated pages; without names, those that need neither a device nor a wheel and whose data exist."""
     from ..errors import near
     from ..reports.pages import PAGES, Needs, PageInputs
     from ..reports.publish import write
@@ -203,7 +203,7 @@ def _write_pages(names: Sequence[str], folder: Path, store: Path, networks: Path
 def _show_cases(store: Store, run: Run, filters: Filters, form: Format, *, only_unexplained: bool) -> None:
     """Print the cases that match; with `only_unexplained` those that no rule explains, and exit with 1 if any.
 
-    A whole audit also exits with 1 where too few cases launch the kernels of a template.
+    A whole audit also exits with 1 if too few cases launch the kernels of a template.
     """
     from ..audit.findings.shipped.launches import ENOUGH_CASES, missed_templates
     from ..audit.model.verdicts import CaseVerdict

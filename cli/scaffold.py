@@ -74,7 +74,7 @@ def scaffold(
 
 
 def _target(name: str) -> KernelTarget:
-    """The target of this name. Raises ScaffoldError for another."""
+    """The target of this name. Raises ScaffoldError for an unknown one."""
     from ..errors import near
     from ..scaffold.errors import ScaffoldError
     from ..scaffold.targets import KernelTarget
@@ -86,7 +86,7 @@ def _target(name: str) -> KernelTarget:
 
 
 def _from_kernel(source: Source, operator: str, out: Path | None, force: bool) -> FamilyScaffold:
-    """The patch of the family that serves an operator, with its measurements in the description."""
+    """The patch of the family that implements an operator, with its measurements in the description."""
     from ..scaffold.generation.from_kernel import prepare_patch
     from ..scaffold.targets.upstream.family import Family
 

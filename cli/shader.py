@@ -95,7 +95,7 @@ def run(
 
 @contextmanager
 def _ended_after(limit: float, kernel: str) -> Iterator[None]:
-    """End the process with an error if the block takes longer: a kernel that loops for ever cannot be stopped."""
+    """End the process with an error if the block takes longer, because nothing can stop a kernel that loops forever."""
 
     def end() -> None:
         print(

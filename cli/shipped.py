@@ -75,7 +75,7 @@ def _findings(findings: dict[str, FoundWrong], names: Sequence[str]) -> dict[str
 
 
 def _announce(release: str) -> None:
-    """Print what takes a while the first time that a release is read."""
+    """Print what takes long the first time that a release is read."""
     from ..audit.releases.wheel.fetch import cached_wheel
     from ..audit.releases.wheel.shipped import cached_library, full_release
 

@@ -6,7 +6,7 @@ from ..audit.shipped.finding_result import FindingResult
 
 
 def found_line(result: FindingResult) -> str:
-    """The result of one finding, in a line."""
+    """The result of one finding, on one line."""
     if result.is_right:
         return f"right      {result.name}"
     if not result.is_wrong:

@@ -1,4 +1,4 @@
-"""The site of a report: pages of one run with the data files."""
+"""Writes the site of a report: pages of one run with the data files."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def write_site_of(summary: AuditSummary, folder: Path, before: AuditSummary | No
 
 
 def _devices() -> Findings:
-    """The evidence in the registry. A site without it is better than none."""
+    """The evidence in the registry; none if it has problems, because the site is useful without it."""
     from ..reports.evidence.adding import added_evidence
     from ..reports.evidence.devices import findings_by_device
     from ..reports.evidence.files import EvidenceError, evidence_folder
@@ -49,7 +49,7 @@ def _devices() -> Findings:
 
 
 def earlier_audit(path: Path, store: Path, chosen: Run) -> AuditSummary:
-    """The audit to compare with: a JSON report, or the newest of a store; of the shown one's store the run before."""
+    """The audit to compare with: a JSON report, or the newest of a store (of the same store: the one before)."""
     from ..audit.store.store import Store
     from ..reports import json_report
 
@@ -69,7 +69,7 @@ def earlier_audit(path: Path, store: Path, chosen: Run) -> AuditSummary:
 
 
 def summary_of(store: Store, run: Run) -> AuditSummary:
-    """The summary of a run, with the registry's status of each operator."""
+    """The summary of a run, including the registry's status of each operator."""
     from ..audit.findings.audited_surface import audited_surface
     from ..audit.findings.summary import summarize
 

@@ -1,8 +1,7 @@
 """Operators whose CPU kernels check indices, so that an index out of range is a case: the device must refuse it, too.
 
-On mps some of them write to the place that the index points to (pytorch #189968), which may end the process or make
-macOS ignore its work. On a real device the groups of these cases run last, each in a separate process. Imports no
-torch.
+On mps some write to the place that the index points to (pytorch #189968), which may end the process or make macOS
+ignore its work. On a real device the groups of these cases run last, each in a separate process. Imports no torch.
 """
 
 from __future__ import annotations

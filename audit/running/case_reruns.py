@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def predict(worker: Worker, task: Task, position: int, wrong: list[Trial], marker: Marker) -> None:
-    """Record which known defects a wrong case has, while its results are there; the case is in the store already."""
+    """Record which known defects a wrong case has, while its results are in memory; the store already has the case."""
     if not wrong:
         return
     worker.pending.write()
@@ -27,7 +27,7 @@ def predict(worker: Worker, task: Task, position: int, wrong: list[Trial], marke
 
 
 def look_inside(worker: Worker, task: Task, position: int, case: Case, marker: Marker) -> None:
-    """Record which inner call of a wrong case is at fault; the case itself is in the store already."""
+    """Record which inner call of a wrong case is at fault; the store already has the case."""
     from ..judging.inner_calls import fault_inside
 
     worker.pending.write()
@@ -40,7 +40,7 @@ def look_inside(worker: Worker, task: Task, position: int, case: Case, marker: M
 def record_ulp_sensitivity(
     worker: Worker, task: Task, position: int, case: Case, kernels: list[str], marker: Marker
 ) -> None:
-    """Record whether a wrong result of these kernels is ULP-sensitive."""
+    """Record whether a wrong result of these shipped kernels is ULP-sensitive."""
     from ..shipped.case_launches import launches as drained
     from ..shipped.ulp_sensitivity import ulp_sensitivity_of
 

@@ -1,4 +1,4 @@
-"""One audit on the workers of a Dask scheduler: Dask carries, retries and reports; only the coordinator's store counts.
+"""An audit on the workers of a Dask scheduler, which distributes the tasks, retries them and returns the rows.
 
 This machine needs neither torch nor a device. A worker makes the cases itself, from the names of groups.
 """
@@ -39,15 +39,15 @@ def audit_on_cluster(settings: Settings, path: Path, address: str, *, resume: bo
     """Run an audit on the workers of the Dask scheduler at `address`, into the store at `path`.
 
     Args:
-        settings: of the audit; its number of workers is not used.
+        settings: the settings of the audit; its number of workers is not used.
         path: the store.
-        address: as Dask writes it: tcp://host:8786, or tls:// with its configuration.
+        address: a Dask address: tcp://host:8786, or tls:// with its configuration.
         resume: continue an audit that was stopped, on a cluster or on this machine.
         say: prints a line of progress.
 
     Raises:
         StoreError: the store cannot be used, or another audit is writing to it.
-        MpsmithError: as `run_audit` does; also if the cluster cannot be used or is gone.
+        MpsmithError: as `run_audit` does; also if the cluster cannot be used or disappears.
         KeyboardInterrupt: stopped by the user; everything that had finished is in the store.
     """
     with exclusive(path), Store.open_or_create(path) as store, connected(address) as client:
@@ -84,12 +84,12 @@ def connected(address: str, timeout: float = SECONDS_FOR_WORKERS) -> Iterator[Cl
 
 
 class ClusterExecution:
-    """The execution of one run on the workers of a scheduler.
+    """Executes the groups of one run on the workers of a scheduler.
 
     Args:
         store: receives the rows of each group at once.
         client: connected to the scheduler.
-        settings: of the audit.
+        settings: the settings of the audit.
     """
 
     def __init__(self, store: Store, client: Client, settings: Settings) -> None:
@@ -151,7 +151,7 @@ class ClusterExecution:
         return self._client.submit(perform, request, pure=False, retries=retries)
 
     def _answer(self, future: Future) -> TaskAnswer:
-        """The answer to a request. Raises StoppedError if no worker gave one, or one of another kind of device."""
+        """The answer to a request. Raises StoppedError if there is none, or if the device is of a different kind."""
         try:
             answer: TaskAnswer = future.result()
         except MpsmithError as error:

@@ -1,7 +1,7 @@
 """A task of a cluster's worker: a part of an audit, in a separate process, as on one machine.
 
 `python -m mpsmith.audit.running.cluster_task FOLDER` reads a request from standard input and writes the answer. A crash
-ends that process, or one below it, and never the Dask worker.
+ends that process or a child of it, but never the Dask worker.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ DECISIVE = ("torch", "chip", "cpu", "simulated", "profile", "shipped", "variable
 
 
 class ClusterError(MpsmithError):
-    """The cluster cannot be used, or a worker cannot do what it was asked for."""
+    """The cluster cannot be used, or a worker cannot perform its task."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +70,9 @@ class TaskRequest:
 
 @dataclass(frozen=True)
 class TaskAnswer:
-    """What a machine's results depend on, and what was asked for: the plan, rows of groups in order, or of torch.mps.
+    """The environment that a machine's results depend on, and what was requested: the plan, or rows in order.
 
-    `crashing`: the shipped kernels that ended a process, those of the request included.
+    `crashing`: the shipped kernels that ended a process, including those of the request.
     """
 
     environment: dict[str, Any]
@@ -88,7 +88,7 @@ def code_fingerprint() -> str:
 
 
 def device_of(environment: Mapping[str, Any]) -> dict[str, str]:
-    """The kind of device of an environment: machines with equal ones may share a run."""
+    """The kind of device of an environment: machines of the same kind may share a run."""
     names = DECISIVE if environment.get("simulated") else (*DECISIVE, "os")
     return {name: str(environment.get(name) or "none") for name in names}
 
@@ -112,7 +112,7 @@ def perform(request: TaskRequest) -> TaskAnswer:
 
 
 def answer(request: TaskRequest, folder: Path, open_execution: OpenExecution = IsolatedExecution) -> TaskAnswer:
-    """Do the work of a request in this process. Raises MpsmithError if this machine cannot."""
+    """Do the work of a request in this process. Raises MpsmithError if that fails."""
     if request.code != code_fingerprint():
         raise ClusterError("its mpsmith is not the one of the coordinator (install the same everywhere)")
     settings = Settings.from_recorded(
@@ -141,7 +141,7 @@ def answer(request: TaskRequest, folder: Path, open_execution: OpenExecution = I
 
 
 def main(folder: Path, open_execution: OpenExecution = IsolatedExecution) -> None:
-    """Answer the request on standard input on standard output: a TaskAnswer, or the text of an error."""
+    """Read a request from standard input and write the answer to standard output: a TaskAnswer, or an error's text."""
     output = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # other prints must not look like an answer
     request = pickle.loads(sys.stdin.buffer.read())

@@ -21,19 +21,19 @@ SOURCES = ("opinfo", "modules", "schema", "compiled situations")
 
 
 def with_own_sources(settings: Settings) -> Settings:
-    """The settings with the sources of a run under torch.compile, where the user names none."""
+    """The settings with the default sources of a run under torch.compile, unless the user names some."""
     return settings if settings.sources else replace(settings, sources=SOURCES)
 
 
 def compiled_sources() -> dict[str, CaseSource]:
-    """The sources that only such a run has, by name."""
+    """The sources that only a run under torch.compile has, by name."""
     from ..compiled.scenarios import ScenarioSource
 
     return {ScenarioSource.name: ScenarioSource()}
 
 
 def require_compiler(device: MpsDevice) -> None:
-    """Raise CompilerMissingError without a compiler for generated Metal, because every case would fail."""
+    """Raise CompilerMissingError if generated Metal cannot be compiled, because every case would fail."""
     if device.simulated:
         from ...simulator.clang import installed
 
@@ -41,17 +41,17 @@ def require_compiler(device: MpsDevice) -> None:
 
 
 def compiled_groups(keys: Iterable[GroupKey], shapes: Shapes) -> list[GroupKey]:
-    """The groups in the modes that `shapes` asks for, all of one mode after all of the other."""
+    """The groups in the modes that `shapes` selects, one mode after the other."""
     modes = {Shapes.STATIC: (COMPILED,), Shapes.DYNAMIC: (DYNAMIC,), Shapes.BOTH: (COMPILED, DYNAMIC)}[shapes]
     groups = list(keys)
     return [replace(key, mode=mode) for mode in modes for key in groups]
 
 
 class SameVerdict:
-    """Judges smaller forms of a case for `reproduction.shrinking`; forms with another compiled verdict do not count.
+    """Judges smaller forms of a case for `reproduction.shrinking`; rejects forms with a different compiled verdict.
 
     Attributes:
-        source: the Metal that was generated for the last form that shows the same.
+        source: the Metal that was generated for the last form with the same verdict.
     """
 
     def __init__(self, judge: Callable[[Case], CompiledOutcome]) -> None:

@@ -1,7 +1,7 @@
-"""A worker's real mps device: whether it still computes, and whether the worker has taken too much of its memory.
+"""Checks a worker's real mps device: whether it still computes, and whether the worker holds too much of its memory.
 
-Before rows are written, the device must pass: rows of a process whose work macOS ignores are facts about nothing. The
-worker then ends, its group is executed again by another one, and `isolated.py` finds the case that is at fault.
+The device is checked before rows are written, because the rows of a process whose work macOS ignores are worthless. If
+the check fails, the worker ends, another one executes its group again, and `isolated.py` finds the case at fault.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ _MEANING = {
 
 
 def fault_in(text: str) -> str:
-    """The first fault of a command buffer that Metal reports in this text, in words; "" if it reports none."""
+    """Describe the first command buffer error that Metal reports in this text; "" if it reports none."""
     match = _FAULT.search(text)
     return f"{_MEANING.get(match[1], 'a command buffer failed')} ({match[0]})" if match else ""
 
 
 class DeviceHealth:
-    """The real device of this worker process.
+    """Checks the real device of this worker process.
 
     Args:
         scratch: the folder with this worker's log.
@@ -57,7 +57,7 @@ class DeviceHealth:
     def require_at_start(self) -> None:
         """Raise MpsmithError if the device does not compute in a process that has executed nothing.
 
-        This process ends if the device does not answer. Not where a pool starts it, which would start others for ever.
+        This process ends if the device does not answer, so a pool's initializer must not call this (endless restarts).
         """
         if self._has_computed:
             return
@@ -79,7 +79,7 @@ class DeviceHealth:
             os._exit(DEVICE_LOST)
 
     def recycle_if_full(self, cases: int) -> None:
-        """End this process after so many more cases if another one should go on."""
+        """Count executed cases. End this process if they are many or fill the memory: a new process continues."""
         import torch
 
         self._cases += cases

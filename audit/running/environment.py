@@ -30,7 +30,7 @@ def environment(device: MpsDevice) -> dict[str, Any]:
 
 
 def cpu_kernels() -> str:
-    """The CPU kernels that torch, MKL and oneDNN choose in this process: they compute the references."""
+    """The kinds of CPU kernels that torch, MKL and oneDNN choose in this process; they compute the references."""
     import torch
 
     chosen = [torch.backends.cpu.get_cpu_capability()]

@@ -1,4 +1,4 @@
-"""Launches the kernels of a release for wrong results that were found before, each call at its own risk."""
+"""Launches the kernels of a release for known wrong results; a call may end its worker process."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from .worker_exit import exit_of
 def launch_findings(
     release: str, findings: Sequence[FoundWrong], on_result: Callable[[FindingResult], None] = lambda result: None
 ) -> list[FindingResult]:
-    """Launch the kernels of a release for each finding. Its library must be in the cache.
+    """Launch the kernels of a release for each finding. The release's library must be in the cache.
 
     Args:
-        release: of torch.
-        findings: to launch, in this order.
+        release: the release of torch.
+        findings: the findings to launch, in this order.
         on_result: called with each result as it arrives.
 
     Raises MpsmithError if no worker can start.

@@ -1,4 +1,4 @@
-"""PyTorch's own host code under the simulated device: built before an audit, loaded and graded in its workers."""
+"""PyTorch's own host code under the simulated device: builds it before an audit, loads and grades it in workers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NEWEST_MACOS = "26"
 
 
 def require_buildable(asked: str) -> None:
-    """Raise MpsmithError, before minutes of fetching and compiling, for what cannot be built here."""
+    """Raise MpsmithError for what cannot be built here, before minutes of fetching and compiling."""
     from ...simulator.objc.compiler import host_compiler
     from ...simulator.upstream.operations import require_tree
     from ...simulator.upstream.sources import is_release
@@ -33,10 +33,10 @@ def require_buildable(asked: str) -> None:
 
 
 def build_host_code(asked: str, say: Callable[[str], None]) -> tuple[Path, TreeBuild]:
-    """Build the host code of a release such as `2.6.0`, or of a folder with PyTorch's source; the folder that notes it.
+    """Build the host code of a release such as `2.6.0`, or of a folder with PyTorch's source; the manifest's folder.
 
-    A release launches the kernels of its macOS wheel where that can be had, and a folder those of its Metal sources.
-    `say` gets a line for each file.
+    A release launches the kernels of its macOS wheel if that is available; a folder launches those of its Metal
+    sources. `say` gets a line for each file.
 
     Raises MpsmithError if it is neither, cannot be fetched, or lacks what every file needs.
     """
@@ -53,7 +53,7 @@ def build_host_code(asked: str, say: Callable[[str], None]) -> tuple[Path, TreeB
 
 
 def prepare_host_code(asked: str, say: Callable[[str], None]) -> tuple[Path, TreeBuild]:
-    """The host code for an audit: that of a release's macOS wheel where this machine can run it, else as built.
+    """The host code for an audit: of a release's macOS wheel if this machine can run it, else as `build_host_code`.
 
     Raises MpsmithError as `build_host_code`.
     """
@@ -94,7 +94,7 @@ def _of_wheel(release: str, say: Callable[[str], None]) -> tuple[Path, TreeBuild
 
 
 def start_wheel(release: str, macos: str) -> HostProcess:
-    """The process of a release's wheel, whose calls compute as on a version of macOS. Raises MpsmithError."""
+    """Start the process that runs a release's wheel, as on a version of macOS. Raises MpsmithError."""
     from ...simulator.air.library import AirLibrary
     from ...simulator.macho import HostProcess
     from ..releases.wheel.libraries import host_files
@@ -106,7 +106,7 @@ def start_wheel(release: str, macos: str) -> HostProcess:
 
 
 def _kernels_of(release: str, say: Callable[[str], None]) -> str:
-    """The release if its compiled kernels can be had; "" if its Metal sources are to be compiled."""
+    """The release if its compiled kernels are available; "" if its Metal sources are to be compiled."""
     from ..releases.wheel.shipped import cached_library, shipped_library
 
     try:
@@ -124,15 +124,15 @@ class HostCode:
     """The host code that is loaded into this process.
 
     Attributes:
-        built: what was built of the tree.
+        built: what was built from the source.
         macos: the version of macOS that it sees.
-        drain_work: gives what its kernels did besides encoding commands since the last time.
-        work: what they did in cases, without what explains a case: that runs the CPU's operators inside of calls.
-        answered: tells how many graphs of the stand-in for MPSGraph ran here; of a wheel, how many calls its process
+        drain_work: returns what its kernels did besides encoding commands since the last call.
+        work: the sum of these over the executed cases, without calls that only explain a case.
+        answered: returns how many graphs of the stand-in for MPSGraph ran here; for a wheel, how many calls its process
             answered, which run graphs, launch kernels, raise, or have nothing to compute.
-        stood_in: tells how many calls the simulated device's stand-ins answered instead.
-        drain_kernels: gives the kernels of a wheel that were launched since the last time.
-        before: the kernels launched, the graphs run or calls answered, and the calls of stand-ins, when the case began.
+        stood_in: returns how many calls the simulated device's stand-ins answered instead.
+        drain_kernels: returns the kernels of a wheel that were launched since the last call.
+        before: the counts of launched kernels, of `answered` and of `stood_in` when the case began.
     """
 
     built: TreeBuild
@@ -146,7 +146,7 @@ class HostCode:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """The facts that the environment of a run records about it."""
+        """The facts about it that are recorded in the environment of a run."""
         return {
             "source": self.built.source,
             "kernels": self.built.kernels,
@@ -155,7 +155,7 @@ class HostCode:
         }
 
     def begin_case(self) -> None:
-        """Before the execution of a case."""
+        """To be called before each case: reset the counts."""
         self.drain_work()
         self.drain_kernels()
         self.before = self._now()
@@ -166,9 +166,10 @@ class HostCode:
         return work
 
     def end_case(self, outcome: Outcome) -> Grade | None:
-        """The grade of the case: host code ran in it, and nothing fell back; None for that of the device.
+        """The grade *host code* if host code ran and nothing else answered; None for the grade of the device.
 
-        It ran where it launched a kernel, ran a graph or answered a call in its process, and every call is answered so.
+        Host code ran if it launched a kernel, ran a graph or answered a call in its process. Stand-ins and fallbacks
+        must not have answered any call.
         """
         from ...simulator.upstream.host_work import joined
 
@@ -183,9 +184,9 @@ class HostCode:
 
 
 def load_host_code(folder: str, macos: str | None, device: MpsDevice) -> HostCode:
-    """Load what `build_host_code` noted in a folder, as on a version of macOS.
+    """Load the build whose manifest is in a folder, as on a version of macOS.
 
-    Raises MpsmithError on a real device, where the build is gone, and where a library cannot be loaded.
+    Raises MpsmithError on a real device, if the build no longer exists, and if a library cannot be loaded.
     """
     if not device.simulated:
         raise MpsmithError("--host-code is for the simulated device; a real one has its own")

@@ -1,7 +1,7 @@
 """Finds tensor inputs on which no result of a group depends: a kernel that ignores or misreads one would pass.
 
-Each input is changed in the first case, and in a few more until a result differs. Only the CPU runs. Floats get other
-values, flags the opposite ones, integers all the value of the first, so that indices stay in range.
+Each input is changed in the first case, and in a few more until a result differs. Only the CPU runs. Floats get
+different values, booleans the opposite ones, and all integers the value of the first, so that indices stay in range.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ class InputDependence:
     """The inputs of one group that were changed, and those that made a difference.
 
     Args:
-        operator: of the group.
+        operator: the operator of the group.
 
     Attributes:
-        last: the position of the last case of which an input was changed.
+        last: the position of the last case in which an input was changed.
     """
 
     def __init__(self, operator: str) -> None:
@@ -48,10 +48,10 @@ class InputDependence:
         self.last = -1
 
     def look_at(self, position: int, case: Case, reference: Execution) -> None:
-        """Change the inputs of a case that passed of which no effect is known yet.
+        """Change those inputs of a passed case that have shown no effect yet.
 
         Args:
-            position: of the case in its group.
+            position: the position of the case in its group.
             case: the case.
             reference: its run on the CPU.
         """
@@ -89,7 +89,7 @@ class InputDependence:
         return name in self._effective or self._tries[name] >= TRIES
 
     def _changed(self, tensor: Tensor) -> Tensor | None:
-        """Other values for an input; None for one that cannot be changed safely."""
+        """Different values for an input; None if it cannot be changed safely."""
         if tensor.layout is not torch.strided or tensor.dtype not in CHANGED or not 0 < tensor.numel() <= LARGEST:
             return None
         given = tensor.detach()
@@ -102,7 +102,7 @@ class InputDependence:
 
 
 def _names(case: Case) -> Iterator[str]:
-    """Of each tensor, by position, the argument that it is in."""
+    """For each tensor, by position, the name of its argument."""
     schema = overload_of(case.call.__name__)._schema.arguments if isinstance(case.call, SchemaCall) else ()
     for number, value in enumerate(case.args):
         name = schema[number].name if number < len(schema) else f"argument {number + 1}"
@@ -112,7 +112,7 @@ def _names(case: Case) -> Iterator[str]:
 
 
 def _differ(case: Case, before: list[Tensor]) -> bool:
-    """Whether the CPU's results of a case are others than before, or cannot be compared."""
+    """Whether the CPU's results of a case differ from those before, or cannot be compared."""
     results = tensors_on_cpu(case)
     if results is None or len(results) != len(before):
         return True

@@ -1,4 +1,4 @@
-"""Executes groups of cases in worker processes of this machine, and survives how they end."""
+"""Executes groups of cases in worker processes of this machine, and continues when a worker crashes or hangs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ STRIKES = 3
 
 @contextmanager
 def isolated(settings: Settings, store: Store) -> Iterator[IsolatedExecution]:
-    """Worker processes that write into `store`, as many as the settings say."""
+    """Worker processes that write into `store`; the settings say how many."""
     with scratch_folder() as scratch, IsolatedExecution(settings, store, scratch) as execution:
         yield execution
 
@@ -51,9 +51,9 @@ class IsolatedExecution:
     """The worker processes of one audit on this machine.
 
     Args:
-        settings: of the audit.
+        settings: the settings of the audit.
         store: receives the workers' rows.
-        scratch: for marker files and the workers' output.
+        scratch: the folder for marker files and the workers' output.
     """
 
     def __init__(self, settings: Settings, store: Store, scratch: Path) -> None:
@@ -78,7 +78,7 @@ class IsolatedExecution:
         self.__exit__(None, None, None)
 
     def _pool_of(self, mode: str) -> ProcessPool:
-        """The processes for a mode. libtorch reads the fallback variable once, so strict mode needs separate ones."""
+        """The workers for a mode. libtorch reads the fallback variable once: strict mode needs separate processes."""
         strict = mode == STRICT
         if self._pool is None or self._strict != strict:
             self._end_processes()
@@ -109,8 +109,8 @@ class IsolatedExecution:
     ) -> None:
         """Execute groups of one mode and mark them as done; for those in `positions`, only these cases.
 
-        On a real device, groups that may write out of bounds come last. Before them, what was wrong or had no memory is
-        judged again. Both run each group in a separate process.
+        On a real device, groups that may write out of bounds come last. Before them, cases that were wrong or ran out
+        of memory are judged again. Both kinds run each group in a separate process.
         """
         if not self._real:
             self._run(self._pool_of(groups[0].key.mode), groups, positions, progress)
@@ -134,7 +134,7 @@ class IsolatedExecution:
             self._run(pool, groups, positions, progress, largest_batch=1)
 
     def _fresh_processes(self, mode: str, workers: int | None = None) -> AbstractContextManager[ProcessPool]:
-        """Processes that each execute one task, as many at a time as the settings say."""
+        """Processes that each execute one task; the settings say how many run at a time."""
         settings = replace(self._settings, workers=workers or self._settings.workers)
         return worker_pool(settings, mode, self._store.path, self._scratch, tasks_each=1)
 
@@ -171,7 +171,7 @@ class IsolatedExecution:
         positions: Mapping[GroupKey, frozenset[int]],
         largest_batch: int,
     ) -> None:
-        """Keep a few batches ahead of the workers; more would only cost memory."""
+        """Schedule a few batches ahead of the workers; more would only cost memory."""
         while waiting and len(running) < 2 * self._settings.workers:
             compiled = waiting[0].key.mode in COMPILED_MODES  # where handing over a group costs nothing beside it
             size = 1 if compiled else size_of_batch(len(waiting), self._settings.workers, largest_batch)
@@ -188,7 +188,7 @@ class IsolatedExecution:
         strikes: dict[int, int],
         progress: ProgressListener,
     ) -> Batch:
-        """Record the case that ended a worker; returns the rest of its batch."""
+        """Record the case that ended a worker; return the rest of its batch."""
         left = list(batch)
         while left and self._store.is_done(left[0].group):
             progress.advance(len(self._store.positions(left.pop(0).group)))
@@ -203,9 +203,9 @@ class IsolatedExecution:
         return tuple(left if again else left[1:])
 
     def _after_lost_device(self, task: Task, expired: ProcessExpired) -> Task:
-        """The rest of a group whose worker lost its device: it continues case by case, until one is at fault.
+        """The rest of a group whose worker lost its device; each case's row is now written at once, to find the fault.
 
-        That one is judged alone in a new process. If the device is lost there too, the case is a crash.
+        That case is judged alone in a new process. If the device is lost there, too, the case is a crash.
         """
         announced = announced_case(task)
         task.marker.unlink(missing_ok=True)
@@ -219,7 +219,7 @@ class IsolatedExecution:
         return task
 
     def _judge_alone(self, task: Task, position: int) -> None:
-        """Judge a case in a new process that does nothing else, and store its row: a crash if that ends it too."""
+        """Judge a case in a new process that does nothing else, and store its row: a crash if that process ends."""
         alone = replace(task, positions=frozenset({position}), cautious=True, ends_group=False)
         with self._fresh_processes(task.key.mode, workers=1) as pool:
             try:
@@ -236,7 +236,7 @@ class IsolatedExecution:
                     self._store.add_case(task.group, position, _crash(exit_of(expired, self._scratch)), "")
 
     def _record_exit(self, pool: ProcessPool, task: Task, expired: ProcessExpired, strike: int) -> bool:
-        """Record the case that ended its worker; returns whether the group's other cases are still to be run."""
+        """Record the case that ended its worker; return whether the group's other cases still have to run."""
         announced = announced_case(task)
         task.marker.unlink(missing_ok=True)
         ended = exit_of(expired, self._scratch)
@@ -259,7 +259,7 @@ class IsolatedExecution:
     def _record_case(
         self, pool: ProcessPool, task: Task, announced: tuple[int, int], ended: WorkerExit, kernel: str
     ) -> bool:
-        """Record the outcome of an announced case; returns whether the group's other cases are still to be run."""
+        """Record the outcome of an announced case; return whether the group's other cases still have to run."""
         position, stage = announced
         if self._real and stage == ON_DEVICE:
             self._judge_alone(task, position)
@@ -283,7 +283,7 @@ class IsolatedExecution:
         return True
 
     def _attribute_crash(self, pool: ProcessPool, task: Task, position: int) -> None:
-        """Record which inner call ended a worker: another worker runs the case again."""
+        """Run the case again in another worker, and record which inner call ends it."""
         try:
             pool.schedule(worker.rerun_crashed_case, args=(task,)).result()
         except ProcessExpired as expired:
@@ -292,7 +292,7 @@ class IsolatedExecution:
 
 
 def _crash(ended: WorkerExit) -> Outcome:
-    """The outcome of a case that ended a process which did nothing else."""
+    """The outcome of a case that ended a process in which nothing else ran."""
     if ended.timed_out:
         return Outcome(CaseVerdict.TIMEOUT, "forward", ended.cause)
     fault = fault_in(ended.cause)
@@ -300,14 +300,14 @@ def _crash(ended: WorkerExit) -> Outcome:
 
 
 class NoProgress:
-    """Counts nothing: the cases have been counted already."""
+    """Ignores progress: the cases have been counted already."""
 
     def advance(self, cases: int, *, group_done: bool = True, crashed: bool = False) -> None:
         """Count nothing."""
 
 
 def size_of_batch(waiting: int, workers: int, largest: int = LARGEST_BATCH) -> int:
-    """How many of the groups that wait go to a worker together."""
+    """How many of the waiting groups are sent to a worker together."""
     if workers == 1:
         return min(largest, waiting)  # no other worker could take them
     return max(1, min(largest, waiting // (4 * workers)))
@@ -316,13 +316,13 @@ def size_of_batch(waiting: int, workers: int, largest: int = LARGEST_BATCH) -> i
 def worker_pool(
     settings: Settings, mode: str, store: Path, scratch: Path, tasks_each: int = 0
 ) -> AbstractContextManager[ProcessPool]:
-    """Worker processes for one mode, stopped at once when the context is left by an exception."""
+    """Worker processes for one mode, stopped at once if an exception leaves the context."""
     options = WorkerOptions(settings, mode, store.absolute(), scratch, os.getpid())
     return worker_processes(settings.workers, start, options, tasks_each)
 
 
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """A folder for marker files and the workers' output, gone afterwards."""
+    """A temporary folder for marker files and the workers' output."""
     with tempfile.TemporaryDirectory(prefix="mpsmith-") as folder:
         yield Path(folder)

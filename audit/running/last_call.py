@@ -1,4 +1,4 @@
-"""The last inner call of a case: recorded before it is made, because it may end the process."""
+"""Records each inner call of a case before it is made, because it may end the process."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ def path_of(marker: Path) -> Path:
 
 
 def note(descriptor: int, overload: str, call: str) -> None:
-    """Record the innermost current call; an empty overload for none."""
+    """Record the current innermost call; an empty overload if there is none."""
     text = f"{overload}\n{call}".encode()
     os.pwrite(descriptor, text, 0)
     os.ftruncate(descriptor, len(text))
 
 
 def read(path: Path, death: WorkerExit) -> AtFault | None:
-    """The call that ended a worker; None if it ended outside a call."""
+    """The call that ended a worker; None if the worker ended outside of a call."""
     try:
         overload, _, call = path.read_text(errors="replace").partition("\n")
     except FileNotFoundError:

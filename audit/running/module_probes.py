@@ -1,4 +1,4 @@
-"""Runs the probes of torch.mps, each as a separate task in a worker: one that aborts or hangs costs its row."""
+"""Runs the probes of torch.mps, each as a separate task in a worker: one that aborts or hangs loses only its row."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def probe_module(
     workers: int,
     timeout: float = TIMEOUT,
 ) -> None:
-    """Probe every name that the store does not hold for this run yet, and store a row for each.
+    """Probe every name that this run has no row for yet, and store a row for each.
 
     Args:
         pool: worker processes in which the device is ready.
-        store, run: where the rows go.
+        store, run: where the rows are stored.
         imports: packages of the user; a list `mpsmith_module_probes` in one adds rows to the table.
-        scratch: where the workers leave their last words.
+        scratch: the folder with the workers' logs.
         workers: how many processes the pool has.
         timeout: seconds of processor time that one probe may take.
     """
@@ -72,7 +72,7 @@ def _at_risk(seconds: float, work: Callable[..., Result], *arguments: object) ->
 
 
 def _await_successors(pool: ProcessPool, workers: int) -> None:
-    """Wait until all workers answer again: one that is being started while its pool closes ends in a traceback."""
+    """Wait until all workers answer: a worker that is starting while its pool closes would print a traceback."""
     for _ in range(ROUNDS):
         answers = [pool.schedule(answering) for _ in range(workers)]
         if len({answer.result() for answer in answers}) == workers:
@@ -80,6 +80,6 @@ def _await_successors(pool: ProcessPool, workers: int) -> None:
 
 
 def answering() -> int:
-    """The worker that answers, after a moment in which the others can answer too."""
+    """Return this worker's pid, after a moment in which the other workers can answer, too."""
     time.sleep(0.05)
     return os.getpid()

@@ -21,11 +21,11 @@ _WORDS = {
 
 
 class NewFindings:
-    """Passes progress on, and tells now and then which operators are new among those that did not pass.
+    """Forwards progress, and prints from time to time which operators are new among those that did not pass.
 
     Args:
         store, run: where the results are.
-        progress: what counts the cases.
+        progress: counts the cases.
         say: prints a line.
     """
 
@@ -39,14 +39,14 @@ class NewFindings:
         self._looked = time.monotonic()
 
     def advance(self, cases: int, *, group_done: bool = True, crashed: bool = False) -> None:
-        """Count executed cases, and look for findings where the last look was long ago."""
+        """Count executed cases, and print new findings if the last time was long ago."""
         self._progress.advance(cases, group_done=group_done, crashed=crashed)
         if time.monotonic() - self._looked >= SECONDS_BETWEEN_LOOKS:
             self.look()
             self._looked = time.monotonic()
 
     def look(self) -> None:
-        """Say what is new since the last look."""
+        """Print what is new since the last call."""
         self._last, rows = self._store.findings_after(self._run, self._last)
         new: dict[CaseVerdict, list[str]] = {}
         for name, word in rows:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def judged(worker: Worker, case: Case, label: str, **observers: Any) -> Outcome:
-    """The verdict on one case; limits of the simulator are skipped. `observers` go to `judge`."""
+    """The verdict on one case; cases beyond the simulator's limits are skipped. `observers` are passed to `judge`."""
     from ...errors import one_line
     from ..judging.judge import judge
     from ..model.nested import leaves

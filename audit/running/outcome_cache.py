@@ -1,7 +1,7 @@
-"""A cache of outcomes of compiled calls, with a key of everything that decides them: repeated audits are quick.
+"""A cache of outcomes of compiled calls, which makes repeated audits quick. Its key contains all that decides them.
 
-The key of a case is its name in the audit and a fingerprint of what its verdict is a function of: the sources of the
-auditor and of the simulator, torch's files, the code generator, seed, profile, processor and environment variables.
+The key of a case is its name in the audit and a fingerprint of everything that its verdict depends on: the sources of
+the auditor and of the simulator, torch's files, the code generator, seed, profile, processor and environment variables.
 Only the simulated device is deterministic; on a Mac every call runs again.
 """
 
@@ -40,8 +40,8 @@ class OutcomeCache:
     """Outcomes of compiled calls by the names of their cases.
 
     Args:
-        folder: where they are.
-        decided_by: a fingerprint of what else they depend on.
+        folder: the folder of the cache.
+        decided_by: a fingerprint of what they depend on besides the case.
     """
 
     def __init__(self, folder: Path, decided_by: str) -> None:
@@ -49,7 +49,7 @@ class OutcomeCache:
         self._decided_by = decided_by
 
     def outcome_of(self, label: str, judge: Callable[[], CompiledOutcome]) -> CompiledOutcome:
-        """The cached outcome of a case, or the outcome that `judge` gives now."""
+        """The cached outcome of a case, or else what `judge` returns now."""
         key = fingerprint(self._decided_by, label)
         cached = self._kept.find(key, SUFFIX)
         if cached is not None:
@@ -66,7 +66,7 @@ def outcome_cache(settings: Settings, environment: Mapping[str, Any]) -> Outcome
     """The cache for an audit with these settings; None if outcomes may vary.
 
     Args:
-        environment: of the audit, as its store has it.
+        environment: the environment of the audit, as in its store.
     """
     if not environment["simulated"] or settings.faults or settings.imports:
         return None
@@ -81,7 +81,7 @@ def outcome_cache(settings: Settings, environment: Mapping[str, Any]) -> Outcome
 
 
 def _torch_files() -> str:
-    """A fingerprint of names, sizes and times of torch's files, which may be edited too."""
+    """A fingerprint of names, sizes and modification times of torch's files, which a user may edit."""
     import torch
 
     root = Path(torch.__file__).parent
@@ -91,7 +91,7 @@ def _torch_files() -> str:
 
 
 def _as_json(outcome: CompiledOutcome) -> bytes:
-    """The outcome as JSON, without the source of a right one; pydantic's own JSON has no infinite errors."""
+    """The outcome as JSON, without the source if it is right. pydantic's own JSON cannot hold an infinite error."""
     kept = replace(outcome, source="") if outcome.verdict.is_right else outcome
     return json.dumps(_adapter().dump_python(kept, mode="json")).encode()
 

@@ -1,4 +1,4 @@
-"""Rows of a worker that are not in the store yet. They are written together: a commit costs more than the rows."""
+"""Rows of a worker that are not in the store yet. They are written together, because commits are expensive."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ LONGEST_WAIT = 0.2
 
 
 class PendingRows:
-    """The rows to record next.
+    """The rows to write next.
 
-    A worker that ends loses its pending rows, and their cases are executed again. Before a rerun, which may end the
-    worker and needs its case in the store, they must be written.
+    A worker that ends loses its pending rows, and their cases are executed again. A rerun may end the worker and needs
+    its case in the store, so they must be written before it.
 
     Args:
-        store: where they go.
-        before_writing: called first; ends the process if its rows must not be believed.
+        store: where the rows are written.
+        before_writing: called first; ends the process if its rows are not reliable.
     """
 
     def __init__(self, store: Store, before_writing: Callable[[], None] = lambda: None) -> None:
@@ -29,7 +29,7 @@ class PendingRows:
         self._since = 0.0
 
     def add(self, write: Callable[[], None]) -> None:
-        """Call `write`, a method of the store, with the others."""
+        """Add a call of a method of the store. After some time, write all pending rows."""
         if not self._writes:
             self._since = time.monotonic()
         self._writes.append(write)
@@ -37,7 +37,7 @@ class PendingRows:
             self.write()
 
     def write(self) -> None:
-        """Record all of them in one transaction. Raises StoreError; they are not pending afterwards."""
+        """Write all pending rows in one transaction. Raises StoreError; even then, none is pending afterwards."""
         if self._writes:
             self._before_writing()
         writes, self._writes = self._writes, []

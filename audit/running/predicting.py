@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
 
 def predictions_of(worker: Worker, wrong: list[Trial]) -> tuple[dict[str, float], str]:
-    """The predictions that the first of these trials fits, as the store has them; none if there is no trial.
+    """The predictions that the first of these trials fits, and a note; both are empty if there is no trial.
 
-    Where a model raises, none either, so that no rule explains the case, and what it raises: a note about the case.
+    If a model raises, no prediction is returned, so that no rule explains the case, and the note is the error.
     """
     if not wrong:
         return {}, ""

@@ -1,7 +1,7 @@
-"""CPU kernels that compute the same bits on every x86-64 processor with AVX2.
+"""Chooses CPU kernels that compute the same bits on every x86-64 processor with AVX2.
 
 They compute the references and, on the simulated device, most results. By default torch, oneDNN and MKL choose kernels
-by the processor: an audit would give other verdicts on another machine.
+by the processor: an audit would give different verdicts on a different machine.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import platform
 
 
 def choose_kernels_of_any_processor() -> None:
-    """Fix the CPU kernels of this process. It may not have computed anything with torch before."""
+    """Fix the CPU kernels of this process. Must be called before torch has computed anything."""
     import torch
 
     if platform.machine() not in ("x86_64", "AMD64"):

@@ -51,7 +51,7 @@ _USUAL_COST = 13
 
 
 def cost_of(source: str) -> float:
-    """The relative time of a group of this source."""
+    """The time of a group of this source, relative to other sources."""
     return _COSTS.get(source, _USUAL_COST)
 
 
@@ -65,8 +65,8 @@ class ProgressListener(Protocol):
 class AuditProgress:
     """Shows how many groups of cases are done, the rate of cases, and the time left.
 
-    On a terminal it draws a bar, unless told that others print there too; elsewhere it prints a line now and then, so
-    that a log stays readable.
+    On a terminal it draws a bar, unless others print there, too; elsewhere it prints a line from time to time, which
+    keeps a log readable.
     """
 
     def __init__(
@@ -79,9 +79,9 @@ class AuditProgress:
         share_after: float = 0.0,
         seconds_after: float = 0.0,
     ) -> None:
-        """`costs`: what each group takes beside the others, in the order of execution.
+        """`costs`: the relative cost of each group, in the order of execution.
 
-        `share_after`, `seconds_after`: the time of what follows, as a share of these groups' time, and in seconds.
+        `share_after`, `seconds_after`: the time of later work, as a share of these groups' time, and in seconds.
         """
         self._title = title
         self._share_after = share_after
@@ -131,7 +131,7 @@ class AuditProgress:
         return f"{self._cases:,} cases, {rate:,.0f}/s{crashes}{rest}"
 
     def seconds_left(self) -> float | None:
-        """The time to the end of the audit, by the time and the costs of the groups that are done; None at first."""
+        """The estimated time to the end of the audit, from the time and costs of finished groups; None at first."""
         done, all_costs = self._cost_until[min(self._done, self._groups)], self._cost_until[-1]
         since = done - self._cost_until[min(1, self._groups)]  # since the first group
         if self._first_done is None or since <= 0 or not FORESEEABLE * all_costs <= done < all_costs:

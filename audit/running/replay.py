@@ -41,7 +41,7 @@ class Replayed:
 def replay_case(path: Path, name: str, timeout: float) -> Replayed:
     """Execute a case of the store at `path` again, by its number or label: same inputs, mode, device and profile.
 
-    Raises StoreError when there is no such case, MpsmithError when it cannot be made again here.
+    Raises StoreError if there is no such case, MpsmithError if it cannot be made again here.
     """
     run, case = _recorded(path, name)
     try:

@@ -18,16 +18,16 @@ MOST_CRASHES = {CaseVerdict.CRASH: 16, CaseVerdict.TIMEOUT: 4}
 
 
 class SymptomRerunLimit:
-    """Limits reruns of one group to the first cases with each symptom, whichever worker runs them and how fast it is.
+    """Limits the reruns of one group to the first cases with each symptom, whichever worker runs them.
 
-    A limit in time would let two audits of the same release put the blame elsewhere.
+    With a limit in time, two audits of the same release could attribute a failure to different calls.
     """
 
     def __init__(self) -> None:
         self._seen: Counter[tuple[object, ...]] = Counter()
 
     def allows(self, outcome: Outcome, kernels: Sequence[str] = ()) -> bool:
-        """Whether to run this case again; it then counts. Each set of `kernels` has a separate limit."""
+        """Whether to run this case again, which is then counted. Each set of `kernels` has a separate limit."""
         symptom = (outcome.symptom, *kernels)
         self._seen[symptom] += 1
         return self._seen[symptom] <= MOST_OF_A_SYMPTOM
@@ -36,7 +36,7 @@ class SymptomRerunLimit:
 def rerun_limits_of_group(store: Store, group: int) -> tuple[SymptomRerunLimit, SymptomRerunLimit]:
     """The limits of a group for reruns that find the inner call at fault, and for those that change results by an ULP.
 
-    Cases that are recorded already count: a worker that goes on with a group reruns no more than one that began it.
+    Recorded cases count: a worker that continues a group reruns no more than one that began it.
     """
     inner_call_reruns, ulp_reruns = SymptomRerunLimit(), SymptomRerunLimit()
     for case in store.cases_of_group(group) if store.positions(group) else ():
@@ -48,14 +48,14 @@ def rerun_limits_of_group(store: Store, group: int) -> tuple[SymptomRerunLimit, 
 
 
 class CrashBudget:
-    """The number of reruns of crashed cases in an audit."""
+    """Limits the reruns of crashed cases in an audit."""
 
     def __init__(self) -> None:
         self._of_entry: Counter[tuple[str, str, str, CaseVerdict]] = Counter()
         self._of_verdict: Counter[CaseVerdict] = Counter()
 
     def allows(self, key: GroupKey, verdict: CaseVerdict) -> bool:
-        """Whether to run a crashed case of this group again; it then counts."""
+        """Whether to run a crashed case of this group again, which is then counted."""
         entry = (key.source, key.operator, key.variant, verdict)
         if self._of_verdict[verdict] >= MOST_CRASHES[verdict] or self._of_entry[entry] >= MOST_CRASHES_OF_AN_ENTRY:
             return False

@@ -1,7 +1,7 @@
-"""An audit from its plan to its last row: what it executes, in which order, and how it resumes.
+"""Runs an audit from its plan to its last row: what it executes, in which order, and how it resumes.
 
 The parent loads neither torch nor any samples, so that its memory does not grow with the number of cases. First
-every group runs with PYTORCH_ENABLE_MPS_FALLBACK=1, where each fallback is seen; then the cases in which something
+every group runs with PYTORCH_ENABLE_MPS_FALLBACK=1, where each fallback is recorded; then the cases in which something
 fell back run again in strict processes. A case without any fallback makes the same calls in both modes.
 
 A `GroupExecution` decides where groups run: in worker processes of this machine (isolated.py), or on a cluster.
@@ -39,7 +39,7 @@ class GroupExecution(Protocol):
     def execute(
         self, groups: Sequence[StoredGroup], positions: Mapping[GroupKey, frozenset[int]], progress: ProgressListener
     ) -> None:
-        """Execute groups of one mode and mark them as done; of those in `positions`, these cases alone."""
+        """Execute groups of one mode and mark them as done; of those in `positions`, only these cases."""
 
     def probe_module(self, run: Run) -> None:
         """Probe torch.mps itself, name by name."""
@@ -49,18 +49,18 @@ OpenExecution = Callable[[Settings, Store], AbstractContextManager[GroupExecutio
 
 
 class OpenProgress(Protocol):
-    """Shows groups of these costs under a title; the arguments are those of AuditProgress."""
+    """Opens the progress of groups with these costs; the arguments are those of AuditProgress."""
 
     def __call__(
         self, title: str, costs: Sequence[float], *, share_after: float = 0.0, seconds_after: float = 0.0
     ) -> AuditProgress:
-        """Open it."""
+        """Open the progress."""
 
 
 def run_audit(
     settings: Settings, path: Path, *, resume: bool, say: Callable[[str], None], execution: OpenExecution = isolated
 ) -> Run:
-    """Run an audit into the store at `path`, or go on with the one that was stopped there.
+    """Run an audit into the store at `path`, or continue the one that was stopped there.
 
     Raises:
         StoreError: the store cannot be used, or another audit is writing to it.
@@ -82,7 +82,7 @@ def audit_into(
     execution: OpenExecution,
     progress: OpenProgress = AuditProgress,
 ) -> Run:
-    """Run an audit into an open store that no other process plans over, or continue an unfinished run."""
+    """Run an audit into an open store, or continue an unfinished run. No other process may be planning a run in it."""
     with execution(settings, store) as where:
         return _Audit(settings, store, where, say, progress).run(unfinished)
 
@@ -124,7 +124,7 @@ class _Audit:
         return self._store.run(run.id)
 
     def _probe_module(self, run: Run) -> None:
-        """Last, so that side effects of probes reach no case; not in audits of some operators."""
+        """Probe torch.mps last, so that side effects of probes reach no case; not in audits of some operators."""
         settings = self._settings
         if not (settings.faults or settings.ops or settings.dtypes):
             self._execution.probe_module(run)
@@ -160,7 +160,7 @@ def resumable(store: Store) -> Run:
 
 
 def as_recorded(run: Run, given: Settings) -> Settings:
-    """The settings of a recorded run, with the limits that are given now."""
+    """The settings of a recorded run, with the limits given now."""
     return Settings.from_recorded(
         run.settings, workers=given.workers, timeout=given.timeout, memory_limit=given.memory_limit
     )
@@ -189,7 +189,7 @@ def _announcement(run: Run, groups: int) -> str:
 
 @contextmanager
 def exclusive(path: Path) -> Iterator[None]:
-    """One audit at a time owns a store: two would plan over each other. Raises StoreError for a second one."""
+    """Lock a store for one audit: two would interfere with each other's plans. Raises StoreError for the second one."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         lock = FileLock(f"{path}.lock", timeout=0)

@@ -71,7 +71,7 @@ def plan() -> AuditPlan:
 
 
 def audited_environment() -> dict[str, Any]:
-    """Facts about this machine that the results of this audit depend on."""
+    """Facts about this machine that the results of the audit depend on."""
     from .environment import environment
 
     worker = current_worker()
@@ -81,9 +81,9 @@ def audited_environment() -> dict[str, Any]:
 
 
 def run_groups(tasks: Sequence[Task]) -> list[int]:
-    """Execute groups one after the other; returns how many cases of each were executed.
+    """Execute groups one after another; return how many cases of each were executed.
 
-    Several come at a time because sending one costs as much as executing a case.
+    Tasks are sent in batches, because sending one costs as much as executing a case.
     """
     health = current_worker().health
     if health is not None:
@@ -97,7 +97,7 @@ def run_groups(tasks: Sequence[Task]) -> list[int]:
 
 
 def run_group(task: Task) -> int:
-    """Execute the cases of one group that the store does not hold yet; returns how many were executed."""
+    """Execute the cases of one group that are not in the store yet; return how many were executed."""
     from ...errors import one_line
 
     worker = current_worker()
@@ -136,7 +136,7 @@ def run_group(task: Task) -> int:
 
 
 def rerun_crashed_case(task: Task) -> None:
-    """Run the task's only case again, which ended a worker, and record each inner call before it is made."""
+    """Run the task's only case, which ended a worker, again, and record each inner call before it is made."""
     from ..judging.inner_calls import fault_inside
 
     worker, case, label, computing = _only_case(task)
@@ -183,7 +183,7 @@ def replay(task: Task) -> Replay:
 
 
 def script(task: Task) -> str:
-    """Shrink the task's only case while it fails in the same way, and write it as a program that needs only torch."""
+    """Shrink the task's only case as long as it fails in the same way, and write a program that needs only torch."""
     from .reproduction.script import script_of
     from .reproduction.shrinking import shrink
 
@@ -202,7 +202,7 @@ def script(task: Task) -> str:
 
 
 def launch_findings(name: str) -> FindingResult:
-    """Make the call of a finding with the shipped kernels of this worker."""
+    """Make the call of a finding with this worker's shipped kernels."""
     from ...registry.found_wrong import load
     from ..shipped.finding_run import result_of
 
@@ -238,7 +238,7 @@ def _position(task: Task) -> int:
 
 
 def _computing(worker: Worker, task: Task, chosen: Chosen) -> GroupComputing:
-    """Decides which cases of a group use shipped kernels, if there are any."""
+    """Decide which cases of a group use shipped kernels, if there are any."""
     from ..cases.covering.pruning import elements
     from ..shipped.case_choice import modes_of_cases, positions_through_shipped
     from ..shipped.case_launches import GroupComputing
@@ -263,7 +263,7 @@ def _choose_cases(worker: Worker, key: GroupKey) -> Chosen:
 def _note_execution(
     into: LaunchesByOverload, drained: Drained, wrong: list[Trial], on_equal: Callable[[Execution], None], trial: Trial
 ) -> None:
-    """Record the launches before leak detection, which repeats the call as often as time allows, and a wrong trial.
+    """Record a wrong trial, and the launches. Leak detection, which comes later, would add launches of repeated calls.
 
     `on_equal` gets the CPU's run of a trial whose values do not differ.
     """
@@ -275,7 +275,7 @@ def _note_execution(
 
 
 def _open_cases(worker: Worker, task: Task, cases: dict[int, Case]) -> list[tuple[int, Case]]:
-    """The cases of the task that the store does not hold yet."""
+    """The cases of the task that are not in the store yet."""
     recorded = worker.store.positions(task.group)
     return [
         (position, case)
@@ -287,7 +287,7 @@ def _open_cases(worker: Worker, task: Task, cases: dict[int, Case]) -> list[tupl
 def freeze_once(frozen: set[str], source: str) -> None:
     """Let full garbage collections skip what a source loads with its first group, above all torch's OpInfos.
 
-    Leak detection runs a dozen full collections, which take 1.5 seconds with these objects.
+    Leak detection runs a dozen full collections, which would take 1.5 seconds with these objects.
     """
     if source not in frozen:
         frozen.add(source)
@@ -355,7 +355,7 @@ def _run_cases(
 
 
 def _run_compiled(worker: Worker, task: Task, cases: list[tuple[int, Case]], marker: Marker) -> int:
-    """Execute cases under torch.compile. Other modes record their fallbacks and inner calls."""
+    """Execute cases under torch.compile; unlike in other modes, no fallbacks and inner calls are recorded."""
     from ..model.case import described
 
     for position, case in cases:

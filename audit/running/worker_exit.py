@@ -44,7 +44,7 @@ _UNRELATED = re.compile(r"USDT:|\[?[IW]\d{4,8} \d\d:|(?:.*: )?\w*Warning: ")
 class WorkerExit:
     """The exit of a worker process: its signal or exit code and its last output in one line, or the time limit.
 
-    `words`: the last output alone.
+    `words`: only the last output.
     """
 
     cause: str
@@ -90,7 +90,7 @@ def log_path(scratch: Path, pid: int | None) -> Path:
 
 
 def capture_output(scratch: Path) -> None:
-    """Redirect the output of this process, above all of a crash, to its log."""
+    """Redirect the output of this process to its log, above all that of a crash."""
     global _has_log
     descriptor = os.open(log_path(scratch, os.getpid()), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(descriptor, 1)
@@ -101,7 +101,7 @@ def capture_output(scratch: Path) -> None:
 
 @contextmanager
 def at_risk(seconds: float) -> Iterator[None]:
-    """Around code that may end this process: its log and its limit of processor time begin here."""
+    """For code that may end this process: empty its log and limit its processor time."""
     begin(seconds)
     try:
         yield
@@ -110,13 +110,13 @@ def at_risk(seconds: float) -> Iterator[None]:
 
 
 def begin(seconds: float) -> None:
-    """The same for a case without a context: the next case or `time_limit.stop` ends it."""
+    """As `at_risk`, for a case without a context: the next `begin` or `time_limit.stop` ends it."""
     _clear_output()
     time_limit.start(seconds)
 
 
 def _clear_output() -> None:
-    """Drop what was printed before this case. A process without a log keeps everything."""
+    """Empty the log of this process. A process without a log keeps its output."""
     if _has_log:
         sys.stdout.flush()
         _C.fflush(None)

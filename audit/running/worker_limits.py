@@ -19,7 +19,7 @@ MOST_ON_A_MAC = 4
 
 
 def default_workers() -> int:
-    """One worker a core; on a Mac, whose memory the GPU shares, as many as half of its memory has room for."""
+    """One worker per core; on a Mac, whose GPU shares the memory, as many as half of the memory has room for."""
     cores = os.cpu_count() or 1
     if platform.system() != "Darwin":
         return cores
@@ -32,7 +32,7 @@ def memory_of_machine() -> int:
 
 
 def resident_bytes() -> int:
-    """The memory that this process holds now; 0 where the system does not say that (macOS)."""
+    """The memory that this process holds now; 0 if the system does not report it (macOS)."""
     try:
         pages = Path("/proc/self/statm").read_text().split()[1]
     except OSError:
@@ -41,26 +41,26 @@ def resident_bytes() -> int:
 
 
 def holds_too_much() -> bool:
-    """Whether this process holds more than a worker may, after glibc gave back the pages that it keeps for later."""
+    """Whether this process holds more memory than a worker may, after glibc has returned its free pages."""
     if resident_bytes() > MOST_RESIDENT and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)) is not None:
         trim(0)
     return resident_bytes() > MOST_RESIDENT
 
 
 def device_memory_of_a_worker(workers: int) -> int:
-    """Bytes of a real device's memory that each of so many workers may keep: half of the memory, shared."""
+    """Bytes of a real device's memory that each worker may keep: half of the memory, divided by their number."""
     return memory_of_machine() // 2 // workers
 
 
 def end_with_parent(parent: int) -> None:
-    """Wait, in a thread, until the parent is gone, and end: a worker without one would wait for tasks for ever."""
+    """Run in a thread: end this process when its parent has ended, because it would wait for tasks forever."""
     while os.getppid() == parent:
         time.sleep(0.5)
     os._exit(3)
 
 
 def limit_memory(limit: int) -> None:
-    """Let allocations beyond the limit fail instead of filling the machine (Linux; macOS does not enforce this)."""
+    """Let allocations beyond the limit fail instead of filling the memory (Linux; macOS does not enforce this)."""
     if limit:
         _, hard = resource.getrlimit(resource.RLIMIT_DATA)
         resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))

@@ -1,4 +1,4 @@
-"""Pools of worker processes, which begin without torch and end with their parent."""
+"""Pools of worker processes, which start without torch and end with their parent."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..model.hash_seed import same_hashes
 def worker_processes(
     count: int, start: Callable[[Any], None], options: Any, tasks_each: int = 0
 ) -> Iterator[ProcessPool]:
-    """A pool of processes that first call `start(options)`; an exception in the context stops them at once.
+    """A pool of processes that first call `start(options)`. An exception in the context stops them at once.
 
     A process is replaced after `tasks_each` tasks; 0 for no limit.
     """

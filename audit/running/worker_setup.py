@@ -52,7 +52,7 @@ class Worker:
         return self.host_code is not None or not self.device.simulated
 
     def require_device(self) -> None:
-        """End this process if it has a real device that does not compute any more."""
+        """End this process if it has a real device that no longer computes."""
         if self.health is not None:
             self.health.require()
 
@@ -64,7 +64,7 @@ _failure: MpsmithError | None = None
 def start(options: WorkerOptions) -> None:
     """Prepare this process: called once by the pool before any task.
 
-    A pool starts a worker whose initializer fails again and again, so a failure is kept for the first task to raise.
+    A pool restarts a worker whose initializer fails again and again, so a failure is kept and raised by the first task.
     """
     global _worker, _failure
     try:
@@ -117,7 +117,7 @@ def _prepare(options: WorkerOptions) -> Worker:
 
 
 def _interpose_shipped_kernels(options: WorkerOptions, device: MpsDevice) -> AuditedKernels | None:
-    """Let the simulated device compute with the kernels that a release ships, where the user asks for one."""
+    """Let the simulated device compute with the kernels that a release ships, if the user requests one."""
     release = options.settings.shipped
     if release is None:
         return None
@@ -130,7 +130,7 @@ def _interpose_shipped_kernels(options: WorkerOptions, device: MpsDevice) -> Aud
 
 
 def _inject_faults(faults: tuple[str, ...], device: MpsDevice) -> None:
-    """Put the faults that a self-test asks for into the simulated device."""
+    """Inject the faults of a self-test into the simulated device."""
     if not faults:
         return
     if not device.simulated:

@@ -40,9 +40,9 @@ class WorkerOptions:
 class Task:
     """One group to execute: all its cases, or only some positions.
 
-    `marker`: the file in which the worker announces its current case; tasks that go to one worker share it.
+    `marker`: the file in which the worker announces its current case; tasks that are sent to one worker share it.
     `cautious`: each case is written before the next begins, so that the announced case is the one at fault.
-    `ends_group`: the group is done afterwards; not so for one case that is judged alone.
+    `ends_group`: the group is done afterwards; false for a case that is judged alone.
     """
 
     group: int
@@ -76,7 +76,7 @@ class Marker:
 
 @dataclass(frozen=True)
 class AuditPlan:
-    """The groups to execute, as a worker found them: the parent never loads torch.
+    """The groups to execute, as selected by a worker, because the parent never loads torch.
 
     `kernels`: the names of the shipped kernels that can be launched.
     """

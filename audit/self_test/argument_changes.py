@@ -1,4 +1,4 @@
-"""Changes tensors among the arguments of a call, which are given by name."""
+"""Changes tensors among the arguments of a call; the arguments to change are given by name."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def changed_together(arguments: Arguments, name: str, change: Callable[[Tensor],
 
 
 def tensors_in(value: Any) -> list[Tensor]:
-    """The strided tensors of an argument, those in lists included."""
+    """The strided tensors of an argument, including those in lists."""
     if isinstance(value, Tensor):
         return [value] if value.layout is torch.strided else []
     return [t for item in value for t in tensors_in(item)] if isinstance(value, (list, tuple)) else []

@@ -29,7 +29,7 @@ WITHOUT_EFFECT = ("generator", "device", "layout", "pin_memory")
 
 
 def flag(facts: Facts, rng: Random) -> Proposal | None:
-    """A flag is not looked at."""
+    """A boolean argument is ignored."""
     name = any_name(facts.flags, rng)
     if name is None or facts.random:
         return None
@@ -38,7 +38,7 @@ def flag(facts: Facts, rng: Random) -> Proposal | None:
 
 
 def choice(facts: Facts, rng: Random) -> Proposal | None:
-    """One value of an enumeration counts as another: reductions, modes, rounding."""
+    """One value of an enumeration is treated as a different one: reductions, modes, rounding."""
     name = any_name([n for n in (*facts.integers, *facts.strings, *facts.optional_values) if n in CHOICES], rng)
     if name is None or facts.random:
         return None
@@ -65,7 +65,7 @@ def optional_value(facts: Facts, rng: Random) -> Proposal | None:
 
 
 def number(facts: Facts, rng: Random) -> Proposal | None:
-    """A number counts as its default, or as the integer below it."""
+    """A number is replaced by its default, or rounded down to an integer."""
     name = any_name(facts.numbers, rng)
     if name is None or facts.random:
         return None
@@ -75,7 +75,7 @@ def number(facts: Facts, rng: Random) -> Proposal | None:
 
 
 def negative_number(facts: Facts, rng: Random) -> Proposal | None:
-    """A negative dimension, or another negative integer, counts as something else."""
+    """A negative dimension, or a different negative integer, is misinterpreted."""
     name = any_name([*facts.integers, *facts.integer_lists], rng)
     if name is None or facts.random or name in ("size", "self_size", "stride", "kernel_size"):
         return None
@@ -83,7 +83,7 @@ def negative_number(facts: Facts, rng: Random) -> Proposal | None:
 
 
 def ignored_by_zero(facts: Facts, rng: Random) -> Proposal | None:
-    """A tensor that counts zero times still spoils the result with its NaN."""
+    """A tensor with the factor zero still passes its NaN on to the result."""
     name = next((n for n in ("beta", "weight_decay", "momentum") if n in facts.numbers), None)
     if name is None or not read(facts):
         return None
@@ -92,7 +92,7 @@ def ignored_by_zero(facts: Facts, rng: Random) -> Proposal | None:
 
 
 def index_out_of_range(facts: Facts, rng: Random) -> Proposal | None:
-    """An index out of range counts as the last one, and nothing is raised."""
+    """An index out of range is treated as the last one, and nothing is raised."""
     indices = [n for n in facts.inputs if n in ("index", "indices", "target")]
     bounding = next((n for n in ("self", "input", "weight") if n in (*facts.inputs, *facts.written)), None)
     if not indices or bounding is None:
@@ -101,7 +101,7 @@ def index_out_of_range(facts: Facts, rng: Random) -> Proposal | None:
 
 
 def near_number(facts: Facts, rng: Random) -> Proposal | None:
-    """A number slightly different from the last call's counts as that: a kernel was built for the other."""
+    """A number close to that of the last call is replaced by it, because a cached kernel was built for that one."""
     name = any_name(facts.numbers, rng)
     return None if name is None or facts.random else (term("previous_number", name), (term("near_previous", name),))
 
@@ -117,7 +117,7 @@ def random_number(facts: Facts, rng: Random) -> Proposal | None:
 
 
 def random_end(facts: Facts, rng: Random) -> Proposal | None:
-    """A probability of zero or one is taken for one half; a range of one number gives another."""
+    """A probability of zero or one is treated as one half; a range of one number gives a different number."""
     name = any_name([n for n in facts.numbers if n == "p"], rng)
     if not facts.random or name is None:
         return None
@@ -139,7 +139,7 @@ def two_arguments(facts: Facts, rng: Random) -> Proposal | None:
 
 
 def argument_and_tensor(facts: Facts, rng: Random) -> Proposal | None:
-    """Values are wrong only where an argument has a certain value, and a tensor a layout, size, dtype or NaN."""
+    """Values are wrong only if an argument has a certain value and a tensor a certain layout, size, dtype or NaN."""
     conditions, tensor = _argument_conditions(facts, rng), any_name(read(facts), rng)
     if facts.random or tensor is None or not conditions:
         return None
@@ -149,7 +149,7 @@ def argument_and_tensor(facts: Facts, rng: Random) -> Proposal | None:
 
 
 def _argument_conditions(facts: Facts, rng: Random) -> list[Term]:
-    """A condition for each argument that is not a tensor, or an optional one."""
+    """A condition for each argument that is not a tensor, or is optional."""
     conditions = [term("is", name, rng.random() < 0.5) for name in facts.flags]
     conditions += [term(rng.choice(("fractional", "negative")), name) for name in facts.numbers]
     conditions += [term("negative", name) for name in (*facts.integers, *facts.integer_lists)]

@@ -84,9 +84,9 @@ class FaultClass:
     """One class of faults.
 
     Attributes:
-        name: in reports.
+        name: the name in reports.
         propose: proposes such a fault for an overload, or returns None.
-        scenario: how calls show it.
+        scenario: how calls show the fault.
     """
 
     name: str

@@ -42,7 +42,7 @@ class BaseCalls:
         self._memory = RecordedCalls.load()
 
     def of(self, overload: str, rng: Random, dtypes: tuple[str, ...] = ()) -> Iterator[Arguments]:
-        """Calls in a random order, those with empty tensors last; `dtypes`: only calls of these."""
+        """Calls in random order, those with empty tensors last; `dtypes`: only calls with these dtypes."""
         recorded = self._memory.overloads.get(overload)
         if recorded is None or recorded.refused:
             return
@@ -115,7 +115,7 @@ def _has_double(arguments: Arguments) -> bool:
 
 
 def _broken(arguments: Arguments, rng: Random) -> Arguments | None:
-    """The call with an invalid argument: another size, or a dimension that does not exist."""
+    """The call with an invalid argument: a wrong size, or a dimension that does not exist."""
     broken = dict(arguments)
     tensors = [n for n, v in broken.items() if isinstance(v, Tensor) and v.dim() and v.size(0) > 1]
     integers = [
@@ -178,13 +178,13 @@ def differs_with_a_near_number(fault: Fault, arguments: Arguments, rng: Random) 
 
 
 def differs_where_refused(fault: Fault, arguments: Arguments, rng: Random) -> bool:
-    """The CPU raises, and the device returns or raises another type."""
+    """The CPU raises, and the device returns or raises a different type."""
     (cpu,) = execute(overload_of(fault.overload), [arguments], "cpu")
     return isinstance(cpu, Raised) and _shows(fault, [arguments], refused=True)
 
 
 def ends(fault: Fault, arguments: Arguments, rng: Random) -> bool:
-    """The fault acts: if it raised an exception instead, the call would raise."""
+    """The fault takes effect: if it raised an exception instead, the call would raise."""
     return _shows(replace(fault, corruption=Term("raises")), [arguments])
 
 
@@ -235,7 +235,7 @@ def _other_values(arguments: Arguments) -> Arguments:
 
 
 def differs_in_distribution(fault: Fault, arguments: Arguments, rng: Random) -> bool:
-    """Many draws have another distribution."""
+    """Many draws have a different distribution."""
     many = _enlarged(arguments)
     clean, faulty = (_draws(planted, fault.overload, many, 1) for planted in (None, fault))
     again = _draws(None, fault.overload, many, 2)
@@ -245,7 +245,7 @@ def differs_in_distribution(fault: Fault, arguments: Arguments, rng: Random) -> 
 
 
 def differs_by_seed(fault: Fault, arguments: Arguments, rng: Random) -> bool:
-    """A seed gives other draws the second time, or two seeds give the same draws."""
+    """A seed gives different draws the second time, or two seeds give the same draws."""
     many = _enlarged(arguments)
     draws = [[_draws(planted, fault.overload, many, seed) for seed in (3, 3, 4)] for planted in (None, fault)]
     if any(d is None for device_draws in draws for d in device_draws):
@@ -259,7 +259,7 @@ def differs_by_seed(fault: Fault, arguments: Arguments, rng: Random) -> bool:
 
 
 def differs_by_generator(fault: Fault, arguments: Arguments, rng: Random) -> bool:
-    """A generator with the same seed gives other draws."""
+    """A generator with the same seed gives different draws."""
     overload, given = overload_of(fault.overload), dict(_enlarged(arguments))
     observed = []
     for planted in (None, fault):

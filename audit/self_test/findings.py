@@ -70,7 +70,7 @@ def _is_of(entry: str, audited: tuple[str, ...]) -> bool:
 def new_failures(
     cases: Iterable[StoredCase], clean: Mapping[CaseName, CaseVerdict], rule_of: Mapping[str, str]
 ) -> list[StoredCase]:
-    """The unexplained non-passes that have another verdict without a fault."""
+    """The unexplained non-passes that have a different verdict without a fault."""
     return [
         case
         for case in cases

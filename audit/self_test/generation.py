@@ -18,7 +18,7 @@ EVERYWHERE = frozenset({"_local_scalar_dense", "set", "resize", "is_set_to", "vi
 
 
 def class_of(number: int, seed: int, classes: Sequence[FaultClass]) -> FaultClass:
-    """The class of a fault. Each round over all classes has another order, determined by the seed."""
+    """The class of a fault. Each round over all classes has a different order, determined by the seed."""
     turn, place = divmod(number, len(classes))
     order = list(classes)
     Random(f"{seed}:order:{turn}").shuffle(order)
@@ -39,8 +39,8 @@ def generate(
         number, seed: determine the fault.
         overloads: the names of those with a device kernel.
         calls: the calls to change.
-        classes: of faults.
-        attempt: gives another fault for the number, because the first one ended its process or repeats another.
+        classes: the classes of faults.
+        attempt: selects a different fault for the number if the first one ended its process or repeats another one.
     """
     fault_class = class_of(number, seed, classes)
     rng = Random(f"{seed}:{number}:{attempt}")

@@ -1,7 +1,7 @@
 """Plants faults into PyTorch's mps host code of 2.6.0, and counts those that an audit finds.
 
-Each fault of host_faults.yaml changes one file in a copy of the sources; that file alone is compiled again, and the
-operators that it affects are audited, as they were without the fault. It is found if a case fails that did not before.
+Each fault of host_faults.yaml changes one file in a copy of the sources; only that file is compiled again, and the
+operators that it affects are audited with and without the fault. It is found if a case fails only with it.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ class HostFault(BaseModel):
     Attributes:
         kind: what is forgotten or wrong.
         file: the file, below native/mps and without suffix.
-        operators: those that show it.
-        was, becomes: its text, which is in the file once whatever the spaces, and what replaces it.
+        operators: the operators that show it.
+        was, becomes: the text to replace, which the file must contain once (spaces aside), and its replacement.
         macos, dtype: the version of macOS and the dtype that show it.
-        alone: whether other operators show it too, so that nothing else is planted with it.
-        whole: whether it takes an audit's default samples of every source to show it.
+        alone: whether other operators show it, too, so that no other fault is planted with it.
+        whole: whether only an audit with the default samples of every source shows it.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -69,7 +69,7 @@ class HostFault(BaseModel):
         return self.macos, self.dtype, self.whole
 
     def changed(self, text: str) -> str:
-        """The text of the file with the fault. Raises MpsmithError unless `was` is in it once."""
+        """The text of the file with the fault. Raises MpsmithError unless the file contains `was` once."""
         pattern = r"\s+".join(map(re.escape, self.was.split()))
         changed, count = re.subn(pattern, lambda match: self.becomes, text)
         if count != 1:
@@ -79,7 +79,7 @@ class HostFault(BaseModel):
 
 @dataclass(frozen=True)
 class FaultResult:
-    """The result of auditing a fault: the cases that fail only with it, how many ran, and what one of them says."""
+    """The result of auditing a fault: the cases that fail only with it, how many ran, and one of their messages."""
 
     fault: HostFault
     failing: int
@@ -88,12 +88,12 @@ class FaultResult:
 
 
 def host_faults() -> list[HostFault]:
-    """All faults. Raises ValidationError for a file that does not fit them."""
+    """All faults. Raises ValidationError if the file has a wrong format."""
     return [HostFault.model_validate(row) for row in yaml.safe_load(_FAULTS.read_text("utf-8"))]
 
 
 def rounds_of(faults: Iterable[HostFault]) -> list[list[HostFault]]:
-    """Faults that can be planted together: of different files and operators, and seen under the same conditions."""
+    """Group faults that can be planted together: in different files and operators, and under the same conditions."""
     rounds: list[list[HostFault]] = []
     for fault in faults:
         fitting = (r for r in rounds if not fault.alone and all(_apart(fault, other) for other in r))
@@ -114,10 +114,10 @@ def _apart(fault: HostFault, other: HostFault) -> bool:
 
 
 def audit_faults(faults: Sequence[HostFault], workers: int, say: Callable[[str], None]) -> Iterator[FaultResult]:
-    """Audit each fault, and what it is compared with.
+    """Audit with each fault, and without faults for comparison.
 
     Args:
-        faults: to plant.
+        faults: the faults to plant.
         workers: the number of processes that execute cases.
         say: receives lines of progress.
 
@@ -184,7 +184,7 @@ def _results(
 
 
 def fault_result(fault: HostFault, results: Mapping[str, CaseResult], clean: Mapping[str, CaseResult]) -> FaultResult:
-    """Compares the results with a fault with those without."""
+    """Compare the results with a fault and those without it."""
     names = {result.operator for result in results.values()}
     its_own = {name for operator in fault.operators for name in matching(operator, names)}
     executed = {

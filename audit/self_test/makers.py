@@ -1,7 +1,7 @@
 """Changes a call that the CPU accepts so that a condition of a fault holds; independent of the audit's sources.
 
 Each maker has the name of its condition. It changes the arguments in place, and returns False if it cannot. The
-demonstration checks whether the condition then holds and the CPU still accepts the call.
+demonstration checks whether the condition holds afterwards and the CPU still accepts the call.
 """
 
 from __future__ import annotations

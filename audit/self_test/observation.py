@@ -16,7 +16,7 @@ from .argument_changes import Arguments
 
 @dataclass(frozen=True)
 class Raised:
-    """An exception instead of a result; equal to another one of the same type."""
+    """An exception instead of a result; equal to any other one of the same type."""
 
     kind: str
 

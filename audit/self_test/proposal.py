@@ -17,12 +17,12 @@ INTEGERS = ("uint8", "int8", "int16", "int32", "int64")
 
 
 def term(name: str, *arguments: Value) -> Term:
-    """A word of a fault's text."""
+    """A term of a fault's text."""
     return Term(name, arguments)
 
 
 def read(facts: Facts) -> tuple[str, ...]:
-    """The tensors whose values count: inputs, and what an in-place call reads."""
+    """The tensors whose values are read: inputs, and what an in-place call reads."""
     return (*facts.inputs, *(name for name in facts.written if not facts.random))
 
 

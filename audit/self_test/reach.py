@@ -1,6 +1,6 @@
 """Which entries of the audit's sources call which overloads. This decides which entries are audited for a fault.
 
-A small audit without faults finds out: it runs a few cases of each entry in one kind of dtype. The cache keeps it.
+To find out, a small audit without faults runs a few cases of each entry in one kind of dtype. The result is cached.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class Reach:
     calls: Mapping[str, frozenset[str]]
 
     def entries(self, planted: PlantedFault) -> tuple[str, ...]:
-        """The entries to audit for a fault: those of its operator, and some that call the overload.
+        """The entries to audit for a fault: those of its operator, and the callers of its overload with fewest calls.
 
-        A fault shows in every entry that calls its overload. An entry with hundreds of other calls takes long.
+        A fault shows in every entry that calls its overload, but an entry with hundreds of other calls takes long.
         """
         overload = planted.fault.overload
         own = [name for name in self.calls if is_named_after(name, overload)]

@@ -1,4 +1,4 @@
-"""Proposes the faults that users reported: calls like those of the registry's known-wrong corpus are wrong."""
+"""Proposes the faults that users reported: calls like those of the registry's known wrong results are wrong."""
 
 from __future__ import annotations
 

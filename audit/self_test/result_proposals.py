@@ -26,7 +26,7 @@ REDUCING = (
 
 
 def always(*corruptions: str, when: str = "") -> Propose:
-    """One of some corruptions, of every call or under a condition that takes no argument."""
+    """One of several corruptions, in every call or under a condition that takes no argument."""
 
     def propose(facts: Facts, rng: Random) -> Proposal | None:
         if facts.random:
@@ -51,13 +51,13 @@ def views(facts: Facts, rng: Random) -> Proposal | None:
 
 
 def strides(facts: Facts, rng: Random) -> Proposal | None:
-    """An elementwise result at other strides than PyTorch promises."""
+    """The result of an elementwise operator has other strides than PyTorch promises."""
     fits = facts.pointwise and facts.functional and facts.results == 1 and not facts.backward and not facts.view
     return (term("wrong_stride"), ()) if fits else None
 
 
 def metadata(*corruptions: str) -> Propose:
-    """A result of another shape or dtype."""
+    """A result has a different shape or dtype."""
 
     def propose(facts: Facts, rng: Random) -> Proposal | None:
         return (term(rng.choice(corruptions)), ()) if facts.functional and not facts.view else None
@@ -72,17 +72,17 @@ def keepdim(facts: Facts, rng: Random) -> Proposal | None:
 
 
 def aliasing(facts: Facts, rng: Random) -> Proposal | None:
-    """A fresh result lies in the memory of an argument."""
+    """A new result shares memory with an argument."""
     return (term("aliases"), ()) if facts.functional and not facts.view and facts.results == 1 else None
 
 
 def outside(facts: Facts, rng: Random) -> Proposal | None:
-    """Writes behind a target that does not fill its storage."""
+    """Writes beyond a target that does not fill its storage."""
     return (term("writes_outside"), ()) if (facts.written or facts.outs) and not facts.random else None
 
 
 def memory(corruption: str) -> Propose:
-    """The memory of results is not handled as it should be."""
+    """The memory of results is handled wrongly."""
 
     def propose(facts: Facts, rng: Random) -> Proposal | None:
         return (term(corruption), ()) if facts.functional and not facts.view and not facts.random else None
@@ -91,7 +91,7 @@ def memory(corruption: str) -> Propose:
 
 
 def ends_process(corruption: str) -> Propose:
-    """Ends the process, for few calls."""
+    """Ends the process, in a few calls."""
 
     def propose(facts: Facts, rng: Random) -> Proposal | None:
         name = any_name(read(facts), rng)
@@ -104,12 +104,12 @@ def ends_process(corruption: str) -> Propose:
 
 
 def fallback(facts: Facts, rng: Random) -> Proposal | None:
-    """Runs on the CPU unannounced."""
+    """Runs on the CPU without a warning."""
     return (term("on_cpu"), ()) if facts.functional and not facts.view and facts.inputs and not facts.random else None
 
 
 def near_tolerance(facts: Facts, rng: Random) -> Proposal | None:
-    """One element just beyond what float32 may be off, three times as much."""
+    """One element is off by three times what float32 allows."""
     name = any_name(facts.inputs, rng)
     if name is None or facts.random or not facts.pointwise:
         return None
@@ -117,7 +117,7 @@ def near_tolerance(facts: Facts, rng: Random) -> Proposal | None:
 
 
 def variance(facts: Facts, rng: Random) -> Proposal | None:
-    """A variance as E[x²]-E[x]²: all digits cancel where the mean is large."""
+    """A variance computed as E[x²]-E[x]², where digits cancel if the mean is large."""
     word = any(part in facts.name for part in ("var", "std", "norm_legit", "layer_norm", "group_norm", "batch_norm"))
     name = next((n for n in ("self", "input") if n in facts.inputs), None)
     if not word or name is None or facts.backward:
@@ -126,7 +126,7 @@ def variance(facts: Facts, rng: Random) -> Proposal | None:
 
 
 def exponentials(facts: Facts, rng: Random) -> Proposal | None:
-    """Exponentials that overflow, the maximum not having been subtracted."""
+    """Exponentials overflow, because the maximum was not subtracted."""
     names = ("softmax", "logcumsumexp", "logaddexp", "log_sigmoid", "softplus", "mish", "sigmoid", "logsumexp")
     name = any_name(facts.inputs, rng)
     if name is None or facts.backward or not any(part in facts.name for part in names):
@@ -135,7 +135,7 @@ def exponentials(facts: Facts, rng: Random) -> Proposal | None:
 
 
 def reduced_in_half(facts: Facts, rng: Random) -> Proposal | None:
-    """A long reduction stops counting: its accumulator is of half precision."""
+    """A long reduction stops growing, because its accumulator has half precision."""
     if facts.random or facts.view or not (facts.reduction or any(part in facts.name for part in REDUCING)):
         return None
     name = any_name(facts.inputs, rng)
@@ -145,7 +145,7 @@ def reduced_in_half(facts: Facts, rng: Random) -> Proposal | None:
 
 
 def near_zero(facts: Facts, rng: Random) -> Proposal | None:
-    """An absolute error where the result is small: log1p as log(1+x)."""
+    """The absolute error is the same for small results: log1p computed as log(1+x)."""
     name = any_name(facts.inputs, rng)
     if name is None or facts.random or not facts.pointwise:
         return None
@@ -153,7 +153,7 @@ def near_zero(facts: Facts, rng: Random) -> Proposal | None:
 
 
 def in_half(facts: Facts, rng: Random) -> Proposal | None:
-    """float32 goes through float16."""
+    """float32 is rounded to float16."""
     name = any_name(read(facts), rng)
     if name is None or facts.random or facts.view:
         return None
@@ -161,5 +161,5 @@ def in_half(facts: Facts, rng: Random) -> Proposal | None:
 
 
 def random(corruption: str) -> Propose:
-    """A fault of every call of a random operator."""
+    """A random operator is faulty in every call."""
     return lambda facts, rng: (term(corruption), ()) if facts.random else None

@@ -55,18 +55,18 @@ class Facts:
 
     @property
     def in_place(self) -> bool:
-        """Whether it writes into its first argument."""
+        """Whether it writes to its first argument."""
         return "self" in self.written
 
     @property
     def functional(self) -> bool:
-        """Whether it writes into no argument."""
+        """Whether it writes to no argument."""
         return not self.written and not self.outs
 
 
 @cache
 def facts_of(name: str) -> Facts:
-    """The facts about an overload of the installed torch. Raises AttributeError for an unknown one."""
+    """The facts about an overload of the installed torch. Raises AttributeError if there is none of this name."""
     overload = overload_of(name)
     listed = overload._schema.arguments
     types = {a.name: str(a.type) for a in listed}

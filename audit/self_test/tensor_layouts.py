@@ -1,4 +1,4 @@
-"""Tensors with the same values in another layout; None if a tensor is too small for it."""
+"""Tensors with the same values in a different layout; None if a tensor is too small for it."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def of_input(corrupt: Callable[[str, Random], Term], *conditions: str, alone: bo
 
 
 def sized(word: str, *numbers: int, corrupt: Callable[[str, Random], Term] = wrong_values) -> Propose:
-    """A fault of tensors above a size."""
+    """A fault for tensors above a size."""
 
     def propose(facts: Facts, rng: Random) -> Proposal | None:
         name = any_name(read(facts), rng)
@@ -47,7 +47,7 @@ def sized(word: str, *numbers: int, corrupt: Callable[[str, Random], Term] = wro
 
 
 def special(condition: str, *corruptions: str) -> Propose:
-    """A fault of one value in one argument; a corruption that ends in "@" gets the argument's name."""
+    """A fault for one special value in an argument. In a corruption that ends in "@", the argument's name is added."""
 
     def propose(facts: Facts, rng: Random) -> Proposal | None:
         name = any_name(read(facts), rng)
@@ -60,7 +60,7 @@ def special(condition: str, *corruptions: str) -> Propose:
 
 
 def integers(corrupt: str, bound: int) -> Propose:
-    """A fault of integers above a bound."""
+    """A fault for integers above a bound."""
 
     def propose(facts: Facts, rng: Random) -> Proposal | None:
         name = any_name([argument for argument in read(facts) if argument not in SIZE_ARGUMENTS], rng)
@@ -72,7 +72,7 @@ def integers(corrupt: str, bound: int) -> Propose:
 
 
 def one_dtype(dtypes: Sequence[str], *, backward: bool | None = None) -> Propose:
-    """Wrong for one dtype."""
+    """Values are wrong for one dtype."""
 
     def propose(facts: Facts, rng: Random) -> Proposal | None:
         name = any_name(read(facts), rng)
@@ -98,7 +98,7 @@ def two_inputs(corrupt: Callable[[str, str, Random], Term], word: str, *, zero_d
 
 
 def shared_storage(facts: Facts, rng: Random) -> Proposal | None:
-    """Two views of one storage: the kernel ignores the offset of one."""
+    """With two views of one storage, the kernel ignores the offset of one."""
     if facts.random:
         return None
     if facts.lists and rng.random() < 0.6:
@@ -112,7 +112,7 @@ def shared_storage(facts: Facts, rng: Random) -> Proposal | None:
 
 
 def target(*conditions: str) -> Propose:
-    """An in-place call on a target with an unusual layout: the result is not written, or only in part."""
+    """An in-place call with a target of unusual layout does not write the result, or only a part of it."""
 
     def propose(facts: Facts, rng: Random) -> Proposal | None:
         if not facts.written or facts.random:
@@ -125,7 +125,7 @@ def target(*conditions: str) -> Propose:
 
 
 def out_target(*conditions: str) -> Propose:
-    """out= with a tensor of an unusual layout."""
+    """A fault of out= with a tensor of unusual layout."""
 
     def propose(facts: Facts, rng: Random) -> Proposal | None:
         if not facts.outs or facts.random:
@@ -138,7 +138,7 @@ def out_target(*conditions: str) -> Propose:
 
 
 def out_of_another_dtype(facts: Facts, rng: Random) -> Proposal | None:
-    """out= of another dtype than the first argument."""
+    """A fault of out= with a dtype that differs from the first argument's."""
     if not facts.outs or not facts.inputs or facts.random:
         return None
     name = rng.choice(facts.outs)
@@ -146,7 +146,7 @@ def out_of_another_dtype(facts: Facts, rng: Random) -> Proposal | None:
 
 
 def not_updated(facts: Facts, rng: Random) -> Proposal | None:
-    """An argument that the call should write is unchanged: running statistics, states of optimizers."""
+    """An argument that the call should write is unchanged: running statistics, optimizer states."""
     names = [name for name in facts.written if name != "self" or len(facts.written) > 1]
     hidden = [name for name in facts.inputs if name in RUNNING_STATISTICS and not facts.backward]
     name = any_name([*names, *hidden], rng)
@@ -166,7 +166,7 @@ def backward_of(corrupt: Callable[[str, Random], Term], condition: str) -> Propo
 
 
 def subset_of_gradients(facts: Facts, rng: Random) -> Proposal | None:
-    """Wrong where not all inputs need a gradient."""
+    """Values are wrong if only some inputs require a gradient."""
     if not facts.masks or not facts.backward:
         return None
     mask = facts.masks[0]

@@ -1,1 +1,1 @@
-"""Shipped kernels in an audit: of which release, in which cases, and with which launches."""
+"""Shipped kernels in an audit: which release's, in which cases, and their launches."""

@@ -34,7 +34,7 @@ def positions_through_shipped(
 
     Args:
         source: the case source of the group.
-        levels: of each case, by position.
+        levels: the levels of each case, by position.
         elements: the number of input elements of each case, by position.
         samples: whether all cases are to run.
     """

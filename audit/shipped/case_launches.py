@@ -36,7 +36,7 @@ class GroupComputing:
     """Selects shipped kernels or stand-ins for each case of a group.
 
     `positions`: the cases that use shipped kernels; None if the device has none. `modes`: the checking mode of the
-    kernels of a case, where it is not `fast`.
+    kernels of a case, if it is not `fast`.
     """
 
     def __init__(self, positions: frozenset[int] | None, modes: Mapping[int, Mode] = MappingProxyType({})) -> None:
@@ -61,7 +61,7 @@ class GroupComputing:
 
 
 def launches() -> LaunchesByOverload:
-    """The launches of native calls since the last call of this function, without those that compute no values."""
+    """The launches of native calls since the last call of this function, without overloads that compute no values."""
     planned = interposition.drain()
     by_overload = {
         overload: Launches(counts.launched, Counter(counts.kernels), Counter(counts.stood_in))

@@ -80,7 +80,7 @@ class KernelLibrary(Protocol):
         """Whether a kernel calls functions of Apple's library whose last bits are unknown."""
 
     def moved(self, seed: int, /) -> KernelLibrary:
-        """The same kernels with these last bits perturbed."""
+        """The same kernels with the last bits of library functions perturbed."""
 
 
 class AuditedKernels:

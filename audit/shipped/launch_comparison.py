@@ -1,7 +1,7 @@
-"""Compares what the launch conventions plan for calls with what a release's own host code asks of Metal.
+"""Compares the launch conventions' plans for calls with what a release's own host code requests from Metal.
 
-The host code is that of the release's macOS wheel, run on Linux; Metal is a recorder, so no kernel computes. What is
-compared: kernel, grid, threadgroup, the first 256 bytes of what a kernel reads, and the sizes of blit copies and fills.
+The host code is that of the release's macOS wheel, run on Linux; Metal is a recorder, so no kernel computes. Kernel,
+grid, threadgroup, the first 256 bytes of what a kernel reads, and the sizes of blit copies and fills are compared.
 
 `python -m mpsmith.audit.shipped.launch_comparison 2.13.0 26.0` prints the table.
 """
@@ -76,7 +76,7 @@ def calls() -> Iterator[tuple[str, str, tuple[Any, ...]]]:
 
 
 def compare(process: HostProcess, library: AirLibrary) -> list[Compared]:
-    """Every call of `calls` that the installed torch computes on the CPU. Raises MachOError if the process ends."""
+    """Compare every call of `calls` that the CPU computes. Raises MachOError if the process ends."""
     compared = []
     for overload, layout, arguments in calls():
         try:
@@ -132,7 +132,7 @@ def _planned(overload: str, arguments: tuple[Any, ...], library: AirLibrary) -> 
 
 
 def difference(plan: Sequence[Step], trace: MetalTrace, library: AirLibrary) -> str | None:
-    """The first thing in which a plan and a trace differ, or None."""
+    """The first difference between a plan and a trace, or None."""
     from ...simulator.shipped.plan import BlitCopy, BlitFill, KernelLaunch
 
     planned = [step for step in plan if isinstance(step, KernelLaunch)]
@@ -151,7 +151,7 @@ def difference(plan: Sequence[Step], trace: MetalTrace, library: AirLibrary) -> 
 
 
 def _launch_difference(step: KernelLaunch, launch: Launched, library: AirLibrary, written: set[int]) -> str | None:
-    """`written`: the memory that earlier launches of the plan write, whose bytes are not defined; it grows."""
+    """The first difference of a launch, or None. Memory that the plan writes is undefined; `written` collects it."""
     from ...simulator.air.binding import bind
 
     sizes = (step.threads, step.group), (launch.grid, launch.group)

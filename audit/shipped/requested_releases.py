@@ -14,7 +14,7 @@ NONE, AUTO = "none", "auto"
 
 
 def releases_to_launch(asked: str, say: Callable[[str], None]) -> tuple[str | None, ...]:
-    """The releases whose shipped kernels compute, each with its library in the cache; (None,) for none.
+    """The releases whose shipped kernels are launched, each with its library in the cache; (None,) for none.
 
     Args:
         asked: releases joined by commas, "none", or "auto": the installed torch's release if its kernels are available.

@@ -1,4 +1,4 @@
-"""Whether a wrong result of shipped kernels depends on the last bits of Apple's mathematics. Imports no torch."""
+"""Whether a wrong result of shipped kernels depends on the last bits of Apple's math functions. Imports no torch."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ SEEDS = (1, 2, 3)
 def ulp_sensitivity_of(
     kernels: AuditedKernels, launched: Sequence[str], judge_again: Callable[[], tuple[Outcome, Grade | None]]
 ) -> UlpSensitivity | None:
-    """The ULP sensitivity of a wrong case: its results with perturbed math functions; None if unknown.
+    """The ULP sensitivity of a wrong case, from its results with perturbed math functions; None if unknown.
 
     Args:
-        kernels: those that compute; they are moved while the case is judged again.
+        kernels: the kernels of the worker; they are perturbed while the case is judged again.
         launched: the names of the kernels that the case launched.
-        judge_again: the verdict on the case, and the grade of its evidence.
+        judge_again: returns the verdict on the case, and the grade of its evidence.
     """
     try:
         if not any(map(kernels.uses_mathematics, launched)):

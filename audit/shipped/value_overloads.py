@@ -1,4 +1,4 @@
-"""Which native overloads compute values. For the others it does not matter which kernel ran."""
+"""Which native overloads compute values. For the others, it does not matter which kernel ran."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def computes_values(overload: str) -> bool:
 
 
 def _is_view(overload: str) -> bool:
-    """Whether the schema says that it returns the memory of an argument and writes none."""
+    """Whether the result, by the schema, shares an argument's memory and no argument is written."""
     namespace, _, rest = overload.partition("::")
     name, _, variant = rest.partition(".")
     try:

@@ -1,4 +1,4 @@
-"""Makes values from the columns of a results store's rows."""
+"""Builds values from the columns of a results store's rows."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def launches_from(cases: int, calls: int, kernels: str, stood_in: str) -> Launch
 
 
 def _counter(text: str) -> Counter[str]:
-    """The counts of a JSON object. Most are empty or hold one name, for which Counter's own way takes twice as long."""
+    """The counts of a JSON object. Most are empty or have one name; Counter(...) would take twice as long."""
     counts: Counter[str] = Counter()
     if text != "{}":
         dict.update(counts, json.loads(text))
@@ -42,7 +42,7 @@ _VERDICTS = {verdict.value: verdict for verdict in CaseVerdict}
 
 
 class ColumnReader:
-    """Reads columns; equal group keys and lists of names, which thousands of cases share, become one object."""
+    """Reads columns. Equal group keys and lists of names, which thousands of cases share, become one object."""
 
     def __init__(self) -> None:
         self._key: list[str] = []
@@ -50,7 +50,7 @@ class ColumnReader:
         self._lists: dict[str, tuple[str, ...]] = {"[]": ()}
 
     def group(self, key: list[str]) -> GroupKey:
-        """The group with this key; the rows of a group follow each other."""
+        """The group with this key; rows of the same group must be consecutive to share it."""
         if key != self._key:
             self._key, self._group = key, GroupKey(*key)
         return self._group
@@ -70,7 +70,7 @@ class ColumnReader:
 
 
 def compiled_outcome_from(outcome: Outcome, columns: Sequence[Any]) -> CompiledOutcome:
-    """The outcome in the columns of `compiled`; all are NULL where only the judge's outcome was recorded."""
+    """The outcome in the columns of `compiled`; all are NULL if only the judge's outcome was recorded."""
     verdict, aten, kernels, graphs, breaks, recompilations, reason, line, faulty_stage, source = columns
     if verdict is None:
         return CompiledOutcome(of_uncompiled(outcome), outcome, reason=outcome.message)

@@ -18,12 +18,12 @@ from .store import Store
 
 @dataclass(frozen=True)
 class CaseDifference:
-    """One case of which two audits say different things.
+    """One case that differs between two audits.
 
     Attributes:
-        label: the case's lasting name, as `mpsmith replay` takes it.
+        label: the case's label, as in `mpsmith replay`.
         before, after: the verdicts; None if an audit has no such case.
-        inputs_differ: the position holds a case with other inputs, so that the two verdicts are of different calls.
+        inputs_differ: the case at this position has different inputs, so that the verdicts are of different calls.
     """
 
     label: str
@@ -59,7 +59,7 @@ class RunComparison:
 
     @property
     def by_kind(self) -> Counter[str]:
-        """The differences counted by what happened."""
+        """The number of differences of each kind."""
         return Counter(difference.kind for difference in self.differences)
 
 
@@ -87,10 +87,10 @@ ORDER BY p.rowid, c.position
 
 
 def compare_runs(before: tuple[Store, Run], after: tuple[Store, Run]) -> RunComparison:
-    """Compare what two audits recorded of every case; a case is known by its group and position.
+    """Compare every case of two audits; cases are matched by group and position.
 
-    Cases that differ in their inputs are differences too, whatever their verdicts: they are not the same case.
-    SQLite compares: only the rows that differ are fetched.
+    Cases whose inputs differ are differences, too, whatever their verdicts: they are not the same case.
+    SQLite compares them, so that only the rows that differ are fetched.
     """
     with closing(sqlite3.connect(":memory:", uri=True)) as connection:
         for name, (store, _) in (("before", before), ("after", after)):

@@ -12,12 +12,12 @@ from .schema import APPLICATION_ID, SCHEMA, VERSION
 
 
 class StoreError(MpsmithError):
-    """The store cannot be read or written: damaged, foreign, in use, or the disk refuses."""
+    """The store cannot be read or written: damaged, of another program, in use, or an error of the disk."""
 
 
 @contextmanager
 def clear_errors(path: Path | str) -> Iterator[None]:
-    """Turn SQLite's errors into one line that names the file, or files, and what to do next."""
+    """Turn SQLite's errors into one line that names the file or files, and says what to do next."""
     try:
         yield
     except sqlite3.DatabaseError as error:
@@ -34,7 +34,7 @@ def clear_errors(path: Path | str) -> Iterator[None]:
 
 
 def check_version(path: Path) -> None:
-    """Refuse files without our header or of another version before SQLite touches them. Raises StoreError."""
+    """Refuse files without our header or with a different version before SQLite opens them. Raises StoreError."""
     if path.exists() and not path.is_file():
         raise StoreError(f"{path}: not a file (name another file)")
     try:
@@ -82,7 +82,7 @@ def open_to_read(path: Path) -> sqlite3.Connection:
 
 
 def refuse_damage(path: Path) -> None:
-    """Check the whole file without changing a byte of it."""
+    """Check the whole file, without changing a byte, and raise sqlite3.DatabaseError if it is damaged."""
     with closing(open_to_read(path)) as connection:
         (state,) = connection.execute("PRAGMA quick_check(1)").fetchone()
         if state != "ok":
@@ -90,10 +90,10 @@ def refuse_damage(path: Path) -> None:
 
 
 def address_to_read(path: Path) -> str:
-    """The URI under which SQLite changes no byte of the file; while another process writes, it reads complete rows.
+    """The URI for reading without changing a byte of the file; while another process writes, it reads complete rows.
 
-    SQLite reads a write-ahead store through a shared memory file beside it. Where that file cannot be made, the medium
-    is read-only, so no other process writes and the store may be read as immutable. Raises StoreError.
+    SQLite reads a write-ahead store through a shared memory file beside it. If that file cannot be made, the medium is
+    read-only, so no other process writes and the store may be read as immutable. Raises StoreError.
     """
     address = path.absolute().as_uri()
     try:
@@ -116,7 +116,7 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:
-    """Let several processes write. This changes the file, so check_version comes first."""
+    """Let several processes write. This changes the file, so check_version must be called first."""
     connection.execute("PRAGMA journal_mode=WAL")
     # A crash of the process loses nothing at this level; only a power cut may lose the last transactions.
     connection.execute("PRAGMA synchronous=NORMAL")

@@ -1,7 +1,7 @@
-"""Everything that a store holds of one group's cases, as plain data that another store takes. Imports no torch.
+"""All rows that a store holds for one group, as plain data for another store. Imports no torch.
 
-A group's rows come from the machine that executed it and go into the one store of an audit in one transaction, which
-also marks the group as done: what comes a second time, or late, changes nothing.
+A group's rows come from the machine that executed it and are written to the one store of an audit in one transaction,
+which also marks the group as done: rows that arrive a second time, or late, change nothing.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Row = Sequence[Any]
 
 @dataclass(frozen=True)
 class GroupRows:
-    """The rows of a group, by table, each with the columns of `COLUMNS`: of those that have any."""
+    """The rows of a group, by table, each with the columns of `COLUMNS`; tables without rows are left out."""
 
     key: GroupKey
     tables: Mapping[str, Sequence[Row]]
@@ -62,7 +62,7 @@ def read(connection: sqlite3.Connection, group: int, key: GroupKey) -> GroupRows
 
 
 def write(connection: sqlite3.Connection, groups: Iterable[tuple[int, GroupRows]]) -> list[int]:
-    """Insert the rows of groups and mark the groups as done; returns the numbers of groups that were not done before.
+    """Insert the rows of groups and mark the groups as done; return the numbers of groups that were not done before.
 
     A group that is done does not change, nor do cases that a stopped run recorded.
     """
@@ -80,7 +80,7 @@ def write(connection: sqlite3.Connection, groups: Iterable[tuple[int, GroupRows]
 
 
 def _insert(connection: sqlite3.Connection, table: str, values: Sequence[tuple[Any, ...]]) -> None:
-    """Put rows into a table, each behind the number of its group."""
+    """Insert rows into a table; the number of its group is the first element of each."""
     insert, present = ("INSERT", _RECORDED) if table == "cases" else ("INSERT OR REPLACE", "")
     places = f"({', '.join('?' * (_WIDTHS[table] + 1))})"
     into = f"{insert} INTO {table} (group_id, {COLUMNS[table]}) VALUES"

@@ -1,4 +1,4 @@
-"""Reads a results store. Rows come in the order of names, whatever order they were executed in."""
+"""Reads a results store. Rows are sorted by name, independent of the order of execution."""
 
 from __future__ import annotations
 
@@ -64,13 +64,13 @@ class StoreQueries:
         return [Run(i, s, f, json.loads(settings), json.loads(env)) for i, s, f, settings, env in rows]
 
     def run(self, number: int) -> Run:
-        """The audit with this number. Raises StoreError when there is none."""
+        """The audit with this number. Raises StoreError if there is none."""
         if number <= LARGEST_NUMBER and (runs := self._runs("WHERE id = ?", number)):
             return runs[0]
         raise StoreError(f"{self.path}: no run {number}")
 
     def latest_run(self, *, compiled: bool = False) -> Run:
-        """The newest audit of eager calls, or of calls under torch.compile. Raises StoreError without one."""
+        """The newest audit of eager calls, or of calls under torch.compile. Raises StoreError if there is none."""
         runs = [run for run in self.runs() if run.compiled is compiled]
         if not runs:
             what, option = (" under torch.compile", " --compile") if compiled else ("", "")
@@ -84,11 +84,11 @@ class StoreQueries:
     # ---- groups
 
     def groups(self, run: int) -> list[StoredGroup]:
-        """The planned groups of a run in the order of planning."""
+        """The planned groups of a run, in the order of the plan."""
         return self._groups("run = ?", run)
 
     def open_groups(self, run: int, mode: str) -> list[StoredGroup]:
-        """The groups of one mode that are not done, in the order of planning."""
+        """The groups of one mode that are not done, in the order of the plan."""
         return self._groups("run = ? AND mode = ? AND NOT done", run, mode)
 
     def _groups(self, where: str, *parameters: object) -> list[StoredGroup]:
@@ -112,12 +112,12 @@ class StoreQueries:
     # ---- cases
 
     def positions(self, group: int) -> set[int]:
-        """The positions of the group's cases that are recorded."""
+        """The positions of the group's recorded cases."""
         with clear_errors(self.path):
             return {p for (p,) in self._connection.execute("SELECT position FROM cases WHERE group_id = ?", (group,))}
 
     def cases_of_group(self, group: int) -> list[StoredCase]:
-        """The cases of one group that are recorded, by position."""
+        """The recorded cases of one group, by position."""
         with clear_errors(self.path):
             (run,) = self._connection.execute("SELECT run FROM groups WHERE id = ?", (group,)).fetchone()
         return list(self.cases(run, "g.id = ?", (group,)))
@@ -137,7 +137,7 @@ class StoreQueries:
         return positions
 
     def case(self, number: int) -> tuple[Run, StoredCase]:
-        """The recorded case with this number, and its run. Raises StoreError when there is none."""
+        """The recorded case with this number, and its run. Raises StoreError if there is none."""
         with clear_errors(self.path):
             row = self._connection.execute(
                 "SELECT g.run FROM cases c JOIN groups g ON g.id = c.group_id WHERE c.id = ?", (number,)
@@ -147,9 +147,9 @@ class StoreQueries:
         return self.run(row[0]), next(self.cases(row[0], "c.id = ?", (number,)))
 
     def findings_after(self, run: int, number: int) -> tuple[int, list[tuple[str, str]]]:
-        """The operators, by the names of their groups, and verdicts of cases after a number that did not pass.
+        """The operator and verdict of each case with a larger number that did not pass; duplicates are removed.
 
-        Comes with the number of the last case of all, from which the next call continues.
+        The number of the newest case comes first, from which the next call continues.
         """
         with clear_errors(self.path):
             (last,) = self._connection.execute("SELECT coalesce(max(id), 0) FROM cases").fetchone()
@@ -162,9 +162,9 @@ class StoreQueries:
         return last, rows
 
     def named_case(self, name: str) -> tuple[Run, StoredCase]:
-        """The recorded case with this number or this label, and its run: the newest that has it.
+        """The newest recorded case with this number or label, and its run.
 
-        Raises StoreError when there is none.
+        Raises StoreError if there is none.
         """
         if name.isdecimal():
             number = int(name[:_DIGITS])
@@ -192,7 +192,7 @@ class StoreQueries:
         return self.case(row[0])
 
     def cases(self, run: int, where: str = "1", parameters: Sequence[object] = ()) -> Iterator[StoredCase]:
-        """The cases of a run by name and position.
+        """The cases of a run, sorted by name and position.
 
         `where` is an SQL condition over the columns of cases (c) and groups (g), for callers inside audit/.
         """
@@ -243,13 +243,13 @@ class StoreQueries:
                 yield cache.group(key), position, CaseVerdict(verdict), message
 
     def without_effect(self, run: int) -> Iterator[tuple[GroupKey, tuple[str, ...]]]:
-        """The inputs on which no result of a group depends, for each group that has a note of some."""
+        """The inputs on which no result of a group depends, for each group that has a note of such inputs."""
         for key, _, _, message in self.messages(run, (CaseVerdict.PASSED,), containing=WITHOUT_EFFECT):
             names = message.partition(WITHOUT_EFFECT)[2].partition("; ")[0]
             yield key, tuple(names.split(", "))
 
     def case_counts(self, run: int) -> Iterator[CaseCount]:
-        """The cases of a run counted by group, verdict and grade (and by reason, where they were skipped)."""
+        """The cases of a run counted by group, verdict and grade (skipped ones also by reason)."""
         of_device = self.run(run).grade
         with clear_errors(self.path):
             cursor = self._connection.execute(
@@ -283,7 +283,7 @@ class StoreQueries:
     # ---- levels of the cases
 
     def repeating(self, run: int) -> int:
-        """How many cases of a run were left out because they repeat others."""
+        """How many cases of a run were left out because they repeat the levels of others."""
         query = "SELECT coalesce(sum(v.repeating), 0) FROM covered v JOIN groups g ON g.id = v.group_id WHERE g.run = ?"
         with clear_errors(self.path):
             return int(self._connection.execute(query, (run,)).fetchone()[0])
@@ -318,7 +318,7 @@ class StoreQueries:
         return tuple(zlib.decompress(row[0]).decode().split("\n")) if row else ()
 
     def launches(self, run: int) -> Iterator[tuple[GroupKey, str, Launches]]:
-        """The calls of each overload that took shipped kernels or kept the stand-in, group by group."""
+        """For each group and overload, the calls that used shipped kernels or kept the stand-in."""
         with clear_errors(self.path):
             cursor = self._connection.execute(
                 f"SELECT {GROUP_COLUMNS}, l.overload, l.cases, l.calls, l.kernels, l.stood_in"

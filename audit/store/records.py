@@ -17,7 +17,7 @@ STRICT = "strict"
 
 @dataclass(frozen=True)
 class Run:
-    """One audit: when, with which settings, on which machine."""
+    """One audit: its times, settings and environment."""
 
     id: int
     started: str
@@ -27,7 +27,7 @@ class Run:
 
     @property
     def simulated(self) -> bool:
-        """Whether the mps device was the simulated one: then nothing here is evidence about a Mac."""
+        """Whether the mps device was the simulated one, so that nothing in the run is evidence about a Mac."""
         return bool(self.environment.get("simulated", False))
 
     @property
@@ -37,7 +37,7 @@ class Run:
 
     @property
     def grade(self) -> Grade:
-        """The grade of evidence that the device itself gives."""
+        """The grade of evidence of the device itself."""
         return grade_of_device(simulated=self.simulated)
 
 
@@ -55,11 +55,11 @@ class StoredCase:
     """A recorded case with its group.
 
     Attributes:
-        grade: what ran, and so what the outcome is evidence of.
+        grade: the grade of the evidence.
         kernels: the shipped kernels that the case launched, if it did not pass.
         ulp_sensitivity: whether a wrong result of shipped kernels is ULP-sensitive; None if that was not tried.
-        predictions: what explains every element of a wrong case that differs, by name; for `rounding` the largest error
-            in units of the tolerance.
+        predictions: the predictions that explain all differing elements of a wrong case; the value of `rounding` is the
+            largest error in units of the tolerance.
         looked_inside: the calls inside the case were audited one by one, because it did not pass.
         at_fault: the first inner call that was wrong; None if none was.
     """
@@ -83,18 +83,18 @@ class StoredCase:
 
     @property
     def fault_message(self) -> str:
-        """What was wrong in the inner call at fault; in the case, where none is known."""
+        """What was wrong in the inner call at fault; if none is known, in the case."""
         return self.at_fault.message if self.at_fault else self.outcome.message
 
     @property
     def fault_inputs(self) -> str:
-        """The arguments of the inner call at fault; those of the case, where none is known."""
+        """The arguments of the inner call at fault; if none is known, those of the case."""
         return self.at_fault.call if self.at_fault else self.inputs
 
 
 @dataclass(frozen=True)
 class StoredCompiledCase:
-    """A case of a run under torch.compile. The generated source is kept where the result is not right."""
+    """A case of a run under torch.compile. The generated source is kept if the result is not right."""
 
     group: GroupKey
     position: int
@@ -103,7 +103,7 @@ class StoredCompiledCase:
 
     @property
     def label(self) -> str:
-        """The name that `mpsmith replay` takes."""
+        """The label that `mpsmith replay` takes."""
         return self.group.label_of(self.position)
 
 
@@ -112,7 +112,7 @@ class CaseCount:
     """How many cases of a group had one verdict and grade of evidence; skipped cases are counted by `reason`.
 
     `gradients` counts the cases whose gradients were compared, `with_fallbacks` those in which an operator fell back,
-    `refused` those that passed because both devices refuse the call. `seconds` is their wall time together.
+    `refused` those that passed because both devices refuse the call. `seconds` is the sum of their wall times.
     """
 
     group: GroupKey
@@ -130,7 +130,7 @@ class CaseCount:
 class Covered:
     """The distinct levels of the executed cases of a group, and how many repeating cases were left out.
 
-    `refused`: the levels of those that the CPU refuses.
+    `refused`: the levels of the cases that the CPU refuses.
     """
 
     group: GroupKey

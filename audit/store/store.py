@@ -1,7 +1,7 @@
-"""An open results store: the queries of `queries`, and what records into it.
+"""An open results store: the queries of `queries`, and the methods that write to it.
 
-The parent plans a run and closes it; worker processes insert their own results, so that a killed parent loses
-nothing that had finished. Several processes write through SQLite's write-ahead log; one audit at a time owns a store.
+The parent plans a run and closes it; worker processes insert their own results, so that a killed parent loses nothing
+that had finished. Several processes write through SQLite's write-ahead log; one audit at a time owns a store.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Store(StoreQueries):
     def open(cls, path: Path) -> Store:
         """Open the store at `path` to read it, also on a read-only medium.
 
-        Raises StoreError when it is absent, damaged, foreign or of another version.
+        Raises StoreError if it is absent, damaged, of another program or of another version.
         """
         check_version(path)
         with clear_errors(path):
@@ -64,7 +64,7 @@ class Store(StoreQueries):
 
     @classmethod
     def open_or_create(cls, path: Path) -> Store:
-        """Open the store at `path` to record more in it, or make it when there is none.
+        """Open the store at `path` to record more in it, or create it if there is none.
 
         A damaged store is refused, and not a byte of it changes.
         """
@@ -87,7 +87,7 @@ class Store(StoreQueries):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Record everything in this context in one transaction: a commit costs more than the rows."""
+        """Record everything in this context in one transaction, because a commit costs more than the rows."""
         with self._writing() as connection:
             # Immediate: a transaction that begins by reading cannot write once another process has written.
             connection.execute("BEGIN IMMEDIATE")
@@ -124,7 +124,7 @@ class Store(StoreQueries):
             connection.execute("UPDATE runs SET finished = ? WHERE id = ?", (now(), run))
 
     def plan(self, run: int, keys: Iterable[GroupKey]) -> None:
-        """Record groups to be executed; those already planned stay as they are."""
+        """Record groups to be executed; groups that are already planned are not changed."""
         with self._writing() as connection:
             connection.executemany(
                 "INSERT OR IGNORE INTO groups (run, source, operator, variant, dtype, mode) VALUES (?, ?, ?, ?, ?, ?)",
@@ -137,9 +137,9 @@ class Store(StoreQueries):
             connection.execute("UPDATE groups SET done = 1 WHERE id = ?", (group,))
 
     def reopen(self, groups: Iterable[int]) -> dict[int, frozenset[int]]:
-        """Forget the cases of these groups that are wrong or had no memory, for another judgement.
+        """Delete the cases of these groups that are wrong or ran out of memory, so that they are judged again.
 
-        Returns their positions by group; groups with such cases are not done any more.
+        Returns their positions by group; groups with such cases are no longer done.
         """
         query = (
             "SELECT position FROM cases WHERE group_id = ? AND position >= 0"
@@ -161,16 +161,16 @@ class Store(StoreQueries):
         return reopened
 
     def add_rows(self, groups: Sequence[tuple[int, GroupRows]]) -> list[int]:
-        """Record whole groups in one transaction, each by its number; returns those that were not done before."""
+        """Record whole groups in one transaction, each by its number; return those that were not done before."""
         with self._writing() as connection:
             return group_rows.write(connection, groups)
 
     # ---- cases
 
     def add_case(self, group: int, position: int, outcome: Outcome, inputs: str, grade: Grade | None = None) -> None:
-        """Record one finished case; one that is already there stays (a resumed run may repeat it).
+        """Record one finished case; one that is already recorded is kept (a resumed run may repeat it).
 
-        `grade`: of its evidence; None for that of the run's device.
+        `grade`: the grade of its evidence; None for that of the run's device.
         """
         self.add_cases([(group, position, outcome, inputs)], grade)
 
@@ -201,7 +201,7 @@ class Store(StoreQueries):
             )
 
     def add_note(self, group: int, position: int, note: str, verdict: CaseVerdict | None = CaseVerdict.PASSED) -> None:
-        """Put a note, if there is one, behind the message of a recorded case that has this verdict; None for any."""
+        """Append a note, if not empty, to the message of a recorded case with this verdict; None for any verdict."""
         with self._writing() as connection:
             connection.execute(
                 "UPDATE cases SET message = message || CASE message WHEN '' THEN '' ELSE '; ' END || ?"
@@ -220,7 +220,7 @@ class Store(StoreQueries):
             )
 
     def add_called_overloads(self, group: int, overloads: dict[str, bool]) -> None:
-        """Record which overloads the group's traced cases called; True: called by the user's own code."""
+        """Record which overloads the group's traced cases called; True: called directly by the user's code."""
         with self._writing() as connection:
             connection.executemany(
                 "INSERT INTO called_overloads (group_id, overload, outermost) VALUES (?, ?, ?)"
@@ -232,8 +232,8 @@ class Store(StoreQueries):
         """Record the levels of the group's cases, and how many cases that repeat them were left out.
 
         Args:
-            levels: of every case that was to be executed, by position. Those of a case that was skipped are not
-                recorded; those of one that the CPU refuses have one more level.
+            levels: the levels of every case to be executed, by position. Those of a skipped case are not recorded;
+                those of a case that the CPU refuses have one more level.
         """
         with self._writing() as connection:
             query = "SELECT position, verdict, compared FROM cases WHERE group_id = ? AND verdict != ?"
@@ -258,7 +258,7 @@ class Store(StoreQueries):
             connection.execute("INSERT OR REPLACE INTO shipped_kernels VALUES (?, ?)", (run, packed))
 
     def add_launches(self, group: int, launches: Mapping[str, Launches]) -> None:
-        """Add the launches of a case to those of the group's other cases."""
+        """Add launches to those of the group."""
         with self._writing() as connection:
             sums: LaunchesByOverload = {name: Launches() for name in launches}
             for name, added in launches.items():
@@ -276,7 +276,7 @@ class Store(StoreQueries):
             )
 
     def add_host_work(self, group: int, work: Mapping[str, HostWork]) -> None:
-        """Add what kernels of host code did besides encoding commands to that of the group's other cases."""
+        """Add what kernels of host code did besides encoding commands to that of the group."""
         with self._writing() as connection:
             for name in work:
                 where = "SELECT calls, graphs, waits, on_cpu FROM host_work WHERE group_id = ? AND overload = ?"
@@ -289,7 +289,7 @@ class Store(StoreQueries):
             )
 
     def add_case_kernels(self, group: int, position: int, kernels: Sequence[str]) -> None:
-        """Record the shipped kernels that a case launched, in order: of one that did not pass."""
+        """Record the shipped kernels, in order, that a case launched that did not pass."""
         with self._writing() as connection:
             connection.execute(
                 "INSERT OR REPLACE INTO case_kernels (group_id, position, kernels) VALUES (?, ?, ?)",
@@ -305,7 +305,7 @@ class Store(StoreQueries):
             )
 
     def add_predictions(self, group: int, position: int, fits: Mapping[str, float], note: str = "") -> None:
-        """Record the predictions that explain every element of a wrong case that differs, and a note about the case."""
+        """Record the predictions that explain every differing element of a wrong case, and a note about the case."""
         self.add_note(group, position, note, CaseVerdict.WRONG)
         with self._writing() as connection:
             connection.execute(
@@ -341,7 +341,7 @@ class Store(StoreQueries):
             )
 
     def add_module_row(self, run: int, row: ModuleRow) -> None:
-        """Record the result of a probe; one that is already there stays (a resumed run may repeat it)."""
+        """Record the result of a probe; one that is already recorded is kept (a resumed run may repeat it)."""
         with self._writing() as connection:
             connection.execute(
                 "INSERT OR IGNORE INTO module_rows (run, position, name, status, detail)"

@@ -100,7 +100,7 @@ class Prediction:
         without_calls: it also applies to cases that call none of these overloads.
         alternatives: how many results the model may have; the number of the run chooses one, and each element may be as
             any of them. Intermediate results are not moved then.
-        nan_is_any_non_finite: a NaN of the model stands for NaN or an infinity of either sign.
+        nan_is_any_non_finite: where the model has NaN, the device may have NaN or an infinity of either sign.
         where: used in place of models: returns which elements of a result may differ as they do.
         with_calls: it applies only to cases that call one of these; if empty, `where` applies to all cases.
         gradients: functions that compute an overload and its gradients in place of the CPU, by name, "linear" for

@@ -89,7 +89,7 @@ def largest_partial_sum(values: Tensor, dim: int) -> Tensor:
 
 
 def cumprod(ulp: Ulp, input: Tensor, dim: int, *, dtype: Any = None) -> Tensor | None:
-    """NaN, which stands for any non-finite value, once a product of consecutive elements overflows float."""
+    """NaN (any non-finite value) once a product of consecutive elements overflows float."""
     values = input if dtype is None else input.to(dtype)
     if not (values.is_floating_point() or values.is_complex()):
         return None
@@ -105,7 +105,7 @@ def cumsum(ulp: Ulp, input: Tensor, dim: int, *, dtype: Any = None) -> Tensor | 
 
 
 def logcumsumexp(ulp: Ulp, input: Tensor, dim: int) -> Tensor | None:
-    """NaN, which stands for any non-finite value, from the first infinite real part on."""
+    """NaN (any non-finite value) from the first infinite real part on."""
     if not input.is_complex():
         return None
     infinite = (input.real.isinf()).cumsum(dim) > 0
@@ -113,7 +113,7 @@ def logcumsumexp(ulp: Ulp, input: Tensor, dim: int) -> Tensor | None:
 
 
 def cross(ulp: Ulp, input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor | None:
-    """NaN, which stands for any non-finite value, where one of the two products overflows float."""
+    """NaN (any non-finite value) where one of the two products overflows float."""
     if not input.is_floating_point():
         return None
     left, right = torch.broadcast_tensors(input.double(), other.double())  # type: ignore[no-untyped-call]
@@ -151,7 +151,7 @@ def mean_beyond_float(
 
 
 def embedding_bag(ulp: Ulp, weight: Tensor, indices: Tensor, offsets: Tensor, *rest: Any, **keywords: Any) -> Any:
-    """NaN, which stands for any non-finite value, where a product or a sum of a bag overflows float."""
+    """NaN (any non-finite value) where a product or a sum of a bag overflows float."""
     results = torch.ops.aten._embedding_bag_forward_only(weight, indices, offsets, *rest, **keywords)
     wide = torch.ops.aten._embedding_bag_forward_only(
         weight.double().abs(), indices, offsets, *(_wide_size(argument) for argument in rest), **keywords
@@ -253,7 +253,7 @@ def scatter_reduce(
 
 
 def antialiased(ulp: Ulp, input: Tensor, *args: Any) -> Tensor:
-    """NaN, which stands for any non-finite value, in a plane where an element times a weight may overflow float."""
+    """NaN (any non-finite value) in a plane where an element times a weight may overflow float."""
     result: Tensor = torch.ops.aten._upsample_bicubic2d_aa(input, *args)
     overflows = input.double().abs().amax((-2, -1), keepdim=True) > FLOAT_LIMIT / 8
     return torch.where(overflows, math.nan, result)

@@ -14,12 +14,12 @@ DEVICE = "mps"
 
 
 class ProbeError(MpsmithError):
-    """A name exists and does not work; the message describes its behaviour in one line."""
+    """A name exists but does not work; the message describes its behaviour in one line."""
 
 
 @dataclass(frozen=True)
 class Probed:
-    """One row: the displayed name, the probe, and the names that must exist."""
+    """One row: the displayed name, the probe, and the names that must exist for it."""
 
     name: str
     probe: Probe
@@ -38,12 +38,12 @@ def ones(size: int = 4) -> torch.Tensor:
 
 
 def row(name: str, probe: Probe, *needs: str) -> Probed:
-    """A row of the table; it needs the name itself unless others are given."""
+    """A row of the table; by default only the name itself must exist."""
     return Probed(name, probe, needs or (name,))
 
 
 def refuses(call: Probe, *kinds: type[Exception]) -> None:
-    """The call must raise one of these."""
+    """Raise ProbeError unless the call raises one of these exceptions."""
     try:
         call()
     except kinds:

@@ -1,7 +1,7 @@
 """Probes of torch.mps: a small function for each public name, which raises if the name does not work.
 
-A probe restores the state of the process. A name that `surface.public_names` lists and that is not in `TABLE` is
-reported as not probed.
+A probe restores the state of the process. A name in `surface.public_names` that is not in `TABLE` is reported as not
+probed.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ def device_count() -> None:
 
 
 def synchronize() -> None:
-    """Waits for work; its result is available afterwards."""
+    """Waits for work, whose result is available afterwards."""
     total = ones().sum()
     torch.mps.synchronize()
     expect(float(total) == 4, "the work before it has another result")
 
 
 def current_allocated_memory() -> None:
-    """Grows by a tensor's bytes, and shrinks again."""
+    """Grows by a new tensor's bytes, and shrinks when it is freed."""
     before = torch.mps.current_allocated_memory()
     kept = torch.empty(1 << 20, dtype=torch.uint8, device=DEVICE)
     grown = torch.mps.current_allocated_memory() - before
@@ -58,14 +58,14 @@ def current_allocated_memory() -> None:
 
 
 def driver_allocated_memory() -> None:
-    """At least what tensors occupy."""
+    """Is at least the memory of all tensors."""
     kept = ones()
     driver, current = torch.mps.driver_allocated_memory(), torch.mps.current_allocated_memory()
     expect(driver >= current > 0, f"{driver} bytes, while {kept.numel()} elements and others take {current}")
 
 
 def recommended_max_memory() -> None:
-    """A plausible number of bytes."""
+    """Is a plausible number of bytes."""
     expect(torch.mps.recommended_max_memory() > 1 << 28, f"{torch.mps.recommended_max_memory()} bytes")
 
 
@@ -77,7 +77,7 @@ def empty_cache() -> None:
 
 
 def set_per_process_memory_fraction() -> None:
-    """Accepts 0 to 2 and refuses the rest."""
+    """Accepts fractions from 0 to 2 and refuses others."""
     torch.mps.set_per_process_memory_fraction(1.0)
     refuses(lambda: torch.mps.set_per_process_memory_fraction(3.0), ValueError)
     torch.mps.set_per_process_memory_fraction(1.7)  # the default: the allocator's high watermark ratio
@@ -93,7 +93,7 @@ def draws() -> list[float]:
 
 
 def manual_seed() -> None:
-    """The same seed gives the same numbers, another one others."""
+    """The same seed gives the same numbers, a different seed different ones."""
     torch.mps.manual_seed(7)
     first = draws()
     torch.mps.manual_seed(7)
@@ -103,7 +103,7 @@ def manual_seed() -> None:
 
 
 def seed() -> None:
-    """Two calls give two sequences."""
+    """Two calls give two different sequences."""
     torch.mps.seed()
     first = draws()
     torch.mps.seed()
@@ -111,7 +111,7 @@ def seed() -> None:
 
 
 def rng_state() -> None:
-    """A state that is set again repeats the numbers after it."""
+    """Restoring a state repeats the numbers that were drawn after it."""
     state = torch.mps.get_rng_state()
     expect(state.dtype is torch.uint8 and state.device.type == "cpu", f"the state is {state.dtype} on {state.device}")
     first = draws()
@@ -138,7 +138,7 @@ def seeded_by_torch() -> None:
 
 
 def fork_rng() -> None:
-    """Numbers drawn inside leave the state outside as it was."""
+    """Drawing numbers inside does not change the state outside."""
     state = torch.mps.get_rng_state()
     with torch.random.fork_rng(devices=[0], device_type=DEVICE):
         draws()
@@ -158,7 +158,7 @@ def timed_events() -> tuple[Any, Any]:
 
 
 def event_synchronize() -> None:
-    """The event has passed afterwards."""
+    """The event has completed afterwards."""
     _, second = timed_events()
     second.synchronize()
     expect(second.query() is True, "the event has not passed after synchronize()")
@@ -172,21 +172,21 @@ def event_query() -> None:
 
 
 def event_wait() -> None:
-    """Later work waits for the event; its result is right."""
+    """Work after the wait gives the right result."""
     _, second = timed_events()
     second.wait()
     expect(float(ones().sum()) == 4, "work after wait() is wrong")
 
 
 def event_elapsed_time() -> None:
-    """A time between two events that is not negative, in milliseconds."""
+    """The time between two events, in milliseconds, is not negative."""
     first, second = timed_events()
     second.synchronize()
     expect(first.elapsed_time(second) >= 0, f"{first.elapsed_time(second)} ms")
 
 
 def stream() -> None:
-    """A stream can be made and waited for."""
+    """A stream can be created and synchronized."""
     torch.mps.Stream().synchronize()  # type: ignore[attr-defined]
 
 
@@ -209,7 +209,7 @@ def profiler_profile() -> None:
 
 
 def metal_capture() -> None:
-    """Writes a trace where capturing is enabled (MTL_CAPTURE_ENABLED=1); elsewhere refuses with a RuntimeError."""
+    """Writes a trace if capturing is enabled (MTL_CAPTURE_ENABLED=1), and otherwise raises RuntimeError."""
     with tempfile.TemporaryDirectory() as folder:
         trace = Path(folder, "trace.gputrace")
         if torch.mps.profiler.is_metal_capture_enabled():
@@ -225,7 +225,7 @@ def metal_capture() -> None:
 
 
 def compile_shader() -> None:
-    """A kernel compiles, runs, and bad source is a SyntaxError."""
+    """A kernel compiles and runs; bad source raises SyntaxError."""
     library = torch.mps.compile_shader(SOURCE)
     out = torch.zeros(4, device=DEVICE)
     library.twice(out, ones())
@@ -234,7 +234,7 @@ def compile_shader() -> None:
 
 
 def load_metallib() -> None:
-    """Anything but a Metal library is refused with an error (a real one takes Apple's compiler to make)."""
+    """Anything but a Metal library is refused with an error (making a real one requires Apple's compiler)."""
     load: Callable[[bytes], object] = torch.mps.load_metallib
     refuses(lambda: load(b"no metallib"), RuntimeError, ValueError, SyntaxError)
 
@@ -243,7 +243,7 @@ def load_metallib() -> None:
 
 
 def is_macos_or_newer() -> None:
-    """Knows that this system is macOS 13 or newer, and not macOS 999."""
+    """This system is macOS 13 or newer, but not macOS 999."""
     expect(torch.backends.mps.is_macos_or_newer(13, 0) is True, "this is not macOS 13 or newer")
     expect(torch.backends.mps.is_macos_or_newer(999, 0) is False, "this is macOS 999")
 
@@ -252,7 +252,7 @@ def is_macos_or_newer() -> None:
 
 
 def default_device() -> None:
-    """Tensors without a device go to the default one."""
+    """Tensors without a device are made on the default device."""
     before = torch.get_default_device()
     torch.set_default_device(DEVICE)
     try:
@@ -263,7 +263,7 @@ def default_device() -> None:
 
 
 def autocast() -> None:
-    """A matrix product is computed in half precision inside."""
+    """A matrix product inside is computed in half precision."""
     a = torch.ones(2, 2, device=DEVICE)
     for dtype in (torch.float16, torch.bfloat16):
         with torch.autocast(DEVICE, dtype=dtype):
@@ -272,7 +272,7 @@ def autocast() -> None:
 
 
 def grad_scaler() -> None:
-    """One step of training with scaled gradients, and one that is skipped for an infinite gradient."""
+    """One training step with scaled gradients, and one that is skipped because of an infinite gradient."""
     weight = ones().requires_grad_()
     optimizer = torch.optim.SGD([weight], lr=0.5)
     scaler = torch.amp.GradScaler(DEVICE, init_scale=16.0)
@@ -290,7 +290,7 @@ def device_module() -> None:
 
 
 def save_and_load() -> None:
-    """A tensor comes back on mps, and on the CPU where that is asked for."""
+    """A tensor is loaded on mps, or on the CPU if that is requested."""
     file = io.BytesIO()
     torch.save(ones(), file)
     for place in (None, "cpu"):

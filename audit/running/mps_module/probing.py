@@ -1,4 +1,4 @@
-"""The rows of torch.mps: the names, and the result of the probe of a name. Both run in a worker process."""
+"""Lists the rows of torch.mps, and probes one name. Both run in a worker process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LONGEST_DETAIL = 300
 
 
 def listed(imports: tuple[str, ...]) -> list[str]:
-    """The names of all rows: those of the table, then public names that no probe knows."""
+    """The names of all rows: those of the table, then public names without a probe."""
     from .surface import public_names
 
     table = [row.name for row in _table(imports)]
@@ -22,7 +22,7 @@ def listed(imports: tuple[str, ...]) -> list[str]:
 
 
 def probed(name: str, imports: tuple[str, ...]) -> ModuleRow:
-    """The row of one name."""
+    """Probe one name and return its row."""
     from .probe import ProbeError
     from .surface import resolve
 

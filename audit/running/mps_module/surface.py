@@ -1,4 +1,4 @@
-"""The public names of torch.mps and of what belongs to it, as the running torch has them."""
+"""The public names of torch.mps and of related modules in the running torch."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _names_of(module: Any) -> list[str]:
 
 
 def _is_own(module: Any, name: str) -> bool:
-    """Whether a name is the module's own, not something that it imported for its own use."""
+    """Whether a module defines the name itself, rather than importing it."""
     value = getattr(module, name)
     if name.startswith("_"):
         return False

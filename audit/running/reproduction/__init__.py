@@ -1,1 +1,1 @@
-"""One case again: replayed, made smaller, and printed as a program for a Mac."""
+"""One case again: replayed, made smaller, and written as a program for a Mac."""

@@ -28,11 +28,11 @@ FUNCTIONAL = "from torch.nn import functional\n"
 
 @dataclass(frozen=True)
 class WrittenCall:
-    """A call in a program that needs torch alone.
+    """A call in a program that needs only torch.
 
     Attributes:
-        expression: what is called with the case's `args` and `kwargs`.
-        definition: the statements that define it, "" for what torch has under that name.
+        expression: the function that is called with the case's `args` and `kwargs`.
+        definition: the statements that define it; "" for a function of torch.
     """
 
     expression: str
@@ -43,7 +43,7 @@ def written_call(case: Case, key: GroupKey, text_of: Callable[[Any], str]) -> Wr
     """The call of a case. Raises MpsmithError for a call that a few lines of Python cannot repeat.
 
     Args:
-        text_of: writes down an argument of a module's constructor; raises MpsmithError if it cannot.
+        text_of: writes an argument of a module's constructor as source; raises MpsmithError if it cannot.
     """
     if case.written:
         return WrittenCall(case.written)
@@ -88,7 +88,7 @@ def _named(text: str) -> Any:
 
 
 def _own_function(call: Callable[..., Any], key: GroupKey) -> WrittenCall:
-    """A function of torch by its name, another one by its source, without annotations, which name types."""
+    """A function of torch by its name; any other one by its source, without annotations, which would need imports."""
     name = f"torch.{key.operator}"
     if _named(name) is call:
         return WrittenCall(name)
@@ -106,7 +106,7 @@ def _own_function(call: Callable[..., Any], key: GroupKey) -> WrittenCall:
 
 
 def _of_module(call: ModuleCall, key: GroupKey, text_of: Callable[[Any], str]) -> WrittenCall:
-    """A module that gets its parameters and buffers with the arguments, as the case's does."""
+    """A module that gets its parameters and buffers with the arguments, as in the case."""
     kind = call.kind
     name = f"torch.nn.{kind.__name__}"
     if _named(name) is not kind or call.lazy:

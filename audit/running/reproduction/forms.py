@@ -1,7 +1,7 @@
-"""The forms of a call as a program writes them: the lines that make `output` from `args` and `kwargs` on `device`.
+"""The forms of a call as a program writes them: the lines that compute `output` from `args` and `kwargs` on `device`.
 
-They repeat what `audit.cases.sources.forms` and `operands` do, without the parts that only a judge uses.
-`{call}` is the call itself.
+They repeat what `audit.cases.sources.forms` and `operands` do, without the parts that only a judge uses. `{call}` is
+replaced by the call itself.
 """
 
 from __future__ import annotations

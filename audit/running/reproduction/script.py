@@ -97,12 +97,12 @@ PLAIN_SOURCES = (
 
 
 def script_of(case: Case, key: GroupKey, outcome: Outcome, *, simulated: bool, metal: str = "") -> str:
-    """The program. Raises MpsmithError for a case that cannot be written down.
+    """The case as a program. Raises MpsmithError for a case that cannot be written as one.
 
     Args:
-        case, key, outcome: the case, its group and what it showed.
-        simulated: whether it was the simulated device that showed it.
-        metal: of a call under torch.compile, the Metal that was generated: it follows as a comment.
+        case, key, outcome: the case, its group and its outcome.
+        simulated: whether the outcome is from the simulated device.
+        metal: the Metal that was generated for a call under torch.compile; it is appended as a comment.
     """
     written = written_call(case, key, _text)
     call = written.expression
@@ -130,7 +130,7 @@ def script_of(case: Case, key: GroupKey, outcome: Outcome, *, simulated: bool, m
 
 
 def _run_text(case: Case, key: GroupKey, outcome: Outcome) -> str:
-    """The lines that compute the output as the source of the case does, and that return what to print."""
+    """The lines that compute the output as the case's source does, and return what to print."""
     in_a_form = key.source == FORM_SOURCE or case.form != "plain"
     lines = lines_of(case.title) if in_a_form else PLAIN
     if lines is None or (key.source not in (*PLAIN_SOURCES, FORM_SOURCE) and not case.written):
@@ -147,7 +147,7 @@ def _run_text(case: Case, key: GroupKey, outcome: Outcome) -> str:
 
 
 def _share_memory(case: Case) -> bool:
-    """Whether two of the arguments are one tensor, or views of one storage."""
+    """Whether two of the arguments are the same tensor, or views of one storage."""
     tensors = [leaf for leaf in leaves((case.args, case.kwargs)) if isinstance(leaf, Tensor)]
     storages = [t.untyped_storage()._cdata for t in tensors if t.layout is torch.strided]
     return len(set(storages)) < len(storages)
@@ -198,7 +198,7 @@ def _strided_text(tensor: Tensor, device: str) -> str:
 
 
 def _is_one_number(tensor: Tensor) -> bool:
-    """Whether all elements are the same, bit for bit where it counts: 0.0 is not -0.0, and NaN is left alone."""
+    """Whether all elements have the same bits, so that 0.0 differs from -0.0; False for NaN."""
     first = tensor.flatten()[:1]
     alike = bool((tensor == first).all())
     return alike and not (tensor.is_floating_point() and bool((tensor.signbit() != first.signbit()).any()))

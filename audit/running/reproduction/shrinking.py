@@ -1,4 +1,4 @@
-"""Makes a failing case smaller while it goes on failing in the same way: fewer elements, plainer layout and values."""
+"""Makes a failing case smaller as long as it fails in the same way: fewer elements, simpler layout and values."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _LIST = re.compile(r"\[[^][]*\]")
 def shrink(case: Case, judge: Judge) -> tuple[Case, Outcome]:
     """The smallest case found that ends with the same verdict and message, numbers and shapes aside, and its outcome.
 
-    Greedy: every simplification is kept when the case still fails alike, and tried again until none helps. A
-    simplification that the CPU refuses ends in another verdict and is dropped. A crash cannot be shrunk here, because
-    it would take this process with it.
+    Greedy: a simplification is kept if the case still fails alike, and all are tried again until none helps. One that
+    the CPU refuses gives a different verdict and is dropped. A crash cannot be shrunk, because it would end this
+    process.
     """
     outcome = judge(case)
     if outcome.verdict in (CaseVerdict.PASSED, CaseVerdict.REFERENCE_FAILED, CaseVerdict.SKIPPED):
@@ -45,7 +45,7 @@ def shrink(case: Case, judge: Judge) -> tuple[Case, Outcome]:
 
 
 def _symptom(outcome: Outcome) -> tuple[CaseVerdict, str, str]:
-    """What stays the same while a case gets smaller: not which element differs, nor sizes."""
+    """What must stay the same while a case gets smaller; differing elements and sizes are not part of it."""
     kind = outcome.message.partition("; at ")[0]
     return outcome.verdict, outcome.stage, without_numbers(_LIST.sub("[]", kind))
 
