@@ -41,7 +41,7 @@ def drain() -> dict[str, OverloadLaunches]:
 
 
 def count_launched(overload: str, kernels: Iterable[str]) -> None:
-    """Count a call of `overload` ("add.Tensor") that ran these kernels, or none if it only moved bytes."""
+    """Count a call of `overload` ("add.Tensor") that ran these kernels; with none it counts as neutral."""
     with _counting:
         counts = _of(overload)
         launched = False

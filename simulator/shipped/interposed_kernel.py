@@ -1,4 +1,4 @@
-"""The kernel that replaces the device's kernel of an overload by shipped kernels."""
+"""The kernel that replaces the simulated device's kernel of an overload, and launches shipped kernels."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class LaunchableKernels(ReleaseKernels, Protocol):
 
 
 class InterposedKernel:
-    """Computes calls of an overload with the shipped kernels that `planner` names, or with the device's kernel."""
+    """Computes calls of an overload with the shipped kernels that `planner` plans, or else with the device's kernel."""
 
     def __init__(self, operator: Any, overload: str, planner: Planner, library: LaunchableKernels) -> None:
         self._overload, self._planner, self._library = overload, planner, library
@@ -141,7 +141,7 @@ class InterposedKernel:
     ) -> tuple[list[Kept], list[Tensor]]:
         """Tensors that the kernel changes, which get their old bytes back, and tensors to poison.
 
-        A result in memory that the call reads, but does not declare as written, is neither.
+        A result in memory that the call reads, but does not declare as written, is in neither list.
         """
         read = {_storage(t) for t in _of_device([v for n, v in arguments.items() if not self._written.get(n)])}
         outs = {id(t) for name, is_out in self._written.items() if is_out for t in _of_device(arguments[name])}

@@ -27,10 +27,10 @@ _active: list[Any] = []
 
 
 def activate(library: LaunchableKernels, planners: Mapping[str, Planner] | None = None) -> None:
-    """Run native overloads of the simulated device with the kernels of `library`, which replaces any active one.
+    """Run native overloads of the simulated device with the kernels of `library`, instead of an earlier library's.
 
-    Without `planners` those are the conventions' own. Overloads that the device has no native kernel for stay as they
-    are: there the release has none either.
+    `planners`: by default those of the conventions. Overloads without a native kernel on the device are not replaced,
+    because the release has none either.
 
     Raises:
         SimulatorError: the simulated device is not loaded, or this torch cannot wrap kernels.

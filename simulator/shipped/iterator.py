@@ -32,8 +32,8 @@ class Geometry:
         shape: sizes, innermost dimension first, joined as far as all operands allow; empty for one element.
         strides: of each operand in bytes, in the order of `shape`; 0 where the operand is broadcast.
         numel: elements of the result.
-        contiguous: whether all operands lie dense and in one order, so that an index is an offset.
-        inner_contiguous: whether they do so along the innermost dimension of several.
+        contiguous: whether all operands are dense and in the same order, so that an index is an offset.
+        inner_contiguous: whether they are so along the innermost of several dimensions.
     """
 
     shape: Sizes
@@ -132,7 +132,7 @@ def _by_stride(shape: list[int], strides: list[list[int]]) -> list[int]:
 
 
 def _compare(left: int, right: int, shape: list[int], strides: list[list[int]]) -> int:
-    """1 to swap two dimensions, -1 not to, 0 if no operand decides."""
+    """1 to swap two dimensions, -1 to keep their order, 0 if no operand decides."""
     for row in strides:
         if row[left] == 0 or row[right] == 0:
             continue

@@ -26,10 +26,10 @@ ERROR_BUFFER: Final = _ErrorBuffer()
 
 
 class Declined(Exception):  # noqa: N818  (not an error)
-    """No shipped kernel computes this call, with the reason: the stand-in's values are kept, marked *dispatch only*.
+    """No shipped kernel computes this call; the stand-in's values are kept, marked *dispatch only*.
 
-    The reason is counted and shown in tables, so it names a kind of call and not one: "no kernel for float16", not a
-    shape or an address.
+    The reason is counted and shown in tables, so it describes a kind of call and not one call: "no kernel for float16",
+    but no shape or address.
     """
 
     def __init__(self, reason: str) -> None:
@@ -102,9 +102,9 @@ Declared = TypeVar("Declared", bound=Planner)
 
 
 def keeps_stand_in(*results: int) -> Callable[[Declared], Declared]:
-    """Declare results that a Mac does not compute and no one reads: they keep the stand-in's values.
+    """Declare results that a Mac does not compute and that are not read: they keep the stand-in's values.
 
-    `log_sigmoid_forward` returns a buffer that is the CPU kernel's own.
+    `log_sigmoid_forward` returns a buffer that only the CPU's kernel uses.
     """
 
     def declare(planner: Declared) -> Declared:
@@ -126,11 +126,11 @@ def required(kernels: ReleaseKernels, name: str) -> str:
 
 
 def in_line(length: int) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
-    """Grid and group of a one-dimensional job of `length` threads, as `mtl_dispatch1DJob` makes them."""
+    """Grid and group of a one-dimensional launch of `length` threads, as in `mtl_dispatch1DJob`."""
     return (length, 1, 1), (min(length, MAX_THREADS_OF_GROUP), 1, 1)
 
 
 def in_plane(width: int, height: int) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
-    """Grid and group of a two-dimensional job: groups as wide as the grid allows, then as high as fits."""
+    """Grid and group of a two-dimensional launch: groups as wide as the grid allows, then as high as fits."""
     across = min(width, MAX_THREADS_OF_GROUP)
     return (width, height, 1), (across, min(height, MAX_THREADS_OF_GROUP // across), 1)

@@ -1,6 +1,6 @@
 """The memory that a call writes: saved before the stand-in runs, restored or poisoned before the shipped kernel runs.
 
-So no value of the stand-in can pass for one of the kernel: an element that the kernel leaves out shows as poison.
+So no value of the stand-in can be taken for one of the kernel: an element that the kernel does not write stays poison.
 """
 
 from __future__ import annotations

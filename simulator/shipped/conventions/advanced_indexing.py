@@ -1,15 +1,15 @@
-"""`x[i, j]` and `x[i, j] = v` with tensors as indices: `index`, `index_put`, and what a mask selects or scatters.
+"""`x[i, j]` and `x[i, j] = v` with tensors as indices: `index`, `index_put`, and selecting or scattering by a mask.
 
-Read in `dispatch_index_kernel` and its neighbours of aten/src/ATen/native/mps/operations/Indexing.mm and in the shared
+Source: `dispatch_index_kernel` and related functions in aten/src/ATen/native/mps/operations/Indexing.mm, and the shared
 aten/src/ATen/native/{TensorAdvancedIndexing,IndexingUtils} (`make_info`, `AdvancedIndex`), main, 2026; the kernels of
-2.13.0 and 2.15.0 take the same arguments. Only the width of an element matters, but for sums:
+2.13.0 and 2.15.0 take the same arguments. Only the width of an element matters, except for sums:
 
     index_select_{8,16,32,64}bit         x[i]
     index_put_{8,16,32,64}bit            x[i] = v; `_serial_` with deterministic algorithms, by one thread
     index_put_accumulate_T               x[i] += v
 
-A kernel walks as TensorIterator does over the result, x without its indexed dimensions, and the indices; what an index
-adds comes from `index_sizes` and `index_strides` (bytes). Masks are replaced by the coordinates of their elements.
+A kernel iterates like TensorIterator over the result, x without its indexed dimensions, and the indices. The offset of
+an index comes from `index_sizes` and `index_strides` (bytes). Masks are replaced by the coordinates of their elements.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _MASKS = (torch.bool, torch.uint8)
 
 @dataclass(frozen=True, slots=True)
 class Indexed:
-    """A tensor with its indices, ready to be walked over (`AdvancedIndex`).
+    """A tensor with its indices in the form that the kernels iterate over (`AdvancedIndex`).
 
     Attributes:
-        walked: the tensor with the indices' common shape in place of its indexed dimensions, stride 0 there.
+        walked: the tensor with the indices' common shape in place of its indexed dimensions, with stride 0 there.
         indices: int64 tensors that broadcast against `walked`, all with the same strides.
         sizes: of the indexed dimensions.
         strides: of the indexed dimensions, in bytes.
-        steps: what must run first to have the indices.
+        steps: the steps that compute the indices, which must run first.
     """
 
     walked: Tensor
@@ -53,10 +53,10 @@ class Indexed:
 
 
 def indexed(kernels: ReleaseKernels, tensor: Tensor, given: Sequence[Tensor | None]) -> Indexed:
-    """The tensor and its indices as the kernels take them.
+    """The tensor and its indices in the form that the kernels take.
 
     Raises:
-        Declined: it is a kind of index that the convention does not know.
+        Declined: the convention does not cover this kind of index.
     """
     steps: list[Step] = []
     indices = _without_masks(kernels, given, steps)
@@ -88,7 +88,7 @@ def indexed(kernels: ReleaseKernels, tensor: Tensor, given: Sequence[Tensor | No
 
 
 def _without_masks(kernels: ReleaseKernels, given: Sequence[Tensor | None], steps: list[Step]) -> list[Tensor | None]:
-    """Every mask replaced by the coordinates of its elements, one index a dimension (`expandTensors`)."""
+    """Replace every mask by the coordinates of its true elements, one index for each dimension (`expandTensors`)."""
     indices: list[Tensor | None] = []
     for index in given:
         if index is None or index.dtype not in _MASKS:
@@ -102,7 +102,7 @@ def _without_masks(kernels: ReleaseKernels, given: Sequence[Tensor | None], step
 
 
 def selected(kernels: ReleaseKernels, mask: Tensor, steps: list[Step]) -> Tensor:
-    """The coordinates of a mask's true elements; the host reads their number, too."""
+    """The coordinates of a mask's true elements; counts them on the host, as torch does."""
     count = int(torch.count_nonzero(mask))
     positions = torch.empty((count, mask.dim()), dtype=torch.int64, device="cpu")
     if count:
@@ -111,7 +111,7 @@ def selected(kernels: ReleaseKernels, mask: Tensor, steps: list[Step]) -> Tensor
 
 
 def _side_by_side(tensor: Tensor, indices: list[Tensor | None]) -> tuple[Tensor, list[Tensor | None]]:
-    """Indexed dimensions to the front, unless they stand side by side already (`transposeToFront`)."""
+    """Move indexed dimensions to the front, unless they are adjacent already (`transposeToFront`)."""
     places = [d for d, index in enumerate(indices) if index is not None]
     if places == list(range(places[0], places[-1] + 1)):
         return tensor, indices
@@ -183,7 +183,7 @@ def _index(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
 
 
 def _index_put(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
-    """A number of the host under one mask is `masked_fill_` (`canDispatchToMaskedFill`)."""
+    """Plan `masked_fill_` for a host scalar and a single mask (`canDispatchToMaskedFill`), else `index_put`."""
     target, indices, value = call.result, call["indices"], call["values"]
     if not call["accumulate"] and "values" in call.on_host and value.numel() == 1:
         given = [index for index in indices if index is not None]
@@ -202,7 +202,7 @@ def _masked_select(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
 
 
 def _masked_scatter(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
-    """`index_put` into a copy, which is then copied back (`index_put.out` has no kernel)."""
+    """Use `index_put` on a copy and copy the result back, because `index_put.out` has no kernel."""
     mask, target = _together(call["mask"], call.result)
     steps: list[Step] = []
     positions = selected(kernels, mask, steps)

@@ -1,9 +1,9 @@
 """One vector of indices along one dimension: `index_select`, `index_add`, `index_copy`, `index_fill`, `index_reduce`.
 
-Read in aten/src/ATen/native/mps/operations/Indexing.mm (main, 2026) and, for the geometry of `index_fill_`, in the
-shared TensorAdvancedIndexing.cpp. `index_copy`, `index_fill` and `index_reduce` are the same in 2.13.0 and 2.15.0.
-`index_select` and `index_add` have kernels in 2.15.0, which check the bounds of the indices first; in 2.13.0 they run
-in MPSGraph, but for `index_add` of int64 and complex numbers, which is a product and `index_put` with accumulation.
+Source: aten/src/ATen/native/mps/operations/Indexing.mm (main, 2026) and, for the geometry of `index_fill_`, the shared
+TensorAdvancedIndexing.cpp. `index_copy`, `index_fill` and `index_reduce` are the same in 2.13.0 and 2.15.0.
+`index_select` and `index_add` have kernels in 2.15.0, which check the bounds of the indices first. In 2.13.0 they run
+in MPSGraph, except `index_add` of int64 and complex numbers, which is a product and an accumulating `index_put`.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _index_select(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
 
 
 def _select_runs(kernels: ReleaseKernels, source: Tensor, output: Tensor, index: Tensor, dim: int) -> KernelLaunch:
-    """Contiguous memory: what lies under one index is copied in units as wide as its length and places allow."""
+    """Contiguous memory: copy the elements of each index in the widest units that divide their length and offsets."""
     inner = math.prod(source.shape[dim + 1 :])
     size = output.element_size()
     run = inner * size
@@ -85,7 +85,7 @@ def _select_runs(kernels: ReleaseKernels, source: Tensor, output: Tensor, index:
 
 
 def _as_units(tensor: Tensor, integer: torch.dtype) -> Tensor:
-    """Contiguous memory as integers that may be wider than its elements."""
+    """Contiguous memory as integers, which may be wider than its elements."""
     units = torch.empty(0, dtype=integer, device="cpu")
     size = tensor.element_size()
     count = tensor.numel() * size // integer.itemsize
@@ -99,7 +99,7 @@ def _check_bounds(kernels: ReleaseKernels, index: Tensor, size: int) -> KernelLa
 
 
 def _along(dim: int, index: Tensor, target: Tensor, source: Tensor) -> dict[str, object]:
-    """`IndexReduceParams`: the source is walked over, the target is where an index leads."""
+    """`IndexReduceParams`: kernels iterate over the source; an index gives the position in the target."""
     return {
         "ndim": target.dim(),
         "reduce_dim": dim,
@@ -148,7 +148,7 @@ def _index_add(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
 def _add_by_index_put(
     call: Call, kernels: ReleaseKernels, target: Tensor, source: Tensor, index: Tensor, dim: int
 ) -> list[Step]:
-    """2.13.0: what MPSGraph cannot add up is multiplied and put."""
+    """2.13.0: multiply and use an accumulating `index_put` for dtypes that MPSGraph cannot add."""
     if target.dtype != torch.int64 and not target.is_complex():
         raise Declined("MPSGraph")
     if index.numel() == 0:
@@ -225,7 +225,7 @@ def index_filled(kernels: ReleaseKernels, target: Tensor, dim: int, index: Tenso
 def _fill_by_mask(
     kernels: ReleaseKernels, fill: dict[str, object], target: Tensor, dim: int, index: Tensor, dense: bool
 ) -> list[Step]:
-    """Marks the positions along `dim` in a mask, then looks up every element there."""
+    """Mark the positions along `dim` in a mask, which the fill kernel then reads for every element."""
     size = target.size(dim)
     mask = torch.empty(size, dtype=torch.bool, device="cpu")
     marked = {"mask": mask, "indices": index, "dim_size": size, "indices_stride": index.stride(0)}

@@ -1,7 +1,7 @@
-"""argmin and argmax: which element is the least or the greatest, the first of several.
+"""argmin and argmax: the index of the least or the greatest element; of equal elements, the first.
 
-Read in `argmax_argmin_out_mps` of aten/src/ATen/native/mps/operations/ReduceOps.mm (mid and late 2026). The kernels of
-2.14 and 2.15 split a long dimension into segments, whose best values and indices a second kernel compares.
+Source: `argmax_argmin_out_mps` of aten/src/ATen/native/mps/operations/ReduceOps.mm (mid and late 2026). The kernels of
+2.14 and 2.15 split a long dimension into segments; a second kernel compares their best values and indices.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _by_ends(
 
 
 def _moved(output: Tensor, value: Tensor, reduced: int, dimension: int | None) -> tuple[Tensor, Tensor]:
-    """Both with the reduced dimension last or first, where that makes the input contiguous."""
+    """Move the reduced dimension of both last or first if that makes the input contiguous."""
     if dimension is not None and not value.is_contiguous():
         for place in (-1, 0):
             moved = value.movedim(reduced, place)

@@ -14,7 +14,7 @@ _INTEGERS: Final = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int
 
 
 def _assert_async(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
-    """One thread looks at the one element, by its size alone; what it finds goes into the error buffer."""
+    """One thread checks the only element as an integer of its size, and reports to the error buffer."""
     condition = call["self"]
     width = condition.element_size()
     message = call.arguments.get("assert_msg", "Expected Tensor with single nonzero value, but got zero")

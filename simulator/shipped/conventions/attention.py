@@ -1,8 +1,8 @@
-"""Attention of few queries, which Metal computes one query at a time: `sdpa_vector`, in one pass over the keys or two.
+"""Attention with few queries, which Metal computes one query at a time: `sdpa_vector`, in one or two passes over keys.
 
 The host code is aten/src/ATen/native/mps/operations/Attention.mm; the choice of kernels is that of the 2.13.0 binary.
-Eight queries and fewer of certain head sizes take `sdpa_vector`; more of them take `prefill_attention`, which is not
-planned here. The rest is MPSGraph's.
+At most eight queries with certain head sizes use `sdpa_vector`; more queries use `prefill_attention`, which has no
+convention. All other attention runs in MPSGraph.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _BLOCKS = 32
 
 @keeps_stand_in(1)
 def _attention(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
-    """The second result, the weights, is not written, and no one reads it."""
+    """Plan the first result only: the second, the weights, is neither written nor read."""
     query, key, value = (_four_dimensions(call[name]) for name in ("query", "key", "value"))
     result = _four_dimensions(call.result)
     mask, causal = call["attn_mask"], call["is_causal"]
@@ -61,14 +61,14 @@ def _attention(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
 
 
 def _grid(query: Tensor, group: int, blocks: int = 1) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
-    """A threadgroup a query, or a query and a block of keys."""
+    """Grid and group: a threadgroup for each query, or for each query and block of keys."""
     return (query.shape[0] * query.shape[1] * group, query.shape[2], blocks), (group, 1, 1)
 
 
 def _in_two_passes(
     kernels: ReleaseKernels, variant: str, arguments: dict[str, object], query: Tensor, result: Tensor
 ) -> list[Step]:
-    """Blocks of keys first, which leave their sums and maxima; then these are put together."""
+    """The first kernel computes results, sums and maxima of blocks of keys; the second combines them."""
     blocks = (*query.shape[:3], _BLOCKS)
     partials = torch.empty((*blocks, query.shape[3]), dtype=query.dtype, device="cpu")
     sums, maxima = (torch.empty(blocks, dtype=torch.float32, device="cpu") for _ in range(2))

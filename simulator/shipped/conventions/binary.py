@@ -1,7 +1,7 @@
-"""Operators of two tensors that iterate over elements: which kernel each overload takes.
+"""Elementwise operators of two tensors: which kernel each overload takes.
 
-Read in BinaryKernel.mm, BinaryOps.mm, BitwiseOps.mm and ActivationKernel.mm of aten/src/ATen/native/mps/operations and
-in aten/src/ATen/native/BinaryOps.cpp (main, late 2026). The kernels of a release decide: where 2.13.0 has none, its
+Source: BinaryKernel.mm, BinaryOps.mm, BitwiseOps.mm and ActivationKernel.mm of aten/src/ATen/native/mps/operations and
+aten/src/ATen/native/BinaryOps.cpp (main, late 2026). The kernels of a release decide: if 2.13.0 has none, its
 operator runs in MPSGraph (pow of two tensors, logical_*, heaviside, sigmoid_backward, tanh_backward, mish_backward).
 """
 
@@ -20,13 +20,13 @@ from .names import table
 
 
 def _two(call: Call) -> tuple[Operand, Operand]:
-    """The operands: the first two arguments that have a value."""
+    """The two operands: the first two arguments."""
     left, right, *_ = call.arguments.values()
     return left, right
 
 
 def arithmetic(kernel: str) -> Planner:
-    """The planner of an operator whose operands are promoted to one type, which the result has too."""
+    """The planner of an operator whose operands are promoted to one type, which is also the result's."""
 
     def plan(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
         return [binary(kernels, kernel, call.result, *_two(call))]
@@ -35,7 +35,7 @@ def arithmetic(kernel: str) -> Planner:
 
 
 def floating(kernel: str) -> Planner:
-    """The planner of an operator that computes with integers in floating point."""
+    """The planner of an operator that converts integers to floating point."""
 
     def plan(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
         left, right = _two(call)
@@ -45,7 +45,7 @@ def floating(kernel: str) -> Planner:
 
 
 def comparison(kernel: str) -> Planner:
-    """The planner of an operator whose kernels give bool, and convert that where the result is to have another type."""
+    """The planner of an operator whose kernels give bool, and convert it if the result has a different type."""
 
     def plan(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
         return [binary(kernels, kernel, call.result, *_two(call), natural=torch.bool)]
@@ -93,7 +93,7 @@ _POLYNOMIALS = (
 
 
 def _sum(sign: int) -> Planner:
-    """`add` and `sub`: alpha has separate kernels unless it is 1."""
+    """`add` and `sub`: there are separate kernels for alpha other than 1."""
     name = "add" if sign > 0 else "sub"
 
     def plan(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
@@ -126,7 +126,7 @@ def _rsub(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
 def _with_alpha(
     kernels: ReleaseKernels, kernel: str, call: Call, left: Operand, right: Operand, alpha: complex
 ) -> KernelLaunch:
-    """With a parameter in the operands' common type, or in the result's where they differ."""
+    """A launch with alpha in the operands' common type, or in the result's type if theirs differ."""
     common = torch.result_type(left, right)
     types = {o.dtype for o in (left, right) if isinstance(o, torch.Tensor)}
     dtype = common if len(types) == 1 and not _has_number(left, right) else call.result.dtype
@@ -145,7 +145,7 @@ def _division(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
 
 
 def _extremum(name: str) -> Planner:
-    """`fmax` and `fmin`, which of integers are `maximum` and `minimum`."""
+    """`fmax` and `fmin`; for integers they are `maximum` and `minimum`."""
 
     def plan(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
         left, right = _two(call)
@@ -157,7 +157,7 @@ def _extremum(name: str) -> Planner:
 
 
 def _complex(kernel: str) -> Planner:
-    """`complex` and `polar`, whose kernels make complex numbers of two real ones."""
+    """`complex` and `polar`, whose kernels make a complex number from two real ones."""
 
     def plan(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
         left, right = _two(call)

@@ -1,7 +1,7 @@
-"""`exec_binary_kernel`: the one host function behind every operator of two tensors that iterates over elements.
+"""`exec_binary_kernel`: the host function behind every elementwise operator of two tensors.
 
-Read in aten/src/ATen/native/mps/OperationUtils.mm (main, late 2026); the names and arguments of the kernels agree with
-2.13.0 and 2.15.0. A kernel of operator NAME and output type O is, with I the type of both operands,
+Source: aten/src/ATen/native/mps/OperationUtils.mm (main, late 2026); the names and arguments of the kernels agree with
+2.13.0 and 2.15.0. The kernels of operator NAME, with output type O and operand type I, are
 
     NAME_dense_scalar[_lhs]_O_I        one operand has one element, the other and the result are contiguous
     NAME_dense_broadcast[_rhs]_O_I     one operand is repeated as a whole over the result, all are contiguous
@@ -9,10 +9,10 @@ Read in aten/src/ATen/native/mps/OperationUtils.mm (main, late 2026); the names 
     NAME_inner_contiguous_O_I          anything else whose innermost run is dense and at least 16 long (2.15.0)
     NAME_strided_O_I                   anything else
 
-and with `_cast_O_C` at the end where the operands differ in type: they are read as what they are and computed with in
-C, which is O, or the operands' common type where O is bool. A result of another type than the kernels' own (eq with an
-`out` of integers) takes NAME_strided_castout_O_C whatever the layout. With a parameter ("alpha") the name ends in its
-type, and there are no forms that take several elements a thread.
+with `_cast_O_C` at the end if the operands differ in type: each is read in its own type, and the kernel computes in C,
+which is O, or the operands' common type if O is bool. A result of a type that the kernels do not write (eq with an
+`out` of integers) takes NAME_strided_castout_O_C in any layout. With a parameter ("alpha"), the name ends in its
+type, and no form takes several elements a thread.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _FOR_DEVICE = {torch.float64: torch.float32, torch.complex128: torch.complex64}
 
 @dataclass(frozen=True, slots=True)
 class PairForm:
-    """A kernel chosen, its arguments apart from memory, and by what names it calls the two operands."""
+    """The chosen kernel, its arguments except tensors, and its names for the output and the two operands."""
 
     kernel: str
     arguments: Mapping[str, object]
@@ -60,10 +60,10 @@ def binary(
     common: torch.dtype | None = None,
     natural: torch.dtype | None = None,
 ) -> KernelLaunch:
-    """The launch of an operator over two operands, of which one may be a number.
+    """The launch of an operator over two operands, one of which may be a number.
 
-    `common` is the operands' common type where that is not what type promotion alone gives; `natural` the type of
-    result that the kernels have, where it is not whatever the output has.
+    `common`: the operands' common type, if it differs from type promotion's. `natural`: the result type of the kernels,
+    if it differs from the output's.
 
     Raises:
         Declined: the release has no kernel for these dtypes.
@@ -94,7 +94,7 @@ def parameter_of(value: Any, dtype: torch.dtype) -> FunctorParameter:
 
 
 def real_number(value: Any, dtype: torch.dtype) -> bool | int | float:
-    """A number in a real dtype, as `Scalar::to` makes it: a negative one wraps around in an unsigned type."""
+    """A number in a real dtype, converted like `Scalar::to`: a negative number wraps around in an unsigned type."""
     if dtype == torch.bool:
         return bool(value)
     if dtype.is_floating_point:
@@ -103,7 +103,7 @@ def real_number(value: Any, dtype: torch.dtype) -> bool | int | float:
 
 
 def _tensor(operand: Operand) -> Tensor:
-    """An operand as the host binds it: Metal has no double, so a scalar in the host's memory becomes a float."""
+    """An operand in the form that the host binds: a double scalar becomes a float, because Metal has no double."""
     if isinstance(operand, Tensor):
         narrower = _FOR_DEVICE.get(operand.dtype)
         return operand.to(narrower) if narrower is not None and operand.dim() == 0 else operand
@@ -164,14 +164,14 @@ def _cast_suffix(output: torch.dtype, common: torch.dtype) -> str:
 
 
 def _converts_on_host(tensor: torch.dtype, scalar: torch.dtype, common: torch.dtype) -> bool:
-    """Whether the host makes an integer scalar a float before it binds it: where that loses nothing."""
+    """Whether the host converts an integer scalar to float before it binds it."""
     real = torch.float32 if common == torch.complex64 else common
     return tensor == common and is_integral(scalar) and real == torch.float32
 
 
 @dataclass(frozen=True, slots=True)
 class _Repeated:
-    """One operand that is repeated as a whole over the result."""
+    """Which operand is repeated as a whole over the result."""
 
     on_left: bool
     numel: int
@@ -204,7 +204,7 @@ def _repeated(output: Layout, left: Layout, right: Layout) -> _Repeated | None:
 
 
 def repeats_over(part: tuple[int, ...], whole: tuple[int, ...]) -> bool:
-    """Whether the last dimensions are the same, and those before them, of which there is at least one, 1."""
+    """Whether broadcasting shape `part` to `whole` repeats it as a whole: only leading dimensions are broadcast."""
     inner_differs = False
     for own, full in zip(reversed(part), reversed(whole), strict=False):
         if inner_differs:

@@ -1,7 +1,7 @@
 """`searchsorted` and `bucketize`: a binary search for every number.
 
-Read in aten/src/ATen/native/mps/operations/Bucketization.mm and BucketizationUtils.h (main, 2026); the kernels of
-2.13.0 and 2.15.0 take the same arguments. They read contiguous memory of one dtype, so that the host converts first.
+Source: aten/src/ATen/native/mps/operations/Bucketization.mm and BucketizationUtils.h (main, 2026); the kernels of
+2.13.0 and 2.15.0 take the same arguments. They read contiguous memory of one dtype, so the host converts first.
 """
 
 from __future__ import annotations

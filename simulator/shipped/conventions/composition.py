@@ -1,4 +1,4 @@
-"""Operators that the host builds from others: the steps of an inner call, planned by that operator's own convention."""
+"""Operators that the host computes by calling others: plans the inner call with that operator's own convention."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from ..plan import Declined, ReleaseKernels, Step
 
 
 def inner(kernels: ReleaseKernels, overload: str, result: Tensor, **arguments: Any) -> list[Step]:
-    """The steps of a call inside another; omitted arguments have their defaults.
+    """The steps of a call inside another; omitted arguments get their defaults.
 
     Raises:
-        Declined: no convention knows the overload, or its own declines.
+        Declined: the overload has no convention, or its planner declines.
     """
     from . import PLANNERS  # the table is made of the modules that ask for this
 

@@ -1,8 +1,8 @@
-"""`cat`: one launch an input, or the blit encoder's copies where memory just follows memory.
+"""`cat`: one launch for each input, or the blit encoder's copies if inputs are copied as contiguous blocks.
 
-Read in `cat_out_mps` of aten/src/ATen/native/mps/operations/Shape.mm (main, 2026) and in `cat` of the shared
-TensorShape.cpp; kernels `cat_{int32_t,int64_t}_INPUT_OUTPUT` are the same in 2.13.0 and 2.15.0. An index of 64 bits is
-for tensors of more than 2^31 elements, which this convention leaves out.
+Source: `cat_out_mps` of aten/src/ATen/native/mps/operations/Shape.mm (main, 2026) and `cat` of the shared
+TensorShape.cpp; kernels `cat_{int32_t,int64_t}_INPUT_OUTPUT` are the same in 2.13.0 and 2.15.0. 64-bit indices are for
+tensors of more than 2^31 elements, which this convention leaves out.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _cat(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
 
 
 def _follow_each_other(inputs: Sequence[Tensor], output: Tensor) -> bool:
-    """Whether everything is contiguous, of one dtype, and not in the memory format of images."""
+    """Whether all tensors are contiguous and of one dtype, and some input is not channels_last."""
     plain = [*inputs, output]
     return all(tensor.dtype == output.dtype and tensor.is_contiguous() for tensor in plain) and not all(
         _is_suggested_channels_last(tensor) for tensor in inputs

@@ -1,7 +1,7 @@
-"""Copies between tensors of the device: bytes as they are, another layout, another dtype, conjugated, negated.
+"""Copies between tensors of the device: of bytes, with a different layout or dtype, conjugated, negated.
 
 The host code is `copy_kernel_mps` and `copy_cast_kernel_mps` of aten/src/ATen/native/mps/operations/Copy.mm (main, late
-2026). What moves bytes without a change is neutral: it says nothing about values.
+2026). A copy of unchanged bytes is counted as neutral, because it is not evidence about values.
 """
 
 from __future__ import annotations
@@ -41,11 +41,10 @@ def copied(kernels: ReleaseKernels, target: Tensor, source: Tensor) -> Step:
 
 
 def copies(kernels: ReleaseKernels, target: Tensor, source: Tensor) -> list[Step]:
-    """The steps of `copy_` between tensors of one dtype and of the device, for operators that call it themselves.
+    """The steps of `copy_` between tensors of one dtype and device, for operators that call it themselves.
 
-    Where neither tensor is contiguous, 2.13.0 copies the source in order first: its own host code launches two kernels.
-
-    Raises Declined as `copied`.
+    If neither tensor is contiguous, 2.13.0 copies the source to contiguous memory first, which takes two kernels.
+    Raises Declined as `copied` does.
     """
     source = source.expand_as(target)
     strided = not target.is_contiguous() and not source.is_contiguous() and not _in_one_format(target, source)
@@ -56,7 +55,7 @@ def copies(kernels: ReleaseKernels, target: Tensor, source: Tensor) -> list[Step
 
 
 def _moves_bytes(target: Tensor, source: Any, *_: Any) -> bool:
-    """Whether a copy moves bytes between host and device; to the device the host converts beforehand."""
+    """Whether a copy moves bytes between host and device; to the device, the host converts them first."""
     if not isinstance(source, Tensor) or (target if source.is_cpu else source)._is_zerotensor():
         return False
     to_host = target.is_cpu and target.dtype == source.dtype and _functor(target, source) == "copy_identity"
@@ -64,7 +63,7 @@ def _moves_bytes(target: Tensor, source: Any, *_: Any) -> bool:
 
 
 def copy(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
-    """`copy_` between tensors of the device. What remains of copies to the host converts."""
+    """`copy_` between tensors of the device. Declines copies to the host that convert."""
     if "self" in call.on_host:
         raise Declined("a copy to the host that converts")
     return copies(kernels, call["self"], call["src"])
@@ -75,7 +74,7 @@ copy.neutral_where = _moves_bytes  # type: ignore[attr-defined]
 
 
 def conj_physical(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
-    """`conj_physical`, which is the copy that conjugates, between tensors without flags."""
+    """`conj_physical`, which is a conjugating copy."""
     return [unary(kernels, "copy_conj", call.result, call["self"])]
 
 
@@ -88,7 +87,7 @@ def _functor(target: Tensor, source: Tensor) -> str:
 
 
 def _plain(tensor: Tensor) -> Tensor:
-    """The tensor's memory, without flags that say how to read it."""
+    """The tensor's memory without the lazy flags for conjugation and negation."""
     if not tensor.is_conj() and not tensor.is_neg():
         return tensor
     plain = torch.empty(0, dtype=tensor.dtype, device="cpu")

@@ -1,6 +1,6 @@
-"""Operators that torch's shared host code builds from others, on every device alike: no kernel has their name.
+"""Operators that torch's shared host code builds from others on every device, so that no kernel has their name.
 
-Read in aten/src/ATen/native/{TensorTransformations,TensorCompare,EmbeddingBag,Repeat}.cpp (main, 2026).
+Source: aten/src/ATen/native/{TensorTransformations,TensorCompare,EmbeddingBag,Repeat}.cpp (main, 2026).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .copies import copied
 
 
 def _roll(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
-    """Two slices of a dimension in reverse order, put together by `cat`; several dimensions one after the other."""
+    """Two slices of a dimension in reverse order, joined by `cat`; several dimensions one after the other."""
     source, result, shifts, dims = call["self"], call.result, list(call["shifts"]), list(call["dims"])
     if not dims:
         if not result.is_contiguous():
@@ -41,7 +41,7 @@ def _rolled(kernels: ReleaseKernels, source: Tensor, target: Tensor, shift: int,
 
 
 def _isin_number(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
-    """Whether elements are one number, which is a comparison."""
+    """`isin` with one number, which is a comparison."""
     comparison = "ne.Scalar" if call["invert"] else "eq.Scalar"
     return inner(kernels, comparison, call.result, self=call["elements"], other=call["test_element"])
 
@@ -56,7 +56,7 @@ def _embedding_bag_backward(call: Call, kernels: ReleaseKernels) -> Sequence[Ste
 
 
 def _repeat_interleave(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
-    """Every index as often as is asked for: a thread an index writes from where the sums of those before it end."""
+    """Each index repeated: one thread an index, which writes from the cumulative sum of the repeats before it."""
     repeats, result = call["repeats"], call.result
     ends = torch.empty(repeats.shape, dtype=torch.int64, device="cpu")
     kernel = required(kernels, f"repeat_interleave_{'int32_t' if repeats.dtype == torch.int32 else 'int64_t'}")

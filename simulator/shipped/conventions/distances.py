@@ -1,7 +1,7 @@
 """`_cdist_backward`: the gradient of distances of all pairs of rows.
 
-Read in `_cdist_backward_mps` of aten/src/ATen/native/mps/operations (mid 2026). `_cdist_forward` and the order 2 are
-put together from other operators there.
+Source: `_cdist_backward_mps` of aten/src/ATen/native/mps/operations (mid 2026), which computes order 2 with other
+operators, as `_cdist_forward` does.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SMALL_GROUP, _LARGE_GROUP = 32, 128
 
 
 def cdist_backward(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
-    """A thread for each component of the first rows, which goes over all the second ones."""
+    """One thread for each component of the first rows, which loops over all second rows."""
     first, second, order = call["x1"], call["x2"], call["p"]
     reduced = first.dtype in (torch.float16, torch.bfloat16)
     if order in (0, 2) or (order == inf and reduced):

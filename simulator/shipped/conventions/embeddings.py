@@ -1,8 +1,8 @@
 """Gradients of `embedding`, and `embedding_bag` with its gradients.
 
-Read in Embedding.mm and EmbeddingBag.mm of aten/src/ATen/native/mps/operations (main, 2026). The kernels of 2.13.0 and
-2.15.0 take the same arguments by name; those of `embedding_bag` also have `num_weights` and report an index that is out
-of range, which the file that was read does not have yet.
+Source: Embedding.mm and EmbeddingBag.mm of aten/src/ATen/native/mps/operations (main, 2026). The kernels of 2.13.0 and
+2.15.0 take the same arguments by name. Those of `embedding_bag` also take `num_weights` and report an index that is out
+of range, which this version of the file does not have yet.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MAXIMUM = 2
 
 
 def _embedding_dense_backward(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
-    """Sums in float32, whatever the gradient's dtype."""
+    """Accumulate in float32, whatever the gradient's dtype."""
     grad, indices, result = call["grad_output"], call["indices"], call.result
     features = grad.size(-1)
     if indices.numel() == 0:
@@ -69,7 +69,7 @@ def _embedding_dense_backward(call: Call, kernels: ReleaseKernels) -> Sequence[S
 
 @keeps_stand_in(1, 2, 3)
 def _embedding_bag(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
-    """Results but the first are notes for the gradient, which the CPU writes in another form: the stand-in's stay."""
+    """Plan the first result only: the others are for the gradient, and keep the stand-in's values."""
     weight, output, mode = call["weight"], call.result, call["mode"]
     steps: list[Step] = []
     indices, offsets = (_as(kernels, call[name], _index_dtype(call), steps) for name in ("indices", "offsets"))

@@ -2,7 +2,7 @@
 
 The host code is aten/src/ATen/native/BatchLinearAlgebra.cpp, whose stubs are in
 aten/src/ATen/native/mps/operations/LinearAlgebra.mm; the order of launches is that of the 2.13.0 binary. Later releases
-factorise in panels, which is not planned; LU, QR and solves are mixtures with MetalPerformanceShaders in 2.13.0.
+factorise in panels, which has no convention. In 2.13.0, LU, QR and solves also use MetalPerformanceShaders.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _cholesky(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
 
 
 def _factorized(kernels: ReleaseKernels, factor: Tensor, info: Tensor, source: Tensor, upper: bool) -> Sequence[Step]:
-    """A copy is factorised in place; then the other triangle is set to zero."""
+    """Copy, factorise in place, then set the other triangle to zero."""
     if source.dtype != torch.float32:
         raise Declined(f"no kernel for {str(source.dtype).removeprefix('torch.')}")
     if not factor.mT.is_contiguous():  # factors have columns in memory; other out= tensors get a copy of them
@@ -53,7 +53,7 @@ def _factorized(kernels: ReleaseKernels, factor: Tensor, info: Tensor, source: T
 
 
 def _blocks(kernels: ReleaseKernels, factor: Tensor, info: Tensor, side: str) -> list[Step]:
-    """For each block of the diagonal: factor it, solve for the blocks beside it, update what is left."""
+    """For each diagonal block: factorise it, solve for the blocks beside it, and update the remaining matrix."""
     size, batch = factor.shape[-1], prod(factor.shape[:-2])
     width = min(_BLOCK, size)
     count = -(-size // width)

@@ -1,7 +1,7 @@
 """Filling with a value: `fill_`, `zero_`, `masked_fill_`.
 
-From ConstantOps.mm and Indexing.mm of aten/src/ATen/native/mps/operations (main, late 2026). Grids of `fill_` and
-`zero_` are what the host code of 2.13.0's macOS wheel asks of Metal (audit/shipped/launch_comparison.py).
+Source: ConstantOps.mm and Indexing.mm of aten/src/ATen/native/mps/operations (main, late 2026). The grids of `fill_`
+and `zero_` are those that the host code in 2.13.0's macOS wheel launches (audit/shipped/launch_comparison.py).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def filled(kernels: ReleaseKernels, target: Tensor, value: Any) -> Step:
 
 
 def _threads_of_dense_fill(target: Tensor) -> int:
-    """One an element; where that is a byte, one for each four bytes of memory, from the aligned address before it."""
+    """One thread for each element; for elements of one byte, one for each four bytes from the aligned address on."""
     if target.element_size() > 1:
         return target.numel()
     ahead = target.data_ptr() % _BYTES_PER_THREAD
@@ -61,7 +61,7 @@ def _fill(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
 
 
 def set_to_zero(kernels: ReleaseKernels, target: Tensor) -> Step:
-    """The step of `zero_`: by the blit encoder where memory has no gaps."""
+    """The step of `zero_`: by the blit encoder if the memory has no gaps."""
     return BlitFill(target) if is_dense(target) else filled(kernels, target, 0)
 
 

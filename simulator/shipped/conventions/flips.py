@@ -1,6 +1,6 @@
-"""`flip`: elements copied along dimensions that run backwards.
+"""`flip`: copies elements along dimensions that run backwards.
 
-2.13.0 flips in MPSGraph. How 2.15.0 binds its kernels was read off their own code: strides are in bytes, those of
+2.13.0 flips in MPSGraph. How 2.15.0 binds its kernels was read from the kernels' code: strides are in bytes, those of
 flipped dimensions are negative, and the input starts at the last element there. `flip_direct_*` has up to three
 dimensions in its grid, `flip_*` decomposes an index.
 """

@@ -32,7 +32,7 @@ def _glu(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
 
 
 def _plane(half: Tensor, dimension: int) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
-    """Grid and threadgroup for one half: x from `dimension` on, y over the dimensions before it."""
+    """Grid and threadgroup for one half: x over the dimensions from `dimension` on, y over those before it."""
     return in_plane(prod(half.shape[dimension:]), prod(half.shape[:dimension]))
 
 

@@ -1,15 +1,15 @@
 """`gather`, `scatter` and its reductions: one thread an index.
 
-Read in aten/src/ATen/native/mps/operations/ScatterGather.mm and the shared aten/src/ATen/native/
+Source: aten/src/ATen/native/mps/operations/ScatterGather.mm and the shared aten/src/ATen/native/
 TensorAdvancedIndexing.cpp (`scatter_impl`, `scatter_reduce_exclude_self_helper`), main, 2026; the kernels of 2.13.0 and
-2.15.0 take the same arguments. A kernel of value type T and index type I is
+2.15.0 take the same arguments. The kernels of value type T and index type I are
 
     gather_dense_T_I, gather_strided_T_I
     scatter_set_dense_T_I, scatter_set_T_I      (strided)
     scatter_set_dense_value_T_I                 one number instead of a source
     scatter_OP_dense_T_I, scatter_OP_strided_T_I, OP of add, prod, amin, amax
 
-int64 has amin and amax on unsigned numbers alone: the host flips all sign bits before and after.
+int64 has amin and amax only for unsigned numbers: the host flips all sign bits before and after.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ def _check_offsets(*tensors: Tensor) -> None:
 
 # ------------------------------------------------------------------------------------------------ overloads
 def _start(call: Call, kernels: ReleaseKernels) -> list[Step]:
-    """`scatter_impl` starts from a copy of self, unless it works in place."""
+    """Copy self to the result, as `scatter_impl` does, unless it works in place."""
     if is_same(call["self"], call.result):
         return []
     return [copied(kernels, call.result, call["self"])]
@@ -197,7 +197,7 @@ def _scatter_reduce(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
 
 
 def _scatter_reduce_two(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
-    """`scatter_reduce`: with or without self's values; a mean is a sum, divided by how many there were."""
+    """`scatter_reduce`, with or without self's values; a mean is a sum divided by the number of summands."""
     steps = _start(call, kernels)
     if _nothing_to_do(call):
         return steps
@@ -216,7 +216,7 @@ def _scatter_reduce_two(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
 
 
 def divided_by_counts(kernels: ReleaseKernels, target: Tensor, counts: Tensor) -> list[Step]:
-    """The steps that make means of sums, where there was anything to sum."""
+    """The steps that divide sums by counts; a count of 0 is taken as 1."""
     none = torch.empty_like(counts, dtype=torch.bool)
     steps = inner(kernels, "eq.Scalar", none, self=counts, other=0)
     steps.append(masked_filled(kernels, counts, none, 1))
@@ -227,7 +227,7 @@ def divided_by_counts(kernels: ReleaseKernels, target: Tensor, counts: Tensor) -
 
 
 def initial_value(operation: str, dtype: torch.dtype) -> complex:
-    """The initial value of a reduction that leaves out self's values."""
+    """The initial value of a reduction without self's values."""
     if operation in ("add", "mean"):
         return 0
     if operation == "prod":

@@ -1,6 +1,6 @@
-"""Operators that the host code of 2.13.0 and 2.15.0 gives to MPSGraph whole, so that no kernel can answer them.
+"""Operators that the host code of 2.13.0 and 2.15.0 runs entirely in MPSGraph, so that no shipped kernel computes them.
 
-Read off both releases' binaries: their functions run a graph and look up no kernel.
+Source: the binaries of both releases, whose functions for them run a graph and look up no kernel.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Sampling a grid, in two and three dimensions, and its gradients.
+"""Grid sampling in two and three dimensions, and its gradients.
 
-The host code is aten/src/ATen/native/mps/operations/GridSampler.mm. Public versions are older than 2.13.0, whose binary
-has the rest: kernels with 64-bit indices for tensors of 2**31 elements and more, the order in which results are set to
-zero, and one kernel per gradient. In two dimensions one thread samples all channels of a point of the grid.
+The host code is aten/src/ATen/native/mps/operations/GridSampler.mm. Public versions are older than 2.13.0. The rest
+was read from its binary: kernels with 64-bit indices for tensors of 2**31 elements and more, the order in which results
+are set to zero, and one kernel per gradient. In two dimensions one thread samples all channels of a point of the grid.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _grid_sampler_3d_backward(call: Call, kernels: ReleaseKernels) -> Sequence[S
 
 
 def _gradients(call: Call) -> tuple[Tensor | None, Tensor]:
-    """The results: the gradient of the input, if it is asked for, and that of the grid."""
+    """The gradient of the input, or None if it is not requested, and the gradient of the grid."""
     if not call["output_mask"][0]:
         if len(call.results) != 1:
             raise Declined("a gradient that was not asked for")

@@ -1,4 +1,4 @@
-"""How tensors lie in memory, as the host code of several families asks it."""
+"""The layout of tensors in memory, as the host code of several families determines it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from torch import Tensor
 
 
 def in_order_of_memory(value: Tensor, output: Tensor) -> tuple[Tensor, Tensor]:
-    """Both with their dimensions in the order of the first one's strides, where that makes the first contiguous.
+    """Permute both tensors to the order of the first one's strides, if that makes the first one contiguous.
 
     So a transposed tensor takes the kernels for dense ones.
     """
@@ -20,7 +20,7 @@ def in_order_of_memory(value: Tensor, output: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def with_reduced_dimensions(result: Tensor, dimensions: Iterable[int], keepdim: bool) -> Tensor:
-    """The result of a reduction with the reduced dimensions in place, with size 1."""
+    """The result of a reduction with its reduced dimensions kept, with size 1."""
     if keepdim:
         return result
     for dimension in sorted(dimensions):
@@ -29,12 +29,12 @@ def with_reduced_dimensions(result: Tensor, dimensions: Iterable[int], keepdim: 
 
 
 def wrapped(dimension: int, rank: int) -> int:
-    """A dimension counted from the front; a tensor without any counts as one with one."""
+    """The dimension as a number that is not negative; a 0-dim tensor counts as 1-dim."""
     return dimension % max(rank, 1)
 
 
 def wrapped_dimensions(dimensions: Iterable[int] | int | None, rank: int) -> list[int]:
-    """The dimensions that an argument `dim` names: all where it names none."""
+    """The dimensions of an argument `dim`; all of them if it is None or empty."""
     if rank == 0:
         return []
     listed = [] if dimensions is None else [dimensions] if isinstance(dimensions, int) else list(dimensions)

@@ -1,6 +1,6 @@
 """Losses with kernels: negative log likelihood and connectionist temporal classification.
 
-The kernels came after 2.13.0, which leaves these losses to MPSGraph or refuses them. Their host code is
+2.13.0 has no such kernels: it computes these losses in MPSGraph or refuses them. The host code of later releases is
 aten/src/ATen/native/mps/operations/LossOps.mm and aten/src/ATen/native/mps/kernels/LossOps.h (main, late 2026, and the
 2.15.0 binary).
 """
@@ -74,7 +74,7 @@ def _nll_forward(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
 
 
 def _summed(kernels: ReleaseKernels, target: Tensor, value: Tensor) -> list[Step]:
-    """The sum of all elements, copied to where it belongs."""
+    """The steps that write the sum of all elements to `target`."""
     total = _like(value, ())
     arguments = {"self": value, "dim": None, "keepdim": False, "dtype": None}
     steps = sums("sum_")(Call("sum.dim_IntList", arguments, (total,)), kernels)
@@ -150,7 +150,7 @@ def _ctc(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
 
 
 def _by_batch(name: str, arguments: dict[str, object], log_alpha: Tensor) -> KernelLaunch:
-    """A threadgroup a sequence, a thread a place in its target."""
+    """A threadgroup for each sequence, a thread for each position in its target."""
     group = min(log_alpha.shape[2], MAX_THREADS_OF_GROUP)
     return KernelLaunch(name, arguments, (group * log_alpha.shape[0], 1, 1), (group, 1, 1))
 

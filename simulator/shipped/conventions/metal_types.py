@@ -45,10 +45,10 @@ _NUMBERS: Final = {
 
 
 def metal_name(dtype: torch.dtype) -> str:
-    """A dtype as names of kernels have it.
+    """The name of a dtype in the names of kernels.
 
     Raises:
-        Declined: Metal has no such type, so that no kernel has it either.
+        Declined: Metal has no such type, so no kernel has it either.
     """
     name = _NAMES.get(dtype)
     if name is None:
@@ -57,10 +57,10 @@ def metal_name(dtype: torch.dtype) -> str:
 
 
 def scalar_type(dtype: torch.dtype) -> int:
-    """The number that converting kernels use for a dtype.
+    """The number of a dtype in the arguments of converting kernels.
 
     Raises:
-        Declined: kernels do not know the dtype.
+        Declined: kernels do not support the dtype.
     """
     number = _NUMBERS.get(dtype)
     if number is None:
@@ -74,7 +74,7 @@ def is_integral(dtype: torch.dtype) -> bool:
 
 
 def as_bytes(tensor: Tensor) -> Tensor:
-    """The memory from a tensor's first element on, as bytes: what a kernel takes that learns the type as a number."""
+    """The memory from a tensor's first element on as bytes, for kernels that get the type as a number."""
     memory = torch.empty(0, dtype=torch.uint8, device="cpu")
     storage = tensor.untyped_storage()
     offset = int(tensor.storage_offset()) * tensor.element_size()

@@ -1,4 +1,4 @@
-"""The overloads of an operator, derived from one name: functional, in-place and out= are planned alike."""
+"""The names of an operator's functional, in-place and out= overloads, which have the same planner."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ Value = TypeVar("Value")
 
 
 def functional_inplace_out(name: str, variant: str = "") -> tuple[str, str, str]:
-    """Of ("exp", "") exp, exp_ and exp.out; of ("add", "Tensor") add.Tensor, add_.Tensor and add.out."""
+    """For ("exp", "") exp, exp_ and exp.out; for ("add", "Tensor") add.Tensor, add_.Tensor and add.out."""
     dotted = f".{variant}" if variant else ""
     return f"{name}{dotted}", f"{name}_{dotted}", f"{name}.out"
 
 
 def table(rows: Iterable[tuple[Iterable[str], Value]], make: Callable[[Value], Planner]) -> dict[str, Planner]:
-    """A table of planners from rows (overloads, what they differ by); `make` is called once a row."""
+    """A table of planners from rows of overloads and a value; `make` makes one planner from each value."""
     planners: dict[str, Planner] = {}
     for overloads, value in rows:
         planner = make(value)

@@ -1,8 +1,8 @@
 """`nonzero` and `nonzero_static`: counts in blocks, sums over blocks, and coordinates from both.
 
-Read in `nonzero_impl_mps` of aten/src/ATen/native/mps/operations/Indexing.mm (main, spring 2026), which is 2.13.0's.
-2.15.0 takes no prefix of every element any more, and counts in 64 bits; how it binds was concluded from the names of
-the kernels' arguments and tried against the CPU.
+Source: `nonzero_impl_mps` of aten/src/ATen/native/mps/operations/Indexing.mm (main, spring 2026), as in 2.13.0. 2.15.0
+has no prefix sum for every element, and counts in 64 bits; how it binds was inferred from the names of the kernels'
+arguments and verified against the CPU.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LANES = 32
 
 
 def coordinates(kernels: ReleaseKernels, source: Tensor, output: Tensor, most: int) -> list[Step]:
-    """The steps that write the coordinates of the first `most` elements that are not zero into a contiguous tensor."""
+    """The steps that write the coordinates of the first `most` nonzero elements into a contiguous tensor."""
     source = source.contiguous()
     prefixed = f"count_nonzero_prefix_sum_{metal_name(source.dtype)}"
     if prefixed in kernels:
@@ -32,7 +32,7 @@ def coordinates(kernels: ReleaseKernels, source: Tensor, output: Tensor, most: i
 
 
 def _with_prefix(kernels: ReleaseKernels, count: str, source: Tensor, output: Tensor, most: int) -> list[Step]:
-    """2.13.0."""
+    """The kernels of 2.13.0, with a prefix sum for every element."""
     numel = source.numel()
     blocks = -(-numel // MAX_THREADS_OF_GROUP)
     prefix, sums, offsets, total = (_temporary(n, torch.int32) for n in (numel, blocks, blocks, 1))
@@ -57,7 +57,7 @@ def _with_prefix(kernels: ReleaseKernels, count: str, source: Tensor, output: Te
 
 
 def _with_blocks(kernels: ReleaseKernels, count: str, source: Tensor, output: Tensor, most: int) -> list[Step]:
-    """2.15.0."""
+    """The kernels of 2.15.0, with prefix sums for blocks only."""
     numel = source.numel()
     blocks = -(-numel // MAX_THREADS_OF_GROUP)
     sums, offsets, total = _temporary(blocks, torch.int32), _temporary(blocks), _temporary(1)
@@ -101,7 +101,7 @@ def _into(kernels: ReleaseKernels, source: Tensor, result: Tensor, most: int) ->
 
 
 def _check_subnormals(source: Tensor) -> None:
-    """The host makes room for as many rows as the kernels count, and these are compiled to take subnormals for zero."""
+    """Decline subnormal numbers: the kernels take them for zero, and the host sizes the result by their count."""
     if source.dtype not in (torch.float32, torch.complex64):
         return
     magnitudes = (torch.view_as_real(source) if source.is_complex() else source).abs()

@@ -1,8 +1,8 @@
 """Layer and group normalization.
 
-From Normalization.mm and GroupNorm.mm of aten/src/ATen/native/mps/operations (mid 2026), and from the kernels'
+Source: Normalization.mm and GroupNorm.mm of aten/src/ATen/native/mps/operations (mid 2026), and the kernels'
 arguments. Batch normalization and the backward of layer normalization run in MPSGraph. `_fused_rms_norm` has kernels,
-too, but they leave out its second result, so that it has no convention.
+but no convention, because they do not compute its second result.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _SIMD_GROUP = 32
 
 
 def _group(elements: int) -> int:
-    """Threads that take four elements each, in whole SIMD groups."""
+    """The threads of a group that take four elements each, in whole SIMD groups."""
     threads = -(-elements // _READS)
     return min(MAX_THREADS_OF_GROUP, -(-threads // _SIMD_GROUP) * _SIMD_GROUP)
 
 
 def layer_norm(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
-    """A threadgroup for each row; rows of more than 4,096 elements are walked in a loop."""
+    """A threadgroup for each row; it loops over rows of more than 4,096 elements."""
     given: Tensor = call["input"].contiguous()
     result, mean, rstd = call.results
     affine = {name: call[name] for name in ("weight", "bias")}
@@ -86,7 +86,7 @@ def _groups(call: Call) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
 
 
 def group_norm_backward(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
-    """The input's gradient by groups, then those of weight and bias by channels, of which one may be thrown away."""
+    """The input's gradient by groups, then those of weight and bias by channels; an unrequested one is discarded."""
     gradient, given = call["grad_out"], call["input"]
     if given.numel() == 0:
         raise Declined("an empty input: the gradients are filled")

@@ -1,4 +1,4 @@
-"""Properties of tensors and numbers that conventions need, beside geometry: bits, scalars, sameness, grids."""
+"""Helpers for tensors and numbers besides geometry: bits, scalars, identity, grids."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Grid = tuple[int, int, int]
 
 
 def as_bits(tensor: Tensor) -> Tensor:
-    """The same memory as integers of the same width, which kernels that only move elements take.
+    """The same memory as integers of the same width, for kernels that only move elements.
 
     Raises:
         Declined: no integer is as wide.
@@ -28,10 +28,10 @@ def as_bits(tensor: Tensor) -> Tensor:
 
 
 def bit_name(tensor: Tensor) -> str:
-    """The width of an element as names of kernels have it: "32bit" (`getBitSizeString`).
+    """The width of an element in the names of kernels: "32bit" (`getBitSizeString`).
 
     Raises:
-        Declined: an element is wider than kernels take.
+        Declined: an element is wider than kernels support.
     """
     return f"{as_bits(tensor).element_size() * 8}bit"
 
@@ -43,12 +43,12 @@ def scalar_bytes(value: object, dtype: torch.dtype) -> bytes:
 
 
 def at_least_one(numbers: Sequence[int]) -> list[int]:
-    """Sizes or strides as a buffer that exists although there are no dimensions."""
+    """Sizes or strides; [1] for a 0-dim tensor, because a buffer cannot be empty."""
     return list(numbers) or [1]
 
 
 def is_same(tensor: Tensor, other: Tensor) -> bool:
-    """Whether two tensors are the same: `is_same` of the host, judged by memory, dtype, shape and strides."""
+    """Whether two tensors have the same memory, dtype, shape and strides, as `is_same` of the host code checks."""
     return (
         tensor.data_ptr() == other.data_ptr()
         and tensor.dtype == other.dtype
@@ -58,7 +58,7 @@ def is_same(tensor: Tensor, other: Tensor) -> bool:
 
 
 def at_least_1d(tensor: Tensor) -> Tensor:
-    """A tensor without dimensions as one with one."""
+    """The tensor; a 0-dim tensor as a 1-dim one."""
     return tensor.view(1) if tensor.dim() == 0 else tensor
 
 
@@ -73,7 +73,7 @@ def fits_32_bits(*tensors: Tensor) -> bool:
 
 
 def in_box(x: int, y: int, z: int) -> tuple[Grid, Grid]:
-    """Grid and group of a three-dimensional job whose group fills x first, then y, then z."""
+    """Grid and group of a three-dimensional launch; the group extends along x first, then y, then z."""
     across = min(x, MAX_THREADS_OF_GROUP)
     down = min(y, max(1, MAX_THREADS_OF_GROUP // across))
     deep = min(z, max(1, MAX_THREADS_OF_GROUP // (across * down)))

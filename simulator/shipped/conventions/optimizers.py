@@ -1,8 +1,8 @@
 """Fused optimisers and the gradient scaler: many tensors in one launch, in chunks.
 
 The host code is aten/src/ATen/native/mps/operations/{MultiTensorApply.h,FusedAdam*.mm,FusedSgdKernel.mm,Amp.mm}: a
-threadgroup works on a chunk of one tensor; up to 32 tensors and 32 chunks go into a launch, whose tensors' addresses
-stand in an argument buffer.
+threadgroup works on a chunk of one tensor. A launch has up to 32 tensors and 32 chunks; the addresses of the tensors
+are in an argument buffer.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _OPTIMIZER_GROUP, _SCALER_GROUP = 512, 64
 
 @dataclass
 class _Batch:
-    """The input of one launch: places in the lists of tensors, and which chunk of which one each threadgroup takes."""
+    """The input of one launch: indices of tensors in the lists, and the tensor and chunk of each threadgroup."""
 
     tensors: list[int] = field(default_factory=list)
     numels: list[int] = field(default_factory=list)
@@ -34,12 +34,12 @@ class _Batch:
 
     @property
     def metadata(self) -> dict[str, object]:
-        """As the kernel takes it."""
+        """The kernel's argument."""
         return {"numels": self.numels, "threadgroup_to_tensor": self.to_tensor, "threadgroup_to_chunk": self.to_chunk}
 
 
 def _batches(numels: Sequence[int]) -> Iterator[_Batch]:
-    """Launches over tensors of these sizes; a tensor that does not fit goes on as the first of the next launch."""
+    """Launches over tensors of these sizes; a tensor that does not fit continues in the next launch."""
     batch = _Batch()
     for index, numel in enumerate(numels):
         chunks = -(-numel // _CHUNK)
@@ -77,7 +77,7 @@ def _optimized(
 
 
 def _alike(tensors: Sequence[Tensor]) -> bool:
-    """Whether tensors of one index are dense and have one memory order."""
+    """Whether these tensors are dense and have the same strides."""
     return is_dense(tensors[0]) and all(tensor.stride() == tensors[0].stride() for tensor in tensors)
 
 
@@ -115,7 +115,7 @@ def _sgd(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
 
 
 def _numbers(call: Call, *names: str) -> dict[str, object]:
-    """The arguments of these names, and what the gradient scaler gave, if it gave anything."""
+    """The arguments with these names, and the tensors of the gradient scaler or None."""
     numbers = {name: call[name] for name in names}
     rate = numbers["lr"]
     if isinstance(rate, Tensor) and "lr" in call.on_host:

@@ -1,6 +1,6 @@
-"""Products with weights of eight bits: aten/src/ATen/native/mps/operations/Quantized.mm, and the 2.13.0 binary.
+"""Products with 8-bit weights: aten/src/ATen/native/mps/operations/Quantized.mm, and the 2.13.0 binary.
 
-Those with weights of four bits have kernels too, and no stand-in on the CPU that could be called for them.
+Those with 4-bit weights have kernels, too, but the CPU has no operator to use as their stand-in.
 """
 
 from __future__ import annotations

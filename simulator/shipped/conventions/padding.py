@@ -1,8 +1,8 @@
 """Padding by a constant, by reflection and by replication, and its gradients.
 
-Read in aten/src/ATen/native/mps/operations/Pad.mm (main, autumn 2026), which is 2.15.0's. 2.13.0 has Metal kernels of
-`replication_pad1d` alone; everything else runs in MPSGraph there. A thread writes four elements of the innermost
-dimension, but for `replication_pad1d`.
+Source: aten/src/ATen/native/mps/operations/Pad.mm (main, autumn 2026), as in 2.15.0. 2.13.0 has Metal kernels only for
+`replication_pad1d`; all other padding runs in MPSGraph there. A thread writes four elements of the innermost
+dimension, except for `replication_pad1d`.
 """
 
 from __future__ import annotations
@@ -62,14 +62,14 @@ def _innermost_sizes(tensor: Tensor, dimensions: int) -> list[int]:
 
 
 def _strides(tensor: Tensor, dimensions: int, channel: int) -> list[int]:
-    """Of the padded dimensions, the innermost first, then of the channels and of the batch."""
+    """The strides of the padded dimensions, innermost first, then of the channels and of the batch."""
     padded = _padded_to([tensor.stride(-1 - d) for d in range(dimensions)], 0)
     return [*padded, tensor.stride(channel), tensor.stride(0) if channel == 1 else 0]
 
 
 # ------------------------------------------------------------------------------------------------ replication_pad1d
 def _replicate_line(backward: bool) -> Planner:
-    """On contiguous memory, one element a thread."""
+    """The planner of `replication_pad1d`: contiguous memory, one element a thread."""
 
     def plan(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
         source = (call["grad_output"] if backward else call["self"]).contiguous()
@@ -125,7 +125,7 @@ def _constant_pad(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
 
 
 def _cropped(tensor: Tensor, pad: Sequence[int]) -> Tensor:
-    """The tensor without what negative padding takes away."""
+    """The tensor without the elements that negative padding removes."""
     for d in range(len(pad) // 2):
         before, after = (max(-n, 0) for n in pad[2 * d : 2 * d + 2])
         dim = tensor.dim() - 1 - d

@@ -1,8 +1,8 @@
 """Elementwise operators with parameters: activations with slopes and thresholds, clamp to numbers, powers, nan_to_num.
 
-Read in ActivationKernel.mm, UnaryKernel.mm and TensorCompare.mm of aten/src/ATen/native/mps/operations and in
-aten/src/ATen/native/{Pow,TensorCompare,Activation}.cpp (main, late 2026). That `relu` of a release without a kernel of
-that name is `clamp_min(0)` is inferred: it is what torch's generic `relu` does.
+Source: ActivationKernel.mm, UnaryKernel.mm and TensorCompare.mm of aten/src/ATen/native/mps/operations and
+aten/src/ATen/native/{Pow,TensorCompare,Activation}.cpp (main, late 2026). A release without a kernel named `relu` is
+assumed to compute `clamp_min(0)`, as torch's generic `relu` does.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .unary_kernels import FunctorParameter, unary
 
 
 def _slope(kernel: str, argument: str) -> Planner:
-    """The planner of an activation with one number, in the operand's dtype."""
+    """The planner of an activation with one number, which is passed in the operand's dtype."""
 
     def plan(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
         parameter = parameter_of(call[argument], call["self"].dtype)
@@ -34,7 +34,7 @@ def _slope(kernel: str, argument: str) -> Planner:
 
 
 def _slope_backward(kernel: str, left: str, right: str, argument: str, absent: float | None = None) -> Planner:
-    """The planner of such an activation's gradient; `absent` replaces a number that is None."""
+    """The planner of such an activation's gradient; `absent` is used if the number is None."""
 
     def plan(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
         value = absent if call[argument] is None else call[argument]
@@ -45,14 +45,14 @@ def _slope_backward(kernel: str, left: str, right: str, argument: str, absent: f
 
 
 def _struct(name: str, dtype: torch.dtype, members: dict[str, Any]) -> FunctorParameter:
-    """Parameters in a struct of members of one dtype, whose name has that type's."""
+    """Parameters in a struct; its members have one dtype, which is part of its name."""
     return FunctorParameter(
         {key: _number(value, dtype) for key, value in members.items()}, f"{name}_{metal_name(dtype)}"
     )
 
 
 def _number(value: Any, dtype: torch.dtype) -> bool | int | float:
-    """A member; a flag stays one whatever the dtype of the others."""
+    """The value of a member in the dtype; a flag stays a bool."""
     return value if isinstance(value, bool) else real_number(value, dtype)
 
 
@@ -86,7 +86,7 @@ def _softplus_backward(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
 
 
 def _clamp_to(lower: str | None, upper: str | None) -> Planner:
-    """The planner of a clamp to numbers, which are in the arguments of these names."""
+    """The planner of a clamp to the numbers in these arguments."""
 
     def plan(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
         minimum = call[lower] if lower else None
@@ -114,7 +114,7 @@ def _clamped(kernels: ReleaseKernels, result: Tensor, source: Tensor, minimum: A
 
 
 def _promoted(kernels: ReleaseKernels, source: Tensor, dtype: torch.dtype) -> tuple[list[Step], Tensor]:
-    """A tensor in another dtype, as the operator's meta function asks for it, and the steps that convert it."""
+    """The steps that convert a tensor to the dtype of the operator's meta function, and the converted tensor."""
     if source.dtype == dtype:
         return [], source
     converted = torch.empty_like(source, dtype=dtype)
@@ -128,7 +128,7 @@ def _relu(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
 
 
 def _power(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
-    """A tensor to the power of a number: 0 fills, 1 copies, and some numbers have separate kernels."""
+    """A tensor to the power of a number: 0 fills with ones, 1 copies, and some numbers have separate kernels."""
     base, exponent, result = call["self"], call["exponent"], call.result
     if exponent == 0:
         return [filled(kernels, result, 1)]
@@ -179,7 +179,7 @@ def _nan_to_num(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
 
 
 def _hardtanh(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
-    """`hardtanh`, which is `clamp`; of integers with bounds that are none it is more than that."""
+    """`hardtanh`, which is `clamp`; for integers, bounds are rounded towards zero."""
     source, bounds = call["self"], (call["min_val"], call["max_val"])
     if is_integral(source.dtype) and any(isinstance(bound, float) for bound in bounds):
         bounds = (int(bounds[0]), int(bounds[1]))

@@ -1,9 +1,9 @@
 """Pooling: maximum, average, adaptive maximum, unpooling, and their gradients, in two and three dimensions.
 
 The host code is aten/src/ATen/native/mps/operations/{Pooling,AdaptivePooling}.mm; the choice between MPSGraph and Metal
-is that of the 2.13.0 and 2.15.0 binaries. In two dimensions Metal computes the maximum of windows that step by more
-than one, and averages with `ceil_mode`; gradients in two dimensions are MPSGraph's, except the adaptive one of 2.15.0.
-Three dimensions are Metal's throughout.
+is that of the 2.13.0 and 2.15.0 binaries. In two dimensions, Metal computes the maximum if the stride is more than
+one, and averages with `ceil_mode`; MPSGraph computes the gradients, except the adaptive one of 2.15.0. In three
+dimensions Metal computes everything.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _IN_GRAPH = "MPSGraph"
 
 @dataclass(frozen=True, slots=True)
 class _Windows:
-    """The windows of a call, one number a pooled dimension."""
+    """The windows of a call, with a number for each pooled dimension."""
 
     size: list[int]
     step: list[int]
@@ -33,7 +33,7 @@ class _Windows:
 
     @property
     def slide_by_one(self) -> bool:
-        """Whether neighbouring windows are one element apart in every dimension, which MPSGraph is given."""
+        """Whether the stride is 1 in every dimension, so that MPSGraph computes the call."""
         return all(step == 1 for step in self.step)
 
 
@@ -99,7 +99,7 @@ def _adaptive_max_pool(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
 
 
 def _equal_windows(large: Tensor, small: Tensor) -> _Windows:
-    """The windows of one size that stand for adaptive ones up to 2.13.0, right where sizes divide each other."""
+    """The equal windows that up to 2.13.0 replace adaptive ones; they are right if the sizes are divisible."""
     if any(before < after for before, after in zip(large.shape[-2:], small.shape[-2:], strict=True)):
         raise Declined("adaptive pooling to a larger size")
     sizes = list(zip(large.shape[-2:], small.shape[-2:], strict=True))
@@ -133,7 +133,7 @@ def _adaptive_max_pool_backward(call: Call, kernels: ReleaseKernels) -> Sequence
 
 
 def _has_adaptive_kernels(kernels: ReleaseKernels, like: Tensor) -> bool:
-    """Whether the release's kernel knows windows of unequal size."""
+    """Whether the release's kernel supports windows of different sizes."""
     params = kernels.signature(required(kernels, f"max_pool_{metal_name(like.dtype)}")).buffer("params")
     return any(member.name == "adaptive" for member in params.fields)
 

@@ -1,8 +1,8 @@
-"""Products of matrices by Metal: integers always, complex numbers with a long inner size, some narrow half products.
+"""Matrix products that Metal computes: of integers, of complex numbers with a long inner size, some narrow half ones.
 
-The host code is aten/src/ATen/native/mps/operations/LinearAlgebra.mm; the rule for halves is read off the 2.13.0
-binary (`use_metal_mm`). Everything else is MPSGraph's or, from 2.15.0 on and with a vector, a gemv kernel's, whose
-choice is not planned here. Kernels work in tiles of 16 x 16 and take strides in elements.
+The host code is aten/src/ATen/native/mps/operations/LinearAlgebra.mm; the rule for half was read from the 2.13.0
+binary (`use_metal_mm`). All others run in MPSGraph or, from 2.15.0 on and with a vector, in a gemv kernel, for which
+there is no convention. Kernels work in tiles of 16 x 16 and take strides in elements.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LARGEST_GAP = 15
 
 
 def _needs_metal(left: Tensor, right: Tensor) -> bool:
-    """Whether the host does not leave this product of two matrices to MPSGraph."""
+    """Whether the host computes this product of two matrices in Metal, not in MPSGraph."""
     if is_integral(left.dtype):
         return True
     if left.is_complex():
@@ -52,7 +52,7 @@ def _require_integers(tensor: Tensor) -> None:
 
 
 def _tiles(width: int, height: int, depth: int = 1) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
-    """Whole groups that cover a matrix, or a batch of them."""
+    """Grid and group of whole tiles that cover a matrix or a batch of matrices."""
     return (-(-width // _TILE) * _TILE, -(-height // _TILE) * _TILE, depth), (_TILE, _TILE, 1)
 
 
@@ -98,7 +98,7 @@ def _addmm(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
 
 
 def _array(*numbers: float) -> dict[str, object]:
-    """Numbers as a `metal::array`, which has one member."""
+    """Numbers as a `metal::array`, a struct with one member."""
     return {"__elems": list(numbers)}
 
 
@@ -133,7 +133,7 @@ def _with_bias(kernel: str) -> Planner:
 def _batched(
     kernels: ReleaseKernels, kernel: str, result: Tensor, left: Tensor, right: Tensor, more: dict[str, object]
 ) -> KernelLaunch:
-    """Strides are given innermost first; a result of one matrix for the whole batch has no batch stride."""
+    """The launch for a batch, with strides innermost first. A result with one matrix for all has no batch stride."""
     _require_elements(left, right)
     name = required(kernels, f"{kernel}_{metal_name(left.dtype)}")
     tensors = [left, right, result, *(value for value in more.values() if isinstance(value, Tensor))]

@@ -1,10 +1,10 @@
 """Random numbers: distributions that fill a tensor, samples by parameters, dropout.
 
 The host code is aten/src/ATen/native/mps/operations/{Distributions,Dropout}.mm with the templates of
-aten/src/ATen/native/DistributionTemplates.h; public versions are older than 2.13.0, whose binary says how many numbers
-a thread draws and what the parameters are. Philox counts on from the generator's offset. A Mac's offset moves by the
-threads of a launch and the simulated device's by one a call, so the first draw after seeding has a Mac's numbers, and
-later ones are of the same distribution.
+aten/src/ATen/native/DistributionTemplates.h. Public versions are older than 2.13.0; how many numbers a thread draws,
+and the parameters, are those of its binary. Philox continues from the generator's offset. A Mac's offset grows by the
+threads of a launch, the simulated device's by one a call. So the first draw after seeding has a Mac's numbers; later
+ones have the same distribution.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _RANGES: Final = {
 
 
 def _state(call: Call) -> list[int]:
-    """The seed and the place in its sequence from which this call draws."""
+    """The seed, and the position in its sequence at which this call starts to draw."""
     generator = call.arguments.get("generator") or torch.mps._get_default_mps_generator()
     draws_before = generator.get_offset() - 1
     seed = generator.initial_seed()
@@ -64,7 +64,7 @@ def _state(call: Call) -> list[int]:
 def _filled(
     call: Call, kernels: ReleaseKernels, kernel: str, parameters: Sequence[float], result: Tensor | None = None
 ) -> list[Step]:
-    """The steps that fill a tensor, the result or its real view; one with gaps is filled by way of a dense one."""
+    """The steps that fill the result or its real view; one with gaps is filled through a dense temporary."""
     result = call.result if result is None else result
     name = required(kernels, f"{kernel}_{metal_name(result.dtype)}")
     dense = result if geometry(result).contiguous else torch.empty(result.shape, dtype=result.dtype, device="cpu")
@@ -88,13 +88,13 @@ def _normal(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
 
 
 def _standardised(call: Call, kernels: ReleaseKernels, mean: float, std: float) -> list[Step]:
-    """A normal distribution; the variance of a complex number is shared by its parts."""
+    """A normal distribution; the variance of a complex number is split between its parts."""
     result = call.result
     return _filled(call, kernels, "normal", (mean, std / sqrt(2) if result.is_complex() else std), _real(result))
 
 
 def _normal_by_tensors(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
-    """`normal` of a mean or a deviation for each element: a draw, multiplied and added to in place."""
+    """`normal` with a mean or deviation for each element: draw, then multiply and add in place."""
     result, mean, std = call.result, call["mean"], call["std"]
     if isinstance(std, Tensor):
         steps = _standardised(call, kernels, 0.0, 1.0)
@@ -221,7 +221,7 @@ def _sampled(call: Call, name: str, parameters: dict[str, Tensor]) -> Sequence[S
 
 
 def _laid_out(result: Tensor, operand: Tensor) -> Tensor:
-    """An operand with the strides of a dense result, as kernels want it that know one index."""
+    """An operand with the strides of a dense result, for kernels that use one index for both."""
     if not geometry(result).contiguous or operand.dtype != result.dtype:
         raise Declined("a result with gaps or of another dtype")
     if operand.shape == result.shape and operand.stride() == result.stride():

@@ -1,8 +1,8 @@
-"""`arange`, `range`, `linspace` and `logspace`: numbers that follow from their index.
+"""`arange`, `range`, `linspace` and `logspace`: numbers computed from their index.
 
-Read in RangeFactories.mm of aten/src/ATen/native/mps/operations (main, 2026), a version before that of 2.15.0, whose
-kernels also take an index to start from: what they call `p` and `sp` was read off the kernels' own code. In 2.13.0
-these run in MPSGraph.
+Source: RangeFactories.mm of aten/src/ATen/native/mps/operations (main, 2026), which is older than 2.15.0. The kernels
+of 2.15.0 also take a start index: the meaning of `p` and `sp` was read from the kernels' code. In 2.13.0 these
+operators run in MPSGraph.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _LARGEST_32_BITS = 2**31 - 1
 
 
 def _in_float32(number: float) -> float:
-    """A number as the host hands it to a kernel."""
+    """The number rounded to float32, as the host passes it to a kernel."""
     (rounded,) = struct.unpack("<f", struct.pack("<f", number))
     return float(rounded)
 
 
 def _stride(result: Tensor) -> int | None:
-    """The one stride of a result, or None if there are several."""
+    """The stride of a contiguous or 1-dim result; None for all others."""
     if result.is_contiguous():
         return 1
     return result.stride(0) if result.dim() == 1 else None
@@ -64,7 +64,7 @@ def _layout(result: Tensor) -> dict[str, object]:
 
 
 def _spaced(kernels: ReleaseKernels, name: str, result: Tensor, values: dict[str, object]) -> list[Step]:
-    """`linspace` and `logspace`: a kernel knows how many there are, and counts from both ends."""
+    """`linspace` and `logspace`: the kernel gets the number of elements, and counts from both ends."""
     steps, stride = result.numel(), _stride(result)
     dtype = metal_name(result.dtype)
     if f"{name}_{dtype}_i32" not in kernels:

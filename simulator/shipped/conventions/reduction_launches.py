@@ -1,12 +1,12 @@
-"""Reductions of values: which kernels reduce an input to an output, for the two designs that releases ship.
+"""Reductions of values: which kernels reduce an input to an output, in the two designs that releases ship.
 
-Of an operator `sum_` there is a kernel for any layout, `sum_reduction_IN_OUT`, and faster ones for layouts that are
-common. 2.13.0 knows the outermost and the innermost dimension of a dense tensor, and long reductions to one element.
-2.14 and 2.15 see the input as [outer, dim, inner] with `dim` reduced, and have a kernel for each shape of that.
+An operator `sum_` has a kernel for any layout, `sum_reduction_IN_OUT`, and faster ones for common layouts. 2.13.0 has
+them for the outermost and the innermost dimension of a dense tensor, and for long reductions to one element. 2.14 and
+2.15 treat the input as [outer, dim, inner] with `dim` reduced, and have a kernel for each case of that.
 
-The host code is `reduction_dispatch_mps` of aten/src/ATen/native/mps/operations/ReduceOps.mm and the sizes in
-aten/src/ATen/native/mps/kernels/ReduceOps.h (versions of mid and late 2026, neither of them a release's tag: how many
-groups a long reduction is split into may differ, and with it the last bits of a sum).
+The host code is `reduction_dispatch_mps` of aten/src/ATen/native/mps/operations/ReduceOps.mm; the sizes are those of
+aten/src/ATen/native/mps/kernels/ReduceOps.h. Both are of mid and late 2026, not of a release's tag. So the number of
+groups of a long reduction may differ, and with it the last bits of a sum.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ _NARROW_GROUP = 256
 
 @dataclass(frozen=True, slots=True)
 class ReductionOp:
-    """The kernels of a reduction by name, and the function that they compute.
+    """The names of a reduction's kernels, and their parameter.
 
     Attributes:
-        prefix: what the names begin with, "sum_".
-        input_type: of the elements, as names of kernels have it.
+        prefix: the prefix of the names, "sum_".
+        input_type: of the elements, as in names of kernels.
         output_type: of the result.
         partial_type: of the partial results of a reduction in two passes.
-        combine_prefix: of the kernels that reduce those.
-        parameter: what a sum is divided by (0 for nothing), what corrects a variance.
+        combine_prefix: the prefix of the kernels that reduce the partial results.
+        parameter: the divisor of a sum (0 for none), or the correction of a variance.
         takes_divisor: whether kernels of the older design have that parameter.
     """
 
@@ -57,17 +57,17 @@ class ReductionOp:
 
     @property
     def first_pass(self) -> ReductionOp:
-        """From the input to partial results, which are not divided yet."""
+        """The reduction from the input to partial results, without the division."""
         return replace(self, output_type=self.partial_type, parameter=0.0)
 
     @property
     def second_pass(self) -> ReductionOp:
-        """From partial results to the output."""
+        """The reduction from partial results to the output."""
         return replace(self, prefix=self.combine_prefix, input_type=self.partial_type)
 
 
 def reduce(kernels: ReleaseKernels, op: ReductionOp, output: Tensor, value: Tensor) -> list[Step]:
-    """The launches that reduce `value` to `output`, which has all of its dimensions, the reduced ones with size 1.
+    """The launches that reduce `value` to `output`, in which reduced dimensions are kept with size 1.
 
     Raises:
         Declined: the release has no kernel for it.
@@ -84,7 +84,7 @@ def reduced_dimensions(value: Tensor, output: Tensor) -> list[int]:
 
 
 def any_layout(kernels: ReleaseKernels, op: ReductionOp, output: Tensor, value: Tensor) -> KernelLaunch:
-    """The kernel that follows sizes and strides: a threadgroup for each element of the output."""
+    """The kernel that takes any sizes and strides: a threadgroup for each element of the output."""
     size = value.numel() // output.numel()
     params = params_of(value, output, size, op.parameter)
     arguments: dict[str, object] = {"input": value, "output": output, "params": params}
@@ -93,7 +93,7 @@ def any_layout(kernels: ReleaseKernels, op: ReductionOp, output: Tensor, value: 
 
 
 def params_of(value: Tensor, output: Tensor, size: int, p: float) -> dict[str, object]:
-    """The struct NormParams: how `size` elements of the input lie that make one of the output."""
+    """The struct NormParams: the layouts of input and output; `size` elements are reduced to one."""
     return {
         "p": p,
         "reduction_size": size,
@@ -224,7 +224,7 @@ def _of_layout(
 
 
 def _equal_groups(size: int) -> int:
-    """Into how many slices of one length a reduction to one element is split."""
+    """The number of slices of equal length into which a reduction to one element is split."""
     groups = min(_MOST_GROUPS, -(-size // (MAX_THREADS_OF_GROUP * _ELEMENTS_PER_THREAD)))
     while groups > 1 and size % groups:
         groups -= 1

@@ -1,4 +1,4 @@
-"""A reduction seen as [outer, dim, inner] with `dim` reduced: which kernel of 2.15.0 takes it, in how many segments.
+"""A reduction seen as [outer, dim, inner] with `dim` reduced: its kernel in 2.15.0, and the number of segments.
 
 The thresholds are those of `select_reduction_plan` in aten/src/ATen/native/mps/operations/ReduceOps.mm and of
 ReduceOps.h beside its kernels (late 2026).
@@ -56,13 +56,13 @@ class RowLayout:
 
     @classmethod
     def dense(cls, outer: int, dim: int, inner: int) -> RowLayout:
-        """That of a dense tensor."""
+        """The layout of a dense tensor."""
         return cls(outer, dim, inner, (inner, 1, dim * inner), True)
 
 
 @dataclass(frozen=True, slots=True)
 class LayoutPlan:
-    """Which kernel, for which layout, with `dim` in how many segments; `lanes` of a SIMD group share a row."""
+    """The kernel, its layout, and the number of segments of `dim`; `lanes` of a SIMD group share a row."""
 
     kernel: str
     layout: RowLayout
@@ -80,14 +80,14 @@ class LayoutPlan:
 
     @property
     def sizes_of_2_14(self) -> list[int]:
-        """The argument of the kernels of 2.14, with the segments in another place."""
+        """The argument `sizes` of the kernels of 2.14, which has the segments in a different position."""
         if self.kernel in (INNERMOST, INNERMOST_CHUNK):
             return self.sizes
         return [self.layout.dim, self.layout.inner, 1, self.segments]
 
     @property
     def strides(self) -> list[int] | None:
-        """The kernel's argument `strides`, which those for dense tensors do not have."""
+        """The kernel's argument `strides`; None for kernels for dense tensors, which have no such argument."""
         return [*self.layout.strides, 0] if self.kernel in (OUTER, OUTER_SMALL_DIM) else None
 
     @property
@@ -117,7 +117,7 @@ class LayoutPlan:
 
 
 def layout_plan(value: Tensor, output: Tensor, is_arg: bool = False) -> LayoutPlan | None:
-    """The plan for a reduction of several dimensions to more than one element; None for the kernel of any layout."""
+    """The plan for a reduction along dimensions to several elements; None for the kernel for any layout."""
     if not output.is_contiguous():
         return None
     reduced = [d for d in range(value.dim()) if value.size(d) != output.size(d)]
@@ -136,7 +136,7 @@ def layout_plan(value: Tensor, output: Tensor, is_arg: bool = False) -> LayoutPl
 
 
 def _around(value: Tensor, reduced: int) -> RowLayout | None:
-    """The layout around a reduced dimension where what lies before and after it joins to one dimension each."""
+    """The layout around a reduced dimension; None unless the dimensions on either side join to one."""
     before = _joined([(value.size(d), value.stride(d)) for d in range(reduced)])
     after = _joined([(value.size(d), value.stride(d)) for d in range(reduced + 1, value.dim())])
     if len(before) > 1 or len(after) > 1:
@@ -148,7 +148,7 @@ def _around(value: Tensor, reduced: int) -> RowLayout | None:
 
 
 def _joined(dimensions: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Sizes and strides without dimensions of size 1, neighbours joined where one steps on from the other."""
+    """Sizes and strides without dimensions of size 1; neighbours are joined if one continues the other in memory."""
     joined: list[tuple[int, int]] = []
     for size, stride in dimensions:
         if size == 1:
@@ -206,5 +206,5 @@ def _between(value: int, least: int, most: int) -> int:
 
 
 def _power_of_two(number: int) -> int:
-    """The least one that is not smaller."""
+    """The least power of two that is not less than `number`."""
     return 1 << (number - 1).bit_length()

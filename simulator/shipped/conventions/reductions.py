@@ -1,7 +1,7 @@
 """Reductions of values: sum, mean, nansum, trace, prod, count_nonzero, any, all, extremes, var, std.
 
-Read in aten/src/ATen/native/mps/operations/ReduceOps.mm and aten/src/ATen/native/ReduceOps.cpp (mid and late 2026).
-What a release has no kernels for runs in MPSGraph there: prod, var, std, min and max (not amin and amax) in 2.13.0.
+Source: aten/src/ATen/native/mps/operations/ReduceOps.mm and aten/src/ATen/native/ReduceOps.cpp (mid and late 2026).
+Operators that a release has no kernels for run in MPSGraph: prod, var, std, min and max (not amin, amax) in 2.13.0.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ def _has(kernels: ReleaseKernels, prefix: str, value: str, result: str) -> bool:
 
 
 def _accumulate(kernels: ReleaseKernels, op: ReductionOp, output: Tensor, value: Tensor) -> list[Step]:
-    """A sum or a product: partial results are wider than narrow floats where the release can combine those.
+    """A sum or a product. Partial results of narrow floats are wider if the release can combine those.
 
-    What has no kernel from the input's dtype to the output's is converted first.
+    If there is no kernel from the input's dtype to the output's, the input is converted first.
     """
     steps: list[Step] = []
     wanted = metal_name(output.dtype)
@@ -53,7 +53,7 @@ def _sum(kernels: ReleaseKernels, prefix: str, output: Tensor, value: Tensor, di
 
 
 def _reduced(call: Call, dimensions: Sequence[int] | int | None, keepdim: bool) -> tuple[Tensor, Tensor]:
-    """The output with all of the input's dimensions, and the input."""
+    """The output with its reduced dimensions kept, and the input."""
     value: Tensor = call["self"]
     if value.numel() == 0:
         raise Declined("an empty input is filled, not reduced")
@@ -66,7 +66,7 @@ def _of_dim_argument(call: Call) -> tuple[Tensor, Tensor]:
 
 
 def sums(prefix: str) -> Planner:
-    """`sum` and what is a sum of something."""
+    """The planner of `sum` and other sums."""
 
     def plan(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
         output, value = _of_dim_argument(call)
@@ -83,7 +83,7 @@ def mean(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
 
 
 def prod(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
-    """Products, which only later releases have kernels for."""
+    """Products, for which only later releases have kernels."""
     output, value = _of_dim_argument(call)
     if not _has(kernels, "prod_", "float", "float"):
         raise Declined("MPSGraph")
@@ -97,7 +97,7 @@ def trace(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
 
 
 def _extreme(kernels: ReleaseKernels, prefix: str, output: Tensor, value: Tensor) -> list[Step]:
-    """The launches of amin or amax: kernels have no bool, which compares as char does."""
+    """The launches of amin or amax; bool uses the kernels of char, which compare equally."""
     name = "char" if value.dtype == torch.bool else metal_name(value.dtype)
     return reduce(kernels, ReductionOp(prefix, name, name, name, prefix), output, value)
 
@@ -120,7 +120,7 @@ def aminmax(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
 
 
 def _truth(kernels: ReleaseKernels, output: Tensor, value: Tensor) -> list[Step]:
-    """Whether the one element is true, which is a conversion."""
+    """Convert the only element to bool."""
     truth = torch.empty(output.shape, dtype=torch.bool, device="cpu")
     return [copied(kernels, truth, value.view_as(truth)), copied(kernels, output, truth)]
 

@@ -1,7 +1,7 @@
-"""Long scans: kernels that split a scan into blocks, or hand the sum of a tile on to the next one while they run.
+"""Long scans: kernels that split a scan into blocks, or that pass the sum of each tile on to the next while they run.
 
-Read in aten/src/ATen/native/mps/operations/ScanKernel.mm (mid 2026). Floats take the kernels that hand on (the host
-does so from the M3 and macOS 15 on), unless torch is asked for deterministic algorithms; integers are split.
+Source: aten/src/ATen/native/mps/operations/ScanKernel.mm (mid 2026). Floats use the kernels that pass sums on (the host
+does so from the M3 and macOS 15 on), unless deterministic algorithms are enabled; integers are split.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ class Scan:
 
     @property
     def length(self) -> int:
-        """Elements of one scan."""
+        """The number of elements of one scan."""
         return self.value.size(self.dimension)
 
     @property
     def count(self) -> int:
-        """How many scans there are."""
+        """The number of scans."""
         return self.value.numel() // self.length
 
     @property
@@ -53,7 +53,7 @@ class Scan:
 
     @property
     def inner(self) -> int:
-        """Elements between two of a scan, in a dense tensor."""
+        """The distance between neighbouring elements of a scan, in a dense tensor."""
         return math.prod(self.value.shape[self.dimension + 1 :])
 
     @property
@@ -63,7 +63,7 @@ class Scan:
 
     @property
     def accumulated(self) -> torch.dtype:
-        """The dtype in which it is added up."""
+        """The dtype in which it accumulates."""
         return torch.float32 if self.output.dtype in _NARROW_FLOATS else self.output.dtype
 
     @property
@@ -73,13 +73,13 @@ class Scan:
 
     @property
     def type_names(self) -> str:
-        """The dtypes in the names of its kernels: one, or two where the result is wider."""
+        """The dtypes in the names of its kernels: one, or two if the result's dtype differs."""
         given, result = metal_name(self.value.dtype), metal_name(self.output.dtype)
         return given if given == result else f"{given}_{result}"
 
     @property
     def is_transposed(self) -> bool:
-        """Whether it goes along the last dimension, which is the outermost in memory, of many columns."""
+        """Whether it has many columns and goes along the last dimension, which is the outermost in memory."""
         if not self.may_be_split or self.value.dim() < 2 or not self.is_innermost or self.value.is_contiguous():
             return False
         if not self.output.is_contiguous() or self.count < 256:
@@ -224,7 +224,7 @@ def _reduced_and_carried(
     threads: Size,
     group: int,
 ) -> list[Step]:
-    """The sums of all blocks, then the scan of each, which starts with the sums of those before."""
+    """First the sums of all blocks, then the scan of each block, which starts with the sum of the earlier blocks."""
     names = [f"{scan.operator}_{kind}_{step}{width}_{scan.type_names}" for step in ("reduce", "carry")]
     reduce = {"in": scan.value, "block_sums": sums, **numbers}
     carry = {**reduce, "out": scan.output}

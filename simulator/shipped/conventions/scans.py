@@ -1,6 +1,6 @@
 """Scans: cumsum, cumprod, logcumsumexp, cummax and cummin.
 
-Read in aten/src/ATen/native/mps/operations/ScanKernel.mm and UnaryOps.mm (`cumulative_op_impl`, mid 2026).
+Source: aten/src/ATen/native/mps/operations/ScanKernel.mm and UnaryOps.mm (`cumulative_op_impl`, mid 2026).
 `scan_launches` has the kernels for long scans.
 """
 
@@ -70,7 +70,7 @@ def _transposed(kernels: ReleaseKernels, scan: Scan) -> KernelLaunch:
 
 
 def cumulative(operator: str) -> Planner:
-    """`cumsum` and `cumprod`, which scan in 32-bit or 64-bit integers or in the floats that they are given."""
+    """`cumsum` and `cumprod`, which scan in int32, in int64 or in the input's floating-point dtype."""
 
     def plan(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
         value: Tensor = call["self"]
@@ -107,7 +107,7 @@ def _converted(kernels: ReleaseKernels, value: Tensor, dtype: torch.dtype) -> tu
 
 
 def logcumsumexp(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
-    """The logarithm of a sum of exponentials, up to each element."""
+    """The logarithm of the sum of exponentials up to each element."""
     value: Tensor = call["self"]
     if value.dim() == 0:
         raise Declined("one element is copied, not scanned")
@@ -115,7 +115,7 @@ def logcumsumexp(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
 
 
 def with_indices(operator: str) -> Planner:
-    """`cummax` and `cummin`, which write values and indices that were allocated before."""
+    """`cummax` and `cummin`, which write to values and indices that are already allocated."""
 
     def plan(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
         value, values, indices = call["self"].contiguous(), call["values"], call["indices"]

@@ -1,8 +1,8 @@
 """`_softmax` and `_log_softmax`, which have kernels from 2.14 on; their gradients run in MPSGraph.
 
-The host code was not to be had: the kernels' arguments are from the release, what each kernel is for from the comments
-in aten/src/ATen/native/mps/kernels/LogSoftmax.metal (mid 2026), and how long a chunk is a choice of ours, which changes
-the last bits of a sum. The kernels that split strided rows have no convention: the one for any layout does their work.
+The host code is not public. The kernels' arguments are from the release, the use of each kernel from the comments in
+aten/src/ATen/native/mps/kernels/LogSoftmax.metal (mid 2026). The length of a chunk is our choice; it changes the last
+bits of a sum. The kernels that split strided rows have no convention; the one for any layout is used.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _CHUNK = 1024
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """The normalized rows along a dimension of `given`, into a contiguous `output`."""
+    """The rows of `given` along a dimension, which are normalized into a contiguous `output`."""
 
     operator: str
     given: Tensor
@@ -99,7 +99,7 @@ def _by_simd_groups(kernels: ReleaseKernels, rows: _Rows) -> KernelLaunch:
 
 
 def _in_chunks(kernels: ReleaseKernels, rows: _Rows) -> list[Step]:
-    """Maximum and sum of each chunk, then the results of each chunk from those of all."""
+    """First the maximum and sum of each chunk, then the results of each chunk from those of all chunks."""
     chunks = -(-rows.length // _CHUNK)
     partials = torch.empty(rows.count * chunks, dtype=torch.complex64, device="cpu")
     first = {"input": rows.given, "partials": partials, "params": rows.params(chunks)}

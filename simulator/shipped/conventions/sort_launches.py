@@ -1,6 +1,6 @@
 """The launches that sort the rows of a matrix: in one threadgroup, by merging blocks, or digit by digit.
 
-Read in aten/src/ATen/native/mps/operations/Sort.mm (mid 2026).
+Source: aten/src/ATen/native/mps/operations/Sort.mm (mid 2026).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _ROWS_THAT_FILL_THE_GPU = 256
 
 @dataclass(frozen=True, slots=True)
 class Sorting:
-    """The order, and the window of the sorted row that is written: `count` elements from `offset` on, or all for 0."""
+    """The order, and the part of the sorted row to write: `count` elements from `offset` on; a count of 0 means all."""
 
     descending: bool
     stable: bool
@@ -34,13 +34,13 @@ class Sorting:
 
     @property
     def suffix(self) -> str:
-        """Their mark in names."""
+        """The suffix of the names of the kernels that write a window."""
         return "_topk" if self.count else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A matrix of any strides whose rows are sorted, into dense results where there are any."""
+    """A matrix of any strides whose rows are sorted, and the dense results to write, if any."""
 
     given: Tensor
     values: Tensor | None = None
@@ -48,12 +48,12 @@ class Rows:
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """The number of rows."""
         return self.given.size(0)
 
     @property
     def length(self) -> int:
-        """Elements of one."""
+        """The number of elements of a row."""
         return self.given.size(1)
 
     @property
@@ -68,7 +68,7 @@ class Rows:
 
     @property
     def has_short_indices(self) -> bool:
-        """Whether 16 bits hold the indices between the kernels."""
+        """Whether indices are passed between the kernels in 16 bits."""
         return self.writes_results and self.length <= _LONGEST_WITH_SHORT_INDICES
 
     def grid(self, blocks: int, group: int) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
@@ -95,7 +95,7 @@ def sorted_rows(kernels: ReleaseKernels, sorting: Sorting, rows: Rows) -> Sorted
 
 
 def _group(rows: Rows) -> int:
-    """Threads that sort four elements each; few long rows are split into more blocks than they need."""
+    """The threads of a group; each sorts four elements. One or two long rows get more blocks than necessary."""
     threads = -(-rows.length // _PER_THREAD)
     if rows.count <= 2 and rows.length > 2048:
         blocks = max(1, 4 // rows.count)
@@ -107,7 +107,7 @@ def _group(rows: Rows) -> int:
 
 
 def _rounds(blocks: int) -> int:
-    """How often pairs of blocks are merged until one is left."""
+    """The number of rounds in which pairs of blocks are merged."""
     return (blocks - 1).bit_length()
 
 
@@ -131,14 +131,14 @@ def _in_one_group(kernels: ReleaseKernels, sorting: Sorting, rows: Rows, group: 
 
 
 def _strides(given: Tensor) -> list[int]:
-    """From element to element of a row, and from row to row."""
+    """The strides from element to element of a row, and from row to row."""
     return [given.stride(1), given.stride(0)]
 
 
 def _merged(kernels: ReleaseKernels, sorting: Sorting, rows: Rows, group: int) -> Sorted:
-    """Each block is sorted, then blocks are merged in pairs; floats are merged as integer keys of the same order.
+    """Sort each block, then merge blocks in pairs; floats are merged as integer keys with the same order.
 
-    The last merge writes the results where there are any.
+    The last merge writes the results, if any.
     """
     blocks = -(-rows.length // (group * _PER_THREAD))
     keyed = rows.given.dtype == torch.float32 and blocks > 1 and rows.writes_results
@@ -170,7 +170,7 @@ def _merged(kernels: ReleaseKernels, sorting: Sorting, rows: Rows, group: int) -
 
 
 def _by_digits(kernels: ReleaseKernels, sorting: Sorting, rows: Rows) -> Sorted:
-    """Radix sort: for each digit its occurrences are counted by block, summed up, and the elements moved."""
+    """Radix sort. For each digit: count its occurrences in each block, sum the counts, and move the elements."""
     bits = 4 if rows.element_size == 1 else 8
     passes = 8 * rows.element_size // bits
     small = rows.element_size == 2 and rows.count >= 32

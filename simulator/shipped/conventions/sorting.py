@@ -1,7 +1,7 @@
 """sort, topk and kthvalue: all of them sort rows, and the latter two write a window of the sorted row.
 
-Read in aten/src/ATen/native/mps/operations/Sort.mm (mid 2026). A row that fits a threadgroup is sorted by one; a longer
-one in blocks that are merged, or digit by digit (`sort_launches.py`).
+Source: aten/src/ATen/native/mps/operations/Sort.mm (mid 2026). A row that fits into a threadgroup is sorted by one. A
+longer row is sorted in blocks that are merged, or digit by digit (`sort_launches.py`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _sort(
 def _into_dense(
     kernels: ReleaseKernels, sorting: Sorting, values: Tensor, indices: Tensor, given: Tensor, dimension: int
 ) -> list[Step]:
-    """Rows along the last dimension are read in place if possible; along another dimension they are copied."""
+    """Sort into dense results: rows along the last dimension are read in place if possible, others are copied."""
     length = given.size(dimension)
     if dimension == given.dim() - 1:
         rows = Rows(_as_matrix(given), values, indices)
@@ -51,7 +51,7 @@ def _into_dense(
 
 
 def _as_matrix(given: Tensor) -> Tensor:
-    """Rows of the last dimension, as a view where the others join to one, or else copied."""
+    """The rows of the last dimension as a matrix: a view if possible, else a copy."""
     try:
         return given.view(-1, given.size(-1))
     except RuntimeError:
@@ -67,7 +67,7 @@ def sort(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
 
 
 def topk(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
-    """The first elements of each row, always sorted; along another dimension than the last they are moved back."""
+    """The first elements of each sorted row; along a dimension other than the last, the results are moved back."""
     given: Tensor = call["self"]
     values, indices = call.results[:2]
     dimension = wrapped(call["dim"], given.dim())

@@ -1,9 +1,9 @@
-"""Operators of three tensors that iterate over elements: `where`, `clamp` to tensors, `lerp`, `addcmul`, `addcdiv`.
+"""Elementwise operators of three tensors: `where`, `clamp` to tensors, `lerp`, `addcmul`, `addcdiv`.
 
-Read in TensorCompare.mm, PointwiseOps.mm and Lerp.mm of aten/src/ATen/native/mps/operations and in
-aten/src/ATen/native/TensorCompare.cpp (main, late 2026). 2.13.0 has no kernels of `where`, `addcmul` and `addcdiv`,
-which ran in MPSGraph, and its own for `lerp`, of which those that do not walk dense tensors are declined: their host
-code is not to be had.
+Source: TensorCompare.mm, PointwiseOps.mm and Lerp.mm of aten/src/ATen/native/mps/operations and
+aten/src/ATen/native/TensorCompare.cpp (main, late 2026). 2.13.0 has no kernels for `where`, `addcmul` and `addcdiv`,
+which run in MPSGraph. Its own kernels for `lerp` have a convention only for dense tensors, because the host code for
+the others is not public.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _where(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
 
 
 def _clamp(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
-    """`clamp` to tensors; to one of them it is `maximum` or `minimum`."""
+    """`clamp` to two tensors; with only one it is `maximum` or `minimum`."""
     source, minimum, maximum = call["self"], call["min"], call["max"]
     if minimum is None or maximum is None:
         kernel, bound = ("minimum", maximum) if minimum is None else ("maximum", minimum)
@@ -59,7 +59,7 @@ def _extremum(kernel: str, bound: str) -> Planner:
 
 
 def _product_sum(kernel: str) -> Planner:
-    """`addcmul` and `addcdiv`: the factor is a float for the reduced types, the type itself for others."""
+    """`addcmul` and `addcdiv`: the factor of half types is passed in float32, others in their own type."""
 
     def plan(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
         result = call.result

@@ -1,9 +1,9 @@
-"""`exec_ternary_kernel`: the host function behind operators of three tensors that iterate over elements.
+"""`exec_ternary_kernel`: the host function behind elementwise operators of three tensors.
 
-Read in aten/src/ATen/native/mps/OperationUtils.mm (main, late 2026), whose forms are those of 2.13.0 and 2.15.0:
-NAME_{dense,strided}_O_I where the operands and the result have one type (for `where` I is that of its condition), and
-NAME_{dense,strided}_cast_O where they differ. A parameter's type ends the name. In 2.15.0 a strided kernel walks a grid
-of three dimensions, in 2.13.0 of one, as its signature says.
+Source: aten/src/ATen/native/mps/OperationUtils.mm (main, late 2026), whose forms are those of 2.13.0 and 2.15.0:
+NAME_{dense,strided}_O_I if the operands and the result have one type (for `where` I is that of its condition), and
+NAME_{dense,strided}_cast_O if they differ. A parameter's type ends the name. In 2.15.0 the grid of a strided kernel has
+three dimensions, in 2.13.0 one, as its signature says.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def ternary(
     *,
     converts: bool = True,
 ) -> KernelLaunch:
-    """The launch of an operator over three operands; `converts` says that types that differ call for a cast kernel.
+    """The launch of an operator over three operands. `converts`: whether different types need a cast kernel.
 
     Raises:
         Declined: the release has no kernel for these dtypes.
@@ -87,7 +87,7 @@ def _form(
 
 
 def _filled(kernels: ReleaseKernels, kernel: str, name: str, of_operands: list[int], of_output: int) -> list[int]:
-    """A value for each operand, and for the result if the release's kernel takes four."""
+    """A value for each operand; one more for the result if the argument of the release's kernel has four."""
     argument = kernels.signature(kernel).buffer(name)
     return [*of_operands, of_output] if argument is not None and argument.type_name.endswith("4") else of_operands
 
@@ -108,5 +108,5 @@ def of_one_dtype(tensors: Sequence[Tensor]) -> bool:
 
 
 def scalar_tensor(value: object, dtype: torch.dtype) -> Tensor:
-    """A number as a tensor without dimensions."""
+    """A number as a 0-dim tensor."""
     return torch.scalar_tensor(value, dtype=dtype, device="cpu")  # type: ignore[arg-type]

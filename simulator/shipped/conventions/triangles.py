@@ -1,6 +1,6 @@
 """`tril`, `triu`, their indices, and `eye`.
 
-Read in TriangularOps.mm and Eye.mm of aten/src/ATen/native/mps/operations (main, 2026); the kernels of 2.13.0 and
+Source: TriangularOps.mm and Eye.mm of aten/src/ATen/native/mps/operations (main, 2026); the kernels of 2.13.0 and
 2.15.0 take the same arguments. Sizes and strides are the tensor's own, innermost dimension first, in elements.
 """
 

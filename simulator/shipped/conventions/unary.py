@@ -1,7 +1,7 @@
-"""Operators of one tensor that iterate over elements: which kernel each overload takes.
+"""Elementwise operators of one tensor: which kernel each overload takes.
 
-Read in UnaryKernel.mm, ActivationKernel.mm, Gamma.mm and TensorCompare.mm of aten/src/ATen/native/mps/operations and in
-aten/src/ATen/native/UnaryOps.cpp (main, late 2026). The kernels of a release decide: where 2.13.0 has none, its
+Source: UnaryKernel.mm, ActivationKernel.mm, Gamma.mm and TensorCompare.mm of aten/src/ATen/native/mps/operations and
+aten/src/ATen/native/UnaryOps.cpp (main, late 2026). The kernels of a release decide: if 2.13.0 has none, its
 operator runs in MPSGraph (ceil, floor, trunc, mish, log_sigmoid_forward, logical_not, isposinf, isneginf).
 """
 
@@ -53,7 +53,7 @@ _ROUNDING = ("ceil", "floor", "round", "trunc")
 
 
 def elementwise(kernel: str) -> Planner:
-    """The planner of an operator of one tensor, which is its first argument."""
+    """The planner of an operator of one tensor, its first argument."""
 
     def plan(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
         return [unary(kernels, kernel, call.result, next(iter(call.arguments.values())))]
@@ -75,7 +75,7 @@ def _rounding(kernel: str) -> Planner:
 
 
 def _of_complex_to_real(kernel: str) -> Planner:
-    """`abs` and `angle`: of complex numbers they give complex ones, whose real parts are then copied."""
+    """`abs` and `angle`: for complex numbers the kernel writes complex results, whose real parts are then copied."""
 
     def plan(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
         source, result = call["self"], call.result
@@ -104,7 +104,7 @@ def _gelu(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
 
 @keeps_stand_in(1)
 def _log_sigmoid_forward(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
-    """The second result is a buffer of the CPU's kernel, which a Mac leaves empty and no one reads."""
+    """Plan the first result only: the second is a buffer for the CPU's kernel, empty on a Mac and not read."""
     return [unary(kernels, "log_sigmoid_forward", call.result, call["self"])]
 
 
@@ -116,7 +116,7 @@ def _polygamma(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
 
 
 def _frexp(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
-    """Two results of one tensor; read off the arguments of the kernels, which 2.13.0 does not have."""
+    """Two results of one tensor, as the arguments of the kernels suggest; 2.13.0 has no such kernels."""
     source, (mantissa, exponent) = call["self"], call.results
     walk = geometry(mantissa, exponent, source)
     arguments: dict[str, object] = {"mantissa": mantissa, "exponent": exponent, "input": source}

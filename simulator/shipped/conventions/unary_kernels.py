@@ -1,14 +1,14 @@
-"""`exec_unary_kernel`: the one host function behind every operator of one tensor that iterates over elements.
+"""`exec_unary_kernel`: the host function behind every elementwise operator of one tensor.
 
-Read in aten/src/ATen/native/mps/OperationUtils.mm (main, late 2026); the names and arguments of the kernels agree with
-2.13.0 and 2.15.0. A kernel of operator NAME, output type O and input type I is
+Source: aten/src/ATen/native/mps/OperationUtils.mm (main, late 2026); the names and arguments of the kernels agree with
+2.13.0 and 2.15.0. The kernels of operator NAME, output type O and input type I are
 
     NAME_dense_scalar_O_I              contiguous, one element a thread
     NAME_dense_O_I                     contiguous and at least 2^18 elements of floating point, four a thread
     NAME_strided_O_I                   anything else
     NAME_inner_contiguous_O_I          anything else whose innermost run is dense and at least 16 long (2.15.0)
     NAME_{dense,dense_castout_ilp,strided,inner_contiguous}_castout_I
-                                       where no kernel has O: it computes in I and converts as it stores
+                                       if no kernel has O: it computes in I and converts when it stores
 
 With a parameter ("alpha", of type A) they are NAME_dense_O_I_A, one a thread, NAME_dense_ilp_O_I_A, four a thread
 (2.15.0), NAME_strided_O_I_A and NAME_inner_contiguous_O_I_A (2.15.0), and none converts.
@@ -47,7 +47,7 @@ class FunctorParameter:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A kernel chosen, with all arguments that do not depend on the tensors' memory."""
+    """The chosen kernel, with all arguments that do not depend on the tensors' memory."""
 
     kernel: str
     arguments: Mapping[str, object]
@@ -70,7 +70,7 @@ def unary(
 ) -> KernelLaunch:
     """The launch of an operator over one tensor.
 
-    `parallel_from` is the number of elements from which on a caller asks for four a thread whatever the dtype.
+    `parallel_from`: from this number of elements on, a thread computes four of them, whatever the dtype.
 
     Raises:
         Declined: the release has no kernel for these dtypes.
@@ -114,7 +114,7 @@ def _form(
 
 
 def _has_inner_castout(kernels: ReleaseKernels, name: str, walk: Geometry, dtype: torch.dtype) -> bool:
-    """Whether the host chose an inner contiguous kernel that has no direct form: then it converts, not strides."""
+    """Whether the host uses an inner contiguous kernel that converts, if none writes the output's type directly."""
     castout = f"{name}_inner_contiguous_castout_{metal_name(dtype)}"
     return walk.prefers_inner_contiguous and castout in kernels
 
@@ -139,7 +139,7 @@ def _converting(
     source: torch.dtype,
     parallel_from: int | None,
 ) -> Form:
-    """A kernel that computes in the input's type and stores in the output's, which it learns as a number."""
+    """A kernel that computes in the input's type and stores in the output's, which it gets as a number."""
     size, number, dimensions = output.itemsize, scalar_type(output), len(walk.shape)
     if walk.contiguous:
         if parallel_from is not None and walk.numel >= parallel_from:

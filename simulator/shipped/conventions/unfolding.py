@@ -1,8 +1,8 @@
 """Windows as columns and back: `im2col`, `col2im`, and the gradient of `unfold`.
 
-Read in Im2Col.mm, Col2Im.mm and UnfoldBackward.mm of aten/src/ATen/native/mps/operations (main, 2025 and 2026), whose
-kernels had no `_u32` forms yet: that `col_inner_strides` are those of rows and columns, so that the input need not be
-contiguous, and that grids are as they were, was tried against the CPU.
+Source: Im2Col.mm, Col2Im.mm and UnfoldBackward.mm of aten/src/ATen/native/mps/operations (main, 2025 and 2026), whose
+kernels had no `_u32` forms yet. Inferred, and verified against the CPU: `col_inner_strides` are those of rows and
+columns, so that the input need not be contiguous, and the grids are unchanged.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _IM2COL_GROUP = (64, 1, 1)
 
 
 def _steps_of_windows(sizes: Sequence[int], call: Call) -> list[int]:
-    """How many windows there are, down and across."""
+    """The number of windows in each dimension."""
     return [
         (size + 2 * padding - (dilation * (kernel - 1) + 1)) // stride + 1
         for size, kernel, dilation, padding, stride in zip(

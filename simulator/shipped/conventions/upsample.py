@@ -1,10 +1,10 @@
 """Upsampling: nearest, linear, bilinear, bicubic, trilinear, with and without antialiasing, and their gradients.
 
-The host code is aten/src/ATen/native/mps/operations/UpSample.mm (main, late 2026): one thread an element of the
-output's plane, each of which goes over batch and channels. Gradients add into a result of zeros; in 2.15.0 those of the
-nearest and linear modes gather instead, one thread an element of some planes of the result (its binary says of how
-many). What a release has no kernel for, it leaves to MPSGraph: 2.13.0 so the nearest modes of one and two dimensions,
-and the gradients of these and of `upsample_linear1d` and `upsample_bilinear2d`.
+The host code is aten/src/ATen/native/mps/operations/UpSample.mm (main, late 2026): one thread for each element of the
+output's plane, which loops over batch and channels. Gradients add into a result of zeros. In 2.15.0 those of nearest
+and linear modes gather instead, one thread for each element of some planes of the result; how many is from its binary.
+Without a kernel, a release uses MPSGraph: 2.13.0 for the nearest modes of one and two dimensions, their gradients, and
+those of `upsample_linear1d` and `upsample_bilinear2d`.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _backward(mode: _Mode) -> Planner:
 
 
 def _gathered(call: Call, kernels: ReleaseKernels, mode: str, result: Tensor, gradient: Tensor) -> KernelLaunch:
-    """The gradient without atomic operations, of one dimension as of two."""
+    """The gradient without atomic operations, in one or two dimensions."""
     name = required(kernels, f"upsample_{mode}_backward_{metal_name(result.dtype)}_u32")
     planes, (height, width) = result.shape[0] * result.shape[1], [1, *result.shape[2:]][-2:]
     across = 1 if _is_channels_last(result) else min(MAX_THREADS_OF_GROUP, width)
@@ -101,7 +101,7 @@ def _kernel(kernels: ReleaseKernels, name: str, mode: _Mode) -> str:
 def _geometry(
     call: Call, kernels: ReleaseKernels, name: str, small: Tensor, large: Tensor, mode: _Mode
 ) -> Mapping[str, object]:
-    """Sizes, strides and scales as the kernel takes them: in one struct, or up to 2.13.0 as separate arguments."""
+    """The kernel's sizes, strides and scales: in one struct, or up to 2.13.0 as separate arguments."""
     corners = bool(call.arguments.get("align_corners", False))
     given = [call[argument] for argument in _SCALES[mode.dimensions]]
     given = [None] * (small.dim() - 2 - len(given)) + given
@@ -121,14 +121,14 @@ def _geometry(
 
 
 def _scale(before: int, after: int, align_corners: bool, given: float | None) -> float:
-    """Source positions for each position of the result, as by `area_pixel_compute_scale`."""
+    """The step in the source for one step in the result, as `area_pixel_compute_scale` computes it."""
     if align_corners:
         return (before - 1) / (after - 1) if after > 1 else 0.0
     return 1 / given if given is not None and given > 0 else before / after
 
 
 def _scale_of_height(small: Tensor, large: Tensor, align_corners: bool) -> float:
-    """The second scale, which a host that knows two dimensions only computes for one as well; the kernel ignores it."""
+    """The second scale, which older host code passes in one dimension, too; the kernel ignores it."""
     return _scale(small.shape[2], large.shape[2], align_corners, None)
 
 

@@ -1,7 +1,7 @@
-"""Norms of vectors: `linalg_vector_norm` and the overloads of `norm` that end in it.
+"""Norms of vectors: `linalg_vector_norm` and the overloads of `norm` that call it.
 
-Read in `norm_kernel_mps` of aten/src/ATen/native/mps/operations/ReduceOps.mm (mid and late 2026): one kernel takes
-every order and layout, and dense rows of orders 1 and 2 have separate kernels, which are sums of another value.
+Source: `norm_kernel_mps` of aten/src/ATen/native/mps/operations/ReduceOps.mm (mid and late 2026): one kernel takes
+every order and layout. Dense rows of orders 1 and 2 have separate kernels, which are sums of transformed elements.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PREFIXES = {
 
 
 def norm(kernels: ReleaseKernels, output: Tensor, value: Tensor, order: float) -> list[Step]:
-    """The steps of a norm of an order, converted first where kernels have no such dtypes."""
+    """The steps of a norm of an order; if no kernel has these dtypes, the input is converted first."""
     if (
         value.is_complex() == output.is_complex()
         and value.dtype != output.dtype
@@ -63,7 +63,7 @@ def _is_of_dense_rows(value: Tensor, output: Tensor) -> bool:
 
 
 def _of_any_order(kernels: ReleaseKernels, output: Tensor, value: Tensor, order: float) -> KernelLaunch:
-    """A threadgroup for each norm, of as many threads as it has elements, whole SIMD groups or not."""
+    """A threadgroup for each norm, with a thread for each element, up to the largest group."""
     name = required(kernels, f"norm_{metal_name(value.dtype)}_{metal_name(output.dtype)}")
     size = value.numel() // output.numel()
     group = min(MAX_THREADS_OF_GROUP, size)
@@ -72,7 +72,7 @@ def _of_any_order(kernels: ReleaseKernels, output: Tensor, value: Tensor, order:
 
 
 def vector_norm(order_argument: str) -> Planner:
-    """The planner of an overload whose order is the argument of that name, 2 where it is None."""
+    """The planner of an overload; `order_argument` names the argument with the order, which is 2 if that is None."""
 
     def plan(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
         value: Tensor = call["self"]

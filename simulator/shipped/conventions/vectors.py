@@ -1,6 +1,6 @@
 """Operators on vectors of a tensor: `linalg_cross` and `renorm`.
 
-Read in CrossKernel.mm and RenormKernel.mm of aten/src/ATen/native/mps/operations (2026).
+Source: CrossKernel.mm and RenormKernel.mm of aten/src/ATen/native/mps/operations (2026).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .vector_norms import norm
 
 
 def cross(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
-    """A thread for each product; where all is contiguous, the step from component to component is enough."""
+    """A thread for each product; if all tensors are contiguous, the kernel only needs the stride between components."""
     out = call.result
     left, right = (call[name].expand_as(out) for name in ("self", "other"))
     dimension = wrapped(call["dim"], out.dim())
@@ -37,7 +37,7 @@ def cross(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
 
 
 def renorm(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
-    """The norms of the slices, a factor for each from them, and the product."""
+    """Compute the norms of the slices and a factor for each, then multiply."""
     given: Tensor = call["self"]
     kept = wrapped(call["dim"], given.dim())
     shape = [size if d == kept else 1 for d, size in enumerate(given.shape)]

@@ -1,4 +1,4 @@
-"""The host's first step before a kernel adds or scatters into its result: `zero_` or `fill_(0)`."""
+"""The host's first step before a kernel accumulates or scatters into its result: `zero_` or `fill_(0)`."""
 
 from __future__ import annotations
 
