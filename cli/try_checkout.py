@@ -22,7 +22,7 @@ SIMULATED = "SIMULATED: nothing was run on a Mac."
 
 
 class TryFormat(str, Enum):
-    """The forms in which the rows are printed."""
+    """The output formats."""
 
     TERMINAL = "terminal"
     JSON = "json"
@@ -80,7 +80,7 @@ def try_checkout(
 
 
 def _not_run(rows: Iterable[TryRow]) -> str:
-    """A line for each file that was not run to its end, with the number of its tests."""
+    """A line for each file whose tests did not all run, with the number of those left."""
     tests = Counter((row.kind, *row.name.partition("::")[:2]) for row in rows)
     return "".join(
         f"{kind} {file}: not run{f' to its end, {count} left' if parts else ''}\n"
@@ -130,7 +130,7 @@ MEANINGS = {
 
 
 def _location(row: TryRow) -> dict[str, object]:
-    """A file of the checkout with its line; else the name alone."""
+    """A file of the checkout and the line; if there is no such file, only the test's name."""
     if not row.file or Path(row.file).is_absolute():
         return {"logicalLocations": [{"fullyQualifiedName": row.name}]}
     region = {"region": {"startLine": row.line}} if row.line else {}

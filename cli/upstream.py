@@ -1,4 +1,4 @@
-"""`mpsmith upstream`: PyTorch's own mps host code on this machine."""
+"""`mpsmith upstream`: build PyTorch's own mps host code on this machine."""
 
 from __future__ import annotations
 

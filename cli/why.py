@@ -46,7 +46,7 @@ def why(
 
 
 def _print_other_library(name: str, *, as_json: bool) -> bool:
-    """Print which kernels there are for an operator of another library, such as torchvision; False without any."""
+    """Print the kernels for an operator of another library, such as torchvision; return False if there are none."""
     from ..audit.answers.names import KERNELS_OF_OTHER_LIBRARIES
 
     last = name.partition("(")[0].replace("::", ".").rpartition(".")[2]

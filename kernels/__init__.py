@@ -32,7 +32,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """`mpsmith_case_sources`, which an audit reads from every package; running kernels imports no part of `audit`."""
+    """Return `mpsmith_case_sources`, which an audit reads from every package, so that kernels do not import `audit`."""
     if name == "mpsmith_case_sources":
         from .verification.source import KernelSource
 

@@ -23,7 +23,7 @@ def _volumes(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
 
 
 def _uneven_images(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
-    """Sizes that do not divide each other: torch's own kernel supports all others."""
+    """Sizes that do not divide each other; torch's own kernel supports all others."""
     for size in ((2, 3), (4, 4), (7, 5)):
         yield values((2, 3, 5, 7), dtype), size
     yield values((3, 11, 12), dtype), (3, 3)
@@ -54,7 +54,7 @@ CASES = (
 
 
 def refused() -> Iterator[RefusedCall]:
-    """Gradients of another shape or dtype."""
+    """Gradients of a wrong shape or dtype."""
     x, gradient = values((1, 2, 4, 4, 4), torch.float32), values((1, 2, 2, 2, 2), torch.float32)
     for title, given in (("average of four dimensions", gradient[0]), ("average in half", gradient.half())):
         yield RefusedCall(title, torch.ops.aten._adaptive_avg_pool3d_backward, (given, x))

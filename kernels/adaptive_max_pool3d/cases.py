@@ -36,7 +36,7 @@ CASES = (
 
 
 def refused() -> Iterator[RefusedCall]:
-    """Places of maxima that do not fit."""
+    """Wrong positions of maxima."""
     aten = torch.ops.aten
     x = values((1, 2, 4, 4, 4), torch.float32)
     y, places = aten.adaptive_max_pool3d(x, [2, 2, 2])

@@ -65,7 +65,7 @@ def _lu_solve(lu: torch.Tensor, pivots: torch.Tensor, b: torch.Tensor, left: boo
 
 
 def _cholesky(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
-    """Factors with a real diagonal, as those of Cholesky are."""
+    """Triangular factors with a real diagonal, as in a Cholesky factorization."""
     for matrix, _ in _systems(dtype):
         factor = matrix - 1j * torch.diag_embed(matrix.diagonal(dim1=-2, dim2=-1).imag)
         for upper in (False, True):

@@ -72,7 +72,7 @@ _HALF = tuple(
 
 
 def _slow_conv2d(x: torch.Tensor, weight: torch.Tensor, *arguments: Any) -> torch.Tensor:
-    """The CPU's gradient of the weight is wrong if one of the two has gaps."""
+    """Contiguous operands, because the CPU's gradient of the weight is wrong for others."""
     result: torch.Tensor = _aten.thnn_conv2d(x.contiguous(), weight.contiguous(), *arguments)
     return result
 

@@ -67,7 +67,7 @@ def _poisson(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
 
 
 def _binomial(count: torch.Tensor, prob: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    """The same, and the draws that do not depend on chance."""
+    """Whether the draws are counts and repeat with the seed, and the draws that do not depend on chance."""
     with generators_as_before():
         torch.manual_seed(5)
         y = torch.binomial(count, prob)
@@ -96,7 +96,7 @@ CASES = (
 
 
 def _timed_rates(elements: int) -> tuple[torch.Tensor]:
-    """Small and large ones, so that both ways of drawing are taken."""
+    """Small and large rates, so that both algorithms run."""
     return (torch.rand(elements) * 50,)
 
 

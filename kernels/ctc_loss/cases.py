@@ -18,7 +18,7 @@ _JOINED = torch.tensor([1, 2, 2, 3, 4, 1])
 
 
 def _batches(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
-    """Log probabilities, targets, the lengths of both, and the blank; repeated labels and empty targets among them."""
+    """Log probabilities, targets, their lengths, and the blank; with repeated labels and empty targets."""
     log_probs = values((7, 3, 5), dtype).log_softmax(-1)
     yield log_probs, _PADDED, [7, 5, 6], [3, 1, 0], 0
     yield log_probs, _PADDED.int(), [7, 6, 7], [2, 3, 3], 0
@@ -29,7 +29,7 @@ def _batches(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
 
 
 def _loss(log_probs: torch.Tensor, targets: torch.Tensor, steps: list[int], lengths: list[int], blank: int) -> Any:
-    """Without the forward variables, of which the CPU leaves some uninitialised."""
+    """The loss without the forward variables, some of which the CPU leaves uninitialised."""
     return _aten._ctc_loss(log_probs, targets, steps, lengths, blank)[0]
 
 
@@ -77,7 +77,7 @@ _STEPS, _LABELS, _TARGET = 64, 32, 20
 
 
 def _batch(elements: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Log probabilities of 64 steps and 32 labels, and targets of 20."""
+    """Log probabilities with 64 steps and 32 labels, and targets of length 20."""
     items = max(1, elements // (_STEPS * _LABELS))
     return torch.randn(_STEPS, items, _LABELS).log_softmax(-1), torch.randint(1, _LABELS, (items, _TARGET))
 

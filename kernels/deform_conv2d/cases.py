@@ -1,4 +1,4 @@
-"""The calls that verify and time the family, where torchvision is loaded."""
+"""The calls that verify and time the family, if torchvision is loaded."""
 
 from __future__ import annotations
 

@@ -147,7 +147,7 @@ _SIDE = 32
 
 
 def _timed_matrices(elements: int) -> tuple[torch.Tensor]:
-    """Many small ones."""
+    """Many small matrices."""
     return (torch.randn(max(1, elements // _SIDE**2), _SIDE, _SIDE),)
 
 

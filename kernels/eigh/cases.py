@@ -16,7 +16,7 @@ _DTYPES = (torch.float32, torch.complex64)
 
 
 def _matrices(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
-    """Matrices of which one triangle is read; the other one is not its mirror image."""
+    """Matrices that are not symmetric, because only one triangle is read."""
     for shape in ((1, 1), (2, 2), (5, 5), (2, 3, 12, 12), (31, 31), (50, 50), (0, 0), (2, 0, 0), (0, 3, 3)):
         yield values(shape, dtype), "L"
     yield values((2, 7, 7), dtype), "U"

@@ -51,7 +51,7 @@ CASES = (
 
 
 def refused() -> Iterator[RefusedCall]:
-    """Parameters that are not there."""
+    """Empty parameters."""
     parameters = torch.empty(0), torch.zeros(1, dtype=torch.int32), torch.ones(1, dtype=torch.int64)
     overload = _aten._fake_quantize_per_tensor_affine_cachemask_tensor_qparams
     yield RefusedCall("a scale without elements", overload, (values((4, 5), torch.float32), *parameters, 0, 255))

@@ -38,7 +38,7 @@ CASES = (
 
 
 def refused() -> Iterator[RefusedCall]:
-    """Samples, gradients and places of maxima that do not fit."""
+    """Wrong samples, gradients and positions of maxima."""
     x, window, size = values((4, 3, 8, 8), torch.float32), [2, 2], [3, 3]
     for title, samples in (
         ("samples of too few images", torch.zeros(3, 3, 2)),
@@ -58,7 +58,7 @@ def refused() -> Iterator[RefusedCall]:
 
 
 def _image(elements: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Sixteen channels, and where their windows are."""
+    """An image with 16 channels, and the random samples for its windows."""
     side = max(8, math.isqrt(elements // 16))
     return torch.randn(1, 16, side, side), torch.rand(1, 16, 2)
 

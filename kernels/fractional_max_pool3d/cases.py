@@ -57,7 +57,7 @@ CASES = (
 
 
 def refused() -> Iterator[RefusedCall]:
-    """Samples, gradients and places of maxima that do not fit."""
+    """Wrong samples, gradients and positions of maxima."""
     aten = torch.ops.aten
     x, window, size = values((2, 3, 6, 6, 6), torch.float32), [2, 2, 2], [3, 3, 3]
     for title, samples in (
@@ -75,7 +75,7 @@ def refused() -> Iterator[RefusedCall]:
 
 
 def _volume(elements: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Sixteen channels, and where their windows are."""
+    """A volume with 16 channels, and the random samples for its windows."""
     return *volume(elements), torch.rand(1, 16, 3)
 
 

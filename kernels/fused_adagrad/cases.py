@@ -53,7 +53,7 @@ def _adagrad(
 
 
 def undefined(case: Case) -> str:
-    """Why a recorded call has no defined result: the CPU accepts any shapes, and reads out of bounds."""
+    """Why a recorded call has no defined result, or "": the CPU accepts any shapes, and reads out of bounds."""
     parameters, gradients, sums = (case.args[position] for position in range(3))
     shapes = zip(*([tensor.shape for tensor in tensors] for tensors in (parameters, gradients, sums)), strict=True)
     return "" if all(len(set(row)) == 1 for row in shapes) else "a parameter, its gradient and its sum differ in shape"

@@ -47,7 +47,7 @@ CASES = (
 
 
 def _tangents(elements: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """The unit, what it is of, and how that moves."""
+    """The result of glu, its input, and the input's tangent."""
     x = torch.randn(max(1, elements // 256), 256)
     return torch.nn.functional.glu(x), x, torch.randn(x.shape)
 

@@ -37,7 +37,7 @@ def _tensors(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
 
 
 def _hash(x: torch.Tensor, dim: Any, keepdim: bool) -> torch.Tensor:
-    """Compared as int64, because some operators of the comparison lack uint64."""
+    """The hash as int64, because some operators of the comparison lack uint64."""
     return torch.hash_tensor(x, dim, keepdim=keepdim).view(torch.int64)
 
 

@@ -45,7 +45,7 @@ CASES = (
 
 
 def refused() -> Iterator[RefusedCall]:
-    """Pivots and right-hand sides that do not fit."""
+    """Wrong pivots and right-hand sides."""
     for title, pivots, side in (
         ("pivots of floats", torch.ones(3), torch.ones(3, 1)),
         ("too few pivots", torch.tensor([1, 2]), torch.ones(3, 1)),

@@ -16,7 +16,7 @@ _OF_FLOATS = ((-37.0, 38.0, 301, 10.0), (3.0, 3.0, 7, 2.5), (2, 5, 4, 0.25), (0,
 
 
 def _ranges(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
-    """An output that says where the numbers go, and their range."""
+    """An output, and the range of its numbers."""
     many = (*_RANGES, *_OF_FLOATS) if dtype in (torch.float32, torch.bfloat16) else _RANGES
     for start, end, steps, base in many:
         yield torch.zeros(steps, dtype=dtype), start, end, base

@@ -45,7 +45,7 @@ def _combinations(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
 
 
 def _combined(x: torch.Tensor, coefficients: torch.Tensor) -> torch.Tensor:
-    """The combinations, on the CPU with other operators: its own kernel omits complex terms."""
+    """The combinations; on the CPU with other operators, because its own kernel misreads complex coefficients."""
     if x.device.type == "cpu":
         return _sum_of_products(x, coefficients)
     return _aten._compute_linear_combination(x, coefficients)  # type: ignore[no-any-return]
@@ -94,7 +94,7 @@ CASES = (
 
 
 def undefined(case: Case) -> str:
-    """Why a recorded call has no defined result, or "": the CPU misreads coefficients that do not fit."""
+    """Why a recorded call has no defined result, or "": the CPU misreads coefficients of a wrong shape."""
     if len(case.args) < 2:
         return ""
     x, coefficients = case.args[:2]
@@ -106,7 +106,7 @@ def undefined(case: Case) -> str:
 
 
 def _matrix(elements: int) -> tuple[torch.Tensor]:
-    """One of norm about 4: it is squared once or twice."""
+    """A matrix of norm about 4, which is squared once or twice."""
     side = max(2, math.isqrt(elements))
     return (torch.randn(side, side) * 4 / side,)
 

@@ -40,7 +40,7 @@ CASES = (
 
 
 def refused() -> Iterator[RefusedCall]:
-    """Weights of another dtype."""
+    """Weights of a wrong dtype."""
     arguments = (values((4, 5), torch.float32), torch.tensor([1, 2, 0, 1]), 1, 1.0, torch.arange(5))
     yield RefusedCall("weights in int64", torch.ops.aten.multi_margin_loss, arguments)
 

@@ -42,7 +42,7 @@ CASES = (
 
 
 def refused() -> Iterator[RefusedCall]:
-    """Marks and gradients that do not fit."""
+    """Wrong marks and gradients."""
     aten = torch.ops.aten
     rows, labels = values((4, 5), torch.float32), torch.tensor([[1, 2, -1, 0, 0]] * 4)
     losses, marks = aten.multilabel_margin_loss_forward(rows, labels, 0)
@@ -55,7 +55,7 @@ def refused() -> Iterator[RefusedCall]:
 
 
 def _labels(elements: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Up to four labels a row."""
+    """Up to four labels per row."""
     rows, classes = rows_and_columns(elements)
     labels = torch.full((rows, classes), -1)
     labels[:, : min(4, classes)] = torch.arange(min(4, classes))

@@ -30,7 +30,7 @@ def _degrees(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
 
 
 def _numbers(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
-    """One operand is a number, which a kernel in Python is handed as such."""
+    """One operand is a number, which is passed to a Python kernel unchanged."""
     yield values((7, 5), dtype, 0.6), 3
     yield 0.25, torch.arange(6).to(dtype)
 

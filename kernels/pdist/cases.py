@@ -32,14 +32,14 @@ CASES = (
 
 
 def refused() -> Iterator[RefusedCall]:
-    """Distances of another dtype."""
+    """Distances of a wrong dtype."""
     rows = values((4, 5), torch.float32)
     distances = torch.pdist(rows)
     yield RefusedCall("distances in half", torch.ops.aten._pdist_backward, (distances, rows, 2.0, distances.half()))
 
 
 def _timed_points(elements: int) -> tuple[torch.Tensor]:
-    """So many points of 32 coordinates that their distances are about `elements`."""
+    """Points with 32 coordinates, with about `elements` distances between them."""
     return (torch.randn(max(2, math.isqrt(2 * elements)), 32),)
 
 

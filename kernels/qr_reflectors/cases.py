@@ -24,7 +24,7 @@ def _matrices(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
 
 
 def _products(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
-    """Reflectors, taus, another matrix, from which side, and which Q."""
+    """Reflectors, taus, the other matrix, on which side Q is, and whether it is the adjoint."""
     for batch, m, n, columns in (((), 5, 5, 4), ((2,), 7, 3, 2), ((), 4, 6, 3), ((), 40, 33, 7), ((), 5, 0, 2)):
         factors, taus = torch.geqrf(values((*batch, m, n), dtype))
         for left in (True, False):

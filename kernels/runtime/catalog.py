@@ -1,6 +1,6 @@
-"""The kernels of this package: a folder of `mpsmith.kernels` with a module of the same name is a family.
+"""The kernels of this package. A folder of `mpsmith.kernels` with a module of the same name is a family.
 
-`kernels/mode/mode.py` has the table of the family's functions, `mode.metal` beside it what they launch.
+`kernels/mode/mode.py` has the table of the family's functions; they launch the kernels in `mode.metal`.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ class Kernel:
         overload: its full name, `aten::mode.values`.
         family: the folder that holds the function, `mode`.
         function: has the parameters, defaults and results of the overload's schema.
-        applies: of an override, for which dtypes of the first argument it replaces torch's kernel, or a function that
-            says so from the call's arguments; None for an operator that has no kernel in torch.
-        on_cpu: of a kernel that newer releases have, too: whether torch's own one computes a call on the CPU, from the
-            call's arguments. Only these calls are replaced there.
+        applies: for an override, the dtypes of the first argument for which it replaces torch's kernel, or a predicate
+            on the call's arguments; None for an operator that has no kernel in torch.
+        on_cpu: for a kernel that newer releases have, too: a predicate on the call's arguments, whether torch's own
+            kernel computes the call on the CPU. Only these calls are replaced there.
         derived: whether torch derives the overload from another one in releases that lack a kernel for it.
         sparse: whether it takes sparse (COO) tensors, for which the dispatcher has a separate key.
         composite: whether it calls other operators, and so gets its gradient from them.
@@ -69,7 +69,7 @@ class Kernel:
 
     @property
     def library(self) -> str:
-        """Whose operator it is: `aten`, torch's own ones, or the namespace of another library."""
+        """The library that defines the operator: `aten` for torch's own, else the namespace of another library."""
         return self.overload.split("::")[0]
 
 
@@ -101,10 +101,10 @@ def family(name: str) -> tuple[Kernel, ...]:
     """The kernels of one family, in the order of its table.
 
     A module's KERNELS has rows of an overload and its function. OVERRIDES, if present, has rows of an overload that
-    torch has a kernel for, the function, and `applies`. ON_CPU has rows of an overload, the function, and `on_cpu`; one
-    that is not in KERNELS is `derived`. SPARSE has rows for sparse tensors. COMPOSITES has rows of an overload that is
-    composite on other devices, and a function that does the same. EXTERN names operators that compiled code calls.
-    FAKES has rows of an overload and its fake kernel.
+    torch has a kernel for, the function, and `applies`. ON_CPU has rows of an overload, the function, and `on_cpu`; an
+    overload that is not in KERNELS, too, is `derived`. SPARSE has rows for sparse tensors. COMPOSITES has rows of an
+    overload that is composite on other devices, and an equivalent function. EXTERN names operators that compiled code
+    calls. FAKES has rows of an overload and its fake kernel.
     Raises UnknownKernelError for an unknown name.
     """
     module = importlib.import_module(f"{_PACKAGE}.{folder_of(name).name}.{name}")
@@ -126,12 +126,12 @@ def family(name: str) -> tuple[Kernel, ...]:
 
 
 def overloads(name: str) -> tuple[str, ...]:
-    """The overloads that a family answers. Raises UnknownKernelError for an unknown name."""
+    """The overloads that a family implements. Raises UnknownKernelError for an unknown name."""
     return tuple(kernel.overload for kernel in family(name))
 
 
 def overridden(name: str) -> frozenset[str]:
-    """The operators of a family that are replaced for some calls only. Raises UnknownKernelError likewise."""
+    """The operators of a family of which some calls are replaced. Raises UnknownKernelError for an unknown name."""
     return frozenset(kernel.operator for kernel in family(name) if kernel.applies is not None)
 
 

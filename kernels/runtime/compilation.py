@@ -1,9 +1,9 @@
 """Makes torch.compile call a kernel of mpsmith if Inductor's own code for the operator fails.
 
-Inductor decomposes many operators or generates Metal for them, whatever kernel they have in eager mode. Mostly that is
-good, because it fuses. A family lists under EXTERN the operators for which it is not: Inductor has no Metal for them,
-or generates wrong code. While a kernel of mpsmith is registered for one of them, Inductor calls it on mps as it calls
-any extern kernel. The first compilation loads Inductor; it is patched then.
+Inductor decomposes many operators or generates Metal for them, even if they have a kernel in eager mode. Usually that
+is an advantage, because it fuses operators. A family lists under EXTERN the operators for which Inductor has no Metal
+or generates wrong code. While a kernel of mpsmith is registered for one of them, Inductor calls it on mps like any
+extern kernel. Inductor is patched when the first compilation loads it.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _change(operator: str, overload: Any) -> None:
 
 
 def _keep_whole_above_autograd(overload: Any, is_ours: Callable[[Any], bool]) -> None:
-    """Keep an operator whole that tracing decomposes above autograd: torch's autograd then calls our kernel."""
+    """Prevent that tracing decomposes an operator above autograd, so that torch's autograd calls our kernel."""
     key = torch._C.DispatchKey.Autograd
     usual = overload.py_kernels.pop(key)
 

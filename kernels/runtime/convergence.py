@@ -1,4 +1,4 @@
-"""Whether an iteration converged; if it did not, the call goes to the CPU, so it never fails where the CPU does not."""
+"""Checks whether an iteration converged. If not, the call runs on the CPU, so it fails only if the CPU fails, too."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ _on_cpu: Counter[str] = Counter()
 
 
 def calls_on_cpu() -> int:
-    """How many calls of this process went to the CPU."""
+    """How many calls of this process ran on the CPU."""
     return _on_cpu.total()
 
 
 def converged(infos: torch.Tensor, name: str) -> bool:
-    """Whether all infos of a call are zero; the first call with another one gives a warning for `name`.
+    """Whether all infos of a call are zero. If not, warn, at the first such call of the operator `name`.
 
-    `infos`: int32, one a matrix, which are read back: positive without convergence, negative where a matrix or its
-    result is not finite, for which the CPU may raise.
+    `infos`: int32, one for each matrix, which are read back. A positive one means no convergence, a negative one that a
+    matrix or its result is not finite, for which the CPU may raise.
     """
     on_host = infos.cpu()
     if not on_host.any():
@@ -32,7 +32,7 @@ def converged(infos: torch.Tensor, name: str) -> bool:
 
 
 def warn_of_the_cpu(name: str, reason: str) -> None:
-    """Count a call that runs on the CPU, and warn of the first one of each operator."""
+    """Count a call that runs on the CPU, and warn of each operator's first one."""
     _on_cpu[name] += 1
     if _on_cpu[name] == 1:
         warnings.warn(

@@ -1,4 +1,4 @@
-"""Torch's error or warning for kernels that are not deterministic."""
+"""Raises torch's error, or gives its warning, for kernels that are not deterministic."""
 
 from __future__ import annotations
 

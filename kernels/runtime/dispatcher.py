@@ -1,4 +1,4 @@
-"""What the dispatcher has for an overload on mps: whether it exists, and whether its kernel is a real one."""
+"""Queries the dispatcher about an overload on mps: whether it exists, and whether its kernel is a real one."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def lacks_fake(overload: str) -> bool:
 
 
 def fake_needs_concrete_sizes(overload: str) -> bool:
-    """Whether the overload's meta kernel is C++, which accepts only sizes that are numbers."""
+    """Whether the overload's meta kernel is in C++, which accepts only concrete sizes."""
     line = _META_LINE.search(torch._C._dispatch_dump(overload)) if exists(overload) else None
     return line is not None and "RegisterMeta" in line["where"]
 

@@ -1,4 +1,4 @@
-"""Launches the elementwise kernels of shared/elementwise.metal: the dense form if layout and alignment allow it."""
+"""Launches the elementwise kernels of shared/elementwise.metal, in the dense form if layout and alignment allow it."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def elementwise(
 
     `outputs`, `inputs`: tensors of the same shape on one device, any strides. The dtypes are those that the kernel was
         instantiated with. An input may be an output (in place); one that overlaps in another way is copied first.
-    `parameters`: numbers that every element sees.
+    `parameters`: numbers that are passed to every element.
 
-    Raises RuntimeError for an output of which several elements share memory, or that shares some with an input.
+    Raises RuntimeError for an output of which several elements share memory, or that partly overlaps an input.
     """
     if outputs[0].numel() == 0:
         return
@@ -63,7 +63,7 @@ def launch_over(shader: Shader, name: str, operands: Sequence[torch.Tensor], con
 
 
 def is_in_vectors(operands: Sequence[torch.Tensor]) -> bool:
-    """Whether operands of one shape and dtype can be moved 16 bytes at a time: dense, in one order, and aligned."""
+    """Whether operands of one shape and dtype can be accessed 16 bytes at a time: dense, in one order, and aligned."""
     lanes, contiguous = _VECTOR_BYTES // operands[0].element_size(), True
     for operand in operands:  # loops: generators take longer than what they do here
         if operand.storage_offset() % lanes:
@@ -73,7 +73,7 @@ def is_in_vectors(operands: Sequence[torch.Tensor]) -> bool:
 
 
 def vectors_of(x: torch.Tensor) -> int:
-    """How many times 16 bytes the elements take."""
+    """The number of 16-byte vectors that hold the elements."""
     return -(-x.numel() * x.element_size() // _VECTOR_BYTES)
 
 
@@ -124,9 +124,9 @@ def floating(
 
 
 def as_tensors(operands: Sequence[torch.Tensor | float], out: torch.Tensor) -> list[torch.Tensor]:
-    """All operands as tensors: a Python kernel gets the scalar operand of an overload as a number.
+    """The operands as tensors, because a Python kernel gets an overload's scalar operand as a number.
 
-    As everywhere in torch, a number does not widen the dtype of a floating tensor beside it.
+    As everywhere in torch, a number does not widen the dtype of a floating tensor.
     """
     floating_dtypes = [x.dtype for x in operands if isinstance(x, torch.Tensor) and x.is_floating_point()]
     dtype = floating_dtypes[0] if floating_dtypes else torch.get_default_dtype()

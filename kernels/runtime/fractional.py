@@ -29,7 +29,7 @@ _DEEPEST_GROUP = 64  # CUDA's limit for a group's third dimension
 
 @dataclass(frozen=True)
 class FractionalWindows:
-    """Windows over planes of depth, height and width; in two dimensions the depths are 1.
+    """Windows over planes of depth, height and width; in two dimensions, all depths are 1.
 
     Attributes:
         inputs, outputs, sizes: depth, height and width of the input, the output and a window.
@@ -41,12 +41,12 @@ class FractionalWindows:
 
     @classmethod
     def of(cls, x: torch.Tensor, outputs: Sequence[int], sizes: Sequence[int]) -> FractionalWindows:
-        """Over the last dimensions of `x`, as many as `outputs` and `sizes` have: two or three."""
+        """The windows over the last dimensions of `x`, as many as `outputs` and `sizes` have: two or three."""
         return cls(_in_three(x.shape[-len(outputs) :]), _in_three(outputs), _in_three(sizes))
 
     @property
     def alpha(self) -> list[float]:
-        """The distance of two windows in each dimension, all computed in float32 as the CPU does."""
+        """The distance between windows in each dimension, computed in float32 as on the CPU."""
         lengths = zip(self.inputs, self.outputs, self.sizes, strict=True)
         return [
             _float32(_float32(before - size) / _float32(after - 1)) if after > 1 else 0.0
@@ -54,15 +54,15 @@ class FractionalWindows:
         ]
 
     def threads(self, planes: int, rows: int) -> tuple[int, int, int]:
-        """The grid for so many planes: a thread takes `rows` rows of outputs."""
+        """The grid for this many planes; each thread computes `rows` rows of outputs."""
         depth, height, width = self.outputs
         return width, -(-height // rows), planes * depth
 
 
 def group_of(threads: tuple[int, int, int]) -> tuple[int, int, int]:
-    """A group for a grid: lanes along the width, and the groups of a dimension are as equal as possible.
+    """The threadgroup for a grid: its lanes are along the width, and each dimension is divided as evenly as possible.
 
-    A group of fixed width would have idle lanes for outputs of a few columns.
+    A group of fixed width would have idle lanes for outputs with few columns.
     """
     width = _share(threads[0], SIMD_WIDTH)
     height = _share(threads[1], _GROUP // width)
@@ -79,7 +79,7 @@ def launch_fractional(
 ) -> None:
     """Run the forward `name` of a family.
 
-    `outputs`: contiguous maxima in the dtype of `x`, and their int64 places in a contiguous plane. `x`: (images,
+    `outputs`: contiguous maxima in the dtype of `x`, and their int64 positions in a contiguous plane. `x`: (images,
     channels) or channels, then the pooled dimensions, of any strides. `samples`: (images or more, channels, pooled
     dimensions), of any strides.
     """
@@ -165,7 +165,7 @@ def _in_three(lengths: Sequence[int]) -> tuple[int, int, int]:
 
 
 def _share(count: int, most: int) -> int:
-    """The size of a group when `count` is divided into the fewest groups of at most `most`."""
+    """The group size that divides `count` into the fewest groups of at most `most`."""
     groups = -(-count // most)
     return -(-count // groups)
 

@@ -21,12 +21,12 @@ _CHANNELS_LAST = {4: (torch.channels_last, (1, 3, 2, 0)), 5: (torch.channels_las
 
 
 def broadcast(*shapes: Sequence[int]) -> torch.Size:
-    """The shape that all broadcast to: `torch.broadcast_shapes` without loading sympy. Raises RuntimeError likewise."""
+    """The shape that all broadcast to, as `torch.broadcast_shapes`, which would load sympy. Raises RuntimeError."""
     return reduce(torch._C._infer_size, map(torch.Size, shapes))
 
 
 def memory_format_of(x: torch.Tensor) -> torch.memory_format:
-    """The format that strides stand for: `suggest_memory_format`, which loads sympy when it is first called."""
+    """The memory format of a tensor's strides, as `suggest_memory_format`, which would load sympy at its first call."""
     if type(x) is not torch.Tensor:
         return suggest_memory_format(x)
     shape, strides, least = x.shape, x.stride(), 0
@@ -45,8 +45,8 @@ class Layout:
     """The common iteration space of several operands, the innermost dimension first.
 
     Attributes:
-        sizes: the size of each dimension. Dimensions of size 1 are dropped, and neighbours that all operands step
-            through with one stride are merged.
+        sizes: the size of each dimension. Dimensions of size 1 are dropped, and neighbouring ones are merged if all
+            operands step through them with one stride.
         strides: the strides of each operand in elements.
         elements: the product of the sizes.
     """
@@ -57,7 +57,7 @@ class Layout:
 
     @cached_property
     def is_dense(self) -> bool:
-        """Whether every operand is in memory without gaps, in the same order."""
+        """Whether every operand is dense in memory, in the same order."""
         return not self.sizes or (len(self.sizes) == 1 and all(row == (1,) for row in self.strides))
 
     @cached_property
@@ -80,7 +80,7 @@ class Layout:
         return Layout((self.sizes[0] // lanes, *self.sizes[1:]), strides, self.elements // lanes)
 
     def in_parts(self, parts: int) -> tuple[Layout, list[int]] | None:
-        """The layout of the first of `parts` equal parts, and the distance of two parts in each operand.
+        """The layout of the first of `parts` equal parts, and the distance between parts in each operand.
 
         The longest divisible dimension is divided, which keeps neighbours together. None if no dimension is divisible.
         """
@@ -94,11 +94,11 @@ class Layout:
 
     @cached_property
     def packed(self) -> list[int]:
-        """What `struct offsets` of shared/strided.metal reads."""
+        """The numbers of `struct offsets` of shared/strided.metal."""
         return [self.elements, len(self.sizes), *self.sizes, *(stride for row in self.strides for stride in row)]
 
     def launch(self, kernel: MetalKernel, *arguments: object) -> None:
-        """Run a kernel with a thread an element; the layout follows its other arguments."""
+        """Run a kernel with one thread per element; the layout follows its other arguments."""
         casts = {len(arguments): "int32"} if self.fits_32_bits else None
         launch_elements(kernel, self.elements, *arguments, self.packed, arg_casts=casts)
 
@@ -110,7 +110,7 @@ def launch_elements(
     arg_casts: dict[int, str] | None = None,
     reports: bool = False,
 ) -> None:
-    """Run a kernel with at least a thread an element, in rows if one dimension of the grid is too short.
+    """Run a kernel with at least one thread per element, in rows if one dimension of the grid is too short.
 
     The kernel finds its element with `element_of` of shared/strided.metal; the last row may be longer than needed.
     `reports`: the kernel's last buffer is the error buffer.
@@ -126,20 +126,20 @@ def launch_elements(
 def layout_of(operands: Sequence[torch.Tensor]) -> Layout:
     """The layout of operands of one shape; broadcast an operand with `expand` first.
 
-    The order of dimensions follows the first operand, so that neighbouring threads touch neighbouring memory of it.
+    The order of dimensions follows the first operand, so that adjacent threads access adjacent memory of it.
     """
     return _merged(operands[0].shape, tuple(operand.stride() for operand in operands))
 
 
 def logical_order(x: torch.Tensor) -> list[int]:
-    """The layout of one tensor for `struct offsets`, its elements counted as if it were contiguous."""
+    """The layout of one tensor for `struct offsets`; elements are numbered as if it were contiguous."""
     return _logical_order(x.shape, x.stride())
 
 
 def reduced_orders(x: torch.Tensor, reduced: Collection[int]) -> tuple[list[int], list[int]]:
-    """`logical_order` of the first elements of all rows, and of the elements of one row: the dimensions `reduced`.
+    """`logical_order` of the first elements of all rows, and of the elements of one row (the dimensions `reduced`).
 
-    The first number of each is how many there are.
+    The first number of each list is the number of elements.
     """
     return _reduced_orders(x.shape, x.stride(), tuple(reduced))
 
@@ -167,7 +167,7 @@ def _logical_order(shape: tuple[int, ...], strides: tuple[int, ...]) -> list[int
 
 @lru_cache(maxsize=4096)
 def _merged(shape: tuple[int, ...], rows: tuple[tuple[int, ...], ...]) -> Layout:
-    """Cached: a program has few layouts, and the same ones in every step."""
+    """The layout, cached because a program has few layouts, and the same ones in every step."""
     order = sorted((d for d in range(len(shape)) if shape[d] != 1), key=lambda d: (rows[0][d], -d))
     sizes: list[int] = []
     strides: list[list[int]] = [[] for _ in rows]

@@ -12,7 +12,7 @@ NONE, MEAN, SUM = 0, 1, 2
 def reduce_losses(losses: torch.Tensor, reduction: int, *, keeps_rows: bool, out: torch.Tensor) -> torch.Tensor:
     """Write float32 losses of all rows, their mean or their sum to `out`, cast to its dtype, and return it.
 
-    `keeps_rows`: without reduction there is a result for each row. Otherwise the input was one row, and the result has
+    `keeps_rows`: without reduction there is a result for each row. If false, the input was one row, and the result has
     no dimension.
     """
     if reduction != NONE and out.dtype == torch.float32:  # directly, which saves the launch of a copy

@@ -1,6 +1,6 @@
-"""Which calls torch's own kernels of linear algebra compute on the CPU although they are native (torch 2.14 and later).
+"""Which calls torch's own linear algebra kernels compute on the CPU although they are native (torch 2.14 and later).
 
-A group of threads holds a matrix there; larger ones do not fit, and small batches are left to LAPACK
+Their threadgroup holds a matrix in memory; larger ones do not fit, and small batches are left to LAPACK
 (aten/src/ATen/native/mps/operations/LinearAlgebra.mm of torch 2.15).
 """
 
@@ -37,7 +37,7 @@ def eigh_on_cpu(
     compute_v: bool = True,
     **outputs: torch.Tensor,
 ) -> bool:
-    """The same of `_linalg_eigh`, whose group holds the matrix and its eigenvectors."""
+    """As `svd_on_cpu`, for `_linalg_eigh`, whose threadgroup holds the matrix and its eigenvectors."""
     if A.dtype not in _DTYPES or not A.numel() or A.dim() < 2:
         return False
     return 2 * A.shape[-1] ** 2 * A.element_size() > _SHARED_BYTES or A.numel() < _LEAST_OF_EIGH

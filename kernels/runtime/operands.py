@@ -1,6 +1,6 @@
 """Checks of operands, with the CPU's error texts.
 
-A kernel would misread a tensor of another dtype, and read beyond the end of one that is too short. So every tensor is
+A kernel would misread a tensor of a wrong dtype, and read beyond the end of one that is too short. So every tensor is
 checked or converted before it is bound.
 """
 
@@ -45,13 +45,13 @@ def require_device(x: torch.Tensor, others: dict[str, torch.Tensor | None], oper
 
 
 def require_scalar_type(x: torch.Tensor, dtype: torch.dtype) -> None:
-    """Raise RuntimeError, as the CPU's data accessors do, for a tensor of another dtype."""
+    """Raise RuntimeError, as the CPU's data accessors do, for a tensor of a different dtype."""
     if x.dtype != dtype:
         raise RuntimeError(f"expected scalar type {scalar_type(dtype)} but found {scalar_type(x.dtype)}")
 
 
 def require_sizes(x: torch.Tensor, sizes: Sequence[int], name: str) -> None:
-    """Raise RuntimeError for a tensor of another shape; `name` is the argument's in torch's messages."""
+    """Raise RuntimeError for a tensor of a different shape; `name` is the argument's name in torch's messages."""
     if tuple(x.shape) != tuple(sizes):
         raise RuntimeError(f"expected sizes {list(sizes)} for `{name}` but got sizes {list(x.shape)}")
 
@@ -82,11 +82,11 @@ def require_square(x: torch.Tensor, operator: str) -> None:
 
 
 def not_implemented(kernel: str, dtype: torch.dtype) -> NotImplementedError:
-    """The error that the CPU's `kernel` raises for a dtype that it does not have."""
+    """The error that the CPU's `kernel` raises for a dtype without implementation."""
     return NotImplementedError(f"\"{kernel}\" not implemented for '{scalar_type(dtype)}'")
 
 
 def require_lapack_dtype(x: torch.Tensor, kernel: str) -> None:
-    """Raise NotImplementedError, as the CPU's `kernel` does, for a dtype that LAPACK does not have here."""
+    """Raise NotImplementedError, as the CPU's `kernel` does, for a dtype without a LAPACK routine on mps."""
     if x.dtype not in (torch.float32, torch.complex64):
         raise not_implemented(kernel, x.dtype)

@@ -1,4 +1,4 @@
-"""Accumulated rotations, made orthonormal again."""
+"""Makes accumulated rotations orthonormal again."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .autocast import without_autocast
 
 @without_autocast
 def orthonormal(rows: torch.Tensor) -> torch.Tensor:
-    """Rows (..., n, n) that are orthonormal but for roundings: one step of Newton's iteration for the polar factor.
+    """Rows (..., n, n), orthonormal up to rounding, after one step of Newton's iteration for the polar factor.
 
     N. J. Higham, SIAM Journal on Scientific and Statistical Computing 7, 1986, in the form without an inverse.
     """

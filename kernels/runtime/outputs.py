@@ -1,4 +1,4 @@
-"""Outputs of kernels: checked and resized as torch does, with the operator's meta kernel; overlaps are resolved."""
+"""Checks and resizes outputs as torch does, with the operator's meta kernel, and resolves overlaps."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def check_outputs(
     """Check the given outputs as the CPU does, and resize each to the shape that the operator's meta kernel returns.
 
     `overload`: the out overload, `torch.ops.aten.heaviside.out`. `dtypes`: the dtype that each output must have; None
-        if the result is cast to the output's dtype. Meta kernels in Python accept any dtype, so they do not suffice.
-    Raises RuntimeError for an output of another dtype, and what the meta kernel raises for shapes that do not fit.
+        if the result is cast to the output's dtype. This is needed because meta kernels in Python accept any dtype.
+    Raises RuntimeError for an output of a different dtype, and what the meta kernel raises for shapes that do not fit.
     """
     for (name, output), dtype in zip(outputs.items(), dtypes, strict=True):
         if dtype is not None and output.dtype != dtype:
@@ -59,9 +59,9 @@ def check_outputs(
 def _accepted(
     overload: Any, args: Sequence[Any], kwargs: dict[str, Any], outputs: dict[str, torch.Tensor]
 ) -> Sequence[tuple[torch.Size, tuple[int, ...]]]:
-    """The shapes and strides that the meta kernel gives these outputs, kept for calls that differ in values alone.
+    """The outputs' shapes and strides from the meta kernel, cached for calls that differ only in values.
 
-    A call that resizes an output with elements is not kept: the meta kernel warns of each.
+    A call that resizes an output with elements is not cached, because the meta kernel warns of each.
     """
     key = _call_signature(overload, args, kwargs, outputs)
     kept: Sequence[tuple[torch.Size, tuple[int, ...]]] | None = _plans.get(key)
@@ -76,13 +76,13 @@ def _accepted(
 
 
 def _call_signature(overload: Any, args: Sequence[Any], *named: dict[str, Any]) -> tuple[Any, ...]:
-    """A key made of what the meta kernel sees of a call; `named`: the keyword arguments, and the outputs if any."""
+    """A key of all that the meta kernel reads from a call; `named`: the keyword arguments, and the outputs if any."""
     by_name = [(*keywords, _signature(keywords.values())) for keywords in named]
     return (overload, torch.get_default_dtype(), _signature(args), *by_name)
 
 
 def _signature(values: Iterable[Any]) -> tuple[Any, ...]:
-    """What a meta kernel knows of values, to be a key: numbers of two types differ, though 1 == 1.0 == True."""
+    """What a meta kernel reads from values, as a key. It has numbers' types, because 1 == 1.0 == True."""
     key: list[Any] = []
     for value in values:
         if isinstance(value, torch.Tensor):
@@ -105,7 +105,7 @@ def _operator(overload: Any) -> str:
 
 
 def _refuse_cpu(operator: str, args: Sequence[Any], outputs: dict[str, torch.Tensor]) -> None:
-    """Raise RuntimeError for an output on the CPU, which no kernel can write, beside arguments that are not."""
+    """Raise RuntimeError for an output on the CPU, which no kernel can write, if an argument is on another device."""
     device = next((x.device for x in args if isinstance(x, torch.Tensor) and not x.is_cpu), None)
     for name, output in outputs.items():
         if device is not None and output.is_cpu:
@@ -116,7 +116,7 @@ def _refuse_cpu(operator: str, args: Sequence[Any], outputs: dict[str, torch.Ten
 
 
 def is_ready(output: torch.Tensor, shape: Sequence[int], dtype: torch.dtype) -> bool:
-    """Whether an output can be written as it is: on a GPU, of this shape and dtype, its elements apart."""
+    """Whether a kernel can write an output directly: on a GPU, of this shape and dtype, without internal overlap."""
     return (
         output.dtype == dtype
         and not output.is_cpu
@@ -126,7 +126,7 @@ def is_ready(output: torch.Tensor, shape: Sequence[int], dtype: torch.dtype) -> 
 
 
 def resize_output(output: torch.Tensor, shape: Sequence[int]) -> None:
-    """Give an output the shape that the result has, with torch's warning when it held elements already."""
+    """Resize an output to the shape of the result, with torch's warning if it had elements."""
     if tuple(output.shape) == tuple(shape):
         return
     if output.numel():
@@ -140,14 +140,14 @@ def resize_output(output: torch.Tensor, shape: Sequence[int]) -> None:
 
 
 def copy_to_output(output: torch.Tensor, result: torch.Tensor) -> torch.Tensor:
-    """The output with the result in it: resized, and refused if several of its elements share memory."""
+    """Resize the output and copy the result to it. Raises RuntimeError if several of its elements share memory."""
     resize_output(output, result.shape)
     refuse_internal_overlap(output)
     return output.copy_(result)
 
 
 def contiguous_twin(output: torch.Tensor, dtype: torch.dtype | None = None) -> torch.Tensor:
-    """The output itself if it is contiguous, else contiguous memory of its shape, from which `finish` copies.
+    """The output itself if it is contiguous, else a contiguous tensor of its shape, which `finish` copies to it.
 
     `dtype`: the dtype of the result, if torch casts it to the output's.
     """
@@ -169,7 +169,7 @@ def empty_results(overload: Any, args: Sequence[Any], device: torch.device, **kw
 
 
 def finish(output: torch.Tensor, twin: torch.Tensor) -> torch.Tensor:
-    """The output with the values that a kernel wrote to its `contiguous_twin`."""
+    """Copy the values that a kernel wrote to the `contiguous_twin` to the output, and return the output."""
     return output if twin is output else output.copy_(twin)
 
 
@@ -222,7 +222,7 @@ def refuse_partial_overlap(written: torch.Tensor, source: torch.Tensor) -> None:
 
 
 def apart_from(output: torch.Tensor, source: torch.Tensor) -> torch.Tensor:
-    """What to read for `source` while `output` is written element by element: a copy if they overlap.
+    """The tensor to read for `source` while `output` is written element by element: a copy if they overlap.
 
     Raises RuntimeError for an overlap that torch refuses.
     """
@@ -237,8 +237,8 @@ def out_form(
 ) -> Callable[..., Any]:
     """The out form of a function that returns new tensors: it checks the given outputs and copies the results.
 
-    `overload`: that of the out form, such as "addr.out". `names`: of the outputs. `casts`: whether torch casts the
-        results to the outputs' dtypes.
+    `overload`: the name of the out form, such as "addr.out". `names`: the names of the outputs. `casts`: whether torch
+        casts the results to the outputs' dtypes.
     """
     signature = inspect.signature(function)
     outputs = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in names]
@@ -273,9 +273,9 @@ def out_form(
 
 
 def functional_form(function: Callable[..., Any], name: str = "out", dtype: str | None = None) -> Callable[..., Any]:
-    """The form of an out form's function that returns a new tensor, of the shape and dtype of the argument `self`.
+    """The functional form of an out form's function; the new tensor has the shape and dtype of the argument `self`.
 
-    `name`: the output's. `dtype`: the argument that may choose another dtype; then the function resizes the tensor.
+    `name`: the output. `dtype`: the argument that may choose another dtype; then the function resizes the tensor.
     """
     signature = inspect.signature(function)
     parameters = list(signature.parameters)
@@ -294,7 +294,7 @@ def functional_form(function: Callable[..., Any], name: str = "out", dtype: str 
 
 
 def _share_memory(written: torch.Tensor, source: torch.Tensor) -> bool:
-    """Whether two tensors, both dense, have elements in common."""
+    """Whether two dense tensors have elements in common; False for others."""
     if written.numel() == 0 or source.numel() == 0 or written.device != source.device:
         return False
     if written.untyped_storage().data_ptr() != source.untyped_storage().data_ptr():
@@ -312,7 +312,7 @@ def _is_dense(x: torch.Tensor) -> bool:
 
 
 def _extent(x: torch.Tensor) -> tuple[int, int]:
-    """The bytes of the storage from the first element on and up to the end of the last."""
+    """The byte offsets in the storage of the first element and of the end of the last one."""
     span = sum(int((size - 1) * stride) for size, stride in zip(x.shape, x.stride(), strict=True))
     start = int(x.storage_offset()) * x.element_size()
     return start, start + (span + 1) * x.element_size()

@@ -1,4 +1,4 @@
-"""Pooling over depth, height and width: the geometry as the Metal kernels read it, and checks."""
+"""Pooling over depth, height and width: the geometry in the layout of the Metal kernels, and checks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _GROUP = 256  # of the Metal kernels for large windows
 
 
 def geometry3d(x: torch.Tensor, inputs: Sequence[int], outputs: Sequence[int]) -> list[int]:
-    """`struct pool3d` of shared/windows.metal.
+    """The numbers of `struct pool3d` of shared/windows.metal.
 
     `x`: the strided operand, (images, channels, depth, height, width) or without images.
     `inputs`, `outputs`: depth, height and width before and after pooling.
@@ -29,7 +29,7 @@ def geometry3d(x: torch.Tensor, inputs: Sequence[int], outputs: Sequence[int]) -
 
 
 def _window_volume(inputs: Sequence[int], outputs: Sequence[int]) -> int:
-    """How many inputs a window has."""
+    """The number of inputs per window, rounded up in each dimension."""
     volume = 1
     for before, after in zip(inputs, outputs, strict=True):
         volume *= -(-before // after)
@@ -39,9 +39,9 @@ def _window_volume(inputs: Sequence[int], outputs: Sequence[int]) -> int:
 def launch_windows(
     shader: Shader, name: str, outputs: Sequence[torch.Tensor], x: torch.Tensor, output_size: Sequence[int]
 ) -> None:
-    """Run the forward `name` of adaptive pooling: a thread for each window, or a group for each large one.
+    """Run the forward `name` of adaptive pooling, with one thread per window, or one threadgroup per large window.
 
-    The largest go to the CPU, to the operator of this name.
+    For the largest windows, the operator of this name runs on the CPU.
     """
     inputs, windows = x.shape[-3:], outputs[0].numel()
     volume = _window_volume(inputs, output_size)
@@ -56,7 +56,7 @@ def launch_windows(
 
 
 def are_too_many(operator: str, grad_output: torch.Tensor, x: torch.Tensor) -> bool:
-    """Whether too many windows of 3-dimensional pooling hold an element of `x` for a thread that adds them up."""
+    """Whether so many windows of 3-dimensional pooling contain an element of `x` that one thread cannot add them up."""
     if grad_output.numel() <= rows.MOST_STEPS:
         return False
     windows = _window_volume(grad_output.shape[-3:], x.shape[-3:])
@@ -78,10 +78,10 @@ def check_pooled(x: torch.Tensor, output_size: Sequence[int], operator: str) -> 
 
 
 def check_fractional_samples(x: torch.Tensor, samples: torch.Tensor, pooled: int, operator: str) -> None:
-    """Raise RuntimeError with the CPU's texts for random samples that do not fit.
+    """Raise RuntimeError with the CPU's texts for random samples of a wrong shape or dtype.
 
     `x`: (images, channels) or channels, then the `pooled` dimensions. `samples`: (images or more, channels, `pooled`);
-    samples for fewer planes than there are would be read out of bounds.
+    samples for too few planes would be read out of bounds.
     """
     require_device(x, {"random_samples": samples}, operator)
     images, channels = (1, x.shape[0]) if x.dim() == pooled + 1 else x.shape[:2]
@@ -100,10 +100,10 @@ def check_fractional_samples(x: torch.Tensor, samples: torch.Tensor, pooled: int
 def check_pooled_gradient(
     grad_output: torch.Tensor, x: torch.Tensor, output_size: Sequence[int], indices: torch.Tensor, operator: str
 ) -> None:
-    """Raise RuntimeError for a gradient or positions of maxima that do not fit the pooled input.
+    """Raise RuntimeError for a gradient or positions of maxima that do not match the pooled input.
 
-    `x`: planes of as many dimensions as `output_size` has. `grad_output`, `indices`: of the planes of `x` and of the
-    output's size, in the dtype of `x` and int64.
+    `x`: planes with as many dimensions as `output_size`. `grad_output`, `indices`: the planes of `x` with the output's
+    size, in the dtype of `x` and int64.
     """
     require_device(x, {"grad_output": grad_output, "indices": indices}, operator)
     require_scalar_type(grad_output, x.dtype)

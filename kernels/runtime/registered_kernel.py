@@ -48,7 +48,7 @@ class KernelRegistration:
         return cls(kernel, original, _registered(kernel, original), fakes)
 
     def replaced_by(self, kernel: Kernel) -> KernelRegistration:
-        """Replace it by another kernel for the same overload; before torch 2.8 there is none for a moment."""
+        """Replace it by another kernel for the same overload; before torch 2.8 there is briefly none."""
         if not _TAKES_OVERRIDE:
             self.functions._destroy()  # type: ignore[no-untyped-call]
         functions = _registered(kernel, self.original)
@@ -57,7 +57,7 @@ class KernelRegistration:
         return KernelRegistration(kernel, self.original, functions, self.fakes)
 
     def unregister(self) -> None:
-        """Unregister it: the previous kernel is active again."""
+        """Unregister it; the previous kernel becomes active again."""
         self.functions._destroy()  # type: ignore[no-untyped-call]
         if self.fakes is not None:
             self.fakes._destroy()  # type: ignore[no-untyped-call]

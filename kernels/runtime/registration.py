@@ -44,7 +44,7 @@ _awaited: dict[str, Kernel] = {}
 
 
 class State(str, Enum):
-    """Which kernel an overload has on mps, or why it has none of mpsmith."""
+    """Whether an overload has a kernel of mpsmith on mps, or why not."""
 
     registered = "registered"
     replaced = "replaced"
@@ -57,7 +57,7 @@ class State(str, Enum):
 
     @property
     def explanation(self) -> str:
-        """What the state means, in one clause."""
+        """An explanation of the state, in one clause."""
         return _EXPLANATIONS[self]
 
 
@@ -85,11 +85,11 @@ class KernelStatus:
 def enable(*names: str) -> tuple[str, ...]:
     """Register kernels for overloads that the running torch lacks on mps.
 
-    `names`: operators or overloads; by default all that are finished in the registry, and all overrides, which
-        "overrides" means as well.
+    `names`: operators or overloads; by default all that are finished in the registry, and all overrides. "overrides"
+        selects all overrides.
         Calling it again is harmless.
     Returns those of the overloads that are registered now; none if there is no mps device.
-    Raises UnknownKernelError for a name without a kernel, RegistryError when the registry cannot be read.
+    Raises UnknownKernelError for a name without a kernel, RegistryError if the registry cannot be read.
     """
     with _lock:
         if not names and not dispatcher.mps_is_available():
@@ -115,12 +115,12 @@ def _chosen(names: Sequence[str]) -> tuple[Kernel, ...]:
 
 
 def _default() -> tuple[Kernel, ...]:
-    """What is registered without names; a finished kernel may be an override."""
+    """The kernels to register without names; a finished kernel may be an override."""
     return tuple({kernel.overload: kernel for kernel in (*finished(), *overrides(), *of_other_libraries())}.values())
 
 
 def disable(*names: str) -> tuple[str, ...]:
-    """Unregister kernels, all of them by default; the previous kernels are active again.
+    """Unregister kernels, all of them by default; the previous kernels become active again.
 
     Returns the overloads that were registered. Raises UnknownKernelError for a name without a kernel.
     """
@@ -136,7 +136,7 @@ def disable(*names: str) -> tuple[str, ...]:
 
 @contextlib.contextmanager
 def use(*names: str) -> Iterator[tuple[str, ...]]:
-    """Inside, exactly these kernels are registered (none without names), for every thread; then the previous ones.
+    """In this context, exactly these kernels are registered (none without names), for every thread.
 
     Yields the overloads that are registered inside. Raises UnknownKernelError for a name without a kernel.
     """
@@ -161,7 +161,7 @@ def counting(*names: str) -> Iterator[Counter[str]]:
 
 @contextlib.contextmanager
 def observing(see: Callable[[Kernel, tuple[Any, ...], dict[str, Any]], None], *names: str) -> Iterator[None]:
-    """Like `use`; `see` gets each kernel that is called, and its arguments. Raises UnknownKernelError likewise."""
+    """Like `use`; `see` is called with each kernel that runs, and its arguments. Raises UnknownKernelError, too."""
     with _exactly([_observed(kernel, see) for kernel in named(names)]):
         yield
 
@@ -177,9 +177,9 @@ def _observed(kernel: Kernel, see: Callable[[Kernel, tuple[Any, ...], dict[str, 
 
 @contextlib.contextmanager
 def _exactly(kernels: Sequence[Kernel]) -> Iterator[tuple[str, ...]]:
-    """Inside, exactly these are registered if torch lacks them; then the previous ones. Yields their overloads.
+    """In this context, exactly these kernels are registered, if torch lacks them. Yields their overloads.
 
-    Kernels that are registered both before and inside stay registered: callers in other threads never miss them.
+    Kernels that are registered both before and inside stay registered, so that other threads can call them at any time.
     """
     scope: dict[str, Kernel] = {}
     with _lock:
@@ -196,7 +196,7 @@ def _exactly(kernels: Sequence[Kernel]) -> Iterator[tuple[str, ...]]:
 def status() -> tuple[KernelStatus, ...]:
     """The states of all kernels of this package in this process.
 
-    Raises RegistryError when the registry cannot be read.
+    Raises RegistryError if the registry cannot be read.
     """
     with _lock:
         complete = {kernel.overload for kernel in _default()}
@@ -204,9 +204,9 @@ def status() -> tuple[KernelStatus, ...]:
 
 
 def enable_from_environment() -> None:
-    """Register what `import mpsmith.kernels` does: MPSMITH_KERNELS may be `off` or names separated by commas.
+    """Register kernels for `import mpsmith.kernels`: MPSMITH_KERNELS may be `off` or names separated by commas.
 
-    A broken registry or variable gives a warning: the import never fails.
+    A broken registry or variable gives a warning, so that the import never fails.
     """
     wanted = os.environ.get(VARIABLE, "").strip()
     if wanted.lower() in _OFF:
@@ -220,13 +220,13 @@ def enable_from_environment() -> None:
 
 
 def _shown(kernel: Kernel, complete: set[str]) -> State:
-    """The state to show: another library may have registered the overload since."""
+    """The state as shown to users: `replaced` if another library has registered the overload since."""
     registration = _registered.get(kernel.overload)
     return State.replaced if registration is not None and not registration.is_active else _state(kernel, complete)
 
 
 def _state(kernel: Kernel, complete: set[str] | None = None) -> State:
-    """The state of a kernel; `complete` has the finished overloads, None if that does not matter."""
+    """The state of a kernel; `complete` has the finished overloads, None if their state does not matter."""
     if kernel.overload in _registered:
         return State.registered
     if not dispatcher.mps_is_available():

@@ -1,4 +1,4 @@
-"""Antialiased resampling: how far the filters reach, and the distance of two windows."""
+"""Antialiased resampling: the reach of the filters, and the distance between windows."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _STEPS_OF_ELEMENT = 3
 def window_distances(
     inputs: Iterable[int], outputs: Iterable[int], align_corners: bool, scales: Iterable[float | None]
 ) -> list[float]:
-    """For each axis, the distance of the windows of two neighbouring outputs, in inputs."""
+    """For each axis, the distance between the windows of adjacent outputs, in inputs."""
     sizes = zip(inputs, outputs, scales, strict=True)
     return [_distance(before, after, align_corners, scale) for before, after, scale in sizes]
 
 
 def is_too_far(operator: str, filter_name: str, distances: Iterable[float], sizes: Sequence[int]) -> bool:
-    """Whether a launch would take too long for windows of these distances over dimensions of these sizes."""
+    """Whether a launch would take too long for windows with these distances, in dimensions of these sizes."""
     if _STEPS_OF_ELEMENT * max(sizes) <= rows.MOST_STEPS:
         return False
     reaches = [2 * math.ceil(SUPPORT[filter_name] * max(distance, 1.0)) + 1 for distance in distances]

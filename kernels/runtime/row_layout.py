@@ -28,7 +28,7 @@ def from_rows(rows: torch.Tensor, shape: Sequence[int], dims: Dims) -> torch.Ten
 
 
 def reduced_shape(tensor: torch.Tensor, dims: Dims, keepdim: bool = False) -> list[int]:
-    """The shape that is left when each row becomes one value."""
+    """The shape of a result with one value for each row."""
     others, _ = _split(tensor.dim(), dims)
     if keepdim:
         return [size if dim in others else 1 for dim, size in enumerate(tensor.shape)]
@@ -36,7 +36,7 @@ def reduced_shape(tensor: torch.Tensor, dims: Dims, keepdim: bool = False) -> li
 
 
 def _split(count: int, dims: Dims) -> tuple[list[int], list[int]]:
-    """The other dimensions and those inside a row, in order."""
+    """The dimensions outside of a row and those inside, in order."""
     named = [dims] if isinstance(dims, int) else list(dims or range(count))
     wrapped = {wrap_dim(dim, max(count, 1)) for dim in named}
     inside = sorted(wrapped) if count else []

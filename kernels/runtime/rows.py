@@ -1,4 +1,4 @@
-"""Launches kernels that give a threadgroup to each row, and keeps launches short."""
+"""Launches kernels with a threadgroup for each row, and keeps launches short."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ MOST_CONTENDED_ADDITIONS = 2**23
 
 
 def row_group(length: int) -> int:
-    """Threads for a row: whole SIMD groups, one thread an element, at most 256 (what the kernels have scratch for)."""
+    """The number of threads for a row: whole SIMD groups, one thread per element, at most 256 (kernels' scratch)."""
     return min(MOST_THREADS, max(1, -(-length // SIMD_WIDTH)) * SIMD_WIDTH)
 
 
 def group_of_many_rows(rows: int, length: int, simd_groups: int = 2) -> int:
-    """As `row_group`, with only `simd_groups` SIMD groups for each of many short rows.
+    """As `row_group`, but only `simd_groups` SIMD groups if there are many short rows.
 
     More rows are loaded at a time, and fewer threads wait for each other: two to four times as fast on an H200.
     """
@@ -42,7 +42,7 @@ def group_of_many_rows(rows: int, length: int, simd_groups: int = 2) -> int:
 def launch_rows(
     kernel: MetalKernel, rows: int, group: int, *arguments: object, int32: bool = False, reports: bool = False
 ) -> None:
-    """Run a kernel with a group of `group` threads for each of up to 2^32 - 1 rows.
+    """Run a kernel with a threadgroup of `group` threads for each of up to 2^32 - 1 rows.
 
     The row is the group's second coordinate: threads counted in one dimension would not fit into 32 bits.
     `int32`: the kernel reads integers that are passed by value as 32 bits.
@@ -54,10 +54,10 @@ def launch_rows(
 
 
 def short_launches(rows: int, products_of_row: int, tile: int = 1, most: int | None = None) -> Iterable[slice]:
-    """The rows of each launch, whole tiles: together they are all rows, and none has more than `most` products.
+    """Divide all rows among launches, in whole tiles; no launch has more than `most` products unless one tile has.
 
-    `most`: `MOST_PRODUCTS` without it; a tile that alone has more is a launch. Each launch but the last is waited for:
-    else Metal could end them together.
+    `most`: `MOST_PRODUCTS` by default. After each launch but the last, wait for it, because Metal could otherwise end
+    them together.
     """
     if 0 < rows * products_of_row <= (most or MOST_PRODUCTS):
         return (slice(0, rows),)
@@ -72,14 +72,14 @@ def _parts(rows: int, count: int) -> Iterator[slice]:
 
 
 def rows_in(part: slice, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    """These rows of each tensor; the tensors themselves, which costs nothing, if one launch takes all rows."""
+    """These rows of each tensor; if one launch takes all rows, the tensors themselves, which costs nothing."""
     if part.stop - part.start == tensors[0].shape[0]:
         return tensors
     return tuple(x[part] for x in tensors)
 
 
 def is_too_long(name: str, steps: int, size: str) -> bool:
-    """Whether one launch would take more than `MOST_STEPS`; then a warning says that the CPU computes."""
+    """Whether one launch would take more than `MOST_STEPS`; if so, warn that the CPU computes."""
     if steps <= MOST_STEPS:
         return False
     warn_of_the_cpu(name, f"one launch would take too long for {size}")
@@ -93,9 +93,9 @@ def fill_on_cpu(
     dtype: torch.dtype = torch.float64,
     **keywords: Any,
 ) -> None:
-    """Copy what `function` returns for the arguments on the CPU into `outputs`, of as many elements.
+    """Call `function` on the CPU and copy its results to `outputs`, which have as many elements.
 
-    `dtype`: in which it computes with floats; the CPU sums millions of float32 one after another, and loses digits.
+    `dtype`: the dtype of its floating arguments; summing millions of float32 in a row, the CPU would lose digits.
     """
     named = {name: _on_cpu(argument, dtype) for name, argument in keywords.items()}
     results = function(*(_on_cpu(argument, dtype) for argument in arguments), **named)

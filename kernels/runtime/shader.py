@@ -1,4 +1,4 @@
-"""Metal source that is compiled at the first request for one of its kernels, once for each device."""
+"""Metal source that is compiled when one of its kernels is first requested, once for each device."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class MetalKernel(Protocol):
 class Shader:
     """The Metal source beside a Python module: `Shader(__file__)` of `shrink.py` is `shrink.metal`.
 
-    `#include "shared/x.metal"` is replaced by that file of this package, once, for `compile_shader` takes one text.
+    `#include "shared/x.metal"` is replaced by that file of this package, once, because `compile_shader` takes one text.
     """
 
     def __init__(self, module: str) -> None:
@@ -59,9 +59,9 @@ class Shader:
         self._compiling = threading.Lock()
 
     def kernel(self, name: str, device: torch.device) -> MetalKernel:
-        """The kernel of that name, compiled for `device` if it is not yet.
+        """The kernel of that name, compiled for `device` if it is not compiled yet.
 
-        Raises SyntaxError when Metal refuses the source, RuntimeError when it has no kernel of that name or this torch
+        Raises SyntaxError if Metal refuses the source, RuntimeError if it has no kernel of that name or this torch
         cannot compile any.
         """
         kernel = self._kernels.get((device, name))
@@ -86,9 +86,9 @@ class Shader:
 
 
 def assembled(path: Path) -> str:
-    """The text of a Metal file of this package with its own includes in place.
+    """The text of a Metal file of this package, with the files that it includes.
 
-    Raises OSError when a file cannot be read.
+    Raises OSError if a file cannot be read.
     """
     return ("#define REPORTS\n" if REPORTS_ERRORS else "") + _expanded(path, seen=set())
 

@@ -1,4 +1,4 @@
-"""Does something as soon as Python has loaded a module, without loading it."""
+"""Calls a function as soon as Python has loaded a module, without loading it."""
 
 from __future__ import annotations
 

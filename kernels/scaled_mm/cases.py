@@ -1,6 +1,6 @@
 """The calls that verify and time the family.
 
-Inputs are the bytes of 8-bit floats, because the judge can compare and copy those.
+Inputs are the bytes of 8-bit floats, because the judge can compare and copy bytes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SIZES = ((3, 5, 7), (64, 32, 64), (65, 33, 70), (1, 300, 1), (0, 16, 4), (3, 16
 def _operands(
     dtype: torch.dtype, formats: tuple[tuple[torch.dtype, torch.dtype], ...], *, by_row: bool
 ) -> Iterator[tuple[Any, ...]]:
-    """Matrices, scales, and a bias for some; the result has `dtype`."""
+    """Matrices, scales, and sometimes a bias; the result has `dtype`."""
     for rows, inner, columns in _SIZES:
         for left, right in formats:
             scales = (values((rows, 1), torch.float32), values((1, columns), torch.float32))
@@ -38,7 +38,7 @@ def _operands(
 
 
 def _whole(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
-    """Sums that are exact in float32, some beyond the largest result: the result is exact to the byte."""
+    """Sums that are exact in float32, some beyond the result's range, so that every byte must be right."""
     for result in (_E4M3, _E5M2):
         for scale in (0.25, 1.0, 64.0):
             a, b = values((9, 20), torch.float32).round(), values((20, 11), torch.float32).round()
@@ -62,7 +62,7 @@ def _product(
 
 
 def _precisely(call: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
-    """The call; on the CPU in float64, rounded once: the CPU rounds operands that are scaled by row before it adds."""
+    """The call; on the CPU in float64 and rounded once, because the CPU rounds row-scaled operands before it adds."""
 
     def answer(a: torch.Tensor, b: torch.Tensor, *rest: Any) -> torch.Tensor:
         if a.device.type != "cpu":

@@ -16,7 +16,7 @@ _DTYPES = (torch.float32, torch.complex64)
 
 
 def _matrices(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
-    """Each with full matrices and without."""
+    """Matrices, each with and without full_matrices."""
     shapes = ((1, 1), (5, 5), (7, 3), (2, 3, 6), (1, 4), (4, 1), (50, 50), (0, 3), (3, 0), (2, 0, 0), (0, 4, 3))
     for shape in shapes:
         for full in (False, True):
@@ -67,7 +67,7 @@ def _solved(a: torch.Tensor, b: torch.Tensor, driver: str | None) -> tuple[torch
 
 
 def _shortest(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
-    """Matrices of low rank, which have many solutions."""
+    """Matrices of low rank, whose systems have many solutions."""
     yield values((6, 2), dtype) @ values((2, 4), dtype), values((6, 3), dtype), 1e-4, "gelsd"
     yield values((3, 4), dtype), values((3, 2), dtype), 0.5, "gelss"
 

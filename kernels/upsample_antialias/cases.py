@@ -55,7 +55,7 @@ def _half_size(dy: torch.Tensor) -> torch.Tensor:
 
 
 def _image(elements: int) -> tuple[torch.Tensor]:
-    """Three channels at half the size of the input."""
+    """An image with three channels, at half the size of the input."""
     side = max(1, math.isqrt(elements // 12))
     return (torch.randn(1, 3, side, side),)
 

@@ -27,7 +27,7 @@ _SIZES: tuple[tuple[Any, ...], ...] = (
 
 
 def _bytes(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
-    """Images of bytes; some only of the extremes, where sums are clamped."""
+    """Images of bytes; some with only 0 and 255, whose sums are clamped."""
     for shape, outputs, align, *scales in (
         ((2, 3, 9, 13), (4, 5), False, None, None),
         ((1, 2, 5, 6), (17, 11), False, None, None),

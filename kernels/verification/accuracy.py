@@ -1,6 +1,6 @@
-"""How far the results of a family are from the exact ones, in units of the last place; and the CPU's beside them.
+"""Measures how far the results of a family are from the exact ones, in ULP, and how far the CPU's are.
 
-The judge decides what is right. This says by how much, for a person who has to decide whether to take a kernel.
+The judge decides what is right. This is for a person who has to decide whether to accept a kernel.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from .verify import SEED
 
 @dataclass(frozen=True)
 class Accuracy:
-    """What the cases of one call showed in one dtype.
+    """The results of the cases of one call in one dtype.
 
     Attributes:
-        call: its name.
-        dtype: of the inputs.
-        cases: how many were compared with the CPU and came out right.
-        wrong: how many came out wrong, or fell back.
-        ulps: the largest distance from the result in float64; None where there is none to measure: integers, draws.
-        cpu_ulps: the same of the CPU's results.
+        call: the name of the call.
+        dtype: the dtype of the inputs.
+        cases: how many were compared with the CPU and were right.
+        wrong: how many were wrong, or fell back.
+        ulps: the largest distance from the result in float64; None if it cannot be measured: integers, draws.
+        cpu_ulps: the same for the CPU's results.
         backward: whether gradients were compared as well.
     """
 
@@ -51,7 +51,7 @@ class Accuracy:
 
 
 def accuracy_of(family: str) -> list[Accuracy]:
-    """Run the family's own cases, as they are, with its kernels. Raises UnknownKernelError for an unknown family."""
+    """Run the family's own cases, unvaried, with its kernels. Raises UnknownKernelError for an unknown family."""
     with use(*catalog.overloads(family)):
         return [_measured(call, dtype) for call in calls_of(family) for dtype in call.dtypes]
 
@@ -85,7 +85,7 @@ def _exact(case: Case, label: str) -> Execution | None:
 
 
 def _distances(run: Execution, exact: Execution) -> Sequence[float]:
-    """The largest distance of each floating output."""
+    """The largest distance for each floating output."""
     pairs = zip(run.outputs, exact.outputs, strict=False)
     return [ulps(x.detach().cpu(), wide.detach()) for x, wide in pairs if _comparable(x, wide)]
 
@@ -103,7 +103,7 @@ def _comparable(x: object, wide: object) -> bool:
 def ulps(actual: torch.Tensor, exact: torch.Tensor) -> float:
     """The largest distance from float64 results, in units of the last place of `actual`'s dtype at the exact result.
 
-    Only finite elements count; of complex numbers both parts.
+    Only finite elements count; for complex numbers, both parts.
     """
     if actual.is_complex():
         actual, exact = torch.view_as_real(actual.resolve_conj()), torch.view_as_real(exact.resolve_conj())

@@ -1,7 +1,7 @@
-"""What torch lacks on mps, overload by overload, and what is left of it with our kernels: from audits with both.
+"""What torch lacks on mps, overload by overload, and what of it remains with our kernels, from audits with both.
 
-`mpsmith audit --with-kernels` leaves two runs in a store, of which the second imported `mpsmith.kernels`. An overload
-belongs to the backlog where the first run fell back to the CPU for it or was refused.
+`mpsmith audit --with-kernels` leaves two runs in a store, the second of which imported `mpsmith.kernels`. An overload
+is in the backlog if the first run fell back to the CPU for it or it was refused there.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class BacklogRow:
     """One overload of the backlog on one release.
 
     Attributes:
-        lacking: cases that fell back or were refused without our kernels.
-        passed: cases that called it and came out right with them.
-        left: cases that did not, by verdict.
+        lacking: how many cases fell back or were refused without our kernels.
+        passed: how many cases that called it passed with them.
+        left: how many cases did not pass with them, by verdict.
     """
 
     lacking: int
@@ -47,15 +47,15 @@ class BacklogRow:
 
 @dataclass(frozen=True)
 class Backlog:
-    """What the audits of one release show.
+    """The results of the audits of one release.
 
     Attributes:
-        release: whose coverage the device had.
+        release: the release whose coverage the device had.
         simulated: whether the device was the simulated one.
         selection: which cases were run.
-        executed: cases with our kernels that the device was asked for.
-        overloads: by name.
-        explanation: which rules explain the cases that did not pass with our kernels, in all that was audited.
+        executed: how many cases the device executed with our kernels.
+        overloads: the rows by name of the overload.
+        explanation: which rules explain the non-passes with our kernels, for all audited overloads.
     """
 
     release: str
@@ -67,12 +67,12 @@ class Backlog:
 
     @property
     def left(self) -> tuple[str, ...]:
-        """The overloads that still fall back or are refused somewhere."""
+        """The overloads that still fall back or are refused in some case."""
         return tuple(name for name, row in self.overloads.items() if any(row.left.get(verdict) for verdict in LACKING))
 
 
 def backlogs_of(path: Path) -> list[Backlog]:
-    """The backlog by the newest audit with kernels of each release in a store, the oldest release first.
+    """For each release in a store, the backlog of its newest audit with kernels, the oldest release first.
 
     Raises StoreError for a file that is not a store, MpsmithError for a store without such an audit.
     """
@@ -101,13 +101,13 @@ def _backlog(store: Store, before: Run, after: Run) -> Backlog:
 
 
 def _selection(settings: Mapping[str, Any]) -> str:
-    """How the cases were chosen, in words."""
+    """A text that says how the cases were selected."""
     names = [f"{len(settings[name])} {name}" for name in NARROWING if settings.get(name)]
     return f"{settings.get('samples', 'default')} samples" + (f", {', '.join(names)} alone" if names else "")
 
 
 def _newest_pairs(runs: Sequence[Run]) -> list[tuple[Run, Run]]:
-    """For each release the newest run with our kernels, and the newest one before it that differs by them alone."""
+    """For each release, the newest run with our kernels, and the newest earlier run that only lacks them."""
     newest: dict[object, tuple[Run, Run]] = {}
     for after in sorted(runs, key=lambda run: run.id, reverse=True):
         imports = after.settings.get("imports", [])
@@ -139,7 +139,7 @@ def _row_of_overload(before: OverloadSummary, after: OverloadSummary) -> Backlog
 
 
 def family_of(overload: str) -> str:
-    """The family whose kernel answers an overload, itself or through the form that torch derives it from, or ""."""
+    """The family that implements an overload, or the form that torch derives it from; "" if there is none."""
     kernels = catalog.all_kernels()
     operator = overload.split(".")[0]
     exact = [kernel.family for kernel in kernels if kernel.overload == overload]

@@ -1,4 +1,4 @@
-"""What a family's `cases.py` says: the calls that its kernels answer, with the inputs that are particular to them."""
+"""The contents of a family's `cases.py`: the calls that its kernels implement, with inputs."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ Inputs = Callable[[torch.dtype], Iterator[tuple[Any, ...]]]
 
 @dataclass(frozen=True)
 class KernelCall:
-    """One call to verify; the auditor's judge compares it with the CPU, its tolerances are all there are.
+    """One call to verify. The auditor's judge compares it with the CPU, with its usual tolerances.
 
     Attributes:
-        name: the operator as torch's OpInfos spell it, `nn.functional.softshrink`.
-        operators: those of which the call runs every kernel, forward or backward, as `aten::softshrink`.
+        name: the operator as in torch's OpInfos, `nn.functional.softshrink`.
+        operators: the operators whose kernels all run in the call, forward or backward, as `aten::softshrink`.
         call: called with the inputs, on the CPU and on mps; returns a tensor or several.
         inputs: yields the positional arguments of cases for a dtype: tensors on the CPU, numbers, lists of tensors.
-        dtypes: of the inputs.
-        variant: what is particular about the call where a family has several of one name.
-        gradients: positions of the arguments that get gradients; empty where there are none.
-        elementwise: every output element depends on the input elements at its place alone; any size will do then.
+        dtypes: the dtypes of the inputs.
+        variant: distinguishes calls of a family with the same name.
+        gradients: positions of the arguments that require a gradient; may be empty.
+        elementwise: every output element depends only on the input elements at its position, so any size is valid.
         special_values: torch defines the result for NaN, infinities, denormals and extreme integers in any input.
-        layouts: whether arguments are given in other layouts as well; not where they only say a size.
-        expands: whether arguments may be expanded tensors; not where one is written.
-        distribution: the outputs are many draws whose distribution is to be the CPU's.
+        layouts: whether arguments are given in other layouts as well; false if they only give a size.
+        expands: whether arguments may be expanded tensors; false if one is written.
+        distribution: the outputs are many draws, whose distribution must be the CPU's.
     """
 
     name: str
@@ -55,7 +55,7 @@ class KernelCall:
         return f"{self.name}, {self.variant}" if self.variant else self.name
 
     def cases(self, dtype: torch.dtype) -> Iterator[Case]:
-        """One case for each of the inputs, as they are."""
+        """One case for each of the inputs, unvaried."""
         differentiable = bool(self.gradients) and dtype.is_floating_point
         for arguments in self.inputs(dtype):
             wanted = self.gradients if differentiable else ()
@@ -71,10 +71,10 @@ class KernelCall:
 
 @dataclass(frozen=True)
 class RefusedCall:
-    """A call that the CPU refuses, but a kernel that does not check its arguments would compute from arbitrary memory.
+    """A call that the CPU refuses; a kernel that did not check its arguments would read arbitrary memory.
 
     Attributes:
-        title: what is wrong with it, in words.
+        title: a text that says what is wrong with it.
         call: called with the arguments, on the CPU and on mps.
         arguments: its positional arguments, tensors on the CPU.
     """
@@ -85,5 +85,5 @@ class RefusedCall:
 
     @property
     def case(self) -> Case:
-        """The call as a case: mps is to raise the CPU's type of error."""
+        """The call as a case: mps must raise the same type of error as the CPU."""
         return Case(self.call, self.arguments, errors_count=True, title=f"refused: {self.title}")

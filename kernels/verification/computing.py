@@ -1,4 +1,4 @@
-"""Whether the real device still computes, after the kernels of a family ran on it."""
+"""Checks that the real device still computes after the kernels of a family ran on it."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from ...simulator.opening import device_of_this_process
 
 
 class StoppedDeviceError(MpsmithError):
-    """The real mps device of this process computes no more, so what it gave may be memory that nothing wrote."""
+    """The real mps device of this process no longer computes, so its results may be unwritten memory."""
 
 
 def require_computing(family: str) -> None:
-    """Raise StoppedDeviceError if a real device computes no more.
+    """Raise StoppedDeviceError if a real device no longer computes.
 
-    macOS ignores a process after a fault, without an error.
+    After a fault, macOS ignores the work of a process, without an error.
     """
     if not device_of_this_process(coverage_profile).simulated and (problem := canary()):
         raise StoppedDeviceError(

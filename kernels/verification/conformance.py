@@ -53,7 +53,7 @@ class Subject:
 
     Attributes:
         operator: `aten::mode`.
-        overloads: the overloads that it serves, `mode.values`.
+        overloads: the overloads that it implements, `mode.values`.
         opinfos: the names of torch's OpInfos that call it.
         elementwise: whether it takes inputs of any shape.
     """
@@ -151,7 +151,7 @@ class Subject:
                 )
 
     def check_written(self) -> None:
-        """Calling the kernel does not raise the scaffold's error that it is not written."""
+        """The kernel is written: calling it does not raise the scaffold's error."""
         cases = [*self._recorded("float32"), *self._of_source("samples", "float32")]
         called = [case for case in cases if not case.skipped][:_MOST_CALLS]
         self._require(called)
@@ -181,8 +181,7 @@ class Subject:
     def _recorded(self, dtype: str, overload: str | None = None) -> list[Case]:
         """Recorded calls of the overloads in a dtype.
 
-        If the CPU does not take this dtype, the calls are in another of DTYPES, or in any dtype if it takes none of
-        them.
+        If the CPU refuses this dtype, they are in another one of DTYPES, or in any dtype if it refuses all of those.
         """
         cases = []
         for name in (overload,) if overload else self.overloads:
@@ -216,7 +215,7 @@ class Subject:
         assert accepted, f"{self.operator}: no case could be executed on the CPU, so nothing was compared"
 
     def _lacks_backward(self, reason: str) -> bool:
-        """Whether only a backward's kernel is missing, which is another gap. It warns; values are still compared."""
+        """Whether only a backward's kernel is missing, a different gap; if so, warn. Values are still compared."""
         missing = {match["name"] for match in _MISSING_KERNEL.finditer(reason)}
         if not missing or not all("backward" in name and name not in self.overloads for name in missing):
             return False
@@ -232,7 +231,7 @@ class Subject:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Turns the error of an unwritten kernel into KernelNotWrittenError, whatever wrapped it."""
+        """Turns the error of an unwritten kernel into KernelNotWrittenError, also if it is wrapped in another error."""
         try:
             yield
         except Exception as error:

@@ -1,4 +1,4 @@
-"""The device and the registration for the tests of one kernel, so that no other kernel serves its overloads."""
+"""The device and the registration for the tests of one kernel, so that no other kernel runs for its overloads."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def device() -> MpsDevice:
 
 
 def device_without(*overloads: str) -> MpsDevice:
-    """The device; a simulated one is loaded without its kernels for these overloads of aten.
+    """The device; if it is a simulated one, without its own kernels for these ATen overloads.
 
-    Otherwise torch's kernel for another overload of the operator could serve in place of the kernel under test. A real
-    device, or one that is already loaded, stays as it is.
+    Otherwise torch's kernel for another overload of the operator could run in place of the kernel under test. A real
+    device, or one that is already loaded, is not changed.
     """
     if not loading.is_loaded() and not torch.backends.mps.is_built():
         coverage = coverage_profile(None)
@@ -38,9 +38,9 @@ def device_without(*overloads: str) -> MpsDevice:
 
 @contextmanager
 def registered(module: str | Path) -> Iterator[list[str]]:
-    """In the context, the functions in a module's KERNELS table serve mps. Yields the overloads that were called.
+    """In this context, the functions in a module's KERNELS table are registered for mps. Yields the called overloads.
 
-    Those for operators of another library, such as torchvision, are left out where that library is not loaded.
+    Operators of another library, such as torchvision, are left out if that library is not loaded.
     `module`: its dotted name, or the path of its file.
     """
     device()

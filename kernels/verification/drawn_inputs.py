@@ -1,4 +1,4 @@
-"""Other inputs for the cases of a kernel under test: new values, other shapes, and what a case is made of."""
+"""Different inputs for the cases of a kernel under test: new values, other shapes; and properties of a case."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...audit.model.nested import leaves, map_leaves
 
 
 def redrawn(case: Case, seed: int, shape: tuple[int, ...] | None = None) -> Case:
-    """The case with new values in each floating-point tensor, all in one shape or each in its own."""
+    """The case with new values in each floating-point tensor, in the given shape or in the tensors' own ones."""
     generator = torch.Generator().manual_seed(seed)
 
     def redraw(leaf: object) -> object:
@@ -28,7 +28,7 @@ def redrawn(case: Case, seed: int, shape: tuple[int, ...] | None = None) -> Case
 
 
 def runs_on_cpu(case: Case) -> bool:
-    """Whether the CPU accepts the call; the case's own tensors stay as they are."""
+    """Whether the CPU accepts the call; the case's own tensors are not changed."""
     args, kwargs = map_leaves(
         lambda leaf: leaf.detach().clone() if isinstance(leaf, torch.Tensor) else leaf, (case.args, case.kwargs)
     )
@@ -40,7 +40,7 @@ def runs_on_cpu(case: Case) -> bool:
 
 
 def with_a_dimension_more(case: Case) -> Case | None:
-    """The case with every tensor stacked to two rows; None where the CPU does not accept that."""
+    """The case with every vector stacked to two rows; None if the CPU does not accept that."""
 
     def stacked(leaf: object) -> object:
         if not isinstance(leaf, torch.Tensor) or leaf.dim() != 1:

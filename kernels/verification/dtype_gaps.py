@@ -1,6 +1,6 @@
-"""What becomes of the pairs of operator and dtype that upstream's tests of a release expect to fail on mps.
+"""Classifies the pairs of operator and dtype that upstream's tests of a release expect to fail on mps.
 
-The list says that a test fails, not why: a pair is a gap that a kernel can close, or something else, which a rule here
+The list says that a test fails, not why. A pair is a gap that a kernel can close, or something else, which a rule here
 names. A pair without a rule is open.
 """
 
@@ -17,7 +17,7 @@ from .source import calls_of
 
 
 class GapAnswer(str, Enum):
-    """The evidence for a pair."""
+    """The class of a pair."""
 
     kernel = "kernel"
     override = "override"
@@ -34,9 +34,9 @@ class DtypeGap:
     Attributes:
         opinfo: the OpInfo with its variant, `nn.functional.interpolate.bicubic`.
         stage: where upstream expects the failure: unimplemented, forward or backward.
-        dtype: its name.
-        answer: what becomes of it.
-        by: the family that answers, or the reason.
+        dtype: the name of the dtype.
+        answer: the class of the pair.
+        by: the family that implements it, or the reason.
     """
 
     opinfo: str
@@ -116,14 +116,14 @@ _LATER = {("linalg_matrix_sqrth", dtype): "eigh" for dtype in ("float32", "compl
 def dtype_gaps(coverage: ReleaseCoverage, on_the_cpu: Mapping[str, frozenset[str]]) -> list[DtypeGap]:
     """Every pair of a release's list, in its order.
 
-    `on_the_cpu`: by OpInfo with its variant, the names of the dtypes that the CPU takes; an OpInfo that is not in it
-        is not known to the running torch.
+    `on_the_cpu`: by OpInfo with its variant, the names of the dtypes that the CPU supports; OpInfos that the running
+        torch lacks are not in it.
     """
     return list(_gaps(coverage, on_the_cpu, _answering()))
 
 
 def counted(gaps: list[DtypeGap]) -> dict[GapAnswer, int]:
-    """How many pairs have each answer."""
+    """The number of pairs of each class."""
     counts = Counter(gap.answer for gap in gaps)
     return {answer: counts[answer] for answer in GapAnswer}
 
@@ -160,7 +160,7 @@ class _Family:
 
 
 def _answering() -> dict[tuple[str, str], _Family]:
-    """The family that answers, by operator and dtype, for the dtypes in which its calls are verified."""
+    """By operator and dtype, the family that implements it, for the dtypes in which its calls are verified."""
     families = {key: _Family(name, overrides=False) for key, name in _LATER.items()}
     for name in catalog.families():
         overridden = catalog.overridden(name)
@@ -173,7 +173,7 @@ def _answering() -> dict[tuple[str, str], _Family]:
 
 
 def dtypes_on_the_cpu() -> dict[str, frozenset[str]]:
-    """By OpInfo with its variant, what the CPU of the running torch takes, as torch's own tests declare it."""
+    """By OpInfo with its variant, the dtypes that the running torch supports on the CPU, as its tests declare them."""
     from torch.testing._internal.common_methods_invocations import op_db
 
     return {

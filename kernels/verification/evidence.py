@@ -1,4 +1,4 @@
-"""What verifying showed, as the registry takes it."""
+"""The results of verification, in the registry's form."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ABOUT_A_FAMILY = ("__init__.py", "cases.py")
 
 
 def source_files(family: str) -> list[Path]:
-    """The files that decide what a family computes: its modules, its Metal source and what that includes."""
+    """The files that determine what a family computes: its modules, its Metal source and the files included there."""
     folder = catalog.folder_of(family)
     module = folder / f"{family}.py"
     others = sorted(path for path in folder.glob("*.py") if path.name not in (module.name, *_ABOUT_A_FAMILY))
@@ -26,7 +26,7 @@ def source_files(family: str) -> list[Path]:
 
 
 def source_digest(family: str) -> str:
-    """A digest of these files, to recognize evidence for older ones."""
+    """A digest of these files, to recognize evidence for an older version of them."""
     digest = hashlib.sha256()
     for path in source_files(family):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
@@ -34,12 +34,12 @@ def source_digest(family: str) -> str:
 
 
 def record(folder: Path | None, results: Sequence[FamilyResult], *, simulated: bool) -> list[Entry]:
-    """Write the evidence of families that passed into the registry; entries are made where there are none.
+    """Write the evidence of families that passed into the registry; missing entries are created.
 
-    On the simulated device a kernel is implemented, never verified: what ran there is no evidence about a Mac.
-    Operators that torch has kernels for, of which ours answer some calls, are left out there: the simulated device
-    computes those on the CPU and cannot show what is wrong with them. A status beyond the one that follows stays.
-    Returns the entries. Raises RegistryError where the registry refuses.
+    On the simulated device a kernel becomes implemented, never verified, because nothing there is evidence about a Mac.
+    Overrides are left out there: the simulated device computes torch's own kernels on the CPU, and cannot show what is
+    wrong with them. A status that is already further is kept.
+    Returns the entries. Raises RegistryError if the registry refuses.
     """
     from ...registry.files import VerifiedKernel, load, record_evidence
 
@@ -62,7 +62,7 @@ def record(folder: Path | None, results: Sequence[FamilyResult], *, simulated: b
 
 
 def _status_after(current: Status | None, simulated: bool) -> Status:
-    """What a pass makes of a status: it moves on, and never back."""
+    """The status after a pass; it never goes back."""
     if current in (Status.verified, Status.upstreamed):
         return current
     return Status.implemented if simulated else Status.verified

@@ -1,7 +1,7 @@
-"""out= calls whose outputs have gaps or another order in memory: results get lost there, or go astray.
+"""out= calls whose outputs have gaps or a different order in memory, where kernels write to wrong places.
 
-The CPU gets contiguous outputs: some of its kernels ignore the strides of what they write into
-(`adaptive_max_pool3d.out`), and what a call returns must not depend on them.
+The CPU gets contiguous outputs: some of its kernels ignore the strides of outputs (`adaptive_max_pool3d.out`), and the
+result of a call must not depend on them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PLACES: tuple[Place, ...] = (transposed, every_other_element)
 
 
 def with_given_outputs(case: Case) -> Iterator[Case]:
-    """A recorded call of an out overload once for each place that its outputs can have on mps; else nothing."""
+    """A recorded call of an out overload, for each place that its outputs can have on mps; nothing for other calls."""
     if not isinstance(case.call, SchemaCall) or not out_arguments(case.call.__name__):
         return
     given = schema_case(case)
@@ -37,7 +37,7 @@ def with_given_outputs(case: Case) -> Iterator[Case]:
 
 
 def _accepts(case: Case, placed: dict[str, torch.Tensor | None]) -> bool:
-    """Whether the CPU takes these outputs: `_int_mm` wants contiguous ones."""
+    """Whether the CPU accepts these outputs: `_int_mm` requires contiguous ones."""
     args, kwargs = move(case.args, case.kwargs, "cpu")
     try:
         case.call(*args, **{**kwargs, **{name: output for name, output in placed.items() if output is not None}})
