@@ -52,7 +52,7 @@ class MpsDevice:
     recorder: FallbackRecorder
 
     def cannot_run(self, inputs: Iterable[Any]) -> str:
-        """Why this device cannot run a case with these inputs; "" when it can."""
+        """The reason why this device cannot run a case with these inputs; "" if it can."""
         if self.simulated:
             for value in inputs:
                 layout = str(getattr(value, "layout", "")).removeprefix("torch.")

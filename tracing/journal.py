@@ -95,7 +95,7 @@ class Journal:
 
 
 def read_folder(folder: Path) -> Recording:
-    """The recordings of all processes that wrote into a folder, joined in order."""
+    """Read and join the recordings of all processes that wrote into a folder, in order."""
     whole = Recording()
     for path in sorted(folder.glob("*.jsonl"), key=lambda path: path.stat().st_mtime_ns):
         lines = list(_lines(path.read_bytes().splitlines()))

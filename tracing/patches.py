@@ -1,4 +1,4 @@
-"""Patches of torch and Python while a program is recorded; each but the last returns a function that undoes it."""
+"""Patches of torch and Python while a program is recorded; all but the last return a function that undoes the patch."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def watch_registrations(name: str, changed: Callable[[], None]) -> Undo:
 
 
 def watch_waits(owner: Any, name: str, seen: Callable[[str, int, Any], None]) -> Undo:
-    """Report calls of a torch function in which the host waits and that a mode cannot see: name, start and frame.
+    """Report each call of a torch function in which the host waits, unseen by a mode: its name, start and frame.
 
     torch disables all modes while it formats a tensor.
     """

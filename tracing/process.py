@@ -1,6 +1,6 @@
 """Records the processes of a traced program from the inside.
 
-`mpsmith.autoload` calls `begin` at the end of `import torch`, in every process with the variable. So the program
+`mpsmith.autoload` calls `begin` at the end of `import torch`, in every process that has the variable. So the program
 keeps its arguments, its traceback, its exit code and its children.
 """
 
@@ -144,7 +144,7 @@ class TracedDevice:
 
 
 def _watch_late_variable(recorder: Any) -> None:
-    """Record where the program allows fallbacks after it imported torch, which has no effect without `trace`."""
+    """Record where the program enables fallbacks after importing torch, which has no effect without `trace`."""
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
         if event != "os.putenv" or os.fsdecode(arguments[0]) != FALLBACK_VARIABLE:

@@ -1,7 +1,7 @@
 """`pytest --mps-no-fallback`: a test in which an operator falls back to the CPU fails, unless it is marked.
 
-`@pytest.mark.mps_allow_fallback("aten::foo")` allows fallbacks of these operators or overloads, without names of all.
-What a fixture does counts for the tests that use it.
+`@pytest.mark.mps_allow_fallback("aten::foo")` allows fallbacks of these operators or overloads; without arguments, of
+all. Fallbacks in a fixture count for the tests that use it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ OPTION = "--mps-no-fallback"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The option."""
+    """Add the option."""
     parser.getgroup("mpsmith").addoption(
         OPTION,
         action="store_true",
@@ -27,18 +27,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
-    """Let torch fall back before a conftest imports it: an allowed fallback would raise otherwise."""
+    """Enable fallbacks before a conftest imports torch, because an allowed fallback would raise otherwise."""
     if early_config.known_args_namespace.mps_no_fallback:
         os.environ.setdefault("PYTORCH_ENABLE_MPS_FALLBACK", "1")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The marker."""
+    """Register the marker."""
     config.addinivalue_line("markers", f"{MARKER}(*operators): these, or all, may fall back to the CPU on mps")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Refuse a mark that allows what is not an operator."""
+    """Refuse a marker that names something other than an operator."""
     if not config.getoption(OPTION):
         return
     from ..audit.answers.answer import require_operators
@@ -70,7 +70,7 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 
 
 def _traced(item: pytest.Item, what: str) -> Iterator[None]:
-    """Trace one phase of a test, and fail it where it passes although something fell back."""
+    """Trace one phase of a test, and make it fail if it passes although something fell back."""
     if not item.config.getoption(OPTION):
         yield
         return

@@ -18,7 +18,7 @@ class CallKind(str, Enum):
 
     @property
     def waits(self) -> bool:
-        """Whether the host waits in it until the GPU has finished all its work."""
+        """Whether the host waits in this call until the GPU has finished all its work."""
         return self in (CallKind.fallback, CallKind.from_mps, CallKind.synchronisation)
 
 

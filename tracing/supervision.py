@@ -1,4 +1,4 @@
-"""Runs a program in a separate process, waits for it, and reads what its processes recorded."""
+"""Runs a program in a separate process, waits for it, and reads the recordings of its processes."""
 
 from __future__ import annotations
 

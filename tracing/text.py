@@ -50,7 +50,7 @@ def as_html(summary: Summary) -> str:
 
 
 def _without_colour() -> Console:
-    """For a text; a notebook's kernel sets FORCE_COLOR."""
+    """A console that writes plain text to a string. Set explicitly, because a notebook's kernel sets FORCE_COLOR."""
     file = io.StringIO()
     return Console(highlight=False, width=WIDTH_OF_A_FILE, file=file, force_jupyter=False, force_terminal=False)
 
@@ -194,7 +194,7 @@ def _add_rest(table: Table, rows: int) -> None:
 
 
 def where(at: SiteCalls) -> str:
-    """`train.py:12`, and for a backward whose forward that is."""
+    """`train.py:12`; for a backward, the line of its forward, and the word "backward"."""
     site = shown_site(at.site)
     return f"backward of {site}" if at.backward and at.site.file else f"backward, {site}" if at.backward else site
 

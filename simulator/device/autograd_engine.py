@@ -1,4 +1,4 @@
-"""Checks and stops the autograd engine, which counts devices once in a process and has a thread for each."""
+"""Checks whether the autograd engine has started, and ends its threads. The engine counts devices only once."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _THREAD_END_SECONDS = 5
 
 
 def has_started(register_device: Callable[[], None]) -> bool:
-    """Whether a backward has run in this process, so that the engine would abort every backward on a new device.
+    """Whether a backward has run in this process. Then the engine aborts every backward on a device added later.
 
-    `register_device` puts the device in place; it is called in a copy of this process only.
+    `register_device` registers the device; it is called only in a fork of this process.
     """
     return _may_have_started() and not _backward_works_in_a_fork(register_device)
 
 
 def end_threads() -> None:
-    """Wait until the engine's device threads are gone, at the end of the process.
+    """Wait until the engine's device threads have ended, at the end of the process.
 
-    A thread that needs the GIL to free the last graph, or its own Python state, when Python is going
-    away already, aborts the process.
+    A thread that needs the GIL while Python shuts down, to free the last graph or its own Python state, aborts
+    the process.
     """
     import torch
 
@@ -47,17 +47,17 @@ def _has_thread() -> bool:
 
 
 def _may_have_started() -> bool:
-    """False only if it is certain: this is the only thread, and it has recorded nothing for autograd."""
+    """False only if this is the only thread and it has recorded nothing for autograd."""
     import torch
 
     return torch._C._autograd._get_sequence_nr() > 0 or threading.active_count() > 1
 
 
 def _backward_works_in_a_fork(register_device: Callable[[], None]) -> bool:
-    """Try the device in a copy of this process: the engine does not tell whether it has started.
+    """Try the device in a fork of this process, because the engine does not report whether it has started.
 
-    Trying it here would leave a half-loaded device behind where it fails, and would start the device's autograd
-    thread where it works, after which no child process can run a backward.
+    Trying it here would leave a half-loaded device on failure. On success it would start the device's autograd thread,
+    after which no child process can run a backward.
     """
     import torch
 

@@ -1,4 +1,4 @@
-"""The environment variable that gives child processes the simulated device.
+"""The environment variable that makes child processes load the simulated device.
 
 `mpsmith.autoload` reads it at the end of `import torch`, so programs need no change.
 """

@@ -1,4 +1,4 @@
-"""Chooses the kernel of each operator on the simulated device, by the coverage profile and with exceptions."""
+"""Chooses the kernel of each operator on the simulated device: by the coverage profile, with exceptions."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class OperatorCalls:
 
 
 def load(profile: CoverageProfile) -> None:
-    """Activate the simulated mps device for the rest of this process; an equal profile again does nothing.
+    """Load the simulated mps device for the rest of this process. Loading an equal profile again does nothing.
 
     Raises:
         SimulatorError: another profile is loaded; torch has a real mps device or is too old; a backward has run
@@ -72,14 +72,14 @@ def loaded_profile() -> CoverageProfile | None:
 
 
 def set_fallback_enabled(enabled: bool) -> None:
-    """Whether operators without a kernel run on the CPU or raise; by default the environment decides, as on a Mac."""
+    """Make operators without a kernel run on the CPU, or raise; by default the environment decides, as on a Mac."""
     _control().set_fallback_enabled(enabled)
 
 
 def fill_fresh_memory(enabled: bool) -> None:
-    """Whether new memory holds NaN, -1 and true instead of zeros, which makes unwritten values visible.
+    """Fill new memory with NaN, -1 and true instead of zeros, which makes unwritten values visible.
 
-    By default it does if `MPSMITH_METAL_MODE` is `checked`.
+    The default is True if `MPSMITH_METAL_MODE` is `checked`.
     """
     _control().fill_fresh_memory(enabled)
 

@@ -1,4 +1,4 @@
-"""Functions of torch's C module that `torch.mps` and `torch.backends.mps` need and Linux builds lack."""
+"""Replaces functions of torch's C module that `torch.mps` and `torch.backends.mps` need and Linux builds lack."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _returning(value: object) -> Any:
 
 
 def _new_storage(cls: Any, *arguments: Any, **options: Any) -> Any:
-    """UntypedStorage(size, device="mps"), which copies of storages use; anything else is torch's."""
+    """UntypedStorage(size, device="mps"), which copies of storages call; all other calls go to torch."""
     import torch
 
     size = arguments[0] if arguments else options.get("size", 0)

@@ -1,4 +1,4 @@
-"""Builds, once, what runs libraries for macOS: the loader, their C++ library, and the driver that calls operators."""
+"""Builds the programs and libraries that run macOS libraries: the loader, the C++ library, the operator driver."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _UNWINDER = (
 
 
 def loader() -> Path:
-    """The program for aarch64 Linux that maps libraries and runs them. Raises MachOError if it does not compile."""
+    """The aarch64 Linux program that maps macOS libraries and runs them. Raises MachOError if it does not compile."""
     files = sorted((_HERE / "loader").iterdir())
     sources = [str(path) for path in files if path.suffix == ".c"]
     options = ("-static", "-O2", "-fno-sanitize=all", "-fno-omit-frame-pointer")
@@ -49,7 +49,7 @@ def cxx_library() -> Path:
 
 
 def frameworks() -> Path:
-    """The Objective-C runtime, Foundation, Metal with a record of what it is asked, and BLAS. Raises MachOError."""
+    """The Objective-C runtime, Foundation, Metal that records its calls, and BLAS. Raises MachOError."""
     apple = apple_folder()
     if not apple.is_dir():
         raise MachOError("Apple's declarations are not here: run mpsmith check --setup once")
@@ -73,7 +73,7 @@ def frameworks() -> Path:
 
 
 def driver(torch: Path) -> Path:
-    """The library that calls operators of the torch whose folder with `include` this is. Raises MachOError."""
+    """The library that calls operators of torch. `torch`: the folder of torch with `include`. Raises MachOError."""
     source = _HERE / "driver.cpp"
 
     def build(target: Path) -> None:
@@ -123,7 +123,7 @@ def link(objects: Sequence[Path], target: Path) -> None:
 
 
 def compile_c(source: Path, target: Path) -> None:
-    """Compile one C file for macOS into a library, so that every call stays a call. Raises MachOError."""
+    """Compile one C file for macOS into a library without optimising any call away. Raises MachOError."""
     # Without -nostdlib zig links its memcpy, cos and so on.
     options = ("-nostdlib", "-O0", "-D_FORTIFY_SOURCE=0", "-fno-builtin", "-fno-sanitize=all", "-w")
     _run("cc", *MACOS, *_LIBRARY, *options, str(source), "-o", str(target))
@@ -152,7 +152,7 @@ def _build_cxx_library(target: Path) -> None:
 
 
 def archive_members(content: bytes) -> Iterator[bytes]:
-    """The object files in an archive of `ar`; its tables of names and symbols are left out."""
+    """The object files in an `ar` archive, without its tables of names and symbols."""
     at = 8
     while at + 60 <= len(content):
         name, size = content[at : at + 16].decode("latin-1").strip(), int(content[at + 48 : at + 58])
@@ -165,7 +165,7 @@ def archive_members(content: bytes) -> Iterator[bytes]:
 
 
 def with_exports(content: bytes) -> bytes:
-    """An object file whose symbols other libraries may use: zig hides those of its C++ library."""
+    """An object file with its symbols made visible to other libraries: zig hides those of its C++ library."""
     data = bytearray(content)
     at = 32
     for _ in range(struct.unpack_from("<I", data, 16)[0]):
@@ -194,7 +194,7 @@ def _built(name: str, build: Callable[[Path], None], *sources: bytes) -> Path:
 
 
 def _zig_cache(clang: Clang) -> Path:
-    """Where zig keeps the libraries that it builds for these two systems, apart from those for others."""
+    """The folder of the libraries that zig builds for these two systems, separate from those for others."""
     return cache_folder() / "macho" / f"zig-{clang.version}"
 
 

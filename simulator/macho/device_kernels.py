@@ -1,7 +1,7 @@
-"""Native calls on the simulated device, answered by a release's own host code in the process of its macOS wheel.
+"""Computes native calls on the simulated device with a release's own host code, in the process of its macOS wheel.
 
-A call that cannot be sent there, or that needs what the stand-ins lack, runs the device's stand-in, and is counted with
-the reason. An error that the release raises is raised here.
+A call that cannot be sent there, or that needs something that the stand-ins lack, runs the device's stand-in, and is
+counted with the reason. An error that the release raises is raised here.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ _FAULT = re.compile(r"^shipped kernel (\w+) of torch ")
 
 
 class WheelKernels:
-    """The overloads that a release's process answers in this process, from the call of `install` on.
+    """The overloads that a release's process computes for this process, after a call of `install`.
 
     Args:
         start: starts the process; it is called again when a process has ended.
         registered: without namespace, the overloads with an MPS kernel in the release.
 
     Attributes:
-        overloads: without namespace, those that it answers.
+        overloads: without namespace, those that the process computes.
         stood_in: how many calls ran the device's stand-in, by overload and reason.
-        answered: how many calls the process answered, with a result or an error.
-        lock: held by the thread whose call the process computes, until its results are taken.
+        answered: how many calls the process computed or refused with an error.
+        lock: held by the thread whose call the process computes, until its results are copied.
     """
 
     def __init__(self, start: Callable[[], HostProcess], registered: Collection[str]) -> None:
@@ -66,7 +66,7 @@ class WheelKernels:
         self._work: dict[str, HostWork] = {}
 
     def install(self) -> None:
-        """Let the process answer native calls. Raises SimulatorError if the simulated device is not loaded."""
+        """Make the process compute native calls. Raises SimulatorError if the simulated device is not loaded."""
         import torch
 
         profile = device.loaded_profile()
@@ -89,9 +89,9 @@ class WheelKernels:
         self.overloads = frozenset(answered)
 
     def compute(self, overload: str, arguments: Sequence[Any], state: Any = None) -> Computed:
-        """A call, as `HostProcess.compute`.
+        """Compute a call, as `HostProcess.compute`.
 
-        Raises OperatorError as the release does, MachOError where the process cannot answer it.
+        Raises the release's OperatorError, or MachOError if the process cannot compute it.
         """
         if self._process is None:
             self._process = self._start()
@@ -114,17 +114,17 @@ class WheelKernels:
         return computed
 
     def drain_work(self) -> dict[str, HostWork]:
-        """What kernels did besides encoding commands since the last time."""
+        """The work of kernels besides encoding commands since the last call of this method."""
         work, self._work = self._work, {}
         return work
 
     def drain_kernels(self) -> list[str]:
-        """The kernels that were launched for calls since the last time, each once, in order."""
+        """The kernels that were launched since the last call of this method, each once, in order."""
         launched, self._launched = list(self._launched), {}
         return launched
 
     def close(self) -> None:
-        """End the process; the next call starts another one."""
+        """End the process; the next call starts a new one."""
         if self._process is not None:
             self._process.close()
             self._process = None
@@ -149,7 +149,7 @@ class _Kernel:
         self._returned = [by_alias.get(_alias(result), "") for result in operator._schema.returns]
 
     def __call__(self, keyset: Any, *args: Any, **kwargs: Any) -> Any:
-        """Let the release compute the call, or the device's stand-in where that cannot be."""
+        """Let the release compute the call, or the device's stand-in if the release cannot."""
         import torch
 
         elsewhere = [x for x in args[:2] if self._overload in _COMPOSITE and (x.device.type != "mps" or x.is_sparse)]
@@ -198,7 +198,7 @@ class _Kernel:
         return self._stand_in(keyset, *positional, **kwargs)
 
     def _taken(self, computed: Computed, arguments: dict[str, Any]) -> Any:
-        """The results as tensors of the device. The arguments' memory holds what the call wrote already."""
+        """The results as tensors of the device. What the call wrote is already in the arguments' memory."""
         import torch
 
         for name, written in zip(self._written, computed.written, strict=True):
@@ -220,7 +220,7 @@ def _is_lacking(error: OperatorError) -> bool:
 
 
 def _follow(argument: Any, written: Any) -> None:
-    """Give the argument the sizes, strides and memory that the call gave it there."""
+    """Give the argument the sizes, strides and memory that the call gave it in the other process."""
     if isinstance(argument, (list, tuple)):
         for element, written_element in zip(argument, written, strict=True):
             _follow(element, written_element)
@@ -236,7 +236,7 @@ def _follow(argument: Any, written: Any) -> None:
 
 
 def _on_device(value: Any, made: dict[int, Any]) -> Any:
-    """A result on the device; tensors that share memory there share it here."""
+    """A result as tensors of the device; tensors that share memory in the other process share it here."""
     import torch
 
     if isinstance(value, list):
@@ -262,6 +262,6 @@ def _memory_like(storage: Any) -> Any:
 
 
 def _alias(value: Any) -> str:
-    """The name of the set of tensors that share the memory, such as `Tensor(a!)` has; "" for none."""
+    """The alias set of an argument or result, such as `a` in `Tensor(a!)`; "" if it has none."""
     info = value.alias_info
     return ",".join(sorted(info.before_set)) if info is not None else ""

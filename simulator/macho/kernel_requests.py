@@ -1,4 +1,4 @@
-"""Answers what host code in another process asks of Metal's kernels: `remote.cpp` is the other side."""
+"""Answers the requests of host code in another process for Metal kernels; `remote.cpp` is the other side."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _TWO = struct.Struct("<2Q")
 
 
 class KernelRequests:
-    """Runs LAPACK, kernels of Metal source and, with `library`, of a release; both processes share their memory."""
+    """Runs LAPACK, Metal source and, with `library`, a release's kernels, on memory that both processes share."""
 
     def __init__(self, library: AirLibrary | None) -> None:
         self._library = library
 
     def answer(self, kind: str, request: bytes) -> bytes:
-        """The bytes of the answer: whether it failed, the size, and the answer or the message of the error."""
+        """The answer as bytes: whether the request failed, the size, and the content or the error message."""
         try:
             content = self._answered(kind, request)
         except Exception as error:  # none may leave the other process without an answer
@@ -68,9 +68,9 @@ def _described(number: int, kernel: object) -> bytes:
 
 
 def _of_lapack(request: bytes) -> bytes:
-    """The arguments' bytes after the call. A request is a line, the function's name and their sizes, and their bytes.
+    """Call a LAPACK function. A request is its name and the arguments' sizes in a line, then the arguments' bytes.
 
-    Lengths of Fortran's texts may be left out with MKL and OpenBLAS, to which torch's CPU library is linked.
+    Returns the bytes after the call. Lengths of Fortran strings may be left out with MKL and OpenBLAS, as in torch.
     """
     head, _, content = request.partition(b"\n")
     name, *sizes = head.decode().split()

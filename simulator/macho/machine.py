@@ -1,4 +1,4 @@
-"""How this machine runs programs for aarch64 Linux."""
+"""Finds the command with which this machine runs programs for aarch64 Linux."""
 
 from __future__ import annotations
 

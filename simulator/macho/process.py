@@ -1,4 +1,4 @@
-"""A process that holds a release's own libraries, and calls their operators."""
+"""A process that holds a release's own libraries and calls their operators."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LIBRARIES = ("libomp.dylib", "libc10.dylib", "libtorch_cpu.dylib")
 
 
 class OperatorError(MachOError):
-    """An operator of the release raised an error; the message is its own. `kind`: Python's class for it."""
+    """An operator of the release raised an error with this message. `kind`: the name of its class in Python."""
 
     def __init__(self, message: str, kind: str = "RuntimeError") -> None:
         super().__init__(message)
@@ -40,7 +40,7 @@ class OperatorError(MachOError):
 
 @dataclass(frozen=True)
 class Registered:
-    """For which dispatch keys an overload has a kernel in a release."""
+    """Whether an overload has a CPU kernel and an MPS kernel in a release."""
 
     cpu: bool
     mps: bool
@@ -48,13 +48,13 @@ class Registered:
 
 @dataclass(frozen=True)
 class Computed:
-    """What a call on mps computed.
+    """The result of a call on mps.
 
     Attributes:
-        results: what it returned: tensors on the CPU over shared memory, valid until the next call.
-        written: in the same way, the arguments that its schema declares as written, in order.
-        trace: what it asked of Metal, without the bytes of buffers.
-        work: what kernels of operators did besides, by overload.
+        results: the returned values: tensors on the CPU over shared memory, valid until the next call.
+        written: likewise, the arguments that its schema declares as written, in order.
+        trace: its calls of Metal, without the bytes of buffers.
+        work: the other work of operators' kernels, by overload.
     """
 
     results: list[Any]
@@ -68,9 +68,9 @@ class HostProcess:
 
     Args:
         torch: the folder `torch` of a macOS wheel, with `lib` and `include`.
-        macos: None, or the version of macOS that the release sees; then its calls are made on mps.
+        macos: the version of macOS that the release sees; with it, calls are made on mps. None for CPU calls.
         kernels: for traces, the names of the kernels that the release ships.
-        library: the kernels of the release; with them its calls compute on mps, launched by its own code.
+        library: the kernels of the release; with them calls compute on mps, launched by the release's own code.
     """
 
     def __init__(
@@ -125,7 +125,7 @@ class HostProcess:
         return self._process.poll() is not None
 
     def operators(self) -> dict[str, Registered]:
-        """Every overload that the release registers, such as `aten::add.Tensor`; asked in a separate process."""
+        """Every overload that the release registers, such as `aten::add.Tensor`; determined in a separate process."""
         done = subprocess.run([*self._command, "driver", "operators"], stdout=subprocess.PIPE, text=True, check=False)
         if done.returncode:
             raise MachOError(f"the release's libraries cannot be run: {_exit_reason(done.returncode)}")
@@ -133,29 +133,29 @@ class HostProcess:
         return {name: Registered(cpu == "1", mps == "1") for name, cpu, mps in lines}
 
     def call(self, overload: str, *arguments: object) -> tuple[Any, ...]:
-        """The results of an overload for all its arguments in order: tensors on the CPU, numbers, texts, lists, None.
+        """Call an overload with all its arguments in order: tensors on the CPU, numbers, strings, lists, None.
 
-        A dtype, a layout and a memory format are torch's numbers, a device is its name. Raises OperatorError with the
+        A dtype, layout or memory format is torch's number for it, a device is its name. Raises OperatorError with the
         release's own message, MachOError when the process ends.
         """
         return tuple(self._loaded(overload, arguments))
 
     def trace(self, overload: str, *arguments: object) -> MetalTrace:
-        """What the call asks of Metal with its tensors on mps; no kernel computes. Only with `macos`. Raises as `call`.
+        """The calls of Metal that a call on mps makes, without running kernels. Needs `macos`. Raises as `call` does.
 
-        OperatorError also where the release sends a message that the stand-ins do not have.
+        Also raises OperatorError if the release sends a message that the stand-ins do not have.
         """
         return parse_trace(self._loaded(overload, arguments))
 
     def compute(self, overload: str, *arguments: object, state: Tensor | None = None) -> Computed:
-        """What the call computes for all its arguments in order, tensors as `Computed` says. Only with `library`.
+        """Compute a call with all its arguments in order; tensors as in `Computed`. Needs `library`.
 
-        Tensors on mps (the simulated device's) are there on mps, others on the CPU; dtypes and so on are torch's.
-        What the call writes into its arguments is written here. `state`: that of the generator which the call draws
-        from, in place of a generator among its arguments; it becomes the state afterwards.
+        Tensors on mps (the simulated device's) are on mps there, too, others on the CPU; dtypes and so on are torch's.
+        What the call writes into its arguments is copied back. `state`: the state of the generator that the call draws
+        from, in place of a generator among its arguments; it is updated.
 
-        Raises OperatorError with the release's own message, of a kernel's fault too, or where the release sends a
-        message that the stand-ins do not have; MachOError for arguments that cannot be sent, and when the process ends.
+        Raises OperatorError with the release's own message, also for a kernel's fault or a message that the stand-ins
+        lack; MachOError for arguments that cannot be sent, and when the process ends.
         """
         if self._memory is None:
             raise MachOError("this process was started without the kernels of the release")
@@ -196,7 +196,7 @@ class HostProcess:
 
 
 def command(libraries: Sequence[Path]) -> list[str]:
-    """The command that maps these libraries in order; a symbol and its arguments follow. Raises MachOError."""
+    """The command that maps these libraries in order; append a symbol and its arguments. Raises MachOError."""
     return [*arm64_command(), str(loader()), *map(str, libraries), "--"]
 
 

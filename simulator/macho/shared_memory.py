@@ -1,4 +1,4 @@
-"""Memory that this process and that of a release's libraries map at the same address, and tensors in it."""
+"""Memory that this process and the process of a release's libraries map at the same address, and tensors in it."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _FORMATS = ("contiguous_format", "preserve_format", "channels_last", "channels_l
 
 
 class SharedMemory:
-    """A part of the address space, for one process besides this one. Pages take memory once they are touched.
+    """A range of addresses that this process shares with one other. Pages are allocated when they are first used.
 
-    Raises MachOError if the system does not give it.
+    Raises MachOError if the system does not provide it.
     """
 
     _next = _FIRST_ADDRESS
@@ -57,28 +57,28 @@ class SharedMemory:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What tells the other process, which has to inherit `file`."""
+        """The variable that describes the memory to the other process, which has to inherit `file`."""
         return {"MPSMITH_SHARED_MEMORY": f"{self.file} {self.address} {_BYTES} {_FOR_ARGUMENTS}"}
 
     def close(self) -> None:
-        """Give it back; no tensor over it may be used afterwards."""
+        """Unmap the memory; no tensor over it may be used afterwards."""
         if self.file >= 0:
             self._libc.munmap(ctypes.c_void_p(self.address), ctypes.c_size_t(_BYTES))
             os.close(self.file)
             self.file = -1
 
     def take_back(self) -> None:
-        """Copy the memory of the arguments, which a call may have changed, to where it came from."""
+        """Copy the arguments' memory, which a call may have changed, back to the original tensors."""
         for address, storage in self._placed.values():
             ctypes.memmove(storage.data_ptr(), address, storage.nbytes())
 
     def begin_call(self) -> None:
-        """Forget the arguments of the call before."""
+        """Forget the arguments of the previous call."""
         self._used = 0
         self._placed.clear()
 
     def place(self, value: Any) -> Any:
-        """An argument as the driver takes it: memory of tensors is copied, once, dtypes and so on are numbers.
+        """An argument in the driver's form: tensors' memory is copied once; dtypes and so on become numbers.
 
         Raises MachOError for an argument that cannot be sent.
         """
@@ -126,7 +126,7 @@ class SharedMemory:
 
 
 def tensors(value: Any) -> Any:
-    """The tensors on the CPU, over shared memory, that the driver describes, also in lists; other values unchanged."""
+    """CPU tensors over shared memory from the driver's descriptions, also in lists; other values are unchanged."""
     import torch
 
     if isinstance(value, list):
@@ -139,7 +139,7 @@ def tensors(value: Any) -> Any:
 
 
 def pickled(value: Any) -> bytes:
-    """A placed argument as torch's C++ reads it: whole numbers take 8 bytes there, which Python's pickles shorten."""
+    """A placed argument as a pickle for torch's C++: integers take 8 bytes, which Python's own pickles shorten."""
     return b"\x80\x02" + _pickled(value) + b"."
 
 

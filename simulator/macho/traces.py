@@ -1,4 +1,4 @@
-"""What a release's host code asked of Metal during one call, as the recorder writes it."""
+"""The calls of Metal that a release's host code made during one call, as the recorder writes them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Size = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Bound:
-    """A bound buffer: the offset of the binding, and its first bytes from there on, at most 256."""
+    """A bound buffer: the offset of the binding, and at most 256 bytes from there on."""
 
     offset: int
     content: bytes
@@ -18,7 +18,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class Launched:
-    """A dispatch: the kernel, grid and threadgroup in threads, and what is bound at each index.
+    """A dispatch: the kernel, grid and threadgroup in threads, and the binding at each index.
 
     Bindings of an earlier kernel on the same encoder may be among them.
     """
@@ -31,9 +31,7 @@ class Launched:
 
 @dataclass
 class MetalTrace:
-    """The events of a call in order of their kind. `waits`: how often the host waited, the end of the call included.
-
-    `graphs`: how many graphs of MPSGraph ran."""
+    """The events of a call, by kind. `waits`: how often the host waited, the end of the call included."""
 
     launches: list[Launched] = field(default_factory=list)
     copied: list[int] = field(default_factory=list)  # bytes of each copy by the blit encoder
@@ -43,7 +41,7 @@ class MetalTrace:
 
 
 def parse_trace(text: str) -> MetalTrace:
-    """The trace in a record of `recorder.mm`."""
+    """The trace in a recording of `recorder.mm`."""
     trace = MetalTrace()
     for line in text.splitlines():
         kind, *words = line.split(" ")

@@ -1,4 +1,4 @@
-"""The limits of MPSGraph by version of macOS (limits.yaml), and how the stand-in learns of them."""
+"""The limits of MPSGraph by version of macOS (limits.yaml), and their installation in the stand-in."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class Limit(BaseModel):
 
     Attributes:
         operations: of the stand-in's graphs; "*" for all.
-        measure, above: what is compared, and the last value that is right.
-        ends: the message with which the process ends beyond it.
-        gives: what the result is instead, of a rule without `ends`.
+        measure, above: the quantity that is compared, and the last value that gives a right result.
+        ends: the message with which the process ends above the limit.
+        gives: the wrong result above the limit, for a rule without `ends`.
         first, before: the versions of macOS that it applies to.
         reports: issues of pytorch/pytorch that describe it.
         header: PyTorch's header that declares a selector for development kits without it.
@@ -90,7 +90,7 @@ def rows() -> Iterator[tuple[str, str, int, int, int, str]]:
 
 
 def install(library: ctypes.CDLL) -> None:
-    """Tell the stand-in of all rules. The simulated version of macOS decides, when an operation runs, which apply."""
+    """Add all rules to the stand-in. Those for the simulated version of macOS apply when an operation runs."""
     for operation, measure, *numbers, text in rows():
         library.mpsgraph_simulator_add_limit(
             operation.encode(), measure.encode(), *map(ctypes.c_int64, numbers), text.encode()

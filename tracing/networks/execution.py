@@ -39,7 +39,7 @@ class _Run:
 
 
 def observe(network: Network, mode: Mode, opened: TracedDevice) -> NetworkObservation:
-    """Build the network and run it; where something falls back, run it again with the kernels.
+    """Build the network and run it; if something falls back, run it again with the kernels.
 
     Raises MpsmithError if its builder is not a function.
     """

@@ -55,11 +55,11 @@ class NetworkWorkload:
 
 
 def build(builder: str) -> NetworkWorkload:
-    """The workload that a function makes, named `module:function`; the same one each time.
+    """The workload that the function `module:function` makes; the seed makes it the same each time.
 
     The function returns a NetworkWorkload, a module and a tuple of its inputs, or a module that needs no input.
-    Raises MpsmithError if there is no such function, or where it returns something else. What it raises itself, and
-    what is not installed, is its own error.
+    Raises MpsmithError if there is no such function or it returns anything else. Errors that it raises itself, such as
+    for a missing package, are passed on.
     """
     function = _function(builder)
     torch.manual_seed(SEED)

@@ -1,7 +1,7 @@
-"""Imports torchvision where its operators cannot be loaded: timm and transformers import it, but do not need them.
+"""Imports torchvision without its operators, for timm and transformers, which import it but do not need them.
 
-Its wheel for Linux is built for CUDA. Beside a torch without CUDA its import ends in an error at each operator that it
-describes to torch.compile.
+Its wheel for Linux is built for CUDA. With a torch without CUDA, its import fails at each operator that it registers
+a fake kernel for.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _kept: list[Any] = []  # a library takes its operators with it when it goes
 
 
 def import_torchvision() -> None:
-    """Import torchvision, if it is installed, without its operators where there are none."""
+    """Import torchvision if it is installed; declare the operators that its import lacks."""
     with contextlib.suppress(ModuleNotFoundError):
         while operator := _lacking_operator():
             library = torch.library.Library("torchvision", "FRAGMENT")  # type: ignore[no-untyped-call]
@@ -29,7 +29,7 @@ def import_torchvision() -> None:
 
 
 def _lacking_operator() -> str:
-    """The operator that is missing for torchvision's import, or "" if it was imported."""
+    """Import torchvision; return the operator that the import lacks, or "" if it succeeded."""
     try:
         importlib.import_module("torchvision")
     except RuntimeError as error:
