@@ -1,8 +1,8 @@
 """The report for machines: everything that the summary holds, in a versioned JSON format with a schema.
 
 The top level has `format`, `version`, `mpsmith`, `simulated`, `verdicts` (overloads by verdict, as a check for
-readers) and `summary`, which is `audit.findings.results.AuditSummary` field by field, without `execution`: the text is
-a function of what was found alone. Fields at their default are left out. `schema` describes all of it. A change that
+readers) and `summary`, which is `audit.findings.results.AuditSummary` field by field, without `execution`, so that the
+text depends only on the findings. Fields with their default are left out. `schema` describes all of it. A change that
 readers would notice raises VERSION.
 """
 

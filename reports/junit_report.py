@@ -18,7 +18,7 @@ def render(summary: AuditSummary) -> str:
 
 
 def document(name: str, tests: Iterable[ElementTree.Element], simulated: str) -> str:
-    """A suite of tests. `simulated`: what to say where no Mac was used, else empty."""
+    """A suite of tests. `simulated`: the note about a simulated device, else empty."""
     suite = ElementTree.Element("testsuite", name=name)
     if simulated:
         properties = ElementTree.SubElement(suite, "properties")

@@ -18,7 +18,7 @@ SHOW_NO_FAULT = (ReportStatus.RIGHT, ReportStatus.DISPATCH_ONLY, ReportStatus.NO
 
 
 def module_table(summary: AuditSummary, *, faults_only: bool = False) -> Table:
-    """A row for each public name of torch.mps, what does not work first; or those alone that do not simply work."""
+    """A row for each public name of torch.mps, failing names first. `faults_only`: without the names that work."""
     counts = Counter(row.status for row in summary.module)
     rows: list[tuple[Cell, ...]] = [
         (row.name, row.status.value, row.detail)
@@ -34,7 +34,7 @@ def module_table(summary: AuditSummary, *, faults_only: bool = False) -> Table:
 def known_report_table(summary: AuditSummary, *, faults_only: bool = False) -> Table:
     """Each upstream report with its result here, those still wrong first, and the label of its case.
 
-    `faults_only`: what is neither right nor untried nor computed by the CPU, and the number of its case.
+    `faults_only`: only faults, with the number of the case; not reports that are right, untried or computed by the CPU.
     """
     reports = sorted(summary.known_reports, key=lambda report: (STATUSES.index(report.status), report.issue))
     rows: list[tuple[Cell, ...]] = [

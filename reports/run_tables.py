@@ -67,7 +67,7 @@ def pairs_table(summary: AuditSummary) -> Table:
 
 
 def _with_arguments(summary: AuditSummary) -> str:
-    """How many pairs of a level of an argument with a level of a factor the cases of all entries were at."""
+    """A sentence on how many pairs of an argument's level and a factor's level the cases of all entries cover."""
     counted = [entry.pairs for entry in summary.entries if entry.pairs is not None]
     seen = sum(pairs.with_arguments for pairs in counted)
     possible = sum(pairs.possible_with_arguments for pairs in counted)

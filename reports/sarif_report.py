@@ -22,7 +22,7 @@ def render(summary: AuditSummary) -> str:
 
 
 def document(rules: Mapping[str, str], results: Iterable[Mapping[str, object]], simulated: str) -> str:
-    """One run. `rules`: what each rule means. `simulated`: what to say where no Mac was used, else empty."""
+    """One run. `rules`: the meaning of each rule. `simulated`: the note about a simulated device, else empty."""
     described = [{"id": name, "shortDescription": {"text": meaning}} for name, meaning in rules.items()]
     run = {
         "tool": {"driver": {"name": "mpsmith", "version": __version__, "rules": described}},

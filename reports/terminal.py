@@ -93,7 +93,7 @@ def _table(table: Table, width: int, limit: int) -> str:
 
 
 def _narrow(table: Table, columns: tuple[str, ...]) -> Table:
-    """The table with some of its columns alone."""
+    """The table with only these columns."""
     kept = [table.columns.index(column) for column in columns]
     return replace(table, columns=columns, rows=tuple(tuple(row[i] for i in kept) for row in table.rows))
 

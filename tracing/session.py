@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Trace:
-    """The recording of a block of code, until now while it runs.
+    """The recording of a block of code; while the block runs, the recording so far.
 
     ``print(t)`` or ``t`` at the end of a notebook's cell shows the tables.
     """

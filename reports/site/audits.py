@@ -1,4 +1,4 @@
-"""The audits of which a site was written, as data files: the browser compares any two, which the address names."""
+"""The audits that a site was made from, as data files; the browser compares the two that the page's address names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ INDEX = "data/audits.js"
 
 
 def name_of(summary: AuditSummary) -> str:
-    """The name of an audit, the same for the same results: its torch, how many cases ran, and a key of the verdicts."""
+    """The name of an audit: its torch, how many cases ran, and a key of the verdicts; equal for equal results."""
     torch = summary.run.environment.get("torch", "unknown")
     key = fingerprint(json.dumps(data_of(summary)))[:8]
     simulated = "_SIMULATED" if summary.run.simulated else ""

@@ -32,7 +32,7 @@ def _infer(workload: NetworkWorkload, *, compiled: bool) -> None:
 
 
 def _train(workload: NetworkWorkload, half: torch.dtype | None) -> None:
-    """A step with AdamW, its loss scaled and its gradients clipped under autocast, as recipes have it."""
+    """A step with AdamW, with scaled loss and clipped gradients under autocast, as in training recipes."""
     model = workload.model.train()
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     optimizer = torch.optim.AdamW(parameters, lr=1e-3)

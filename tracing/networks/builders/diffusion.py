@@ -1,4 +1,4 @@
-"""The parts of Stable Diffusion that compute, from diffusers, with few channels and random weights."""
+"""The computing parts of Stable Diffusion, from diffusers, with few channels and random weights."""
 
 from __future__ import annotations
 

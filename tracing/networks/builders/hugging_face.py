@@ -1,4 +1,4 @@
-"""Networks of transformers, from small configurations with random weights: nothing is downloaded."""
+"""Transformers from small configurations with random weights; nothing is downloaded."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def llama() -> NetworkWorkload:
 
 
 def mixtral() -> NetworkWorkload:
-    """The same with two of four experts for each word."""
+    """A decoder like llama's, with two of four experts for each token."""
     configuration = transformers.MixtralConfig(
         **_SMALL, **_WITHOUT_SPECIAL_WORDS, num_key_value_heads=2, num_local_experts=4, num_experts_per_tok=2
     )
@@ -73,7 +73,7 @@ def mixtral() -> NetworkWorkload:
 
 
 def whisper() -> NetworkWorkload:
-    """Words from the spectrogram of a sound; inference writes four of them."""
+    """Speech recognition from a spectrogram; inference generates four tokens."""
     configuration = transformers.WhisperConfig(
         vocab_size=WORDS,
         num_mel_bins=8,

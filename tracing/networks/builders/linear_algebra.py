@@ -1,4 +1,4 @@
-"""Networks that decompose or solve: what people report of torch.linalg on mps."""
+"""Networks that decompose matrices or solve systems: what people report about torch.linalg on mps."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ class CountAutoencoder(nn.Module):
         self.log_dispersion = nn.Parameter(torch.zeros(genes))
 
     def forward(self, counts: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The rates of counts, and mean and log variance of what they are decoded from."""
+        """The rates of the counts, and the mean and log variance of the latent variables."""
         hidden = self.encoder(torch.log1p(counts))
         mean, log_variance = self.mean(hidden), self.log_variance(hidden).clamp(-8.0, 8.0)
         latent = mean + torch.randn_like(mean) * torch.exp(log_variance / 2)
@@ -145,14 +145,14 @@ def _click_loss(model: nn.Module, *inputs: Any) -> Tensor:
 
 
 class SplineFlow(nn.Module):
-    """Moves numbers along monotone splines whose knots depend on the other half, as in neural spline flows."""
+    """Maps numbers through monotone splines whose knots depend on the other half, as in neural spline flows."""
 
     def __init__(self, bins: int = 6) -> None:
         super().__init__()
         self.knots = nn.Sequential(nn.Linear(2, 16), nn.ReLU(), nn.Linear(16, 2 * (2 * bins)))
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """The moved numbers of (items, 4), and the logarithm of what volumes grow by."""
+        """The mapped numbers of (items, 4), and the logarithm of the Jacobian's determinant."""
         kept, moved = x.float().chunk(2, -1)
         widths, heights = self.knots(kept).float().unflatten(-1, (2, -1)).chunk(2, -1)
         left, bottom = (F.pad(torch.softmax(sizes, -1).cumsum(-1), (1, 0)) for sizes in (widths, heights))

@@ -73,7 +73,7 @@ def gru() -> NetworkWorkload:
 
 
 class Listener(nn.Module):
-    """Letters from sound: a spectrogram on a mel scale, convolutions over time, a GRU."""
+    """Recognises letters in sound: a spectrogram on a mel scale, convolutions over time, a GRU."""
 
     LETTERS = 12
     window: Tensor
