@@ -1,4 +1,4 @@
-"""Limits of Apple GPUs. A program for the host would not notice them, and kernels are launched by them."""
+"""Limits of Apple GPUs, for launches and checks. A kernel compiled for the host could exceed them unnoticed."""
 
 MAX_BUFFERS = 31
 """Buffer indices go from 0 to 30."""

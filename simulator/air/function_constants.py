@@ -1,7 +1,7 @@
 """Function constants of compiled kernels: host code gives their values before a kernel is built.
 
-A constant is a variable without a value, which `!air.function_constants` lists. What follows from it is computed by
-constructors of the module, which run when the kernel is loaded.
+A constant is a variable without a value, which `!air.function_constants` lists. Constructors of the module, which run
+when the kernel is loaded, compute the values that depend on it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether the kernels of a Metal library would run here: its container, their arguments, the operations they need."""
+"""Checks whether the kernels of a Metal library would run here: the container, the arguments and the operations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NOT_SUPPORTED = "not-supported"
 
 
 def check_library(path: Path) -> list[Diagnostic]:
-    """What is wrong with a `.metallib`: an error where it is damaged or none of its kernels runs, else a warning."""
+    """The problem of a `.metallib`: an error if it is damaged or none of its kernels runs, else a warning."""
     try:
         file, library = LibraryFile(path), AirLibrary(path)
         limits = {function.name: why for function in file.functions if (why := _limit(function, file, library))}

@@ -1,6 +1,6 @@
-"""What a `.metallib` holds: kernels from Apple's compiler (AIR), or the Metal source that a build puts in their place.
+"""Loads `.metallib` files: kernels from Apple's compiler (AIR), or the Metal source that a build writes instead.
 
-Apple's compiler runs on a Mac alone. Where a build calls it, the file that it would write gets the source.
+Apple's compiler runs only on a Mac. If a build calls it here, the source is written to its output file.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MARK = b"mpsmith: Metal source in the place of compiled kernels\n"
 
 
 class SourceLibrary:
-    """The kernels of the files that a `.metallib` would be made of, by attribute; `dir()` lists them."""
+    """The kernels of a `.metallib` that holds Metal source, as attributes; `dir()` lists them."""
 
     def __init__(self, programs: Sequence[ProgramSource]) -> None:
         mode = mode_from_environment()
@@ -44,13 +44,13 @@ class SourceLibrary:
 
 
 def with_source(programs: Sequence[ProgramSource]) -> bytes:
-    """The file in place of the compiled programs. Their headers are embedded."""
+    """The content of a file that holds Metal source instead of compiled programs. Headers are embedded."""
     rows = [{"text": program.text, "lines": program.lines, "defines": program.defines} for program in programs]
     return MARK + json.dumps(rows).encode()
 
 
 def programs_in(data: bytes) -> tuple[ProgramSource, ...]:
-    """The programs of `with_source`; none where the file is another one."""
+    """The programs in a file that `with_source` made; empty for any other file."""
     if not data.startswith(MARK):
         return ()
     rows = json.loads(data[len(MARK) :])
@@ -58,7 +58,7 @@ def programs_in(data: bytes) -> tuple[ProgramSource, ...]:
 
 
 def compiled_library(data: bytes) -> BoundLibrary | None:
-    """The kernels of a file of Apple's compiler, or None where it is another one.
+    """The kernels in a file of Apple's compiler, or None for any other file.
 
     Raises:
         MalformedLibraryError: it is damaged.
@@ -94,7 +94,7 @@ def load_metallib(source: bytes | bytearray | str | os.PathLike[str]) -> Any:
 
 
 def install() -> None:
-    """Make `torch.mps.load_metallib` load both kinds of files. To be called after that of `simulator.metal`."""
+    """Make `torch.mps.load_metallib` load both kinds of files. Call it after the `install` of `simulator.metal`."""
     import torch
     import torch.mps
 

@@ -1,7 +1,7 @@
 """The arguments of a kernel, from `!air.kernel`, which Apple's compiler writes into every module.
 
-Names are kept, of the arguments and of the members of structs. So a launch can bind by name, and goes on to work when a
-release numbers its buffers anew.
+It keeps the names of arguments and of struct members. So a launch can bind by name, and still works when a release
+changes the indices of its buffers.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class StructField:
 
 @dataclass(frozen=True)
 class BufferArgument:
-    """A buffer, or with address space THREADGROUP threadgroup memory, which has its own indices.
+    """A buffer; with address space THREADGROUP it is threadgroup memory, which has separate indices.
 
-    `size` and `alignment` are those of one element (0 of `void`), `type_name` is what Metal calls it. An indirect
+    `size` and `alignment` are those of one element (0 for `void`), `type_name` is its name in Metal. An indirect
     buffer holds addresses of other buffers.
     """
 

@@ -1,7 +1,7 @@
 """Finds the compiler, runs it, reads its messages and caches its results.
 
-It is the clang of the `ziglang` wheel, which compiles for every machine and needs nothing of the system. Which target,
-language and headers a program is compiled for is the business of those who use this package.
+It is the clang of the `ziglang` wheel, which compiles for every machine and needs nothing of the system. Callers choose
+the target, the language and the headers.
 """
 
 from ..errors import CompilerLimitError, CompilerMissingError, InternalCompilerError

@@ -69,7 +69,7 @@ class Clang:
 
     @cached_property
     def identity(self) -> str:
-        """Changes with the compiler and the machine."""
+        """A key that changes with the compiler and the machine."""
         return fingerprint(self.version, str(self.program.stat().st_size), platform.system(), platform.machine())
 
     def run(
@@ -77,7 +77,7 @@ class Clang:
     ) -> ToolRun:
         """Run `clang`, `ld.lld` or `cc` (clang with zig's choice of linker); `source` is its standard input.
 
-        `cache`: where zig keeps the system libraries that it builds, if not with those of all others.
+        `cache`: the folder of the system libraries that zig builds; by default the one that all callers share.
         A run that exceeds its memory limit fails like one with invalid source.
 
         Raises:

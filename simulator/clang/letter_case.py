@@ -1,4 +1,4 @@
-"""Includes that differ from the header's name in upper and lower case: macOS finds the header, Linux does not."""
+"""Includes that differ from the header's name only in letter case: macOS finds the header, Linux does not."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _INCLUDE = re.compile(r"^[ \t]*#[ \t]*(?:include|import)[ \t]*[<\"](?P<name>[^>\
 
 
 def forward_includes(path: Path, text: str, flags: Sequence[str], folder: Path) -> list[Diagnostic]:
-    """Write a header into `folder` for each such include of a file; it includes the right one.
+    """For each such include of a file, write a header into `folder` that includes the right one.
 
     `flags` have the folders that are searched. Returns a warning for each include.
     """
@@ -39,7 +39,7 @@ def forward_includes(path: Path, text: str, flags: Sequence[str], folder: Path) 
 
 
 def _other_case(folder: Path, name: str) -> Path | None:
-    """The file that a file system finds which does not tell upper from lower case."""
+    """The file that a case-insensitive file system would find; None if there is none."""
     place = folder
     for part in Path(name).parts:
         try:

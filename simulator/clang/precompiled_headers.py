@@ -75,9 +75,9 @@ class PrecompiledHeaders:
         return target
 
     def _keep_newest(self) -> None:
-        """Remove the least recently used headers that no process is about to read. Their locks stay.
+        """Remove the least recently used headers, unless a process is about to read them. Lock files are kept.
 
-        With a lock's file gone, a process that waits for it and a new one would build side by side.
+        If a lock file were removed, a waiting process and a new one would both build the header.
         """
         for old in sorted(self.folder.glob("*.pch"), key=_last_used, reverse=True)[_KEPT_HEADERS:]:
             with contextlib.suppress(Timeout), FileLock(old.with_suffix(".lock"), timeout=0):
@@ -106,9 +106,9 @@ def _is_kept(header: Path) -> bool:
 
 
 def leading_includes(text: str) -> str:
-    """The `#define` and `#include <...>` lines with which a file begins; empty when it begins with something else.
+    """The `#define` and `#include <...>` lines with which a file begins; empty if it begins with anything else.
 
-    The first empty line after an include ends them: what follows may differ between files that begin alike.
+    The first empty line after an include ends them, because files that begin alike may differ after it.
     """
     kept: list[str] = []
     for line in text.splitlines():

@@ -1,4 +1,4 @@
-"""Runs of the compiler in one process: to start it takes as long as to compile a small file."""
+"""Many compilations in one compiler process, because starting it takes as long as compiling a small file."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _HEADER, _SECTIONS = 64, struct.Struct("<Q10xHH")  # of an object file: where it
 
 
 class CompilerStream:
-    """Compiles one text or module of LLVM after the other with the same flags of `clang -cc1`, as `-x ir` does.
+    """Compiles LLVM modules one after the other, with the same flags of `clang -cc1 -x ir`.
 
-    Each input is a pipe, so that the process reads it when it comes. It ends with this process, which has the other
-    ends.
+    Each input is a pipe, so the process reads it when it is written. The process ends with this one, which holds the
+    other ends of the pipes.
     """
 
     def __init__(self, clang: Clang, flags: Sequence[str], limits: Limits) -> None:
@@ -30,7 +30,7 @@ class CompilerStream:
         self._process: _Process | None = None
 
     def object_file(self, source: bytes) -> bytes | None:
-        """The object file of a module, with `-emit-obj`. None where the compiler refuses it: then run it by itself."""
+        """The object file of a module, with `-emit-obj`. None if the compiler refuses it: compile it alone then."""
 
         def read(process: _Process) -> bytes:
             process.send(source)
@@ -62,7 +62,7 @@ class CompilerStream:
 
 
 class _Process:
-    """A process with its pipes; both are gone when this object is."""
+    """A compiler process with its pipes; both are closed with this object."""
 
     def __init__(self, clang: Clang, flags: Sequence[str], limits: Limits) -> None:
         pipes = [os.pipe() for _ in range(_INPUTS)]
@@ -90,11 +90,11 @@ class _Process:
 
     @property
     def inputs_left(self) -> int:
-        """How many inputs it still reads."""
+        """How many more inputs it can read."""
         return len(self._inputs)
 
     def send(self, source: bytes) -> str:
-        """Send the next input; returns its name. Raises OSError where the process has ended."""
+        """Send the next input; returns its name. Raises OSError if the process has ended."""
         name, pipe = self._inputs[0]
         with os.fdopen(pipe, "wb") as file:
             del self._inputs[0]
@@ -102,7 +102,7 @@ class _Process:
         return name
 
     def read(self, end_in: Callable[[bytes], int]) -> bytes:
-        """The output up to the index that `end_in` returns, -1 if it has not come. Raises OSError if there is none."""
+        """The output up to the index that `end_in` returns; -1 means incomplete. Raises OSError if the process ends."""
         while (end := end_in(self._left)) < 0:
             ready, _, _ = select.select([self._output, self._errors], [], [], self._seconds)
             # A process that has read its last input ends both, and its output is whole.
@@ -122,7 +122,7 @@ def _end(process: subprocess.Popen[bytes], inputs: Sequence[tuple[str, int]], ou
 
 
 def _size_of_object(content: bytes) -> int:
-    """The size of an ELF object that begins here, -1 while it is not there whole."""
+    """The size of the ELF object at the start of these bytes, or -1 if it is not complete yet."""
     if len(content) < _HEADER:
         return -1
     offset, size, count = _SECTIONS.unpack_from(content, 0x28)

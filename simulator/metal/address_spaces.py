@@ -1,6 +1,6 @@
-"""The strict pass: address spaces, which are gone where a program runs on the host.
+"""The strict check of address spaces, which do not exist when a program runs on the host.
 
-It compiles the program as C++ for OpenCL, where address spaces are real, and reports what conflicts.
+It compiles the program as C++ for OpenCL, which has address spaces, and reports conflicts.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def check_address_spaces(
 def _spaces(diagnostic: Diagnostic) -> set[str]:
     """The address spaces that conflict in a message of clang.
 
-    C++ for OpenCL has other rules, but its errors about two different address spaces apply to Metal, too.
+    C++ for OpenCL has different rules, but its errors about two different address spaces apply to Metal, too.
     """
     text = _VARIABLE_ITSELF.sub("*", diagnostic.message)
     operands = _OPERANDS.search(text)

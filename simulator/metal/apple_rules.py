@@ -1,4 +1,4 @@
-"""What Apple's compiler refuses and clang for the host accepts, found in the tokens of a program.
+"""Rules of Apple's compiler that clang for the host does not check, checked in the tokens of a program.
 
 Each message cites its source: a section of the Metal Shading Language specification ("MSL specification"), or a public
 report. `include/msl` has the rules about types, under MSL_APPLE.
@@ -75,13 +75,13 @@ def apple_rules(expanded: str, version: MetalVersion) -> Iterator[Diagnostic]:
 
 
 def refused_by_header(message: str) -> str:
-    """What MSL_REFUSE of our headers says in a message of clang; "" if it is another message."""
+    """The message of MSL_REFUSE in our headers, from a message of clang; "" for other messages."""
     match = _REFUSED.search(message)
     return match[1] if match else ""
 
 
 def _check_header(tokens: Tokens, expanded: str, problems: Problems) -> None:
-    """The namespace `metal` is declared by Apple's headers."""
+    """Report uses of the namespace `metal` without an include of Apple's headers."""
     if _METAL_HEADER.search(expanded):
         return
     text = tokens.text
@@ -113,7 +113,7 @@ def _check_words(tokens: Tokens, version: MetalVersion, problems: Problems) -> N
 
 
 def _callee(tokens: Tokens, i: int) -> str:
-    """The function of the call whose argument the token at `i` is."""
+    """The function that is called with the token at `i` in an argument."""
     while i > 0 and tokens.text[i] != "(":
         i = tokens.pair[i] - 1 if tokens.text[i] in (")", "]", "}") else i - 1
     return tokens.text[i - 1]

@@ -58,9 +58,9 @@ NO_THREADS = (
 
 
 def require_valid(message: str) -> None:
-    """Raise MetalRuntimeError for what Metal's validation alone refuses.
+    """Raise MetalRuntimeError for a call that only Metal's validation refuses.
 
-    `mpsmith try` collects it in a file, and the program goes on (as require_valid of objc/metal/host.h).
+    In `mpsmith try` a file gets the message, and the program continues (like require_valid in objc/metal/host.h).
     """
     path = os.environ.get("MPSMITH_METAL_FINDINGS")
     if path is None:
@@ -72,7 +72,7 @@ def require_valid(message: str) -> None:
 def refused_by_validation(buffer: Buffer, alignment: int, in_constant: bool, checked: bool) -> str | None:
     """Why Metal's validation refuses to bind a buffer to elements of this alignment (0: any), or None.
 
-    `checked` asks for what holds on every Mac, too.
+    `checked`: also refuse a binding that not every Mac accepts.
     """
     offset = buffer.offset
     if alignment and offset % alignment:

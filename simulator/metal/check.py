@@ -120,7 +120,7 @@ def _key(program: ProgramSource, strict: bool, version: MetalVersion, compiler: 
 
 
 def _with_reason(strict: Sequence[Diagnostic], on_host: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """The errors of the strict check; those that the host does not have come from Apple's type bfloat."""
+    """Add a reason to errors that only the strict check reports: they are due to Apple's type bfloat."""
     places = {(d.file, d.line) for d in on_host if d.severity == "error"}
     return [
         replace(d, message=f"{d.message}; {_BFLOAT}", rule=RULE)

@@ -41,7 +41,7 @@ class LineTable:
 
 
 def _named(rows: list[tuple[int, Location | None]]) -> list[tuple[int, Location | None]]:
-    """The rows, where code of line 0, which the optimizer made of several lines, has the line before it."""
+    """The rows; code with line 0, which the optimizer merged from several lines, gets the line of the row before it."""
     named: list[tuple[int, Location | None]] = []
     for address, location in rows:
         if location is not None and location.line == 0:

@@ -12,7 +12,7 @@ _BEFORE_VALUES = frozenset({"return", "else", "case", "do"})
 
 
 def rewrite_program_scope(tokens: Tokens, program: Program, problems: Problems, real_address_spaces: bool) -> None:
-    """Make each such variable a function that asks for the running thread, and each use a call of it.
+    """Replace each such variable by a function that returns the running thread's value, and each use by its call.
 
     Buffers, textures and samplers at program scope (Metal 3.2) are not supported.
     """
@@ -37,5 +37,5 @@ def rewrite_program_scope(tokens: Tokens, program: Program, problems: Problems, 
 
 
 def _declares(before: str) -> bool:
-    """Whether a name behind this word is declared there, and so hides the variable."""
+    """Whether a name after this word is a declaration, which hides the variable."""
     return before.isidentifier() and before not in _BEFORE_VALUES

@@ -1,7 +1,7 @@
 """Reconvergence points: where lanes of a SIMD group that diverged run together again.
 
-A GPU runs the lanes of a SIMD group in step. Lanes that take different branches run together again behind the branch.
-On the host each lane runs on its own. So every statement and function that contains SIMD-group operations gets a
+A GPU runs the lanes of a SIMD group in step. Lanes that take different branches run together again after the branch.
+On the host each lane runs independently. So every statement and function that contains SIMD-group operations gets a
 `msl_region`. Its destructor waits for the lanes that are still inside.
 """
 

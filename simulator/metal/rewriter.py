@@ -94,7 +94,7 @@ def rewrite(source: str, dialect: Dialect = "host") -> Rewritten:
 
 
 def _remove_fp_pragmas(tokens: Tokens, program: Program, problems: Problems) -> None:
-    """Remove `#pragma clang fp`: the host never contracts, and what is added to a block would come before it."""
+    """Remove `#pragma clang fp`: the host never contracts, and code that is added to a block would precede it."""
     for i, space in enumerate(tokens.space):
         if "#" not in space or _FP_PRAGMA.search(space) is None:
             continue
@@ -134,9 +134,9 @@ def _rewrite_words(tokens: Tokens, program: Program, problems: Problems, dialect
 
 
 def _qualify_member_functions(tokens: Tokens, program: Program) -> None:
-    """A member function that names no address space is for objects in thread memory (until 4.0; MLX pull request 3963).
+    """Qualify member functions without an address space as `thread` (until Metal 4.0; MLX pull request 3963).
 
-    Only in the program's own classes: ours are correct, and complete where a header of Apple has more.
+    Only in the program's own classes: ours are already correct, and have all functions that Apple's headers have.
     """
     text = tokens.text
     members = [f for f in program.functions if f.in_class and _has_object(text[f.head : f.parameters_begin])]
@@ -158,7 +158,7 @@ def _has_object(before_parameters: list[str]) -> bool:
 
 
 def _names_another_space(text: list[str], i: int) -> bool:
-    """Whether the `thread` at `i` is the variable's: `thread const device T* p[4]` points to device memory."""
+    """Whether the `thread` at `i` is the variable's space: `thread const device T* p[4]` points to device memory."""
     i += 1
     while text[i] in ("const", "volatile"):
         i += 1

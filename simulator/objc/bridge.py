@@ -1,7 +1,7 @@
 """Connects the simulated Metal framework to `simulator.metal`, which runs the kernels.
 
-The framework is C++ and calls these functions through ctypes. No exception may pass through C, so each returns the
-message of its error.
+The framework is C++ and calls these functions through ctypes. No exception may pass through C, so each function returns
+the message of its error.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def compile_source(source: bytes) -> int:
 
 
 def answer_with(library: AirLibrary) -> None:
-    """Answer `newLibraryWithData:` with the compiled kernels of a release, whatever section of its binary is read."""
+    """Make `newLibraryWithData:` return the compiled kernels of a release, for any section of its binary."""
     _compiled[:] = [library]
 
 
@@ -141,7 +141,7 @@ def names_of(library: int) -> str:
 
 
 def specialize(library: int, constants: Sequence[Constant]) -> int:
-    """The number of a library with these function constants. Raises MpsmithError where that cannot be had."""
+    """The number of a library with these function constants. Raises MpsmithError if it cannot be built."""
     programs, kernels = _programs[library], _libraries[library]
     if isinstance(kernels, BoundLibrary):
         return load_compiled(BoundLibrary(kernels.library.specialized(constants)))
@@ -155,13 +155,13 @@ def add_kernel(library: int, name: str) -> tuple[int, SimulatedKernel | BoundKer
 
 
 def _numbers_in(binding: MetalBinding) -> Numbers:
-    """The element type of a binding. Zeros that are passed by value are zeros of every type."""
+    """The element type of a binding; "" (any type) for zeros that are passed by value."""
     zeros = binding.by_value and not any(ctypes.string_at(binding.address, binding.size))
     return "" if zeros else HOST_NUMBERS[binding.element_type]
 
 
 def launch(number: int, given: MetalLaunch, bindings: Sequence[MetalBinding]) -> None:
-    """Run a kernel. Raises KernelFault for what it does wrong, and MpsmithError where it cannot be run."""
+    """Run a kernel. Raises KernelFault if the kernel does something invalid, and MpsmithError if it cannot be run."""
     buffers = {b.index: Buffer(b.address, b.base, b.size, None, _numbers_in(b), bool(b.by_value)) for b in bindings}
     memory = {slot: threadgroup_memory(size) for slot, size in enumerate(given.threadgroup_bytes) if size}
     _kernels[number].launch(tuple(given.grid), tuple(given.group), buffers, memory)

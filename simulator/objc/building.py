@@ -109,7 +109,7 @@ def _arc(path: Path, asked: bool | None) -> bool:
 
 
 def _refuse_undefined(symbols: Sequence[str]) -> None:
-    """Raise if symbols are undefined; those of Python are in the process that loads the extension."""
+    """Raise if symbols other than Python's are undefined; the process that loads the extension has those."""
     missing = [symbol for symbol in symbols if not symbol.startswith(("Py", "_Py"))]
     classes = sorted({match[1] for symbol in missing if (match := _CLASS.fullmatch(symbol))})
     if classes:

@@ -1,4 +1,4 @@
-"""Stand-ins for functions of torch that nothing here defines: each raises with its name, and the rest runs."""
+"""Stand-ins for functions of torch that nothing here defines: each raises an error with its name when it is called."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ extern "C" void closed_{number}() {{ refuse("{symbol}", {place}); }}
 
 
 def refusing(symbols: Sequence[str], sources: Sequence[Path] = ()) -> str:
-    """C++ that defines those of the undefined symbols that are functions of ATen's; empty where none is.
+    """C++ that defines those undefined symbols that are functions of ATen; empty if there are none.
 
     A message names the first line of the `sources` that uses the function.
     """
@@ -46,12 +46,12 @@ def refusing(symbols: Sequence[str], sources: Sequence[Path] = ()) -> str:
 
 
 def refusing_of_the_host(symbols: Sequence[str], sources: Sequence[Path] = ()) -> str:
-    """The same for what torch's headers for mps declare; what else is undefined is the extension's mistake."""
+    """The same, only for functions in torch's headers for mps: other undefined symbols are the extension's mistake."""
     return refusing([symbol for symbol in symbols if _OF_THE_HOST.match(symbol)], sources)
 
 
 def _name(symbol: str) -> str:
-    """The last part of its name if it is a function of ATen's, or "": behind a variable come no arguments."""
+    """The last part of a symbol's name if it is a function of ATen, else "": a variable's symbol has no arguments."""
     at = _ATEN.match(symbol)
     place, name = at.end() if at else len(symbol), ""
     while length := _LENGTH.match(symbol, place):
@@ -61,7 +61,7 @@ def _name(symbol: str) -> str:
 
 
 def _place(name: str, sources: Sequence[Path]) -> str:
-    """Where a file uses the name first, as a part of a message."""
+    """The first use of the name in the files, as a part of a message."""
     used = re.compile(rf"^(?!\s*(?://|#)).*\b{re.escape(name)}\b", re.MULTILINE)
     for path in sources:
         if match := used.search(text := path.read_text("utf-8", "replace")):

@@ -86,7 +86,7 @@ class HostCompiler:
 
     @functools.cached_property
     def identity(self) -> str:
-        """Changes with everything that affects the compilation of a file, except the file."""
+        """A key that changes with everything that affects the compilation of a file, except the file."""
         parts = (self.clang.identity, self.apple.name, *system_folders(), *self._torch_flags)
         return fingerprint(*parts, fingerprint_of_code(*_DECIDING_CODE))
 
@@ -143,7 +143,7 @@ class HostCompiler:
 
     @functools.cached_property
     def _simd(self) -> Path:
-        """A folder that has, of all headers of macOS that zig brings, Apple's simd alone."""
+        """A folder with only Apple's simd, out of all macOS headers in zig."""
         headers = self.clang.headers / "libc" / "include" / "any-darwin-any" / "simd"
         folder = cache_folder() / "objc" / f"simd-{fingerprint(str(headers))}"
         folder.mkdir(parents=True, exist_ok=True)
@@ -184,7 +184,7 @@ def host_compiler(*, torch: bool) -> HostCompiler:
     """The compiler for this machine.
 
     Raises:
-        ExtensionError: the declarations of Apple's frameworks are not here; CompilerMissingError: nor is a compiler.
+        ExtensionError: the declarations of Apple's frameworks are missing; CompilerMissingError: there is no compiler.
     """
     if platform.system() != "Linux" or platform.machine() not in ("x86_64", "aarch64"):
         raise ExtensionError(
@@ -199,7 +199,7 @@ def host_compiler(*, torch: bool) -> HostCompiler:
 
 
 def link(objects: Sequence[Path], target: Path, libraries: Sequence[str]) -> list[str]:
-    """Link a shared library with the system's compiler, which knows its C++ library; returns undefined symbols.
+    """Link a shared library with the system's compiler, which finds its own C++ library; returns undefined symbols.
 
     Raises:
         ExtensionBuildError: the linker failed.

@@ -19,13 +19,13 @@ def loaded() -> ctypes.CDLL:
 
 
 def graphs_run() -> int:
-    """The number of graphs that ran in this process; the library is loaded for it."""
+    """The number of graphs that ran in this process; loads the library if needed."""
     return int(loaded().mpsgraph_simulator_runs())
 
 
 def check_caches() -> None:
-    """From now on a graph out of a cache of host code is compared with the one that the call would make itself.
+    """Compare each graph that host code takes from its cache with the graph that the call would build itself.
 
-    A call that shares the graph of another one, because the key forgets an argument, then raises.
+    Raises in a call that gets the graph of a different call because the cache's key lacks an argument.
     """
     loaded().mpsgraph_simulator_check_caches(1)

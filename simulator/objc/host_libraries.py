@@ -1,6 +1,6 @@
-"""The libraries that extensions link with: Apple's frameworks, torch's mps backend on top of them, and MPS if asked.
+"""The libraries that extensions link with: Apple's frameworks, torch's mps backend on top of them, and optionally MPS.
 
-They are built on first use and kept. The first needs no torch, so that it serves every release.
+They are built on first use and cached. The first needs no torch, so it serves every release.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def graph_library() -> Path:
 
 @functools.cache
 def torch_graphs_library() -> Path:
-    """What torch's headers declare for graphs. Raises ExtensionError if it cannot be built here."""
+    """The functions that torch's headers declare for graphs. Raises ExtensionError if it cannot be built here."""
     below = (graph_library(), torch_host_library(), frameworks_library())
     units = [Unit(_GRAPHS / "torch_host" / "graphs.mm", arc=False), Unit(IMAGE)]
     code = ("simulator.mpsgraph", "simulator.objc.torch_host")
@@ -85,7 +85,7 @@ def built_library(
 ) -> Path:
     """A library from the cache, built on first use.
 
-    `below`: libraries to link with; `packages`: those whose change rebuilds it, named without `mpsmith.`.
+    `below`: libraries to link with. `packages`: packages, without `mpsmith.`, whose changes cause a new build.
     Raises ExtensionBuildError if it does not compile or link.
     """
     code = fingerprint_of_code(*packages)

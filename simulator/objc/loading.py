@@ -40,7 +40,7 @@ def install_host() -> ctypes.CDLL:
 
 
 def set_macos(version: str) -> None:
-    """Which macOS host code sees, such as `14.0`. To be called before it asks, which it does once."""
+    """Set the version of macOS, such as `14.0`. Call it before host code asks for the version, which it does once."""
     major, _, minor = version.partition(".")
     install_host().foundation_simulator_set_macos(ctypes.c_int64(int(major)), ctypes.c_int64(int(minor or 0)))
 
@@ -84,7 +84,7 @@ def load_extension(library: Path, name: str | None = None) -> ModuleType | None:
 
 
 def unknown_selectors(library: Path) -> list[str]:
-    """Load a library of Objective-C code; returns the selectors that it sends and nothing implements."""
+    """Load a library of Objective-C code; return the selectors that it sends but that nothing implements."""
     host = install_host()
     ctypes.CDLL(str(library))
     host.objc_simulator_unknown_selectors.restype = ctypes.c_char_p
@@ -92,7 +92,7 @@ def unknown_selectors(library: Path) -> list[str]:
 
 
 def _known_as(library: Path) -> str:
-    """The name of the library, with that of its package for names such as `_C`."""
+    """The name of the library; with its package's name if it begins with an underscore, such as `_C`."""
     return f"{library.parent.name}/{library.name}" if library.name.startswith("_") else library.name
 
 

@@ -49,7 +49,7 @@ def _path_finder_position() -> int:
 
 # ------------------------------------------------------------------------------------------ import
 class _Finder(MetaPathFinder):
-    """Like the path finder; a built extension gets another loader, and torch's builder the hook."""
+    """The path finder, with a different loader for built extensions and with the hook for torch's extension builder."""
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         spec = importlib.machinery.PathFinder.find_spec(name, path, target)

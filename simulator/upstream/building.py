@@ -1,6 +1,6 @@
 """Builds upstream's host code for this machine: a library for each file, which registers its kernels.
 
-A library registers its kernels under the MPS key when it is loaded. What was built is kept until the file, its Metal
+A library registers its kernels under the MPS key when it is loaded. A build is cached until the file, its Metal
 source, its rows or the compiler change.
 """
 
@@ -35,9 +35,9 @@ _BUILT = "built.json"
 
 
 def build_one(name: str, file: OperationFile | None, overloads: Sequence[str], yaml: MpsYaml) -> BuiltFile:
-    """A library that registers the kernels of these overloads, defined by the file or, without one, by torch itself.
+    """A library that registers the kernels of these overloads, which the file or, without one, torch defines.
 
-    A function that only a file outside the patch defines raises.
+    A function that only a file outside the patch defines raises when it is called.
     """
     try:
         return BuiltFile(name, tuple(overloads), str(_library(name, [file] if file else [], overloads, yaml)))
@@ -89,7 +89,7 @@ def _library(name: str, files: Sequence[OperationFile], overloads: Sequence[str]
 
 
 def _code(file: OperationFile) -> str:
-    """The file as this machine's compiler takes it: included, or with int64_t as it is spelled here."""
+    """The file in a form for this machine's compiler: included, or as text with this machine's int64_t."""
     path = file.path.resolve()
     if not _INT64_OF_MACOS.search(file.text):
         return f'#include "{path}"'

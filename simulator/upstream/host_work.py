@@ -1,4 +1,4 @@
-"""What kernels of host code did besides encoding commands: graphs, waits for the GPU, and operators on the CPU."""
+"""Counts the work of host code besides encoding commands: graphs, waits for the GPU, and operators on the CPU."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ LOST = "result that no one reads"
 
 @dataclass(frozen=True)
 class HostWork:
-    """What the calls of one overload did.
+    """The work of the calls of one overload.
 
     Attributes:
         calls: how many there were.
         graphs: how many graphs of MPSGraph they ran.
         waits: how often they waited for the GPU.
-        on_cpu: what they ran on the CPU inside, by operator, how often they copied to the host, and how often a result
-            went into the gathered copy of a view, which no one reads.
+        on_cpu: how often they ran each operator on the CPU, copied to the host, and wrote a result into the gathered
+            copy of a view, where it is lost.
     """
 
     calls: int = 0
@@ -35,12 +35,12 @@ class HostWork:
 
     @property
     def computed_on_cpu(self) -> list[str]:
-        """The operators that computed on the CPU inside, the most frequent first."""
+        """The operators that the calls computed on the CPU, the most frequent first."""
         return [name for name, _ in self.on_cpu.most_common() if "::" in name and name != _CHECK]
 
     @property
     def lost(self) -> int:
-        """How many results went where no one reads them."""
+        """How many results were written where they are not read."""
         return self.on_cpu[LOST]
 
     def __add__(self, other: HostWork) -> HostWork:
@@ -49,7 +49,7 @@ class HostWork:
 
 
 def observe(library: Path, overloads: Iterable[str]) -> Callable[[], dict[str, HostWork]]:
-    """Observe the calls of these overloads in a built library; returns what drains their work since the last time."""
+    """Observe these overloads in a built library; returns a function that drains their work since its last call."""
     loaded = ctypes.CDLL(str(library))
     loaded.mpsmith_drain_host_work.restype = ctypes.c_char_p
     # The functional and in-place forms of a structured kernel have no rows.
@@ -60,12 +60,12 @@ def observe(library: Path, overloads: Iterable[str]) -> Callable[[], dict[str, H
 
 
 def parse_host_work(text: str) -> dict[str, HostWork]:
-    """The work by overload in a text of host_work.mm."""
+    """The work by overload, from the text that host_work.mm writes."""
     return dict(map(_parsed, text.splitlines()))
 
 
 def joined(work: Mapping[str, HostWork], more: Mapping[str, HostWork]) -> dict[str, HostWork]:
-    """The work of both, by overload."""
+    """The sum of both, by overload."""
     return {**work, **{name: work.get(name, HostWork()) + added for name, added in more.items()}}
 
 

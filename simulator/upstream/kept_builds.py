@@ -1,4 +1,4 @@
-"""Builds of trees that are kept: nothing is read again but the texts, until one of them or the compiler changes."""
+"""Caches builds of trees: if neither a text nor the compiler changed, only the texts are read again."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CODE = ("simulator.upstream", "simulator.objc", "simulator.mpsgraph", "simulato
 def kept_build(
     root: Path, source: str, kernels: str, torch: str, report: Callable[[str], None]
 ) -> tuple[Path, TreeBuild]:
-    """Build a tree, or find its build; returns the folder that notes it, for `manifest.read_manifest`.
+    """Build a tree, or find its build; returns the folder with its manifest (`manifest.read_manifest`), and the build.
 
     Args:
         root: the tree.
@@ -25,7 +25,7 @@ def kept_build(
         torch: the installed release.
 
     Raises:
-        UpstreamError: it is not a tree of PyTorch, or lacks what every file needs.
+        UpstreamError: it is not a tree of PyTorch, or lacks a file that every other needs.
         ExtensionError: this machine lacks what a build needs.
     """
     require_tree(root)

@@ -1,4 +1,4 @@
-"""What was built of a tree: its library, and the overloads of each file, noted in a folder for workers to load."""
+"""The manifest of a tree's build: its library, and the overloads of each file, in a folder for workers to load."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class BuiltFile:
     """The result of building a file.
 
     Attributes:
-        name: the file's name without suffix; of rows alone, a name for them.
+        name: the file's name without suffix; a name for the rows if there is no file.
         overloads: the overloads that its library registers, without namespace.
-        library: the library; empty where there is none.
+        library: the library; empty if there is none.
         problem: why there is no library, or "".
     """
 
@@ -71,13 +71,13 @@ class TreeBuild:
 
 
 def write_manifest(folder: Path, built: TreeBuild) -> None:
-    """Note a build in a folder."""
+    """Write the manifest of a build into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / _MANIFEST).write_text(json.dumps(asdict(built), indent=1) + "\n", encoding="utf-8")
 
 
 def read_manifest(folder: Path) -> TreeBuild | None:
-    """What a folder notes; None where it notes nothing, or a library is gone. Raises UpstreamError if it is damaged."""
+    """The build in a folder's manifest; None without a manifest, or if a library is missing. Raises UpstreamError."""
     path = folder / _MANIFEST
     try:
         data = json.loads(path.read_text("utf-8"))

@@ -64,7 +64,7 @@ class OperationFile:
         return frozenset(_STUB.findall(self._code))
 
     def serves(self, kernel: MpsKernel) -> bool:
-        """Whether it defines a kernel, or fills a dispatch stub that a shared one calls or that is named after it."""
+        """Whether it defines a kernel, or fills a dispatch stub that a shared kernel calls or that has its name."""
         if not kernel.shared:
             return defines(self._code, kernel.function)
         if not self.stubs.isdisjoint(stubs_called(self.root).get(kernel.function, ())):
@@ -75,7 +75,7 @@ class OperationFile:
 
 
 def defines(host: str, function: str) -> bool:
-    """Whether Objective-C++ text defines a kernel of that name, structured or not, by a macro too."""
+    """Whether Objective-C++ text defines a kernel of that name, structured or not, or through a macro."""
     head = rf"^(?!\s)(?:[A-Z][A-Z0-9_]*\s*\(\s*{function}\s*[,)]|[^\n;=]*\b{function}\s*\([^;]*?\)\s*\{{)"
     return re.search(head, host, re.MULTILINE) is not None
 
@@ -106,10 +106,10 @@ def operation_files(root: Path, names: Iterable[str] | None = None) -> list[Oper
 
 
 def changed_headers(root: Path, include: Path) -> dict[str, str]:
-    """The headers beside a tree's operations and kernels that torch's own folder has in another form, or not at all.
+    """The headers of a tree's operations and kernels that differ from the installed torch's or are missing there.
 
-    By their path below the include folder; of the folder above them, those that torch does not have. All other headers
-    are those that the installed torch was built with.
+    By their path below the include folder. From the folder above them, only headers that torch lacks. All other headers
+    are those of the installed torch.
     """
     texts = {}
     for folder in (OPERATIONS, KERNELS, OPERATIONS.parent):
@@ -124,7 +124,7 @@ def changed_headers(root: Path, include: Path) -> dict[str, str]:
 
 
 def shader_header(root: Path, name: str) -> str:
-    """The header that PyTorch's build makes of a Metal file for its run-time compiler: the library from its source.
+    """The header that PyTorch's build generates from a Metal file for run-time compilation: a library from source.
 
     Includes of the tree, or else of the installed torch, are embedded.
     Raises UpstreamError when the tree has no such file.

@@ -1,4 +1,4 @@
-"""Loads a built library in a separate process, to see whether it loads, and which selectors nothing implements.
+"""Loads a built library in a separate process, to find out whether it loads and which selectors are not implemented.
 
 `python -m mpsmith.simulator.upstream.probing LIBRARY` prints these selectors.
 """

@@ -69,7 +69,7 @@ Group: TypeAlias = NativeFunction | NativeFunctionsGroup
 class MpsKernel:
     """The kernel that native_functions.yaml names for an overload on mps.
 
-    `shared`: other backends have the same, so that it is compiled into torch already; it calls a dispatch stub.
+    `shared`: whether other backends have the same kernel, which is compiled into torch and calls a dispatch stub.
     `base`: the name of the operator's headers.
     """
 
@@ -82,7 +82,7 @@ class MpsKernel:
 class MpsYaml:
     """The rows for mps of a native_functions.yaml.
 
-    `operators`: only the entries of these and of what torchgen groups with them are read; None for all.
+    `operators`: read only their entries and those that torchgen groups with them; None for all.
     Raises UpstreamError when torchgen refuses the text.
     """
 
@@ -200,7 +200,7 @@ def _is_known(entry: str) -> bool:
 
 
 def _seeded(entry: str) -> str:
-    """An entry with the tag of random results, which torchgen asks of functions that older releases had without it."""
+    """An entry with the tag for random results, which torchgen now requires and older releases did not have."""
     if _SEEDED in entry or not _NAME.match(entry):
         return entry
     if tags := _TAGS.search(entry):
@@ -216,7 +216,7 @@ def _entries(text: str, operators: Collection[str]) -> str:
 
 
 def _parsed(text: str, tags: Path) -> ParsedYaml:
-    """The entries. If torchgen refuses some, as in an older release: those without removed features."""
+    """The entries; if torchgen refuses some, as in an older release, only those without removed features."""
     with tempfile.TemporaryDirectory(prefix="mpsmith-") as temporary:
         path = Path(temporary) / "native_functions.yaml"
         path.write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Which overloads of a tree have another schema in the installed torch: their kernels cannot be registered there."""
+"""Finds overloads of a tree whose schema differs in the installed torch, where their kernels cannot be registered."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _SPACE = re.compile(r"\s")
 
 
 def changed_schemas(yaml: MpsYaml) -> dict[str, str]:
-    """The changed overloads of a tree that have kernels for mps, without namespace, and the installed schema of each.
+    """The changed overloads of a tree that have kernels for mps, without namespace, with the installed schema or "".
 
-    It is "" where there is none. All forms of a structured operator count as changed if one did: they share a kernel.
+    All forms of a structured operator count as changed if one of them changed, because they share a kernel.
     """
     with_kernels = {kernel.overload for kernel in yaml.kernels}
     changed: dict[str, str] = {}

@@ -1,7 +1,7 @@
 """Kernels that a tree's C++ shares between backends: which dispatch stubs each of them calls.
 
 Such a kernel is compiled into torch already, and runs on mps once a file there fills its stubs. Most stubs are named
-after their operator; of the others, only the C++ says whose they are.
+after their operator; for the others, only the C++ shows which kernel calls them.
 """
 
 from __future__ import annotations

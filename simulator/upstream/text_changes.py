@@ -1,4 +1,4 @@
-"""What the text of older releases needs changed for the headers of the installed torch and this machine's compiler."""
+"""Changes to the text of older releases for the headers of the installed torch and this machine's compiler."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import yaml
 
 @dataclass(frozen=True)
 class TextChange:
-    """A replacement in the text of host code, and why it is needed. A change that finds nothing does nothing."""
+    """A replacement in the text of host code, and why it is needed. Text without `old` is not changed."""
 
     old: str
     new: str
@@ -27,7 +27,7 @@ _FORMAT = re.compile(r"\bfmt::format\((\w+(?: \? \w+ : \w+)?),")
 
 
 def changed_text(text: str) -> str:
-    """The text with all changes, line for line, and with int64_t as it is spelled on this machine."""
+    """The text with all changes and with this machine's int64_t; line numbers stay."""
     for change in CHANGES:
         text = text.replace(change.old, change.new)
     return _FORMAT.sub(r"fmt::format(fmt::runtime(\1),", _INT64_OF_MACOS.sub("long", text))

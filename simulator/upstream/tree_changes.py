@@ -1,4 +1,4 @@
-"""Which overloads a changed tree may compute otherwise than its base: those of the files that differ."""
+"""Finds the overloads that a changed tree may compute differently from its base: those of the files that differ."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _HOST_CODE = (ATEN / "ATen/mps", ATEN / "ATen/native/mps")
 
 
 def differing_files(base: Path, changed: Path) -> list[Path]:
-    """The files of host code, with native_functions.yaml, that are not the same in both trees, by their place."""
+    """The host-code files, and native_functions.yaml, that differ between the trees, by path below the tree."""
     texts = [
         {place: path.read_bytes() for path in wanted_files(root) if _is_built(place := path.relative_to(root))}
         for root in (base, changed)
@@ -25,9 +25,9 @@ def _is_built(place: Path) -> bool:
 
 
 def touched_overloads(base: TreeBuild, changed: TreeBuild) -> frozenset[str] | None:
-    """The overloads, with namespace, of files that differ, or whose Metal sources do; None where any may be touched.
+    """The overloads, with namespace, of files that differ or whose Metal sources differ; None if any may be affected.
 
-    Any may be where a header, the backend itself or native_functions.yaml differs. Both were built of folders.
+    Any may be if a header, the backend itself or native_functions.yaml differs. Both builds must be from folders.
     """
     roots = Path(base.source), Path(changed.source)
     names: set[str] = set()

@@ -1,7 +1,7 @@
 """Builds the whole mps host code of a PyTorch tree into one library, which registers its kernels when it is loaded.
 
 The library has the tree's own stream, device, views, copies and generator. simulator/mpsgraph replaces MPSGraph, and
-`host/` the rest of the backend. Object files are cached by the content of all that they are compiled from.
+`host/` the rest of the backend. The cache key of an object file is the content of all its sources and headers.
 """
 
 from __future__ import annotations
@@ -183,9 +183,9 @@ def _objects(root: Path, yaml: MpsYaml, include: Path, definitions: tuple[str, .
 
 
 def _source(file: OperationFile, *, embedded: bool = False) -> _Source:
-    """A file with the precompiled includes before it; `embedded`: with the Metal sources that it includes in its text.
+    """A file with the precompiled includes before it; `embedded`: with its Metal sources inserted into the text.
 
-    Its `#line` is relative to the tree's root, so that the same file of two trees is compiled once.
+    Its `#line` is relative to the tree's root, so that a file that two trees share is compiled once.
     """
     text = changed_text(file.text)
     if embedded:
@@ -272,7 +272,7 @@ def _linked(root: Path, objects: Sequence[Path]) -> Path:
 
 
 def _senders(selectors: Sequence[str], root: Path, files: Sequence[OperationFile]) -> dict[str, tuple[str, ...]]:
-    """By selector: the files whose text contains all its parts, and so may send it."""
+    """For each selector, the files whose text contains all its parts, and so may send it."""
     texts = {file.path.name: file.text for file in files}
     texts |= {place.name: _text(root / place) for place in SHARED}
     senders = {}

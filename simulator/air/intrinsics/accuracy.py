@@ -1,9 +1,9 @@
 """Apple's error bounds of mathematical functions, and perturbation of results within them.
 
-Apple's library is closed, so the exact results of a Mac are unknown. Known are the bounds of the Metal Shading Language
+Apple's library is closed, so the exact results of a Mac are unknown. The bounds are those of the Metal Shading Language
 Specification, version 4.1, chapter 8.4: table 8.1 (single precision with fast math disabled), table
-8.2 (what `fast_` functions may lose) and table 8.3 (half precision). Kernels call no mathematics on bfloat. A verdict
-that holds for results moved anywhere within the bounds does not depend on Apple's last bits.
+8.2 (`fast_` functions) and table 8.3 (half precision). Kernels call no mathematics on bfloat. A verdict that holds for
+results moved anywhere within the bounds does not depend on the last bits of a Mac's results.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Copies of a SIMD group between device and threadgroup memory, which Apple's compiler has for its own libraries.
+"""Copies of a SIMD group between device and threadgroup memory, which Apple's compiler has for Apple's libraries.
 
-Projects reach them by their names (`air.simdgroup_async_copy_2d`). A GPU may copy until the kernel waits for the event;
-here the lanes copy at once, each its share, and waiting is a barrier of the SIMD group.
+Projects call them by name (`air.simdgroup_async_copy_2d`). A GPU may copy until the kernel waits for the event.
+Here the lanes copy at once, each a part, and waiting is a barrier of the SIMD group.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ _DEVICE_AND_THREADGROUP = "3"  # mem_flags of simulator/metal/include/msl/memory
 def copy(body: Body, operation: Operation) -> str:
     """One of COPIES; the event is a null pointer.
 
-    The arguments are the size and alignment of an element; then in one dimension the destination, the source and the
-    number of elements; in two the destination, its row in elements, 1 and its width and height, the same of the source,
-    an offset in it, and what a place outside of it gives: 0 for zero, 1 for its edge.
+    The arguments begin with the size and alignment of an element. In one dimension: destination, source and number of
+    elements. In two: the destination, its row length in elements, 1, its width and height; the same for the source; an
+    offset in the source; and the value outside of it: 0 for zero, 1 for the value at its edge.
     """
     types = operation.types
     if len(types) != (5 if operation.key.endswith("1d") else 12):

@@ -96,5 +96,5 @@ def all_or_any(body: Body, operation: Operation) -> str:
 
 
 def truth(body: Body, operation: Operation) -> str:
-    """`air.normalize_function_constant_predicate`: 1 for any other number than 0."""
+    """`air.normalize_function_constant_predicate`: 1 for any number other than 0."""
     return body.value(f"zext i1 {body.value(f'icmp ne {operation.types[0]} %a0, 0')} to {operation.returns}")

@@ -11,8 +11,8 @@ from .accuracy import Perturbation
 class Variant:
     """A variant of the code of a kernel.
 
-    `perturbation`: the results of its mathematics are moved within the bounds that Apple gives. `checked`: it tells the
-    scheduler of each of its loads, stores and atomic operations.
+    `perturbation`: moves the results of mathematical functions within Apple's bounds. `checked`: the code reports each
+    load, store and atomic operation to the scheduler.
     """
 
     perturbation: Perturbation | None = None
