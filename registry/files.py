@@ -86,7 +86,7 @@ class Registry(Mapping[str, Entry]):
         raise RegistryError(f"{self.unknown(name)}")
 
     def unknown(self, operator: str) -> str:
-        """A sentence that says that the operator has no entry, with near names where there are any."""
+        """A sentence that says that the operator has no entry, with similar names if there are any."""
         base = operator.split(".")[0]
         if base != operator and base in self:
             return f"{operator} is an overload; the registry has an entry for all overloads of {base}"
@@ -105,7 +105,7 @@ def load(folder: Path | None = None) -> Registry:
     """Read and validate the whole registry; about 0.2 s for all operators of a release.
 
     `folder`: by default the one in use (`folder.registry_folder`). An empty folder is an empty registry, and so is a
-    package without one; a folder that was asked for must exist.
+    package without one; a folder that is passed must exist.
 
     Raises RegistryError that lists every problem in every file with its line and column.
     """

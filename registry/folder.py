@@ -23,7 +23,7 @@ FAMILIES = ("fft", "foreach", "linalg", "nested", "sparse", "special", "upsample
 def registry_folder(chosen: Path | None = None) -> Path:
     """The folder in use: the one chosen, else that of the variable MPSMITH_REGISTRY, else the package's own.
 
-    Where mpsmith is installed, a copy in the current folder (`writing.writable_folder`) takes
+    If mpsmith is an installed package, a copy in the current folder (`writing.writable_folder`) takes
     precedence over the package's own.
     """
     asked_for = folder_asked_for(chosen)

@@ -78,7 +78,7 @@ def load() -> dict[str, FoundWrong]:
 
 
 def of_kernels() -> dict[str, FoundWrong]:
-    """The findings in shipped kernels alone. Raises as `load` does."""
+    """Only the findings in shipped kernels. Raises as `load` does."""
     return {name: finding for name, finding in load().items() if finding.kernel}
 
 

@@ -70,7 +70,7 @@ class Cause(Part):
 
 
 class HostCodeRun(Part):
-    """What a release's own host code gives on Linux, with a stand-in for MPSGraph: simulated.
+    """The results of a release's own host code on Linux, with a stand-in for MPSGraph: simulated.
 
     Attributes:
         shown_by: the simulated versions of macOS on which it gives the reported symptom, by release.
@@ -137,7 +137,7 @@ class KnownReport(Part):
 
 
 def corpus_folder(registry: Path | None = None) -> Path:
-    """The corpus that belongs to a registry: the package's own, or the folder `known_wrong` inside another one."""
+    """The corpus that belongs to a registry: the package's own, or the folder `known_wrong` in any other registry."""
     chosen = folder_asked_for(registry) or PACKAGED_REGISTRY
     return PACKAGED if chosen == PACKAGED_REGISTRY else chosen / FOLDER_NAME
 

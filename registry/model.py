@@ -85,7 +85,7 @@ Grade = Literal["real device", "shipped kernel", "dispatch only"]
 
 
 class Status(str, Enum):
-    """The status of an operator on mps. The first six can follow from a measurement, the others are steps of people."""
+    """The status of an operator on mps. The first six can follow from a measurement; people set the others."""
 
     native = "native"
     composite = "composite"
@@ -146,7 +146,7 @@ class Measured(_Model):
 
     @property
     def release(self) -> str:
-        """The release of torch whose coverage was seen."""
+        """The release of torch whose coverage was measured."""
         return self.profile or self.torch
 
     def grade_on(self, device: Device) -> Grade | None:

@@ -34,7 +34,7 @@ def status_source(entry: Entry) -> str | None:
 
 
 def status_in_words(entry: Entry) -> str:
-    """The current status, marked as simulated where it follows a simulated measurement."""
+    """The current status, marked as simulated if it follows a simulated measurement."""
     if entry.current_status is None:
         return "not known"
     return entry.current_status.value + (" (simulated)" if status_source(entry) == "simulated" else "")

@@ -79,10 +79,10 @@ class SyncReport:
     Attributes:
         devices: where the measurements were made, "mps" or "simulated".
         added: operators that were not measured on this device before, new entries or not.
-        changed: operators with another finding than before.
-        remeasured: operators with the same finding under another release.
-        unchanged: operators whose entry stays as it is.
-        outdated: operators that were left as they are because the recorded measurement is of a newer release.
+        changed: operators with a different finding than before.
+        remeasured: operators with the same finding under a different release.
+        unchanged: operators whose entry did not change.
+        outdated: operators that were not changed because the recorded measurement is of a newer release.
         drift: contradictions between statuses of people and measurements, of the operators in this sync.
     """
 
@@ -98,8 +98,8 @@ class SyncReport:
 def sync(folder: Path | None, measurements: Iterable[Measurement]) -> SyncReport:
     """Write measurements into the registry and report what changed and what drifted.
 
-    `folder`: as for `registry.files.load`; it is made where it does not exist.
-    Raises RegistryError (nothing is written) when the registry has problems, a measurement is malformed or there twice,
+    `folder`: as for `registry.files.load`; it is made if it does not exist.
+    Raises RegistryError (nothing is written) when the registry has problems, a measurement is malformed or given twice,
     or the disk refuses.
     """
     wanted = _by_operator(measurements)

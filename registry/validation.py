@@ -57,7 +57,7 @@ def entry_from(operator: str, data: dict[str, Plain]) -> Entry | ValidationError
 
 
 def entries_of(blocks: Sequence[Block]) -> tuple[dict[str, tuple[Entry, Block]], list[Problem]]:
-    """All valid entries by operator, in the order of the files, and everything that is wrong with the others."""
+    """All valid entries by operator, in the order of the files, and everything that is wrong with the invalid ones."""
     entries: dict[str, tuple[Entry, Block]] = {}
     places: dict[str, Block] = {}
     problems: list[Problem] = []

@@ -88,7 +88,7 @@ def fault_table(summary: AuditSummary, verdict: OverloadVerdict, *, numbers: boo
 
 
 def number_of(summary: AuditSummary, label: str | None) -> Cell:
-    """The store's number of a case, short enough for a terminal; its label where that is not known, "" for None."""
+    """The store's number of a case, short enough for a terminal; its label if that is unknown, "" for None."""
     if label is None:
         return ""
     return label if summary.execution is None else summary.execution.numbers.get(label, label)
@@ -194,7 +194,7 @@ def fault_tables(summary: AuditSummary) -> list[Table]:
 
 
 def breakage_table(summary: AuditSummary, *, numbers: bool = False) -> Table:
-    """Cases that crash, time out or are wrong, of overloads with another verdict: that of most of their cases."""
+    """Cases that crash, time out or are wrong in overloads whose verdict, that of most cases, is a different one."""
     rows: list[tuple[Cell, ...]] = []
     for o in summary.overloads:
         for breakage in o.breakages:
@@ -307,6 +307,6 @@ def unattributed_table(summary: AuditSummary, *, faults_only: bool = False) -> T
 
 
 def dtypes_of(overload: OverloadSummary, verdict: OverloadVerdict) -> str:
-    """The dtypes for which the overload has this verdict; "all" where that is every dtype with evidence."""
+    """The dtypes for which the overload has this verdict; "all" if these are all dtypes with evidence."""
     names = [dtype for dtype, evidence in overload.dtypes.items() if evidence.verdict is verdict]
     return "all" if len(names) == len(overload.dtypes) > 1 else ", ".join(names)

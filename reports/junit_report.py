@@ -1,4 +1,4 @@
-"""JUnit XML. Of an audit: a test for each executed overload, which fails where mps does not do what the CPU does."""
+"""JUnit XML: for an audit, a test for each executed overload, which fails if mps does not do what the CPU does."""
 
 from __future__ import annotations
 

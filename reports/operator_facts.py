@@ -1,4 +1,4 @@
-"""Facts about each operator beside its verdict: its releases, upstream reports, the earlier verdict, and advice."""
+"""Facts about each operator besides its verdict: its releases, upstream reports, the earlier verdict, and advice."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class OperatorFacts:
     """Facts about one operator.
 
     Attributes:
-        since: the first release in which all usual calls run on mps, perhaps a later one; "" if there is none.
+        since: the release since which it works on mps, as in its advice; "" if none is known.
         upstream: numbers of issues in pytorch/pytorch, or addresses.
         before: its verdict in an earlier run; None without one.
         advice: for its users.

@@ -46,7 +46,7 @@ HISTORY_TITLES = (
 
 
 def operator_cells(row: OperatorRow) -> tuple[str, ...]:
-    """The cells of one operator, one for each of OPERATOR_TITLES. A verdict that no Mac has shown says so."""
+    """The cells of one operator, one for each of OPERATOR_TITLES. A verdict that no Mac has shown is marked."""
     return (
         row.operator,
         row.support.value,
@@ -100,10 +100,10 @@ class CoverageSection:
     """The figures of all releases, and the joined table of one release.
 
     Attributes:
-        source: what the release was read from, a sentence.
+        source: where the release was read from, as a sentence.
         history: a row for each release, the newest first.
-        operators: those of the release; composed ones are left out: they need no kernel.
-        simulated: some verdict was shown by no Mac; such verdicts say so.
+        operators: those of the release, without composite ones, which need no kernel.
+        simulated: whether some verdict was shown by no Mac; such verdicts are marked.
     """
 
     source: str

@@ -1,4 +1,4 @@
-"""SARIF 2.1.0, for services that show findings. Of an audit: a result for each overload that does not work on mps."""
+"""SARIF 2.1.0, for services that show findings: for an audit, a result for each overload that does not work on mps."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def stood_in_table(summary: AuditSummary) -> Table:
 
 
 def never_launched_table(summary: AuditSummary) -> Table:
-    """The templates of which too few cases launch a kernel, by reason."""
+    """The kernel templates that too few cases launch, by reason."""
     by_reason: defaultdict[str, list[KernelTemplate]] = defaultdict(list)
     for template in summary.shipped.templates if summary.shipped else ():
         if template.cases < ENOUGH_CASES:

@@ -73,7 +73,7 @@ def escaped(text: str) -> str:
 
 
 def _with_code(note: str) -> str:
-    """A note, which this project wrote: what stands between backticks is code, and everything else is escaped."""
+    """A note of this project in Markdown: text between backticks is code, and everything else is escaped."""
     parts = " ".join(note.split()).split("`")
     if len(parts) % 2 == 0:
         return escaped(note)

@@ -10,7 +10,7 @@ from .text import shown_file
 
 
 def github(summary: Summary, *, failing: bool) -> Iterator[str]:
-    """A line for each call site with a fallback: an error where it is forbidden, else a warning."""
+    """A line for each call site with a fallback: an error if the fallback is forbidden, else a warning."""
     for at in summary.fallbacks:
         if not at.site.file:
             continue

@@ -52,9 +52,9 @@ class ForwardLines:
         return thread
 
     def site_of(self, node: Any) -> int:
-        """The forward call site of the node that a backward runs, 0 where it is unknown.
+        """The forward call site of the node that a backward runs, 0 if it is unknown.
 
-        Where several threads have a node of that number, the overload that matches the node's name decides.
+        If several threads have a node of that number, the overload that matches the node's name decides.
         """
         number = node._sequence_nr()
         candidates = [made for thread in self._threads if (made := thread.nodes.get(number))]

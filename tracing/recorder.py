@@ -124,7 +124,7 @@ class CallRecorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     @contextmanager
     def in_this_thread(self) -> Iterator[None]:
-        """Record another thread."""
+        """Record the calls of the current thread, which is not the one that called `start`."""
         _push(self)
         try:
             yield

@@ -167,7 +167,7 @@ def _fallback_table(summary: Summary) -> Table:
 
 
 def _is_cheap(at: SiteCalls, summary: Summary) -> bool:
-    """Whether calls take too little of the time to matter; the times of the simulated device say nothing about that."""
+    """Whether calls take too little of the time to matter; never on the simulated device, whose times do not count."""
     return not summary.recording.fact("simulated") and 0 < summary.share_of(at) < BOTTLENECK
 
 

@@ -93,9 +93,9 @@ def _copied(path: Path, contents: bytes, simulated: bool) -> AddedFile:
 def _verified_kernels(
     files: Sequence[EvidenceFile], registry: Registry
 ) -> tuple[Mapping[str, VerifiedKernel], dict[str, str]]:
-    """The operators that families which passed on real devices verify here, and the families that verify nothing.
+    """Operators whose kernels are verified here, and the reason for each family that verifies nothing here.
 
-    Where several files verify a kernel, the newest is its evidence.
+    Families must have passed on a real device. If several files verify a kernel, the newest is its evidence.
     """
     from ...kernels.verification.evidence import source_digest
 

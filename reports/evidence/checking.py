@@ -1,7 +1,7 @@
-"""Checks that evidence is consistent: with itself, and with what a real device's evidence looks like.
+"""Checks that evidence is consistent: with itself, and with the evidence of a real device.
 
-A file that fits the schema may still say what no audit says, and is then refused. A file that passes may still be made
-up: that is for the person who adds it to decide.
+A file that fits the schema is refused if it says something that no audit can say. A file that passes may still be made
+up; the person who adds it decides about that.
 """
 
 from __future__ import annotations

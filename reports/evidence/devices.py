@@ -68,7 +68,7 @@ class OperatorFinding:
     Attributes:
         verdict: over all overloads.
         dtypes: by verdict of executed cases, in the registry's words ("passed" for any support).
-        partly: the dtypes in which some cases crash, time out or are wrong beside another verdict.
+        partly: the dtypes in which some cases crash, time out or are wrong, but most have a different verdict.
         overloads: the dispatch of each overload.
         executed: the number of cases; a case that calls several overloads counts for each.
         day: when the evidence was collected.
@@ -168,7 +168,7 @@ def conflicts(findings: Findings) -> list[Conflict]:
 def real_measurements(findings: Findings) -> list[Measurement]:
     """One measurement for each operator that a real device ran, by name; simulated devices measure nothing.
 
-    The newest torch counts. Where devices with that torch disagree, the worst verdict is measured, and the reason lists
+    The newest torch counts. If devices with that torch disagree, the worst verdict is measured, and the reason lists
     the verdict of each.
     """
     newest: dict[str, list[tuple[DeviceFamily, OperatorFinding]]] = {}

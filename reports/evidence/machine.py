@@ -34,7 +34,7 @@ def is_mac() -> bool:
 
 
 def is_virtual(run_tool: RunTool = output_of) -> bool:
-    """Whether this Mac is a virtual machine: its chip has the name of a real one, its GPU is another device."""
+    """Whether this Mac is a virtual machine: its chip has the name of a real one, but its GPU is a different device."""
     return run_tool(["sysctl", "-n", "kern.hv_vmm_present"]) == "1"
 
 

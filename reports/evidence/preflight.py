@@ -50,7 +50,7 @@ class Preflight:
 
 
 def preflight(command: Sequence[str] = COMMAND, seconds: float = SECONDS) -> Preflight:
-    """Run the steps in another process. Never raises."""
+    """Run the steps in a separate process. Never raises."""
     begun = time.monotonic()
     try:
         done = subprocess.run(command, capture_output=True, timeout=seconds, check=False)

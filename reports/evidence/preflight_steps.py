@@ -70,7 +70,7 @@ def arithmetic() -> str:
 
 
 def fallback() -> str:
-    """A fallback to the CPU is seen: else an audit would call everything native."""
+    """A fallback to the CPU is detected; otherwise an audit would count everything as native."""
     import torch
 
     has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key

@@ -17,7 +17,7 @@ _ISSUES = "https://github.com/pytorch/pytorch/issues/"
 
 
 def document(inputs: PageInputs) -> Document:
-    """The page of what registry/known_wrong says about host code."""
+    """The page of the host-code results in registry/known_wrong."""
     from ...registry import known_wrong
 
     return known_reports_document(sorted(known_wrong.load().values(), key=lambda report: report.issue))

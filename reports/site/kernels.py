@@ -42,7 +42,7 @@ def kernel_table(registry: Mapping[str, Entry], summary: AuditSummary, since: Ma
 
 
 def gap_table(summary: AuditSummary, since: Mapping[str, str]) -> Table:
-    """Operators without a kernel on mps and without one of ours."""
+    """Operators that have no kernel on mps, neither torch's nor ours."""
     rows: list[tuple[Cell, ...]] = [
         (
             operator.name,

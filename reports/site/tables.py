@@ -8,7 +8,7 @@ from ..table import Table
 
 
 def heading_of(table: Table) -> str:
-    """The heading without the mark of a simulated run, which pages show in another way."""
+    """The heading without the mark of a simulated run, which pages show differently."""
     return table.heading.replace(" (SIMULATED)", "")
 
 

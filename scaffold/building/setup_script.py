@@ -67,7 +67,7 @@ def requests_of(folder: Path, limit: float = LIMIT) -> SetupScript:
     """The extensions of a folder's setup.py. It is executed, as for any build, up to its call of `setup`.
 
     Raises:
-        ScaffoldError: it fails, takes longer than `limit` seconds, or asks for no extension.
+        ScaffoldError: it fails, takes longer than `limit` seconds, or requests no extension.
     """
     script = folder / SETUP
     with tempfile.TemporaryDirectory(prefix="mpsmith-setup-") as temporary:

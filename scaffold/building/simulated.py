@@ -24,7 +24,7 @@ def build(subject: BuildSubject) -> list[BuiltExtension]:
 
     Raises:
         ExtensionBuildError: a file does not compile or link; it has the compiler's messages.
-        ExtensionError: this machine lacks what a build needs; ScaffoldError: the setup.py asks for no extension.
+        ExtensionError: this machine lacks what a build needs; ScaffoldError: the setup.py requests no extension.
     """
     if subject.is_file:
         options = replace(parse_options(subject.flags), arc=subject.arc).from_folder(Path.cwd())

@@ -64,7 +64,7 @@ def _of_script(test: str, ended: bool, error: BaseException | None) -> None:
 
 
 def pytest_collectreport(report: pytest.CollectReport) -> None:
-    """Note a file that cannot be imported, or that skips itself."""
+    """Record a file that cannot be imported, or that skips itself."""
     if report.failed and getattr(report, "seen", None) is None:
         _write(event="end", test=report.nodeid, outcome="failed", **_of_text(str(report.longrepr)))
     elif report.skipped:
@@ -73,7 +73,7 @@ def pytest_collectreport(report: pytest.CollectReport) -> None:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, Any, None]:
-    """Note the exception of a file that cannot be imported, with its causes."""
+    """Record the exception of a file that cannot be imported, with its causes."""
     outcome = yield
     report: Any = outcome.get_result()
     call = getattr(report, "call", None)
@@ -85,7 +85,7 @@ def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, A
 
 
 def pytest_runtest_logstart(nodeid: str) -> None:
-    """Note that a test begins."""
+    """Record that a test begins."""
     _write(event="start", test=nodeid)
 
 

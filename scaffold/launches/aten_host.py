@@ -80,7 +80,7 @@ class AtenHost(CxxHost):
         return f"at::native::resize_output({tensor}, {shape});"
 
     def dtype_check(self, tensor: str, element: str) -> str:
-        """The statement that refuses an output of another dtype."""
+        """The statement that refuses an output of a different dtype."""
         name, dtype = self.launch.overload.function.operator, f"at::{SCALAR_TYPES[element]}"
         message = f'"{name}: expected {tensor} of dtype ", {dtype}, ", but it has ", {tensor}.scalar_type()'
         return f"TORCH_CHECK({tensor}.scalar_type() == {dtype}, {message});"

@@ -45,7 +45,7 @@ class CxxHost(Host):
 
     @abstractmethod
     def dtype_check(self, tensor: str, element: str) -> str:
-        """The statement that refuses an output of another dtype."""
+        """The statement that refuses an output of a different dtype."""
 
     @abstractmethod
     def of_loss(self, shape: str) -> str:

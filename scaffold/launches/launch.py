@@ -287,7 +287,7 @@ class Launch:
         return name if name in names else name.removesuffix("_")
 
     def type_of(self, argument: str) -> Type | None:
-        """The type of an argument by its name; None for a result or another name."""
+        """The type of an argument by its name; None for a result or any other name."""
         return next((own.type for own in self.overload.arguments if own.name == argument), None)
 
 

@@ -34,7 +34,7 @@ class UpstreamHost(AtenHost):
         return super().resize(tensor, shape).removeprefix("at::native::")
 
     def dtype_check(self, tensor: str, element: str) -> str:
-        """The statement that refuses an output of another dtype."""
+        """The statement that refuses an output of a different dtype."""
         return _OF_AT.sub("", super().dtype_check(tensor, element)).replace(', "', ',\n              "', 1)
 
     def of_loss(self, shape: str) -> str:

@@ -1,4 +1,4 @@
-"""Decides whether an operator is a gap on mps, and says why not otherwise."""
+"""Decides whether an operator is a gap on mps, and gives the reason if it is not."""
 
 from __future__ import annotations
 

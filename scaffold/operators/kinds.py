@@ -36,7 +36,7 @@ class KernelKind(str, Enum):
 
     @property
     def elementwise(self) -> bool:
-        """Whether each output element depends on the input elements at the same place alone."""
+        """Whether each output element depends only on the input elements at the same position."""
         return self in (KernelKind.UNARY, KernelKind.BINARY, KernelKind.TERNARY)
 
 
@@ -130,7 +130,7 @@ _BY_OPINFO = {"ReductionOpInfo": KernelKind.REDUCTION, "ForeachFuncInfo": Kernel
 
 
 def kind_of(operator: OperatorModel, opinfo_class: str | None = None) -> Choice:
-    """The kind that fits an operator. `opinfo_class`: the class of torch's OpInfo for it, where that is known."""
+    """The kind that fits an operator. `opinfo_class`: the class of torch's OpInfo for it, if known."""
     for kind, because, matches in _RULES:
         if matches(operator):
             return Choice(kind, because)

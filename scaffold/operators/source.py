@@ -69,9 +69,9 @@ class Source:
         raise ScaffoldError(why_not_missing(operator))
 
     def operator(self, name: str) -> OperatorModel:
-        """An operator by a name that `mpsmith why` knows: `aten::mode`, `linalg.svd`; an overload gives its operator.
+        """An operator by a name that `mpsmith why` accepts: `aten::mode`, `linalg.svd`; an overload gives its operator.
 
-        Raises ScaffoldError with near names when there is none.
+        Raises ScaffoldError with similar names when there is none.
         """
         bare = name.removeprefix("aten::").partition(".")[0]
         if bare not in self.by_operator:

@@ -269,7 +269,7 @@ def _against_metal(checked: CheckedFile) -> list[Diagnostic]:
 
 
 def _metal_step(findings: Sequence[Diagnostic]) -> tuple[str, ...]:
-    """`metal` when the shader checker ran; without a compiler it leaves a note."""
+    """The step `metal` if the shader checker ran; empty if the findings say that there is no compiler."""
     return () if any(finding.rule == UNCHECKED for finding in findings) else ("metal",)
 
 

@@ -22,10 +22,10 @@ _IS_METAL = re.compile(r"\bkernel\s+void\b|#include\s*<metal_stdlib>")
 
 
 def metal_programs(path: Path, text: str) -> list[str]:
-    """The Metal programs of a file: its text, or its raw string literals where it is C++.
+    """The Metal programs of a file: its text, or its raw string literals if it is C++.
 
-    Includes of `mpsmith.kernels` in a `.metal` file are expanded. A literal is padded with line breaks to keep its
-    line numbers.
+    Includes of `mpsmith.kernels` in a `.metal` file are expanded. A literal is padded with line breaks to keep its line
+    numbers.
     """
     if path.suffix not in METAL:
         return [

@@ -43,7 +43,7 @@ class Toolchain:
 
     @cached_property
     def standard(self) -> str:
-        """The C++ standard that this release's own extension builder asks for, such as `c++17`."""
+        """The C++ standard that this release's own extension builder uses, such as `c++17`."""
         text = (self.torch / EXTENSION_BUILDER).read_text("utf-8")
         return max(re.findall(r"-std=(c\+\+\d+)", text), default="c++17")
 

@@ -1,4 +1,4 @@
-"""A stand-in for MPSGraph and the matrix kernels beside it, which are Apple's and closed.
+"""A stand-in for MPSGraph and the matrix kernels of MetalPerformanceShaders, Apple's closed libraries.
 
 It implements the classes and selectors that PyTorch's host code uses. A graph is executed with torch's CPU operators.
 """

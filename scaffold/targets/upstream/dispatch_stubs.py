@@ -43,7 +43,7 @@ class StubFunctor:
 class Stub:
     """A dispatch stub whose first parameter is a TensorIterator.
 
-    `header`: where it is declared, relative to the include folder. `parameters`: the types behind the iterator.
+    `header`: where it is declared, relative to the include folder. `parameters`: the types after the iterator.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Stub:
 
     @property
     def takes_scalars(self) -> bool:
-        """Whether all parameters behind the iterator are Scalars."""
+        """Whether all parameters after the iterator are Scalars."""
         return all(re.search(r"\bScalar\s*&$", parameter) for parameter in self.parameters)
 
     def helper(self, inputs: Sequence[str]) -> str:

@@ -76,7 +76,7 @@ class Family:
 
     @property
     def patched(self) -> tuple[catalog.Kernel, ...]:
-        """The kernels that rows and new files alone can bring into PyTorch's tree."""
+        """The kernels that can be added to PyTorch's tree with only rows and new files."""
         return tuple(
             kernel
             for kernel in self.kernels

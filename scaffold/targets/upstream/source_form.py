@@ -15,12 +15,12 @@ _UNWRITTEN = re.compile(
 
 
 def without_marks(text: str) -> str:
-    """The text for a patch: without marks, and without code behind the check of a kernel that is not written yet."""
+    """The text for a patch: without marks, and without code after the check of a kernel that is not written yet."""
     return _MARK.sub("", _UNWRITTEN.sub(lambda match: match["check"], text))
 
 
 def folded(text: str) -> str:
-    """The text with long lines broken behind commas, and long comments between words. Lines of macros stay."""
+    """The text with long lines broken after commas, and long comments between words, but not in macros."""
     lines: list[str] = []
     for line in text.splitlines():
         if len(line) <= WIDTH or line.endswith("\\"):

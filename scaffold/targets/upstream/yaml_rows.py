@@ -12,7 +12,7 @@ _ROW = re.compile(r"^    (?P<keys>[A-Z]\w*(?:, *[A-Z]\w*)*): (?P<kernel>\S+)(?P<
 
 
 def entry_of(text: str, overload: str) -> tuple[int, int]:
-    """Where an overload's entry begins and ends in the text. Raises ScaffoldError when there is none."""
+    """The start and the end of an overload's entry in the text. Raises ScaffoldError when there is none."""
     start: int | None = None
     for entry in _ENTRY.finditer(text):
         if start is not None:

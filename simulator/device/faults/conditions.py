@@ -56,7 +56,7 @@ def non_contiguous(call: FaultyCall, name: str) -> bool:
 
 @condition
 def transposed(call: FaultyCall, name: str) -> bool:
-    """An argument is dense, in another order of dimensions."""
+    """An argument is dense, with its dimensions in a different order."""
     return any(not t.is_contiguous() and is_dense(t) for t in call.tensors(name))
 
 

@@ -97,7 +97,7 @@ def raises(call: FaultyCall) -> Any:
 
 @corruption
 def other_error(call: FaultyCall) -> Any:
-    """Raise an error of another type."""
+    """Raise an error of a different type."""
     try:
         return call.run()
     except ValueError as error:

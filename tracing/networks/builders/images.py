@@ -83,7 +83,7 @@ def detected(model: nn.Module, images: Tensor, _: Tensor) -> list[Tensor]:
 
 
 def suppressed(predicted: Tensor, kept: int = 20, overlap: float = 0.5) -> Tensor:
-    """Non-maximum suppression in operators of torch, as detectors do it where torchvision has no kernel."""
+    """Non-maximum suppression in operators of torch, for when torchvision has no kernel."""
     sureness, classes = (predicted[:, 4:5] * predicted[:, 5:]).max(-1)
     sureness, order = sureness.topk(kept)
     half = predicted[order, 2:4] / 2

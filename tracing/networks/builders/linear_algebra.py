@@ -111,7 +111,7 @@ def homography_network() -> NetworkWorkload:
 
 @_in_float32
 def _homography_loss(model: HomographyNetwork, first: Tensor, second: Tensor) -> Tensor:
-    """How far the network's moves are from those that a solved system of equations asks for."""
+    """The distance between the network's weights and the solution of the normal equations for its features."""
     features = model.features(torch.cat([first, second], 1))
     gram = features.float().T @ features.float() + torch.eye(features.shape[1], device=first.device)
     wanted = torch.linalg.solve(gram, features.float().T @ torch.ones(len(first), 8, device=first.device))

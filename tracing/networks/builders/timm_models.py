@@ -18,7 +18,7 @@ def _classifier(name: str, **configuration: object) -> NetworkWorkload:
 
 
 def resnet_50() -> NetworkWorkload:
-    """ResNet-50 as it is, on small images."""
+    """The full ResNet-50, on small images."""
     return _classifier("resnet50")
 
 
