@@ -1,4 +1,4 @@
-"""`mpsmith registry`: what is known of each operator. Checks it, shows it, sets what people decide."""
+"""`mpsmith registry`: what is known about each operator. Checks it, shows it, sets the fields that people write."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A state for each release, written as the releases at which it changed.
+"""A state for each release, encoded as the releases at which it changes.
 
-`missing@1.12.1 native@2.15.0` fits a line of a table under version control: a new release changes only the lines of
-what it changed.
+`missing@1.12.1 native@2.15.0` is such a text in a line of a committed table. A new release changes only the lines
+whose state changes.
 """
 
 from __future__ import annotations

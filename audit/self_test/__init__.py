@@ -62,7 +62,7 @@ class SelfTest:
     """The results of the audits with faults, and of the one without.
 
     Attributes:
-        options: of the self-test.
+        options: the options of the self-test.
         findings: one for each fault.
         false_alarms: unexplained non-passes of the run without faults, a line each.
         explained: the number of non-passes of that run that a rule explains.
@@ -107,8 +107,8 @@ def self_test(options: SelfTestOptions, folder: Path, say: Callable[[str], None]
     """Run the audits and compare their results with the injected faults.
 
     Args:
-        options: of the self-test.
-        folder: for the stores of the rounds; a finished round is not run again.
+        options: the options of the self-test.
+        folder: the folder of the rounds' stores; a finished round is not run again.
         say: receives lines of progress.
 
     Raises:

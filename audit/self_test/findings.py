@@ -24,9 +24,9 @@ class FaultFinding:
 
     Attributes:
         planted: the fault.
-        result: "found" (its overload is at fault), "misattributed" (cases failed, but another is), or "missed".
+        result: "found" (its overload is at fault), "misattributed" (cases failed, but it is not), or "missed".
         cases: the number of unexplained non-passes that it caused.
-        blamed: the overloads at fault by the report, with their numbers of cases, the largest first.
+        blamed: the overloads at fault according to the report, with their numbers of cases, the largest first.
         shown_by: the first of these cases in one line.
         audited: the entries that were audited for it.
     """

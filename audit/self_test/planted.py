@@ -27,7 +27,7 @@ class PlantedFault:
     Attributes:
         number: its position in the sequence of the seed.
         class_name: its class.
-        fault: to inject.
+        fault: the fault to inject.
         trigger: a call that shows it.
     """
 

@@ -13,10 +13,10 @@ class FurthestElement:
 
     Attributes:
         kind: "outputs" or "gradients".
-        number: the index among these.
-        index: of the element in the flattened tensor.
+        number: the index of the output or gradient.
+        index: the element's index in the flattened tensor.
         given, expected: the values of the kernel and the CPU.
-        given_bits, expected_bits: the same, "0x7fc00000".
+        given_bits, expected_bits: the bits of both values, "0x7fc00000".
     """
 
     kind: str
@@ -33,13 +33,13 @@ class FindingResult:
     """The result of one finding with the kernels of one release.
 
     Attributes:
-        name: of the finding.
+        name: the name of the finding.
         verdict: the judge's verdict on its call.
         grade: *shipped kernel* if nothing else computed.
         message: what differs, or the error.
-        kernels: those that were launched.
+        kernels: the kernels that were launched.
         stood_in: native calls that kept the stand-in, with the reason.
-        inputs: of the call, described.
+        inputs: a description of the call's inputs.
         place: the element with the largest difference, if values are wrong.
         ulp_sensitivity: whether that depends on the last bits.
     """

@@ -112,7 +112,7 @@ def root_as_power(ulp: Ulp, input: Any, exponent: Any) -> Tensor | None:
 
 
 def log1p(ulp: Ulp, input: Tensor) -> Tensor | None:
-    """The logarithm of 1 + z, computed as such."""
+    """log(1 + z) by magnitude and angle, where 1 + z is rounded first."""
     if not input.is_complex():
         return None
     real, imaginary = _parts(input)

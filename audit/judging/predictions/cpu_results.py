@@ -96,7 +96,7 @@ def adaptive_max_pool3d_backward(ulp: Ulp, grad: Tensor, input: Tensor, indices:
 
 
 def linear_combination(ulp: Ulp, input: Tensor, coefficients: Tensor, *, out: Tensor | None = None) -> Tensor | None:
-    """Complex coefficients are used as they are; the result is added to a given output."""
+    """The combinations, also with complex coefficients, which the CPU misreads; they are added to a given output."""
     if not input.is_complex():
         return None
     combined: Tensor = torch.tensordot(coefficients, input, 1)

@@ -20,7 +20,7 @@ INT_LIMIT = 2**31
 
 
 def grid_sampler(ulp: Ulp, input: Tensor, grid: Tensor, mode: int, padding: int, aligned: bool) -> Tensor | None:
-    """The samples in 2 or 3 dimensions; of bicubic ones, only that a NaN coordinate gives zero."""
+    """The samples in 2 or 3 dimensions. For bicubic ones it predicts only zero for a NaN coordinate."""
     sizes = list(input.shape[:1:-1])
     if _has_no_reflection(sizes, padding, aligned):
         return None
@@ -85,7 +85,7 @@ def _has_no_reflection(sizes: list[int], padding: int, aligned: bool) -> bool:
 
 
 def _places(grid: Tensor, sizes: list[int], aligned: bool) -> Tensor:
-    """The positions in the input's elements, in float, of the grid's coordinates; the last dimension has x first."""
+    """The grid's coordinates as positions in the input, in elements; x is first in the last dimension."""
     above, size = grid.float() + 1, torch.tensor(sizes, dtype=torch.float32)
     if aligned:
         return above * 0.5 * (size - 1)
@@ -114,7 +114,7 @@ def _padded(places: Tensor, sizes: list[int], padding: int, aligned: bool) -> Te
 
 
 def _reflected(places: Tensor, sizes: list[int], aligned: bool) -> tuple[Tensor, Tensor]:
-    """The reflected positions, and their derivative's sign."""
+    """The reflected positions, and the signs of their derivatives."""
     low, span = (0.0, torch.tensor(sizes) - 1) if aligned else (-0.5, torch.tensor(sizes))
     size = (places - low).abs()
     rest = size.fmod(span.float())

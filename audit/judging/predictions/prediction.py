@@ -86,7 +86,7 @@ class Instead:
 
 
 class ModelError(Exception):
-    """An error in a model. It is raised, because otherwise the case would seem not to fit."""
+    """An error in a model, which must not count as a case that the model does not fit."""
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ class Archive(Protocol):
         ...
 
     def ranges(self, name: str) -> AbstractContextManager[ByteRanges]:
-        """A large file of the wheel as byte ranges, in a `with` statement. Raises WheelError likewise."""
+        """A large file of the wheel as byte ranges, in a `with` statement. Raises WheelError as `read` does."""
         ...
 
 

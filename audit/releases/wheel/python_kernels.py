@@ -15,7 +15,7 @@ _WORDS = (b'"MPS"', b"'MPS'")
 
 
 def may_register(source: bytes) -> bool:
-    """Whether a source may register something. A quick check before parsing, with false positives only."""
+    """Whether a source may register a kernel: a quick check before parsing, which has false positives only."""
     return b".impl(" in source and any(word in source for word in _WORDS)
 
 

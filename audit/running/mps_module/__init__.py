@@ -1,1 +1,1 @@
-"""Does `torch.mps` itself work? Each public name of it and of its neighbours, probed one by one."""
+"""Probes whether `torch.mps` itself works: each public name of it and of related modules."""

@@ -26,7 +26,7 @@ def _indented(context: str) -> str:
 
 
 def _out(place: str, elements: str, dtype: str = "like.dtype") -> str:
-    """A call with out=, into a view of a vector of ones; what surrounds the output is shown as well."""
+    """A call with out=, a view of a vector of ones; the memory around the output is shown as well."""
     return f"""\
 plain = {{call}}(*args, **kwargs)
 outs, storages = [], []
