@@ -6,7 +6,7 @@ checked or converted before it is bound.
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 import torch
 
@@ -54,6 +54,18 @@ def require_sizes(x: torch.Tensor, sizes: Sequence[int], name: str) -> None:
     """Raise RuntimeError for a tensor of a different shape; `name` is the argument's name in torch's messages."""
     if tuple(x.shape) != tuple(sizes):
         raise RuntimeError(f"expected sizes {list(sizes)} for `{name}` but got sizes {list(x.shape)}")
+
+
+def number_of(name: str, word: str | None, numbers: Mapping[str, int]) -> int:
+    """The number that a kernel gets for the word of the argument `name`; 0 for None. Generated hosts call it.
+
+    Raises RuntimeError for an unknown word.
+    """
+    if word is None:
+        return 0
+    if word not in numbers:
+        raise RuntimeError(f"{name} argument must be one of {', '.join(numbers)}, got {word}")
+    return numbers[word]
 
 
 def require_supported(x: torch.Tensor, operator: str, dtypes: Container[torch.dtype] = FLOATING) -> None:

@@ -35,6 +35,17 @@ def reduced_shape(tensor: torch.Tensor, dims: Dims, keepdim: bool = False) -> li
     return [tensor.shape[dim] for dim in others]
 
 
+def matrix_count(tensor: torch.Tensor) -> int:
+    """How many matrices a batch of them has; generated hosts call it."""
+    return math.prod(tensor.shape[:-2])
+
+
+def sizes_of(values: torch.Tensor | Sequence[int]) -> list[int]:
+    """The number of sizes, then the sizes: a list as a shader reads it, never empty; generated hosts call it."""
+    sizes = values.shape if isinstance(values, torch.Tensor) else values
+    return [len(sizes), *(int(size) for size in sizes)]
+
+
 def _split(count: int, dims: Dims) -> tuple[list[int], list[int]]:
     """The dimensions outside of a row and those inside, in order."""
     named = [dims] if isinstance(dims, int) else list(dims or range(count))

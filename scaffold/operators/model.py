@@ -127,10 +127,17 @@ class OperatorModel:
     def kernels(self) -> tuple[OverloadModel, ...]:
         """The overloads to write kernels for: the missing ones, or all that have their own kernels if none is missing.
 
-        Overloads that share the kernel of another (structured delegates) and composite ones need none.
+        Overloads that share the kernel of another (structured delegates) and composite ones need none, except an out
+        form that was written by hand beside a missing functional form: that of `mode` refuses mps.
         """
         own = [overload for overload in self.overloads if overload.needs_kernel]
         missing = [overload for overload in own if lacks_kernel(overload.surface)]
+        signatures = {overload.schema.signature() for overload in missing if overload.form == "functional"}
+        missing += [
+            overload
+            for overload in self.overloads
+            if overload.form == "out" and overload not in own and overload.schema.signature() in signatures
+        ]
         return tuple(missing or own)
 
     @cached_property

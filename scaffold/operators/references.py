@@ -20,17 +20,18 @@ _MOST_LINES = 40
 
 def references_of(operator: OperatorModel) -> dict[str, tuple[str, ...]]:
     """The lines to translate for each overload of an operator that gets a kernel."""
-    return {overload.name: reference_of(overload) for overload in operator.kernels}
+    return {overload.name: reference_of(overload, operator) for overload in operator.kernels}
 
 
-def reference_of(overload: OverloadModel) -> tuple[str, ...]:
-    """The steps of the decomposition, one a line; without a decomposition, the names of torch's kernels."""
+def reference_of(overload: OverloadModel, operator: OperatorModel) -> tuple[str, ...]:
+    """The steps of the decomposition, one a line; without one, the names of torch's kernels, be it of another form."""
     steps = _traced(overload)
     if steps:
         shown = steps[:_MOST_LINES]
         rest = [f"and {len(steps) - len(shown)} steps more"] if len(steps) > len(shown) else []
         return ("torch's own decomposition, traced for one call:", *(f"  {step}" for step in shown), *rest)
-    rows = overload.function.dispatch
+    dispatched = (form.function.dispatch for form in (overload, *operator.overloads))
+    rows = next((rows for rows in dispatched if "CPU" in rows), {})
     kernels = [f"{key}: {rows[key]}" for key in ("CPU", "CUDA") if key in rows]
     where = f"; its kernels in aten/src/ATen/native are {', '.join(kernels)}" if kernels else ""
     return (f"torch's decompositions do not say how it computes{where}.",)

@@ -1,7 +1,8 @@
 """The Metal source of a family as a file of PyTorch's tree.
 
-Files of `kernels/shared` that the family includes are inlined, without line markers. Elementwise functors go
-through the tree's own elementwise kernels (c10/metal/indexing.h): each gets an operator() and its REGISTER_ lines.
+Files of `kernels/shared` that the family includes are inlined, without line markers and unused helpers. Elementwise
+functors go through the tree's own elementwise kernels (c10/metal/indexing.h): each gets an operator() and its
+REGISTER_ lines.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from ....kernels.runtime.shader import assembled
+from ....kernels.runtime.shader import assembled, sources
 from ...errors import ScaffoldError
+from .unused import defined, without
 
 _LINE_MARK = re.compile(r'^#line \d+ "[^"]*"\n', re.MULTILINE)
 _HEADERS = re.compile(r"^(#include <[^>]+>|using namespace metal;)\n", re.MULTILINE)
@@ -107,7 +109,9 @@ def moved(path: Path) -> str:
 
 def _whole(path: Path) -> str:
     """A family with its own kernels: its Metal source with everything that it includes, in one file."""
+    shared = [name for file in sources(path)[1:] for name in defined(file.read_text("utf-8"))]
     text = _REPORTING.sub(_REPORTS, _LINE_MARK.sub("", assembled(path)).replace("#define REPORTS\n", ""))
+    text = without(text, shared)
     headers = [line for line in dict.fromkeys(_HEADERS.findall(text)) if line != "using namespace metal;"]
     return _tidy("\n".join([*sorted(headers), "using namespace metal;", "", _HEADERS.sub("", text)]))
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from ...errors import ScaffoldError
 from ..rendering import render
+from .unused import defined, without
 
 _SHARED = re.compile(r'^#include "(shared/\w+\.h)"\n', re.MULTILINE)
 _SPECIAL = re.compile(r"(?:#include <[^>\n]+>\n|\n)*")
@@ -24,13 +25,6 @@ _DECLARED = {
     "ATen/native/Resize.h": re.compile(r"\bresize_output\("),
 }
 _NOT_OPERATORS = frozenset({"dtype"})
-# A function and the comment above it: from a head at the beginning of a line to a brace that closes there.
-_FUNCTION = re.compile(
-    r"(?:^//.*\n)*(?:^template <.*>\n)?"
-    r"^(?:TORCH_IMPL_FUNC\((?P<structured>\w+)\)|[A-Za-z][\w:<>&*, ]*[ &](?P<name>\w+)\()[^;{}]*\{"
-    r"(?:[^\n]*\}\n|\n(?:(?!\}).*\n)*\}\n)\n?",
-    re.MULTILINE,
-)
 
 
 def host_file(path: Path, camel: str, operators: Iterable[str]) -> str:
@@ -42,9 +36,11 @@ def host_file(path: Path, camel: str, operators: Iterable[str]) -> str:
     try:
         text = path.read_text("utf-8")
         special, body = _split(text)
-        body = _SHARED.sub(lambda name: (path.parents[1] / name[1]).read_text("utf-8"), body)
+        shared = [(path.parents[1] / name).read_text("utf-8") for name in _SHARED.findall(body)]
     except OSError as error:
         raise ScaffoldError(f"cannot read {error.filename or path}: {error.strerror}") from None
+    inlined = iter(shared)
+    body = without(_SHARED.sub(lambda _: next(inlined), body), defined("\n".join(shared)))
     includes = {*_COMMON, *special, *(header for header, names in _DECLARED.items() if names.search(body))}
     return render(
         "upstream/host_file.mm.j2",
@@ -61,15 +57,7 @@ def without_unused(text: str, kernels: Collection[str]) -> str:
 
     A release may have some of the kernels already, and lack some of the operators.
     """
-    functions = {match["structured"] or match["name"]: match[0] for match in _FUNCTION.finditer(text)}
-    waiting = [name for name in functions if name.endswith("_mps")]
-    while waiting:
-        name = waiting.pop()
-        if name in functions and name not in kernels and len(re.findall(rf"\b{name}\b", text)) == 1:
-            function = functions.pop(name)
-            text = text.replace(function, "")
-            waiting += [word for word in re.findall(r"\w+", function) if word in functions]
-    return text
+    return without(text, [name for name in defined(text) if name.endswith("_mps")], kernels)
 
 
 def _split(text: str) -> tuple[list[str], str]:

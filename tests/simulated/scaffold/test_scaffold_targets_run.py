@@ -99,7 +99,7 @@ def write_kernel(out: Path, host: str, metal: str, operator: str) -> None:
         text, written = _UNWRITTEN.subn(FUNCTORS[operator], text)
     else:
         text, written = _REGION.subn(lambda region: region["begin"] + BODIES[operator] + region["end"], text)
-    assert checks == written > 0
+    assert checks == written > 0, (checks, written)
     (out / metal).write_text(text)
 
 
@@ -109,8 +109,7 @@ def assert_passes(out: Path) -> None:
     assert re.search(r"tests?: \d+ passed\. Run on mpsmith's simulated device", done.stdout), done.stdout
 
 
-# mode is not among them: torch's own C++ refuses its out= form on mps before any kernel is asked.
-@pytest.mark.parametrize("operator", [*FUNCTORS, "adaptive_max_pool3d"])
+@pytest.mark.parametrize("operator", [*FUNCTORS, "mode", "adaptive_max_pool3d"])
 def test_a_written_kernel_passes_its_tests(tmp_path: Path, operator: str) -> None:
     out = scaffolded(tmp_path, operator, "extension")
     write_kernel(out, f"src/{operator.strip('_')}.mm", f"src/{operator.strip('_')}_metal.h", operator)

@@ -81,22 +81,26 @@ class TestObserved:
 
 class TestReferences:
     def test_a_decomposition_is_traced_step_by_step(self) -> None:
-        (overload,) = source_of(None).operator("heaviside").kernels
-        head, *steps = reference_of(overload)
+        operator = source_of(None).operator("heaviside")
+        head, *steps = reference_of(operator.kernels[0], operator)
         assert head == "torch's own decomposition, traced for one call:"
         assert any("where" in step for step in steps)
         assert steps[-1].startswith("  return ")
 
     def test_a_step_that_is_the_operator_itself_says_nothing(self) -> None:
-        (overload,) = source_of(None).operator("frexp").kernels
-        assert reference_of(overload)[0].startswith("torch's decompositions do not say how it computes")
+        operator = source_of(None).operator("frexp")
+        assert reference_of(operator.kernels[0], operator)[0].startswith(
+            "torch's decompositions do not say how it computes"
+        )
 
     def test_an_overload_without_a_decomposition_names_its_kernels(self) -> None:
-        (overload,) = source_of(None).operator("mode").kernels
-        assert reference_of(overload) == (
-            "torch's decompositions do not say how it computes; "
-            "its kernels in aten/src/ATen/native are CPU: mode, CUDA: mode.",
-        )
+        operator = source_of(None).operator("mode")
+        assert {reference_of(overload, operator) for overload in operator.kernels} == {
+            (
+                "torch's decompositions do not say how it computes; "
+                "its kernels in aten/src/ATen/native are CPU: mode, CUDA: mode.",
+            )
+        }
 
 
 class TestOpInfoEntry:

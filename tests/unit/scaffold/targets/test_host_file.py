@@ -8,6 +8,7 @@ import pytest
 
 from mpsmith.scaffold.errors import ScaffoldError
 from mpsmith.scaffold.targets.upstream.host_file import host_file, without_unused
+from mpsmith.scaffold.targets.upstream.unused import defined, without
 
 BODY = """#include <ATen/WrapDimUtils.h>
 #include <cmath>
@@ -71,7 +72,9 @@ def test_a_host_file_includes_the_shared_header(tmp_path: Path) -> None:
     with pytest.raises(ScaffoldError, match=r"cannot read .*launch\.h"):
         host_file(path, "MyFoo", ["foo"])
     (tmp_path / "shared").mkdir()
-    (tmp_path / "shared" / "launch.h").write_text("int shared;\n")
+    (tmp_path / "shared" / "launch.h").write_text(
+        "int shared;\n\n// Of another family.\ninline int unused(int x) { return x; }\n"
+    )
     assert host_file(path, "MyFoo", ["foo_", "foo_backward"]) == FILE
 
 
@@ -87,3 +90,17 @@ def test_leaves_out_kernels_that_a_release_does_not_take() -> None:
     assert without_unused(text, ["old_out_mps", "pair_mps", "new_mps"]) == text
     assert without_unused(text, ["new_mps"]) == f"namespace {{\n\n{USED}}} // namespace\n\n{NEW}"
     assert OLD in without_unused(text + "// old_out_mps is called here\n", ["new_mps"])
+
+
+OVERLOADS = "inline float size(float a) { return a; }\ninline float size(float2 a) {\n  return size(a.x);\n}\n\n"
+PAIR_OF = "// Of one type.\ntemplate <typename T> struct pair {\n  T a;\n};\n\n"
+LARGEST = "template <typename T>\ninline pair<T> largest(T a) {\n  return {a};\n}\n\n"
+KERNEL = "kernel void sizes() {\n  size(1.0f);\n}\n"
+
+
+def test_helpers_that_nothing_uses_are_left_out_with_what_only_they_use() -> None:
+    text = OVERLOADS + PAIR_OF + LARGEST + KERNEL
+    assert without(text, defined(text), ["sizes"]) == OVERLOADS + KERNEL
+    assert without(text, ["largest"]) == OVERLOADS + KERNEL
+    assert without(text, ["pair"]) == text
+    assert without(OVERLOADS, defined(OVERLOADS)) == ""
